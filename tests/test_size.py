@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 ROOMS = {
     "ddlab/core": 1422,
-    "ddlab/data": 2479,
+    "ddlab/data": 2530,
     "ddlab/networks": 1629,
     "ddlab/distilled": 1569,
     "ddlab/runs": 1452,
@@ -24,7 +24,7 @@ ROOMS = {
     "ddlab/records": 550,
     "ddlab/figures": 1988,
     "ddlab/explorers": 2850,
-    "ddlab/lessons": 9692,
+    "ddlab/lessons": 9641,
     "tests": 29150,
 }
 

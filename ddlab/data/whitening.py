@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..core import errors
 from ..core.boundary import checked, within
-from .images import ImageData
+from .images import ImageData, denormalise
 
 _AT_ONCE = 1024  # images
 _KEPT = 4.0  # standard deviations of all whitened values on either side of 0; what lies further out is cut
@@ -29,19 +29,21 @@ def whitened(data: ImageData, *, epsilon: Annotated[float, within(0, open_low=Tr
     """
     if len(data) < 2:
         errors.fail("data", "of at least two training images", len(data))
-    mean, covariance = moments(data.train_images)
-    matrix, middle = zca(covariance, epsilon).float(), mean.float()
+    centre, covariance = moments(data.train_images)
+    matrix = zca(covariance, epsilon)
     # The deviation of (x - mean) W over all places follows from the covariance: no second pass. Of images all alike it is 0.
-    spread = _KEPT * float((matrix.double() @ covariance * matrix).sum().div(len(mean)).sqrt()) or 1.0
-    level = torch.ones(data.channels)
-    return replace(
-        data,
-        name=f"{data.name}, whitened",
-        train_images=_as_bytes(data.train_images, middle, matrix, spread),
-        test_images=_as_bytes(data.test_images, middle, matrix, spread),
-        mean=0.5 * level,
-        std=level / (2 * spread),
-    )
+    spread = _KEPT * float((matrix @ covariance * matrix).sum().div(len(centre)).sqrt()) or 1.0
+    mean, std = (torch.full((data.channels,), value) for value in (0.5, 0.5 / spread))  # from -spread to spread
+
+    def seen(images: Tensor) -> Tensor:
+        parts = [
+            ((part.flatten(1).float() / 255 - centre.float()) @ matrix.float()).view(part.shape)
+            for part in images.split(_AT_ONCE)
+        ]
+        return torch.cat([denormalise(part, mean, std) for part in parts])
+
+    images = {"train_images": seen(data.train_images), "test_images": seen(data.test_images)}
+    return replace(data, name=f"{data.name}, whitened", mean=mean, std=std, **images)
 
 
 def moments(images: Tensor) -> tuple[Tensor, Tensor]:
@@ -58,12 +60,3 @@ def zca(covariance: Tensor, epsilon: float) -> Tensor:
     """W = U (S + epsilon)^(-1/2) U^T of a covariance U S U^T: [d, d] -> [d, d], symmetric."""
     scales, axes = torch.linalg.eigh(covariance)
     return (axes * (scales.clamp_min(0) + epsilon).rsqrt()) @ axes.T
-
-
-def _as_bytes(images: Tensor, mean: Tensor, matrix: Tensor, spread: float) -> Tensor:
-    """Whitened values from -spread to spread as bytes."""
-    parts = []
-    for part in images.split(_AT_ONCE):
-        values = (part.flatten(1).float() / 255 - mean) @ matrix
-        parts.append(((values / (2 * spread) + 0.5) * 255).round().clamp(0, 255).to(torch.uint8).view(part.shape))
-    return torch.cat(parts)

@@ -197,7 +197,7 @@ def add_reference(figure: go.Figure, name: str, value: float) -> go.Figure:
     words_beside = f"{look.literal(name)}<br>{value:.3g}"
     figure.add_hline(
         y=value,
-        line={"color": quiet, "dash": "dash", "width": 1.5},
+        line=look.DASHED,
         annotation={"text": words_beside, "font": {"color": quiet, "size": 12}, "showarrow": False, "align": "left"},
         annotation_position="right",
     )

@@ -67,6 +67,9 @@ def neutral(name: Literal["background", "text", "quiet", "axis", "grid"]) -> str
     return _NEUTRALS["light"][_NEUTRAL_NAMES.index(name)]
 
 
+DASHED = {"color": neutral("quiet"), "dash": "dash", "width": 1.5}  # of a line that others are held against
+
+
 def faint(colour: str, alpha: float) -> str:
     """`colour` (#RRGGBB) made see-through, its first seven signs those of the palette."""
     return f"{colour}{round(255 * alpha):02X}"

@@ -58,7 +58,7 @@ def _add_references(figure: go.Figure, references: Mapping[str, Any] | None) -> 
     quiet = look.neutral("quiet")
     said = []
     for name, level in references.items():
-        figure.add_hline(y=level, line={"color": quiet, "dash": "dash", "width": 1.5})
+        figure.add_hline(y=level, line=look.DASHED)
         figure.add_annotation(
             text=f"{name} {level:.3g}", x=0, xref="paper", xanchor="left", xshift=4, y=np.log10(level), yref="y", yanchor="bottom",
             font={"color": quiet, "size": 12}, showarrow=False,

@@ -16,7 +16,7 @@ from ...explorers.lab import Compute, Lab, Results, Value
 from ...explorers.lines import Quest
 from ...explorers.views import Chart, Row, Strip, Tabs
 from ...figures import encode_grid
-from ...figures.theme import finish_figure, neutral, series_style, start_figure
+from ...figures.theme import DASHED, finish_figure, series_style, start_figure
 from .curves import reconstruction_error_curve
 from .unlabelled import BUDGET
 from .world import PICTURED, SEEDS, Fitted, Settings, World
@@ -106,12 +106,8 @@ def image_data(world: World, settings: Settings, known: Results) -> tuple | None
 
 def vector_data(world: World, settings: Settings, known: Results) -> tuple | None:
     """What is left of the vectors."""
-    vectors = known(Value(world.fitted, None))
-    return (
-        None
-        if vectors is None
-        else ((("vectors", vectors),), "What the first V vector bases leave", "bases V (number)")
-    )
+    vectors, title = known(Value(world.fitted, None)), "What the first V vector bases leave"
+    return None if vectors is None else ((("vectors", vectors),), title, "bases V (number)")
 
 
 def errors_left(every: tuple[tuple[str, Fitted], ...], title: str, x_label: str) -> go.Figure:
@@ -137,8 +133,7 @@ def networks(world: World, settings: Settings, known: Results) -> list[Value]:
 def scores(world: World, known: Results) -> tuple[dict[Split, Scores], Scores]:
     """What is known so far: of each split that was tried, and of twenty real images."""
     tried: dict[Split, list[float]] = {}
-    for (*chosen, _), score in sorted(known.every(world.worth)):
-        scale, bases, vector_bases = chosen
+    for (scale, bases, vector_bases, _), score in sorted(known.every(world.worth)):
         tried.setdefault((scale, bases, vector_bases), []).append(score)
     real = tuple(score for _, score in sorted(known.every(world.real)))
     return {chosen: tuple(each) for chosen, each in tried.items()}, real
@@ -173,13 +168,8 @@ def taught(points: tuple, on_show: Split, real: Scores, limits: tuple[float, flo
     lines = {"twenty real images": fmean(real)} if real else {}
     lines |= {} if limits is None else dict(zip(("untrained", "teacher"), limits, strict=True))
     for name, level in lines.items():
-        quiet = neutral("quiet")
-        figure.add_hline(
-            y=level,
-            line={"color": quiet, "dash": "dash", "width": 1.5},
-            annotation={"text": f"{name} {level:.1%}", "font": {"color": quiet, "size": 12}, "showarrow": False},
-            annotation_position="top left",
-        )
+        told = {"text": f"{name} {level:.1%}", "font": {"color": DASHED["color"], "size": 12}, "showarrow": False}
+        figure.add_hline(y=level, line=DASHED, annotation=told, annotation_position="top left")
         said.append(f"{name} {level:.3f}")
     figure.update_xaxes(type="log", range=[0.9, 3.1], tickvals=[10, 20, 50, 100, 200, 500, 1000])
     figure.update_yaxes(tickformat=".0%")

@@ -84,7 +84,7 @@ def add_levels(
         at = (level - low) / (high - low) * plot_height
         raised = max(at, lowest_free)  # names of near levels stand above each other
         lowest_free = raised + _LINE
-        figure.add_hline(y=level, line={"color": quiet, "dash": "dash", "width": 1.5})
+        figure.add_hline(y=level, line=look.DASHED)
         figure.add_annotation(
             text=f"{name} {level:.3g}", x=1, xref="paper", xanchor="left", xshift=6, y=level, yref="y", yshift=raised - at,
             font={"color": quiet, "size": 12}, showarrow=False, align="left",

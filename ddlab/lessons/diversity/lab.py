@@ -19,7 +19,7 @@ from ...evaluation import embeddings
 from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
 from ...explorers.views import Row
 from ...figures import encode_grid, sets_on_map
-from ...figures.theme import finish_figure, legend_below, line_style, neutral, series_style, stacked_figure
+from ...figures.theme import DASHED, finish_figure, legend_below, line_style, neutral, series_style, stacked_figure
 from ...methods import dwa, recovery, selection
 from . import students
 from .world import Images, NamedImages, Settings, Source, World, real, settings_distance
@@ -149,8 +149,7 @@ def grid(here: tuple[str, float, str], found: tuple, others: tuple[float, float]
                 x=x, y=y, name=f"from {start}", showlegend=row == 1, legendgroup=start, row=row, col=1, **look
             )
             said += [f"from {start}, λ_var {at:g}: {name} {value:.2f}" for at, value in zip(x, y, strict=True)]
-        dashed = {"color": neutral("quiet"), "dash": "dash"}
-        figure.add_scatter(x=[WEIGHTS[0], WEIGHTS[-1]], y=[others[row - 1]] * 2, mode="lines", line=dashed, name="random real",
+        figure.add_scatter(x=[WEIGHTS[0], WEIGHTS[-1]], y=[others[row - 1]] * 2, mode="lines", line=DASHED, name="random real",
                            showlegend=row == 1, legendgroup="real images", row=row, col=1)  # fmt: skip
     figure.update_xaxes(type="log", tickvals=WEIGHTS, ticktext=[f"{each:g}" for each in WEIGHTS])
     return finish_figure(legend_below(figure), alt=f"{title}: {'; '.join(said)}.")

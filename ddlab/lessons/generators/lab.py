@@ -24,7 +24,7 @@ from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT, MethodWorld, Watch, visited
 from ...explorers.views import Chart, Row, Strip
 from ...figures import encode_grid
-from ...figures.theme import finish_figure, legend_below, line_style, neutral, series_style, start_figure
+from ...figures.theme import DASHED, finish_figure, legend_below, line_style, neutral, series_style, start_figure
 from ...methods import gtn
 from ...runs import Frame, Run, process
 from ...runs.process import Inputs
@@ -37,7 +37,6 @@ REAL = "real batches, own rates"
 STUDENTS, MOST_STEPS = 3, 20
 FEW = 5  # steps of the quest
 _ROWS, _CELL = 5, 32
-_DASHED = {"color": neutral("quiet"), "dash": "dash", "width": 1.5}
 
 Path = tuple[float, ...]
 
@@ -46,12 +45,8 @@ Path = tuple[float, ...]
 class Settings(gtn.Config):
     """GTN's hyper-parameters as a reader moves them, and how the finished steps are shuffled."""
 
-    steps: int = parameter(
-        12, symbol="N", range=(2, MOST_STEPS), explorable=(2, MOST_STEPS), help="Steps of a training."
-    )
-    order: str = parameter(
-        ORDERS[0], choices=ORDERS, explorable=True, help="What is shuffled when a network is taught."
-    )
+    steps: int = parameter(12, symbol="N", range=(2, MOST_STEPS), explorable=(2, MOST_STEPS), help="Of a training.")
+    order: str = parameter(ORDERS[0], choices=ORDERS, explorable=True, help="What is shuffled before it teaches.")
     iterations: int = with_default(gtn.Config, "iterations", 100, source="teaching")
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
@@ -151,9 +146,8 @@ def strip(data: ImageData, frame: Frame, order: str, seed: int, path: Path) -> t
     batches = data.to_uint8(made.images).unflatten(0, (steps, -1))[:, :_ROWS]
     pixels, scale = batches.transpose(0, 1).flatten(0, 1), max(1, round(_CELL / data.image_size[1]))
     told, labels = [f"{each:.0%}" for each in path], made.labels.unflatten(0, (steps, -1))[:, :_ROWS]
-    names = [
-        data.class_names[int(row[0])] if bool((row == row[0]).all()) else "" for row in labels.T
-    ]  # one digit, or mixed
+    alike = (labels == labels[0]).all(0)  # rows of one class
+    names = [data.class_names[int(label)] if same else "" for label, same in zip(labels[0], alike, strict=True)]
     said = f"{steps} steps from left to right; accuracy after each: {', '.join(told)}."
     return encode_grid(pixels, steps, scale, column_labels=told, row_labels=names, gap=4), said
 
@@ -171,18 +165,16 @@ def curve_data(world: World, settings: Settings, known: Results) -> tuple:
 def curve(paths: tuple, order: str, rival: Path | None, who: str) -> go.Figure:
     """Accuracy against steps."""
     found: dict[str, Path] = dict(paths)
-    figure = start_figure(
-        title=f"After each step ({who})", x_label="step", y_label="test accuracy (fraction)", height=HEIGHT
-    )
-    lines = {
-        "learned order" if name == ORDERS[0] else f"{name} shuffled": found[name]
-        for name in dict.fromkeys((ORDERS[0], order))
-    }
+    title, y_label = f"After each step ({who})", "test accuracy (fraction)"
+    figure = start_figure(title=title, x_label="step", y_label=y_label, height=HEIGHT)
+    lines = {"learned order": found[ORDERS[0]]}
+    if order != ORDERS[0]:
+        lines[f"{order} shuffled"] = found[order]
     for index, (name, path) in enumerate(lines.items()):
         x = [*range(1, len(path) + 1)]
         figure.add_scatter(x=x, y=path, name=name, **line_style(series_style(index), markers=True))
     if rival is not None:
-        figure.add_scatter(x=[*range(1, len(rival) + 1)], y=rival, name=REAL, mode="lines", line=_DASHED)
+        figure.add_scatter(x=[*range(1, len(rival) + 1)], y=rival, name=REAL, mode="lines", line=DASHED)
         lines |= {REAL: rival}
     figure.update_xaxes(range=[0.5, len(found[order]) + 0.5]).update_yaxes(range=[0, 1])
     said = "; ".join(f"{name} {path[-1]:.2f}" for name, path in lines.items())
@@ -199,39 +191,22 @@ def ends_data(world: World, settings: Settings, known: Results) -> tuple:
 def ends(rows: tuple, rival: float | None, now: tuple[str, float]) -> go.Figure:
     """A line of points for each way of training, over what is shuffled afterwards."""
     found: dict[str, Path] = dict(rows)
-    figure = start_figure(
-        title="At the end, by what is shuffled",
-        x_label="test accuracy (fraction)",
-        y_label="shuffled afterwards",
-        height=HEIGHT,
-    )
+    title, x_label = "At the end, by what is shuffled", "test accuracy (fraction)"
+    figure = start_figure(title=title, x_label=x_label, y_label="shuffled afterwards", height=HEIGHT)
     for index, name in enumerate(CURRICULA):
         if name in found:
             style = line_style(series_style(index), markers=True)
             figure.add_scatter(x=found[name], y=ORDERS, name=f"trained: {words(name)}", **style)
     if rival is not None:
-        figure.add_scatter(x=[rival] * len(ORDERS), y=ORDERS, name=REAL, mode="lines", line=_DASHED)
-    figure.add_scatter(
-        x=now[1:],
-        y=now[:1],
-        name="on show, one network",
-        mode="markers",
-        marker={"symbol": "circle-open", "size": 12, "color": neutral("text")},
-    )
+        figure.add_scatter(x=[rival] * len(ORDERS), y=ORDERS, name=REAL, mode="lines", line=DASHED)
+    ring = {"symbol": "circle-open", "size": 12, "color": neutral("text")}
+    figure.add_scatter(x=now[1:], y=now[:1], name="on show, one network", mode="markers", marker=ring)
     short = [name.replace(" ", "<br>") for name in ORDERS]
-    figure.update_yaxes(
-        type="category",
-        categoryorder="array",
-        categoryarray=ORDERS[::-1],
-        tickvals=ORDERS,
-        ticktext=short,
-        title_text="",
-    )
-    figure.update_xaxes(range=[0, 1])
+    figure.update_yaxes(type="category", categoryorder="array", categoryarray=ORDERS[::-1], title_text="")
+    figure.update_yaxes(tickvals=ORDERS, ticktext=short).update_xaxes(range=[0, 1])
     said = "; ".join(f"{words(name)} {', '.join(f'{each:.2f}' for each in row)}" for name, row in found.items())
-    return finish_figure(
-        legend_below(figure), alt=f"Accuracy with nothing, batches, images of a class, everything shuffled: {said}."
-    )
+    alt = f"Accuracy with nothing, batches, images of a class, everything shuffled: {said}."
+    return finish_figure(legend_below(figure), alt=alt)
 
 
 def words(curriculum: str) -> str:

@@ -26,8 +26,7 @@ def setting_curves(y_label: str = "mean squared error on G", **given: Any) -> go
         figure.add_scatter(name=name, **look.line_style(look.series_style(index), width=1.8))
     marker = {"symbol": "circle-open", "size": 8, "color": text}
     figure.add_scatter(mode="lines+markers", name=_CHOSEN, line={"color": text, "width": 3.5}, marker=marker)
-    dashed = {"color": look.neutral("quiet"), "dash": "dash", "width": 1.5}
-    figure.add_scatter(mode="lines", name=_LEAST, line=dashed, showlegend=True)
+    figure.add_scatter(mode="lines", name=_LEAST, line=look.DASHED, showlegend=True)
     look.legend_below(figure)
     figure.update_yaxes(rangemode="tozero")
     figure.update_layout(hovermode="x unified")

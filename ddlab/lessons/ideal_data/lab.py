@@ -19,7 +19,7 @@ from ...explorers.lab import Change, Lab, Results, Value
 from ...explorers.lines import Quest
 from ...explorers.tables import table
 from ...explorers.views import Chart, Html, Row, Tabs
-from ...figures.theme import finish_figure, legend_below, line_style, neutral, series_style, stacked_figure
+from ...figures.theme import DASHED, finish_figure, legend_below, line_style, neutral, series_style, stacked_figure
 from . import drawing
 from .world import EXTENT, RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, World, answer
 
@@ -71,8 +71,7 @@ def ends(shown: Answer, switched: Answer | None) -> go.Figure:
         ring = {"symbol": "circle-open", "size": 15, "line": {"width": 2}, "color": neutral("text")}
         figure.add_scatter(x=[shown.values[shown.chosen]], y=[y], mode="markers", marker=ring, name="chosen",
                            legendgroup="chosen", showlegend=row == 1, hoverinfo="skip", row=row, col=1)  # fmt: skip
-        dashed = {"color": neutral("quiet"), "dash": "dash"}
-        figure.add_scatter(x=shown.values, y=[shown.least[measure]] * len(shown.values), mode="lines", line=dashed, row=row, col=1,
+        figure.add_scatter(x=shown.values, y=[shown.least[measure]] * len(shown.values), mode="lines", line=DASHED, row=row, col=1,
                            name="least possible", legendgroup="least", showlegend=row == 1)  # fmt: skip
         said.append(f"{measure} {y:.3f}, least possible {shown.least[measure]:.3f}")
     return finish_figure(

@@ -28,7 +28,7 @@ from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT, MethodWorld, Watch, visited
 from ...explorers.views import Chart, Row, Strip
 from ...figures import encode_grid, label_matrix
-from ...figures.theme import finish_figure, legend_below, line_style, neutral, series_style, start_figure
+from ...figures.theme import DASHED, finish_figure, legend_below, line_style, series_style, start_figure
 from ...methods import ld
 from ...methods.distillation import from_images
 from ...networks import NetworkSpec
@@ -195,8 +195,7 @@ def curve(source: str, found: tuple, now: tuple[int, float], rival: float | None
         marker={"symbol": "circle-open", "size": 12, "color": series_style(0).colour},
     )
     if rival is not None:
-        quiet = {"color": neutral("quiet"), "dash": "dash", "width": 1.5}
-        figure.add_scatter(x=[0, MOST + 10], y=[rival] * 2, name="one real image a class", mode="lines", line=quiet)
+        figure.add_scatter(x=[0, MOST + 10], y=[rival] * 2, name="one real image a class", mode="lines", line=DASHED)
     figure.update_xaxes(range=[0, MOST + 10]).update_yaxes(range=[0, 1])
     said = "; ".join(
         f"{name} {', '.join(f'{y:.2f} at {x}' for x, y in points)}" for name, points in zip(WHO, found, strict=True)

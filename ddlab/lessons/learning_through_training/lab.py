@@ -23,7 +23,7 @@ from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT, MethodWorld, Watch, in_steps, learned_images, visited
 from ...explorers.views import Chart, Row, Strip
 from ...figures import bars
-from ...figures.theme import finish_figure, legend_below, line_style, neutral, series_style, start_figure
+from ...figures.theme import DASHED, finish_figure, legend_below, line_style, series_style, start_figure
 from ...methods import dd
 from ...networks import NetworkSpec
 from ...runs import Run
@@ -156,10 +156,9 @@ def curve(learner: str, starts: str, found: tuple, rivals: tuple) -> go.Figure:
         marker={"color": colour, "size": 5, "opacity": 0.45},
     )
     if rivals:
-        style = {"color": neutral("quiet"), "dash": "dash", "width": 1.5}
         x, y = zip(*rivals, strict=True)
         figure.add_scatter(
-            x=x, y=y, name="class means, best rate", mode="lines+markers", line=style, marker={"symbol": "x"}
+            x=x, y=y, name="class means, best rate", mode="lines+markers", line=DASHED, marker={"symbol": "x"}
         )
     figure.update_xaxes(range=[0.5, 10.5], dtick=1).update_yaxes(range=[0, 1])
     said = "; ".join(f"N = {n}: {scores[0]:.2f} and {statistics.fmean(scores[1:]):.2f}" for n, scores in found)

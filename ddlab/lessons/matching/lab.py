@@ -15,7 +15,7 @@ from ...explorers.lab import Compute, Lab, Results, Value
 from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT, learned_images, run_curve
 from ...explorers.views import Chart, Row, Strip, step_on_show
-from ...figures.theme import finish_figure, neutral, series_style, start_figure
+from ...figures.theme import DASHED, finish_figure, series_style, start_figure
 from ...runs import Run
 from .world import LEARNED, REAL, Settings, World
 
@@ -133,7 +133,7 @@ def scores(networks: int | None, step: int, found: tuple, others: tuple) -> go.F
         for x, marker in ((values, dot), ([statistics.fmean(values)], {"size": 12})):
             marker |= {"color": style.colour, "symbol": style.marker}
             figure.add_scatter(x=x, y=[index] * len(x), mode="markers", name=name, marker=marker, showlegend=False)
-    figure.add_vline(x=0, line={"color": neutral("quiet"), "dash": "dash", "width": 1.5})
+    figure.add_vline(x=0, line=DASHED)
     figure.update_yaxes(
         tickvals=list(range(len(ahead))), ticktext=list(ahead), title="", range=[-0.6, len(ahead) - 0.4]
     )

@@ -20,6 +20,7 @@ from ...explorers.ready import HEIGHT, visited
 from ...explorers.views import Chart, Row, Strip, Tabs
 from ...figures import cell_table, encode_grid
 from ...figures.theme import (
+    DASHED,
     faint,
     finish_figure,
     legend_below,
@@ -38,7 +39,6 @@ from .world import CENTRES, LEARNED, LEARNING, MATCHED, MEMORIES, NONE, Moment, 
 PARTS = {"model": "training", "exemplars": "exemplars learn", "tuning": "fine-tuning"}
 RIVAL = CENTRES  # with one exemplar, the class mean
 _GREY, _CELL = 128, 32
-_DASHED = {"color": neutral("quiet"), "dash": "dash", "width": 1.5}
 
 
 def tasks_of(world: World, config: mnemonics.Config) -> tuple[tuple[str, ...], ...]:
@@ -154,7 +154,7 @@ def ends(found: tuple, count: int, now: float) -> go.Figure:
         x, y = zip(*points, strict=True)
         said.append(f"{memory} {', '.join(f'{each:.2f} with {m}' for m, each in points)}")
         if memory == NONE:
-            figure.add_scatter(x=[0.5, 5.5], y=[y[0]] * 2, name=NONE, mode="lines", line=_DASHED)
+            figure.add_scatter(x=[0.5, 5.5], y=[y[0]] * 2, name=NONE, mode="lines", line=DASHED)
         else:
             figure.add_scatter(
                 x=x, y=y, name=memory, **line_style(series_style(MEMORIES.index(memory) - 1), markers=True)
