@@ -326,19 +326,9 @@ def test_views_that_images_cannot_have(grey: ImageData) -> None:
 
 
 def test_presets() -> None:
-    paper = boost.Config.paper()
-    assert (paper.budget, paper.image_bases, paper.representation_bases, paper.scale, paper.hidden) == (
-        100,
-        200,
-        200,
-        2,
-        4,
-    )
-    assert (paper.augmentation, paper.shift, paper.bases_start) == ("rotation", "networks", "principal")
     large = boost.Config.paper("cifar100", budget=5000)
     assert (large.budget, large.image_bases, large.representation_bases) == (5000, 700, 500)
     with refuses("budget", "25"):
         boost.Config.paper("cifar10", budget=30)
     with refuses("dataset"):
         boost.Config.paper("mnist")
-    assert boost.Config.teaching(seed=4).image_bases == 40

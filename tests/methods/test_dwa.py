@@ -177,10 +177,3 @@ def test_bad_input(inputs: Inputs, colour: ImageData, colour_teacher: Network) -
     images, labels = real_batch(settings(), colour, 0)
     with pytest.raises(NonFiniteError, match=r"at step \d of 3, with radius=1e\+25"):
         dwa.directed_adjustment(colour_teacher, images.float(), labels, steps=3, radius=1e25)
-
-
-def test_published_settings() -> None:
-    paper = dwa.Config.paper()
-    assert (paper.initialisation, paper.lambda_mean, paper.lambda_var) == ("real", 0.01, 0.11)
-    assert (paper.adjustment_steps, paper.adjustment_radius, paper.iterations) == (12, 0.015, 1000)
-    assert sre2l.Config().lambda_var == 0.01 and sre2l.Config().initialisation == "noise"

@@ -350,11 +350,3 @@ def test_in_mixed_precision_images_and_statistics_stay_in_float32(inputs: Inputs
     start = fadrm.init(config, inputs).images
     ways = [(steps[0].state.images - start).flatten() for steps in (mixed, single)]
     assert float(torch.nn.functional.cosine_similarity(*ways, dim=0)) > 0.8
-
-
-def test_published_settings() -> None:
-    paper = fadrm.Config.paper()
-    assert (paper.iterations, paper.merges, paper.merge_ratio, paper.small_size) == (2000, 3, 0.5, None)
-    assert (paper.learning_rate, paper.crop) == (0.25, "always")
-    assert (paper.lambda_mean, paper.lambda_var) == (0.01, 0.01)
-    assert methods.get("fadrm") is fadrm

@@ -157,13 +157,3 @@ def test_twice_the_same_image_needs_a_ridge(grey: ImageData, teacher: Network) -
     with refuses("ridge", "invertible"):
         process.run(krr_st, config(budget=36, ridge=0.0), inputs)
     assert process.run(krr_st, config(budget=36, ridge=1e-6, iterations=2), inputs).complete
-
-
-def test_presets() -> None:
-    paper = krr_st.Config.paper()
-    assert (paper.budget, paper.iterations, paper.pool_size, paper.pool_steps) == (100, 30_000, 10, 1000)
-    assert (paper.batch_size, paper.learning_rate, paper.ridge, paper.reset) == (1024, 1e-3, 1e-6, True)
-    assert paper.network == networks.spec("convnet", width=128, growth=2)
-    assert paper == krr_st.Config() == krr_st.Config.paper("cifar10")
-    small = krr_st.Config.teaching(iterations=5)
-    assert (small.pool_size, small.pool_steps, small.iterations) == (3, 50, 5)

@@ -202,11 +202,6 @@ def test_bad_input(inputs: Inputs, colour: ImageData) -> None:
         sre2l.init(settings(), dataclasses.replace(inputs, teachers=(bare,)))
 
 
-def test_published_settings() -> None:
-    paper = sre2l.Config.paper()
-    assert (paper.iterations, paper.learning_rate, paper.lambda_mean, sre2l.BETAS) == (1000, 0.25, 0.01, (0.5, 0.9))
-
-
 @pytest.mark.parametrize(
     ("size", "crop", "cropped"),
     [(8, "by_size", False), (64, "by_size", True), (8, "always", True), (64, "never", False)],

@@ -221,8 +221,6 @@ def test_bad_input(call: Callable[[], Any], words: list[str]) -> None:
 
 
 def test_presets() -> None:
-    published = self_supervised.Config()
-    assert (published.learning_rate, published.bias_learning_rate, published.weight_decay) == (0.2, 0.0048, 1.5e-6)
     small = self_supervised.Config.paper("cifar100", seed=3)
     assert (small.batch_size, small.projector_width, small.seed) == (256, 2048, 3)
     assert self_supervised.Config.for_data(made_data(channels=3)).flip and not self_supervised.Config.teaching().flip
