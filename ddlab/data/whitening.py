@@ -35,14 +35,13 @@ def whitened(data: ImageData, *, epsilon: Annotated[float, within(0, open_low=Tr
     spread = _KEPT * float((matrix @ covariance * matrix).sum().div(len(centre)).sqrt()) or 1.0
     mean, std = (torch.full((data.channels,), value) for value in (0.5, 0.5 / spread))  # from -spread to spread
 
-    def seen(images: Tensor) -> Tensor:
-        parts = [
-            ((part.flatten(1).float() / 255 - centre.float()) @ matrix.float()).view(part.shape)
-            for part in images.split(_AT_ONCE)
-        ]
-        return torch.cat([denormalise(part, mean, std) for part in parts])
+    middle, narrow = centre.float(), matrix.float()
 
-    images = {"train_images": seen(data.train_images), "test_images": seen(data.test_images)}
+    def seen(part: Tensor) -> Tensor:
+        return denormalise(((part.flatten(1).float() / 255 - middle) @ narrow).view(part.shape), mean, std)
+
+    splits = ("train_images", "test_images")
+    images = {name: torch.cat([seen(part) for part in getattr(data, name).split(_AT_ONCE)]) for name in splits}
     return replace(data, name=f"{data.name}, whitened", mean=mean, std=std, **images)
 
 
