@@ -85,6 +85,12 @@ def colour_teacher(colour: ImageData) -> Network:
     return _trained(colour)
 
 
+@pytest.fixture
+def inputs(grey: ImageData) -> Inputs:
+    """For a method that needs no teacher."""
+    return Inputs(data=grey, device="cpu")
+
+
 @pytest.fixture(scope="session")
 def distilled(grey: ImageData, teacher: Network) -> DistilledSet:
     """Two real images per class of `grey`, with hard, stored and online labels."""

@@ -102,6 +102,13 @@ def made_data(
     return ImageData(name=f"made-{channels}-{size}-{seed}", class_names=tuple("abcdefghij"[:classes]), **parts)
 
 
+def moved(lab: Any, **values: Any) -> None:
+    """Move controls of a laboratory, and wait until what they ask for is there."""
+    for name, value in values.items():
+        lab.panel[name].value = value
+    lab.runner.join()
+
+
 def trace(figure: Any, name: str) -> Any:
     """The trace of a figure that has this name."""
     return next(one for one in figure.data if one.name == name)

@@ -8,11 +8,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 import ddlab
 from ddlab import networks
 from ddlab.core.errors import DDLabError
-from ddlab.data import ImageData
+from ddlab.data import ImageData, whitened
 from ddlab.networks import Network
 from ddlab.records import replication
 from ddlab.training import supervised
@@ -62,6 +63,14 @@ def test_as_published_nothing_of_the_call_differs(digits: ImageData) -> None:
     )
     assert found.differs == (f"data: {digits!r}, in place of CIFAR-10".replace("<ImageData ", "").replace(">", ""),)
     assert found.interval is None and found.accuracies[0][0] > 90
+
+
+def test_a_row_of_whitened_pixels_is_made_of_such_data(colour: ImageData) -> None:
+    network, white = networks.spec("convnet", width=4, norm="instance"), whitened(colour)
+    few: dict[str, Any] = {"experts": 1, "iterations": 1, "inner_steps": 1, "learning_rate": 1e-3, "network": network}
+    told = FEW | {"dataset": "CIFAR-10", "sets": 1, "student": {"epochs": 2, "network": network}}
+    (made,) = ddlab.replicate("mtt", colour, **told | few).sets
+    assert torch.equal(made.mean, white.mean) and torch.equal(made.std, white.std)
 
 
 def test_a_fixed_start_has_one_student_and_it_is_the_set_s_own(digits: ImageData) -> None:

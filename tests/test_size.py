@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 ROOMS = {
     "ddlab/core": 1422,
-    "ddlab/data": 2530,
+    "ddlab/data": 2525,
     "ddlab/networks": 1629,
     "ddlab/distilled": 1569,
     "ddlab/runs": 1452,

@@ -1,4 +1,4 @@
-"""ZCA whitening: neighbouring pixels no longer tell each other; MTT's and KIP's printed numbers on colour pictures are of such data."""
+"""ZCA whitening: neighbouring pixels no longer tell each other; MTT's printed numbers are of such data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
-from ..core import errors
 from ..core.boundary import checked, within
 from .images import ImageData, denormalise
 
@@ -25,16 +24,13 @@ def whitened(data: ImageData, *, epsilon: Annotated[float, within(0, open_low=Tr
     a matrix of 75 MB and a minute; of 64 pixels 16 times and 64 times as much.
 
     Raises:
-        DDLabError: fewer than two training images, or an epsilon that is not above 0.
+        DDLabError: an epsilon that is not above 0.
     """
-    if len(data) < 2:
-        errors.fail("data", "of at least two training images", len(data))
     centre, covariance = moments(data.train_images)
     matrix = zca(covariance, epsilon)
     # The deviation of (x - mean) W over all places follows from the covariance: no second pass. Of images all alike it is 0.
     spread = _KEPT * float((matrix @ covariance * matrix).sum().div(len(centre)).sqrt()) or 1.0
     mean, std = (torch.full((data.channels,), value) for value in (0.5, 0.5 / spread))  # from -spread to spread
-
     middle, narrow = centre.float(), matrix.float()
 
     def seen(part: Tensor) -> Tensor:
@@ -46,13 +42,13 @@ def whitened(data: ImageData, *, epsilon: Annotated[float, within(0, open_low=Tr
 
 
 def moments(images: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean [c h w] and covariance [c h w, c h w] of uint8 images [n, c, h, w] in units of [0, 1], float64, over n - 1."""
+    """Mean [c h w] and covariance [c h w, c h w] of uint8 images [n, c, h, w] in units of [0, 1], float64, over n - 1; of one image 0."""
     mean = torch.stack([part.double().sum(0).flatten() for part in images.split(_AT_ONCE)]).sum(0) / (255 * len(images))
     covariance = mean.new_zeros(len(mean), len(mean))
     for part in images.split(_AT_ONCE):
         centred = part.flatten(1).double() / 255 - mean
         covariance.addmm_(centred.T, centred)
-    return mean, covariance / (len(images) - 1)
+    return mean, covariance / max(len(images) - 1, 1)
 
 
 def zca(covariance: Tensor, epsilon: float) -> Tensor:

@@ -30,11 +30,6 @@ def config(**changes: Any) -> dc.Config:
     return dc.Config(**SMALL | changes)
 
 
-@pytest.fixture
-def inputs(grey: ImageData) -> Inputs:
-    return Inputs(data=grey, device="cpu")
-
-
 def in_double(config: dc.Config, inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> dc.State:
     """The first state, all of it in float64; later networks are, too."""
     fresh = dc.fresh_network

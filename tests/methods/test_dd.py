@@ -37,11 +37,6 @@ def soft(**changes: Any) -> sldd.Config:
     return sldd.Config(**SMALL | changes)
 
 
-@pytest.fixture
-def inputs(grey: ImageData) -> Inputs:
-    return Inputs(data=grey, device="cpu")
-
-
 def made(settings: dd.Config, inputs: Inputs) -> DistilledSet:
     return process.run(dd if type(settings) is dd.Config else sldd, settings, inputs)
 

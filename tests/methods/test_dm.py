@@ -12,7 +12,7 @@ from torch import Tensor
 
 import ddlab
 from ddlab import networks
-from ddlab.data import ImageData, siamese_views
+from ddlab.data import siamese_views
 from ddlab.methods import dm, matching
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
@@ -26,11 +26,6 @@ SMALL: dict[str, Any] = {
 
 def config(**changes: Any) -> dm.Config:
     return dm.Config(**SMALL | changes)
-
-
-@pytest.fixture
-def inputs(grey: ImageData) -> Inputs:
-    return Inputs(data=grey, device="cpu")
 
 
 def embedded(module: torch.nn.Module, images: Tensor) -> Tensor:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 import torch
 import torch.nn.functional as F
 
 from ddlab import networks
-from ddlab.data import ImageData, siamese_views
+from ddlab.data import siamese_views
 from ddlab.methods import dc, dsa, matching
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
@@ -19,11 +18,6 @@ SMALL: dict[str, Any] = {
     "images_per_class": 1, "network": networks.spec("convnet", width=3, norm="instance", depth=2), "networks": 2, "outer_steps": 2,
     "inner_epochs": 1, "batch_size": 5, "network_learning_rate": 0.1, "initialisation": "real",
 }  # fmt: skip
-
-
-@pytest.fixture
-def inputs(grey: ImageData) -> Inputs:
-    return Inputs(data=grey, device="cpu")
 
 
 def images(config: dc.Config, inputs: Inputs) -> torch.Tensor:

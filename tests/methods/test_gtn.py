@@ -28,11 +28,6 @@ CHANGES: list[dict[str, Any]] = [
 
 
 @pytest.fixture
-def inputs(grey: ImageData) -> Inputs:
-    return Inputs(data=grey, device="cpu")
-
-
-@pytest.fixture
 def in_double(monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights and real images of an update in float64."""
     first, drawn = ordered.first_weights, _curriculum.real_batches

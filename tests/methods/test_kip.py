@@ -13,7 +13,6 @@ from torch import Tensor
 
 import ddlab
 from ddlab import evaluation
-from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, RegressionLabels
 from ddlab.methods import kernels, kip, selection
 from ddlab.methods.kernels import kernel_matrix
@@ -26,11 +25,6 @@ SMALL: dict[str, Any] = {"images_per_class": 2, "iterations": 4, "batch_size": 1
 
 def config(**changes: Any) -> kip.Config:
     return kip.Config(**SMALL | changes)
-
-
-@pytest.fixture
-def inputs(grey: ImageData) -> Inputs:
-    return Inputs(data=grey, device="cpu")
 
 
 def rows(*shape: int, seed: int = 0) -> Tensor:

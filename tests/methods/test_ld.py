@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -21,11 +20,6 @@ from ddlab.runs.process import Inputs
 from tests.support import made_data, refuses
 
 BATCHES = ([0, 2, 5], [1, 4, 5], [3, 2, 0])
-
-
-@pytest.fixture
-def inputs(grey: ImageData) -> Inputs:
-    return Inputs(data=grey, device="cpu")
 
 
 def ready(settings: ld.Config, inputs: Inputs) -> ld.State:

@@ -12,7 +12,6 @@ from torch import Tensor
 
 import ddlab
 from ddlab import evaluation
-from ddlab.data import ImageData
 from ddlab.methods import kip, ls
 from ddlab.methods.distillation import from_images
 from ddlab.methods.kernels import KernelSpec, kernel_matrix
@@ -23,11 +22,6 @@ from tests.support import made_data, refuses
 
 def rows(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
-@pytest.fixture
-def inputs(grey: ImageData) -> Inputs:
-    return Inputs(data=grey, device="cpu")
 
 
 def test_equation_8_number_by_number() -> None:

@@ -31,11 +31,6 @@ SMALL: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def inputs(grey: ImageData) -> Inputs:
-    return Inputs(data=grey, device="cpu")
-
-
 def ready(settings: mtt.Config, inputs: Inputs) -> mtt.State:
     """The state with all experts, in float64."""
     run = list(process.steps(mtt, settings, inputs))[mtt.expert_updates(settings) - 1]

@@ -24,7 +24,7 @@ from ddlab.networks import Network
 from ddlab.runs import process as driver
 from ddlab.runs.process import Inputs
 from ddlab.training import supervised
-from tests.support import made_data, refuses
+from tests.support import made_data, moved, refuses
 
 SMALL = fadrm.Config(images_per_class=2, iterations=12, merges=2, roll_pixels=1)
 STUDENT = supervised.Config.teaching(network=networks.spec("convnet", width=4), epochs=2)
@@ -54,12 +54,6 @@ def by_itself(data: ImageData, teacher: Network, **changes: Any) -> dict[int, to
     found = {0: driver.start(fadrm, config, inputs).images}
     found |= {step.index: step.state.images for step in driver.steps(fadrm, config, inputs)}
     return {step: data.to_uint8(images) for step, images in found.items()}
-
-
-def moved(lab: Laboratory, **values: Any) -> None:
-    for name, value in values.items():
-        lab.panel[name].value = value
-    lab.runner.join()
 
 
 def values_of(figure: Any, name: str) -> dict[float, float]:

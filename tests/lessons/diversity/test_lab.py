@@ -26,7 +26,7 @@ from ddlab.lessons.diversity.students import in_words
 from ddlab.methods import dwa, selection
 from ddlab.networks import Network
 from ddlab.training import supervised
-from tests.support import assert_same, made_data
+from tests.support import assert_same, made_data, moved
 
 SPEC = networks.spec("convnet", width=8)
 STUDENT = supervised.Config.teaching(network=SPEC, epochs=40)
@@ -45,12 +45,6 @@ def lab(given: tuple[ImageData, Network]) -> Iterator[Laboratory]:
     made = DiversityLab(*given, CONFIG, student=STUDENT, seeds=2, points=60)
     yield made
     made.close()
-
-
-def moved(lab: Laboratory, **values: Any) -> None:
-    for name, value in values.items():
-        lab.panel[name].value = value
-    lab.runner.join()
 
 
 def shown(lab: Laboratory) -> dict[str, Images]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +22,7 @@ from ddlab.lessons.ideal_data.world import (
     answer,
     main_directions,
 )
-from tests.support import trace
+from tests.support import moved, trace
 
 QUICK = "steps=60,seeds=3"
 
@@ -37,12 +36,6 @@ def lab() -> Iterator[Laboratory]:
 
 def shown(lab: Laboratory) -> Answer:
     return on_show(lab.world, lab.settings, lab._known())[0]
-
-
-def moved(lab: Laboratory, **values: Any) -> None:
-    for name, value in values.items():
-        lab.panel[name].value = value
-    lab.runner.join()
 
 
 def by_themselves(settings: Settings, sweep: Sweep, value: float) -> toys.Trained:
