@@ -1,7 +1,5 @@
 """Loads once what is slow to load, so that byte code and what numba keeps on disk are in the image; postBuild runs it."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

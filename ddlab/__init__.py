@@ -8,8 +8,6 @@ The public names below are loaded when first used, so that `import ddlab` is ins
     print(ddlab.evaluate(distilled, data, labels="stored"))
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 

@@ -3,8 +3,6 @@
 python -m tests.bench [ROW ...]      median CPU-seconds of both, their ratio, and the quartiles of the ratio
 """
 
-from __future__ import annotations
-
 import dataclasses
 import statistics
 import sys

@@ -1,7 +1,5 @@
 """Small things that many tests share. They are built once per session, so no test may change them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 

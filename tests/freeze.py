@@ -6,8 +6,6 @@ diff OLD.txt NEW.txt                      names every difference
 Tensors are written as dtype, shape and SHA-256 of their bytes, numbers by `repr`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import sys

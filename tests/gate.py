@@ -4,8 +4,6 @@ Each part is a command or several; all run, whatever fails. Printed are the minu
 counts all tests, in pytest's own words.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

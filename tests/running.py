@@ -3,8 +3,6 @@
 notebook = run(Path("notebooks/20_inverting_a_network.ipynb"))     # with its outputs and the state of its widgets
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Mapping

@@ -7,8 +7,6 @@ Allowed is what CUDA allows: copies from one to the other, a CPU scalar in a poi
 Drawing with a CPU generator on the device and `.numpy()` are refused. Autograd, `torch.func.grad` and `vmap` pass through it.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any

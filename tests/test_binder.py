@@ -1,7 +1,5 @@
 """What Binder builds: the packages follow from pyproject.toml, and the scripts run."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

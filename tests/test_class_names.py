@@ -1,7 +1,5 @@
 """A class number is a place among names: wherever a set, data and a network meet, other names or another order are refused."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from dataclasses import replace

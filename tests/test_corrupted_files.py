@@ -3,8 +3,6 @@
 Reading one gives ddlab's own error in one sentence, or what was saved; it never changes the file.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from pathlib import Path

@@ -7,8 +7,6 @@ wrong values. The rooms' own files hold what is wrong with a whole (data of othe
 # pyright: reportArgumentType=false
 # Wrong types are the point here.
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

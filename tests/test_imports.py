@@ -1,7 +1,5 @@
 """Imports point one way, and slow or optional packages are imported where they are used."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

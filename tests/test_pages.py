@@ -1,7 +1,5 @@
 """Every solution in a fresh kernel with one thread (make test-all): its seconds and its memory, and the page that is made of the run."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

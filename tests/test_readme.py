@@ -1,7 +1,5 @@
 """The README: short, what it names exists, and its examples run when they are pasted in turn."""
 
-from __future__ import annotations
-
 import ast
 import re
 import time

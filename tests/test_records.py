@@ -1,7 +1,5 @@
 """The tables and teachers that come with ddlab: what they hold, and what is refused."""
 
-from __future__ import annotations
-
 import math
 import re
 

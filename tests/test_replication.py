@@ -1,7 +1,5 @@
 """`replicate`: printed numbers made again, what differs is said, and nothing that was made is lost."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from types import SimpleNamespace

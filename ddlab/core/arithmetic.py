@@ -3,8 +3,6 @@
 torch takes TF32, with 10 of float32's 23 bits behind the point, for convolutions on CUDA unless it is told otherwise.
 """
 
-from __future__ import annotations
-
 import torch
 
 

@@ -8,8 +8,6 @@ type in `Annotated` narrows it: `within`, `among`, a shape, or any function (arg
 in several shapes of a call is one length. Any other annotation (a sequence, a mapping, a union, `Any`) is left to the body.
 """
 
-from __future__ import annotations
-
 import collections.abc
 import dataclasses
 import functools

@@ -1,7 +1,5 @@
 """How numbers get to a GPU without a step waiting for it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

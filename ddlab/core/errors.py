@@ -3,8 +3,6 @@
 Every message is one sentence: the argument, what is allowed, what was given. Anything else that escapes from ddlab is a bug in ddlab.
 """
 
-from __future__ import annotations
-
 import difflib
 import math
 import numbers

@@ -1,7 +1,5 @@
 """The interval of a mean, for evaluations and for figures, which may not import each other."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Sequence

@@ -13,8 +13,6 @@ linear    lr_t = lr (1 - (1-f) t / T)
 # pyright: reportPrivateImportUsage=false
 # torch._foreach_* has a leading underscore and is what torch.optim itself runs on: one call for all tensors.
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

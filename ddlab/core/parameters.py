@@ -9,8 +9,6 @@ A config is a frozen, keyword-only dataclass whose fields are made by `parameter
 Each field is checked on construction. Rules across fields stand apart, in the method `rules`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import json
@@ -35,7 +33,7 @@ class Parameter:
     """
 
     name: str = ""
-    type: type = object
+    type: "type" = object
     default: Any = dataclasses.MISSING
     symbol: str = ""
     range: tuple[float | None, float | None] = (None, None)
@@ -68,51 +66,6 @@ def parameter(default: Any = dataclasses.MISSING, *, help: str, **described: Any
     """A dataclass field that carries its description, by the attributes of `Parameter`; without a default it is required."""
     description = Parameter(default=default, help=help, **described)
     return dataclasses.field(default=default, metadata={"parameter": description})
-
-
-def with_default(config: type[Parameters], name: str, default: Any, *, source: str) -> Any:
-    """A field of another config with another default: all else of its description stays as it is there."""
-    description = dataclasses.replace(describe(config)[name], default=default, source=source)
-    return dataclasses.field(default=default, metadata={"parameter": description})
-
-
-def narrowed(config: type[Parameters], **choices: tuple[Any, ...]) -> Any:
-    """A subclass of `config` of which some fields take only these choices: the classes of one dataset, say.
-
-    Where the default is none of them, the first one is. Its name stays that of `config`.
-    """
-    fields = []
-    for name, allowed in choices.items():
-        description = describe(config)[errors.check_choice("a field", name, list(describe(config)))]
-        default = description.default if description.default in allowed else allowed[0]
-        told = dataclasses.replace(description, choices=tuple(allowed), default=default, explorable=True)
-        hint = typing.get_type_hints(config)[name]
-        fields.append((name, hint, dataclasses.field(default=default, metadata={"parameter": told})))
-    namespace = {"__module__": config.__module__, "__qualname__": config.__qualname__, "__doc__": config.__doc__}
-    return dataclasses.make_dataclass(
-        config.__name__, fields, bases=(config,), namespace=namespace, frozen=True, kw_only=True
-    )
-
-
-def describe(config: type[Parameters] | Parameters) -> dict[str, Parameter]:
-    """The `Parameter` of each field, in order, with name and type filled in."""
-    owner = config if isinstance(config, type) else type(config)
-    if not dataclasses.is_dataclass(owner):
-        errors.fail("config", "a config or its class", config)
-    return dict(_described(owner))
-
-
-@functools.cache  # reading type hints takes longer than all the checks of a config
-def _described(owner: type) -> dict[str, Parameter]:
-    hints = typing.get_type_hints(owner)  # each base in the words of its own module
-    described = {}
-    for field in dataclasses.fields(owner):
-        hint, optional = _without_none(hints[field.name])
-        plain = typing.get_origin(hint) or hint
-        plain = str if plain is Literal else plain
-        base = field.metadata.get("parameter", Parameter(default=field.default))
-        described[field.name] = dataclasses.replace(base, name=field.name, type=plain, optional=optional)
-    return described
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,6 +135,51 @@ class Parameters:
         for name in names:
             if name not in allowed:
                 errors.check_choice(f"a parameter of {_owner(cls)}", name, list(allowed))
+
+
+def with_default(config: type[Parameters], name: str, default: Any, *, source: str) -> Any:
+    """A field of another config with another default: all else of its description stays as it is there."""
+    description = dataclasses.replace(describe(config)[name], default=default, source=source)
+    return dataclasses.field(default=default, metadata={"parameter": description})
+
+
+def narrowed(config: type[Parameters], **choices: tuple[Any, ...]) -> Any:
+    """A subclass of `config` of which some fields take only these choices: the classes of one dataset, say.
+
+    Where the default is none of them, the first one is. Its name stays that of `config`.
+    """
+    fields = []
+    for name, allowed in choices.items():
+        description = describe(config)[errors.check_choice("a field", name, list(describe(config)))]
+        default = description.default if description.default in allowed else allowed[0]
+        told = dataclasses.replace(description, choices=tuple(allowed), default=default, explorable=True)
+        hint = typing.get_type_hints(config)[name]
+        fields.append((name, hint, dataclasses.field(default=default, metadata={"parameter": told})))
+    namespace = {"__module__": config.__module__, "__qualname__": config.__qualname__, "__doc__": config.__doc__}
+    return dataclasses.make_dataclass(
+        config.__name__, fields, bases=(config,), namespace=namespace, frozen=True, kw_only=True
+    )
+
+
+def describe(config: type[Parameters] | Parameters) -> dict[str, Parameter]:
+    """The `Parameter` of each field, in order, with name and type filled in."""
+    owner = config if isinstance(config, type) else type(config)
+    if not dataclasses.is_dataclass(owner):
+        errors.fail("config", "a config or its class", config)
+    return dict(_described(owner))
+
+
+@functools.cache  # reading type hints takes longer than all the checks of a config
+def _described(owner: type) -> dict[str, Parameter]:
+    hints = typing.get_type_hints(owner)  # each base in the words of its own module
+    described = {}
+    for field in dataclasses.fields(owner):
+        hint, optional = _without_none(hints[field.name])
+        plain = typing.get_origin(hint) or hint
+        plain = str if plain is Literal else plain
+        base = field.metadata.get("parameter", Parameter(default=field.default))
+        described[field.name] = dataclasses.replace(base, name=field.name, type=plain, optional=optional)
+    return described
 
 
 def _owner(cls: type) -> str:

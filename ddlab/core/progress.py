@@ -1,7 +1,5 @@
 """How far something long is: tqdm's bar on standard output."""
 
-from __future__ import annotations
-
 import sys
 from typing import TYPE_CHECKING
 
@@ -9,7 +7,7 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 
-def progress_bar(name: str, total: int, shown: bool, *, unit: str = "step") -> tqdm:
+def progress_bar(name: str, total: int, shown: bool, *, unit: str = "step") -> "tqdm":
     """A bar on standard output, for standard error would look like a failure in a notebook, until it is done; in a file lines that stay."""
     from tqdm import tqdm
 

@@ -1,7 +1,5 @@
 """What TAB and `dir` show of a room: its public names. And what a room says that needs more than the core."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Callable, Iterable
 

@@ -4,8 +4,6 @@ Every draw in ddlab comes from `generator(seed, step, stream)`. A run resumed at
 uninterrupted run drew there, whatever else was drawn in between.
 """
 
-from __future__ import annotations
-
 import zlib
 from typing import Any
 

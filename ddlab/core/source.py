@@ -1,7 +1,5 @@
 """The source that something is computed by, as a part of every key: an edited method is another method."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import sys

@@ -4,8 +4,6 @@ Two files cannot be replaced together, so the description travels in the file's 
 that has flipped is noticed. Nothing is unpickled.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -10,8 +10,6 @@ Arrays, PyTorch datasets and sentences become one by `from_arrays`, `from_datase
 make another one of it.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """One dataset in the shape of another, so that a network of the one can look at the other."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor

@@ -1,7 +1,5 @@
 """A reader's own arrays and datasets as `ImageData`."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

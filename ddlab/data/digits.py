@@ -3,8 +3,6 @@
 Source: Alpaydin & Kaynak, Optical Recognition of Handwritten Digits, UCI repository 1998; the test part, 8 x 8 pixels, 17 grey levels.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import torch

@@ -3,8 +3,6 @@
 In an exported set `labels.json` has the classes' own names.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

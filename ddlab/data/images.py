@@ -1,14 +1,12 @@
 """`ImageData`: a labelled image dataset kept as bytes, handed out normalised."""
 
-from __future__ import annotations
-
 import copy
 import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import torch
 from torch import Tensor
@@ -202,7 +200,7 @@ class ImageData:
         return len(self.train_labels) / (self.classes * self.class_counts().float())
 
     @checked
-    def subset(self, *, classes: Sequence[int | str] | None = None, limit: Count | None = None) -> ImageData:
+    def subset(self, *, classes: Sequence[int | str] | None = None, limit: Count | None = None) -> "ImageData":
         """Some of the classes, some of the training images; mean and std stay those of all, and so do the test images of the classes.
 
         Args:
@@ -248,7 +246,7 @@ class ImageData:
         return storage.save(path, tensors, described, "dataset", overwrite=overwrite)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> ImageData:
+    def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read what `save` wrote.
 
         Raises:

@@ -4,8 +4,6 @@ One rule for all: what is transparent lies on white, pixels fill the range that 
 camera's turn is undone, and of an animation the first frame is taken.
 """
 
-from __future__ import annotations
-
 import base64
 import html
 import io

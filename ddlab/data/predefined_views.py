@@ -12,8 +12,6 @@ none        A = 0: Table 12 compares with it
 Rotation and jigsaw move whole pixels: each view is a permutation of them (`permutations`).
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch

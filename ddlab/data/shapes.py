@@ -22,8 +22,6 @@ default 6,000 images take about one CPU-second. Measured with
     evaluate(chosen, data, labels=labels, teacher=teacher, seeds=range(3), config=supervised.Config.teaching(epochs=60, **ours))
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated
 

@@ -18,8 +18,6 @@ As in the authors' code one operation is drawn for a batch. They leave flip out 
 image (`each`). One deviation: images that are not square are turned without being sheared.
 """
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor

@@ -9,8 +9,6 @@ each other, reduced by SVD (Levy & Goldberg 2014, *Neural word embedding as impl
 pixels are. A learned row of a distilled set is read as its nearest word.
 """
 
-from __future__ import annotations
-
 import collections
 import os
 import re

@@ -11,8 +11,6 @@ cifar10         50,000 + 10,000     3x32    10          Krizhevsky 2009, "Learni
 cifar100        50,000 + 10,000     3x32    100         the same
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -7,8 +7,6 @@ A split is a folder of folders, so that a class may be called "train". Where fol
 and what to give. Every real folder and file is read once, where it lies, and only then by what links to it; a link may lead anywhere.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import warnings

@@ -1,7 +1,5 @@
 """ZCA whitening: neighbouring pixels no longer tell each other; MTT's printed numbers are of such data."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Annotated
 

@@ -7,8 +7,6 @@ principal_bases    B = [b_1 ... b_k], the first k principal components
 spectrum, rank     all their variances, and how many are not 0: more bases than that cannot be had
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

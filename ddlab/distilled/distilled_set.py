@@ -1,7 +1,5 @@
 """`DistilledSet`: what every method returns: few tensors that decode to training images, and targets for them."""
 
-from __future__ import annotations
-
 import functools
 import html
 import math
@@ -9,7 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import torch
 from torch import Tensor
@@ -256,7 +254,7 @@ class DistilledSet:
                 return target
         raise DDLabError(f"labels must be of a kind this set has ({[t.kind for t in self.targets]}); given {kind!r}.")
 
-    def with_targets(self, *targets: Targets) -> DistilledSet:
+    def with_targets(self, *targets: Targets) -> Self:
         """A copy in which `targets` replace those of the same kind or join them."""
         if not all(isinstance(target, Targets) for target in targets):
             errors.fail("targets", f"of {_ALL_TARGETS}", targets)
@@ -341,7 +339,7 @@ class DistilledSet:
         return export.export_folder(self, path)
 
     @staticmethod
-    def from_folder(path: str | os.PathLike[str]) -> DistilledSet:
+    def from_folder(path: str | os.PathLike[str]) -> "DistilledSet":
         """The set that `export_folder` wrote: its images, rounded to bytes, with hard and stored labels, classes, mean and std.
 
         Raises:
@@ -368,7 +366,7 @@ class DistilledSet:
         return storage.save(path, tensors | of_targets, described | about, "distilled set", overwrite=overwrite)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> DistilledSet:
+    def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read what `save` wrote.
 
         Raises:

@@ -1,7 +1,5 @@
 """A distilled set for other programs: a folder of PNG files and a table of labels; and back."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -30,7 +28,7 @@ _LONGEST = 60
 _UNSAFE = re.compile(r"[^\w ()+,.=@~-]")
 
 
-def export_folder(distilled: DistilledSet, path: str | os.PathLike[str]) -> Path:
+def export_folder(distilled: "DistilledSet", path: str | os.PathLike[str]) -> Path:
     """`DistilledSet.export_folder`."""
     place = storage.checked_path(path)
     if os.path.lexists(place):
@@ -67,7 +65,7 @@ def export_folder(distilled: DistilledSet, path: str | os.PathLike[str]) -> Path
     return place
 
 
-def from_folder(path: str | os.PathLike[str]) -> DistilledSet:
+def from_folder(path: str | os.PathLike[str]) -> "DistilledSet":
     """`DistilledSet.from_folder`."""
     from .distilled_set import DistilledSet, HardLabels, StoredLabels
 
@@ -130,6 +128,6 @@ def folder_names(class_names: Sequence[str]) -> list[str]:
     return [f"{number:0{digits}}_{name}" for number, name in enumerate(safe)]
 
 
-def _logits(distilled: DistilledSet) -> Tensor | None:
+def _logits(distilled: "DistilledSet") -> Tensor | None:
     has = any(target.kind == "stored" for target in distilled.targets)
     return distilled.target("stored").logits if has else None

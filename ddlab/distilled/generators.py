@@ -14,8 +14,6 @@ Batch norm takes the mean and variance of the images that are made together, so 
 i mod classes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

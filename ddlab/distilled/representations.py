@@ -1,7 +1,5 @@
 """A teacher's representations as the targets of a distilled set: as they are, or as bases and coefficients, for every predefined view."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self

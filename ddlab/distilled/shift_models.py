@@ -15,8 +15,6 @@ error of 100 turned digits (V = 60, H = 4) by 2 of 100. Where the first coeffici
 centred, a hidden unit may be 0 for all images or for none: the errors of two seeds then differ (.061 and .085; centred .055 and .056).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

@@ -13,8 +13,6 @@ shifts of the A views          "networks" A (2 V H + H + V): Q_a is V -> H -> V 
 Class numbers, means and standard deviations of the pixels, and the few settings are not counted, here or for plain pairs.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

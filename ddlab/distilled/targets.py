@@ -1,7 +1,5 @@
 """The kinds of labels and other targets that a distilled set comes with, and how they are written to its file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self

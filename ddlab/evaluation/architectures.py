@@ -1,7 +1,5 @@
 """One distilled set, students of several architectures: does it hold for networks other than the teacher's? (DWA, Table 4)"""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

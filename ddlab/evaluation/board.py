@@ -1,7 +1,5 @@
 """`board`: a folder of distilled sets, of a class for example, evaluated alike. Only sets are read; nobody's code runs."""
 
-from __future__ import annotations
-
 import os
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """`compare`: several methods on the same data, each beside as many random real images."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -14,8 +14,6 @@ t_sne   openTSNE: van der Maaten & Hinton 2008; new points find their place amon
 umap    umap-learn: McInnes et al. 2018, arXiv 1802.03426
 """
 
-from __future__ import annotations
-
 import importlib
 import threading
 import warnings

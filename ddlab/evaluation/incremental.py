@@ -9,8 +9,6 @@ and a_p(t) that on the classes of task t alone:
     mean forgetting           mean_{t < P} (max_p a_p(t) - a_P(t))     Chaudhry et al. 2018, arXiv 1801.10112
 """
 
-from __future__ import annotations
-
 import functools
 import statistics
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Kernel ridge regression on few images, and its accuracy (Nguyen, Chen & Lee 2021, arXiv 2011.00050)."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 import torch

@@ -12,8 +12,6 @@ DD-Ranking's code tests after each epoch and keeps the best, and looks for the r
 are taken from there, what an accuracy is not.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

@@ -5,8 +5,6 @@ A part of the training images is held out, the setting that does best there is t
 The test images are looked at last, for the accuracy alone.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable, Sequence

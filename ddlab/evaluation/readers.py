@@ -13,8 +13,6 @@ al. 2024, arXiv 2310.06511) and its followers train the linear reader by SGD wit
 votes of neighbours by their cosine; here each counts one.
 """
 
-from __future__ import annotations
-
 import warnings
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """What `compare` is asked for: its rows by name, and what is refused before anything is computed."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from collections import Counter

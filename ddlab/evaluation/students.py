@@ -1,7 +1,5 @@
 """`evaluate`: students from scratch, several seeds, mean and interval."""
 
-from __future__ import annotations
-
 import inspect
 import statistics
 import time
@@ -141,7 +139,7 @@ class _Asked:
     data: ImageData
     seeds: list[int]
 
-    def student(self, seed: int) -> _Student:
+    def student(self, seed: int) -> "_Student":
         """The one of a seed."""
         return _Student(config=self.config.replace(seed=seed), inputs=self.inputs, data=self.data)
 

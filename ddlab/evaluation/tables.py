@@ -1,7 +1,5 @@
 """A result as a table: what `print` writes, what a notebook draws, and what other programs read."""
 
-from __future__ import annotations
-
 import csv
 import html
 import io

@@ -9,8 +9,6 @@
 says why, in the sentence of the error.
 """
 
-from __future__ import annotations
-
 import html
 import math
 import re

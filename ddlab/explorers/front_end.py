@@ -4,8 +4,6 @@ anywidget gives each widget's script two seconds to start; a model that was slow
 that happened to plots in tests, so `listen.js` takes the messages itself and, once started, asks for what it may have missed.
 """
 
-from __future__ import annotations
-
 import uuid
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ picture = Picture(encode_grid(images, columns=10, scale=3), alt="100 images in .
 picture.show_bytes(encode_grid(other, columns=10, scale=3), alt="...")     # from any thread
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import ipywidgets as widgets

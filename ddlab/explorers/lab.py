@@ -18,8 +18,6 @@ the thread, newest settings first, stop and reset, progress and the time that is
 errors in a sentence.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import inspect
@@ -29,7 +27,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import ipywidgets as widgets
 
@@ -74,7 +72,7 @@ class Compute:
     """
 
     words: str | Callable[[Any, Any], str]
-    jobs: Callable[[Any, Any, Results], Jobs]
+    jobs: Callable[[Any, Any, "Results"], Jobs]
     icon: str = "play"
     hint: str = ""
     stays: bool = False
@@ -113,12 +111,12 @@ class Declared:
 
     controls: Sequence[str] | Callable[[Any], Sequence[str]]
     views: Sequence[Any] | Callable[[Any], Sequence[Any]]
-    sentence: Callable[[Any, Any, Results], str]
+    sentence: Callable[[Any, Any, "Results"], str]
     more: Sequence[str] | Callable[[Any], Sequence[str]] = ()
     watched: Callable[[Any, Any], Run] | None = None
     wanted: Callable[[Any, Any, Any], Jobs] = lambda world, settings, run: []
     opens_with: int = 0
-    found: Callable[[Any, Any, Results], Any] = lambda world, settings, known: None
+    found: Callable[[Any, Any, "Results"], Any] = lambda world, settings, known: None
     step_label: Callable[[Any, Any, int], str] = lambda world, settings, step: str(step)
     step_words: str = "step"
     to_end: Sequence[str] = ()
@@ -139,7 +137,7 @@ class Lab:
         self.title, self.world, self.declared = title, world, Declared(**declared)
         self.__doc__, self.__signature__ = world.__doc__, inspect.signature(world)  # what help shows
 
-    def __call__(self, *arguments: Any, key: str | None = None, **options: Any) -> Laboratory:
+    def __call__(self, *arguments: Any, key: str | None = None, **options: Any) -> "Laboratory":
         """The laboratory of `World(*arguments, **options)`; an earlier one of this `key` (default: the title) is closed."""
         return Laboratory(self, self.world(*arguments, **options), self.title if key is None else key)
 
@@ -153,7 +151,7 @@ class Results:
         past: the settings that were on show, the newest first: those of now, then each one before once.
     """
 
-    def __init__(self, lab: Laboratory, step: int | None) -> None:
+    def __init__(self, lab: "Laboratory", step: int | None) -> None:
         self._lab, self.step, self.past = lab, step, lab.past
         self.run: Any = lab.watched
         self.wanted: Sequence[Any] = lab.wanted
@@ -279,7 +277,7 @@ class Laboratory(Explorer):
         self._draw()
         self._ask()
 
-    def run(self) -> Laboratory:
+    def run(self) -> Self:
         """Compute all that the settings on show want, here and now; returns the laboratory, to be displayed.
 
         Raises:

@@ -15,8 +15,6 @@ What a handler raises would be seen nowhere: `guard` shows it in the explorer, i
 kernel (plain pytest) it is raised as well. `key` closes the explorer that an earlier run of the same cell has left.
 """
 
-from __future__ import annotations
-
 import functools
 import html
 import sys
@@ -57,7 +55,7 @@ _STYLE = """<style>
 </style>"""
 
 
-_by_key: dict[str, Explorer] = {}  # a cell that runs again closes what it replaces
+_by_key: dict[str, "Explorer"] = {}  # a cell that runs again closes what it replaces
 
 
 class Explorer(widgets.VBox):

@@ -6,8 +6,6 @@ self.quest = QuestLine("Cover 25% of the real images.")     # in a free-form exp
 self.quest.look(coverage >= 0.25)                           # after every change; what was reached once stays reached
 """
 
-from __future__ import annotations
-
 import html
 import time
 from collections.abc import Callable

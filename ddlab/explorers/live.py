@@ -10,8 +10,6 @@ new setting and the same seed, and goes on playing if it did; the curve of the r
 from its first step.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Sequence

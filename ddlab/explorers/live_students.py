@@ -1,7 +1,5 @@
 """What the images of one step of a run are worth: a student of them, beside one of as many random real images."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 

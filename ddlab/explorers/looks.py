@@ -1,7 +1,5 @@
 """What the looks of a run are drawn as: its images as one picture, a chart for each curve, its numbers in words."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -14,8 +14,6 @@ lost because the first one goes with the widget itself.
 Setting `figure` or `cursor` is allowed from any thread.
 """
 
-from __future__ import annotations
-
 import gzip
 import threading
 from functools import cache

@@ -4,8 +4,6 @@ sliders = PointSliders(lambda point, x, y: ..., guard=explorer.guard)
 sliders.follow(["0", "1"], positions, extent)       # after every drawing: whose points, and where they lie
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

@@ -4,8 +4,6 @@ prediction = Prediction("Which?", ["one", "other"])
 prediction.observe(handler, "locked")               # change["new"] is the answer, once
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Sequence
 from typing import Any

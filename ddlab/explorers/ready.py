@@ -4,8 +4,6 @@ class World(MethodWorld):
     method, settings, first = dd, Settings, dd.Config.teaching()
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

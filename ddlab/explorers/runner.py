@@ -14,8 +14,6 @@
 The thread begins with the first task and is a daemon; no lock is held while a task is done. Nothing here touches torch.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any

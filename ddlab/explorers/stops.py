@@ -1,7 +1,5 @@
 """The stops of a slider: round numbers, those that papers use, which even steps would miss; or stops with words of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

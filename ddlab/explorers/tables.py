@@ -1,7 +1,5 @@
 """A table of numbers in an explorer, as HTML: one look for all of them."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Sequence
 

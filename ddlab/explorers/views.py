@@ -9,8 +9,6 @@ The data function takes (world, settings, known) and returns a tuple, or None to
 that tuple is another one, so it holds plain values and frames, not tensors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, cast
 

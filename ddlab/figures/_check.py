@@ -1,7 +1,5 @@
 """Arguments that several figures take: arrays from anywhere become float numpy arrays, or one sentence says why not."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 

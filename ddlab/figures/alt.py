@@ -1,7 +1,5 @@
 """Words for alt texts: numbers as a reader would say them, and lists of names."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Comparisons with intervals: conditions side by side, each seed as a point; and plain bars."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Mapping, Sequence
 from typing import Any

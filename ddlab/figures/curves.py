@@ -1,7 +1,5 @@
 """Curves over steps: losses, and the gaps between batch-norm statistics."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a network decides in the plane, and the samples that it learned from."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

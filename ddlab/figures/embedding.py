@@ -1,7 +1,5 @@
 """Maps of real and distilled images: which real points are covered, where the real ones are dense, where the distilled ones lie."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

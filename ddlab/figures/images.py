@@ -4,8 +4,6 @@ Encoding is by hand (zlib level 1): it takes about a tenth of the time of plotti
 of a run. Text in the grid is drawn in a grey that reads on light and on dark pages; the gaps are see-through.
 """
 
-from __future__ import annotations
-
 import base64
 import struct
 import zlib

@@ -1,7 +1,5 @@
 """Tables as pictures: what labels say of each image, and one number per combination of two choices."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

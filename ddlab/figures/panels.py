@@ -1,7 +1,5 @@
 """Several grids of images beside each other, as one static figure."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Sequence
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Points with names and families in a plane of any two measures."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 They replay Figs 1, 4 and 2 of Du et al. 2024 (DWA, arXiv 2409.17612).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 

@@ -3,8 +3,6 @@
 They replay Figs 3 and 5 of Du et al. 2024 (DWA, arXiv 2409.17612).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 

@@ -12,8 +12,6 @@ colour codes one for one (`palette`).
     finish_figure(figure, alt="Line chart of ...")
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 The names are loaded when first used: `import ddlab` stays instant.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 

@@ -1,31 +1,44 @@
-"""What exercises do with a function that a reader has written."""
+"""How exercises judge what a reader hands in: a check returns what it measured, a sentence, or raises `NotYet` with a hint."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from typing import Any
 
+import torch
+from torch import Tensor
 
-def called(function: Any, *arguments: Any, of: str) -> tuple[Any, str]:
-    """(what an answer's function gives, "") or (None, what went wrong, in a sentence).
+
+class NotYet(Exception):
+    """What is not right yet, and where to look, in words for the reader."""
+
+
+def called(
+    function: Any, *arguments: Any, of: str, read: Callable[[Any], Any] = lambda given: given, **named: Any
+) -> Any:
+    """What a reader's function gives of arguments.
 
     Args:
-        of: its arguments in words, for who gave no function.
+        of: its arguments in words, for who gave no function. read: makes of it what the check needs; what it raises is the reader's.
+
+    Raises:
+        NotYet: no function, or one that raised.
     """
     if not callable(function):
-        return None, f"Write a function of {of}."
+        raise NotYet(f"Write a function of {of}.")
     try:
-        return function(*arguments), ""
+        return read(function(*arguments, **named))
     except Exception as problem:
-        return None, f"Your function raised {type(problem).__name__}: {problem}."
+        raise NotYet(f"Your function raised {type(problem).__name__}: {problem}.") from None
 
 
-def numbers(function: Any, *cases: tuple[Any, ...], of: str) -> tuple[list[float], str]:
-    """(the number that an answer's function gives of each case, "") or ([], what went wrong, in a sentence)."""
+def float64(given: Any) -> Tensor:
+    """For `called`: a tensor of its own, without gradient."""
+    return torch.as_tensor(given).detach().double()
+
+
+def numbers(function: Any, *cases: tuple[Any, ...], of: str) -> list[float]:
+    """The number that a reader's function gives of each case. Errors as of `called`, and what is no number."""
     given = [called(function, *case, of=of) for case in cases]
-    for _, hint in given:
-        if hint:
-            return [], hint
     try:
-        return [float(value) for value, _ in given], ""
+        return [float(value) for value in given]
     except (TypeError, ValueError):
-        return [], f"Give a number; yours is {given[0][0]!r}."
+        raise NotYet(f"Give a number; yours is {given[0]!r}.") from None

@@ -3,8 +3,6 @@
 No answers stand here: they are in `notebooks/assignments/instructor`.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

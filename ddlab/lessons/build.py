@@ -10,8 +10,6 @@ with "### STUB " (without that mark), so that a stub runs, prints its hint and n
 Assignments are made by nbgrader, which `make lessons` installs, so that a course with nbgrader and one without hand out the same file.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import sys

@@ -1,7 +1,5 @@
 """The lessons and their index, which the start page and the README show."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ..core.errors import check_text

@@ -1,7 +1,5 @@
 """The frame of a lesson: start, predictions, checks."""
 
-from __future__ import annotations
-
 import html
 import importlib
 import os
@@ -13,6 +11,7 @@ import torch
 
 from ..core import errors
 from ..explorers import Prediction
+from .answers import NotYet
 from .contents import LESSONS
 
 _predictions: dict[str, dict[str, Prediction]] = {}  # of each page: its first cell may be run again
@@ -64,13 +63,15 @@ class Lesson:
             AssertionError: a wrong answer while the variable DDLAB_SOLUTIONS is set, as `make test` does for the solutions.
         """
         check = self._checks[errors.check_choice("exercise", exercise, tuple(self._checks))]
-        right, hint = (False, "No answer yet.") if answer is None else check(answer)
-        if answer is None:
-            hint = f"No answer yet. {check(None)[1]}"
-        print(f"{'Right' if right else 'Not yet'}: {hint}")
-        if not right and os.environ.get("DDLAB_SOLUTIONS"):
-            raise AssertionError(f"the solution of exercise {exercise!r} is not right: {hint}")
-        return right
+        try:
+            print(f"Right: {check(answer)}")
+        except NotYet as hint:
+            said = f"{'No answer yet. ' if answer is None else ''}{hint}"
+            print(f"Not yet: {said}")
+            if os.environ.get("DDLAB_SOLUTIONS"):
+                raise AssertionError(f"the solution of exercise {exercise!r} is not right: {said}") from None
+            return False
+        return True
 
 
 def start(name: str, *, seed: int = 0, device: str = "auto") -> Lesson:

@@ -1,7 +1,5 @@
 """The methods: one module each. `get(name)` finds one by name or alias; each is described in its own docstring."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a GTN's network sees in an update: images in their steps, made by a generator or real, the architecture, and the real batches."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

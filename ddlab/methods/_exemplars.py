@@ -1,7 +1,5 @@
 """What moves exemplars: the loss of a network that was trained on them (Mnemonics), or the released trainer's."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

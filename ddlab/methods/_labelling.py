@@ -1,7 +1,5 @@
 """The last stage of every method: images become a `DistilledSet` with labels."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -4,8 +4,6 @@ What RDED does to pixels (Sun et al. 2024, arXiv 2312.03526), apart from what it
 torchvision's.
 """
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor

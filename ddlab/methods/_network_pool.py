@@ -12,8 +12,6 @@ at z_l = Z: new weights, z_l <- 0                                      drawn_ane
 long run nearly every outer iteration sees one that has learnt nothing.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

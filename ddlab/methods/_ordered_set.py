@@ -1,7 +1,5 @@
 """Sets that are trained on in ordered steps: their rates, and labels that are learned or kept as class numbers; DD's and SLDD's."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -36,8 +36,6 @@ What the paper leaves open
 - m, which follows from the budget: 114 pairs for CIFAR and N = 100. `pairs` sets it by hand, for Table 11's "ideal" row.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Self
 

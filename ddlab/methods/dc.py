@@ -28,8 +28,6 @@ And away from it
 - Between two of those numbers T and epochs are interpolated, above 50 they stay; `provenance` says so.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Self
 

@@ -23,8 +23,6 @@ as N(0, 1), weights as Xavier's draw. Away from it: the real batch is drawn anew
 images" of the paper is one step and three passes, from one start; its 10 x 3 on a hundred images is for random starts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self

@@ -3,8 +3,6 @@
 Such a method's file holds its Config, its equations and the gradient of its loss; `total_steps` and what follows is here.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """`distill`: a dataset in, a distilled set out, by the name of a method."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import os

@@ -16,8 +16,6 @@ One step is one update. As in the reference code
 - in a network with batch norm all classes go through together, in training mode: each batch's own statistics.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Self
 

@@ -16,8 +16,6 @@ All else is DC's, on whose module this one stands: without a strategy both are t
 begin as random real ones. Its code cannot match a single image on today's torch; this one can.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Self
 

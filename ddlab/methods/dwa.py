@@ -38,8 +38,6 @@ And away from it
 - B is a batch of real images even where the images start from noise: eq 12 takes it from the data.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Self

@@ -37,8 +37,6 @@ Deviations
 - `initialisation="noise"` begins elsewhere than at P, which is what is merged all the same: is it the start or the residual that helps?
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass, replace
 from typing import Any, Self

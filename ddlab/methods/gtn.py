@@ -23,8 +23,6 @@ their real loss is a sum over places, here a mean; a bias is scaled by its unit'
 out of scope.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any, Self

@@ -21,8 +21,6 @@ network and cannot fail on a kernel that rounding has made indefinite. What roun
 condition of 4e5 (400 rows of 512 numbers) 1.6e-3 of the predictions; a float32 inverse loses twice as much.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

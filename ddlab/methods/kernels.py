@@ -25,8 +25,6 @@ pooling (Myrtle, Shankar et al. 2020), with which the paper's best numbers were 
 A kernel is computed in blocks; with a gradient each block is computed again on the way back, where there are several.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, Self

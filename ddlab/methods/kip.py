@@ -22,8 +22,6 @@ regression on a network's features, for KRR-ST and Boost: its lambda is a streng
 has no 1/2.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Self
 

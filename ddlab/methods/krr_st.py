@@ -36,8 +36,6 @@ Deviations
 - The labels of the data are never read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Self

@@ -17,8 +17,6 @@ Features of images with learned labels are computed once a step, real images wit
 minus one-hot. `state` and `config` are those of `ld`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

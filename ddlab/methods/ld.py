@@ -19,8 +19,6 @@ watched, not the loss; T_i counts the steps to the lowest mean. Away from it: it
 on them; its students have Adam at a constant rate, and the ridge way's a ridge head (`student`: AdamW, a falling rate, rounded T_i).
 """
 
-from __future__ import annotations
-
 import statistics
 from dataclasses import dataclass, replace
 from typing import Any, Self

@@ -18,8 +18,6 @@ training images. (The authors' demonstration solves on the images on which it th
 the solve are in float64. r is relative to either matrix, because the two are of different size; eq 7's of the first is that of KIP.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, Self

@@ -20,8 +20,6 @@ eq 10  d(A, B) = sum_i (1 - A_i . B_i / (||A_i|| ||B_i||)), i: output channels  
 Alg 1, line 7  the gradient of the mean cross-entropy                      class_gradient
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -21,8 +21,6 @@ paper's text draws them). Away from it: learned exemplars move by Adam (theirs: 
 that have not come, no transfer of weights.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 

@@ -24,8 +24,6 @@ decay and views (`replicate`); a permutation's last, smaller batch comes last; `
 at one rate, of which nobody reads the others).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, Self
 

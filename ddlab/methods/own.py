@@ -10,7 +10,7 @@
 A method that learns more than images, or in another way, is a process of its own: `ddlab.runs.process` says of which parts.
 """
 
-from __future__ import annotations
+from __future__ import annotations  # State and Trace name attributes of the class too
 
 import dataclasses
 from collections.abc import Callable, Mapping

@@ -36,8 +36,6 @@ Deviations
 - The students' training (cutmix, 300 epochs, learning rates that end at half) is no part of the method here: see `evaluation`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Self
 

@@ -10,8 +10,6 @@ both, with their derivative in closed form          batch_norm_gaps, one layer
 all layers of a network in one pass                 matched_call
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any

@@ -25,8 +25,6 @@ kind "bytes"); those of all are not even copied.
 | a millionth of the largest standard deviation is added to each | components without variance, of fewer images than features, say |
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Self
 

@@ -16,8 +16,6 @@ images and representations                 m (c h w + (A + 1) d_y) <= N c h w
 distillation. The paper has no such baseline.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Self
 

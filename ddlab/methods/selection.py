@@ -18,11 +18,9 @@ f           features             [images of a class, d]      pixels (normalised)
 One step selects for one class. Distances are Euclidean in `space`: pixels, or the teacher's penultimate features.
 """
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -64,13 +62,13 @@ class Config(Parameters):
             errors.fail("space", "'pixels' for the kind 'centres' (centres of features are no images)", self.space)
 
     @classmethod
-    def teaching(cls, **changes: Any) -> Config:
+    def teaching(cls, **changes: Any) -> Self:
         """One image per class."""
         settings: dict[str, Any] = {"images_per_class": 1}
         return cls(**settings | changes)
 
     @classmethod
-    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Config:
+    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
         """Ten images per class, whatever the dataset."""
         return cls(**changes)
 

@@ -13,8 +13,6 @@ Without `learn_labels` it is DD bit for bit. As in the reference code labels beg
 classes a few images begin with; here they are the first ones.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 

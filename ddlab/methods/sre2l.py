@@ -31,8 +31,6 @@ Deviations, all towards the reference code, which made the tables
 - A batch holds one image of every class; the code for ImageNet takes 100 classes at a time, and batch statistics over these.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

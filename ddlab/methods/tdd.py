@@ -9,8 +9,6 @@ there either while sentences are learned). Away from it: a TextConvNet has no dr
 deviation of 1 (raw GloVe there, beside starts of N(0, 1)), and a word without a vector lies at their mean (at 0 there).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 

@@ -5,8 +5,6 @@ that runs a network. Families: `convnet`, `mlp`, `vit`, torchvision's in `zoo`; 
 build and last_conv. Your own: `register` a factory, or take a module as it is, torchvision's trained ones too (`from_module`).
 """
 
-from __future__ import annotations
-
 from ..core.public import listing
 from .specification import FAMILIES, Network, NetworkSpec, batch_norm_layers, initialise, load, parameter_names, spec
 

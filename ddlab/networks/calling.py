@@ -1,7 +1,5 @@
 """`call`: run a network on given weights. Pure: weights and buffers that are passed in stay as they are."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import threading

@@ -5,8 +5,6 @@ KRR-ST (Lee et al. 2024, arXiv 2310.06511) doubles the channels from block to bl
 width=64 at 64 px (64 to 512).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from itertools import pairwise

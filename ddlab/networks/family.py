@@ -4,7 +4,7 @@ Its modules are written by others, so they are tried before they are used. Only 
 of `call`.
 """
 
-from __future__ import annotations
+from __future__ import annotations  # Options names an attribute of the class too
 
 import copy
 import warnings

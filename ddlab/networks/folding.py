@@ -1,7 +1,5 @@
 """`folded`: in evaluation mode a batch norm is a fixed scale and shift, which the convolution before it can take over."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A perceptron: the pixels in one row, hidden layers with ReLU, a linear layer. The smallest network that has something to learn."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from torch import Tensor, nn

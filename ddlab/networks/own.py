@@ -11,8 +11,6 @@ A factory draws its weights from torch's global generator, as torch's layers do:
 network: one that was edited is another, in every fingerprint, checkpoint and cache.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """What a network is: a spec (plain data) and a flat dict of weights and buffers."""
 
-from __future__ import annotations
-
 import copy
 import os
 import threading
@@ -31,7 +29,7 @@ FAMILIES: dict[str, Any] = {
 }  # a module, or an Architecture
 LARGEST = 10**5  # channels, classes and pixels of a side; far above what fits, and far below what overflows
 _cache = threading.local()  # .skeletons: dict[NetworkSpec, nn.Module]
-_tried: set[NetworkSpec] = set()  # whose factory is known to start anew by the seed
+_tried: set["NetworkSpec"] = set()  # whose factory is known to start anew by the seed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,7 +195,7 @@ class Network:
         """Where the weights are."""
         return next(iter(self.weights.values())).device
 
-    def to(self, device: torch.device | str) -> Network:
+    def to(self, device: torch.device | str) -> Self:
         """The same network on a device: "auto", "cpu" or "cuda"."""
         device = errors.checked_device(device)
         return replace(self, weights={name: moved(value, device) for name, value in self.weights.items()})

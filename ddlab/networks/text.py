@@ -5,8 +5,6 @@ forwards and backwards, in two layers as TDD's, without dropout, which theirs ha
 through `nn.LSTM`, which keeps hold of weights of its own.
 """
 
-from __future__ import annotations
-
 import functools
 
 import torch

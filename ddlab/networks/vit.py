@@ -12,8 +12,6 @@ has no second derivative on a CPU, and gives other last bits without gradients t
 Linear layers are drawn by Glorot's rule with biases of 0, positions with a spread of .02, patches as torch draws a convolution.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -12,8 +12,6 @@ ResNet: He et al. 2016, arXiv 1512.03385. VGG: Simonyan & Zisserman 2014, 1409.1
 ShuffleNetV2: Ma et al. 2018, 1807.11164. EfficientNet: Tan & Le 2019, 1905.11946. DenseNet: Huang et al. 2017, 1608.06993.
 """
 
-from __future__ import annotations
-
 import math
 from collections import OrderedDict
 from collections.abc import Callable

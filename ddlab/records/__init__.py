@@ -7,8 +7,6 @@
 A table names the commit that made it (`provenance`); the code that did is in that commit.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

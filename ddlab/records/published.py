@@ -4,8 +4,6 @@ ddlab.published("dm", "CIFAR-10")       # in a notebook: a table
 ddlab.published(dataset="MNIST", images_per_class=1).records()
 """
 
-from __future__ import annotations
-
 import csv
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`replicate`: a number that a paper prints, made here by the published settings, sets and students, and both side by side."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

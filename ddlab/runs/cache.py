@@ -5,8 +5,6 @@ The same where it is computed: a key also holds the source, the device, the vers
 In memory: the last `MEMORY` results.
 """
 
-from __future__ import annotations
-
 import copy
 import threading
 from collections import OrderedDict

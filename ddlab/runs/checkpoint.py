@@ -5,8 +5,6 @@ int), and dataclasses that its annotations name, such as `Network`. The file say
 as `Any` or `dict`. Anything else is refused before the first update, by its name.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json
@@ -230,7 +228,7 @@ class Autosave:
         seconds: between two writings.
     """
 
-    def __init__(self, run: Run, path: Path | None, seconds: float) -> None:
+    def __init__(self, run: "Run", path: Path | None, seconds: float) -> None:
         self._run, self._path, self._seconds = run, path, seconds
         self._parts = (run.process, run.config, run.inputs)
         self._written, self._step, self._warned = time.monotonic(), 0, False

@@ -7,8 +7,6 @@
 A module without a `look` is looked at by `default_look`: the `images` of its State and the scalars of its Trace.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -66,7 +64,7 @@ class Look:
         for name, number in self.numbers.items():
             errors.check_instance(f"number {name!r} of a look", number, Number, "a Number")
 
-    def kept(self) -> Look:
+    def kept(self) -> "Look":
         """A copy that no longer depends on the run: tensors on the CPU, numbers as floats."""
         numbers = {
             name: dataclasses.replace(number, value=float(number.value)) for name, number in self.numbers.items()

@@ -14,8 +14,6 @@ draw all randomness from `randomness.generator(seed, step, stream)`, so a run ca
 method is a process whose `finish` returns a `DistilledSet`; training a network is a process whose `finish` returns a `Network`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

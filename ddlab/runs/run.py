@@ -9,8 +9,6 @@
 `Runs` remembers the last ones, and computes once what two of them begin with.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import html
 import math
@@ -21,7 +19,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from torch import Tensor
 
@@ -105,7 +103,7 @@ class Run:
         keep: Keep | None = None,
         state: Any = None,
         states: int = 4,
-        before: tuple[Run, int] | None = None,
+        before: tuple["Run", int] | None = None,
     ) -> None:
         """
         Args:
@@ -241,7 +239,7 @@ class Run:
 
     # -- computing, in one thread at a time
 
-    def advance(self, until: int | None = None, *, watch: Callable[[Run], None] | None = None) -> Run:
+    def advance(self, until: int | None = None, *, watch: Callable[[Self], None] | None = None) -> Self:
         """Go on to step `until` (default: the end).
 
         Args:
@@ -267,7 +265,7 @@ class Run:
                     watch(self)
         return self
 
-    def begin(self) -> Run:
+    def begin(self) -> Self:
         """Make the State before the first update and its frame, without an update."""
         return self.advance(until=0)
 
@@ -396,7 +394,7 @@ class Run:
             return dataclasses.replace(made, provenance={**made.provenance, "complete": False})
         return made
 
-    def _begin(self, until: int | None, watch: Callable[[Run], None] | None) -> None:
+    def _begin(self, until: int | None, watch: Callable[[Self], None] | None) -> None:
         if self._state is not None:
             return
         if self._before is not None:

@@ -5,8 +5,6 @@ third to a half above; beside a busy program it costs more than it gains, and su
 a small run takes one: it is as fast beside a browser as alone, and has the same bits on any number of cores.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import threading

@@ -1,7 +1,5 @@
 """Accuracy of a network on real images."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import torch

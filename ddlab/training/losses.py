@@ -1,7 +1,5 @@
 """Losses that two or more methods share."""
 
-from __future__ import annotations
-
 import torch.nn.functional as F
 from torch import Tensor
 

@@ -10,8 +10,6 @@ its images in S groups, a rate for each group and each of E passes over them. No
 Weights begin as in the reference code, by Xavier's draw, as PyTorch draws them, or are those of a network handed in (`first_weights`).
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Class-incremental training: classes come in phases, and one network learns them on what it has kept of the earlier ones."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

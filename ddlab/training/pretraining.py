@@ -16,11 +16,9 @@ The network's last linear layer has as many outputs as a representation has numb
 | no image is drawn anew: neither crops nor flips | the views of the set are what there is |
 """
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -69,13 +67,13 @@ class Config(Parameters):
     seed: int = parameter(0, range=(0, None), help="Of weights and order.")
 
     @classmethod
-    def teaching(cls, **changes: Any) -> Config:
+    def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, seconds, images of 16 pixels: a ConvNet of 16, 32 and 64 channels."""
         small: dict[str, Any] = {"network": networks.spec("convnet", width=16, growth=2), "epochs": 300}
         return cls(**small | changes)
 
     @classmethod
-    def paper(cls, dataset: str = "cifar100", budget: int = 100, **changes: Any) -> Config:
+    def paper(cls, dataset: str = "cifar100", budget: int = 100, **changes: Any) -> Self:
         """The published settings for "cifar100", with the weight decay of Table 5 for 25, 50, 100, 1000 or 5000 images."""
         errors.check_choice("dataset", dataset, ("cifar100",))
         published: dict[str, Any] = {}

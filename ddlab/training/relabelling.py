@@ -3,8 +3,6 @@
 They are in evaluation mode; or in training mode, each half of the batch for itself: FADRM's batch-specific soft labels (BSSL).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

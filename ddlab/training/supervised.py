@@ -16,8 +16,6 @@ FADRM's eq 57, lr = base / 2 (1 + cos(pi e / (eta E))), has the epoch e, and its
 here it falls with every update, as everywhere in the house. eta is `stretch`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """The last stage of every process that trains a network: its weights, and how they came about."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

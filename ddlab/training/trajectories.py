@@ -1,7 +1,5 @@
 """Trajectories of training: an epoch of plain SGD, and a network's parameters as one row, as they are kept after each."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor

@@ -15,8 +15,6 @@ recomputed    only theta_t and v_t of each step are kept, without a graph; going
               in the memory of one step and of N copies of the weights, for one more forward pass of each step
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -35,8 +35,6 @@ authors keep them; their untrained prior, `rela rand`, is the student's own firs
 The paper's baseline, an objective on the same re-drawn part of the images, is `schedule="constant", share=0`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -7,7 +7,6 @@ A set is made within a budget: so many images of each class, or no more floats t
 recipe, whose rate was chosen for this method on training images (with the first seed), for random images too.
 """
 
-from __future__ import annotations
 
 import dataclasses
 import functools

@@ -3,7 +3,6 @@
 python notebooks/studies/diversity.py            # half an hour
 """
 
-from __future__ import annotations
 
 import time
 from statistics import fmean

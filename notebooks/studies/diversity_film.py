@@ -3,7 +3,6 @@
 python notebooks/studies/diversity_film.py            # six CPU-minutes
 """
 
-from __future__ import annotations
 
 import datetime
 import itertools

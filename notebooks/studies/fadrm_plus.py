@@ -3,7 +3,6 @@
 python notebooks/studies/fadrm_plus.py            # eight minutes
 """
 
-from __future__ import annotations
 
 import time
 from typing import Any

@@ -3,7 +3,6 @@
 python notebooks/studies/generative_teaching.py            # a quarter of an hour
 """
 
-from __future__ import annotations
 
 import time
 from typing import Any

@@ -3,7 +3,6 @@
 python notebooks/studies/learned_labels.py            # a quarter of an hour
 """
 
-from __future__ import annotations
 
 import time
 

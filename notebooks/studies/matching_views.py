@@ -3,7 +3,6 @@
 python notebooks/studies/matching_views.py            # ten minutes
 """
 
-from __future__ import annotations
 
 import time
 from typing import Any

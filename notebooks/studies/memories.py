@@ -3,7 +3,6 @@
 python notebooks/studies/memories.py            # half an hour
 """
 
-from __future__ import annotations
 
 import time
 from typing import Any

@@ -7,7 +7,6 @@ Five hours of one core for the rows of the table, half an hour of a GPU, which i
 goes on from it, also after an interrupt.
 """
 
-from __future__ import annotations
 
 import functools
 import itertools

@@ -3,7 +3,6 @@
 python notebooks/studies/ranges.py 95 5        # lesson 95 with seeds 0 to 4
 """
 
-from __future__ import annotations
 
 import re
 import sys

@@ -4,7 +4,6 @@ python notebooks/studies/representations.py 0 1 2 3 > /tmp/first.txt      # some
 python notebooks/studies/representations.py /tmp/first.txt /tmp/second.txt    # written from what these runs have printed
 """
 
-from __future__ import annotations
 
 import json
 import sys

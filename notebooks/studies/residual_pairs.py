@@ -3,7 +3,6 @@
 python notebooks/studies/residual_pairs.py            # an hour
 """
 
-from __future__ import annotations
 
 import time
 from typing import Any

@@ -1,6 +1,5 @@
 """What the studies of this folder share: a table of `ddlab.records` is written with how it came about."""
 
-from __future__ import annotations
 
 import datetime
 import json

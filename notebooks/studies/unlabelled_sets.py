@@ -3,7 +3,6 @@
 python notebooks/studies/unlabelled_sets.py            # half an hour
 """
 
-from __future__ import annotations
 
 import time
 from typing import Any

@@ -3,7 +3,6 @@
 python notebooks/studies/unrolled_starts.py            # a quarter of an hour
 """
 
-from __future__ import annotations
 
 import time
 

@@ -1,7 +1,5 @@
 """Browser tests: skipped where there is no Chromium, a failure there with DDLAB_REQUIRE_BROWSER=1."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterator

@@ -13,8 +13,6 @@ The server listens on a loopback port; settings, workspaces and runtime files li
 but the server. Slider names match the beginning of the label.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import secrets
@@ -28,7 +26,7 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from playwright.sync_api import Page, sync_playwright
 
@@ -61,7 +59,7 @@ class LabServer:
         self.token = secrets.token_hex(16)
         self.address = ""
 
-    def __enter__(self) -> LabServer:
+    def __enter__(self) -> Self:
         self._home = tempfile.TemporaryDirectory(prefix="ddlab-lab-", ignore_cleanup_errors=True)
         home = Path(self._home.name)
         for name, value in _SETTINGS.items():
@@ -158,7 +156,7 @@ class Browser:
     def __init__(self, server: LabServer, shots: Path) -> None:
         self._server, self._shots = server, shots
 
-    def __enter__(self) -> Browser:
+    def __enter__(self) -> Self:
         self._playwright = sync_playwright().start()
         self._browser = self._playwright.chromium.launch(
             executable_path=find_chromium(), headless=True, args=_ARGUMENTS

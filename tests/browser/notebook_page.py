@@ -1,7 +1,5 @@
 """One notebook in a browser: run it, look at it, act on it. Made by `lab.Browser.open`; see there for how to use it."""
 
-from __future__ import annotations
-
 import ast
 import json
 import time

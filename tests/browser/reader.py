@@ -1,7 +1,5 @@
 """A generic reader of any page: what it looks for, and how it moves every control of every explorer once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Three pages of the gate in Chromium: the start page, one laboratory by keyboard, and the plot widget with what can go wrong."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import nbformat

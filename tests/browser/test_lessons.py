@@ -1,7 +1,5 @@
 """Every lesson in Chromium, read by one generic reader (make test-all): Run All, each control once, both themes, a reload."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.browser.reader import (

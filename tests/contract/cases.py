@@ -2,8 +2,6 @@
 pre-training on what it said. `MAIN` is one small config for each process, which holds every property; the others are choices of a field.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Iterator

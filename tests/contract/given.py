@@ -1,7 +1,5 @@
 """Right arguments for public functions and laboratories, small and fast."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import torch

@@ -1,7 +1,5 @@
 """No path drops the device of its inputs: processes, resumed ones too, and what stands on them run on a stand-in that refuses mixing."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a GPU would be asked for in one step, by the stand-in device: calls that make or change numbers, and waiting for it."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import traceback

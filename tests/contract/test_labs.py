@@ -3,8 +3,6 @@
 A new laboratory is found, moved, stopped, shared and closed as soon as it has a row of arguments here.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """Names that users give are shown letter by letter: in tables, in what a notebook draws, in figures and in explorers."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import json

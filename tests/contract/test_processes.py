@@ -1,7 +1,5 @@
 """What every process must hold: one small config of each for every property, and each other choice of a field once."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """On a GPU float32 is float32, whatever torch was set to; on a CPU nothing is set."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

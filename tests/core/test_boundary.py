@@ -1,7 +1,5 @@
 """The boundary: what annotations let through, and the sentence for what they do not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -34,7 +32,7 @@ def everything(
     progress: Callable[[int], None] | None = None,
     title: str = "",
     squared: bool = False,
-    later: Later | None = None,
+    later: "Later | None" = None,
     rest: list[int] | tuple[int, ...] = (),
 ) -> dict[str, Any]:
     return dict(locals())

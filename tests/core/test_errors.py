@@ -1,7 +1,5 @@
 """One class, one sentence: the argument, what is allowed, what was given."""
 
-from __future__ import annotations
-
 import math
 import string
 from fractions import Fraction

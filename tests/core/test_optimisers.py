@@ -1,7 +1,5 @@
 """The optimisers against torch.optim in float64, and their derivatives."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

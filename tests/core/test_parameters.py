@@ -1,7 +1,5 @@
 """Configs: validated, described, and convertible to a short string and back."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Randomness is a function of position, not of history."""
 
-from __future__ import annotations
-
 import random
 import threading
 from typing import Any

@@ -1,7 +1,5 @@
 """Files are written whole or not at all, and broken ones are named."""
 
-from __future__ import annotations
-
 import builtins
 import json
 import os
@@ -91,7 +89,7 @@ def test_a_write_that_breaks_off_leaves_the_old_file(
         def __init__(self, handle: Any) -> None:
             self.handle = handle
 
-        def __enter__(self) -> Half:
+        def __enter__(self) -> "Half":
             return self
 
         def __exit__(self, *_: object) -> None:

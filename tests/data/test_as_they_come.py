@@ -1,7 +1,5 @@
 """What people have: trees, pixels and labels of every kind are read right, or refused in a sentence; never otherwise."""
 
-from __future__ import annotations
-
 import collections
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """Random parts against torchvision's; `Views` as a function of its fields and the step."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

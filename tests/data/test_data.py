@@ -1,7 +1,5 @@
 """ImageData, the digits, and a reader's own folder."""
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import io

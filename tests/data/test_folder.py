@@ -1,7 +1,5 @@
 """A reader's own folder of images: both layouts, every kind of file, and what can be wrong."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Callable

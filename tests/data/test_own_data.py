@@ -1,7 +1,5 @@
 """A reader's own arrays and PyTorch datasets as ImageData, and what cannot become one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

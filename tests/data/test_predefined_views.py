@@ -1,7 +1,5 @@
 """Predefined augmentations against numpy's rot90, and loops over pixels."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The generated shapes: frozen, a function of (seed, split, index), the same scene at every size."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Operations of DSA against numpy and scipy, one image at a time; and what is drawn for whom."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

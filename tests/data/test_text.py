@@ -1,7 +1,5 @@
 """Sentences as pictures: words there and back, embeddings against a table written out, files and what is refused of them."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """torchvision's datasets from tiny files of the same format: nothing is fetched unasked, nothing unchecked is unpickled."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import pickle

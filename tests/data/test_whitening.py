@@ -1,7 +1,5 @@
 """Whitened data against numpy's singular value decomposition of the same pixels."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

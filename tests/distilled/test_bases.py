@@ -1,7 +1,5 @@
 """Principal bases against eigenvectors of a covariance that loops make, and against scikit-learn's PCA."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """DistilledSet: validated, saved, counted."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from pathlib import Path

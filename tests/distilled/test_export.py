@@ -1,7 +1,5 @@
 """A distilled set for other programs: folders and PyTorch datasets."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

@@ -1,7 +1,5 @@
 """Products of bases and coefficients, and D, against loops; gradients by gradcheck."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Generators against layers written out in float64, weight normalisation, a set of that kind, and what is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Distilled sets without labels: images from bases, and a teacher's representations of every view as their targets."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Models of the views' representations, against torch's own modules and optimisers and against closed forms."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The bill of a factorised set against tensors and networks that are made and counted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

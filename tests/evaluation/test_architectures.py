@@ -1,7 +1,5 @@
 """One set across architectures: one evaluation each, all else equal."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """`board`: sets of a folder, the best first; what would be no fair entry is refused in its row, and costs no other."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`compare`: its numbers are those of distill and evaluate, in pairs, each row beside as many random real images, and no row is lost."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import dataclasses

@@ -1,7 +1,5 @@
 """Maps against independent references: numpy's SVD, scikit-learn's t-SNE and trustworthiness, a double loop for densities."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from typing import Any

@@ -1,7 +1,5 @@
 """The protocol of phases: its matrix, its averages, and both forgetting rates by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from ddlab import networks

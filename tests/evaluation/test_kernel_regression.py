@@ -1,7 +1,5 @@
 """Kernel regression on a set, by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

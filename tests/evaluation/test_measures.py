@@ -1,7 +1,5 @@
 """Feature distance (DWA eq 21) against a double loop."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """Probes: readers against scikit-learn, scipy and loops; what is chosen, and on which images."""
 
-from __future__ import annotations
-
 import dataclasses
 import statistics
 from typing import Any

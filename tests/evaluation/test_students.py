@@ -1,7 +1,5 @@
 """evaluate: the same students for the same seeds, and an interval that says what it should."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import math

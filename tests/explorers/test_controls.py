@@ -1,7 +1,5 @@
 """Controls from a config, and the explorer's box: sentence, errors, state text, close."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What a laboratory's declaration can say of its views and jobs, on a laboratory of nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any

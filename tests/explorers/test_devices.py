@@ -1,7 +1,5 @@
 """Explorers and the worlds of laboratories use the device: all that they run stays on a stand-in that refuses mixing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a declaration gets for nothing, on toy functions: what is computed in which order, what is shown meanwhile, and what stays."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence

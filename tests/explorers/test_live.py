@@ -1,7 +1,5 @@
 """Any process, live: what the buttons do, what is painted and when, the curves of the run before, students, what ends it."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

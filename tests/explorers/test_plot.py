@@ -1,7 +1,5 @@
 """The plot and picture widgets, without a browser: what travels, when, and what is refused."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import threading

@@ -1,7 +1,5 @@
 """The bar that says how far a computation is, and paces the pictures of it."""
 
-from __future__ import annotations
-
 import pytest
 
 from ddlab.explorers import lines as progress

@@ -1,7 +1,5 @@
 """The one owner of threads: the newest task is done, an older one is left, and nothing that goes wrong ends the thread or is lost."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any

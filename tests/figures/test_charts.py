@@ -1,7 +1,5 @@
 """Curves, comparisons and bars: what is drawn, what is said, and what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

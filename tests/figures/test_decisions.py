@@ -1,7 +1,5 @@
 """Decision maps: what is drawn where, what is said, and what is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Names of classes on a map do not lie over each other."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

@@ -1,7 +1,5 @@
 """Grids of images: pixels arrive unchanged, in every layout, in both forms."""
 
-from __future__ import annotations
-
 import base64
 import io
 

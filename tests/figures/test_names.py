@@ -1,7 +1,5 @@
 """Names of a reader's own, such as those of classes, are shown letter by letter: plotly reads `<b>` as markup, and so might a page."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Grids beside each other: every panel's pixels, in order, with its name."""
 
-from __future__ import annotations
-
 import base64
 import io
 

@@ -1,7 +1,5 @@
 """Sweeps over one and two settings, and sets beside each other: what is drawn, what is said, and what is refused."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from typing import Any

@@ -1,7 +1,5 @@
 """Colours: enough contrast in both themes, and an exchange that loses nothing."""
 
-from __future__ import annotations
-
 import pytest
 
 from ddlab.core.errors import DDLabError

@@ -5,8 +5,6 @@ nbgrader and what it imports warn a lot, and this suite makes warnings errors.
 python course.py FOLDER SOURCE STUDENT=NOTEBOOK ...    prints JSON: student -> {cell: points, None for an answer that is to be read}
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

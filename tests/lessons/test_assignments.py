@@ -1,7 +1,5 @@
 """The assignment: made from the instructor's notebook, accepted by nbgrader, and each typical mistake loses what it should."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Notes for the instructor: a page for each lesson, whole, with an answer to every exercise and plans whose minutes add up."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """The frame of a lesson: predictions, checks, threads."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The rules that every notebook keeps, and the generator that makes lessons from solutions."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

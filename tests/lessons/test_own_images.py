@@ -1,7 +1,5 @@
 """Lesson 20 on a reader's own images: a folder instead of the digits, nothing else changed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

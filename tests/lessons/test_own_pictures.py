@@ -1,7 +1,5 @@
 """Every solution runs from top to bottom with other pictures in its lines `data = ...`: other sizes, colours, numbers of classes."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from pathlib import Path

@@ -4,8 +4,6 @@ or of what the page computes.
 A row fails where the sentence is gone, and where its number says otherwise: both times somebody should read it again.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Callable

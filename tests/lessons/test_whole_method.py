@@ -4,8 +4,6 @@ they are not.
 A row of `ROWS` says which cells (by their tag), how they are called, and what the library makes of the same.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import dataclasses

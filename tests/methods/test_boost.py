@@ -1,7 +1,5 @@
 """Boost: its start against numpy, its gradients against finite differences, its bill, and KRR-ST as the limit of whole bases."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 from typing import Any

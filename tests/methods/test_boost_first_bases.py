@@ -1,7 +1,5 @@
 """Boost's first bases: kept components, cut to U and V, are those that `principal_bases` finds for each of them anew."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """DC against Algorithm 1 written out with torch's own modules and optimisers in float64; its limiting cases; what it must refuse."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

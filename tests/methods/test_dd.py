@@ -1,7 +1,5 @@
 """DD and SLDD against a training loop written out with a module and torch.optim in float64; limiting cases; sets; what is refused."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

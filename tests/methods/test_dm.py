@@ -1,7 +1,5 @@
 """DM against its objective written out with a module and torch.optim in float64; its limiting cases; what it must refuse."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """DSA: DC through one view of both; what it shares with DC, bit for bit; who sees the view."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """DWA against a plain PyTorch loop in float64, and against SRe2L where both are the same."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import math

@@ -1,7 +1,5 @@
 """FADRM against Algorithm 1 as a plain float64 loop, and against SRe2L where both are the same."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any

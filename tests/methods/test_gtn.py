@@ -1,7 +1,5 @@
 """GTN against its loops written out in float64; orders; controls; the set as its own training; what is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

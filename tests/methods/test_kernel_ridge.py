@@ -1,7 +1,5 @@
 """Eq 3 of KRR-ST and Boost against scikit-learn, numpy and torch's own least squares."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Kernels against the joint covariance of all pixels of two images, quadrature, and the tangents of wide finite networks."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

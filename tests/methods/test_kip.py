@@ -1,7 +1,5 @@
 """KIP against its loss written out with scikit-learn and torch.optim in float64; what is never updated; what it must refuse."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

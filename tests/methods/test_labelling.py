@@ -1,7 +1,5 @@
 """Images become a set with all kinds of labels."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

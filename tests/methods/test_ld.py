@@ -1,7 +1,5 @@
 """LD against its loops written out in float64; the reset; other images; the set and its student; what is refused."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Label solve against numpy's least squares; batch by batch as at once; on noise and on another dataset's images."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What matching methods share: distances against plain loops in float64, gradients of a gradient, real batches, views."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Mnemonics: its equations against loops in float64, phases, exemplars, what is kept bit for bit, and what is refused."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

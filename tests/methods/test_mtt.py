@@ -1,7 +1,5 @@
 """MTT against its loops written out in float64; its limiting case; the experts; the set; what is refused."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

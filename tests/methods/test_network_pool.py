@@ -1,7 +1,5 @@
 """The pool of inner networks: torch's own SGD, the draw of waiting steps, and what becomes of a network that is drawn anew."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

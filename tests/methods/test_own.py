@@ -1,7 +1,5 @@
 """Methods from a loss: what the loss is given, where the images go, what is refused; that they are processes, the contract says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

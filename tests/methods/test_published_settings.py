@@ -1,7 +1,5 @@
 """What the sources print of the settings that presets name as theirs, read from the sources once more."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

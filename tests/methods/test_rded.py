@@ -1,7 +1,5 @@
 """RDED: each function against loops in float64, the whole against a run by hand, and its limit: the images of least loss."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from typing import Any

@@ -1,7 +1,5 @@
 """What the recovery methods share, against plain autograd, plain modules and float64."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """ReLA-D: its equations against numpy in float64, and the set that comes out."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

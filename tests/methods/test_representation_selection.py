@@ -1,7 +1,5 @@
 """Real images with what the teacher says: which are taken, how many the budget buys, and whose words they carry."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

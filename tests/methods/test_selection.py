@@ -1,7 +1,5 @@
 """Each rule of selection against brute force."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """SRe2L against a plain PyTorch loop: module, hooks, torch.optim.Adam, in float64."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """TDD: SLDD of sentences; what it teaches of the made-up questions."""
 
-from __future__ import annotations
-
 import torch
 
 import ddlab

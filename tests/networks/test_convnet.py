@@ -1,7 +1,5 @@
 """The ConvNet's layer norm, and second derivatives of every ConvNet against finite differences."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

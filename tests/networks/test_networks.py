@@ -1,7 +1,5 @@
 """Networks: built by seed, called purely, equal to plain modules."""
 
-from __future__ import annotations
-
 import dataclasses
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Networks of one's own: a factory as a family, a module as a teacher; all methods, students and measures with them."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import threading

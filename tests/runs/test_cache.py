@@ -1,7 +1,5 @@
 """Computed once, kept by content, and never kept when partial."""
 
-from __future__ import annotations
-
 import copy
 import importlib
 import itertools

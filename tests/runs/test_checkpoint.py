@@ -1,7 +1,5 @@
 """Checkpoints: any State in one file and parts beside it that are written once, tied to its config and inputs."""
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path

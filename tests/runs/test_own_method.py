@@ -1,7 +1,5 @@
 """A method that somebody writes outside the package, the one of the page "a method of your own": all that those of the house can do."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import sys

@@ -1,7 +1,5 @@
 """A run: advanced in parts, left at any step, looked at while it goes on; and the store that computes shared beginnings once."""
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a user's State may be made of: each type comes back from a checkpoint as it was, or is refused before the first update."""
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import datetime

@@ -1,7 +1,5 @@
 """Small runs take one thread, wherever and beside whatever they are computed; large ones take all."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from typing import Any

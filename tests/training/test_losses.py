@@ -1,7 +1,5 @@
 """Shared losses against independent float64 references."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Pre-training on pairs of views and representations: against torch's modules and optimisers, and what it refuses."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Labels from several teachers, against loops over plain modules; students that need them all."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

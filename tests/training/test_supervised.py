@@ -1,7 +1,5 @@
 """Training against a plain PyTorch loop, and the properties of its views and targets."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Differentiating through training: unrolled, recomputed, and by finite differences, in float64."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

@@ -1,7 +1,5 @@
 """ReLA's training: its equations by hand, a plain PyTorch loop, and the processes that it is in its limits."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from typing import Any

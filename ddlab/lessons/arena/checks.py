@@ -1,7 +1,5 @@
 """Lesson 80: the checks of its exercises."""
 
-from __future__ import annotations
-
 import math
 from statistics import fmean
 from typing import Any
@@ -10,7 +8,7 @@ from ...core.interval import interval
 from ...evaluation import Comparison
 from ...evaluation.measures import label_robust_score
 from ...evaluation.rows import RANDOM
-from ..answers import numbers
+from ..answers import NotYet, numbers
 
 _SETS = (
     (0.86, 0.85, 0.99, 0.33),
@@ -20,11 +18,9 @@ _SETS = (
 RIVAL, _SEEDS = "coarse", 5
 
 
-def check_score(answer: Any) -> tuple[bool, str]:
+def check_score(answer: Any) -> str:
     """Exercise 1: (own, random, real, hard) -> the label-robust score with w = 1/2, accuracies as fractions."""
-    found, hint = numbers(answer, *_SETS, of="own, random, real, hard")
-    if hint:
-        return False, hint
+    found = numbers(answer, *_SETS, of="own, random, real, hard")
 
     def of(sign: float = -1.0, scale: float = 1.0, weight: float = 0.5) -> list[float]:
         return [
@@ -41,30 +37,27 @@ def check_score(answer: Any) -> tuple[bool, str]:
         ([100 * value for value in right], "Nearly: between 0 and 1."),
     )
     if all(math.isclose(one, other, abs_tol=1e-9) for one, other in zip(found, right, strict=True)):
-        return (
-            True,
-            f"{found[1]:.3f} for a set that wins by its labels alone; {label_robust_score(0, 0):.3f} is level with random and with all.",
-        )
+        return f"{found[1]:.3f} for a set that wins by its labels alone; {label_robust_score(0, 0):.3f} is level with random and with all."
     for values, hint in hints:
         if all(math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-9) for one, other in zip(found, values, strict=True)):
-            return False, hint
-    return False, "First a = (IOR - HLR) / 2; then e to the a minus 1/e, divided by e minus 1/e."
+            raise NotYet(hint)
+    raise NotYet("First a = (IOR - HLR) / 2; then e to the a minus 1/e, divided by e minus 1/e.")
 
 
-def check_entered(answer: Any) -> tuple[bool, str]:
+def check_entered(answer: Any) -> str:
     """Exercise 2: a Comparison of a loss of one's own with the page's, which five seeds tell apart."""
     if not isinstance(answer, Comparison):
-        return False, "Give what ddlab.compare returns."
+        raise NotYet("Give what ddlab.compare returns.")
     rows = {row.name: row for row in answer.rows if not row.name.startswith(RANDOM) and row.accuracies}
     own = [row for name, row in rows.items() if name != RIVAL]
     if RIVAL not in rows or len(own) != 1:
-        return False, f"Compare two: {RIVAL!r}, which is the page's, and yours; there are {', '.join(rows) or 'none'}."
+        raise NotYet(f"Compare two: {RIVAL!r}, which is the page's, and yours; there are {', '.join(rows) or 'none'}.")
     if any(row.one_set for row in rows.values()):
-        return False, "Compare methods, made anew with each seed, not sets."
+        raise NotYet("Compare methods, made anew with each seed, not sets.")
     if len(answer.seeds) < _SEEDS:
-        return False, f"{_SEEDS} seeds at least; yours are {len(answer.seeds)}."
+        raise NotYet(f"{_SEEDS} seeds at least; yours are {len(answer.seeds)}.")
     if own[0].floats > rows[RIVAL].floats:
-        return False, f"As many floats: yours takes {own[0].floats:,}, the other {rows[RIVAL].floats:,}."
+        raise NotYet(f"As many floats: yours takes {own[0].floats:,}, the other {rows[RIVAL].floats:,}.")
     pairs = [one - two for one, two in zip(own[0].accuracies, rows[RIVAL].accuracies, strict=True)]
     ends = interval(pairs)
     assert ends is not None
@@ -72,8 +65,8 @@ def check_entered(answer: Any) -> tuple[bool, str]:
         f"Measured: {100 * fmean(pairs):+.1f} points ({100 * ends[0]:+.1f} to {100 * ends[1]:+.1f}) beside {RIVAL!r}."
     )
     if ends[0] <= 0:
-        return False, f"{measured} Not ahead: what do the images of a class share that four-pixel squares lose?"
-    return True, f"{measured} Now look where class means stand, which no loss moved."
+        raise NotYet(f"{measured} Not ahead: what do the images of a class share that four-pixel squares lose?")
+    return f"{measured} Now look where class means stand, which no loss moved."
 
 
 CHECKS = {"score": check_score, "entered": check_entered}

@@ -4,8 +4,6 @@ ArenaLab()             # the record
 ArenaLab(compared)     # and what `ddlab.compare` found of other methods, on digits with one image of each class
 """
 
-from __future__ import annotations
-
 import functools
 from collections import defaultdict
 from collections.abc import Sequence

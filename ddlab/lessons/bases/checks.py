@@ -1,7 +1,5 @@
 """Lesson 40: the checks of its exercises."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -11,20 +9,18 @@ from torch import Tensor
 from ...core import randomness
 from ...distilled.storage_budget import Factorised, plain_floats
 from ...methods import kernel_ridge
-from ..answers import called
+from ..answers import NotYet, called
 
 
-def check_targets(answer: Any) -> tuple[bool, str]:
+def check_targets(answer: Any) -> str:
     """Exercise 1: a function (real, wanted, distilled) of features [n, d], [n, o], [m, d] -> the targets [m, o] of least outer loss."""
     draw = randomness.generator(40, 1, "exercise")
     shapes = ((40, 12), (12, 3), (6, 12))
     real, says, distilled = (torch.randn(shape, generator=draw, dtype=torch.float64) for shape in shapes)
     wanted = real @ says
-    found, problem = called(answer, real.clone(), wanted.clone(), distilled.clone(), of="(real, wanted, distilled)")
-    if problem:
-        return False, problem
+    found = called(answer, real.clone(), wanted.clone(), distilled.clone(), of="(real, wanted, distilled)")
     if not isinstance(found, Tensor) or found.shape != (6, 3) or not bool(found.isfinite().all()):
-        return False, "Return finite targets, a tensor [m, o]: here 6 rows of 3 numbers."
+        raise NotYet("Return finite targets, a tensor [m, o]: here 6 rows of 3 numbers.")
 
     def loss(targets: Tensor) -> float:
         return float(kernel_ridge.outer_loss(real, wanted, distilled, targets))
@@ -32,21 +28,20 @@ def check_targets(answer: Any) -> tuple[bool, str]:
     solved = torch.linalg.lstsq(kernel_ridge.predictions(real, distilled, torch.eye(6).double()), wanted).solution
     least, yours, nothing = loss(solved), loss(found.double()), float(wanted.square().mean())
     if yours <= least * (1 + 1e-6):
-        return True, f"They leave {yours:.4f}; no targets leave less. For fixed images nothing needs to be trained."
+        return f"They leave {yours:.4f}; no targets leave less. For fixed images nothing needs to be trained."
     hint = "The predictions are A Y with A = (f_t f_s^T + 1)(K + ridge I)^{-1}: least squares in Y."
-    return (
-        False,
-        f"Your targets leave {yours:.4f}, saying 0 everywhere leaves {nothing:.4f}, the best leave {least:.4f}. {hint}",
+    raise NotYet(
+        f"Your targets leave {yours:.4f}, saying 0 everywhere leaves {nothing:.4f}, the best leave {least:.4f}. {hint}"
     )
 
 
-def check_pairs(answer: Any) -> tuple[bool, str]:
+def check_pairs(answer: Any) -> str:
     """Exercise 2: m of CIFAR, N = 100, U = V = 200, s = 2, without views."""
     sizes = Factorised(views=0)
     floats = 100 * sizes.image_floats
     right = sizes.largest_count(floats)
     if not isinstance(answer, int) or isinstance(answer, bool):
-        return False, "Give one whole number: how many pairs fit into 307,200 floats."
+        raise NotYet("Give one whole number: how many pairs fit into 307,200 floats.")
     known = {
         right: f"{right} pairs take {sizes.bill(right).total:,} of {floats:,} floats.",
         floats // plain_floats(1, image_floats=sizes.image_floats, representation_floats=512): (
@@ -57,7 +52,10 @@ def check_pairs(answer: Any) -> tuple[bool, str]:
         right + 1: "Nearly: one pair too many is over the budget. Round down.",
     }
     bases = "First the bases: 200 x 3 x 16 x 16 and 200 x 512 floats. What is left goes in 400s, a pair each."
-    return answer == right, known.get(answer, bases)
+    said = known.get(answer, bases)
+    if answer != right:
+        raise NotYet(said)
+    return said
 
 
-CHECKS: dict[str, Callable[[Any], tuple[bool, str]]] = {"targets": check_targets, "pairs": check_pairs}
+CHECKS: dict[str, Callable[[Any], str]] = {"targets": check_targets, "pairs": check_pairs}

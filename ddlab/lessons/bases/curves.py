@@ -1,7 +1,5 @@
 """What the first bases leave of images and vectors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

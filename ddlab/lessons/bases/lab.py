@@ -5,8 +5,6 @@ BasesLab(data, teacher)     U bases of images at 1/s of the size, V of vectors: 
 The first use of a scale takes a second: then all bases are known, and U only cuts.
 """
 
-from __future__ import annotations
-
 from statistics import fmean
 
 import numpy as np

@@ -3,8 +3,6 @@
 A set is worth what a linear probe reads from one network that was pre-trained on it.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

@@ -6,8 +6,6 @@ d_k = D(b_k) are the bases as they are shown, o a mean that is stored. With M_k 
 H_kl = sum_n c_nk c_nl <d_k, d_l>, the sum on top is sum_n |x_n - o|^2 - 2 sum_{k<=U} M_k + sum_{k,l<=U} H_kl.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass

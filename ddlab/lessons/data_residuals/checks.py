@@ -1,7 +1,5 @@
 """Lesson 30: the checks of its exercises."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any
@@ -9,10 +7,10 @@ from typing import Any
 import torch
 
 from ...methods import fadrm
-from ..answers import called
+from ..answers import NotYet, called
 
 
-def check_survival(answer: Any) -> tuple[bool, str]:
+def check_survival(answer: Any) -> str:
     """Exercise 1: a function (alpha, k, stage) -> what is left of a stage's change in the end, found by merging numbers."""
     for alpha, merges in ((0.5, 3), (0.9, 3), (0.2, 1), (0.0, 2)):
         for changed in range(1, merges + 2):
@@ -21,40 +19,32 @@ def check_survival(answer: Any) -> tuple[bool, str]:
                 image = image + float(stage == changed)
                 if stage <= merges:
                     image = fadrm.merged_with_residual(image, torch.zeros(1, 1, 1, 1), alpha)
-            given, problem = called(answer, alpha, merges, changed, of="(alpha, k, stage)")
-            if problem:
-                return False, problem
+            given = called(answer, alpha, merges, changed, of="(alpha, k, stage)")
             if isinstance(given, bool) or not isinstance(given, (int, float)):
-                return False, "Return one number from 0 to 1."
+                raise NotYet("Return one number from 0 to 1.")
             if abs(given - float(image)) > 1e-6:
                 said = (
                     f"With alpha = {alpha:g} and k = {merges}, {float(image):.4g} of stage {changed}'s change is left"
                 )
-                return False, f"{said}; yours is {given:.4g}. Count the merges that come after a stage."
-    return (
-        True,
-        "Every merge shortens all that came before it: with alpha = .5 the first of four stages keeps an eighth.",
-    )
+                raise NotYet(f"{said}; yours is {given:.4g}. Count the merges that come after a stage.")
+    return "Every merge shortens all that came before it: with alpha = .5 the first of four stages keeps an eighth."
 
 
-def check_schedule(answer: Any) -> tuple[bool, str]:
+def check_schedule(answer: Any) -> str:
     """Exercise 2: a function k -> k merge ratios after which stage i of k + 1 counts i / (k + 1), found by merging numbers."""
     for merges in (1, 2, 3, 6):
-        given, problem = called(answer, merges, of="(k)")
-        if problem:
-            return False, problem
+        given = called(answer, merges, of="(k)")
         if not isinstance(given, (list, tuple)) or len(given) != merges:
-            return False, f"Return a list of k numbers, one for each merge: with k = {merges} a list of {merges}."
+            raise NotYet(f"Return a list of k numbers, one for each merge: with k = {merges} a list of {merges}.")
         ratios = [float(each) for each in given]
         for stage in range(1, merges + 2):
             counts = math.prod(ratios[stage - 1 :])
             if abs(counts - stage / (merges + 1)) > 1e-6:
                 wanted = f"With k = {merges}, stage {stage} should count {stage / (merges + 1):.3f}; with yours it counts {counts:.3f}."
-                return False, f"{wanted} Begin at the end: the last merge alone decides what stage k counts."
+                raise NotYet(f"{wanted} Begin at the end: the last merge alone decides what stage k counts.")
     return (
-        True,
-        "The image is then the patch and a running mean of the stages' changes: what came first is not lost in a hurry.",
+        "The image is then the patch and a running mean of the stages' changes: what came first is not lost in a hurry."
     )
 
 
-CHECKS: dict[str, Callable[[Any], tuple[bool, str]]] = {"survival": check_survival, "schedule": check_schedule}
+CHECKS: dict[str, Callable[[Any], str]] = {"survival": check_survival, "schedule": check_schedule}

@@ -1,7 +1,5 @@
 """What is left of images while they are updated and real patches are mixed in: FADRM, Fig 3 (Cui et al. 2025, arXiv 2506.24125)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

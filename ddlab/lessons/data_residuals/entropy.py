@@ -7,8 +7,6 @@ Entropy rewards noise, and where a pixel stands does not enter it: read it besid
 histogram of N numbers has less entropy than what they are drawn from, by about (bins - 1) / (2 N ln 2) (Miller 1955).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -5,8 +5,6 @@ ResidualLab(data, teacher, fadrm.Config(iterations=200))
 The chosen ratio is computed first, then 1, which has no residual, then those nearest to the chosen one.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from statistics import fmean
 

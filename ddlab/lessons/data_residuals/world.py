@@ -1,7 +1,5 @@
 """What the laboratory of the merge ratio knows: its settings, FADRM's run for each ratio, and how much is left of an image."""
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import dataclass
 from typing import Any

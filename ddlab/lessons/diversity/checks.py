@@ -1,7 +1,5 @@
 """Lesson 21: how much of the real images a set covers, and the checks of its exercises."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 
@@ -14,6 +12,7 @@ from ...core import randomness
 from ...data import ImageData
 from ...evaluation import measures
 from ...networks import Network
+from ..answers import NotYet, called
 
 REAL_IMAGES = 300
 
@@ -26,50 +25,41 @@ def coverage(data: ImageData, teacher: Network, images: torch.Tensor) -> float:
     return measures.nearest_neighbour_coverage(real, networks.predict(teacher, images).features.flatten(1))
 
 
-def check_spread(answer: Any) -> tuple[bool, str]:
+def check_spread(answer: Any) -> str:
     """Exercise 1: a function (features [n, d]) -> the sum of squared distances over all ordered pairs (eq 21)."""
-    if not callable(answer):
-        return False, "Write a function of features, a tensor of shape [n, d]."
     features = torch.randn(5, 3, generator=randomness.generator(5, 0, "exercise 1"))
     wanted = torch.cdist(features, features).square().sum()
-    try:
-        given = torch.as_tensor(answer(features))
-    except Exception as problem:
-        return False, f"Your function raised {type(problem).__name__}: {problem}."
+    given = called(answer, features, of="features, a tensor of shape [n, d]", read=torch.as_tensor)
     if given.shape != ():
-        return False, f"Eq 21 gives one number for a class; yours has shape {list(given.shape)}."
+        raise NotYet(f"Eq 21 gives one number for a class; yours has shape {list(given.shape)}.")
     if torch.isclose(given, wanted / 2, rtol=1e-4):
-        return False, "Nearly: eq 21 runs over ordered pairs, so each pair counts twice."
+        raise NotYet("Nearly: eq 21 runs over ordered pairs, so each pair counts twice.")
     if torch.isclose(given, torch.cdist(features, features).sum(), rtol=1e-4):
-        return False, "Nearly: eq 21 squares each distance."
+        raise NotYet("Nearly: eq 21 squares each distance.")
     if torch.isclose(given, wanted, rtol=1e-4):
-        return True, "It equals 2 n times the squared distances to the mean: eq 21 is a variance."
-    return False, "Take all differences f_i - f_j, square, and add up over d, i and j."
+        return "It equals 2 n times the squared distances to the mean: eq 21 is a variance."
+    raise NotYet("Take all differences f_i - f_j, square, and add up over d, i and j.")
 
 
-def check_random_push(answer: Any) -> tuple[bool, str]:
+def check_random_push(answer: Any) -> str:
     """Exercise 2: a function (network, images, labels, steps, radius) -> a copy, moved by `radius` in a random direction."""
-    if not callable(answer):
-        return False, "Write a function of (network, images, labels, steps, radius) that returns a moved copy."
     described = networks.NetworkSpec.from_name("network", "convnet")
     shape = {"channels": 1, "classes": 3, "image_size": (8, 8)}
     network = networks.initialise(dataclasses.replace(described, **shape), seed=0).module()
     images, labels = torch.randn((3, 1, 8, 8), generator=randomness.generator(0, 0, "exercise 2")), torch.arange(3)
     before = _flat(network)
-    try:
-        pushed: list[Any] = [answer(network, images, labels, 12, 0.3) for _ in range(2)]
-        one, other = (_flat(each) - before for each in pushed)
-    except Exception as problem:
-        return False, f"Your function raised {type(problem).__name__}: {problem}."
+    words = "(network, images, labels, steps, radius) that returns a moved copy"
+    pushed = [called(answer, network, images, labels, 12, 0.3, of=words, read=_flat) for _ in range(2)]
+    one, other = (each - before for each in pushed)
     if not torch.equal(_flat(network), before):
-        return False, "The network that came in has moved, too: move a copy."
+        raise NotYet("The network that came in has moved, too: move a copy.")
     if abs(float(one.norm()) - 0.3) > 0.003:
-        return False, f"All parameters together moved by {float(one.norm()):.3g}, for a radius of 0.3."
+        raise NotYet(f"All parameters together moved by {float(one.norm()):.3g}, for a radius of 0.3.")
     if float((one == 0).double().mean()) > 0.01:
-        return False, f"{float((one == 0).double().mean()):.0%} of the weights stayed where they were: move all."
+        raise NotYet(f"{float((one == 0).double().mean()):.0%} of the weights stayed where they were: move all.")
     if torch.equal(one, other) or abs(float(F.cosine_similarity(one, other, 0))) > 0.5:
-        return False, "Two calls give (nearly) the same direction. Draw it anew each time."
-    return True, "In so many dimensions a random direction is nearly orthogonal to any given one, DWA's among them."
+        raise NotYet("Two calls give (nearly) the same direction. Draw it anew each time.")
+    return "In so many dimensions a random direction is nearly orthogonal to any given one, DWA's among them."
 
 
 def _flat(network: torch.nn.Module) -> Tensor:

@@ -7,8 +7,6 @@ The map is fitted once and stands still, so that runs can be compared on it. A c
 the lesson's data or made before, at once; the run that was asked for follows.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

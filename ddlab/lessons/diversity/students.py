@@ -1,7 +1,5 @@
 """What students learn from this run's images and from as many random real ones: a button that trains them, and a table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

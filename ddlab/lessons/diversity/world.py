@@ -1,7 +1,5 @@
 """What the laboratory of diversity knows: its settings, the images of DWA and random real ones, and what they are worth."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ CurriculumLab(data, gtn.Config.teaching(steps=6))
 Every way of training that was visited stays as a row of points.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import statistics
 from typing import Any

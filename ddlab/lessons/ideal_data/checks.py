@@ -1,14 +1,12 @@
 """Lesson 10: the toy world of two Gaussian classes, trained for its figures, and the exercises' checks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import torch
 
 from ...core import randomness
-from ..answers import called
+from ..answers import NotYet, called
 from . import mixture, networks, toys, world
 
 SIGMAS = world.SIGMAS.values
@@ -54,76 +52,62 @@ def decisions(runs: toys.Trained, frame: int) -> np.ndarray:
     return np.round(255 + strength * (colour - 255)).astype(np.uint8)
 
 
-def check_posterior(answer: Any) -> tuple[bool, str]:
+def check_posterior(answer: Any) -> str:
     """Exercise 1: a function (points [n, 2], sigma) -> P(y = 1 | x) for means (1, 1) and (2, 2)."""
-    if not callable(answer):
-        return False, "Write a function of (points, sigma)."
     points = 1.5 + torch.randn(6, 2, generator=randomness.generator(1, 0, "exercise 1"))
     for sigma in (0.5, 1.0):
         wanted = mixture.posterior(mixture.Mixture(deviation=sigma), points)
-        given, problem = called(lambda *given: torch.as_tensor(answer(*given)), points, sigma, of="(points, sigma)")
-        if problem:
-            return False, problem
+        given = called(answer, points, sigma, of="(points, sigma)", read=torch.as_tensor)
         if given.shape != wanted.shape:
-            return False, f"One probability for each point; yours has shape {list(given.shape)}."
+            raise NotYet(f"One probability for each point; yours has shape {list(given.shape)}.")
         if torch.allclose(given, wanted, atol=1e-5):
             continue
         if torch.allclose(given, 1 - wanted, atol=1e-5):
-            return False, "That is the probability of class 0."
+            raise NotYet("That is the probability of class 0.")
         if torch.allclose(given, torch.sigmoid((points - 1.5).sum(1) / sigma), atol=1e-5):
-            return False, "Nearly: the logit is divided by the variance, sigma squared."
-        return False, "Take the logarithm of the ratio of the two densities: a line in x, divided by sigma squared."
-    return (
-        True,
-        "The boundary is where the sum of the coordinates is 3, for every sigma; how sure it is depends on sigma.",
-    )
+            raise NotYet("Nearly: the logit is divided by the variance, sigma squared.")
+        raise NotYet("Take the logarithm of the ratio of the two densities: a line in x, divided by sigma squared.")
+    return "The boundary is where the sum of the coordinates is 3, for every sigma; how sure it is depends on sigma."
 
 
-def check_momentum(answer: Any) -> tuple[bool, str]:
+def check_momentum(answer: Any) -> str:
     """Exercise 2: a function (momentum, n) -> the share of the last n gradients in an update, found by updating."""
     for momentum, last in ((0.98, 50), (0.98, 1), (0.9, 10), (0.5, 2)):
         newest = everything = 0.0
         for step in range(2000):
             newest = momentum * newest + (step >= 2000 - last)
             everything = momentum * everything + 1
-        given, problem = called(answer, momentum, last, of="(momentum, n)")
-        if problem:
-            return False, problem
+        given = called(answer, momentum, last, of="(momentum, n)")
         if isinstance(given, bool) or not isinstance(given, (int, float)):
-            return False, "Return one number from 0 to 1."
+            raise NotYet("Return one number from 0 to 1.")
         if abs(given - newest / everything) > 1e-6:
             said = f"With m = {momentum:g} the last {last} of many gradients have a share of {newest / everything:.3f}"
-            return (
-                False,
-                f"{said}; yours is {given:.3f}. Add up 1 + m + m^2 + ..., once to the n-th term, once to the end.",
+            raise NotYet(
+                f"{said}; yours is {given:.3f}. Add up 1 + m + m^2 + ..., once to the n-th term, once to the end."
             )
-    return (
-        True,
-        "With m = .98 the last fifty samples steer nearly two thirds of each move, and each is one draw from G'.",
-    )
+    return "With m = .98 the last fifty samples steer nearly two thirds of each move, and each is one draw from G'."
 
 
-def check_quiet(answer: Any) -> tuple[bool, str]:
+def check_quiet(answer: Any) -> str:
     """Exercise 3: a setting that learns from samples of Sigma = 1 and decides on G nearly as well as can be."""
     if not isinstance(answer, toys.Config):
-        return False, "Give a setting: toys.Config(deviation=1.0, ...)."
+        raise NotYet("Give a setting: toys.Config(deviation=1.0, ...).")
     usual, free = (
         toys.Config(deviation=1.0).to_dict(),
         {"learning_rate", "momentum", "relabelling", "teacher", "teacher_deviation"},
     )
     changed = {name for name, value in answer.to_dict().items() if value != usual[name]}
     if not changed <= free:
-        return (
-            False,
-            f"Keep samples, seeds and the 1000 updates as they are; you changed {', '.join(sorted(changed - free))}.",
+        raise NotYet(
+            f"Keep samples, seeds and the 1000 updates as they are; you changed {', '.join(sorted(changed - free))}."
         )
     found = at_the_end(answer)
     said = f"{found.accuracy_fraction:.1%} of the decisions are right, squared error {found.mean_squared_error:.3f}"
     if found.accuracy_fraction >= QUIET:
-        return True, f"{said}. The samples are as wide as before: the noise of their labels was the harm."
+        return f"{said}. The samples are as wide as before: the noise of their labels was the harm."
     if changed <= {"learning_rate", "momentum"}:
-        return False, f"{said}. Shorter steps shake less and arrive later; look at the targets instead."
-    return False, f"{said}. Nearly: leave less of the label in the target."
+        raise NotYet(f"{said}. Shorter steps shake less and arrive later; look at the targets instead.")
+    raise NotYet(f"{said}. Nearly: leave less of the label in the target.")
 
 
 CHECKS = {"posterior": check_posterior, "momentum": check_momentum, "quiet": check_quiet}

@@ -1,7 +1,5 @@
 """How each setting learns, and the loss over a plane of weights, as in Figures 1 and 2 of the ReLA paper."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

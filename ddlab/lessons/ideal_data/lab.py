@@ -8,8 +8,6 @@ a plane of weights with the paths of three networks in it, and the numbers. Noth
 the noise, which all settings share: what differs is the setting.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import plotly.graph_objects as go

@@ -6,8 +6,6 @@ The means lie on the diagonal, on both sides of (1.5, 1.5), so that the best bou
 unlike Sigma make the same decisions and differ in squared error, by which distilled targets are judged.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

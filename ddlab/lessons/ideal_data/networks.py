@@ -15,8 +15,6 @@ such as [settings, seeds]. A block is computed together: gradients are written b
 the last axis of numpy arrays, whose calls cost less than torch's on so few numbers.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

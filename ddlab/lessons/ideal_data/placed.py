@@ -3,8 +3,6 @@
 TenLab()
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -28,8 +28,6 @@ What follows, and is not in the paper (mean squared error on G after 1000 steps,
    their doubt: .101 at rho = 1, which is what that posterior itself loses on G.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """What the labs of the toy world compute: from the settings on the sliders to curves, maps, landscapes and numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple

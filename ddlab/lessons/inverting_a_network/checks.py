@@ -1,7 +1,5 @@
 """Lesson 20: the checks of its exercises."""
 
-from __future__ import annotations
-
 from statistics import fmean
 from typing import Any
 
@@ -13,53 +11,50 @@ from ...methods import recovery, sre2l
 from ...methods.distillation import distill, from_images
 from ...methods.recovery import batch_norm_mean_gap, batch_norm_variance_gap
 from ...training import supervised
+from ..answers import NotYet, called
 
 _PAIRS, _AHEAD = 3, 0.01  # of the quest
 
 
-def check_close(answer: Any) -> tuple[bool, str]:
+def check_close(answer: Any) -> str:
     """Exercise 1: a function (inputs, running_mean, running_var) -> inputs without gaps, of the same pattern in every channel."""
-    if not callable(answer):
-        return False, "Write a function of (inputs, running_mean, running_var); inputs has shape [n, channels, h, w]."
     draw = randomness.generator(3, 0, "exercise 1")
     inputs, mean = 3 * torch.randn((6, 4, 5, 5), generator=draw) + 1, torch.linspace(-1, 1, 4)
     variance = torch.linspace(0.2, 4, 4)
-    try:
-        given = torch.as_tensor(answer(inputs.clone(), mean.clone(), variance.clone()))
-    except Exception as problem:
-        return False, f"Your function raised {type(problem).__name__}: {problem}."
+    words = "(inputs, running_mean, running_var); inputs has shape [n, channels, h, w]"
+    given = called(answer, inputs.clone(), mean.clone(), variance.clone(), of=words, read=torch.as_tensor)
     if given.shape != inputs.shape:
-        return False, f"Inputs of shape {list(inputs.shape)} come in and go out; yours has {list(given.shape)}."
+        raise NotYet(f"Inputs of shape {list(inputs.shape)} come in and go out; yours has {list(given.shape)}.")
     gaps = [float(batch_norm_mean_gap(given, mean)), float(batch_norm_variance_gap(given, variance))]
     if not max(gaps) < 1e-3:
-        return False, f"The mean gap is {gaps[0]:.3f} and the variance gap {gaps[1]:.3f} after it; both have to be 0."
+        raise NotYet(f"The mean gap is {gaps[0]:.3f} and the variance gap {gaps[1]:.3f} after it; both have to be 0.")
     rows = torch.stack([inputs, given]).transpose(1, 2).flatten(2)  # [2, channels, values]
     if not all(float(torch.corrcoef(rows[:, channel])[0, 1]) > 0.999 for channel in range(4)):
-        return False, "Both gaps are closed, but the pattern is another one. Multiply and add one number per channel."
-    return True, "The gaps see two numbers per channel and nothing of the pattern; deeper layers see the rest."
+        raise NotYet("Both gaps are closed, but the pattern is another one. Multiply and add one number per channel.")
+    return "The gaps see two numbers per channel and nothing of the pattern; deeper layers see the rest."
 
 
-def check_bytes(answer: Any) -> tuple[bool, str]:
+def check_bytes(answer: Any) -> str:
     """Exercise 2: bytes of the kept answers of 300 epochs over those of the images, 1,000 classes at 224 px."""
     if not isinstance(answer, (int, float)) or isinstance(answer, bool):
-        return False, "Give one number: bytes of the labels of one image, over the bytes of the image."
+        raise NotYet("Give one number: bytes of the labels of one image, over the bytes of the image.")
     times = 300 * 1000 * 2 / (3 * 224 * 224)
     if abs(answer - times) < 0.05:
-        return True, "Stored as JPEG the images take ten times less, and the labels forty times as much as they."
+        return "Stored as JPEG the images take ten times less, and the labels forty times as much as they."
     if abs(answer - times / 300) < 0.001:
-        return False, "That is one epoch. Every epoch has other views, and so other answers."
+        raise NotYet("That is one epoch. Every epoch has other views, and so other answers.")
     if abs(answer - times / 2) < 0.05 or abs(answer - 2 * times) < 0.05:
-        return False, "Nearly: an answer takes two bytes per number, a pixel one byte per colour."
-    return False, "One image: 3 x 224 x 224 bytes. Its labels: 300 epochs, 1,000 numbers each, two bytes per number."
+        raise NotYet("Nearly: an answer takes two bytes per number, a pixel one byte per colour.")
+    raise NotYet("One image: 3 x 224 x 224 bytes. Its labels: 300 epochs, 1,000 numbers each, two bytes per number.")
 
 
-def check_ahead(answer: Any) -> tuple[bool, str]:
+def check_ahead(answer: Any) -> str:
     """The quest: (data, teacher, a config): its images, one of each class, against the random real ones of the same seeds."""
     if not isinstance(answer, tuple) or len(answer) != 3 or not isinstance(answer[2], sre2l.Config):
-        return False, "Give a Config: sre2l.Config.teaching(images_per_class=1, ...)."
+        raise NotYet("Give a Config: sre2l.Config.teaching(images_per_class=1, ...).")
     data, teacher, mine = answer
     if mine.images_per_class != 1:
-        return False, f"Compare at equal budget: images_per_class=1; yours makes {mine.images_per_class}."
+        raise NotYet(f"Compare at equal budget: images_per_class=1; yours makes {mine.images_per_class}.")
     told: dict[str, Any] = {"device": "cpu", "progress": False}
     recipe, gains, moved = supervised.Config.for_data(data), [], 0.0
     for seed in range(_PAIRS):
@@ -79,10 +74,10 @@ def check_ahead(answer: Any) -> tuple[bool, str]:
             if mine.initialisation == "noise"
             else "Let them keep more of what they began as."
         )
-        return False, f"Measured: {said}. {hint}"
+        raise NotYet(f"Measured: {said}. {hint}")
     if moved / _PAIRS < 0.02:
-        return False, f"Measured: {said}. These are the real images still: let recovery change them."
-    return True, f"Measured: {said}. What the teacher remembers makes real images more typical, and typical ones teach."
+        raise NotYet(f"Measured: {said}. These are the real images still: let recovery change them.")
+    return f"Measured: {said}. What the teacher remembers makes real images more typical, and typical ones teach."
 
 
 CHECKS = {"close": check_close, "bytes": check_bytes, "ahead": check_ahead}

@@ -8,8 +8,6 @@ The map is fitted once to all points and then stands still: the frames of a reco
 becomes the real image of the same class that lies nearest on the map, so that it has features, and a coverage, like every other.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

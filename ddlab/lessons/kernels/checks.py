@@ -1,7 +1,5 @@
 """Lesson 50: the checks of its exercises."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -16,6 +14,7 @@ from ...methods import kip, selection
 from ...methods.kernels import KernelSpec, kernel_matrix
 from ...runs import cache
 from ...runs.process import Inputs
+from ..answers import NotYet, called, float64
 
 _FROZEN = 0.7  # share of the pixels in exercise 3
 _MOST_UPDATES = 600
@@ -34,63 +33,50 @@ def _kernels(points: int, real: int) -> tuple[Tensor, Tensor, Tensor]:
     return kernel_matrix(spec, support, support), kernel_matrix(spec, targets, support), wanted
 
 
-def _called(answer: Any, *arguments: Any) -> Tensor | str:
-    """What a learner's function gives, as float64, or what is wrong with it."""
-    if not callable(answer):
-        return "Write a function."
-    try:
-        return torch.as_tensor(answer(*arguments)).double()
-    except Exception as problem:
-        return f"Your function raised {type(problem).__name__}: {problem}."
-
-
-def check_regression(answer: Any) -> tuple[bool, str]:
+def check_regression(answer: Any) -> str:
     """Exercise 1: a function of K_ss [n, n], K_ts [m, n], y_s [n, c] and lambda that gives what the regression says, [m, c]."""
     support, cross, _ = _kernels(5, 7)
     labels = kip.centred_labels(torch.arange(5) % 3, 3)
     ridge = float(kip.mean_ridge(support, strength=_RIDGE))
-    given = _called(answer, support.clone(), cross.clone(), labels.clone(), ridge)
-    if isinstance(given, str):
-        return False, f"{given} It takes K_ss, K_ts, y_s and the ridge."
+    arguments = (support.clone(), cross.clone(), labels.clone(), ridge)
+    given = called(answer, *arguments, of="K_ss, K_ts, y_s and the ridge", read=float64)
     if given.shape != (7, 3):
-        return False, f"For 7 real images and 3 classes the shape is [7, 3]; yours is {list(given.shape)}."
+        raise NotYet(f"For 7 real images and 3 classes the shape is [7, 3]; yours is {list(given.shape)}.")
     gap = float((given - kip.predictions(support, cross, labels, strength=_RIDGE)).abs().max())
     if gap < 1e-8:
-        return True, "One linear system, no loop: this is all the training there is."
+        return "One linear system, no loop: this is all the training there is."
     without = float((given - kip.predictions(support, cross, labels, strength=0)).abs().max())
     hint = " That is the answer without a ridge." if without < 1e-6 else ""
-    return False, f"Measured: the largest difference is {gap:.3g}.{hint}"
+    raise NotYet(f"Measured: the largest difference is {gap:.3g}.{hint}")
 
 
-def check_labels(answer: Any) -> tuple[bool, str]:
+def check_labels(answer: Any) -> str:
     """Exercise 2: a function of K_ss, K_ts and y_t that gives the labels y_s with which the regression (no ridge) errs least."""
     support, cross, wanted = _kernels(5, 40)
-    given = _called(answer, support.clone(), cross.clone(), wanted.clone())
-    if isinstance(given, str):
-        return False, f"{given} It takes K_ss, K_ts and y_t."
+    given = called(answer, support.clone(), cross.clone(), wanted.clone(), of="K_ss, K_ts and y_t", read=float64)
     if given.shape != (5, 3):
-        return False, f"5 points and 3 classes have labels [5, 3]; yours are {list(given.shape)}."
+        raise NotYet(f"5 points and 3 classes have labels [5, 3]; yours are {list(given.shape)}.")
     least = float((cross @ torch.linalg.lstsq(cross, wanted).solution - wanted).square().mean())
     found = float((kip.predictions(support, cross, given, strength=0) - wanted).square().mean())
     if found < least * (1 + 1e-6):
-        return True, f"The squared error is {found:.4f}, and no labels have less. Nothing was iterated."
+        return f"The squared error is {found:.4f}, and no labels have less. Nothing was iterated."
     weights = float((cross @ given - wanted).square().mean())
     hint = " These are the weights: the labels are what K_ss makes of them." if weights < least * (1 + 1e-6) else ""
-    return False, f"Measured: the squared error is {found:.4f}; {least:.4f} can be reached.{hint}"
+    raise NotYet(f"Measured: the squared error is {found:.4f}; {least:.4f} can be reached.{hint}")
 
 
-def check_frozen(answer: Any) -> tuple[bool, str]:
+def check_frozen(answer: Any) -> str:
     """Exercise 3: a Config of KIP that leaves 70% of the pixels as they began, and whose ten digits still beat the class means."""
     if not isinstance(answer, kip.Config):
-        return False, "Give a Config: kip.Config.teaching(...)."
+        raise NotYet("Give a Config: kip.Config.teaching(...).")
     usual = kip.Config.teaching()
     changed = [name for name in describe(kip.Config) if getattr(answer, name) != getattr(usual, name)]
     if fixed := [name for name in changed if name in _FIXED]:
-        return False, f"Leave {', '.join(fixed)} as in kip.Config.teaching()."
+        raise NotYet(f"Leave {', '.join(fixed)} as in kip.Config.teaching().")
     if answer.corruption < _FROZEN:
-        return False, f"Freeze at least {_FROZEN:.0%}; you froze {answer.corruption:.0%}."
+        raise NotYet(f"Freeze at least {_FROZEN:.0%}; you froze {answer.corruption:.0%}.")
     if answer.iterations > _MOST_UPDATES or answer.kernel not in ("rbf", "fc1", "fc2", "fc3"):
-        return False, f"That takes too long to try here: at most {_MOST_UPDATES} updates, and no convolutions."
+        raise NotYet(f"That takes too long to try here: at most {_MOST_UPDATES} updates, and no convolutions.")
     digits = data.load("digits")
     spec = KernelSpec(**{name: getattr(answer, name) for name in describe(KernelSpec)})
     options: dict[str, Any] = {"kernel": spec, "ridge": answer.ridge}
@@ -100,11 +86,11 @@ def check_frozen(answer: Any) -> tuple[bool, str]:
         found = kernel_accuracy(learned, digits, labels="regression", **options)
         rival = kernel_accuracy(means, digits, labels="hard", **options)
     except DDLabError as problem:
-        return False, f"No regression is left: {problem}"
+        raise NotYet(f"No regression is left: {problem}") from None
     said = f"Measured: {found:.1%}, the class means {rival:.1%}."
     if found <= rival:
-        return False, f"{said} What are the frozen pixels, and what besides pixels can be learned?"
-    return True, said
+        raise NotYet(f"{said} What are the frozen pixels, and what besides pixels can be learned?")
+    return said
 
 
 CHECKS = {"regression": check_regression, "labels": check_labels, "frozen": check_frozen}

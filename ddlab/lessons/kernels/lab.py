@@ -4,8 +4,6 @@ KernelLab(data)
 KernelLab(data, kip.Config.teaching(corruption=0.5))
 """
 
-from __future__ import annotations
-
 import statistics
 
 import plotly.graph_objects as go

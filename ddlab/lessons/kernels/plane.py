@@ -6,8 +6,6 @@ Small dots are the real data, two half moons; few large points learn to stand fo
 of updates lets KIP move them.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What the laboratory of learned points knows: its settings, KIP's run for them, and what real images do without any learning."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

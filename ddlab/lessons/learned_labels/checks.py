@@ -1,7 +1,5 @@
 """Lesson 65: the checks of its exercises."""
 
-from __future__ import annotations
-
 import statistics
 from typing import Any
 
@@ -16,6 +14,7 @@ from ...methods import label_steps, ld
 from ...methods.distillation import from_images
 from ...runs import Run
 from ...runs.process import Inputs
+from ..answers import NotYet, called, float64
 
 _PICTURES = 100
 _ALIKE = 0.9  # the cosine with a digit above which a picture shows it
@@ -23,10 +22,8 @@ _SAME = 0.999  # the cosine with a picture of the page
 _AHEAD = 0.1  # of accuracy
 
 
-def check_label_gradient(answer: Any) -> tuple[bool, str]:
+def check_label_gradient(answer: Any) -> str:
     """Exercise 1: (Phi Phi^T + ridge I)^-1 Phi G."""
-    if not callable(answer):
-        return False, "Write a function of phi [n, d], G [d, classes] and the ridge."
     draws, furthest = torch.Generator().manual_seed(4), 0.0
     for ridge in (0.5, 1.0, 3.0):
         phi, slopes, labels = (
@@ -34,56 +31,45 @@ def check_label_gradient(answer: Any) -> tuple[bool, str]:
         )
         labels.requires_grad_()
         (label_steps.ridge_weights(phi, labels, ridge) * slopes).sum().backward()
-        try:
-            given: Any = answer(phi.clone(), slopes.clone(), ridge)
-            found = torch.as_tensor(given).detach().double()
-        except Exception as problem:
-            return False, f"Your function raised {type(problem).__name__}: {problem}."
+        words = "phi [n, d], G [d, classes] and the ridge"
+        found = called(answer, phi.clone(), slopes.clone(), ridge, of=words, read=float64)
         wanted = labels.grad
         assert wanted is not None
         if found.shape != wanted.shape:
-            return False, f"A gradient has the shape of its labels, {[*wanted.shape]}; yours has {[*found.shape]}."
+            raise NotYet(f"A gradient has the shape of its labels, {[*wanted.shape]}; yours has {[*found.shape]}.")
         furthest = max(furthest, float((found - wanted).abs().max()))
     if furthest < 1e-6:
-        return (
-            True,
-            "Measured: that of autograd at three ridges. The matrix is symmetric, so it appears as it is, not transposed.",
-        )
-    return (
-        False,
-        f"Measured: up to {furthest:.2g} from autograd's. W = A Y is linear in Y: which matrix takes G back to labels?",
+        return "Measured: that of autograd at three ridges. The matrix is symmetric, so it appears as it is, not transposed."
+    raise NotYet(
+        f"Measured: up to {furthest:.2g} from autograd's. W = A Y is linear in Y: which matrix takes G back to labels?"
     )
 
 
-def check_pictures(answer: Any) -> tuple[bool, str]:
+def check_pictures(answer: Any) -> str:
     """Exercise 2: pictures without a digit whose learned labels teach better than those of noise."""
     shape = [_PICTURES, 1, 16, 16]
     if not isinstance(answer, Tensor) or [*answer.shape] != shape or not answer.is_floating_point():
-        return False, f"Give a tensor of numbers of shape {shape}."
+        raise NotYet(f"Give a tensor of numbers of shape {shape}.")
     if not bool(torch.isfinite(answer).all()):
-        return False, "Some of the numbers are not finite."
+        raise NotYet("Some of the numbers are not finite.")
     digits = datasets.load("digits")
     alike = (_directions(answer.float()) @ _directions(digits.normalised()).T).abs().amax(1)
     if float(alike.max()) > _ALIKE:
-        return (
-            False,
-            f"Picture {int(alike.argmax())} has a cosine of {float(alike.max()):.2f} with a real digit; up to {_ALIKE} is no digit.",
-        )
+        said = f"Picture {int(alike.argmax())} has a cosine of {float(alike.max()):.2f} with a real digit"
+        raise NotYet(f"{said}; up to {_ALIKE} is no digit.")
     shapes = aligned(datasets.load("shapes", size=16, train=1000, test=10), digits).normalised()
     if float((_directions(answer.float()) @ _directions(shapes).T).amax()) > _SAME:
-        return False, "These are pictures of the page's shapes: make your own."
+        raise NotYet("These are pictures of the page's shapes: make your own.")
     noise = torch.randn(shape, generator=torch.Generator().manual_seed(0))
     try:
         own, beside = (_taught(images) for images in (answer.float().contiguous(), noise))
     except DDLabError as problem:
-        return False, f"No labels could be learned: {problem}"
+        raise NotYet(f"No labels could be learned: {problem}") from None
     said = f"Measured: networks get {own:.0%} of the test digits right, with pictures of noise {beside:.0%}."
     if own < beside + _AHEAD:
-        return (
-            False,
-            f"{said} Be {100 * _AHEAD:.0f} points ahead: a network that sees a new digit must find something of it in your pictures.",
-        )
-    return True, f"{said} Neighbouring pixels go together in digits, and in your pictures."
+        hint = "a network that sees a new digit must find something of it in your pictures."
+        raise NotYet(f"{said} Be {100 * _AHEAD:.0f} points ahead: {hint}")
+    return f"{said} Neighbouring pixels go together in digits, and in your pictures."
 
 
 def _directions(images: Tensor) -> Tensor:

@@ -6,8 +6,6 @@ LabelLab(data, ld.Config.teaching(iterations=500), pictures=50)
 Every number of pictures that was visited stays as a point.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import statistics
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ Each place on the line listens to both points, to the nearer one more, and takes
 (Sucholutsky & Schonlau 2021, *Less than one-shot learning*, arXiv 2009.08449).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,7 +66,7 @@ def lines(settings: Settings) -> go.Figure:
     return finish_figure(legend_below(figure), alt=f"From left to right the classes {said} win.")
 
 
-def sentence(world: World, settings: Settings, known: Results) -> str:
+def sentence(world: "World", settings: Settings, known: Results) -> str:
     """What is seen."""
     many = len(set(classes(settings)))
     return f"Two points teach {many} class{'es' * (many > 1)}: {', '.join(classes(settings))}."

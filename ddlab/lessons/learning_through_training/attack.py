@@ -1,7 +1,5 @@
 """Lesson 60: how a network errs that one poisoned step has misled."""
 
-from __future__ import annotations
-
 from ... import networks
 from ...data import ImageData
 from ...networks import Network

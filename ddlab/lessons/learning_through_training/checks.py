@@ -1,7 +1,5 @@
 """Lesson 60: the checks of its exercises."""
 
-from __future__ import annotations
-
 import statistics
 from typing import Any
 
@@ -13,6 +11,7 @@ from torch.func import functional_call
 from ... import data
 from ...core.errors import DDLabError
 from ...methods import dd
+from ..answers import NotYet, called
 from .lab import World
 
 _WORK = 1000  # steps of training: updates x starts x N
@@ -39,10 +38,8 @@ def _learned(real: Tensor, answers: Tensor, model: nn.Module, images: Tensor, st
     return images.detach()
 
 
-def check_shortcut(answer: Any) -> tuple[bool, str]:
+def check_shortcut(answer: Any) -> str:
     """Exercise 1: `distil` with its gradient cut before the last step."""
-    if not callable(answer):
-        return False, "Write a function with the arguments of distil."
     draws = torch.Generator().manual_seed(5)
     real, answers = torch.randn((40, 1, 8, 8), generator=draws), torch.arange(40) % 10
     images, model = torch.randn((10, 1, 8, 8), generator=draws), nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
@@ -54,56 +51,49 @@ def check_shortcut(answer: Any) -> tuple[bool, str]:
         torch.manual_seed(0)
         found.append(_learned(real, answers, model, images, 3, cut))
     torch.manual_seed(0)
-    try:
-        theirs: Any = answer(real, answers, model, images.clone(), 3, updates=2)
-        given = torch.as_tensor(theirs[0]).detach()
-    except Exception as problem:
-        return False, f"Your function raised {type(problem).__name__}: {problem}."
+    arguments, words = (real, answers, model, images.clone(), 3), "the arguments of distil"
+    given = called(answer, *arguments, updates=2, of=words, read=lambda learned: torch.as_tensor(learned[0]).detach())
     if given.shape != images.shape:
-        return False, f"Images of shape {[*images.shape]} come first; yours have {[*given.shape]}."
+        raise NotYet(f"Images of shape {[*images.shape]} come first; yours have {[*given.shape]}.")
     if torch.allclose(given, found[0], atol=1e-5):
         return (
-            True,
-            "The memory of one step instead of N; the images no longer learn what they do to the steps before the last.",
+            "The memory of one step instead of N; the images no longer learn what they do to the steps before the last."
         )
     if torch.allclose(given, found[1], atol=1e-5):
-        return False, "These are the images of distil itself: nothing is cut."
+        raise NotYet("These are the images of distil itself: nothing is cut.")
     if torch.equal(given, images):
-        return False, "Your images do not move: the last step itself must stay in the graph."
-    return (
-        False,
-        "Measured: other images than with a detach before the last step alone. Is the first step cut, or each?",
+        raise NotYet("Your images do not move: the last step itself must stay in the graph.")
+    raise NotYet(
+        "Measured: other images than with a detach before the last step alone. Is the first step cut, or each?"
     )
 
 
-def check_carry(answer: Any) -> tuple[bool, str]:
+def check_carry(answer: Any) -> str:
     """Exercise 2: a Config whose ten images beat class means from other starts, for so much work."""
     if not isinstance(answer, dd.Config):
-        return False, "Give a Config: dd.Config.teaching(...)."
+        raise NotYet("Give a Config: dd.Config.teaching(...).")
     usual = dd.Config.teaching()
     for name in ("network", "images_per_class", "steps", "initial_weights"):
         if getattr(answer, name) != getattr(usual, name):
-            return False, f"Leave {name} as it is in dd.Config.teaching()."
+            raise NotYet(f"Leave {name} as it is in dd.Config.teaching().")
     if answer.starts == "pretrained" or answer.epochs > _MOST_STEPS:
-        return False, f"Starts are fixed or random here, and N (epochs) is {_MOST_STEPS} at most."
+        raise NotYet(f"Starts are fixed or random here, and N (epochs) is {_MOST_STEPS} at most.")
     work = answer.iterations * (answer.networks if answer.starts == "random" else 1) * answer.epochs
     if work > _WORK:
-        return False, f"That trains for {work:,} steps (iterations x networks x epochs); {_WORK:,} may be spent."
+        raise NotYet(f"That trains for {work:,} steps (iterations x networks x epochs); {_WORK:,} may be spent.")
     world = World(data.load("digits"))
     try:
         made = world.of(answer).advance().result()
     except DDLabError as problem:
-        return False, f"No images are left: {problem}"
+        raise NotYet(f"No images are left: {problem}") from None
     silent: Any = lambda words, share: None  # noqa: E731
     others = statistics.fmean(world.students(made, answer.seed, silent)[1:])
     rival = world.rival(answer.network, answer.epochs, answer.seed, watch=silent)
     said = f"Measured: {others:.1%} from five other starts; class means reach {rival:.1%} in as many steps."
     if others < rival + _AHEAD:
-        return (
-            False,
-            f"{said} Be {100 * _AHEAD:.0f} points ahead. Which networks must the images have met to serve a start they do not know?",
-        )
-    return True, said
+        hint = "Which networks must the images have met to serve a start they do not know?"
+        raise NotYet(f"{said} Be {100 * _AHEAD:.0f} points ahead. {hint}")
+    return said
 
 
 CHECKS = {"shortcut": check_shortcut, "carry": check_carry}

@@ -6,8 +6,6 @@ StepsLab(data, dd.Config.teaching(epochs=5))
 Every number of steps that was visited stays as a point, so that the curve grows under the reader's hand.
 """
 
-from __future__ import annotations
-
 import statistics
 from dataclasses import dataclass
 from typing import Any

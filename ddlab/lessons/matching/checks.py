@@ -1,32 +1,26 @@
 """Lesson 05: the checks of its exercises."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ...core import randomness
+from ..answers import NotYet, called
 
 _UPDATES, _CLASSES = 7, 10
 
 
-def check_best_image(answer: Any) -> tuple[bool, str]:
+def check_best_image(answer: Any) -> str:
     """Exercise 1: a function of real images [n, c, h, w] that returns the one image at distance 0 from them, features being pixels."""
-    if not callable(answer):
-        return False, "Write a function of real, [n, c, h, w]."
     real = torch.randn((7, 2, 4, 3), generator=randomness.generator(5, 0, "exercise 1"))
-    try:
-        given = torch.as_tensor(answer(real.clone()))
-    except Exception as problem:
-        return False, f"Your function raised {type(problem).__name__}: {problem}."
+    given = called(answer, real.clone(), of="real, [n, c, h, w]", read=torch.as_tensor)
     if given.shape != (1, *real.shape[1:]):
-        return False, f"One image of shape {[1, *real.shape[1:]]} comes out; yours has {list(given.shape)}."
+        raise NotYet(f"One image of shape {[1, *real.shape[1:]]} comes out; yours has {list(given.shape)}.")
     distance = float((real.mean(0) - given.mean(0)).square().sum())
     if not distance < 1e-8:
-        return False, f"Measured: the squared distance is {distance:.3g}."
-    return True, "It is the mean image. So the class mean is what matching gives where the network adds nothing."
+        raise NotYet(f"Measured: the squared distance is {distance:.3g}.")
+    return "It is the mean image. So the class mean is what matching gives where the network adds nothing."
 
 
 class _Probe:
@@ -44,60 +38,49 @@ class _Probe:
         return float(((one.mean(0).flatten() - other.mean(0).flatten()) * self.weights).square().sum())
 
 
-def check_networks_in_turn(answer: Any) -> tuple[bool, str]:
+def check_networks_in_turn(answer: Any) -> str:
     """Exercise 2: a `match` whose networks come from a list, one for each update, in turn."""
-    if not callable(answer):
-        return False, "Write a function of bodies, real, answers, images and updates."
     draws, asked = randomness.generator(6, 0, "exercise 2"), list[int]()
     bodies = [_Probe(name, asked) for name in range(3)]
     answers = torch.arange(40) % _CLASSES
     real = 0.1 * torch.randn((40, 1, 4, 4), generator=draws) + answers.view(-1, 1, 1, 1) / _CLASSES
     start = torch.randn((_CLASSES, 1, 4, 4), generator=draws)
-    try:
-        found = torch.as_tensor(answer(bodies, real, answers, start.clone(), updates=_UPDATES))
-    except Exception as problem:
-        return False, f"Your function raised {type(problem).__name__}: {problem}."
+    arguments, words = (bodies, real, answers, start.clone()), "bodies, real, answers, images and updates"
+    found = called(answer, *arguments, updates=_UPDATES, of=words, read=torch.as_tensor)
     turns = [name for place, name in enumerate(asked) if place == 0 or asked[place - 1] != name]
     wanted = [update % len(bodies) for update in range(_UPDATES)]
     if turns != wanted:
-        return False, f"Measured: with three networks, {_UPDATES} updates asked {turns or 'none'}; in turn is {wanted}."
+        raise NotYet(f"Measured: with three networks, {_UPDATES} updates asked {turns or 'none'}; in turn is {wanted}.")
     if found.shape != start.shape or not bool(torch.isfinite(found).all()):
-        return False, f"Learned images have the shape of those that they began as, {list(start.shape)}, and are finite."
+        raise NotYet(f"Learned images have the shape of those that they began as, {list(start.shape)}, and are finite.")
     before, after = (
         sum(body.gap(real[answers == label], images[label::_CLASSES]) for body in bodies for label in range(_CLASSES))
         for images in (start, found.detach())
     )
     if not after < before:
-        return False, f"Measured: the distance was {before:.3g} and is {after:.3g}. The images have to descend."
-    return True, f"Measured: each network in its turn, and the distance falls from {before:.3g} to {after:.3g}."
+        raise NotYet(f"Measured: the distance was {before:.3g} and is {after:.3g}. The images have to descend.")
+    return f"Measured: each network in its turn, and the distance falls from {before:.3g} to {after:.3g}."
 
 
-def check_shifted(answer: Any) -> tuple[bool, str]:
+def check_shifted(answer: Any) -> str:
     """Exercise 3: images moved by pixels and fractions of them, differentiable, edges repeated."""
-    if not callable(answer):
-        return False, "Write a function of images [n, c, h, w], right and down."
     draws = randomness.generator(7, 0, "exercise 3")
     images = torch.rand((2, 3, 6, 8), generator=draws)
     for right, down in ((0, 0), (2, 0), (0, -1), (3, 2), (0.5, 0), (-1.25, 0.75)):
         leaf = images.clone().requires_grad_()
-        try:
-            found = answer(leaf, right, down)
-        except Exception as problem:
-            return False, f"Your function raised {type(problem).__name__}: {problem}."
+        found = called(answer, leaf, right, down, of="images [n, c, h, w], right and down")
         if not isinstance(found, Tensor) or found.shape != images.shape:
-            return False, f"Images of the same shape come out, {list(images.shape)}."
+            raise NotYet(f"Images of the same shape come out, {list(images.shape)}.")
         away = float((found.detach() - _shifted(images, right, down)).abs().max())
         if not away < 1e-4:
-            return (
-                False,
-                f"Measured: {right} to the right and {down} down, up to {away:.2g} away from the pixels they should have.",
+            raise NotYet(
+                f"Measured: {right} to the right and {down} down, up to {away:.2g} away from the pixels they should have."
             )
         if found.grad_fn is None or not torch.autograd.grad(found.sum(), leaf)[0].any():
-            return (
-                False,
-                "No gradient reaches the images: an operation between the distance and the pixels must pass it on.",
+            raise NotYet(
+                "No gradient reaches the images: an operation between the distance and the pixels must pass it on."
             )
-    return True, "Measured: whole pixels, fractions, and a gradient that passes through."
+    return "Measured: whole pixels, fractions, and a gradient that passes through."
 
 
 def _shifted(images: Tensor, right: float, down: float) -> Tensor:

@@ -4,8 +4,6 @@ MatchingLab(data)
 MatchingLab(data, dm.Config.teaching(images_per_class=1))
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 

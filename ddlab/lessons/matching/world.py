@@ -1,7 +1,5 @@
 """What the laboratory of learned images knows: its settings, DM's run for them, and students on learned and on real images."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Lesson 75: the checks of its exercises."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -13,51 +11,38 @@ from ...evaluation import class_incremental
 from ...evaluation.incremental import Incremental
 from ...methods import mnemonics
 from ...methods.distillation import from_images
-from ..answers import called
+from ..answers import NotYet, called
 
 _LEAD = 0.03  # of accuracy, exercise 2
 _STEPS, _RATE = 5, 0.1  # of the page's temporary network
 
 
-def check_forgetting(answer: Any) -> tuple[bool, str]:
+def check_forgetting(answer: Any) -> str:
     """Exercise 1: of the first task, and the mean."""
-    if not callable(answer):
-        return False, "Write a function of matrix, whose row p has the accuracies of the classes met by phase p."
     draws = torch.Generator().manual_seed(2)
     for phases in (3, 5):
         matrix = [torch.rand(2 * phase + 2, generator=draws).tolist() for phase in range(phases)]
         told = Incremental({0: tuple(map(tuple, matrix))}, tuple((f"{task}a", f"{task}b") for task in range(phases)))
-        try:
-            given: Any = answer([list(row) for row in matrix])
-            first, mean = map(float, given)
-        except Exception as problem:
-            return False, f"Your function raised {type(problem).__name__}: {problem}."
+        words = "matrix, whose row p has the accuracies of the classes met by phase p"
+        first, mean = called(answer, [list(row) for row in matrix], of=words, read=_two)
         if abs(first - told.forgetting_of_first) > 1e-6:
-            return (
-                False,
-                f"Measured: {first:.3f} of the first task; it is {told.forgetting_of_first:.3f} (of both classes of the task).",
+            raise NotYet(
+                f"Measured: {first:.3f} of the first task; it is {told.forgetting_of_first:.3f} (of both classes of the task)."
             )
         if abs(mean - told.mean_forgetting) > 1e-6:
             hint = "from the most that was known of a task, not from its first row; the last task has forgotten nothing"
-            return False, f"Measured: {mean:.3f} on average; it is {told.mean_forgetting:.3f} ({hint})."
-    return (
-        True,
-        "Measured: both, on matrices of 3 and 5 phases. Only the first can be negative: a maximum is never below the end.",
-    )
+            raise NotYet(f"Measured: {mean:.3f} on average; it is {told.mean_forgetting:.3f} ({hint}).")
+    return "Measured: both, on matrices of 3 and 5 phases. Only the first can be negative: a maximum is never below the end."
 
 
-def check_pair(answer: Any) -> tuple[bool, str]:
+def check_pair(answer: Any) -> str:
     """Exercise 2: two exemplars of each class, made without a network, against two random ones."""
-    if not callable(answer):
-        return False, "Write a function of the images of one class, [n, 1, 16, 16]."
     data, shape = load("digits"), (2, 1, 16, 16)
     found = list[Tensor]()
     for label in range(data.classes):
-        given, problem = called(answer, data.normalised(data.of_class(label)), of="the images of a class")
-        if problem:
-            return False, problem
+        given = called(answer, data.normalised(data.of_class(label)), of="the images of one class, [n, 1, 16, 16]")
         if not isinstance(given, Tensor) or given.shape != shape or not given.isfinite().all():
-            return False, f"Return a tensor of shape {list(shape)}, all numbers finite."
+            raise NotYet(f"Return a tensor of shape {list(shape)}, all numbers finite.")
         found.append(given.detach().float())
     made = from_images(torch.cat(found), torch.arange(data.classes).repeat_interleave(2), data)
     ends = list[float]()
@@ -67,17 +52,14 @@ def check_pair(answer: Any) -> tuple[bool, str]:
         ends.append(told.accuracies[-1])
     said = f"Measured: {ends[0]:.1%} of all digits at the end, {ends[1]:.1%} with two random images, three seeds"
     if ends[0] - ends[1] >= _LEAD:
-        return True, f"{said}."
-    return (
-        False,
-        f"{said}. What do two random images leave to chance? Think of what is typical of a class, and of half of it.",
+        return f"{said}."
+    raise NotYet(
+        f"{said}. What do two random images leave to chance? Think of what is typical of a class, and of half of it."
     )
 
 
-def check_halves(answer: Any) -> tuple[bool, str]:
+def check_halves(answer: Any) -> str:
     """Exercise 3: each half of the exemplars is judged by the other, which stays."""
-    if not callable(answer):
-        return False, "Write a function of network, memory [2 n, ...], labels [2 n] and seen that returns a loss."
     draws = torch.Generator().manual_seed(6)
     network = nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 6)).double()
     with torch.no_grad():
@@ -85,20 +67,24 @@ def check_halves(answer: Any) -> tuple[bool, str]:
             value.copy_(torch.randn(value.shape, generator=draws, dtype=torch.float64))
     memory, labels = torch.randn(8, 4, generator=draws, dtype=torch.float64), torch.arange(8) // 2
     leaf = memory.clone().requires_grad_()
-    try:
-        loss: Any = answer(network, leaf, labels.clone(), 4)
-        (found,) = torch.autograd.grad(loss, leaf)
-    except Exception as problem:
-        return False, f"Your function raised {type(problem).__name__}: {problem}."
+    words = "network, memory [2 n, ...], labels [2 n] and seen that returns a loss"
+    (found,) = called(
+        answer, network, leaf, labels.clone(), 4, of=words, read=lambda loss: torch.autograd.grad(loss, leaf)
+    )
     wanted, moving, alone = (_slope(network, memory, labels, 4, way) for way in ("held", "moving", "itself"))
     if torch.allclose(found, wanted, rtol=1e-6, atol=1e-9):
-        return True, "Measured: the gradient of both halves, each judged by the other."
+        return "Measured: the gradient of both halves, each judged by the other."
     if torch.allclose(found, moving, rtol=1e-6, atol=1e-9):
-        return False, "Measured: the half that judges is moved by its own judgement. Detach it."
+        raise NotYet("Measured: the half that judges is moved by its own judgement. Detach it.")
     if torch.allclose(found, alone, rtol=1e-6, atol=1e-9):
-        return False, "Measured: each half is judged by itself. Exchange the judges."
+        raise NotYet("Measured: each half is judged by itself. Exchange the judges.")
     worst = float((found - wanted).abs().max())
-    return False, f"Measured: up to {worst:.2g} from the gradient of both halves. Rows 0, 2, 4, ... are one half."
+    raise NotYet(f"Measured: up to {worst:.2g} from the gradient of both halves. Rows 0, 2, 4, ... are one half.")
+
+
+def _two(given: Any) -> tuple[float, float]:
+    first, mean = map(float, given)
+    return first, mean
 
 
 def _slope(network: nn.Sequential, memory: Tensor, labels: Tensor, seen: int, way: str) -> Tensor:

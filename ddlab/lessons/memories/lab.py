@@ -6,8 +6,6 @@ MemoryLab(data, {1: matched, 2: twice_as_many})           # sets that serve as t
 Every memory that was visited stays as a point.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import plotly.graph_objects as go
 import torch

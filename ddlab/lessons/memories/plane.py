@@ -6,8 +6,6 @@ A point is a picture of two pixels, so that the method is the one that learns di
 keeps that one.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any

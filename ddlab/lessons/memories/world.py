@@ -1,7 +1,5 @@
 """What lesson 75's laboratories look at: a network that learns classes in phases, beside a memory that the reader chooses."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Lesson 45: the checks of its exercises."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -9,7 +7,7 @@ from torch import Tensor
 
 from ... import data
 from ...training.self_supervised.barlow_twins import barlow_twins_loss
-from ..answers import called
+from ..answers import NotYet, called
 from .setting import UNTRAINED, make_prior, make_set
 
 _WEIGHTS = {"": 0.005, "Off the diagonal the weight is missing.": 1.0, "What is off the diagonal is missing.": 0.0}
@@ -26,46 +24,42 @@ def predicted(targets: Tensor, images: Tensor) -> float:
     return max(0.0, float(r2_score(wanted[1::2], known.predict(points[1::2]), multioutput="variance_weighted")))
 
 
-def check_same_statistics(answer: Any) -> tuple[bool, str]:
+def check_same_statistics(answer: Any) -> str:
     """Exercise 1: a function of targets [n, k] that gives new ones of the same mean and covariance, which do not belong to the images."""
     shapes = data.load("shapes", size=16)
     images, prior = shapes.normalised(), make_prior(UNTRAINED, shapes)
     targets = make_set(prior, shapes).target("representations").values[0]
     before = predicted(targets, images)
-    found, problem = called(answer, targets.clone(), of="targets [n, k]")
-    if problem:
-        return False, problem
+    found = called(answer, targets.clone(), of="targets [n, k]")
     if not isinstance(found, Tensor) or found.shape != targets.shape or not bool(torch.isfinite(found).all()):
-        return False, f"Return finite targets of the same shape, {list(targets.shape)}."
+        raise NotYet(f"Return finite targets of the same shape, {list(targets.shape)}.")
     moments = [torch.cat([each.double().mean(0, keepdim=True), each.double().T.cov()]) for each in (targets, found)]
     gap = float((moments[0] - moments[1]).abs().max())
     if gap > _LEFT:
-        return False, f"Measured: means or covariances differ by up to {gap:.2f}; at most {_LEFT} is allowed."
+        raise NotYet(f"Measured: means or covariances differ by up to {gap:.2f}; at most {_LEFT} is allowed.")
     after = predicted(found, images)
     said = f"Pixels predicted {before:.0%} of the old targets' variance and predict {after:.0%} of yours."
     if after > _READ:
-        return False, f"{said} They still belong to their images."
+        raise NotYet(f"{said} They still belong to their images.")
     if float(torch.cdist(found[:100].double(), targets.double()).min()) < 1e-3:
-        return False, f"{said} But old targets are among yours: that is shuffling."
-    return True, f"{said} The mean and the covariance are as they were."
+        raise NotYet(f"{said} But old targets are among yours: that is shuffling.")
+    return f"{said} The mean and the covariance are as they were."
 
 
-def check_barlow_twins(answer: Any) -> tuple[bool, str]:
+def check_barlow_twins(answer: Any) -> str:
     """Exercise 2: a function of two views' projections [n, d] each that gives Barlow Twins' loss, with weight 0.005."""
     draw = torch.Generator().manual_seed(0)
     first = 3 + 2 * torch.randn((40, 6), generator=draw, dtype=torch.float64)
     second = first + 5 * torch.randn((40, 6), generator=draw, dtype=torch.float64)
-    found, problem = called(answer, first, second, of="the projections of two views, [n, d] each")
-    if problem:
-        return False, problem
+    found = called(answer, first, second, of="the projections of two views, [n, d] each")
     if not isinstance(found, Tensor) or found.numel() != 1 or not bool(torch.isfinite(found).all()):
-        return False, "Return one finite number, a tensor."
+        raise NotYet("Return one finite number, a tensor.")
     asked = {name: float(barlow_twins_loss(first, second, off_diagonal_weight=w)) for name, w in _WEIGHTS.items()}
     said = f"Two views of forty images, six numbers each: yours is {float(found):.4f}, Barlow Twins' {asked['']:.4f}."
     if abs(float(found) - asked[""]) < 1e-3 * asked[""]:
-        return True, f"{said} No other image was needed to push against."
+        return f"{said} No other image was needed to push against."
     near = next((words for words, value in asked.items() if abs(float(found) - value) < 1e-2 * value), "")
-    return False, f"{said} {near or 'Is each coordinate centred, and divided by its deviation over the batch, first?'}"
+    raise NotYet(f"{said} {near or 'Is each coordinate centred, and divided by its deviation over the batch, first?'}")
 
 
 CHECKS = {"statistics": check_same_statistics, "barlow twins": check_barlow_twins}

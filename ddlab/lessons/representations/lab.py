@@ -3,8 +3,6 @@
 TargetLab(data, {"untrained": network, "strong": other})
 """
 
-from __future__ import annotations
-
 import plotly.graph_objects as go
 
 from ...explorers.lab import Lab, Results

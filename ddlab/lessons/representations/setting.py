@@ -1,7 +1,5 @@
 """What the laboratory and the cells of lesson 45 share: priors, their targets, and the objective that networks learn by."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the laboratory of targets knows: its settings, the sets of each prior, and the runs with and without their targets."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

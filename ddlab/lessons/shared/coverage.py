@@ -5,8 +5,6 @@ points.coverage(PointsOnShow("recovered", "features", frame=3))
 points.map("features", embeddings.Config(kind="t_sne")).films["recovered"][3]
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The start page: three ways to get fifty images, three kinds of labels, and the check of its exercise."""
 
-from __future__ import annotations
-
 import itertools
 import statistics
 from collections.abc import Mapping, Sequence
@@ -19,6 +17,7 @@ from ...networks import Network
 from ...runs import cache
 from ...runs.process import Inputs
 from ...training import supervised
+from ..answers import NotYet
 
 IMAGES_PER_CLASS = 5
 IMAGES = ("random", "k-means", "SRe2L")
@@ -100,18 +99,18 @@ def _cell(values: Sequence[float]) -> str:
     return f"**{mean:.2f}**" + ("" if span is None else f" ({max(span[0], 0):.2f} to {min(span[1], 1):.2f})")
 
 
-def check_average(answer: Any) -> tuple[bool, str]:
+def check_average(answer: Any) -> str:
     """The exercise: mean images, five per class, labelled by the teacher."""
     if not isinstance(answer, DistilledSet):
-        return False, 'Give a DistilledSet: ddlab.distill("selection", data, teacher, selection.Config(...)).'
+        raise NotYet('Give a DistilledSet: ddlab.distill("selection", data, teacher, selection.Config(...)).')
     rule = answer.provenance.get("config", {})
     if rule.get("kind") != "average":
-        return False, 'These are not averages. The Config has a field `kind`; it takes "average".'
+        raise NotYet('These are not averages. The Config has a field `kind`; it takes "average".')
     if len(answer) != IMAGES_PER_CLASS * answer.classes:
-        return False, f"Compare at equal budget: images_per_class={IMAGES_PER_CLASS}; yours holds {len(answer)} images."
+        raise NotYet(f"Compare at equal budget: images_per_class={IMAGES_PER_CLASS}; yours holds {len(answer)} images.")
     if "online" not in [target.kind for target in answer.targets]:
-        return False, "They have hard labels only. Pass the teacher to `distill` as well."
-    return True, "Blurred images with a teacher's labels: now see what they teach, beside single random images."
+        raise NotYet("They have hard labels only. Pass the teacher to `distill` as well.")
+    return "Blurred images with a teacher's labels: now see what they teach, beside single random images."
 
 
 CHECKS = {"average": check_average}

@@ -6,8 +6,6 @@ One image and three of its views stand beside what the student is told of each. 
 accuracy is drawn while it learns. Curves stay for comparison.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,54 +1,47 @@
 """Lesson 90: the checks of its exercises."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
 import numpy as np
 
+from ..answers import NotYet, numbers
 from . import closed_forms
 
 
-def check_counterexample(answer: Any) -> tuple[bool, str]:
+def check_counterexample(answer: Any) -> str:
     """Exercise 2: (h, x, y, alpha) with a 1-Lipschitz h, h(x) = h(y), that breaks Corollary 1 as printed; alpha is not one half."""
     if not isinstance(answer, tuple) or len(answer) != 4 or not callable(answer[0]):
-        return False, "Give four things: (h, x, y, alpha), h a function of a number."
-    h, *numbers = answer
+        raise NotYet("Give four things: (h, x, y, alpha), h a function of a number.")
+    h, *rest = answer
     try:
-        x, y, alpha = map(float, numbers)
-        if not math.isfinite(x - y) or not 0 < alpha < 1 or alpha == 0.5:
-            return False, "x and y must be finite, and alpha between 0 and 1 and not one half."
-        if not abs(float(h(x)) - float(h(y))) <= 1e-9:
-            return False, f"The chord is to be level: your h(x) is {float(h(x)):.3f} and h(y) {float(h(y)):.3f}."
-        places = np.linspace(min(x, y), max(x, y), 201)
-        slope = max(abs(np.diff([float(h(float(place))) for place in places])), default=0.0)
-        distance = abs(float(h(alpha * x + (1 - alpha) * y)) - alpha * float(h(x)) - (1 - alpha) * float(h(y)))
-    except Exception as problem:
-        return False, f"Your answer raised {type(problem).__name__}: {problem}."
+        x, y, alpha = map(float, rest)
+    except (TypeError, ValueError) as problem:
+        raise NotYet(f"Your answer raised {type(problem).__name__}: {problem}.") from None
+    if not math.isfinite(x - y) or not 0 < alpha < 1 or alpha == 0.5:
+        raise NotYet("x and y must be finite, and alpha between 0 and 1 and not one half.")
+    places = np.linspace(min(x, y), max(x, y), 201)
+    first, last, at_z, *between = numbers(
+        h, (x,), (y,), (alpha * x + (1 - alpha) * y,), *((each,) for each in places), of="a number"
+    )
+    if not abs(first - last) <= 1e-9:
+        raise NotYet(f"The chord is to be level: your h(x) is {first:.3f} and h(y) {last:.3f}.")
+    slope = max(abs(np.diff(between)), default=0.0)
+    distance = abs(at_z - alpha * first - (1 - alpha) * last)
     if not slope <= (places[1] - places[0]) * (1 + 1e-6):
-        return False, "Your h is steeper than 1 somewhere between x and y: it must be 1-Lipschitz."
+        raise NotYet("Your h is steeper than 1 somewhere between x and y: it must be 1-Lipschitz.")
     bound = alpha * (1 - alpha) * abs(x - y)
     if distance > bound * (1 + 1e-9):
-        return (
-            True,
-            f"h(z) lies {distance:.3f} from the chord, the printed bound is {bound:.3f}. With the factor 2 it is {2 * bound:.3f}.",
-        )
-    return (
-        False,
-        f"h(z) lies {distance:.3f} from the chord, within the printed {bound:.3f}. Let h climb as fast as it may on the way to z.",
+        return f"h(z) lies {distance:.3f} from the chord, the printed bound is {bound:.3f}. With the factor 2 it is {2 * bound:.3f}."
+    raise NotYet(
+        f"h(z) lies {distance:.3f} from the chord, within the printed {bound:.3f}. Let h climb as fast as it may on the way to z."
     )
 
 
-def check_floor(answer: Any) -> tuple[bool, str]:
+def check_floor(answer: Any) -> str:
     """Exercise 1: a function (spread, learning_rate, batch) -> what E[(theta_t - theta*)^2] ends on, means 1 apart, rho = 0."""
-    if not callable(answer):
-        return False, "Write a function of (spread, learning_rate, batch)."
     settings = [(0.1, 0.1, 1), (1.0, 0.1, 4), (0.5, 0.4, 10)]
-    try:
-        given = [float(answer(*one)) for one in settings]  # type: ignore[arg-type]
-    except Exception as problem:
-        return False, f"Your function raised {type(problem).__name__}: {problem}."
+    given = numbers(answer, *settings, of="(spread, learning_rate, batch)")
     wanted = [closed_forms.noise_floor(spread=s, learning_rate=rate) / batch for s, rate, batch in settings]
     noise = [(s**2 + 0.25) / batch for s, _, batch in settings]
     for wrong, hint in (
@@ -60,10 +53,10 @@ def check_floor(answer: Any) -> tuple[bool, str]:
         ([0.0] * 3, "That is the printed line. With noise in every step the error does not vanish."),
     ):  # fmt: skip
         if np.allclose(given, wrong, rtol=1e-6, atol=1e-12):
-            return False, hint
+            raise NotYet(hint)
     if np.allclose(given, wanted, rtol=1e-6, atol=0):
-        return True, "Spread and batch set the floor; the rate (1 - eta)^2 does not depend on them."
-    return False, "Once it rests, f = (1 - eta)^2 f + eta^2 V, with V = (S^2 + 1/4) / batch."
+        return "Spread and batch set the floor; the rate (1 - eta)^2 does not depend on them."
+    raise NotYet("Once it rests, f = (1 - eta)^2 f + eta^2 V, with V = (S^2 + 1/4) / batch.")
 
 
 CHECKS = {"counterexample": check_counterexample, "floor": check_floor}

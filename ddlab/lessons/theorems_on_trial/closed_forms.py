@@ -7,8 +7,6 @@ information      I(X; Y) / H(Y) of a sample X and its class Y (eq 15), and eq 24
 overlap          the integral of the smaller density, after noise of variance k a on both classes (Theorem 6), and eq 67
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from dataclasses import dataclass

@@ -8,12 +8,10 @@ Nothing is computed and no slider moves before an answer is locked. Then the fig
 sentence gives the numbers and whether the statement holds at these settings, and below it stand verdict, right form and reason.
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import ipywidgets as widgets
 import plotly.graph_objects as go
@@ -106,7 +104,7 @@ class TrialCard(Explorer):
         self.prediction.observe(self.guard(self._opened), "locked")
         self.say("Lock an answer: then the sliders open.")
 
-    def commit(self, answer: str) -> TrialCard:
+    def commit(self, answer: str) -> Self:
         """Choose and lock an answer, one of `ANSWERS`, as clicks would; the first one stays. Returns the card."""
         self.prediction.choose(errors.check_choice("answer", answer, ANSWERS))
         self.prediction.lock()

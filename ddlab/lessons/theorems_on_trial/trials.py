@@ -4,8 +4,6 @@ ReLA's A.3 (how fast SGD learns), eq 24 (what a sample tells of its target) and 
 Corollary 1 (a bound on mixing two images).
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ TrajectoryLab(data, mtt.Config.teaching(inner_steps=10))
 The plane on show bends nothing: how far along the expert's way, and how far off it. The squared distance from the goal is the loss.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import plotly.graph_objects as go

@@ -1,7 +1,5 @@
 """What the laboratory of trajectories knows: experts and their ways, where images lead a student, and what they teach."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass

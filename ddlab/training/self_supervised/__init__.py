@@ -21,8 +21,6 @@ Each is a module here (`self_supervised.byol.Config.for_data(data)`); Barlow Twi
 them publish have no place yet: a predictor's own learning rate (SimSiam), and more than two views (DINO, SwAV).
 """
 
-from __future__ import annotations
-
 from types import ModuleType
 
 from ...core import errors

@@ -19,8 +19,6 @@ Deviation from the paper, as in the authors' code: a small number is added to ea
 same for all images, 0/0 in equation 2, then correlates with nothing. The defaults are those of lightly's CIFAR-10 benchmark, as in ReLA.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Self
 

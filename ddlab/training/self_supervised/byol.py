@@ -19,8 +19,6 @@ The defaults are the numbers of ReLA (Sun et al. 2024, arXiv 2405.14669) on smal
 momentum from 0.996 to 1. Deviations: linear layers have no bias; the target moves after the step, not before the next one.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, Self
 

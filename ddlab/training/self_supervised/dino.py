@@ -22,8 +22,6 @@ temperature and a momentum that stay. Deviations: linear layers have no bias; Re
 on; the teacher moves after the step.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """What a network says of the images of a dataset, computed once."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

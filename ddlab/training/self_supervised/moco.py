@@ -22,8 +22,6 @@ version; linear layers have no bias; no shuffled batch norm, which needs several
 before the next one.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, Self
 

@@ -6,8 +6,6 @@ r"""A copy of the encoder that follows it by momentum, and sets the targets: wha
 | $m = m_1 - (m_1 - m_0) (\cos(\pi k / K) + 1) / 2$ after $k$ of $K$ steps (Grill et al. 2020, section 3.3) | `target_momentum` |
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any, Self

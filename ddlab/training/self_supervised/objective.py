@@ -12,8 +12,6 @@ weights and buffers, "projector.<name>". `learnt` is what the optimiser has just
 `randomness.generator`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -79,7 +77,7 @@ class Training(TwoViews):
         return (self.projector_width,) * self.projector_depth
 
     @classmethod
-    def from_dict(cls, described: Mapping[str, Any]) -> Training:
+    def from_dict(cls, described: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`, of the Config of whichever of `OBJECTIVES` the field `loss` names; a text is that name alone."""
         from . import OBJECTIVES
 

@@ -10,8 +10,6 @@ of the length of its weights, whatever the length of the gradient. Biases and ba
 out, of the weight decay too; they have a learning rate of their own, which is here a factor on their gradients.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import torch

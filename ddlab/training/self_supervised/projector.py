@@ -4,8 +4,6 @@ Linear layers without bias; batch norm and ReLU after each but the last. It is o
 keeps no running ones.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

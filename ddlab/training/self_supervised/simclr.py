@@ -15,8 +15,6 @@ Chen, Kornblith, Norouzi & Hinton 2020, arXiv 2002.05709. Both views of all othe
 The defaults are those of lightly's CIFAR-10 benchmark (Susmelj et al. 2020), as in ReLA. Deviation: linear layers have no bias.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -17,8 +17,6 @@ CIFAR-10 benchmark (Susmelj et al. 2020), as in ReLA. Deviations: linear layers 
 fall, the predictor's falls, too (theirs stays as it is).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Self
 

@@ -19,8 +19,6 @@ The defaults are those of lightly's CIFAR-10 benchmark (Susmelj et al. 2020), as
 Deviations: linear layers have no bias; prototypes learn from the first epoch on.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, Self
 

@@ -23,7 +23,7 @@ was drawn, so its logits mean nothing: `evaluation.probe` trains a layer in its 
 | the views: see `views` | |
 """
 
-from __future__ import annotations
+from __future__ import annotations  # State and Trace name attributes of the class too
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

@@ -20,8 +20,6 @@ The defaults are those of lightly's CIFAR-10 benchmark (Susmelj et al. 2020), as
 sum of the variances by 2, as in the authors' code, for which the weights 25, 25 and 1 were found; linear layers have no bias.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -19,8 +19,6 @@ a whole batch, so that a run could not be resumed bit for bit; its functions are
 | images of other than three channels keep their hue and saturation | only colour images |
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """Lesson 80: what the arena shows of its record and of a reader's own method, its quest, and the exercises."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any
@@ -11,7 +9,7 @@ import pytest
 from ddlab import records
 from ddlab.evaluation import Compared, Comparison
 from ddlab.lessons.arena import checks, lab
-from tests.support import refuses
+from tests.support import refuses, verdict
 
 NOTHING: Any = None  # no job of the laboratory computes anything
 
@@ -83,12 +81,12 @@ def test_score() -> None:
         a = scale * (own - random + sign * (real - hard)) / 2
         return (math.e**a - math.e**-1) / (math.e - math.e**-1)
 
-    assert checks.check_score(score)[0]
+    assert checks.check_score(score)
     for wrong, hint in (
         (lambda *four: score(*four, sign=1), "counts against"), (lambda *four: score(*four, scale=100), "fractions"),
         (lambda *four: 100 * score(*four), "between 0 and 1"), (lambda *four: None, "number"), (lambda own, random: 0.5, "Your function"),
     ):  # fmt: skip
-        right, told = checks.check_score(wrong)
+        right, told = verdict(checks.check_score, wrong)
         assert not right and hint in told, told
 
 
@@ -103,14 +101,14 @@ def test_score() -> None:
     ],
 )
 def test_entered_refuses(answer: Any, hint: str) -> None:
-    right, told = checks.check_entered(answer)
+    right, told = verdict(checks.check_entered, answer)
     assert not right and hint in told, told
 
 
 def test_entered_asks_for_methods_of_equal_floats() -> None:
     good = compared(coarse=0.1, mine=0.2)
-    assert checks.check_entered(good)[0]
+    assert checks.check_entered(good)
     for changes, hint in (({"floats": 9999}, "floats"), ({"one_set": True}, "not sets")):
         rows = tuple(replace(row, **changes) if row.name == "mine" else row for row in good.rows)
-        right, told = checks.check_entered(replace(good, rows=rows))
+        right, told = verdict(checks.check_entered, replace(good, rows=rows))
         assert not right and hint in told, told

@@ -1,7 +1,5 @@
 """Lesson 40: its exercises."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

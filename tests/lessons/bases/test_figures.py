@@ -1,7 +1,5 @@
 """What U bases leave, as a plot: the numbers drawn are those of the library."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ddlab.figures import alt_text

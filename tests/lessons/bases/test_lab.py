@@ -1,7 +1,5 @@
 """The laboratory of bases, driven in Python: its errors are those of images made one by one, and what moves and what stays."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from dataclasses import replace

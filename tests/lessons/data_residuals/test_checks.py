@@ -1,12 +1,11 @@
 """Lesson 30: the checks of its exercises."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
 from ddlab.lessons.data_residuals.checks import CHECKS
+from tests.support import verdict
 
 ANSWERS: dict[str, tuple[list[Any], list[Any]]] = {
     "survival": (
@@ -23,6 +22,6 @@ ANSWERS: dict[str, tuple[list[Any], list[Any]]] = {
 @pytest.mark.parametrize("name", CHECKS)
 def test_exercises_take_the_right_answer_and_give_hints_for_wrong_ones(name: str) -> None:
     right, wrong = ANSWERS[name]
-    assert all(CHECKS[name](answer)[0] for answer in right)
-    found = [CHECKS[name](answer) for answer in wrong]
+    assert all(CHECKS[name](answer) for answer in right)
+    found = [verdict(CHECKS[name], answer) for answer in wrong]
     assert not any(passed for passed, _ in found) and len({hint for _, hint in found}) >= 3

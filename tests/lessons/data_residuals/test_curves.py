@@ -1,7 +1,5 @@
 """Curves between merges, and the older figures that show FADRM's Tables 5 and 6 and Figure 4."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Entropies against scipy and loops, and the images to compare with."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The laboratory of the merge ratio, driven in Python: what it shows is what the method makes, for every ratio at every step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Lesson 21: its runs at a small scale, its figures and tables, its exercises."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The laboratory of diversity, driven in Python: its numbers are those of distill, evaluate and the measures."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Lesson 70: orders, what a network knows after each step, what the laboratory says, and its exercises."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

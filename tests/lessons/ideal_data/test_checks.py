@@ -1,7 +1,5 @@
 """Lesson 10: its runs at a small scale, its exercises."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -11,6 +9,7 @@ from ddlab.lessons.ideal_data import checks as ideal_data
 from ddlab.lessons.ideal_data import toys
 from ddlab.lessons.ideal_data.checks import CHECKS, SIGMAS
 from ddlab.lessons.ideal_data.toys import Config
+from tests.support import verdict
 
 
 @pytest.fixture(scope="module")
@@ -49,5 +48,5 @@ def test_the_maps_have_the_colours_of_the_classes(runs: toys.Trained) -> None:
     ],
 )
 def test_exercises_know_right_from_wrong(exercise: str, answer: Any, right: bool) -> None:
-    verdict, hint = CHECKS[exercise](answer)
-    assert verdict is right and hint.endswith((".", "?")), hint
+    found, hint = verdict(CHECKS[exercise], answer)
+    assert found is right and hint.endswith((".", "?")), hint

@@ -1,7 +1,5 @@
 """The curves of settings and landscapes: what is drawn where, and what is said."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ddlab.figures import alt_text

@@ -1,7 +1,5 @@
 """The toy labs, driven in Python: what they show is what `toys` trains, for every setting and every seed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Planes of weights against numpy, scikit-learn and plain loops, in float64."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """The mixture and its exact quantities: against scipy's densities and sums over fine grids."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

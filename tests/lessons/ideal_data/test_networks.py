@@ -1,7 +1,5 @@
 """The block of small networks against single ones in plain torch: outputs, gradients, and both kinds of descent, in float64."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

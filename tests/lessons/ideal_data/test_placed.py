@@ -1,7 +1,5 @@
 """Ten samples placed by hand: a click moves one, and what they teach is what the library trains."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

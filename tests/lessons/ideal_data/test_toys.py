@@ -1,7 +1,5 @@
 """Figures 1 and 2 of the ReLA paper: the pieces against plain torch, the numbers against runs of another making."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The diversity view, driven in Python: what moves, what is said, and that the numbers are those of the features."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Lesson 50: its exercises."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The laboratory of learned points, driven in Python: what it shows is what KIP makes, and what the regression says of it."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The plane of support points, driven in Python: what is drawn and said is what kernel regression gives."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

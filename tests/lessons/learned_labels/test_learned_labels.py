@@ -1,7 +1,5 @@
 """Lesson 65: what its laboratory measures, its two points, and its exercises."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

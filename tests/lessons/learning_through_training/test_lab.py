@@ -1,7 +1,5 @@
 """Lesson 60: what its laboratory measures, and its exercises."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The laboratory of learned images, driven in Python: what it shows is what DM makes, and what `evaluate` says of it."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterator
 from typing import Any

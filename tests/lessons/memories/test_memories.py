@@ -1,7 +1,5 @@
 """Lesson 75: memories that share a run, what the laboratories say of it, the plane, and the exercises."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Lesson 45: its exercises."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

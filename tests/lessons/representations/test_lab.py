@@ -1,7 +1,5 @@
 """The laboratory of targets, driven in Python: what it shows is what ReLA trains, with and without the targets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """The start page: its runs at a small scale, its table, its exercise, the index."""
 
-from __future__ import annotations
-
 import json
 import re
 import types

@@ -1,7 +1,5 @@
 """Labels against images, driven in Python."""
 
-from __future__ import annotations
-
 import time
 from types import SimpleNamespace
 

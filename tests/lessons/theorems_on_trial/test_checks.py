@@ -1,13 +1,12 @@
 """Lesson 90: the exercises' checks."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
 import pytest
 
 from ddlab.lessons.theorems_on_trial.checks import CHECKS
+from tests.support import verdict
 
 RIGHT: dict[str, Any] = {
     "counterexample": (lambda place: -min(place + 3, 2 - place), -3, 2, 0.6),  # z = -1.0
@@ -35,13 +34,13 @@ WRONG: list[tuple[str, Any, str]] = [
 
 @pytest.mark.parametrize("exercise", CHECKS)
 def test_right_answers_are_right_and_none_gets_a_hint(exercise: str) -> None:
-    right, said = CHECKS[exercise](RIGHT[exercise])
+    right, said = verdict(CHECKS[exercise], RIGHT[exercise])
     assert right and said.endswith(".")
-    right, hint = CHECKS[exercise](None)
+    right, hint = verdict(CHECKS[exercise], None)
     assert not right and hint.endswith((".", "?"))
 
 
 @pytest.mark.parametrize(("exercise", "answer", "hint"), WRONG)
 def test_wrong_answers_get_their_hint(exercise: str, answer: Any, hint: str) -> None:
-    right, said = CHECKS[exercise](answer)
+    right, said = verdict(CHECKS[exercise], answer)
     assert not right and hint in said

@@ -1,7 +1,5 @@
 """Closed forms against simulations; lesson 90's trials hold the rest against recursions and grids."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

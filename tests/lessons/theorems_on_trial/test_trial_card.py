@@ -1,7 +1,5 @@
 """A statement on trial, driven in Python: nothing shows before an answer is locked, everything follows the sliders after."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

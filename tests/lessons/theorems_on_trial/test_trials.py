@@ -1,7 +1,5 @@
 """The trials of lesson 90: what each card says against an independent computation, at positions of its sliders drawn at random."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Barlow Twins' loss against numpy's correlations, torch's batch norm, and what is known of random features."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

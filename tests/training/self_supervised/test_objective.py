@@ -1,7 +1,5 @@
 """An objective of one's own: what is trained, what follows, what is only written; and what it must consist of."""
 
-from __future__ import annotations
-
 import itertools
 import types
 from pathlib import Path

@@ -3,8 +3,6 @@
 lightly (Susmelj et al.) is an implementation of its own: `tests/contract` holds each objective to what a process must be.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """LARS against the loop of a script in float64, and the learning rate against its formula."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

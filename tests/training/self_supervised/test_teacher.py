@@ -1,7 +1,5 @@
 """The teacher against a plain PyTorch loop; what is trained, what is dropped, what is never looked at."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from typing import Any

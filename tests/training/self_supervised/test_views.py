@@ -1,7 +1,5 @@
 """The colours of views against torchvision and colorsys; two views as a function of the fields and the step."""
 
-from __future__ import annotations
-
 import colorsys
 from collections.abc import Callable
 from typing import Any

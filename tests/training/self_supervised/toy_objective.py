@@ -1,7 +1,5 @@
 """An objective that keeps all an objective can keep: a predictor, a momentum encoder and a queue of its projections."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import torch
