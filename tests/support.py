@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from torch import Tensor
 
 from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData
-from ddlab.lessons.answers import NotYet
 
 SENTENCE = re.compile(r"^\S.* must .*; given .*\.$")
 
@@ -128,11 +127,3 @@ def assert_whole_figure(figure: Any) -> None:
     assert any(character.isdigit() for character in alt_text(figure)) and alt_text(figure).endswith(".")
     assert all(trace.name for trace in figure.data)
     assert not any(code in str(figure.to_json()) for code in set(palette("dark")) - set(palette("light")))
-
-
-def verdict(check: Callable[[Any], str], answer: Any) -> tuple[bool, str]:
-    """Whether the check of an exercise takes an answer, and what it says."""
-    try:
-        return True, check(answer)
-    except NotYet as hint:
-        return False, str(hint)

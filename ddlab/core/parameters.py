@@ -33,7 +33,7 @@ class Parameter:
     """
 
     name: str = ""
-    type: "type" = object
+    type: "type" = object  # quoted: the name of the field is also that of the annotation
     default: Any = dataclasses.MISSING
     symbol: str = ""
     range: tuple[float | None, float | None] = (None, None)

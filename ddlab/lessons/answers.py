@@ -17,7 +17,7 @@ def called(
     """What a reader's function gives of arguments.
 
     Args:
-        of: its arguments in words, for who gave no function. read: makes of it what the check needs; what it raises is the reader's.
+        of: its arguments in words, for who gave another. read: makes of it what the check needs; what it raises is the reader's.
 
     Raises:
         NotYet: no function, or one that raised.
@@ -27,12 +27,22 @@ def called(
     try:
         return read(function(*arguments, **named))
     except Exception as problem:
-        raise NotYet(f"Your function raised {type(problem).__name__}: {problem}.") from None
+        raise NotYet(f"Your function raised {type(problem).__name__}: {problem}. Wanted is one of {of}.") from None
 
 
 def float64(given: Any) -> Tensor:
     """For `called`: a tensor of its own, without gradient."""
     return torch.as_tensor(given).detach().double()
+
+
+def two(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, Any]]:
+    """For `called`: each of two things that a function returns, read; another number of them is the reader's mistake."""
+
+    def both(given: Any) -> tuple[Any, Any]:
+        first, second = map(read, given)
+        return first, second
+
+    return both
 
 
 def numbers(function: Any, *cases: tuple[Any, ...], of: str) -> list[float]:

@@ -1,6 +1,5 @@
 """Lesson 40: the checks of its exercises."""
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -58,4 +57,4 @@ def check_pairs(answer: Any) -> str:
     return said
 
 
-CHECKS: dict[str, Callable[[Any], str]] = {"targets": check_targets, "pairs": check_pairs}
+CHECKS = {"targets": check_targets, "pairs": check_pairs}

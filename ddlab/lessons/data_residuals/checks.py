@@ -1,7 +1,6 @@
 """Lesson 30: the checks of its exercises."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -47,4 +46,4 @@ def check_schedule(answer: Any) -> str:
     )
 
 
-CHECKS: dict[str, Callable[[Any], str]] = {"survival": check_survival, "schedule": check_schedule}
+CHECKS = {"survival": check_survival, "schedule": check_schedule}

@@ -51,7 +51,7 @@ def check_shortcut(answer: Any) -> str:
         torch.manual_seed(0)
         found.append(_learned(real, answers, model, images, 3, cut))
     torch.manual_seed(0)
-    arguments, words = (real, answers, model, images.clone(), 3), "the arguments of distil"
+    arguments, words = (real, answers, model, images.clone(), 3), "real, answers, model, images, steps and updates"
     given = called(answer, *arguments, updates=2, of=words, read=lambda learned: torch.as_tensor(learned[0]).detach())
     if given.shape != images.shape:
         raise NotYet(f"Images of shape {[*images.shape]} come first; yours have {[*given.shape]}.")

@@ -11,7 +11,7 @@ from ...evaluation import class_incremental
 from ...evaluation.incremental import Incremental
 from ...methods import mnemonics
 from ...methods.distillation import from_images
-from ..answers import NotYet, called
+from ..answers import NotYet, called, two
 
 _LEAD = 0.03  # of accuracy, exercise 2
 _STEPS, _RATE = 5, 0.1  # of the page's temporary network
@@ -24,7 +24,7 @@ def check_forgetting(answer: Any) -> str:
         matrix = [torch.rand(2 * phase + 2, generator=draws).tolist() for phase in range(phases)]
         told = Incremental({0: tuple(map(tuple, matrix))}, tuple((f"{task}a", f"{task}b") for task in range(phases)))
         words = "matrix, whose row p has the accuracies of the classes met by phase p"
-        first, mean = called(answer, [list(row) for row in matrix], of=words, read=_two)
+        first, mean = called(answer, [list(row) for row in matrix], of=words, read=two(float))
         if abs(first - told.forgetting_of_first) > 1e-6:
             raise NotYet(
                 f"Measured: {first:.3f} of the first task; it is {told.forgetting_of_first:.3f} (of both classes of the task)."
@@ -80,11 +80,6 @@ def check_halves(answer: Any) -> str:
         raise NotYet("Measured: each half is judged by itself. Exchange the judges.")
     worst = float((found - wanted).abs().max())
     raise NotYet(f"Measured: up to {worst:.2g} from the gradient of both halves. Rows 0, 2, 4, ... are one half.")
-
-
-def _two(given: Any) -> tuple[float, float]:
-    first, mean = map(float, given)
-    return first, mean
 
 
 def _slope(network: nn.Sequential, memory: Tensor, labels: Tensor, seen: int, way: str) -> Tensor:

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from ..answers import NotYet, called
+from ..answers import NotYet, called, two
 
 _STEPS, _UPDATES = 3, 4
 
@@ -66,9 +66,9 @@ def check_rate_only(answer: Any) -> str:
         found.append(_learned(paths, model, images, moved))
     torch.manual_seed(0)
     options: dict[str, Any] = {"epochs": 1, "starts": 2, "updates": _UPDATES}
-    arguments, words = (paths, model, images.clone(), _STEPS), "the arguments of match"
-    given, rate = called(answer, *arguments, of=words, read=lambda ends: [*map(torch.as_tensor, ends)], **options)
-    if not torch.equal(given.detach(), images):
+    arguments, words = (paths, model, images.clone(), _STEPS), "paths, model, images, steps, epochs, starts and updates"
+    given, rate = called(answer, *arguments, of=words, read=two(lambda end: torch.as_tensor(end).detach()), **options)
+    if not torch.equal(given, images):
         raise NotYet("The images have moved: only the rate may be learned.")
     if torch.allclose(rate, found[0][1], atol=1e-6):
         return (

@@ -75,7 +75,8 @@ WRONG: dict[str, list[Any]] = {
     "best rate": [None, lambda *_: 1 / 0, lambda gradient, start, goal: 0.0],
     "rate only": [
         None, lambda *_, **__: 1 / 0, lambda *_, **__: checks._learned(*_[:3], moved=True),
-        lambda *_, **__: (_[2], torch.tensor(0.05)), lambda *_, **__: (_[2], torch.tensor(0.07)),
+        lambda *_, **__: (_[2], torch.tensor(0.05)), lambda *_, **__: (_[2], torch.tensor(0.07, requires_grad=True)),
+        lambda *_, **__: (_[2], torch.tensor(0.05), None),
     ],
 }  # fmt: skip
 
