@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode, return_and_correct_aliasing
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from ddlab.core import errors
+from ddlab.core import devices
 
 DEVICE = torch.device(
     "lazy"
@@ -101,7 +101,7 @@ def _check(func: Any, args: Any, kwargs: dict[str, Any]) -> None:
         raise MixedDevices(f"{func} of {shapes}")
 
 
-def _checked_device(device: Any, known: Any = errors.checked_device) -> torch.device:
+def _checked_device(device: Any, known: Any = devices.checked_device) -> torch.device:
     if str(device).partition(":")[0] in ("auto", DEVICE.type):
         return DEVICE
     return known(device)
@@ -115,7 +115,7 @@ def _autocast(device_type: str, *args: Any, known: Any = torch.autocast, **kwarg
 def stand_in_device() -> Iterator[torch.device]:
     """The device; inside, "auto" means it, as it means the GPU where there is one."""
     with (
-        mock.patch.object(errors, "checked_device", _checked_device),
+        mock.patch.object(devices, "checked_device", _checked_device),
         mock.patch.object(torch, "autocast", _autocast),
         _lifted_on_the_cpu(),
         _Mode(),

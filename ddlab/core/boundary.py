@@ -15,7 +15,8 @@ import inspect
 import types
 import typing
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, TypeVar, Union
+from functools import partial
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -23,8 +24,56 @@ from torch import Tensor
 from . import errors
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Check = Callable[[str, Any], Any]  # of (argument, value): what arrives in its place, or an error
 Lengths = dict[str, int]  # by name, as a call's earlier arguments have them
-Rule = Callable[[str, Any, Lengths], Any]
+
+
+class within(NamedTuple):
+    """A float in [low, high], in (low, high] with `open_low`; None leaves an end open. Of an `int` a whole number."""
+
+    low: float | None = None
+    high: float | None = None
+    open_low: bool = False
+
+
+def among(*choices: Any) -> Check:
+    """One of these. A `Literal` says the same; to a type checker it refuses a choice that is only known to be a text."""
+    return partial(errors.check_choice, choices=choices)
+
+
+class tensor(NamedTuple):
+    """A tensor of this shape ("n c h w") and dtype (None: any floating one); `finite=False` does not look for NaN or infinity."""
+
+    shape: str
+    dtype: torch.dtype | None = None
+    finite: bool = True
+
+    def check(self, argument: str, value: Any, lengths: Lengths) -> Tensor:
+        """The tensor, whose lengths are then known by their names."""
+        names = self.shape.split()
+        wanted: list[int | str] = [lengths.get(name, name) for name in names]
+        kind: Any = {"dtype": self.dtype, "floating": self.dtype is None, "finite": self.finite}
+        found = errors.check_tensor(argument, value, shape=wanted, **kind)
+        lengths.update(zip(names, found.shape, strict=True))
+        return found
+
+
+Index = Annotated[int, within(0)]  # a step, a seed, a number from 0
+Count = Annotated[int, within(1)]
+
+
+class Rule(NamedTuple):
+    """What an annotation allows: checks, one after another, or None where that is allowed too."""
+
+    checks: tuple[Check | tensor, ...]
+    optional: bool = False
+
+    def __call__(self, argument: str, value: Any, lengths: Lengths) -> Any:
+        if value is None and self.optional:
+            return None
+        for each in self.checks:
+            value = each.check(argument, value, lengths) if isinstance(each, tensor) else each(argument, value)
+        return value
 
 
 def checked(function: Function) -> Function:
@@ -35,11 +84,9 @@ def checked(function: Function) -> Function:
     """
     named = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     positional = [each.name for each in inspect.signature(function).parameters.values() if each.kind in named]
-
-    @functools.cache
-    def rules() -> dict[str, Rule]:  # when first called: an annotation may name what stands further down
-        hints = typing.get_type_hints(function, include_extras=True)
-        return _rules({name: hint for name, hint in hints.items() if name != "return"})
+    rules = functools.cache(
+        lambda: _rules(function)
+    )  # when first called: an annotation may name what stands further down
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -64,99 +111,52 @@ def check_fields(instance: Any) -> None:
 
 @functools.cache
 def _field_rules(kind: type) -> dict[str, Rule]:
-    fields = {field.name: field for field in dataclasses.fields(kind) if field.init}
-    hints = typing.get_type_hints(kind, include_extras=True)
-    rules = _rules({name: hints[name] for name in fields})
-    return {name: _or_none(rule) if fields[name].default is None else rule for name, rule in rules.items()}
+    rules, fields = _rules(kind), [field for field in dataclasses.fields(kind) if field.init]
+    return {
+        field.name: rules[field.name]._replace(optional=rules[field.name].optional or field.default is None)
+        for field in fields
+        if field.name in rules
+    }
 
 
-def within(low: float | None = None, high: float | None = None, *, open_low: bool = False) -> Rule:
-    """A float in [low, high], in (low, high] with `open_low`; None leaves an end open. Of an `int` a whole number."""
-
-    def number(argument: str, value: Any, lengths: Lengths) -> Any:
-        return errors.check_number(argument, value, low, high, open_low=open_low)
-
-    number.ends = low, high
-    return number
+def _rules(owner: Any) -> dict[str, Rule]:
+    hints = typing.get_type_hints(owner, include_extras=True)
+    rules = {name: Rule(*_allowed(hint)) for name, hint in hints.items() if name != "return"}
+    return {name: rule for name, rule in rules.items() if rule.checks}
 
 
-def among(*choices: Any) -> Rule:
-    """One of these. A `Literal` says the same; to a type checker it refuses a choice that is only known to be a text."""
-    return lambda argument, value, lengths: errors.check_choice(argument, value, choices)
-
-
-def tensor(shape: str, dtype: torch.dtype | None = None, *, finite: bool = True) -> Rule:
-    """A tensor of this shape ("n c h w") and dtype (None: any floating one); `finite=False` does not look for NaN or infinity."""
-
-    def fits(argument: str, value: Any, lengths: Lengths) -> Any:
-        names = shape.split()
-        wanted: list[int | str] = [lengths.get(name, name) for name in names]
-        floating = dtype is None
-        found = errors.check_tensor(argument, value, shape=wanted, dtype=dtype, floating=floating, finite=finite)
-        lengths.update(zip(names, found.shape, strict=True))
-        return found
-
-    return fits
-
-
-def _rules(hints: dict[str, Any]) -> dict[str, Rule]:
-    rules = {name: _rule(hint) for name, hint in hints.items()}
-    return {name: rule for name, rule in rules.items() if rule is not None}
-
-
-def _rule(hint: Any) -> Rule | None:
-    """What an annotation allows, None for anything."""
-    kind, members = typing.get_origin(hint), typing.get_args(hint)
-    if kind in (Union, types.UnionType):
+def _allowed(hint: Any) -> tuple[tuple[Check | tensor, ...], bool]:
+    """The checks of an annotation, none where anything is allowed; and whether it is with `| None`."""
+    origin, members = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
         rest = [member for member in members if member is not type(None)]
-        rule = _rule(rest[0]) if len(rest) == 1 else None
-        return _or_none(rule) if rule and len(rest) < len(members) else rule
-    if kind is Annotated:
-        return _narrowed(members[0], members[1:])
-    if kind is Literal:
-        return among(*members)
-    if kind is collections.abc.Callable:
-        return lambda argument, value, lengths: errors.check_function(argument, value)
-    if hint in _SIMPLE:
-        return lambda argument, value, lengths: _SIMPLE[hint](argument, value)
-    if isinstance(hint, type) and kind is None and hint not in (object, Any):
-        allowed = errors.a_kind(hint)
-        return lambda argument, value, lengths: errors.check_instance(argument, value, hint, allowed)
-    return None
+        return (_allowed(rest[0])[0], True) if len(rest) == 1 else ((), True)
+    if origin is Literal:
+        return (among(*members),), False
+    if origin is not Annotated:
+        found = of_kind(origin if origin is collections.abc.Callable else hint)
+        return (() if found is None else (found,)), False
+    kind, *narrower = members
+    narrowed: tuple[Any, ...] = tuple(of_kind(kind, *each) if isinstance(each, within) else each for each in narrower)
+    # A range, a choice or a shape says what the bare type says, and more; a function of the caller's own follows it.
+    whole = any(isinstance(each, (within, tensor, partial)) for each in narrower)
+    return (narrowed if whole else (*_allowed(kind)[0], *narrowed)), False
 
 
-def _narrowed(kind: Any, narrower: tuple[Any, ...]) -> Rule:
-    """The rule of Annotated[kind, *narrower]; a range, a choice or a shape replaces the bare type, another function follows it."""
-    rules: list[Rule] = []
-    for each in narrower:
-        if hasattr(each, "ends") and kind is int:
-            low, high = each.ends
-            rules.append(lambda argument, value, lengths: errors.check_integer(argument, value, low, high))  # noqa: B023
-        elif each.__module__ == __name__:
-            rules.append(each)
-        else:
-            rules.append(lambda argument, value, lengths, check=each: check(argument, value))
-    if not any(each.__module__ == __name__ for each in narrower):
-        rules = [rule for rule in [_rule(kind)] if rule is not None] + rules
-
-    def rule(argument: str, value: Any, lengths: Lengths) -> Any:
-        for each in rules:
-            value = each(argument, value, lengths)
-        return value
-
-    return rule
+def of_kind(kind: Any, low: float | None = None, high: float | None = None, open_low: bool = False) -> Check | None:
+    """What is checked of a plain type, of a number its ends; None where anything is allowed."""
+    if kind is int:
+        return partial(errors.check_integer, low=low, high=high)
+    if kind is float:
+        return partial(errors.check_number, low=low, high=high, open_low=open_low)
+    if kind in _SIMPLE or kind in (object, Any) or not isinstance(kind, type):
+        return _SIMPLE.get(kind)
+    return partial(errors.check_instance, kind=kind)
 
 
-def _or_none(rule: Rule) -> Rule:
-    return lambda argument, value, lengths: None if value is None else rule(argument, value, lengths)
-
-
-_SIMPLE: dict[Any, Callable[[str, Any], Any]] = {
-    int: errors.check_integer,
-    float: errors.check_number,
+_SIMPLE: dict[Any, Check] = {
     bool: errors.check_boolean,
     str: errors.check_text,
-    Tensor: functools.partial(errors.check_tensor, finite=False),
+    Tensor: partial(errors.check_tensor, finite=False),
+    collections.abc.Callable: errors.check_function,
 }
-Index = Annotated[int, within(0)]  # a step, a seed, a number from 0
-Count = Annotated[int, within(1)]

@@ -1,13 +1,30 @@
-"""How numbers get to a GPU without a step waiting for it."""
+"""Which device is meant, and how numbers get to a GPU without a step waiting for it."""
 
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from . import storage
+from . import errors, storage
 
 _SHARE = 4  # one part in so many of a GPU's free memory is what a dataset may take of it
+
+
+def checked_device(device: torch.device | str) -> torch.device:
+    """The device of that name; "auto" is CUDA when there is one, else the CPU."""
+    if isinstance(device, str) and device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        found = torch.device(device)
+    except (RuntimeError, TypeError):
+        errors.fail("device", "'auto', 'cpu' or 'cuda'", device)
+    if found.type not in ("cpu", "cuda"):
+        errors.fail("device", "'auto', 'cpu' or 'cuda'", str(device))
+    if found.type == "cuda" and not torch.cuda.is_available():
+        errors.fail("device", "'auto' or 'cpu' on a machine without CUDA", str(device))
+    if found.type == "cuda" and (found.index or 0) >= torch.cuda.device_count():
+        errors.fail("device", f"one of the {torch.cuda.device_count()} CUDA devices", str(device))
+    return found
 
 
 def moved(value: Tensor, device: torch.device | str) -> Tensor:

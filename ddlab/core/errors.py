@@ -105,15 +105,15 @@ def check_boolean(argument: str, value: object) -> bool:
     return value
 
 
-def check_instance(argument: str, value: object, kind: type[Kind] | tuple[type[Kind], ...], allowed: str) -> Kind:
-    """Return `value` if it is an instance of `kind`, which `allowed` says in words ("an ImageData").
+def check_instance(argument: str, value: object, kind: type[Kind] | tuple[type[Kind], ...], allowed: str = "") -> Kind:
+    """Return `value` if it is an instance of `kind`; `allowed` says in words what is meant, if "an ImageData" does not.
 
     A text becomes one where the kind has `from_name`: "resnet18" is a NetworkSpec's name.
     """
     if isinstance(value, str) and hasattr(kind, "from_name"):
         return kind.from_name(argument, value)  # type: ignore[union-attr]
     if not isinstance(value, kind):
-        fail(argument, allowed, value)
+        fail(argument, allowed or a_kind(kind), value)  # type: ignore[arg-type]
     return value
 
 
@@ -208,33 +208,11 @@ def is_dense(value: torch.Tensor) -> bool:
     return value.layout is torch.strided and not value.is_meta
 
 
-def kind_of(device: torch.device) -> str:
-    """ "cpu" or "cuda", where the one goes another way than the other."""
-    return device.type
-
-
 def _is_finite(value: numbers.Real) -> bool:
     try:
         return math.isfinite(value)
     except OverflowError:  # a whole number too large for a float
         return False
-
-
-def checked_device(device: torch.device | str) -> torch.device:
-    """The device of that name; "auto" is CUDA when there is one, else the CPU."""
-    if isinstance(device, str) and device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        found = torch.device(device)
-    except (RuntimeError, TypeError):
-        fail("device", "'auto', 'cpu' or 'cuda'", device)
-    if found.type not in ("cpu", "cuda"):
-        fail("device", "'auto', 'cpu' or 'cuda'", str(device))
-    if found.type == "cuda" and not torch.cuda.is_available():
-        fail("device", "'auto' or 'cpu' on a machine without CUDA", str(device))
-    if found.type == "cuda" and (found.index or 0) >= torch.cuda.device_count():
-        fail("device", f"one of the {torch.cuda.device_count()} CUDA devices", str(device))
-    return found
 
 
 def _between(low: float | None, high: float | None, open_low: bool = False) -> str:

@@ -17,7 +17,7 @@ import typing
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
-from . import errors
+from . import boundary, errors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,13 +53,8 @@ class Parameter:
             return value
         if self.choices is not None:
             return errors.check_choice(argument, value, self.choices)
-        if self.type is int:
-            return errors.check_integer(argument, value, *self.range)
-        if self.type is float:
-            return errors.check_number(argument, value, *self.range, open_low=self.open_low)
-        if self.type is bool:
-            return errors.check_boolean(argument, value)
-        return errors.check_instance(argument, value, self.type, f"a {self.type.__name__}")
+        check = boundary.of_kind(self.type, *self.range, self.open_low)
+        return value if check is None else check(argument, value)
 
 
 def parameter(default: Any = dataclasses.MISSING, *, help: str, **described: Any) -> Any:

@@ -152,7 +152,7 @@ class ImageData:
         Raises:
             DDLabError: an index outside the split.
         """
-        images, device = self.images(split), errors.checked_device(device)
+        images, device = self.images(split), devices.checked_device(device)
         if not isinstance(indices, slice):
             indices = _checked_indices(indices, len(images), split)
         if self._is_resident(device):
@@ -260,7 +260,7 @@ class ImageData:
 
 def resident(data: ImageData, device: torch.device | str) -> ImageData:
     """The same data for one run: on a GPU it hands out images from a copy there, made when they are first asked for."""
-    if errors.kind_of(torch.device(device)) == "cpu" or data._is_resident(device):
+    if torch.device(device).type == "cpu" or data._is_resident(device):
         return data
     own = copy.copy(data)
     own.__dict__["_resident"] = torch.device(device).type

@@ -197,7 +197,7 @@ class DistilledSet:
         """
         if len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < len(self):
             errors.fail("indices", f"from 0 to {len(self) - 1}", [int(indices.min()), int(indices.max())])
-        found = devices.rows_on(self, "images", self._decoded, indices, errors.checked_device(device))
+        found = devices.rows_on(self, "images", self._decoded, indices, devices.checked_device(device))
         return normalise(found, self.mean, self.std) if found.dtype == torch.uint8 else found
 
     @property

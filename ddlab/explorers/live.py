@@ -254,9 +254,7 @@ class Live(Explorer):
         try:
             run.advance(until=step)  # nothing, unless the reader pressed before the first images were there
             made = run.process.finish(run.config, run.inputs, run.state(step))
-            found = accuracies(
-                errors.check_instance("what is trained on", made, DistilledSet, "a DistilledSet"), self.inputs, watch
-            )
+            found = accuracies(errors.check_instance("what is trained on", made, DistilledSet), self.inputs, watch)
             self.students = f"Students of the images at step {step}: {found}."
         finally:
             self._training = False

@@ -51,7 +51,7 @@ class MethodWorld:
     frame: Any = None
 
     def __init__(self, data: ImageData, config: Any = None, *, device: torch.device | str = "auto") -> None:
-        self.data = errors.check_instance("data", data, ImageData, "an ImageData")
+        self.data = errors.check_instance("data", data, ImageData)
         config = self.first if config is None else config
         errors.check_instance("config", config, self.method.Config, f"a {self.method.NAME} Config or None")
         self.inputs = Inputs(data=data, device=device)

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ..core import errors
+from ..core import devices, errors
 from ..explorers import Prediction
 from .answers import NotYet
 from .contents import LESSONS
@@ -27,7 +27,7 @@ class Lesson:
     def __init__(self, name: str, *, seed: int, device: str) -> None:
         self.name = errors.check_choice("name", name, tuple(LESSONS))
         self.seed = errors.check_integer("seed", seed, 0)
-        self.device = errors.checked_device(device)
+        self.device = devices.checked_device(device)
         if self.device.type == "cpu":
             # Small networks are fastest with one: waking a second takes longer than what it does. Before anything is computed,
             # because gradients differ between one thread and two.

@@ -137,7 +137,7 @@ def distill(
     inputs = Inputs(data=data, teachers=teachers, device=device)
     files: dict[str, Any] = {"checkpoint": checkpoint, "resume_anyway": resume_anyway}
     made = driver.run(module, config, inputs, on_step=on_step, progress=progress, **files)
-    errors.check_instance(f"what {module.NAME} finishes with", made, DistilledSet, "a DistilledSet")
+    errors.check_instance(f"what {module.NAME} finishes with", made, DistilledSet)
     if beside is not None and made.complete:
         with contextlib.suppress(DDLabError):  # nobody's set is to be lost for a file that stays
             remove(beside)

@@ -352,7 +352,7 @@ def _real_batch(inputs: Inputs, batch: Tensor) -> tuple[Iterable[Tensor], Tensor
     """X_t part by part, for the first layer's maps of a thousand images alone are half a gigabyte, and g_phi(X_t) [n, d_y]."""
     data = require_data(NAME, inputs)
     at_once = (
-        _AT_ONCE if errors.kind_of(torch.device(inputs.device)) == "cpu" else len(batch) * _AT_ONCE
+        _AT_ONCE if torch.device(inputs.device).type == "cpu" else len(batch) * _AT_ONCE
     )  # a GPU takes all of them
     size = max(at_once // (data.image_size[0] * data.image_size[1]), 1)
     parts = (data.normalised(rows, device=inputs.device) for rows in batch.split(size))

@@ -196,7 +196,7 @@ def augmented(config: Any, images: Tensor, *, learned: bool, step: int, label: i
 
 def passes(spec: NetworkSpec, device: torch.device | str) -> int | None:
     """How many real images go through the network at once, 16 at least; None: all."""
-    if errors.kind_of(torch.device(device)) != "cpu":
+    if torch.device(device).type != "cpu":
         return None
     height, width = spec.image_size or (32, 32)
     return max(ON_CPU // (getattr(spec.options, "width", 128) * height * width), 16)

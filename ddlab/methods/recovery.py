@@ -58,7 +58,7 @@ def channel_statistics(inputs: Tensor) -> tuple[Tensor, Tensor]:
     a twentieth; the variance E[x^2] - mean^2 is then as good as float32 as long as the mean does not dwarf the spread, which is
     checked.
     """
-    if errors.kind_of(inputs.device) == "cpu" and inputs.dtype == torch.float32:
+    if inputs.device.type == "cpu" and inputs.dtype == torch.float32:
         rows = inputs.flatten(2)
         count = rows.shape[0] * rows.shape[2]
         by_image = rows.sum(2), torch.linalg.vector_norm(rows, dim=2)

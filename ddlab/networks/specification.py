@@ -13,8 +13,7 @@ from typing import Annotated, Any, NoReturn, Self
 import torch
 from torch import Tensor, nn
 
-from ..core import errors, randomness, storage
-from ..core.devices import moved
+from ..core import devices, errors, randomness, storage
 from ..core.errors import DDLabError
 from ..core.parameters import Parameters
 from . import convnet, mlp, text, vit, zoo
@@ -197,8 +196,8 @@ class Network:
 
     def to(self, device: torch.device | str) -> Self:
         """The same network on a device: "auto", "cpu" or "cuda"."""
-        device = errors.checked_device(device)
-        return replace(self, weights={name: moved(value, device) for name, value in self.weights.items()})
+        device = devices.checked_device(device)
+        return replace(self, weights={name: devices.moved(value, device) for name, value in self.weights.items()})
 
     def __call__(self, images: Tensor) -> Tensor:
         """Logits [n, classes] of normalised images [n, channels, h, w], in evaluation mode and without gradients (`module` has them)."""

@@ -139,7 +139,7 @@ def _check(process: Process, config: Any, inputs: Any) -> None:
     if not (isinstance(getattr(process, "NAME", None), str) and isinstance(getattr(process, "State", None), type)):
         errors.fail("process", "a process module (ddlab.methods.get(name), ddlab.training.supervised)", process)
     errors.check_instance("config", config, Parameters, f"a {process.NAME} Config")
-    errors.check_instance("inputs", inputs, Inputs, "an Inputs")
+    errors.check_instance("inputs", inputs, Inputs)
 
 
 def as_json(config: Parameters) -> dict[str, Any]:

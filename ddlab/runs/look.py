@@ -62,7 +62,7 @@ class Look:
             errors.check_tensor("labels of a look", self.labels, shape=shown, dtype=torch.int64)
         errors.check_instance("numbers of a look", self.numbers, Mapping, "a mapping of name to Number")
         for name, number in self.numbers.items():
-            errors.check_instance(f"number {name!r} of a look", number, Number, "a Number")
+            errors.check_instance(f"number {name!r} of a look", number, Number)
 
     def kept(self) -> "Look":
         """A copy that no longer depends on the run: tensors on the CPU, numbers as floats."""
@@ -89,4 +89,4 @@ def default_look(config: Any, inputs: Any, state: Any, trace: Any) -> Look:
 def look(process: Process, config: Any, inputs: Any, state: Any, trace: Any) -> Look:
     """What `process` shows of a step, by its own `look` or by `default_look`."""
     found = getattr(process, "look", default_look)(config, inputs, state, trace)
-    return errors.check_instance(f"what look of {process.NAME} returns", found, Look, "a Look")
+    return errors.check_instance(f"what look of {process.NAME} returns", found, Look)

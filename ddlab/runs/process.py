@@ -23,7 +23,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from ..core import errors, storage
+from ..core import devices, errors, storage
 from ..core.arithmetic import exact_float32
 from ..core.errors import DDLabError, NonFiniteError
 from ..data import ImageData
@@ -69,7 +69,7 @@ class Inputs:
             _check_names("teacher", teacher.class_names, source)
         if self.distilled is not None:
             _check_names("distilled", self.distilled.class_names, self.data)
-        object.__setattr__(self, "device", errors.checked_device(self.device))
+        object.__setattr__(self, "device", devices.checked_device(self.device))
         on_device = tuple(teacher.to(self.device) for teacher in self.teachers)
         object.__setattr__(self, "teachers", on_device)
         if self.data is not None:
@@ -259,7 +259,7 @@ def run(
 
 def require_data(name: str, inputs: Inputs) -> ImageData:
     """The data of `inputs`, or the error that it is missing."""
-    errors.check_instance("inputs", inputs, Inputs, "an Inputs")
+    errors.check_instance("inputs", inputs, Inputs)
     if inputs.data is None:
         raise DDLabError(f"data must be given to {name}; given None.")
     return inputs.data
@@ -267,7 +267,7 @@ def require_data(name: str, inputs: Inputs) -> ImageData:
 
 def require_teacher(name: str, inputs: Inputs) -> Network:
     """The first teacher of `inputs`, or the error that it is missing."""
-    errors.check_instance("inputs", inputs, Inputs, "an Inputs")
+    errors.check_instance("inputs", inputs, Inputs)
     if not inputs.teachers:
         raise DDLabError(f"teacher must be given to {name}; given none.")
     return inputs.teachers[0]

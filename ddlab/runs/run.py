@@ -455,7 +455,7 @@ class Runs:
         Raises:
             DDLabError: what `Run` refuses.
         """
-        errors.check_instance("inputs", inputs, Inputs, "an Inputs")
+        errors.check_instance("inputs", inputs, Inputs)
         keep = Keep() if keep is None else keep
         key = (getattr(process, "NAME", None), source(process), config, inputs.fingerprint, str(inputs.device), keep)
         with self._lock:

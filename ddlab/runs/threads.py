@@ -14,7 +14,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..core import errors
 from ..networks import NetworkSpec
 from ..networks.family import zeros_of
 from ..networks.specification import skeleton
@@ -55,7 +54,7 @@ def available() -> int:
 
 def thread_count(config: Any, inputs: Inputs) -> int:
     """1 or `available()`, by the shapes of the networks and the batch alone."""
-    if errors.kind_of(torch.device(inputs.device)) != "cpu":
+    if torch.device(inputs.device).type != "cpu":
         return available()
     return 1 if work(config, inputs) < LARGE else available()
 

@@ -120,7 +120,7 @@ def test_numbers_get_the_fields_type() -> None:
         ({"flip": 1}, ["flip must be True or False"]),
         ({"depth": 0}, ["depth"]),
         ({"depth": "deep"}, ["depth"]),
-        ({"name": 3}, ["name must be a str"]),
+        ({"name": 3}, ["name must be a text"]),
         ({"network": 3}, ["network must be a NetworkSpec", "3"]),
         ({"network": "convnett"}, ["network must be one of", "nearest: 'convnet'", "'convnett'"]),
         ({"count": 9, "flip": True}, ["count must be below 9 with flip"]),

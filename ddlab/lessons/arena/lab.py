@@ -84,7 +84,7 @@ class World:
         self.methods = [name for names in FAMILIES.values() for name in names if name in there]
         self.family = {name: family for family, names in FAMILIES.items() for name in names}
         if compared is not None:
-            errors.check_instance("compared", compared, Comparison, "a Comparison")
+            errors.check_instance("compared", compared, Comparison)
             by = {kind: labels for labels, kind in LABELS.items()}
             labels = by[errors.check_choice("labels of compared", compared.labels, ("hard", "online"))]
             for row in compared.rows:

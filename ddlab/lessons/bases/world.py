@@ -91,10 +91,10 @@ class World:
     """
 
     def __init__(self, data: ImageData, teacher: Network, *, images: int = 1000, settings: str = "") -> None:
-        self.data = errors.check_instance("data", data, ImageData, "an ImageData")
+        self.data = errors.check_instance("data", data, ImageData)
         errors.check_integer("images", images, 2, 3000)
         errors.check_text("settings", settings)
-        self.teacher = errors.check_instance("teacher", teacher, Network, "a Network")
+        self.teacher = errors.check_instance("teacher", teacher, Network)
         if (teacher.spec.channels, teacher.spec.image_size) != (data.channels, data.image_size):
             allowed = f"a network for {data.channels} channels and {data.image_size} pixels, like the images"
             errors.fail("teacher", allowed, teacher)

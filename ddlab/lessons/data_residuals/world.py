@@ -94,7 +94,7 @@ class World(MethodWorld):
         device: torch.device | str = "auto",
     ) -> None:
         super().__init__(data, config, device=device)
-        errors.check_instance("teacher", teacher, Network, "a Network")
+        errors.check_instance("teacher", teacher, Network)
         errors.check_instance("student", student, (supervised.Config, type(None)), "a training Config or None")
         self.inputs = dataclasses.replace(self.inputs, teachers=(teacher,))
         self.seeds = range(errors.check_integer("seeds", seeds, 1, 20))

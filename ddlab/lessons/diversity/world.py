@@ -107,7 +107,7 @@ class World(MethodWorld):
         points: int = 300,
     ) -> None:
         super().__init__(data, config)
-        errors.check_instance("teacher", teacher, Network, "a Network")
+        errors.check_instance("teacher", teacher, Network)
         errors.check_instance("student", student, (supervised.Config, type(None)), "a training Config or None")
         self.inputs = dataclasses.replace(self.inputs, teachers=(teacher,))
         self.teacher = self.inputs.teachers[0]

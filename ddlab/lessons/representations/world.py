@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ... import networks
-from ...core import errors
+from ...core import devices, errors
 from ...core.parameters import Parameters, parameter
 from ...data import ImageData
 from ...evaluation.readers import predictions
@@ -85,14 +85,12 @@ class World:
         *,
         device: torch.device | str = "auto",
     ) -> None:
-        self.data = errors.check_instance("data", data, ImageData, "an ImageData")
+        self.data = errors.check_instance("data", data, ImageData)
         if not isinstance(priors, Mapping) or not priors:
             errors.fail("priors", "a mapping of at least one name to a network", priors)
-        self.priors = {
-            name: errors.check_instance(f"priors[{name!r}]", one, Network, "a Network") for name, one in priors.items()
-        }
+        self.priors = {name: errors.check_instance(f"priors[{name!r}]", one, Network) for name, one in priors.items()}
         self.network = NETWORK if network is None else network
-        self.device = errors.checked_device(device)
+        self.device = devices.checked_device(device)
         first = next(iter(self.priors))
         self.start = Settings(prior=UNTRAINED if UNTRAINED in self.priors else first)
         self._few = torch.cat([data.of_class(label)[: _LABELLED // data.classes] for label in range(data.classes)])

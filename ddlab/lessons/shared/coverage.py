@@ -245,7 +245,7 @@ def _checked_films(films: Any, sets: Mapping[str, DistilledSet], data: ImageData
     found = {}
     for name, run in films.items():
         errors.check_choice("a name in films", name, tuple(sets))
-        errors.check_instance(f"films[{name!r}]", run, Run, "a Run")
+        errors.check_instance(f"films[{name!r}]", run, Run)
         shape = [sets[name].classes, *sets[name].images.shape[1:]]
         for frame in check_looks(f"films[{name!r}]", run.frames):
             errors.check_tensor(f"a frame of films[{name!r}]", frame.content.images, shape=shape)

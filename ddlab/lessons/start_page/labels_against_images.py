@@ -73,7 +73,7 @@ class World:
         sets: Mapping[str, DistilledSet],
         config: supervised.Config | None = None,
     ) -> None:
-        self.data = errors.check_instance("data", data, ImageData, "an ImageData")
+        self.data = errors.check_instance("data", data, ImageData)
         errors.check_instance("config", config, (supervised.Config, type(None)), "a training Config or None")
         self.teacher, self.sets = teacher, _checked(sets)
         self.config = supervised.Config.teaching() if config is None else config
@@ -220,7 +220,7 @@ def _checked(sets: Any) -> dict[str, DistilledSet]:
         given = list(sets) if isinstance(sets, Mapping) else sets
         errors.fail("sets", "a mapping of at least two names to distilled sets", given)
     for name, images in sets.items():
-        errors.check_instance(f"sets[{name!r}]", images, DistilledSet, "a DistilledSet")
+        errors.check_instance(f"sets[{name!r}]", images, DistilledSet)
     sizes = {name: len(images) for name, images in sets.items()}
     if len(set(sizes.values())) > 1:
         numbers = ", ".join(f"{name!r} of {size}" for name, size in sizes.items())

@@ -80,7 +80,7 @@ class TrialCard(Explorer):
             settings: where the sliders begin, as the card's own text of that name says it, such as "spread=0.2".
             key: of the card that this one replaces; default: that of the trial.
         """
-        self.trial = errors.check_instance("trial", trial, Trial, "a Trial")
+        self.trial = errors.check_instance("trial", trial, Trial)
         self.panel = Controls(trial.parameters.from_string(settings), stacked=True)
         self.panel.disabled = True
         self.prediction = Prediction("Your verdict on it, as printed?", ANSWERS)

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from ... import networks
-from ...core import errors
+from ...core import devices, errors
 from ...data import ImageData
 from ...data.images import Split
 from ...networks import Network
@@ -27,7 +27,7 @@ def representations(
     Raises:
         DDLabError: data of another shape than the network's images, or features that are not finite.
     """
-    found = errors.checked_device(device)
+    found = devices.checked_device(device)
     if (network.spec.channels, network.spec.image_size) != (data.channels, data.image_size):
         wanted = f"of {network.spec.channels} channels and {network.spec.image_size} pixels, like the network's images"
         errors.fail("data", wanted, (data.channels, data.image_size))
