@@ -83,6 +83,11 @@ class Parameters:
     def rules(self) -> None:
         """Rules across fields; raise `DDLabError` where one is broken."""
 
+    @classmethod
+    def preset(cls, changes: dict[str, Any], /, **settings: Any) -> Self:
+        """These settings, but for what a caller changes."""
+        return cls(**settings | changes)
+
     def replace(self, **changes: Any) -> Self:
         """A copy with some fields changed, checked again."""
         self._known(changes)

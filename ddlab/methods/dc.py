@@ -98,19 +98,15 @@ class Config(matching.Config):
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, 16 pixels, half a minute: a hundred narrow networks."""
-        small: dict[str, Any] = {
-            "network": networks.spec("convnet", width=32, norm="instance"),
-            "networks": 100,
-            "batch_size": 64,
-        }
-        return cls(**small | changes)
+        return cls.preset(
+            changes, network=networks.spec("convnet", width=32, norm="instance"), networks=100, batch_size=64
+        )
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
         """The published settings for "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100": the network pads grey images."""
         errors.check_choice("dataset", dataset, DATASETS)
-        own: dict[str, Any] = {"network": supervised.convnet_for(dataset)}
-        return cls(**own | changes)
+        return cls.preset(changes, network=supervised.convnet_for(dataset))
 
     @property
     def loops(self) -> tuple[int, int]:

@@ -101,11 +101,11 @@ class Config(OrderedSet):
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, 16 pixels, seconds: a perceptron, three steps on the same images, a hundred updates from one start."""
-        small: dict[str, Any] = {
-            "network": networks.spec("mlp"), "initial_weights": "pytorch", "steps": 1, "starts": "fixed", "iterations": 100,
-            "learning_rate": 0.05, "halvings": 0, "initial_rate": 0.1, "batch_size": 256,
-        }  # fmt: skip
-        return cls(**small | changes)
+        return cls.preset(
+            changes,
+            network=networks.spec("mlp"), initial_weights="pytorch", steps=1, starts="fixed", iterations=100,
+            learning_rate=0.05, halvings=0, initial_rate=0.1, batch_size=256
+        )  # fmt: skip
 
     @classmethod
     def paper(cls, dataset: str = "mnist", **changes: Any) -> Self:

@@ -57,13 +57,13 @@ class Config(matching.Config, matching.Siamese):
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, 16 pixels, two seconds: fifty updates in narrow networks, without views."""
-        small: dict[str, Any] = {
-            "network": networks.spec("convnet", width=32, norm="instance"),
-            "iterations": 50,
-            "batch_size": 32,
-            "strategy": "",
-        }
-        return cls(**small | changes)
+        return cls.preset(
+            changes,
+            network=networks.spec("convnet", width=32, norm="instance"),
+            iterations=50,
+            batch_size=32,
+            strategy="",
+        )
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:

@@ -40,7 +40,7 @@ And away from it
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -48,7 +48,6 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, randomness
-from ..core.errors import NonFiniteError
 from ..core.parameters import parameter, with_default
 from ..distilled import DistilledSet
 from ..networks import Network
@@ -93,12 +92,6 @@ class Config(sre2l.Config):
         source="DWA, Table 6",
         explorable=(0, 1.0),
     )
-
-    @classmethod
-    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """The published settings for "cifar10" or "cifar100": the defaults."""
-        errors.check_choice("dataset", dataset, ("cifar10", "cifar100"))
-        return cls(**changes)
 
 
 @dataclass(frozen=True)
@@ -159,10 +152,8 @@ def directed_adjustment(teacher: Network, images: Tensor, labels: Tensor, *, ste
 def random_adjustment(teacher: Network, *, length: float | Tensor, seed: int, batch: int = 0) -> Adjustment:
     """The control of Table 3: a Gaussian direction over all parameters, stretched to `length` (at least 0). No losses."""
     draw = randomness.generator(seed, batch, "random adjustment")
-    drawn = {}
-    for name in networks.parameter_names(teacher.spec):
-        value = teacher.weights[name]
-        drawn[name] = torch.randn(value.shape, generator=draw).to(value)
+    own = ((name, teacher.weights[name]) for name in networks.parameter_names(teacher.spec))
+    drawn = {name: torch.randn(value.shape, generator=draw).to(value) for name, value in own}
     scale = length / _length(drawn.values())
     scaled = {name: scale * value for name, value in drawn.items()}
     return Adjustment(scaled, next(iter(scaled.values())).new_zeros(0), _length(scaled.values()))
@@ -230,18 +221,16 @@ def _batch_loss(
     teacher: Network, leaves: dict[str, Tensor], images: Tensor, labels: Tensor
 ) -> tuple[Tensor, list[Tensor]]:
     """L_B, the mean cross-entropy, [], and its gradient by the leaves; some images at a time, whose activations are then forgotten."""
-    total, slopes = images.new_zeros(()), list[Tensor]()
+    total = images.new_zeros(())
+    for leaf in leaves.values():
+        leaf.grad = None
     for some, classes in zip(images.split(AT_ONCE), labels.to(images.device).split(AT_ONCE), strict=True):
         with torch.enable_grad():
             logits = networks.call(teacher.spec, teacher.weights | leaves, some)[0].logits
             loss = F.cross_entropy(logits, classes, reduction="sum") / len(images)
-            parts = torch.autograd.grad(loss, list(leaves.values()))
+        loss.backward(inputs=list(leaves.values()))  # adds to what is there
         total = total + loss.detach()
-        if slopes:
-            slopes = [slope.add_(part) for slope, part in zip(slopes, parts, strict=True)]
-        else:
-            slopes = list(parts)
-    return total, slopes
+    return total, [leaf.grad for leaf in leaves.values() if leaf.grad is not None]
 
 
 def _length(tensors: Iterable[Tensor]) -> Tensor:
@@ -254,7 +243,7 @@ def _check_finite(found: Adjustment, radius: float) -> None:
     if not bool(torch.isfinite(found.length)):
         finite = torch.isfinite(found.losses).tolist()
         step = finite.index(False) if False in finite else len(finite)
-        raise NonFiniteError(
+        raise errors.NonFiniteError(
             f"{NAME} must stay finite; given NaN or infinity in the adjustment at step {step} of {len(finite)}, with radius={radius:g}."
         )
 

@@ -111,8 +111,7 @@ class Config(sre2l.Config):
     def paper(cls, dataset: str = "cifar100", **changes: Any) -> Self:
         """The published settings for "cifar10" or "cifar100"."""
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100"))
-        published: dict[str, Any] = {"precision": "mixed"}
-        return cls(**published | changes)
+        return cls.preset(changes, precision="mixed")
 
     def rules(self) -> None:
         if self.merges + 1 > self.iterations:

@@ -74,12 +74,12 @@ class Config(Curriculum):
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, 16 pixels, ten seconds: a perceptron makes twelve steps of twenty images."""
-        small: dict[str, Any] = {
-            "steps": 12, "inner_batch": 20, "generator": "perceptron", "width": 128, "latent": 32, "real_loss": "end",
-            "network": networks.spec("convnet", width=12, depth=2, norm="instance"), "iterations": 100, "longest": 5.0,
-            "batch_size": 256, "initial_rate": 0.1, "recompute": False,
-        }  # fmt: skip
-        return cls(**small | changes)
+        return cls.preset(
+            changes,
+            steps=12, inner_batch=20, generator="perceptron", width=128, latent=32, real_loss="end",
+            network=networks.spec("convnet", width=12, depth=2, norm="instance"), iterations=100, longest=5.0,
+            batch_size=256, initial_rate=0.1, recompute=False
+        )  # fmt: skip
 
     @classmethod
     def paper(cls, dataset: str = "mnist", **changes: Any) -> Self:

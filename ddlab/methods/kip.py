@@ -111,15 +111,13 @@ class Config(KernelSpec):
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, 16 pixels, a second: ten digits by 300 updates."""
-        small: dict[str, Any] = {"batch_size": 256}
-        return cls(**small | changes)
+        return cls.preset(changes, batch_size=256)
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
         """Ten images per class of "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100", as the authors' notebook."""
         errors.check_choice("dataset", dataset, dc.DATASETS)
-        settings: dict[str, Any] = {"images_per_class": 10}
-        return cls(**settings | changes)
+        return cls.preset(changes, images_per_class=10)
 
 
 @dataclass(frozen=True)

@@ -115,16 +115,16 @@ class Config(Parameters):
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, half a minute, 16 pixels: three small networks and 300 outer steps."""
-        small: dict[str, Any] = {
-            "budget": 20,
-            "network": networks.spec("convnet", width=16, growth=2),
-            "pool_size": 3,
-            "pool_steps": 50,
-            "iterations": 300,
-            "batch_size": 256,
-            "learning_rate": 1e-2,
-        }
-        return cls(**small | changes)
+        return cls.preset(
+            changes,
+            budget=20,
+            network=networks.spec("convnet", width=16, growth=2),
+            pool_size=3,
+            pool_steps=50,
+            iterations=300,
+            batch_size=256,
+            learning_rate=1e-2,
+        )
 
     @classmethod
     def paper(cls, dataset: str = "cifar100", **changes: Any) -> Self:

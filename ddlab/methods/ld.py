@@ -78,13 +78,7 @@ class Config(Parameters):
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, seconds: a perceptron, a thousand steps, faster labels."""
-        small: dict[str, Any] = {
-            "network": networks.spec("mlp"),
-            "learning_rate": 0.01,
-            "batch_size": 256,
-            "iterations": 1000,
-        }
-        return cls(**small | changes)
+        return cls.preset(changes, network=networks.spec("mlp"), learning_rate=0.01, batch_size=256, iterations=1000)
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:

@@ -62,15 +62,13 @@ class Config(KernelSpec):
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
         """A hundred images of ten classes."""
-        settings: dict[str, Any] = {"images_per_class": 10}
-        return cls(**settings | changes)
+        return cls.preset(changes, images_per_class=10)
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
         """A thousand images of ten classes of "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100"."""
         errors.check_choice("dataset", dataset, dc.DATASETS)
-        settings: dict[str, Any] = {"images_per_class": 100}
-        return cls(**settings | changes)
+        return cls.preset(changes, images_per_class=100)
 
 
 @dataclass(frozen=True)

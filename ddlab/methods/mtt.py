@@ -89,12 +89,12 @@ class Config(matching.Config):
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, 16 pixels, ten seconds: five experts of a narrow ConvNet, ten epochs each, a hundred updates."""
-        small: dict[str, Any] = {
-            "network": networks.spec("convnet", width=16, norm="instance"), "experts": 5, "expert_epochs": 10, "expert_learning_rate": 0.05,
-            "batch_size": 64, "strategy": "", "inner_steps": 10, "matched_epochs": 2, "latest_start": 4, "rate_learning_rate": 1e-3,
-            "initial_rate": 0.05, "iterations": 100, "passes": 200,
-        }  # fmt: skip
-        return cls(**small | changes)
+        return cls.preset(
+            changes,
+            network=networks.spec("convnet", width=16, norm="instance"), experts=5, expert_epochs=10, expert_learning_rate=0.05,
+            batch_size=64, strategy="", inner_steps=10, matched_epochs=2, latest_start=4, rate_learning_rate=1e-3,
+            initial_rate=0.05, iterations=100, passes=200
+        )  # fmt: skip
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:

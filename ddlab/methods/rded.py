@@ -94,8 +94,7 @@ class Config(Parameters):
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
         """One image per class, from at most 60 of each."""
-        settings: dict[str, Any] = {"images_per_class": 1, "candidates_per_class": 60}
-        return cls(**settings | changes)
+        return cls.preset(changes, images_per_class=1, candidates_per_class=60)
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:

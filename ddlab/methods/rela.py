@@ -71,8 +71,7 @@ class Config(Parameters):
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
         """For students of width 32."""
-        small: dict[str, Any] = {"network": networks.spec("convnet", width=32)}
-        return cls(**small | changes)
+        return cls.preset(changes, network=networks.spec("convnet", width=32))
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:

@@ -60,15 +60,13 @@ class Config(Parameters):
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
         """Twenty images."""
-        settings: dict[str, Any] = {"budget": 20}
-        return cls(**settings | changes)
+        return cls.preset(changes, budget=20)
 
     @classmethod
     def paper(cls, dataset: str = "cifar100", **changes: Any) -> Self:
         """The published number for "cifar10" or "cifar100"."""
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100"))
-        published: dict[str, Any] = {"budget": 100}
-        return cls(**published | changes)
+        return cls.preset(changes, budget=100)
 
 
 @dataclass(frozen=True)

@@ -64,8 +64,7 @@ class Config(Parameters):
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
         """One image per class."""
-        settings: dict[str, Any] = {"images_per_class": 1}
-        return cls(**settings | changes)
+        return cls.preset(changes, images_per_class=1)
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
@@ -139,8 +138,7 @@ def k_means(features: Tensor, count: int, *, seed: int) -> Tensor:
     from sklearn.metrics import pairwise_distances
 
     points = features.detach().double().cpu()
-    found = centres(points, count, seed=seed)
-    distances = torch.from_numpy(pairwise_distances(found.numpy(), points.numpy()))
+    distances = torch.from_numpy(pairwise_distances(centres(points, count, seed=seed).numpy(), points.numpy()))
     chosen = []
     for row in distances:  # one after another, so that two centres never share an image
         row[chosen] = torch.inf
@@ -187,9 +185,8 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         rows = _rows(config, features, label)
         taken, indices, chosen_features = images[rows], members[rows], features[rows]
     distance = torch.linalg.vector_norm(chosen_features.mean(0) - features.mean(0))
-    indices_so_far = torch.cat([state.indices.cpu(), indices[None]])
-    state = State(label + 1, (*state.images, taken), indices_so_far)
-    return state, Trace(label, indices, distance)
+    after = State(label + 1, (*state.images, taken), torch.cat([state.indices.cpu(), indices[None]]))
+    return after, Trace(label, indices, distance)
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
@@ -224,13 +221,11 @@ def _k_means_seed(config: Config, label: int) -> int:
 
 def _rows(config: Config, features: Tensor, label: int) -> Tensor:
     ipc = config.images_per_class
-    if config.kind == "herding":
-        return herding(features, ipc)
-    if config.kind == "k_center":
-        return k_center(features, ipc)
+    if config.kind == "random":
+        return recovery.real_image_rows(len(features), ipc, label=label, seed=config.seed)
     if config.kind == "k_means":
         return k_means(features, ipc, seed=_k_means_seed(config, label))
-    return recovery.real_image_rows(len(features), ipc, label=label, seed=config.seed)
+    return {"herding": herding, "k_center": k_center}[config.kind](features, ipc)
 
 
 def _features(config: Config, inputs: Inputs, images: Tensor) -> Tensor:

@@ -122,8 +122,7 @@ class Config(Parameters):
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, two seconds per image of each class on 16-pixel digits: fewer iterations, smaller shifts."""
-        settings: dict[str, Any] = {"images_per_class": 1, "iterations": 200, "roll_pixels": 2}
-        return cls(**settings | changes)
+        return cls.preset(changes, images_per_class=1, iterations=200, roll_pixels=2)
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:

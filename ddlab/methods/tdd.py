@@ -47,11 +47,11 @@ class Config(dd.Config):
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, seconds, the made-up questions: a TextConvNet, one sentence of each kind."""
-        small: dict[str, Any] = {
-            "network": networks.spec("text_conv"), "initial_weights": "pytorch", "images_per_class": 1, "epochs": 3, "initial_rate": 0.5,
-            "iterations": 100, "batch_size": 128, "halvings": 0,
-        }  # fmt: skip
-        return cls(**small | changes)
+        return cls.preset(
+            changes,
+            network=networks.spec("text_conv"), initial_weights="pytorch", images_per_class=1, epochs=3, initial_rate=0.5,
+            iterations=100, batch_size=128, halvings=0
+        )  # fmt: skip
 
     @classmethod
     def paper(cls, dataset: str = "trec6", **changes: Any) -> Self:

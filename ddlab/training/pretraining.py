@@ -69,8 +69,7 @@ class Config(Parameters):
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, seconds, images of 16 pixels: a ConvNet of 16, 32 and 64 channels."""
-        small: dict[str, Any] = {"network": networks.spec("convnet", width=16, growth=2), "epochs": 300}
-        return cls(**small | changes)
+        return cls.preset(changes, network=networks.spec("convnet", width=16, growth=2), epochs=300)
 
     @classmethod
     def paper(cls, dataset: str = "cifar100", budget: int = 100, **changes: Any) -> Self:

@@ -54,8 +54,7 @@ class Config(Training):
         a projector of width 2048 (solo-learn's CIFAR run, da Costa et al. 2022, JMLR 23), as KRR-ST's code trains its teachers.
         """
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet"))
-        published: dict[str, Any] = {"batch_size": 256, "projector_width": 2048}
-        return cls(**published | changes)
+        return cls.preset(changes, batch_size=256, projector_width=2048)
 
 
 def standardised(projections: Tensor, *, epsilon: float = EPSILON) -> Tensor:

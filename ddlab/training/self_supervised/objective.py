@@ -91,12 +91,12 @@ class Training(TwoViews):
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, seconds, 16-pixel digits: a ConvNet of width 32 and a small projector, with AdamW."""
-        small: dict[str, Any] = {
-            "network": networks.spec("convnet", width=32), "projector_width": 128, "projector_depth": 2,
-            "epochs": 20, "warmup_epochs": 1, "batch_size": 128, "optimiser": "adamw", "learning_rate": 4e-3, "weight_decay": 1e-4,
-            "crop_area": 0.4, "flip": False, "second_solarise_probability": 0.0,
-        }  # fmt: skip
-        return cls(**small | changes)
+        return cls.preset(
+            changes,
+            network=networks.spec("convnet", width=32), projector_width=128, projector_depth=2,
+            epochs=20, warmup_epochs=1, batch_size=128, optimiser="adamw", learning_rate=4e-3, weight_decay=1e-4,
+            crop_area=0.4, flip=False, second_solarise_probability=0.0
+        )  # fmt: skip
 
     @classmethod
     def for_data(cls, data: ImageData, **changes: Any) -> Self:
@@ -121,16 +121,16 @@ class Training(TwoViews):
         """
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet"))
         batch_size = 128
-        common: dict[str, Any] = {
-            "batch_size": batch_size,
-            "epochs": 100,
-            "warmup_epochs": 0,
-            "optimiser": "adamw",
-            "weight_decay": 0.01,
-            "learning_rate": 1e-3 * RATE_BATCH / batch_size,
-            "final_fraction": 1.0,
-        }
-        return cls(**common | changes)
+        return cls.preset(
+            changes,
+            batch_size=batch_size,
+            epochs=100,
+            warmup_epochs=0,
+            optimiser="adamw",
+            weight_decay=0.01,
+            learning_rate=1e-3 * RATE_BATCH / batch_size,
+            final_fraction=1.0,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
