@@ -143,6 +143,7 @@ def _allowed(hint: Any) -> tuple[tuple[Check | tensor, ...], bool]:
     return (narrowed if whole else (*_allowed(kind)[0], *narrowed)), False
 
 
+@functools.cache
 def of_kind(kind: Any, low: float | None = None, high: float | None = None, open_low: bool = False) -> Check | None:
     """What is checked of a plain type, of a number its ends; None where anything is allowed."""
     if kind is int:
