@@ -11,11 +11,9 @@ from ..core.errors import fail
 from . import alt as words
 from . import theme as look
 
-_PLOT, _LETTER, _LINE = (
-    np.array([520.0, 270.0]),
-    6.6,
-    15.0,
-)  # px of a plot beside controls; of a letter and a line of a label
+_PLOT = np.array([520.0, 270.0])  # px of a plot beside controls
+_LETTER = 6.6  # px of a letter of a label
+_LINE = 15.0  # and of its line
 _PLACES = {"middle right": (1, 0), "middle left": (-1, 0), "top center": (0, 1), "bottom center": (0, -1)}
 
 

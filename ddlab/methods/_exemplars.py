@@ -85,10 +85,8 @@ def adjusting_gradient(
     config: Exemplars, inputs: Inputs, weights: Tensors, images: Tensor, labels: Tensor, seen: int
 ) -> Tensor:
     """The gradient in old exemplars [n, c, h, w], each half judged by the other; rows of a class go to the halves in turn."""
-    found, half = (
-        torch.zeros_like(images),
-        torch.arange(len(images), device=images.device) % exemplars_per_class(config) % 2,
-    )
+    found = torch.zeros_like(images)
+    half = torch.arange(len(images), device=images.device) % exemplars_per_class(config) % 2
     for side in (0, 1):
         own, other = half == side, half != side
         judged = (images[other], labels[other])

@@ -57,11 +57,6 @@ from ..runs.process import Inputs, require_data, require_teacher
 from . import krr_st
 from .krr_st import Parameterised, State, Trace, total_steps
 
-__all__ = [
-    "ALIASES", "NAME", "NEEDS_TEACHER", "WITHOUT_LABELS", "Config", "State", "Trace", "count_pairs", "factors", "finish",
-    "image_start", "init", "look", "pairs", "representation_start", "total_steps", "update",
-]  # fmt: skip
-
 NAME = "parameterised_self_supervised"
 ALIASES = ("boost",)
 NEEDS_TEACHER = True

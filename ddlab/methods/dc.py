@@ -204,10 +204,8 @@ def matched_step(
 def trained_between(config: Config, inputs: Inputs, state: State, weights: dict[str, Tensor]) -> dict[str, Tensor]:
     """Eq 8: the network after the epochs on the learned images that lie between two matchings, by SGD on class numbers."""
     data, spec = require_data(NAME, inputs), network_spec(config, inputs)
-    names, labels = (
-        networks.parameter_names(spec),
-        descent.classes_in_turn(len(state.images), data).to(state.images.device),
-    )
+    names = networks.parameter_names(spec)
+    labels = descent.classes_in_turn(len(state.images), data).to(state.images.device)
     optimiser = optimisers.sgd_init({name: weights[name] for name in names})
     strategy = getattr(config, "strategy", "")
     for epoch in range(config.loops[1]):

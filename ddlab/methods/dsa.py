@@ -26,14 +26,12 @@ from ..distilled import DistilledSet
 from ..runs.process import Inputs, require_data
 from ..training import supervised
 from . import dc, descent, matching
-from .dc import State, Trace, look, total_steps, update
+from .dc import State, Trace, look, total_steps, update  # noqa: F401
 
 NAME = "siamese_gradient_matching"
 ALIASES = ("dsa",)
 NEEDS_TEACHER = False
 DIGITS = ("mnist", "svhn")
-
-__all__ = ["Config", "State", "Trace", "finish", "init", "look", "total_steps", "update"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -212,10 +212,8 @@ def exemplars_step(config: Config, inputs: Inputs, state: State, place: Place) -
     """One step of the exemplars; those of the released code are cut to bytes after the last."""
     with diverging(NAME, state.step + 1):
         gradient, loss = exemplars_gradient(config, inputs, state, place)
-        moved, adam = optimisers.adam_update(
-            {"exemplars": state.exemplars}, {"exemplars": gradient}, state.optimiser,
-            learning_rate=config.exemplar_learning_rate,
-        )  # fmt: skip
+        now, rate = {"exemplars": state.exemplars}, config.exemplar_learning_rate
+        moved, adam = optimisers.adam_update(now, {"exemplars": gradient}, state.optimiser, learning_rate=rate)
     state = replace(state, exemplars=moved["exemplars"], optimiser=adam)
     if config.exemplar_step == "released" and place.index == place.steps - 1:
         data = require_data(NAME, inputs)

@@ -156,10 +156,8 @@ def matching_loss(student: Tensor, start: Tensor, expert: Tensor) -> Tensor:
 def inner_of(config: Config, inputs: Inputs, step: int) -> Inner:
     """Alg 1, lines 7 and 8: N steps on batches of the learned "images" at the learned "rate", with the draws of this update."""
     data = require_data(NAME, inputs)
-    spec, labels = (
-        config.network.for_data(data),
-        descent.classes_in_turn(config.images_per_class * data.classes, data).to(inputs.device),
-    )
+    spec = config.network.for_data(data)
+    labels = descent.classes_in_turn(config.images_per_class * data.classes, data).to(inputs.device)
     draws, batches = randomness.generator(config.seed, step, "learned batches"), list[Any]()
     while len(batches) < config.inner_steps:
         if config.learned_batch is None:

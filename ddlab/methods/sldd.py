@@ -18,14 +18,12 @@ from typing import Any, ClassVar, Self
 
 from ..core.parameters import with_default
 from . import dd
-from .dd import State, Trace, finish, init, look, total_steps, update
+from .dd import State, Trace, finish, init, look, total_steps, update  # noqa: F401
 
 NAME = "soft_label_dataset_distillation"
 ALIASES = ("sldd",)
 NEEDS_TEACHER = False
 LABELS = ("hard",)
-
-__all__ = ["Config", "State", "Trace", "finish", "init", "look", "total_steps", "update"]
 
 
 @dataclass(frozen=True, kw_only=True)

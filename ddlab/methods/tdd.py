@@ -17,15 +17,13 @@ from ..core import errors
 from ..core.parameters import parameter, with_default
 from ..networks import NetworkSpec
 from . import dd
-from .dd import State, Trace, finish, init, look, total_steps, update
+from .dd import State, Trace, finish, init, look, total_steps, update  # noqa: F401
 
 NAME = "text_dataset_distillation"
 ALIASES = ("tdd",)
 NEEDS_TEACHER = False
 LABELS = ("hard",)
 _LSTM = networks.spec("text_lstm")
-
-__all__ = ["Config", "State", "Trace", "finish", "init", "look", "total_steps", "update"]
 
 
 @dataclass(frozen=True, kw_only=True)

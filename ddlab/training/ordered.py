@@ -191,15 +191,8 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
 def finish(config: Config, inputs: Inputs, state: State) -> Network:
     """The network with its weights, and whether its training was complete in `provenance`."""
-    return trained_network(
-        config.network.for_data(_set(inputs)),
-        state.weights,
-        process=NAME,
-        config=config,
-        inputs=inputs,
-        step=state.step,
-        total=total_steps(config, inputs),
-    )
+    spec, total = config.network.for_data(_set(inputs)), total_steps(config, inputs)
+    return trained_network(NAME, config, inputs, spec, state, total)
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:

@@ -32,7 +32,7 @@ from ..networks import Network, NetworkSpec
 from ..runs.look import Look, Number
 from ..runs.process import Inputs
 from . import losses
-from .trained import trained_network
+from .trained import State, initial_state, train_step, trained_network
 
 NAME = "pretraining"
 _PAPER = "Boost, A.1"
@@ -81,15 +81,6 @@ class Config(Parameters):
 
 
 @dataclass(frozen=True)
-class State:
-    """`step` updates done; weights and buffers by name; the optimiser's state."""
-
-    step: int
-    weights: dict[str, Tensor]
-    optimiser: optimisers.SGDState | optimisers.AdamState
-
-
-@dataclass(frozen=True)
 class Trace:
     """One update: the loss before it [], the learning rate."""
 
@@ -127,10 +118,7 @@ def init(config: Config, inputs: Inputs) -> State:
         DDLabError: as `total_steps`, or a network that does not fit the images.
     """
     total_steps(config, inputs)
-    spec = _spec(config, inputs)
-    weights = networks.initialise(spec, seed=config.seed).to(inputs.device).weights
-    trained = {name: weights[name] for name in networks.parameter_names(spec)}
-    return State(0, weights, optimisers.begin(config.optimiser, trained))
+    return initial_state(_spec(config, inputs), config, inputs.device)
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
@@ -138,33 +126,21 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     spec, (views, representations) = _spec(config, inputs), _pairs(inputs)
     seen = rows(len(views), state.step, batch_size=config.batch_size, seed=config.seed)
     images, targets = (devices.moved(each[seen], inputs.device) for each in (views, representations))
-    leaves = {name: state.weights[name].detach().requires_grad_() for name in networks.parameter_names(spec)}
-    with torch.enable_grad():
-        outputs, buffers = networks.call(spec, {**state.weights, **leaves}, images, train=True)
-        loss = losses.regression_loss(outputs.logits.to(targets.dtype), targets)
-        slopes = torch.autograd.grad(loss, list(leaves.values()))
-    gradients = dict(zip(leaves, slopes, strict=True))
     rate = optimisers.cosine(
         state.step, total_steps(config, inputs), config.learning_rate, final_fraction=config.final_fraction
     )
-    current = {name: state.weights[name] for name in leaves}
-    moved, optimiser = optimisers.descend(
-        current,
-        gradients,
-        state.optimiser,
-        learning_rate=rate,
-        momentum=config.momentum,
-        weight_decay=config.weight_decay,
-    )
-    return State(state.step + 1, {**moved, **buffers}, optimiser), Trace(loss.detach(), rate)
+
+    def loss(logits: Tensor) -> Tensor:
+        return losses.regression_loss(logits.to(targets.dtype), targets)
+
+    after, before, _ = train_step(spec, config, state, images, loss, learning_rate=rate)
+    return after, Trace(before, rate)
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> Network:
     """The network with its weights; `provenance` says how it came about and whether its training was complete."""
-    return trained_network(
-        _spec(config, inputs), state.weights, process=NAME, config=config, inputs=inputs, step=state.step,
-        total=total_steps(config, inputs), classifier="representations",
-    )  # fmt: skip
+    spec, total = _spec(config, inputs), total_steps(config, inputs)
+    return trained_network(NAME, config, inputs, spec, state, total, classifier="representations")
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:

@@ -19,7 +19,6 @@ here it falls with every update, as everywhere in the house. eta is `stretch`.
 from dataclasses import dataclass
 from typing import Any, Self
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -37,7 +36,7 @@ from ..runs.look import Look, Number
 from ..runs.process import Inputs, require_teacher
 from . import losses
 from .relabelling import Teachers, as_teachers, teacher_logits
-from .trained import trained_network
+from .trained import State, initial_state, train_step, trained_network
 
 NAME = "training"
 DATASETS = ("mnist", "fashion-mnist", "svhn", "cifar10", "cifar100")
@@ -182,15 +181,6 @@ class Config(Views):
 
 
 @dataclass(frozen=True)
-class State:
-    """`step` updates done; weights and buffers by name; the optimiser's state."""
-
-    step: int
-    weights: dict[str, Tensor]
-    optimiser: optimisers.SGDState | optimisers.AdamState
-
-
-@dataclass(frozen=True)
 class Trace:
     """One update: the loss before it [], the share of the batch classified right before it [], the learning rate."""
 
@@ -231,9 +221,7 @@ def init(config: Config, inputs: Inputs) -> State:
     crop_pixels = config.crop_pixels
     if crop_pixels >= min(source.image_size):
         errors.fail("crop_pixels", f"below the image size of {min(source.image_size)} px", crop_pixels)
-    weights = networks.initialise(config.network.for_data(source), seed=config.seed).to(inputs.device).weights
-    trained = {name: weights[name] for name in networks.parameter_names(config.network.for_data(source))}
-    return State(0, weights, optimisers.begin(config.optimiser, trained))
+    return initial_state(config.network.for_data(source), config, inputs.device)
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
@@ -246,46 +234,26 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     seen = siamese_view(view.images, config.strategy, seed=config.seed, step=state.step, each=True)
     view = view._replace(images=seen)
     targets = _targets_of(config, inputs, view, labels, stored)
-    names = networks.parameter_names(spec)
-    leaves = {name: state.weights[name].detach().requires_grad_() for name in names}
-    with torch.enable_grad():
-        outputs, buffers = networks.call(spec, {**state.weights, **leaves}, view.images, train=True)
-        temperature = 1.0 if config.labels == "hard" else config.temperature
-        logits = outputs.logits.to(targets.dtype)
+
+    def loss(logits: Tensor) -> Tensor:
+        logits = logits.to(targets.dtype)
         if config.labels == "regression":
-            loss = losses.regression_loss(logits, targets)
-        else:
-            loss = losses.distillation_loss(logits, targets, temperature=temperature)
-        slopes = torch.autograd.grad(loss, list(leaves.values()))
+            return losses.regression_loss(logits, targets)
+        temperature = 1.0 if config.labels == "hard" else config.temperature
+        return losses.distillation_loss(logits, targets, temperature=temperature)
+
     per_epoch = config.steps_per_epoch(_count(inputs))
-    learning_rate = config.learning_rate_at(state.step, total_steps(config, inputs), per_epoch)
-    current = {name: state.weights[name] for name in names}
-    gradients = dict(zip(names, slopes, strict=True))
-    begins_anew = config.schedule == "half" and state.step == config.fall_step(per_epoch)
-    moved, optimiser = optimisers.descend(
-        current,
-        gradients,
-        optimisers.begin(config.optimiser, current) if begins_anew else state.optimiser,
-        learning_rate=learning_rate,
-        momentum=config.momentum,
-        weight_decay=config.weight_decay,
-    )
-    right = outputs.logits.detach().argmax(1) == targets.argmax(1)
-    trace = Trace(loss.detach(), right.float().mean(), learning_rate)
-    return State(state.step + 1, {**moved, **buffers}, optimiser), trace
+    rate = config.learning_rate_at(state.step, total_steps(config, inputs), per_epoch)
+    anew = config.schedule == "half" and state.step == config.fall_step(per_epoch)
+    state, before, logits = train_step(spec, config, state, view.images, loss, learning_rate=rate, anew=anew)
+    right = logits.argmax(1) == targets.argmax(1)
+    return state, Trace(before, right.float().mean(), rate)
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> Network:
     """The network with its weights, and whether its training was complete in `provenance`."""
-    return trained_network(
-        config.network.for_data(_source(inputs)),
-        state.weights,
-        process=NAME,
-        config=config,
-        inputs=inputs,
-        step=state.step,
-        total=total_steps(config, inputs),
-    )
+    spec, total = config.network.for_data(_source(inputs)), total_steps(config, inputs)
+    return trained_network(NAME, config, inputs, spec, state, total)
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:

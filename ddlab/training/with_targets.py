@@ -295,10 +295,8 @@ def weighed(config: Config, averages: Tensor, loss: Tensor, share: float | None,
 
 def finish(config: Config, inputs: Inputs, state: State) -> Network:
     """The network, without projector and W; `provenance` says how it came about and whether its training was complete."""
-    return trained_network(
-        _spec(config, inputs), state.weights, process=NAME, config=config, inputs=inputs,
-        step=state.step, total=total_steps(config, inputs), classifier="untrained",
-    )  # fmt: skip
+    spec, total = _spec(config, inputs), total_steps(config, inputs)
+    return trained_network(NAME, config, inputs, spec, state, total, classifier="untrained")
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:

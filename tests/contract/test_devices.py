@@ -108,10 +108,8 @@ def test_a_resumed_state_beside_new_tensors_of_the_cpu_is_seen(
     device: torch.device, grey: ImageData, teacher: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What no test saw: indices that came back from a checkpoint on the device were joined with new ones of the CPU."""
-    case, inputs = (
-        next(case for case in MAIN if case.name == "realism_selection"),
-        Inputs(data=grey, teachers=(teacher,)),
-    )
+    case = next(case for case in MAIN if case.name == "realism_selection")
+    inputs = Inputs(data=grey, teachers=(teacher,))
     state, _ = case.module.update(case.config, inputs, case.module.init(case.config, inputs))
     moved = dataclasses.replace(state, indices=state.indices.to(device))
     case.module.update(case.config, inputs, moved)  # as it is now

@@ -143,10 +143,8 @@ def test_recurrent_networks_are_torchs(family: str, torchs: Any) -> None:
     spec = networks.spec(family).for_data(text.questions(count=60, length=7, dim=5).embedded)
     network = networks.initialise(spec, seed=0)
     images = torch.randn((4, 1, 7, 5), generator=torch.Generator().manual_seed(0))
-    whole, names = (
-        torchs(5, WIDTH, num_layers=2, bidirectional=True, batch_first=True),
-        ("weight_ih", "weight_hh", "bias_ih", "bias_hh"),
-    )
+    whole = torchs(5, WIDTH, num_layers=2, bidirectional=True, batch_first=True)
+    names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
     with torch.no_grad():
         for name, layer, (cell, end) in itertools.product(names, (0, 1), (("there", ""), ("back", "_reverse"))):
             getattr(whole, f"{name}_l{layer}{end}").copy_(network.weights[f"{cell}.{layer}.{name}"])

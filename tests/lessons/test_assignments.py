@@ -36,10 +36,8 @@ POINTS = {
 }
 WRITTEN = {"explanation": 3.0, "claim": 3.0}
 OWN_SOURCE, OWN = SOURCE.with_name("your_own_method.ipynb"), HANDED_OUT.with_name("your_own_method.ipynb")
-RECOVER_SOURCE, RECOVER = (
-    SOURCE.with_name("recover_and_relabel.ipynb"),
-    HANDED_OUT.with_name("recover_and_relabel.ipynb"),
-)
+RECOVER_SOURCE = SOURCE.with_name("recover_and_relabel.ipynb")
+RECOVER = HANDED_OUT.with_name("recover_and_relabel.ipynb")
 RECOVER_POINTS = {
     "statistics_check": 2,
     "wasserstein_check": 3,

@@ -369,10 +369,8 @@ BORN: list[Network] = []  # the networks of the pool, in the order of their birt
 
 def learned_pairs(module: Any, config: Any) -> tuple[dict[str, Tensor], Found]:
     """What is distilled at first, and the outer losses beside what is distilled at the end, in float64."""
-    data, taught = (
-        data_of(**MANY),
-        networks.initialise(networks.spec("convnet", width=4, depth=2).for_data(data_of(**MANY)), seed=0),
-    )
+    data = data_of(**MANY)
+    taught = networks.initialise(networks.spec("convnet", width=4, depth=2).for_data(data_of(**MANY)), seed=0)
     inputs, losses = Inputs(data=data, teachers=(taught,), device="cpu"), []
     wanted = networks.predict(taught, data.normalised()).features
     with pytest.MonkeyPatch.context() as patch:

@@ -51,10 +51,8 @@ def in_double(settings: dm.Config, inputs: Inputs, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("strategy", ["", siamese_views.ALL])
 @pytest.mark.parametrize("norm", ["instance", "batch"])
 def test_is_its_objective(strategy: str, norm: str, inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings, data = (
-        config(strategy=strategy, network=networks.spec("convnet", width=3, norm=norm, depth=2)),
-        inputs.data,
-    )
+    settings = config(strategy=strategy, network=networks.spec("convnet", width=3, norm=norm, depth=2))
+    data = inputs.data
     assert data is not None
     state = in_double(settings, inputs, monkeypatch)
     images, labels = state.images.clone().requires_grad_(), torch.arange(3).repeat(2)

@@ -116,10 +116,8 @@ def finite_tangents(spec: KernelSpec, width: int, pair: Tensor, seed: int) -> Te
     def network(image: Tensor, *parameters: Tensor) -> Tensor:
         hidden = image[None] if convolution else image.flatten()[None]
         for place in range(0, 2 * depth, 2):
-            weight, bias = (
-                parameters[place] * spec.weight_std / math.sqrt(parameters[place][0].numel()),
-                parameters[place + 1],
-            )
+            weight = parameters[place] * spec.weight_std / math.sqrt(parameters[place][0].numel())
+            bias = parameters[place + 1]
             bias = bias * spec.bias_std
             hidden = (
                 F.conv2d(hidden, weight, bias, padding=1) if convolution else F.linear(hidden, weight, bias)

@@ -93,8 +93,6 @@ def test_a_first_convolution_that_pads_makes_28_pixels_32() -> None:
     network = networks.initialise(spec, seed=0)
     assert network.weights["classifier.weight"].shape == (3, 4 * 4 * 4)
     images = drawn(2, 1, 28, 28).float()
-    found, framed = (
-        networks.call(spec, network.weights, images)[0],
-        networks.call(like, network.weights, F.pad(images, (2,) * 4))[0],
-    )
+    found = networks.call(spec, network.weights, images)[0]
+    framed = networks.call(like, network.weights, F.pad(images, (2,) * 4))[0]
     assert torch.equal(found.logits, framed.logits)

@@ -400,10 +400,8 @@ def test_sizes_of_maps(family: str, size: int, channels: int) -> None:
 @pytest.mark.parametrize("family", networks.FAMILIES)
 def test_other_sizes_where_the_network_takes_them(family: str) -> None:
     """Global pooling takes any size; a linear layer over all positions takes its own. Weights and stem stay as they were built."""
-    data, free = (
-        made_data(size=16),
-        family not in ("convnet", "lenet", "vit", "mlp", "text_conv", "text_rnn", "text_lstm"),
-    )
+    data = made_data(size=16)
+    free = family not in ("convnet", "lenet", "vit", "mlp", "text_conv", "text_rnn", "text_lstm")
     network = networks.initialise(networks.spec(family).for_data(data), seed=0)
     assert networks.takes_size(network.spec, (16, 16)) and networks.takes_size(network.spec, (20, 24)) is free
     images = torch.rand(2, 1, 20, 24)
@@ -652,10 +650,8 @@ def test_folded_batch_norms_say_the_same(options: dict[str, Any]) -> None:
     spec, weights = folded(network.spec, network.weights)
     assert_unchanged(before, network.weights)
     assert spec == networks.spec("convnet", width=4, norm="none", **options).for_data(GREY)
-    images, towards = (
-        batch().double(),
-        torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(2)),
-    )
+    images = batch().double()
+    towards = torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
     said = []
     for some, values in ((network.spec, network.weights), (spec, weights)):
         leaf = images.clone().requires_grad_()

@@ -126,20 +126,16 @@ def same_images(one: dwa.Config, other: dwa.Config) -> bool:
 
 def grid(here: tuple[str, float, str], found: tuple, others: tuple[float, float]) -> go.Figure:
     """Distance and coverage against the weight of the variance gap, a line for each start."""
-    names, words = (
-        ("distance", "coverage"),
-        {"none": "without a push", "random": "random push", "directed": "directed push"},
-    )
+    names = ("distance", "coverage")
+    words = {"none": "without a push", "random": "random push", "directed": "directed push"}
     title = f"Start and λ_var, {words[here[2]]}"
     figure = stacked_figure(title, "λ_var", names, _HEIGHT)
     said = list[str]()
     for row, name in enumerate(names, start=1):
         for start, points in found:
-            style, x, y = (
-                series_style(STARTS.index(start)),
-                [point[0] for point in points],
-                [point[row] for point in points],
-            )
+            style = series_style(STARTS.index(start))
+            x = [point[0] for point in points]
+            y = [point[row] for point in points]
             ring = [16 if (start, at) == here[:2] else 7 for at in x]
             look = line_style(style, markers=True)
             look["marker"] = {**look["marker"], "size": ring}
@@ -147,8 +143,10 @@ def grid(here: tuple[str, float, str], found: tuple, others: tuple[float, float]
                 x=x, y=y, name=f"from {start}", showlegend=row == 1, legendgroup=start, row=row, col=1, **look
             )
             said += [f"from {start}, λ_var {at:g}: {name} {value:.2f}" for at, value in zip(x, y, strict=True)]
-        figure.add_scatter(x=[WEIGHTS[0], WEIGHTS[-1]], y=[others[row - 1]] * 2, mode="lines", line=DASHED, name="random real",
-                           showlegend=row == 1, legendgroup="real images", row=row, col=1)  # fmt: skip
+        look = {"mode": "lines", "line": DASHED, "name": "random real", "legendgroup": "real images"}
+        figure.add_scatter(
+            x=[WEIGHTS[0], WEIGHTS[-1]], y=[others[row - 1]] * 2, showlegend=row == 1, row=row, col=1, **look
+        )
     figure.update_xaxes(type="log", tickvals=WEIGHTS, ticktext=[f"{each:g}" for each in WEIGHTS])
     return finish_figure(legend_below(figure), alt=f"{title}: {'; '.join(said)}.")
 

@@ -92,10 +92,8 @@ def check_quiet(answer: Any) -> str:
     """Exercise 3: a setting that learns from samples of Sigma = 1 and decides on G nearly as well as can be."""
     if not isinstance(answer, toys.Config):
         raise NotYet("Give a setting: toys.Config(deviation=1.0, ...).")
-    usual, free = (
-        toys.Config(deviation=1.0).to_dict(),
-        {"learning_rate", "momentum", "relabelling", "teacher", "teacher_deviation"},
-    )
+    usual = toys.Config(deviation=1.0).to_dict()
+    free = {"learning_rate", "momentum", "relabelling", "teacher", "teacher_deviation"}
     changed = {name for name, value in answer.to_dict().items() if value != usual[name]}
     if not changed <= free:
         raise NotYet(

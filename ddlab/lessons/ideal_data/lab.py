@@ -59,18 +59,21 @@ def ends(shown: Answer, switched: Answer | None) -> go.Figure:
     label = "Σ of the samples" if shown.sweep is SIGMAS else "share of the teacher ρ"
     figure, said = stacked_figure("On G, after the last update", label, (SQUARED, WRONG), drawing.HEIGHT), list[str]()
     for row, measure in enumerate((SQUARED, WRONG), start=1):
+        here: dict[str, Any] = {"showlegend": row == 1, "row": row, "col": 1}
         for index, each in enumerate(filter(None, (shown, switched))):
             name = "exact gradient" if each.settings.exact_gradient else "one sample per update"
             style = series_style(int(each.settings.exact_gradient))
-            y = each.means[measure][-1].tolist()
-            figure.add_scatter(x=each.values, y=y, name=name, legendgroup=name, showlegend=row == 1, row=row, col=1,
-                               opacity=0.5 if index else 1, **line_style(style, markers=True))  # fmt: skip
+            y, look = (
+                each.means[measure][-1].tolist(),
+                {"opacity": 0.5 if index else 1, **line_style(style, markers=True)},
+            )
+            figure.add_scatter(x=each.values, y=y, name=name, legendgroup=name, **look, **here)
         y = float(shown.means[measure][-1, shown.chosen])
         ring = {"symbol": "circle-open", "size": 15, "line": {"width": 2}, "color": neutral("text")}
-        figure.add_scatter(x=[shown.values[shown.chosen]], y=[y], mode="markers", marker=ring, name="chosen",
-                           legendgroup="chosen", showlegend=row == 1, hoverinfo="skip", row=row, col=1)  # fmt: skip
-        figure.add_scatter(x=shown.values, y=[shown.least[measure]] * len(shown.values), mode="lines", line=DASHED, row=row, col=1,
-                           name="least possible", legendgroup="least", showlegend=row == 1)  # fmt: skip
+        look = {"name": "chosen", "legendgroup": "chosen", "mode": "markers", "marker": ring, "hoverinfo": "skip"}
+        figure.add_scatter(x=[shown.values[shown.chosen]], y=[y], **look, **here)
+        look = {"name": "least possible", "legendgroup": "least", "mode": "lines", "line": DASHED}
+        figure.add_scatter(x=shown.values, y=[shown.least[measure]] * len(shown.values), **look, **here)
         said.append(f"{measure} {y:.3f}, least possible {shown.least[measure]:.3f}")
     return finish_figure(
         legend_below(figure), alt=f"{shown.sweep.name(shown.values[shown.chosen])}: {'; '.join(said)}."

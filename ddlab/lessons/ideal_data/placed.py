@@ -141,18 +141,17 @@ def ends_data(world: World, settings: Placed, known: Results) -> tuple[tuple[str
 
 def ends(*rows: tuple[str, float, float]) -> go.Figure:
     """Both measures, one above the other, beside the least that is possible."""
-    figure, least = (
-        stacked_figure("On G, after 1,000 updates", "samples", (SQUARED, WRONG), drawing.HEIGHT),
-        least_errors(_TOY.original),
-    )
+    figure = stacked_figure("On G, after 1,000 updates", "samples", (SQUARED, WRONG), drawing.HEIGHT)
+    least = least_errors(_TOY.original)
     names = [name for name, *_ in rows]
     for number, measure in enumerate((SQUARED, WRONG), start=1):
         values = [row[number] for row in rows]
-        figure.add_bar(x=names, y=values, text=[f"{value:.3f}" for value in values], textangle=0, insidetextanchor="start",
-                       marker_color=series_style(0).colour, showlegend=False, row=number, col=1)  # fmt: skip
+        told = {"text": [f"{value:.3f}" for value in values], "textangle": 0, "insidetextanchor": "start"}
+        look = {"marker_color": series_style(0).colour, "showlegend": False}
+        figure.add_bar(x=names, y=values, **told, **look, row=number, col=1)
         dashed = {"color": neutral("text"), "dash": "dash"}
-        figure.add_scatter(x=names, y=[least[measure]] * len(names), mode="lines", line=dashed, name="least possible",
-                           showlegend=number == 1, row=number, col=1)  # fmt: skip
+        look = {"name": "least possible", "mode": "lines", "line": dashed, "showlegend": number == 1}
+        figure.add_scatter(x=names, y=[least[measure]] * len(names), **look, row=number, col=1)
     figure.update_layout(legend={"orientation": "h", "y": 1.08, "x": 1, "xanchor": "right"})
     figure.update_xaxes(tickangle=0)
     said = "; ".join(f"{name.replace('<br>', ' ')} {squared:.3f} and {wrong:.1%}" for name, squared, wrong in rows)
@@ -180,8 +179,13 @@ TenLab = Lab(
     controls=("point", "across", "up"),
     labels={"point": "sample to move"},
     views=[Row(Chart(decisions_data, decisions, click=put_clicked), Chart(ends_data, ends))],
-    buttons=[Change("Put it there", put, icon="arrow-down", hint="Move the chosen sample to across and up"),
-             Change("Ten random ones", draw_again, hint="Draw ten samples of G")],
+    buttons=[
+        Change("Put it there", put, icon="arrow-down", hint="Move the chosen sample to across and up"),
+        Change("Ten random ones", draw_again, hint="Draw ten samples of G"),
+    ],
     sentence=sentence,
-    quest=Quest(f"Place ten samples from which networks reach a squared error below {ENOUGH:g}; nothing can be below .058.", good_enough),
-)  # fmt: skip
+    quest=Quest(
+        f"Place ten samples from which networks reach a squared error below {ENOUGH:g}; nothing can be below .058.",
+        good_enough,
+    ),
+)

@@ -46,10 +46,8 @@ def classes(settings: Settings) -> list[str]:
 
 def lines(settings: Settings) -> go.Figure:
     """What is heard along the line, and underneath who wins."""
-    figure, found = (
-        start_figure(title="Two points", x_label="place", y_label="what it hears", height=HEIGHT),
-        heard(settings),
-    )
+    figure = start_figure(title="Two points", x_label="place", y_label="what it hears", height=HEIGHT)
+    found = heard(settings)
     for index, name in enumerate(CLASSES):
         style, won = series_style(index), found.argmax(1) == index
         figure.add_scatter(x=PLACES, y=found[:, index], name=f"class {name}", **line_style(style))

@@ -79,8 +79,8 @@ class PlaneWorld(World):
             return super().run(settings)
         order, labels = [*map(int, settings.clicked.split())], self.data.train_labels
         order += [each for each in range(len(labels)) if each not in order]
-        rows = torch.cat([torch.tensor([each for each in order if labels[each] == k][: settings.images_per_class])
-                          for k in range(self.data.classes)])  # fmt: skip
+        by_class = ([each for each in order if labels[each] == k] for k in range(self.data.classes))
+        rows = torch.tensor([row for members in by_class for row in members[: settings.images_per_class]])
         put = from_images(self.data.normalised(rows), labels[rows], self.data)
         return self.of(self.config(settings), replace(self.inputs, distilled=put))
 
@@ -114,27 +114,20 @@ def plane(world: World, config: mnemonics.Config, now: Moment) -> go.Figure:
     figure = start_figure(title=title, x_label="first pixel", y_label="second pixel", height=HEIGHT)
     parts = len(CLASSES)
     shades = [[(k + end) / parts, faint(series_style(k).colour, 0.35)] for k in range(parts) for end in (0, 1)]
-    figure.add_heatmap(z=said.numpy(), x=_GRID.numpy(), y=_GRID.numpy(), zmin=-0.5, zmax=parts - 0.5,
-                       colorscale=shades, showscale=False, hoverinfo="skip")  # fmt: skip
+    flat = {"zmin": -0.5, "zmax": parts - 0.5, "colorscale": shades, "showscale": False, "hoverinfo": "skip"}
+    figure.add_heatmap(z=said.numpy(), x=_GRID.numpy(), y=_GRID.numpy(), **flat)
     points, kept = points_of(data.normalised(), data), points_of(now.exemplars, data)
     labels, there = data.train_labels.numpy(), now.exemplars.flatten(1).any(1).numpy()
     owners = np.arange(len(kept)) // max(len(kept) // parts, 1)
     for k, name in enumerate(CLASSES[:seen]):
         style, own = series_style(k), points[labels == k]
         look = {"color": style.colour, "symbol": style.marker}
-        rows = np.flatnonzero(labels == k).tolist()
-        figure.add_scatter(x=own[:, 0], y=own[:, 1], mode="markers", name=name, hoverinfo="name", customdata=rows,
-                           opacity=0.25 if k < start else 1, marker={**look, "size": 5})  # fmt: skip
+        told = {"name": name, "customdata": np.flatnonzero(labels == k).tolist(), "opacity": 0.25 if k < start else 1}
+        dots = {"mode": "markers", "hoverinfo": "name", "marker": {**look, "size": 5}}
+        figure.add_scatter(x=own[:, 0], y=own[:, 1], **told, **dots)
         mine = kept[(owners == k) & there]
-        line = {"color": neutral("text"), "width": 2}
-        figure.add_scatter(
-            x=mine[:, 0],
-            y=mine[:, 1],
-            mode="markers",
-            name=f"kept of {name}",
-            hoverinfo="name",
-            marker={**look, "size": 12, "line": line},
-        )
+        dots |= {"marker": {**look, "size": 12, "line": {"color": neutral("text"), "width": 2}}}
+        figure.add_scatter(x=mine[:, 0], y=mine[:, 1], name=f"kept of {name}", **dots)
         x0, y0 = own.mean(0).tolist()
         figure.add_annotation(x=x0, y=y0, text=f"<b>{name}</b>", showarrow=False, yshift=14)
     figure.update_layout(showlegend=False).update_xaxes(range=[0, 1], showgrid=False, constrain="domain")

@@ -110,10 +110,8 @@ class Teacher:
 
     def finish(self, config: Training, inputs: Inputs, state: State) -> Network:
         """The network, without the projector; `provenance` says how it came about and whether its training was complete."""
-        return trained_network(
-            config.network.for_data(require_data(NAME, inputs)), state.weights, process=NAME, config=config, inputs=inputs,
-            step=state.step, total=self.total_steps(config, inputs), classifier="untrained",
-        )  # fmt: skip
+        spec, total = config.network.for_data(require_data(NAME, inputs)), self.total_steps(config, inputs)
+        return trained_network(NAME, config, inputs, spec, state, total, classifier="untrained")
 
     def look(self, config: Training, inputs: Inputs, state: State, trace: Trace | None) -> Look:
         """What the objective and the two views said before the last update; there are no images to see."""
