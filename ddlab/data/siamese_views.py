@@ -12,7 +12,8 @@ r"""Differentiable Siamese augmentation (DSA): one drawn view for real and learn
 | rotate | x turned around the centre, 0 outside | U(-15, 15) degrees | `rotate` |
 
 Rows i and columns j count from 0; parts of a side are rounded half up to whole pixels. Images are normalised: 0 is the dataset's mean
-colour, not black, and b is in its standard deviations. Each operation takes one value for all images, a tensor [1], or one for each, [n].
+colour, not black, and b is in its standard deviations. Each operation takes images [n, c, h, w] and one value for all of them, a
+tensor [1], or one for each, [n].
 
 As in the authors' code one operation is drawn for a batch. They leave flip out for digits, and show students a view of its own for each
 image (`each`). One deviation: images that are not square are turned without being sheared.
@@ -63,32 +64,24 @@ def operations(strategy: str) -> tuple[str, ...]:
 
 
 def brightness(images: Tensor, amount: Tensor) -> Tensor:
-    """x + amount: images [n, c, h, w], amount [k]."""
+    """x + amount."""
     return images + _along(images, "amount", amount)
 
 
 def saturation(images: Tensor, factor: Tensor) -> Tensor:
-    """Each pixel's distance from the mean of its channels, times the factor; images of one channel stay as they are.
-
-    Args:
-        images: [n, c, h, w]. factor: [k].
-    """
+    """Each pixel's distance from the mean of its channels, times the factor; images of one channel stay as they are."""
     mean = images.mean(1, keepdim=True)
     return mean + _along(images, "factor", factor) * (images - mean)
 
 
 def contrast(images: Tensor, factor: Tensor) -> Tensor:
-    """Each value's distance from the mean of its image, times the factor: images [n, c, h, w], factor [k]."""
+    """Each value's distance from the mean of its image, times the factor."""
     mean = images.mean((1, 2, 3), keepdim=True)
     return mean + _along(images, "factor", factor) * (images - mean)
 
 
 def crop(images: Tensor, top: Tensor, left: Tensor) -> Tensor:
-    """A window of the images' own size whose corner lies at row `top` and column `left` of the image; 0 outside the image.
-
-    Args:
-        images: [n, c, h, w]. top: [k]. left: [k].
-    """
+    """A window of the images' own size whose corner lies at row `top` and column `left` of the image; 0 outside the image."""
     height, width = images.shape[2:]
     rows = _along(images, "top", top) + torch.arange(height, device=images.device)[:, None]
     columns = _along(images, "left", left) + torch.arange(width, device=images.device)
@@ -99,11 +92,7 @@ def crop(images: Tensor, top: Tensor, left: Tensor) -> Tensor:
 
 
 def cutout(images: Tensor, row: Tensor, column: Tensor) -> Tensor:
-    """0 in a box of half the height and half the width around this pixel, cut off at the edges; half of an even side lies before it.
-
-    Args:
-        images: [n, c, h, w]. row: [k]. column: [k].
-    """
+    """0 in a box of half the height and half the width around this pixel, cut off at the edges; half of an even side lies before it."""
     height, width = images.shape[2:]
     rows, columns = _rounded(height / 2), _rounded(width / 2)
     down = torch.arange(height, device=images.device)[:, None] - _along(images, "row", row) + rows // 2
@@ -112,23 +101,19 @@ def cutout(images: Tensor, row: Tensor, column: Tensor) -> Tensor:
 
 
 def flip(images: Tensor, flipped: Tensor) -> Tensor:
-    """Left and right exchanged where `flipped`: images [n, c, h, w], flipped [k]."""
+    """Left and right exchanged where `flipped`."""
     return torch.where(_along(images, "flipped", flipped), images.flip(3), images)
 
 
 def scale(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-    """Sampled at these multiples of the distance from the centre: below 1 what is seen grows, above 1 it shrinks. Bilinear, 0 outside.
-
-    Args:
-        images: [n, c, h, w]. rows: [k]. columns: [k].
-    """
+    """Sampled at these multiples of the distance from the centre: below 1 what is seen grows, above 1 it shrinks. Bilinear, 0 outside."""
     down, right = _along(images, "rows", rows), _along(images, "columns", columns)
     zero = torch.zeros_like(down)
     return _sampled(images, right, zero, zero, down)
 
 
 def rotate(images: Tensor, degrees: Tensor) -> Tensor:
-    """Turned counter-clockwise around the centre. Bilinear, 0 outside: images [n, c, h, w], degrees [k]."""
+    """Turned counter-clockwise around the centre. Bilinear, 0 outside."""
     angle = _along(images, "degrees", degrees).deg2rad()
     return _sampled(images, angle.cos(), -angle.sin(), angle.sin(), angle.cos())
 

@@ -46,7 +46,7 @@ class PrincipalBases:
 
 
 def principal_bases(points: Tensor, *, count: int, centred: bool = True, seed: int = 0) -> PrincipalBases:
-    """The first principal components of points whose float64 copies fit into memory: points [n, *shape].
+    """The first principal components of points whose float64 copies fit into memory.
 
     Exact up to `LARGEST_EXACT`; beyond by scikit-learn's randomised solver (Halko et al. 2011), which is near exact where variances fall
     fast (200 bases of 4,000 CIFAR-10 images at 16 px hold .98538 of the variance, not .98553).
@@ -97,9 +97,6 @@ def is_exact(points: Tensor) -> bool:
 def spectrum(points: Tensor, *, centred: bool = True) -> Tensor:
     """The variances of all principal components: points [n, *shape], float32 or float64 -> float64 [min(n, d)], falling.
 
-    Args:
-        points: [n, *shape].
-
     The eigenvalues of the covariance matrix (divided by n), of which there are d; those left out are 0.
     """
     values = _values(points)
@@ -108,11 +105,7 @@ def spectrum(points: Tensor, *, centred: bool = True) -> Tensor:
 
 
 def rank(points: Tensor, *, centred: bool = True) -> int:
-    """How many principal components points [n, *shape] have, without those that rounding alone can make: the most bases to be had.
-
-    Args:
-        points: [n, *shape].
-    """
+    """How many principal components points [n, *shape] have, without those that rounding alone can make: the most bases to be had."""
     values = _values(points)
     lengths = (spectrum(points, centred=centred) * len(values)).sqrt()
     return int((lengths > _ROUNDING[points.dtype] * float(np.linalg.norm(values))).sum())

@@ -58,11 +58,7 @@ def fitted(points: Tensor, bases: Tensor) -> Tensor:
 
 
 def relative_squared_error(points: Tensor, made: Tensor) -> Tensor:
-    """sum |x - x~|^2 / sum |x|^2 over all points [m, *shape] and what was made of them; a scalar, 0 where they are equal.
-
-    Args:
-        points: [*shape]. made: [*shape].
-    """
+    """sum |x - x~|^2 / sum |x|^2 over all points [m, *shape] and what was made of them; a scalar, 0 where they are equal."""
     size = points.abs().max() if points.numel() else torch.zeros(())
     if not float(size.detach()) > 0:
         errors.fail("points", "not 0 everywhere", points)

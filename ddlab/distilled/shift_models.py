@@ -114,7 +114,7 @@ def fit(
 def fitted_networks(
     coefficients: Tensor, view_coefficients: Tensor, *, hidden: int, seed: int, steps: int, learning_rate: float
 ) -> dict[str, Tensor]:
-    """Networks Q_a trained to C_a - C; arguments and errors as `fit`: coefficients [m, V], view_coefficients [A, m, V].
+    """Networks Q_a trained to C_a - C; arguments and errors as `fit`.
 
     All views at once: the loss is a sum of one mean for each view, and Adam looks at each number alone, so that each network becomes what
     it would have become by itself.

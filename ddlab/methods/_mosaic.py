@@ -62,11 +62,7 @@ def centred(patches: Tensor, *, image_size: tuple[int, int]) -> Tensor:
 
 
 def stitch(patches: Tensor, *, factor: int) -> Tensor:
-    """f x f patches to an image: [ipc f^2, c, h, w] -> [ipc, c, f h, f w]; the cells of image j, row by row, are j, j + ipc, ...
-
-    Args:
-        patches: [n, c, h, w].
-    """
+    """f x f patches to an image: [ipc f^2, c, h, w] -> [ipc, c, f h, f w]; the cells of image j, row by row, are j, j + ipc, ..."""
     cells = patches.unflatten(0, (factor, factor, -1))
     return cells.permute(2, 3, 0, 4, 1, 5).flatten(4, 5).flatten(2, 3)
 

@@ -92,11 +92,7 @@ class Trace:
 
 
 def mean_feature_distance(real: Tensor, learned: Tensor) -> Tensor:
-    """Eq 6, one class: the squared distance between the mean features of real and of learned images, summed over d; [].
-
-    Args:
-        real: [n, d]. learned: [m, d].
-    """
+    """Eq 6, one class: the squared distance of the mean of real [n, d] from that of learned [m, d] features, summed over d; []."""
     return (real.mean(0) - learned.mean(0)).square().sum()
 
 

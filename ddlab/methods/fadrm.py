@@ -158,18 +158,14 @@ def stage_size(stage: int, *, image_size: tuple[int, int], small_size: int | Non
 
 
 def resampled(images: Tensor, size: tuple[int, int]) -> Tensor:
-    """Images [n, channels, h, w] at another size (height, width): eq 54, bilinear between pixel centres, without smoothing first.
-
-    Args:
-        images: [n, c, h, w].
-    """
+    """Images [n, channels, h, w] at another size (height, width): eq 54, bilinear between pixel centres, without smoothing first."""
     if tuple(images.shape[2:]) == size:
         return images
     return F.interpolate(images, size=size, mode="bilinear", align_corners=False)
 
 
 def merged_with_residual(images: Tensor, patches: Tensor, merge_ratio: float) -> Tensor:
-    """Eq 9: alpha x + (1 - alpha) Resample(P, size of x): images [n, c, h, w], patches [n, c, H, W].
+    """Eq 9: alpha x + (1 - alpha) Resample(P, size of x).
 
     Args:
         images: [n, channels, h, w]. patches: [n, channels, H, W], real images of any size. merge_ratio: alpha in [0, 1].

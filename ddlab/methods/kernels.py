@@ -137,25 +137,18 @@ def inner_products(first: Tensor, second: Tensor) -> Tensor:
 
 
 def pixel_products(first: Tensor, second: Tensor) -> Tensor:
-    """K^0 of each pixel: the mean over the channels of their products, [n, m, h, w]: first [n, c, h, w], second [m, c, h, w]."""
+    """K^0 of each pixel: the mean over the channels of their products: [n, c, h, w] and [m, c, h, w] -> [n, m, h, w]."""
     return torch.einsum("nchw,mchw->nmhw", first / first.shape[1], second)
 
 
 def dense(kernel: Tensor, tangent: Tensor | None, *, weight_std: float, bias_std: float) -> tuple[Tensor, Tensor]:
-    """K <- sigma_w^2 K + sigma_b^2 and Theta <- K + sigma_w^2 Theta; without a tangent this is the first layer, of Theta = K.
-
-    Args:
-        kernel: [*places]. tangent: [*places].
-    """
+    """K <- sigma_w^2 K + sigma_b^2 and Theta <- K + sigma_w^2 Theta, of one shape; without a tangent the first layer, of Theta = K."""
     kernel = weight_std**2 * kernel + bias_std**2
     return kernel, kernel if tangent is None else kernel + weight_std**2 * tangent
 
 
 def relu(kernel: Tensor, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
     """E[relu(u) relu(v)] and E[relu'(u) relu'(v)] of Gaussian u and v: (K, factor of Theta), each of the kernel's shape.
-
-    Args:
-        kernel: [...]. first: [...]. second: [...].
 
     Args:
         kernel: their covariances. first, second: their variances, at least 0, of shapes that broadcast to it.

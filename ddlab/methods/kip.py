@@ -148,7 +148,7 @@ def centred_labels(labels: Tensor, classes: int) -> Tensor:
 
 
 def mean_ridge(kernel: Tensor, *, strength: float) -> Tensor:
-    """lambda = strength * trace(K_ss) / n; []. Differentiable: kernel [n, n]."""
+    """lambda = strength * trace(K_ss) / n: [n, n] -> []. Differentiable."""
     return strength * kernel.diagonal().mean()
 
 
@@ -159,11 +159,7 @@ def predictions(support: Tensor, cross: Tensor, labels: Tensor, *, strength: flo
 
 
 def kernel_loss(predicted: Tensor, wanted: Tensor) -> Tensor:
-    """Eq 7: half the mean square of what is wanted less what is predicted, over all m o numbers; [].
-
-    Args:
-        predicted: [m, o]. wanted: [m, o].
-    """
+    """Eq 7: half the mean square of what is wanted less what is predicted: [m, o] twice -> []."""
     return (wanted - predicted).square().mean() / 2
 
 

@@ -98,9 +98,6 @@ def channel_distance(real: Tensor, learned: Tensor) -> Tensor:
     """Eq 10, one layer: over the output channels, 1 minus the cosine of the two gradients' rows; from 0 to twice their number, [].
 
     Args:
-        real: [o, *rest]. learned: [o, *rest].
-
-    Args:
         real, learned: [output channels, ...], gradients of one weight. A row of zeros counts 1.
     """
     real, learned = real.flatten(1), learned.flatten(1)

@@ -100,9 +100,6 @@ class Trace:
 def principal_components(features: Tensor, components: int) -> dict[str, Tensor]:
     """What `targets` needs, of features [n, d]: "mean" [d], "directions" [d, k] and "deviations" [k] along them; float64.
 
-    Args:
-        features: [m, d].
-
     Directions have length 1 and their largest entry is positive; deviations are unbiased and fall.
 
     Raises:

@@ -162,11 +162,7 @@ class Trace:
 def recovery_loss(
     class_loss: Tensor, mean_gap: Tensor, variance_gap: Tensor, *, lambda_mean: float, lambda_var: float
 ) -> Tensor:
-    r"""Eq 3 with a weight for each gap (printed with one): l + lambda_mean L_mean + lambda_var L_var. Scalars in, scalar out.
-
-    Args:
-        class_loss: []. mean_gap: []. variance_gap: [].
-    """
+    """Eq 3 with a weight for each gap (printed with one): l + lambda_mean L_mean + lambda_var L_var. Scalars in, scalar out."""
     return class_loss + lambda_mean * mean_gap + lambda_var * variance_gap
 
 
@@ -179,11 +175,7 @@ def image_update(
     betas: tuple[float, float],
     valid_range: tuple[Tensor, Tensor],
 ) -> tuple[Tensor, optimisers.AdamState]:
-    """One Adam step on the images [n, channels, h, w], then back into the range of valid pixels.
-
-    Args:
-        images: [n, c, h, w]. gradient: [n, c, h, w].
-    """
+    """One Adam step on the images [n, channels, h, w], whose gradient is alike, then back into the range of valid pixels."""
     moved, optimiser = optimisers.adam_update(
         {"images": images}, {"images": gradient}, optimiser, learning_rate=learning_rate, betas=betas
     )

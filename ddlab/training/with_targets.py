@@ -204,7 +204,7 @@ def smoothed(averages: Tensor, loss: Tensor) -> Tensor:
 
 
 def at_plateau(averages: Tensor) -> bool:
-    """Whether the slow average of (fast, slow) has come so near to the fast one that the loss no longer falls: averages [2]."""
+    """Whether the slow one of the averages (fast, slow), [2], has come so near to the fast one that the loss no longer falls."""
     return bool((averages[0] - averages[1]).clamp_max(0).exp() >= PLATEAU)
 
 

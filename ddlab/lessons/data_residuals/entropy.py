@@ -51,7 +51,7 @@ def pixel_entropy(images: Tensor) -> Tensor:
 
 
 def feature_edges(features: Tensor, bins: int = 64) -> Tensor:
-    """Bins of equal width from the least to the largest feature: one ruler for all sets: features [...].
+    """Bins of equal width from the least to the largest feature: one ruler for all sets.
 
     Args:
         features: float [n, ...] of real images, such as `networks.predict(...).last_conv`. bins: how many, 1 to 65,536.
@@ -71,7 +71,7 @@ def feature_edges(features: Tensor, bins: int = 64) -> Tensor:
 
 
 def feature_entropy(features: Tensor, edges: Tensor) -> Tensor:
-    """Entropy of the features of each image in bits: float [n, ...] -> float64 [n]: features [...], edges [edges].
+    """Entropy of the features of each image in bits: float [n, ...] -> float64 [n].
 
     Args:
         features: as for `feature_edges`; what lies outside the edges counts in the first or the last bin.

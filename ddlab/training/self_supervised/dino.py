@@ -84,7 +84,7 @@ class Config(MomentumTraining):
 
 
 def centred_probabilities(logits: Tensor, centre: Tensor, *, temperature: float) -> Tensor:
-    """To which prototypes the target sorts each image: [n, k], rows that sum to 1. Equation 1: logits [n, d], centre [d].
+    """To which prototypes the target sorts each image: [n, k], rows that sum to 1. Equation 1.
 
     Args:
         logits: the target's, [n, k]. centre: [k]. temperature: in [1e-3, 1e3].
@@ -93,16 +93,12 @@ def centred_probabilities(logits: Tensor, centre: Tensor, *, temperature: float)
 
 
 def dino_loss(logits: Tensor, probabilities: Tensor, *, temperature: float) -> Tensor:
-    """The cross-entropy of the student's `logits` [n, k] with the target's `probabilities` [n, k], which get no gradient. Eq. 2.
-
-    Args:
-        logits: [n, d]. probabilities: [n, d].
-    """
+    """The cross-entropy of the student's `logits` [n, k] with the target's `probabilities` [n, k], which get no gradient: []. Eq. 2."""
     return F.cross_entropy(logits / temperature, probabilities.detach())
 
 
 def moved_centre(centre: Tensor, logits: Tensor, *, momentum: float) -> Tensor:
-    """The centre [k] a part of the way to the mean of the target's `logits` [n, k]: [k]. Equation 4: centre [d], logits [n, d]."""
+    """The centre [k] a part of the way to the mean of the target's `logits` [n, k]: [k]. Equation 4."""
     return momentum * centre + (1 - momentum) * logits.mean(0)
 
 

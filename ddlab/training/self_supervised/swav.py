@@ -73,7 +73,7 @@ class Config(NarrowTraining):
 
 
 def sinkhorn_assignments(scores: Tensor, *, smoothness: float, iterations: int) -> Tensor:
-    """The assignments [n, k] of images to prototypes by `scores` [n, k], without gradient. Equations 3 and 5: scores [n, d].
+    """The assignments [n, k] of images to prototypes by `scores` [n, k], without gradient. Equations 3 and 5.
 
     Each iteration makes the columns equal in sum, then the rows sum to 1: with many of them both hold. Computed in logarithms, where
     no smoothness is too small.
@@ -88,11 +88,7 @@ def sinkhorn_assignments(scores: Tensor, *, smoothness: float, iterations: int) 
 
 
 def swav_loss(scores: Tensor, assignments: Tensor, *, temperature: float) -> Tensor:
-    """The cross-entropy of what `scores` [n, k] of one view predict with the `assignments` [n, k] of the other: []. Equation 2.
-
-    Args:
-        scores: [n, d]. assignments: [n, d].
-    """
+    """The cross-entropy of what `scores` [n, k] of one view predict with the `assignments` [n, k] of the other: []. Equation 2."""
     return F.cross_entropy(scores / temperature, assignments)
 
 

@@ -97,7 +97,7 @@ def covariance(projections: Tensor) -> Tensor:
 
 
 def covariance_loss(projections: Tensor) -> Tensor:
-    """The squares of `covariance` off the diagonal, summed and divided by d: []. Equation 4: projections [n, d]."""
+    """The squares of `covariance` of projections [n, d] off the diagonal, summed and divided by d: []. Equation 4."""
     table = covariance(projections)
     return (table - torch.diag(table.diagonal())).square().sum() / len(table)
 

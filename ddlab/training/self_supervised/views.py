@@ -154,7 +154,7 @@ def with_hue(pixels: Tensor, turns: Tensor) -> Tensor:
 
 
 def solarised(pixels: Tensor) -> Tensor:
-    """Pixels of 0.5 and lighter inverted: x -> 1 - x: pixels [n, c, h, w]."""
+    """Pixels of 0.5 and lighter inverted, x -> 1 - x: [n, c, h, w] -> the same."""
     return torch.where(pixels >= 0.5, 1 - pixels, pixels)
 
 
