@@ -27,7 +27,7 @@ from ..methods.distillation import distill
 from ..networks import Network, NetworkSpec
 from ..runs import Run
 from ..runs import process as driver
-from ..runs.process import Inputs
+from ..runs.process import Inputs, Step
 from ..training import supervised
 from .published import plain, published
 
@@ -157,26 +157,18 @@ def replicate(
     name, module = _name(method), methods.get(method)
     protocol, printed = PROTOCOLS[name], _row(name, dataset or data.name, images_per_class, row)
     given, data = data, whitened(data) if "ZCA" in printed["setting"] else data
-    as_printed = _config(name, printed, data, {})
-    config = _config(name, printed, data, options)
-    _check_student(name, protocol, student or {})
+    as_printed, config = (_config(name, printed, data, each) for each in ({}, options))
+    changes = student or {}
+    _check_student(name, protocol, changes)
     place = None if folder is None else storage.checked_path(folder, "folder", "a folder's path")
     if place is not None:
         place.mkdir(parents=True, exist_ok=True)
     if teacher is None and getattr(module, "NEEDS_TEACHER", False):
-        own = supervised.Config.paper(_PRESETS[printed["dataset"]], "teacher", **_network(printed))
-        files: dict[str, Any] = {
-            "checkpoint": None if place is None else place / "teacher.running",
-            "keep_checkpoint": True,
-        }
-        trained = driver.run(supervised, own, Inputs(data=data, device=device), progress=progress, **files)
-        if not trained.provenance["complete"]:
-            raise KeyboardInterrupt("the teacher was still being trained")
-        teacher = trained
-    tested = _Tested(protocol.student, printed, data, teacher, student or {}, device)
+        teacher = _teacher(printed, Inputs(data=data, device=device), place, progress)
+    tested = _Tested(protocol.student, printed, data, teacher, changes, device)
     fixed = protocol.student == "steps" and getattr(config, "starts", "") == "fixed"  # its one start is its one student
     counts = sets or protocol.sets, 1 if fixed else students or protocol.students
-    key = storage.fingerprint(config, data.fingerprint, student or {}, "" if teacher is None else teacher.fingerprint)
+    key = storage.fingerprint(config, data.fingerprint, changes, "" if teacher is None else teacher.fingerprint)
     places = [None if place is None else place / f"set-{number}.safetensors" for number in range(counts[0])]
     before = [_read(file, key) if file is not None and file.exists() else None for file in places]
     if progress and None in before:
@@ -187,11 +179,8 @@ def replicate(
         seed, begun = config.seed + number, time.monotonic()
         each, found, spent = known or (None, [], 0.0)
         if each is None:
-            told: dict[str, Any] = {"progress": progress, "checkpoint": file and file.with_suffix(".running")}
-            before_now = dict[str, float]()  # the share that earlier sittings did, which took as long for an update
-            told["on_step"] = lambda step, share=before_now: share.setdefault("of all", (step.index - 1) / step.total)
-            each = distill(name, data, teacher, config.replace(seed=seed), device, **told)
-            spent = (time.monotonic() - begun) * (1 / (1 - before_now.get("of all", 0.0)) - 1)
+            told = {"progress": progress, "checkpoint": file and file.with_suffix(".running")}
+            each, spent = _made(name, data, teacher, config.replace(seed=seed), device, told)
             if not each.complete:
                 raise KeyboardInterrupt(f"set {number + 1} of {counts[0]} was still being made")
         with progress_bar(f"students of set {number + 1}", counts[1], progress, unit="student") as bar:
@@ -205,8 +194,31 @@ def replicate(
         made.append(each)
         scores.append(tuple(found[: counts[1]]))
         seconds += spent + time.monotonic() - begun
-    differs = _differences(protocol, printed, given, (as_printed, config), counts, student or {}, fixed)
+    differs = _differences(protocol, printed, given, (as_printed, config), counts, changes, fixed)
     return Replication(printed, tuple(scores), differs, seconds, tuple(made))
+
+
+def _teacher(printed: dict[str, Any], inputs: Inputs, place: Path | None, progress: bool) -> Network:
+    """The published one, trained here, whole or not at all."""
+    config = supervised.Config.paper(_PRESETS[printed["dataset"]], "teacher", **_network(printed))
+    files: dict[str, Any] = {"checkpoint": place and place / "teacher.running", "keep_checkpoint": True}
+    trained = driver.run(supervised, config, inputs, progress=progress, **files)
+    if not trained.provenance["complete"]:
+        raise KeyboardInterrupt("the teacher was still being trained")
+    return trained
+
+
+def _made(
+    name: str, data: ImageData, teacher: Network | None, config: Any, device: Any, told: dict[str, Any]
+) -> tuple[DistilledSet, float]:
+    """A set, and the seconds that earlier sittings took for their share of it, at the pace of this one."""
+    begun, before = time.monotonic(), dict[str, float]()
+
+    def first(step: Step) -> None:
+        before.setdefault("share", (step.index - 1) / step.total)
+
+    made = distill(name, data, teacher, config, device, on_step=first, **told)
+    return made, (time.monotonic() - begun) * (1 / (1 - before.get("share", 0.0)) - 1)
 
 
 @dataclass(frozen=True)
@@ -225,12 +237,11 @@ class _Tested:
         if self.kind in ("steps", "kernel"):
             return None
         if self.kind == "ld":
-            return ld.student(
-                made, **{"network": NetworkSpec.from_dict(made.provenance["config"]["network"])} | self.changes
-            )
-        own: dict[str, Any] = (
-            {"labels": "hard"} if self.teacher is None else {"labels": "online", **_network(self.printed)}
-        )
+            network = NetworkSpec.from_dict(made.provenance["config"]["network"])
+            return ld.student(made, **{"network": network} | self.changes)
+        own: dict[str, Any] = {"labels": "hard"}
+        if self.teacher is not None:
+            own = {"labels": "online", **_network(self.printed)}
         if self.printed["method"] == "mtt":
             own |= {"learning_rate": float(made.target("steps").rates)}
         if self.printed["method"] == "rded":
@@ -314,9 +325,8 @@ def _hours(module: Any, config: Any, inputs: Inputs, tested: _Tested, counts: tu
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     if torch.device(inputs.device).type == "cuda":
         memory = torch.cuda.max_memory_allocated() / 2**30
-    parts = (
-        f"{counts[0]} x {total:,} updates {_time(seconds[0])}, {counts[0]} x {counts[1]} students {_time(seconds[1])}"
-    )
+    sets, students = counts
+    parts = f"{sets} x {total:,} updates {_time(seconds[0])}, {sets} x {students} students {_time(seconds[1])}"
     return f"About {_time(sum(seconds))} by the first updates ({parts}), {memory:.1f} GB on {inputs.device}."
 
 
