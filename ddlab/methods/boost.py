@@ -55,6 +55,7 @@ from ..runs import cache
 from ..runs.look import Look
 from ..runs.process import Inputs, require_data, require_teacher
 from . import krr_st
+from ._unlabelled import real_indices, require_finite_teacher, teacher_features, unlabelled_set
 from .krr_st import Parameterised, State, Trace, total_steps
 
 NAME = "parameterised_self_supervised"
@@ -157,7 +158,7 @@ def factors(config: Config, inputs: Inputs) -> Factorised:
         width=width,
         scale=config.scale,
         image_bases=config.image_bases,
-        representation_size=krr_st.teacher_features(inputs).shape[1],
+        representation_size=teacher_features(inputs).shape[1],
         representation_bases=config.representation_bases,
         representation_mean=config.representation_mean,
         views=_views(config),
@@ -198,7 +199,7 @@ def image_start(config: Config, inputs: Inputs, chosen: Tensor) -> tuple[Tensor,
 
 def representation_start(config: Config, inputs: Inputs) -> tuple[Tensor, Tensor | None]:
     """B^y [V, d_y] before the first step, and the mean [d_y] where it is stored."""
-    wanted = krr_st.teacher_features(inputs)
+    wanted = teacher_features(inputs)
     mean = wanted.mean(0) if config.representation_mean else None
     points, count = wanted if mean is None else wanted - mean, config.representation_bases
     return _first_bases(config, points, count, "representation bases", centred=False), mean
@@ -211,13 +212,13 @@ def init(config: Config, inputs: Inputs) -> State:
         DDLabError: a budget that buys no pair, more bases than the rank, images that the scale or the views cannot take, or more pairs
             than there are images.
     """
-    krr_st.require_finite_teacher(NAME, inputs)
-    teacher, wanted = require_teacher(NAME, inputs), krr_st.teacher_features(inputs)
+    require_finite_teacher(NAME, inputs)
+    teacher, wanted = require_teacher(NAME, inputs), teacher_features(inputs)
     count = count_pairs(config, inputs)
     if count > len(wanted):
         argument, given = ("budget", config.budget) if config.pairs is None else ("pairs", config.pairs)
         errors.fail(argument, f"small enough for {len(wanted)} pairs, one for each training image", given)
-    chosen = krr_st.real_indices(len(wanted), count, seed=config.seed)
+    chosen = real_indices(len(wanted), count, seed=config.seed)
     image_bases, image_coefficients = image_start(config, inputs, chosen)
     representation_bases, mean = representation_start(config, inputs)
     images = decoded(image_coefficients, image_bases, scale=config.scale)
@@ -253,16 +254,11 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     tensors = {"bases": parameters["representation_bases"], "coefficients": coefficients.contiguous()} | shifts
     if "representation_mean" in parameters:
         tensors["mean"] = parameters["representation_mean"]
-    return krr_st.unlabelled_set(
-        config,
-        inputs,
-        kind="factorised",
-        tensors={name: parameters[name] for name in ("image_bases", "image_coefficients")},
-        settings={"scale": config.scale},
-        targets=Representations(tensors=tensors, augmentation=config.augmentation, shift=shift),
-        complete=state.step >= total_steps(config, inputs),
-        provenance={"method": NAME, "step": state.step},
-    )
+    targets = Representations(tensors=tensors, augmentation=config.augmentation, shift=shift)
+    return unlabelled_set(
+        NAME, config, inputs, state, total_steps(config, inputs), kind="factorised", settings={"scale": config.scale},
+        tensors={name: parameters[name] for name in ("image_bases", "image_coefficients")}, targets=targets,
+    )  # fmt: skip
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:

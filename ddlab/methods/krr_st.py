@@ -51,11 +51,11 @@ from ..distilled import DistilledSet, Representations
 from ..networks import NetworkSpec
 from ..networks.folding import folded
 from ..runs.look import Look, Number
-from ..runs.process import Inputs, check_finite, require_data, require_teacher
-from ..training.self_supervised import representations
+from ..runs.process import Inputs, require_data
 from . import _network_pool as pools
 from . import kernel_ridge
 from ._network_pool import Pool
+from ._unlabelled import real_indices, require_finite_teacher, teacher_features, unlabelled_set
 
 NAME = "kernel_ridge_self_supervised"
 ALIASES = ("krr_st",)
@@ -159,12 +159,6 @@ class Trace:
     learning_rate: float
 
 
-def real_indices(count: int, wanted: int, *, seed: int) -> Tensor:
-    """int64 [wanted]: which of `count` training images the pairs begin as, at random; their labels play no part."""
-    errors.check_integer("wanted", wanted, 1, count)
-    return torch.randperm(count, generator=randomness.generator(seed, 0, "real images of the pairs"))[:wanted]
-
-
 def pairs(parameters: Parameterised) -> tuple[Tensor, Tensor]:
     """X_s and Y_s: here they are what is distilled."""
     return parameters["images"], parameters["representations"]
@@ -173,18 +167,6 @@ def pairs(parameters: Parameterised) -> tuple[Tensor, Tensor]:
 def inner_spec(config: Config, inputs: Inputs) -> NetworkSpec:
     """The inner networks' architecture: its last layer has as many outputs as the teacher has features."""
     return config.network.for_data(require_data(NAME, inputs), outputs=teacher_features(inputs).shape[1])
-
-
-def teacher_features(inputs: Inputs) -> Tensor:
-    """g_phi(X_t) of all training images, float32 [n, d_y] on the CPU, computed once."""
-    teacher = require_teacher(NAME, inputs)
-    return representations(teacher, require_data(NAME, inputs), device=inputs.device)
-
-
-def require_finite_teacher(name: str, inputs: Inputs) -> None:
-    """Raise, in the name of a method, if data or teacher are missing or its weights are not finite: all targets come from it."""
-    require_data(name, inputs)
-    check_finite(name, 0, {"the teacher": require_teacher(name, inputs).weights})
 
 
 def outer_step(
@@ -299,9 +281,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """The images, and a representation for each."""
     targets = Representations(tensors={"representations": state.parameters["representations"][None].cpu()})
     tensors = {"images": state.parameters["images"].detach().cpu().contiguous()}
-    provenance = {"method": NAME, "step": state.step}
-    complete = state.step >= total_steps(config, inputs)
-    return unlabelled_set(config, inputs, tensors=tensors, targets=targets, complete=complete, provenance=provenance)
+    return unlabelled_set(NAME, config, inputs, state, total_steps(config, inputs), tensors=tensors, targets=targets)
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
@@ -320,32 +300,6 @@ def phase_numbers(config: Config, state: State, trace: Trace | None) -> dict[str
         "outer loss": Number(trace.loss, scale="log", **x),
         "learning rate": Number(trace.learning_rate, scale="log", **x),
     }
-
-
-def unlabelled_set(
-    config: Parameters,
-    inputs: Inputs,
-    *,
-    tensors: dict[str, Tensor],
-    targets: Representations,
-    complete: bool,
-    provenance: dict[str, Any],
-    kind: str = "images",
-    settings: dict[str, Any] | None = None,
-) -> DistilledSet:
-    """A `DistilledSet` of images with representations and without labels; config, data and inputs join the provenance."""
-    data = require_data(NAME, inputs)
-    return DistilledSet(
-        kind=kind,
-        tensors=tensors,
-        settings=settings or {},
-        targets=(targets,),
-        class_names=data.class_names,
-        mean=data.mean,
-        std=data.std,
-        complete=complete,
-        provenance=provenance | {"config": config.to_dict(), "data": data.name, "inputs": inputs.fingerprint},
-    )
 
 
 def _real_batch(inputs: Inputs, batch: Tensor) -> tuple[Iterable[Tensor], Tensor]:

@@ -13,7 +13,7 @@ have, are the targets from which another network learns faster than from its own
 | equation | here |
 |---|---|
 | 41: centre, project, standardise | `targets` |
-| 43: the part of the images; drawn once here, anew in each epoch by ReLA-F | `krr_st.real_indices` |
+| 43: the part of the images; drawn once here, anew in each epoch by ReLA-F | `real_indices` |
 
 A step asks the prior about one batch and keeps its features; the end turns them into targets. The images stay bytes (`DistilledSet` of
 kind "bytes"); those of all are not even copied.
@@ -40,7 +40,7 @@ from ..networks import NetworkSpec
 from ..runs.look import Look, Number
 from ..runs.process import Inputs, require_data, require_teacher
 from ..training.self_supervised.teacher import feature_size
-from . import krr_st
+from ._unlabelled import real_indices, require_finite_teacher, unlabelled_set
 
 NAME = "representations_as_targets"
 ALIASES = ("rela", "rela_d")
@@ -140,12 +140,12 @@ def init(config: Config, inputs: Inputs) -> State:
     Raises:
         DDLabError: no data or teacher, a teacher whose weights are not finite, fewer than two images, or more components than features.
     """
-    krr_st.require_finite_teacher(NAME, inputs)
+    require_finite_teacher(NAME, inputs)
     _components(config, inputs)
     count, size = len(require_data(NAME, inputs).train_labels), _size(config, inputs)
     indices = torch.arange(count)
     if size < count:
-        indices = krr_st.real_indices(count, size, seed=config.seed).sort().values
+        indices = real_indices(count, size, seed=config.seed).sort().values
     return State(0, indices, ())
 
 
@@ -167,14 +167,17 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
         found = targets(features, principal_components(features, k))
     indices = state.indices[:done].cpu()
     pixels = data.train_images if done == len(data.train_labels) else data.train_images[indices]
-    return krr_st.unlabelled_set(
+    made, prior = Representations(tensors={"representations": found[None]}), require_teacher(NAME, inputs).fingerprint
+    return unlabelled_set(
+        NAME,
         config,
         inputs,
-        complete=state.step >= total_steps(config, inputs),
-        kind="bytes",
+        state,
+        total_steps(config, inputs),
         tensors={"pixels": pixels},
-        targets=Representations(tensors={"representations": found[None]}),
-        provenance={"method": NAME, "step": state.step, "prior": require_teacher(NAME, inputs).fingerprint},
+        targets=made,
+        kind="bytes",
+        prior=prior,
     )
 
 

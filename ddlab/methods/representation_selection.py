@@ -29,7 +29,7 @@ from ..data.predefined_views import KINDS, NAMES, Kind, augmented
 from ..distilled import DistilledSet, Representations
 from ..runs.look import Look, Number
 from ..runs.process import Inputs, require_data, require_teacher
-from . import krr_st
+from ._unlabelled import real_indices, require_finite_teacher, teacher_features, unlabelled_set
 from .selection import k_means
 
 NAME = "representation_selection"
@@ -114,10 +114,10 @@ def init(config: Config, inputs: Inputs) -> State:
     Raises:
         DDLabError: no data or teacher, a budget for no pair, or for more than there are images.
     """
-    krr_st.require_finite_teacher(NAME, inputs)
-    features, count = krr_st.teacher_features(inputs), _count(config, inputs)
+    require_finite_teacher(NAME, inputs)
+    features, count = teacher_features(inputs), _count(config, inputs)
     if config.kind == "random":
-        order = krr_st.real_indices(len(features), count, seed=config.seed)
+        order = real_indices(len(features), count, seed=config.seed)
     else:
         order = k_means(features, count, seed=randomness.derived_seed(config.seed, 0, "k-means of all"))
     return State(0, order, features.new_zeros((len(NAMES[config.augmentation]), 0, features.shape[1])))
@@ -129,7 +129,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     views = augmented(require_data(NAME, inputs).normalised(taken[-1:], device=inputs.device), config.augmentation)
     seen = networks.predict(require_teacher(NAME, inputs), views.flatten(0, 1)).features.cpu()
     representations = torch.cat([state.representations.cpu(), seen[:, None]], 1)
-    features = krr_st.teacher_features(inputs)
+    features = teacher_features(inputs)
     chosen = features[taken.cpu()].double()  # in float32 an image would be a little away from itself
     nearest = [torch.cdist(part.double(), chosen).min(1).values for part in features.split(4096)]
     return State(state.step + 1, state.order, representations), Trace(int(taken[-1]), torch.cat(nearest).mean().float())
@@ -137,16 +137,12 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """The images as they are, and the teacher's representation of each view."""
-    indices = state.order[: state.step]
-    return krr_st.unlabelled_set(
-        config,
-        inputs,
-        complete=state.step >= total_steps(config, inputs),
-        tensors={"images": require_data(NAME, inputs).normalised(indices)},
-        targets=Representations(
-            tensors={"representations": state.representations.cpu()}, augmentation=config.augmentation
-        ),
-        provenance={"method": NAME, "step": state.step, "indices": indices.tolist()},
+    indices, total = state.order[: state.step], total_steps(config, inputs)
+    made = {"representations": state.representations.cpu()}
+    targets = Representations(tensors=made, augmentation=config.augmentation)
+    tensors = {"images": require_data(NAME, inputs).normalised(indices)}
+    return unlabelled_set(
+        NAME, config, inputs, state, total, tensors=tensors, targets=targets, indices=indices.tolist()
     )
 
 
@@ -159,7 +155,7 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
 
 def _count(config: Config, inputs: Inputs) -> int:
     data, _ = require_data(NAME, inputs), require_teacher(NAME, inputs)
-    width = krr_st.teacher_features(inputs).shape[1]
+    width = teacher_features(inputs).shape[1]
     image_floats = data.channels * data.image_size[0] * data.image_size[1]
     floats = width * len(NAMES[config.augmentation]) if config.targets_count else 0
     count = affordable(config.budget, image_floats=image_floats, representation_floats=floats)

@@ -16,7 +16,7 @@ from ddlab.data import ImageData, predefined_views
 from ddlab.data.predefined_views import Kind
 from ddlab.distilled import DistilledSet, bases, shift_models
 from ddlab.distilled.storage_budget import Shift
-from ddlab.methods import boost, kernel_ridge, krr_st
+from ddlab.methods import _unlabelled, boost, kernel_ridge, krr_st
 from ddlab.networks import Network
 from ddlab.runs import cache, process
 from ddlab.runs.process import Inputs
@@ -47,7 +47,7 @@ def inputs(many: ImageData, teacher: Network) -> Inputs:
 def wide(data: ImageData, monkeypatch: pytest.MonkeyPatch, width: int = 512) -> Inputs:
     """Inputs whose teacher seems to have so many features."""
     monkeypatch.setattr(
-        krr_st, "representations", lambda teacher, data, **_: torch.zeros(len(data.train_labels), width)
+        _unlabelled, "representations", lambda teacher, data, **_: torch.zeros(len(data.train_labels), width)
     )
     return Inputs(data=data, teachers=(networks.initialise(networks.spec("convnet", width=2).for_data(data), seed=0),))
 

@@ -1,0 +1,53 @@
+"""What methods that read no labels share: a teacher's answers, random images, and a set of images with representations."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..core import errors, randomness
+from ..core.parameters import Parameters
+from ..distilled import DistilledSet, Representations
+from ..runs.process import Inputs, check_finite, require_data, require_teacher
+from ..training.self_supervised import representations
+
+
+def require_finite_teacher(name: str, inputs: Inputs) -> None:
+    """Raise, in the name of a method, if data or teacher are missing or its weights are not finite: all targets come from it."""
+    require_data(name, inputs)
+    check_finite(name, 0, {"the teacher": require_teacher(name, inputs).weights})
+
+
+def teacher_features(inputs: Inputs) -> Tensor:
+    """g_phi(X_t) of all training images, float32 [n, d_y] on the CPU, computed once."""
+    teacher = require_teacher("representations", inputs)
+    return representations(teacher, require_data("representations", inputs), device=inputs.device)
+
+
+def real_indices(count: int, wanted: int, *, seed: int) -> Tensor:
+    """int64 [wanted]: which of `count` training images the pairs begin as, at random; their labels play no part."""
+    errors.check_integer("wanted", wanted, 1, count)
+    return torch.randperm(count, generator=randomness.generator(seed, 0, "real images of the pairs"))[:wanted]
+
+
+def unlabelled_set(
+    name: str,
+    config: Parameters,
+    inputs: Inputs,
+    state: Any,
+    total: int,
+    *,
+    tensors: dict[str, Tensor],
+    targets: Representations,
+    kind: str = "images",
+    settings: dict[str, Any] | None = None,
+    **provenance: Any,
+) -> DistilledSet:
+    """A set of the method `name` with representations and without labels, complete after `total` steps; more joins the provenance."""
+    data = require_data(name, inputs)
+    made = {"method": name, "step": state.step} | provenance
+    made |= {"config": config.to_dict(), "data": data.name, "inputs": inputs.fingerprint}
+    return DistilledSet(
+        kind=kind, tensors=tensors, settings=settings or {}, targets=(targets,), class_names=data.class_names, mean=data.mean,
+        std=data.std, complete=state.step >= total, provenance=made,
+    )  # fmt: skip
