@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from ...figures import alt as words
 from ...figures import theme as look
-from ...figures._check import Named, as_series
+from ...figures._check import as_series
 
 _LEAST_ERROR = 1e-6
 _MOST_POINTS = 150  # of a curve: on a logarithmic axis more of them lie on each other
@@ -16,53 +16,33 @@ _MOST_TICKS = 6
 
 
 def reconstruction_error_curve(
-    curves: Mapping[str, Any],
-    *,
-    references: Named | None = None,
-    title: str = "What the first U bases leave",
-    x_label: str = "bases U (number)",
-    y_label: str = "relative squared error",
-    height: int = 380,
+    curves: Mapping[str, Any], scaling: float = 0.0, *, title: str, x_label: str, height: int
 ) -> go.Figure:
     """The relative squared error of what is made of the first 1, 2, ... bases, both axes logarithmic.
 
-    Errors below 1e-6 are not drawn.
-
     Args:
-        curves: name -> errors [k], entry U - 1 that of the first U bases; of any lengths.
-        references: name -> error above 0, as dashed lines: what scaling alone leaves, or another number of bases.
-
-    Example:
-        reconstruction_error_curve({"training": [0.5, 0.2, 0.1], "held-out": [0.6, 0.3, 0.2]})
+        curves: name -> errors [k], entry U - 1 that of the first U bases; of any lengths. Those below 1e-6 are not drawn.
+        scaling: what scaling down and up alone leaves, as a dashed line where it is something.
     """
-    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
+    figure = look.start_figure(title=title, x_label=x_label, y_label="error left", height=height)
     said: list[str] = []
     for index, (name, values) in enumerate(as_series("curves", curves).items()):
         kept = _thinned(values.size)
-        style = look.series_style(index)
+        style = look.line_style(look.series_style(index), markers=values.size == 1)
         shown = np.where(values > _LEAST_ERROR, values, np.nan)[kept]
-        figure.add_scatter(
-            x=kept + 1, y=shown, name=look.literal(name), **look.line_style(style, markers=values.size == 1)
-        )
+        figure.add_scatter(x=kept + 1, y=shown, name=look.literal(name), **style)
         said.append(f"{name} {words.course(values)} with {values.size}")
-    levels = _add_references(figure, references)
+    if scaling > _LEAST_ERROR:
+        figure.add_hline(y=scaling, line=look.DASHED)
+        place = {"x": 0, "xref": "paper", "xanchor": "left", "xshift": 4, "yref": "y", "yanchor": "bottom"}
+        font = {"color": look.neutral("quiet"), "size": 12}
+        told = f"scaling alone {scaling:.3g}"
+        figure.add_annotation(text=told, y=np.log10(scaling), font=font, showarrow=False, **place)
+        said.append(f"dashed, {told}")
     _logarithmic(figure)
-    return look.finish_figure(figure, alt=f"{y_label} over {x_label}, both logarithmic: {'; '.join(said)}.{levels}")
-
-
-def _add_references(figure: go.Figure, references: Mapping[str, Any] | None) -> str:
-    if references is None:
-        return ""
-    quiet = look.neutral("quiet")
-    said = []
-    for name, level in references.items():
-        figure.add_hline(y=level, line=look.DASHED)
-        figure.add_annotation(
-            text=f"{name} {level:.3g}", x=0, xref="paper", xanchor="left", xshift=4, y=np.log10(level), yref="y", yanchor="bottom",
-            font={"color": quiet, "size": 12}, showarrow=False,
-        )  # fmt: skip
-        said.append(f"{name} {words.number(level)}")
-    return f" Dashed lines: {words.names(said)}."
+    return look.finish_figure(
+        figure, alt=f"Relative squared error over {x_label}, both logarithmic: {'; '.join(said)}."
+    )
 
 
 def _logarithmic(figure: go.Figure) -> None:

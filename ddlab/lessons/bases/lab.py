@@ -111,10 +111,7 @@ def vector_data(world: World, settings: Settings, known: Results) -> tuple | Non
 def errors_left(every: tuple[tuple[str, Fitted], ...], title: str, x_label: str) -> go.Figure:
     """Relative squared errors of held-out points, and what scaling alone leaves at the first scale."""
     curves = {name: fitted.errors for name, fitted in every}
-    alone = every[0][1].scaling
-    references = {"scaling alone": alone} if alone > 1e-6 else None
-    figure = reconstruction_error_curve(curves, references=references, title=title, x_label=x_label)
-    return figure.update_layout(height=_HEIGHT).update_yaxes(dtick="D2", title="error left")
+    return reconstruction_error_curve(curves, every[0][1].scaling, title=title, x_label=x_label, height=_HEIGHT)
 
 
 # -- what the pairs teach
