@@ -11,18 +11,18 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = {
-    "ddlab/core": 1398,
+    "ddlab/core": 1394,
     "ddlab/data": 2525,
-    "ddlab/networks": 1624,
-    "ddlab/distilled": 1548,
-    "ddlab/runs": 1440,
-    "ddlab/training": 3560,
-    "ddlab/methods": 6983,
+    "ddlab/networks": 1623,
+    "ddlab/distilled": 1537,
+    "ddlab/runs": 1439,
+    "ddlab/training": 3549,
+    "ddlab/methods": 6893,
     "ddlab/evaluation": 1950,
     "ddlab/records": 550,
-    "ddlab/figures": 1988,
-    "ddlab/explorers": 2805,
-    "ddlab/lessons": 9410,
+    "ddlab/figures": 1986,
+    "ddlab/explorers": 2803,
+    "ddlab/lessons": 9382,
     "tests": 28850,
 }
 
