@@ -20,7 +20,7 @@ from ...figures import encode_grid, sets_on_map
 from ...figures.theme import DASHED, finish_figure, legend_below, line_style, neutral, series_style, stacked_figure
 from ...methods import dwa, recovery, selection
 from . import students
-from .world import Images, NamedImages, Settings, Source, World, real, settings_distance
+from .world import Images, NamedImages, Settings, Source, World, decisive, real, settings_distance
 
 WEIGHTS, RADII = (0.01, 0.03, 0.11, 0.33, 1.0), (0.015, 0.05, 0.15, 0.5)  # stops of the sliders
 _HEIGHT = 310  # of a plot, in pixels: the pictures stand above it
@@ -105,7 +105,7 @@ def grid_data(world: World, settings: Settings, known: Results) -> tuple:
         for weight in sorted({*WEIGHTS, config.lambda_var}):
             asked = config.replace(initialisation=start, lambda_var=weight)
             images = known(Value(world.images, asked))
-            recorded = next((one for one in world.film if same_images(one, asked)), None)
+            recorded = world.recorded_as.get(decisive(asked))
             if images is None and recorded is not None:
                 images = known.now(world.recorded, recorded)
             if images is not None:
@@ -115,13 +115,6 @@ def grid_data(world: World, settings: Settings, known: Results) -> tuple:
     others = float(chosen.distances.mean()), chosen.places[settings.layer].coverage
     here = config.initialisation, config.lambda_var, config.perturbation
     return here, tuple((start, tuple(rows)) for start, rows in found.items()), others
-
-
-def same_images(one: dwa.Config, other: dwa.Config) -> bool:
-    """Whether both make the same images: where nothing is pushed, steps and length of a push play no part."""
-    push = {"adjustment_steps": 1, "adjustment_radius": 0.0}
-    plain = push if one.perturbation == other.perturbation == "none" else {}
-    return one.replace(**plain) == other.replace(**plain)
 
 
 def grid(here: tuple[str, float, str], found: tuple, others: tuple[float, float]) -> go.Figure:

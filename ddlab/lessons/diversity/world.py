@@ -77,6 +77,12 @@ NamedImages = tuple[tuple[str, Images], ...]
 """Images under their names, those on show first, then random real ones."""
 
 
+def decisive(config: dwa.Config) -> dwa.Config:
+    """What decides on the images: where nothing is pushed, steps and length of a push play no part."""
+    plain = config.perturbation == "none"
+    return config.replace(adjustment_steps=1, adjustment_radius=0.0) if plain else config
+
+
 class World(MethodWorld):
     """Data, a teacher and where the controls start, whose images are made at once.
 
@@ -89,6 +95,7 @@ class World(MethodWorld):
     Attributes:
         mapped: the real points and the maps, fitted to them and to the first random real images.
         film: settings -> recorded images, uint8 [n, c, h, w] by class; of the lesson's data, else none.
+        recorded_as: what is `decisive` -> the settings of the film.
 
     Raises:
         DDLabError: a config with less than two images per class or with more than a class has, or points below three per class.
@@ -117,6 +124,7 @@ class World(MethodWorld):
         chosen = self.of(real(begun)).advance().result()
         self.mapped = MappedImages(data, self.teacher, {"first": chosen}, points=points)
         self.film = {dwa.Config.teaching(**one): shot for one, shot in records.film("diversity", data)}
+        self.recorded_as = {decisive(one): one for one in self.film}
         self.of(begun).advance()
 
     def of(self, config: Source, inputs: Any = None) -> Run:
