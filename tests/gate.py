@@ -98,9 +98,8 @@ def main(arguments: list[str]) -> int:
     os.environ.update(
         OMP_NUM_THREADS="1", LOKY_MAX_CPU_COUNT="1", DDLAB_SOLUTIONS="1", PYRIGHT_PYTHON_IGNORE_WARNINGS="1"
     )
-    os.environ.pop(
-        "PYTHONDONTWRITEBYTECODE", None
-    )  # a hundred processes start here: what the first compiles, others read
+    # A hundred processes start here: what the first compiles, others read.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     lines, well, total = [], True, [0.0, 0.0]
     for name, commands in chosen.items():
         print(f"\n---- {name}", flush=True)

@@ -19,9 +19,8 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 from ddlab.core import devices
 
-DEVICE = torch.device(
-    "lazy"
-)  # a type of which no build of PyTorch has kernels, and which nothing has to be registered for
+# A type of which no build of PyTorch has kernels, and which nothing has to be registered for.
+DEVICE = torch.device("lazy")
 _aten = torch.ops.aten
 _COPIES = {_aten._to_copy.default, _aten.copy_.default}
 _INDEXED = {  # operation -> the place of its indices, which may lie on the CPU

@@ -82,9 +82,8 @@ def test_the_order_of_the_data_can_be_put_right() -> None:
 
 def test_pictures_and_features_of_something_else_may_be_used_where_no_class_number_is_read() -> None:
     animals = named(("a", "b", "c", "d"))
-    assert (
-        Inputs(data=TEXTS, distilled=made_of(animals)).distilled is not None
-    )  # LD and LS learn labels of any pictures
+    # LD and LS learn labels of any pictures.
+    assert Inputs(data=TEXTS, distilled=made_of(animals)).distilled is not None
     Run(rela, rela.SMALL, Inputs(data=TEXTS, teachers=(taught_on(animals),))).begin()  # a prior gives features
     with refuses("class 2 is '10'"):
         Inputs(data=TEXTS, distilled=made_of(ORDERED))

@@ -17,9 +17,8 @@ EXAMPLES = "\n".join(BLOCKS)
 
 
 def test_it_is_for_a_newcomer() -> None:
-    by_hand = re.sub(
-        r"<!-- (\w+): begin -->.*?<!-- \1: end -->", "", TEXT, flags=re.DOTALL
-    )  # `make lessons` writes the rest
+    # `make lessons` writes the rest.
+    by_hand = re.sub(r"<!-- (\w+): begin -->.*?<!-- \1: end -->", "", TEXT, flags=re.DOTALL)
     assert len(by_hand.encode()) <= 6 * 1024, "what is longer belongs in CONTRIBUTING.md or a docstring"
 
 

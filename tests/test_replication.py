@@ -23,9 +23,8 @@ FEW: dict[str, Any] = {**TOLD, "sets": 2, "students": 2, "iterations": 2, "stude
 
 def test_every_printed_row_has_a_config_of_its_size(digits: ImageData) -> None:
     rows = [row for row in ddlab.published().records() if row["method"] in replication.PROTOCOLS]
-    rows = [
-        row for row in rows if row["dataset"] in replication._PRESETS and row["method"] != "gtn"
-    ]  # a generator has any number
+    # A generator has any number.
+    rows = [row for row in rows if row["dataset"] in replication._PRESETS and row["method"] != "gtn"]
     assert len(rows) > 90
     for row in rows:
         config = replication._config(row["method"], row, digits, {})

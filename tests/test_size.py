@@ -11,18 +11,18 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = {
-    "ddlab/core": 1394,
+    "ddlab/core": 1392,
     "ddlab/data": 2525,
-    "ddlab/networks": 1623,
+    "ddlab/networks": 1618,
     "ddlab/distilled": 1537,
     "ddlab/runs": 1439,
-    "ddlab/training": 3549,
-    "ddlab/methods": 6893,
+    "ddlab/training": 3542,
+    "ddlab/methods": 6878,
     "ddlab/evaluation": 1950,
     "ddlab/records": 550,
-    "ddlab/figures": 1986,
+    "ddlab/figures": 1984,
     "ddlab/explorers": 2803,
-    "ddlab/lessons": 9382,
+    "ddlab/lessons": 9372,
     "tests": 28850,
 }
 

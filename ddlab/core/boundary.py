@@ -84,9 +84,8 @@ def checked(function: Function) -> Function:
     """
     named = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     positional = [each.name for each in inspect.signature(function).parameters.values() if each.kind in named]
-    rules = functools.cache(
-        lambda: _rules(function)
-    )  # when first called: an annotation may name what stands further down
+    # When first called: an annotation may name what stands further down.
+    rules = functools.cache(lambda: _rules(function))
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -111,12 +110,11 @@ def check_fields(instance: Any) -> None:
 
 @functools.cache
 def _field_rules(kind: type) -> dict[str, Rule]:
-    rules, fields = _rules(kind), [field for field in dataclasses.fields(kind) if field.init]
-    return {
-        field.name: rules[field.name]._replace(optional=rules[field.name].optional or field.default is None)
-        for field in fields
-        if field.name in rules
-    }
+    rules, found = _rules(kind), dict[str, Rule]()
+    for field in dataclasses.fields(kind):
+        if field.init and (rule := rules.get(field.name)):
+            found[field.name] = rule._replace(optional=rule.optional or field.default is None)
+    return found
 
 
 def _rules(owner: Any) -> dict[str, Rule]:

@@ -147,11 +147,8 @@ def from_dataset(
     class_names = own if class_names is None else class_names
     images = np.split(_stack([image for read, _, _ in parts for image in read]), [len(labels[0])])
     tests = {"test_images": images[1], "test_labels": labels[1]} if len(labels) > 1 else {}
-    options: dict[str, Any] = {
-        "layout": "nhwc",
-        "range": (0, 255),
-        **tests,
-    }  # bytes by now, whose black and white are known
+    # Bytes by now, whose black and white are known.
+    options: dict[str, Any] = {"layout": "nhwc", "range": (0, 255), **tests}
     return from_arrays(
         images[0], labels[0], class_names=class_names, test_fraction=test_fraction, seed=seed, name=name, **options
     )

@@ -58,9 +58,8 @@ def load(name: str, root: str | os.PathLike[str], *, download: bool = False) -> 
         train_labels=train_labels,
         test_images=test_images,
         test_labels=test_labels,
-        class_names=tuple(
-            title.partition(" - ")[0] for title in train.classes
-        ),  # "0 - zero" is a long name for a digit
+        # "0 - zero" is a long name for a digit.
+        class_names=tuple(title.partition(" - ")[0] for title in train.classes),
     )
 
 

@@ -177,9 +177,8 @@ def add_class_names(figure: go.Figure, points: np.ndarray, names: Sequence[str],
         else np.array([high - low for low, high in filter(None, as_extent(extent))])
     )
     span = np.where(span > 0, span, 1.0)
-    sizes = (
-        np.array([[11 * len(name) + 6, 26] for name in classes]) / _NARROWEST
-    )  # px of a letter at this size, over those of the map
+    # Pixels of a letter at this size, over those of the map.
+    sizes = np.array([[11 * len(name) + 6, 26] for name in classes]) / _NARROWEST
     centres = dict(zip(classes, apart(middles / span, sizes) * span, strict=True))
     bold = [f"<b>{look.literal(name)}</b>" for name in centres]
     figure.add_scatter(

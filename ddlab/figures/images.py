@@ -86,9 +86,8 @@ def compose_grid(
     if column_labels is not None:
         as_names("column_labels", column_labels, columns)
     high, wide = height * scale, width * scale
-    left = (
-        _text_width(row_labels) + 8 if row_labels is not None else 0
-    )  # 6 apart, and the 2 that a label is drawn wider
+    # 6 apart, and the 2 that a label is drawn wider.
+    left = _text_width(row_labels) + 8 if row_labels is not None else 0
     top = _LABEL_HEIGHT if column_labels is not None else 0
     canvas = np.zeros((top + rows * (high + gap) - gap, left + columns * (wide + gap) - gap, 4), np.uint8)
     large = pixels.repeat(scale, axis=1).repeat(scale, axis=2) if scale > 1 else pixels

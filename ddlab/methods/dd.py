@@ -104,7 +104,7 @@ class Config(OrderedSet):
         return cls.preset(
             changes,
             network=networks.spec("mlp"), initial_weights="pytorch", steps=1, starts="fixed", iterations=100,
-            learning_rate=0.05, halvings=0, initial_rate=0.1, batch_size=256
+            learning_rate=0.05, halvings=0, initial_rate=0.1, batch_size=256,
         )  # fmt: skip
 
     @classmethod

@@ -221,16 +221,15 @@ def _batch_loss(
     teacher: Network, leaves: dict[str, Tensor], images: Tensor, labels: Tensor
 ) -> tuple[Tensor, list[Tensor]]:
     """L_B, the mean cross-entropy, [], and its gradient by the leaves; some images at a time, whose activations are then forgotten."""
-    total = images.new_zeros(())
-    for leaf in leaves.values():
-        leaf.grad = None
+    total, slopes = images.new_zeros(()), [torch.zeros_like(leaf) for leaf in leaves.values()]
     for some, classes in zip(images.split(AT_ONCE), labels.to(images.device).split(AT_ONCE), strict=True):
         with torch.enable_grad():
             logits = networks.call(teacher.spec, teacher.weights | leaves, some)[0].logits
             loss = F.cross_entropy(logits, classes, reduction="sum") / len(images)
-        loss.backward(inputs=list(leaves.values()))  # adds to what is there
+            parts = torch.autograd.grad(loss, list(leaves.values()))
+        slopes = [slope.add_(part) for slope, part in zip(slopes, parts, strict=True)]
         total = total + loss.detach()
-    return total, [leaf.grad for leaf in leaves.values() if leaf.grad is not None]
+    return total, slopes
 
 
 def _length(tensors: Iterable[Tensor]) -> Tensor:

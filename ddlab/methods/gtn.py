@@ -78,7 +78,7 @@ class Config(Curriculum):
             changes,
             steps=12, inner_batch=20, generator="perceptron", width=128, latent=32, real_loss="end",
             network=networks.spec("convnet", width=12, depth=2, norm="instance"), iterations=100, longest=5.0,
-            batch_size=256, initial_rate=0.1, recompute=False
+            batch_size=256, initial_rate=0.1, recompute=False,
         )  # fmt: skip
 
     @classmethod

@@ -67,11 +67,8 @@ Pairs = Callable[[Parameterised], tuple[Tensor, Tensor]]
 
 # Pixels of real images that go through a network together: what its layers make of them fits the cache.
 _AT_ONCE = 32 * 32 * 32
-INNER = {
-    "learning_rate": 0.1,
-    "momentum": 0.9,
-    "weight_decay": 1e-3,
-}  # SGD of the inner networks, the decay in the gradient
+# SGD of the inner networks, the decay in the gradient.
+INNER = {"learning_rate": 0.1, "momentum": 0.9, "weight_decay": 1e-3}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -305,9 +302,8 @@ def phase_numbers(config: Config, state: State, trace: Trace | None) -> dict[str
 def _real_batch(inputs: Inputs, batch: Tensor) -> tuple[Iterable[Tensor], Tensor]:
     """X_t part by part, for the first layer's maps of a thousand images alone are half a gigabyte, and g_phi(X_t) [n, d_y]."""
     data = require_data(NAME, inputs)
-    at_once = (
-        _AT_ONCE if torch.device(inputs.device).type == "cpu" else len(batch) * _AT_ONCE
-    )  # a GPU takes all of them
+    # A GPU takes all of them.
+    at_once = _AT_ONCE if torch.device(inputs.device).type == "cpu" else len(batch) * _AT_ONCE
     size = max(at_once // (data.image_size[0] * data.image_size[1]), 1)
     parts = (data.normalised(rows, device=inputs.device) for rows in batch.split(size))
     return parts, moved(teacher_features(inputs)[batch], inputs.device)

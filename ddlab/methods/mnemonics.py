@@ -56,7 +56,7 @@ class Config(Exemplars):
             tasks=5, images_per_class=2, network=networks.spec("convnet", width=16, norm="instance"), epochs=5,
             batch_size=32, replay_batch_size=32, learning_rate=0.05, momentum=0.0, weight_decay=0.0,
             learning_rate_decay=1.0, tuning_steps=10, exemplar_updates=30,
-            exemplar_learning_rate=0.003, temporary_learning_rate=0.1
+            exemplar_learning_rate=0.003, temporary_learning_rate=0.1,
         )  # fmt: skip
 
     @classmethod

@@ -93,7 +93,7 @@ class Config(matching.Config):
             changes,
             network=networks.spec("convnet", width=16, norm="instance"), experts=5, expert_epochs=10, expert_learning_rate=0.05,
             batch_size=64, strategy="", inner_steps=10, matched_epochs=2, latest_start=4, rate_learning_rate=1e-3,
-            initial_rate=0.05, iterations=100, passes=200
+            initial_rate=0.05, iterations=100, passes=200,
         )  # fmt: skip
 
     @classmethod

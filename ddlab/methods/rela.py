@@ -167,18 +167,9 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
         found = targets(features, principal_components(features, k))
     indices = state.indices[:done].cpu()
     pixels = data.train_images if done == len(data.train_labels) else data.train_images[indices]
-    made, prior = Representations(tensors={"representations": found[None]}), require_teacher(NAME, inputs).fingerprint
-    return unlabelled_set(
-        NAME,
-        config,
-        inputs,
-        state,
-        total_steps(config, inputs),
-        tensors={"pixels": pixels},
-        targets=made,
-        kind="bytes",
-        prior=prior,
-    )
+    made, total = Representations(tensors={"representations": found[None]}), total_steps(config, inputs)
+    tensors, prior = {"pixels": pixels}, require_teacher(NAME, inputs).fingerprint
+    return unlabelled_set(NAME, config, inputs, state, total, tensors=tensors, targets=made, kind="bytes", prior=prior)
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:

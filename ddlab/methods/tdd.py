@@ -48,7 +48,7 @@ class Config(dd.Config):
         return cls.preset(
             changes,
             network=networks.spec("text_conv"), initial_weights="pytorch", images_per_class=1, epochs=3, initial_rate=0.5,
-            iterations=100, batch_size=128, halvings=0
+            iterations=100, batch_size=128, halvings=0,
         )  # fmt: skip
 
     @classmethod
@@ -58,6 +58,5 @@ class Config(dd.Config):
         return cls(**changes)
 
 
-SMALL = Config(
-    **{**vars(dd.SMALL), "network": networks.spec("text_conv"), "learn_labels": True}
-)  # for the contract tests
+# For the contract tests.
+SMALL = Config(**{**vars(dd.SMALL), "network": networks.spec("text_conv"), "learn_labels": True})

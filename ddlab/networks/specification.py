@@ -19,13 +19,8 @@ from ..core.parameters import Parameters
 from . import convnet, mlp, text, vit, zoo
 from .family import REGISTERED, Family, on_meta, refuse, tensors, tried
 
-FAMILIES: dict[str, Any] = {
-    "convnet": convnet,
-    **zoo.FAMILIES,
-    "vit": vit,
-    "mlp": mlp,
-    **text.FAMILIES,
-}  # a module, or an Architecture
+# A module, or an Architecture.
+FAMILIES: dict[str, Any] = {"convnet": convnet, **zoo.FAMILIES, "vit": vit, "mlp": mlp, **text.FAMILIES}
 LARGEST = 10**5  # channels, classes and pixels of a side; far above what fits, and far below what overflows
 _cache = threading.local()  # .skeletons: dict[NetworkSpec, nn.Module]
 _tried: set["NetworkSpec"] = set()  # whose factory is known to start anew by the seed

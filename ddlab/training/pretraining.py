@@ -36,13 +36,8 @@ from .trained import State, initial_state, train_step, trained_network
 
 NAME = "pretraining"
 _PAPER = "Boost, A.1"
-_WEIGHT_DECAYS = {
-    25: 1e-3,
-    50: 1e-3,
-    100: 1e-3,
-    1000: 1e-4,
-    5000: 1e-4,
-}  # Boost, Table 5: budget in images -> weight decay
+# Boost, Table 5: budget in images -> weight decay.
+_WEIGHT_DECAYS = {25: 1e-3, 50: 1e-3, 100: 1e-3, 1000: 1e-4, 5000: 1e-4}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,9 +70,8 @@ class Config(Parameters):
     def paper(cls, dataset: str = "cifar100", budget: int = 100, **changes: Any) -> Self:
         """The published settings for "cifar100", with the weight decay of Table 5 for 25, 50, 100, 1000 or 5000 images."""
         errors.check_choice("dataset", dataset, ("cifar100",))
-        published: dict[str, Any] = {}
-        published["weight_decay"] = _WEIGHT_DECAYS[errors.check_choice("budget", budget, tuple(_WEIGHT_DECAYS))]
-        return cls(**published | changes)
+        errors.check_choice("budget", budget, tuple(_WEIGHT_DECAYS))
+        return cls.preset(changes, weight_decay=_WEIGHT_DECAYS[budget])
 
 
 @dataclass(frozen=True)

@@ -122,15 +122,14 @@ class Config(Parameters):
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, seconds, 16 pixels: a ConvNet of width 32; the switch stands half way, as no loss gets to its plateau."""
-        small: dict[str, Any] = {"objective": byol.Config.teaching(), "ratio": 0.5, "schedule": "switch"}
-        small |= {"first_views": "objective"}
-        return cls(**small | changes)
+        small = byol.Config.teaching()
+        return cls.preset(changes, objective=small, ratio=0.5, schedule="switch", first_views="objective")
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
         """The published settings for "cifar10", "cifar100" or "tiny-imagenet": ResNet-18, 100 epochs of AdamW."""
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet"))
-        return cls(**{"objective": byol.Config.paper(dataset), "ratio": 0.1} | changes)
+        return cls.preset(changes, objective=byol.Config.paper(dataset), ratio=0.1)
 
 
 @dataclass(frozen=True)

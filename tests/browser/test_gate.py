@@ -106,9 +106,8 @@ def test_a_laboratory_by_keyboard(open_notebook, tmp_path) -> None:
 @pytest.mark.timeout(300)
 def test_the_plot_widget(open_notebook, tmp_path) -> None:
     opened = open_notebook(notebook(tmp_path / "plots.ipynb", DEMO, "Demo()", FILM, STATIC))
-    opened.slow_down(
-        8
-    )  # at an eighth of the speed anywidget gives widgets up; what Python sends must arrive all the same
+    # At an eighth of the speed anywidget gives widgets up; what Python sends must arrive all the same.
+    opened.slow_down(8)
     opened.run_all()
     opened.wait_for_plots(3, 120)
     opened.slow_down(1)

@@ -396,9 +396,8 @@ def test_pressing_for_the_watched_run_follows_it(opened: Any) -> None:
 
 def test_stop_leaves_what_a_button_asked_for_and_keeps_where_it_stands(opened: Any) -> None:
     button = Compute("Run", lambda world, settings, known: [world.run(settings)])
-    lab = opened(
-        declared(watched=World.run, buttons=[button]), Settings(total=40)
-    )  # the second frame is that of step 10
+    # The second frame is that of step 10.
+    lab = opened(declared(watched=World.run, buttons=[button]), Settings(total=40))
     world = lab.world
     slowly(world)
     pressed(lab).click()

@@ -10,11 +10,8 @@ from ddlab.lessons.contents import LESSONS
 
 NOTES = NOTEBOOKS / "instructor"
 HEADINGS = ("Outcomes", "Prerequisites", "Plan: 90 minutes", "What students get wrong", "Answers", "Discussion")
-WITHOUT_ALGORITHM = (
-    "00_start",
-    "90_theorems_on_trial",
-    "95_at_paper_scale",
-)  # a comparison, trials, a protocol: what they have instead is said on the page
+# A comparison, trials, a protocol: what they have instead is said on the page.
+WITHOUT_ALGORITHM = ("00_start", "90_theorems_on_trial", "95_at_paper_scale")
 
 
 def part(text: str, heading: str, level: int = 2) -> str:

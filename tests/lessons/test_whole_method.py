@@ -497,9 +497,8 @@ def represented() -> Found:
     learnt = networks.parameter_names(RELA.for_data(data_of(**FOUR)))
     weights = [state.weights[name].flatten() for name in learnt if name.startswith("blocks.")]
     orders = [drawn for drawn in TAPE.drawn if drawn.ndim == 1 and len(drawn) == len(made_rela())]
-    TAPE.drawn = orders[
-        :: rela_config().objective.steps_per_epoch(36)
-    ]  # the library draws an epoch's order in each of its steps
+    # The library draws an epoch's order in each of its steps.
+    TAPE.drawn = orders[:: rela_config().objective.steps_per_epoch(36)]
     return [*weights, 1e-5 * made_rela().target("representations").values[0]]
 
 

@@ -387,9 +387,8 @@ def test_results_are_whole_or_marked(inputs: Inputs) -> None:
     made = Run(sre2l, SMALL, inputs).advance(until=4).result()
     assert isinstance(made, DistilledSet) and not made.complete
     forgetful = SimpleNamespace(**{name: getattr(sre2l, name) for name in vars(sre2l) if name[0] != "_"})
-    forgetful.finish = lambda *given: dataclasses.replace(
-        sre2l.finish(*given), complete=True
-    )  # whoever wrote it did not think of it
+    # Whoever wrote it did not think of it.
+    forgetful.finish = lambda *given: dataclasses.replace(sre2l.finish(*given), complete=True)
     assert not Run(forgetful, SMALL, inputs).advance(until=4).result().complete
     assert (
         not process.run(forgetful, SMALL, inputs, on_step=stop_at(4)).complete

@@ -10,11 +10,8 @@ from ...evaluation.measures import label_robust_score
 from ...evaluation.rows import RANDOM
 from ..answers import NotYet, numbers
 
-_SETS = (
-    (0.86, 0.85, 0.99, 0.33),
-    (0.95, 0.67, 0.99, 0.30),
-    (0.5, 0.6, 0.9, 0.5),
-)  # own, random its way, all real, class numbers
+# Own, random its way, all real, class numbers.
+_SETS = ((0.86, 0.85, 0.99, 0.33), (0.95, 0.67, 0.99, 0.30), (0.5, 0.6, 0.9, 0.5))
 RIVAL, _SEEDS = "coarse", 5
 
 

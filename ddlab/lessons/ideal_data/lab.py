@@ -63,10 +63,8 @@ def ends(shown: Answer, switched: Answer | None) -> go.Figure:
         for index, each in enumerate(filter(None, (shown, switched))):
             name = "exact gradient" if each.settings.exact_gradient else "one sample per update"
             style = series_style(int(each.settings.exact_gradient))
-            y, look = (
-                each.means[measure][-1].tolist(),
-                {"opacity": 0.5 if index else 1, **line_style(style, markers=True)},
-            )
+            look = {"opacity": 0.5 if index else 1, **line_style(style, markers=True)}
+            y = each.means[measure][-1].tolist()
             figure.add_scatter(x=each.values, y=y, name=name, legendgroup=name, **look, **here)
         y = float(shown.means[measure][-1, shown.chosen])
         ring = {"symbol": "circle-open", "size": 15, "line": {"width": 2}, "color": neutral("text")}

@@ -43,14 +43,8 @@ from .mixture import Mixture, posterior, spread_points
 from .networks import expected_descent, first_weights, outputs, recorded_steps, stochastic_descent
 
 TEACHERS = ("trained", "posterior of the distilled", "posterior of the original")
-SCHEDULE = (
-    "steps",
-    "record_every",
-    "exact_gradient",
-    "gradient_points",
-    "seeds",
-    "first_seed",
-)  # settings of one call share these
+# Settings of one call share these.
+SCHEDULE = ("steps", "record_every", "exact_gradient", "gradient_points", "seeds", "first_seed")
 _TABLE_8 = "Table 8"
 
 

@@ -95,7 +95,7 @@ class Training(TwoViews):
             changes,
             network=networks.spec("convnet", width=32), projector_width=128, projector_depth=2,
             epochs=20, warmup_epochs=1, batch_size=128, optimiser="adamw", learning_rate=4e-3, weight_decay=1e-4,
-            crop_area=0.4, flip=False, second_solarise_probability=0.0
+            crop_area=0.4, flip=False, second_solarise_probability=0.0,
         )  # fmt: skip
 
     @classmethod
