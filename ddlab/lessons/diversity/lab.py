@@ -170,11 +170,11 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
     """What the images on show are worth, beside random real ones."""
     (name, now), (_, chosen), *_ = known.found.items()
     coming = "" if name == NOW else "Your images are being made; the nearest there are: "
-    chance = world.mapped.chance(settings.layer, now.source.images_per_class)
+    covered, others = (each.places[settings.layer].coverage for each in (now, chosen))
     return (
         f"{coming}{in_words(now.source)}: feature distance {float(now.distances.mean()):.3f} (random real "
-        f"{float(chosen.distances.mean()):.3f}), coverage {now.places[settings.layer].coverage:.1%} "
-        f"(random real {chance:.1%} on average)."
+        f"{float(chosen.distances.mean()):.3f}), coverage {covered:.1%} "
+        f"(random real {others:.1%})."
     )
 
 
