@@ -1,6 +1,7 @@
 """`replicate`: printed numbers made again, what differs is said, and nothing that was made is lost."""
 
 import re
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 import torch
 
 import ddlab
-from ddlab import networks
+from ddlab import methods, networks
 from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData, whitened
 from ddlab.networks import Network
@@ -27,6 +28,10 @@ def test_every_printed_row_has_a_config_of_its_size(digits: ImageData) -> None:
     rows = [row for row in rows if row["dataset"] in replication._PRESETS and row["method"] != "gtn"]
     assert len(rows) > 90
     for row in rows:
+        if row["method"] == "mtt" and row["images_per_class"] == 50:
+            with pytest.raises(DDLabError, match="images_per_class"):
+                replication._config("mtt", row, digits, {})
+            continue
         config = replication._config(row["method"], row, digits, {})
         each = getattr(config, "images", None) or config.images_per_class * digits.classes
         steps = config.steps if row["method"] in ("dd", "sldd") else 1
@@ -84,6 +89,11 @@ def test_a_fixed_start_has_one_student_and_it_is_the_set_s_own(digits: ImageData
         for seed in (0, 1)
     )
     assert len(found.sets[0]) == 5 and found.accuracies == ((100 * own.mean,),) and own.mean != other.mean
+    # Forty updates are fewer than seventy tests: each update is tested, and the last test is the set's own accuracy.
+    (history,) = found.histories
+    assert [update for update, _ in history] == list(range(1, 41))
+    assert history[-1][1] == found.accuracies[0][0]
+    assert found.best == max(percent for _, percent in history) and "best" in found.table()
 
 
 def test_the_same_call_goes_on_from_its_folder(
@@ -131,6 +141,113 @@ def test_what_it_will_take_is_said_first(digits: ImageData, capsys: pytest.Captu
         r"About \d+ min by the first updates \(2 x 2 updates .* 2 x 2 students .*\), \d+\.\d GB",
         capsys.readouterr().out,
     )
+
+
+def test_a_history_goes_on_where_a_run_was_interrupted(digits: ImageData, tmp_path: Path) -> None:
+    call = partial(
+        ddlab.replicate, "sldd", digits, **{**TOLD, "images_per_class": 0.5}, iterations=8, network=networks.spec("mlp")
+    )
+    update, updates = methods.get("sldd").update, []
+
+    def interrupted(*arguments: Any) -> Any:
+        updates.append(None)
+        if len(updates) == 5:
+            raise KeyboardInterrupt
+        return update(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(methods.get("sldd"), "update", interrupted)
+        call(folder=tmp_path)
+    assert call(folder=tmp_path).histories == call().histories
+
+
+@pytest.mark.parametrize(
+    ("method", "row", "source"),
+    [
+        # relabel_cifar.py 85 and 138: the teacher is never in evaluation mode; section "Relabel" of the paper.
+        (
+            "sre2l",
+            {"dataset": "CIFAR-10", "images_per_class": 10},
+            {"teacher_statistics": "batch", "mixup_alpha": 0.8, "temperature": 30.0, "epochs": 400, "batch_size": 128},
+        ),
+        # argument.py 240 to 268 and 297; validation/main.py 213 and 223.
+        (
+            "rded",
+            {"dataset": "CIFAR-10", "images_per_class": 10, "row": "ResNet-18"},
+            {"batch_size": 50, "learning_rate": 1e-3, "forward_passes": 2, "epochs": 300, "temperature": 20.0},
+        ),
+        ("rded", {"dataset": "CIFAR-100", "images_per_class": 10, "row": "ResNet-18"}, {"batch_size": 100}),
+        # argument.py 335, "special experiment".
+        (
+            "rded",
+            {"dataset": "CIFAR-100", "images_per_class": 10, "row": "ConvNet-3"},
+            {"batch_size": 25, "learning_rate": 2e-3},
+        ),
+        # Table 11; train_fkd.py 80 to 92; validate_fadrm.sh 31.
+        *(
+            (
+                "fadrm",
+                {"dataset": "CIFAR-100", "images_per_class": images_per_class, "row": "one network"},
+                {
+                    "learning_rate": learning_rate,
+                    "stretch": eta,
+                    "crop_area": 0.08,
+                    "batch_size": 16,
+                    "batch_norm_images": 8,
+                    "teacher_statistics": "halves",
+                    "epochs": 1000,
+                    "temperature": 20.0,
+                },
+            )
+            for images_per_class, learning_rate, eta in ((1, 5e-4, 2), (10, 1e-3, 2), (50, 1e-3, 1))
+        ),
+    ],
+)
+def test_a_protocol_s_student_is_its_source_s(method: str, row: dict[str, Any], source: dict[str, Any]) -> None:
+    printed = replication._row(method, row["dataset"], row["images_per_class"], row.get("row", ""))
+    work: Any = SimpleNamespace(
+        name=method,
+        kind=replication.PROTOCOLS[method].student,
+        printed=printed,
+        teachers=("a teacher",),
+        student_changes={},
+    )
+    classes = 100 if row["dataset"] == "CIFAR-100" else 10
+    config = replication._Work.student_config(work, SimpleNamespace(classes=classes))  # type: ignore[arg-type]
+    assert config is not None
+    assert {field: getattr(config, field) for field in source} == source
+
+
+def test_the_teacher_of_fadrm_is_its_own() -> None:
+    """Table 10 against SRe2L's."""
+    fadrm = supervised.Config.paper("cifar100", "teacher", recipe="fadrm")
+    sre2l = supervised.Config.paper("cifar100", "teacher")
+    assert (fadrm.epochs, fadrm.weight_decay) == (50, 1e-4)
+    assert (sre2l.epochs, sre2l.weight_decay) == (200, 5e-4)
+
+
+def test_a_row_of_four_networks_takes_four(colour: ImageData, colour_teacher: Network) -> None:
+    call = partial(
+        ddlab.replicate,
+        "fadrm",
+        colour,
+        dataset="CIFAR-100",
+        images_per_class=1,
+        device="cpu",
+        progress=False,
+        students=1,
+        student={"epochs": 1, "network": networks.spec("convnet", width=4, norm="batch")},
+        iterations=4,
+    )
+    with refuses("teacher"):
+        call(row="FADRM+", teacher=colour_teacher)
+    with refuses("teacher"):
+        call(row="one network", teacher=[colour_teacher] * 2)
+    several = [
+        networks.initialise(networks.spec("convnet", width=4, norm="batch").for_data(colour), seed=seed)
+        for seed in range(4)
+    ]
+    assert len(call(row="FADRM+", teacher=several).accuracies[0]) == 1
 
 
 @pytest.mark.parametrize(
@@ -181,7 +298,8 @@ def test_students_of_a_teacher_see_what_its_paper_s_do(
         method == "sre2l",
         method != "sre2l",
     )
-    assert config.teacher_statistics == ("halves" if method == "fadrm" else "running")
+    statistics = {"sre2l": "batch", "rded": "running", "fadrm": "halves"}
+    assert config.teacher_statistics == statistics[method]
     assert len(found.accuracies[0]) == 1 and any("teacher" in line for line in found.differs)
 
 

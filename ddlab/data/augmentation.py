@@ -48,6 +48,12 @@ class Views(Parameters):
     cutmix_alpha: float = parameter(
         0.0, range=(0, None), help="CutMix share is drawn from Beta(alpha, alpha); 0 is off; not together with mixup."
     )
+    crop_area: float = parameter(
+        1.0,
+        range=(0, 1),
+        open_low=True,
+        help="Each image is cut to a random part of at least this share, scaled back; 1 is off.",
+    )
     seed: int = parameter(0, range=(0, None), help="Of weights, order and views.")
 
     def rules(self) -> None:
@@ -74,6 +80,7 @@ class Views(Parameters):
             flip=self.flip,
             mixup_alpha=self.mixup_alpha,
             cutmix_alpha=self.cutmix_alpha,
+            crop_area=self.crop_area,
             black=moved((-mean / std)[None, :, None, None], images.device),
             seed=self.seed,
             step=step,

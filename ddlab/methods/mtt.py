@@ -98,13 +98,22 @@ class Config(matching.Config):
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """The authors' settings for one or ten images per class of "cifar10" and one of "cifar100"; for others the nearest of these.
+        """Return the authors' settings for one or ten images per class of "cifar10" and one of "cifar100".
 
-        They are for whitened pixels (`data.whitened`). Digits are not mirrored.
+        Fewer than 50 images per class of other datasets take the nearest of these. All are for whitened pixels
+        (`data.whitened`). Digits are not mirrored.
+
+        Raises:
+            DDLabError: another dataset, or 50 images per class and more, for which the settings are not known here.
         """
         errors.check_choice("dataset", dataset, dsa.dc.DATASETS)
         upright: dict[str, Any] = {"strategy": siamese_views.UPRIGHT} if dataset in dsa.DIGITS else {}
-        few = changes.get("images_per_class", 1) < 10
+        images_per_class = changes.get("images_per_class", 1)
+        if images_per_class >= 50:
+            errors.fail(
+                "images_per_class", "below 50, for which the authors' settings are known here", images_per_class
+            )
+        few = images_per_class < 10
         row = ROWS["cifar100" if dataset == "cifar100" else "cifar10, 1" if few else "cifar10, 10"]
         known = cls(**upright | row | changes)
         read = known.latest_start - 1 + known.matched_epochs

@@ -1,4 +1,4 @@
-"""`replicate`: a number that a paper prints, made here by the published settings, sets and students, and both side by side."""
+"""Replicate a printed number: the published settings, sets and students, and both numbers side by side."""
 
 import dataclasses
 import json
@@ -29,58 +29,132 @@ from ..runs import Run
 from ..runs import process as driver
 from ..runs.process import Inputs, Step
 from ..training import supervised
+from ..training.relabelling import Teachers, as_teachers
 from .published import plain, published
 
 _PRESETS = {
-    "MNIST": "mnist", "FashionMNIST": "fashion-mnist", "SVHN": "svhn", "CIFAR-10": "cifar10", "CIFAR-100": "cifar100", "TREC-6": "trec6",
-}  # fmt: skip
-_SCALE = (("", "images are divided by the deviations of their own pixels, not by the authors' numbers"),)
-_ALEXNET = "CIFAR", "a ConvNet stands in AlexNet's place"
-_TEACHER = "", "the teacher is trained here"
+    "MNIST": "mnist",
+    "FashionMNIST": "fashion-mnist",
+    "SVHN": "svhn",
+    "CIFAR-10": "cifar10",
+    "CIFAR-100": "cifar100",
+    "TREC-6": "trec6",
+}
+_HISTORY_EPOCHS = 5  # a run with one fixed start is tested this often ...
+_HISTORY_LENGTH = 350  # ... by SLDD's count of epochs, whatever the run's length
+_FADRM_STUDENTS: dict[int, dict[str, Any]] = {  # images per class -> Table 11, ResNet-18
+    1: {"learning_rate": 5e-4, "stretch": 2.0},
+    10: {"learning_rate": 1e-3, "stretch": 2.0},
+    50: {"learning_rate": 1e-3, "stretch": 1.0},
+}
+_RDED_BATCHES = {1: 10, 10: 50, 50: 100}  # images per class -> batch for ten classes (argument.py)
+
+Differences = tuple[tuple[str, str], ...]
+
+_OWN_SCALE = "images are divided by the deviations of their own pixels, not by the authors' numbers"
+_SCALE: Differences = (("", _OWN_SCALE),)
+_ALEXNET = ("CIFAR", "a ConvNet stands in for AlexNet")
+_TEACHER = ("", "the teacher is trained here")
+_NO_JPEG = ("", "images are kept as floats; theirs are saved as JPEG between recovery and training")
+_LAST = "the last weights count; theirs are the best of {} tests"
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """How a paper tests its sets: how many sets, students of each, whose they are, and what is otherwise here on such datasets.
+    """How a paper tests its sets, and what differs here.
 
-    Of LD and of methods with a teacher the sources at hand do not say how many: these counts are ours.
+    For LD and for methods with a teacher our sources do not say how many sets and students there were: these counts are ours.
 
     Attributes:
-        student: a recipe of `supervised.Config.paper`; "steps", which the set says; "ld", `ld.student`; or "kernel", a regression.
+        sets, students: how many sets, and students of each set.
+        student: a recipe of `supervised.Config.paper`; "steps", where the set says how; "ld", `ld.student`; or "kernel", a regression.
+        differs: (part of a dataset's name, what differs on such datasets), for everything that can move a number.
     """
 
     sets: int
     students: int
     student: str
-    differs: tuple[tuple[str, str], ...] = ()
+    differs: Differences = ()
 
 
 PROTOCOLS = {
-    "dc": Protocol(5, 20, "dc", (*_SCALE, ("MNIST", "students see three of DSA's operations, theirs turns by 45 degrees"))),
+    "dc": Protocol(
+        sets=5,
+        students=20,
+        student="dc",
+        differs=(*_SCALE, ("MNIST", "students see three of DSA's operations; theirs are turned by 45 degrees")),
+    ),
     "dsa": Protocol(5, 20, "dsa", _SCALE),
     "dm": Protocol(5, 20, "dsa", _SCALE),
-    "mtt": Protocol(1, 5, "dsa", (("", "whitened pixels are kept as bytes"),)),
+    "mtt": Protocol(
+        sets=1,
+        students=5,
+        student="dsa",
+        differs=(
+            ("", "whitened pixels are kept as bytes"),
+            ("", "DSA's views are sampled between pixel centres; theirs with align_corners=True"),
+            ("", "the last images count; theirs are the best of 51 tests"),
+        ),
+    ),
     "dd": Protocol(1, 200, "steps", (_ALEXNET, ("CIFAR", "real images are not cropped and flipped"))),
     "sldd": Protocol(1, 1, "steps", (_ALEXNET,)),
     "tdd": Protocol(1, 1, "steps", (("", "sentences are embedded with a deviation of 1"),)),
-    "ld": Protocol(1, 20, "ld", (_ALEXNET, ("", "no images are held out to choose among labels; the students' rate falls, by AdamW"))),
-    "gtn": Protocol(1, 1, "steps", (("", "the last images of the generator, seen in their order"),)),
+    "ld": Protocol(
+        sets=1,
+        students=20,
+        student="ld",
+        differs=(_ALEXNET, ("", "no images are held out to choose among labels; the students' rate falls, by AdamW")),
+    ),
+    "gtn": Protocol(1, 1, "steps", (("", "students see the generator's last images, in their order"),)),
     "kip": Protocol(1, 1, "kernel", (("", "targets are not augmented"),)),
     "ls": Protocol(1, 1, "kernel"),
-    "sre2l": Protocol(1, 3, "sre2l", (_TEACHER,)),
-    "dwa": Protocol(1, 3, "sre2l", (_TEACHER,)),
-    "rded": Protocol(1, 3, "rded", (_TEACHER, ("", "the last weights count, theirs are the best of several tests"))),
-    "fadrm": Protocol(1, 3, "fadrm", (_TEACHER,)),
-}  # fmt: skip
+    "sre2l": Protocol(1, 3, "sre2l", (_TEACHER, _NO_JPEG, *_SCALE)),
+    "dwa": Protocol(1, 3, "sre2l", (_TEACHER, _NO_JPEG, *_SCALE, ("", _LAST.format(41)))),
+    "rded": Protocol(
+        sets=1,
+        students=3,
+        student="rded",
+        differs=(
+            _TEACHER,
+            _NO_JPEG,
+            ("", "images are normalised by their own mean and deviation; theirs by ImageNet's"),
+            ("", "biases and norms decay too; the learning rate falls within an epoch"),
+            ("", _LAST.format("several")),
+        ),
+    ),
+    "fadrm": Protocol(
+        sets=1,
+        students=3,
+        student="fadrm",
+        differs=(
+            _TEACHER,
+            _NO_JPEG,
+            ("", "the residual is a whole random image; theirs are prepared crops of medium difficulty"),
+            ("", "labels of a view are float32; theirs are stored as float16"),
+            ("", "biases and norms decay too; the learning rate falls within an epoch"),
+            ("", _LAST.format("several")),
+        ),
+    ),
+}
+"""Method -> protocol.
+
+Sources: DC `main.py`, `utils.get_daparam`; MTT `distill.py` 218 and `utils.rand_rotate`; SRe2L `relabel_cifar.py` 85, 138 and
+`recover_cifar.py` 161; DWA `validation_cifar.py` 152, 206 and `utils.py` 100; RDED `argument.py` 240 to 335, `validation/main.py` 75 to
+225; FADRM Tables 10 and 11, `train_fkd.py` 80 to 96, `validate_fadrm.sh`.
+"""
 
 
 @dataclass(frozen=True)
 class Replication(Tabled):
-    """Printed, and made here.
+    """A printed number and the one that was made here.
 
     Attributes:
-        printed: the row of `published`. accuracies: set -> student -> percent of the test images. differs: a line for each thing that is
-            not as in the paper. seconds: of the work on sets and students. sets: the distilled sets.
+        printed: the row of `published`.
+        accuracies: set -> student -> percent of the test images that the student classifies correctly.
+        differs: a line for each thing that is not as in the paper.
+        seconds: of the work on sets and students.
+        sets: the distilled sets.
+        histories: set -> (update, percent) pairs along its run; only where one fixed start has one student, else empty.
     """
 
     printed: dict[str, Any]
@@ -88,37 +162,64 @@ class Replication(Tabled):
     differs: tuple[str, ...]
     seconds: float
     sets: tuple[DistilledSet, ...]
+    histories: tuple[tuple[tuple[int, float], ...], ...] = ()
 
     @property
     def accuracy(self) -> float:
-        """Percent, over sets and students."""
+        """The mean over sets and students, in percent: the last weights count."""
         return statistics.fmean(statistics.fmean(students) for students in self.accuracies)
 
     @property
+    def best(self) -> float | None:
+        """The best percent along the runs, chosen on the test images; None where no history was kept.
+
+        It is an optimistic number, and stands beside `accuracy` because a printed number may be one of this kind.
+        """
+        percents = [percent for history in self.histories for _, percent in history]
+        return max([*percents, self.accuracy]) if percents else None
+
+    @property
     def interval(self) -> tuple[float, float] | None:
-        """95%, over sets; of one set over its students; None of one student."""
-        several = [statistics.fmean(students) for students in self.accuracies]
-        found = interval(several if len(several) > 1 else self.accuracies[0])
-        return found and (max(found[0], 0.0), min(found[1], 100.0))
+        """The 95% interval over sets; of one set over its students; None of one student."""
+        set_means = [statistics.fmean(students) for students in self.accuracies]
+        bounds = interval(set_means if len(set_means) > 1 else self.accuracies[0])
+        return bounds and (max(bounds[0], 0.0), min(bounds[1], 100.0))
 
     def records(self) -> list[dict[str, Any]]:
-        """One row: the printed one's columns, then ours."""
+        """Return one row: the printed one's columns, then ours."""
         low, high = self.interval or (None, None)
-        ours = {"ours": self.accuracy, "low": low, "high": high, "difference": self.accuracy - self.printed["accuracy"]}
+        ours = {
+            "ours": self.accuracy,
+            "best": self.best,
+            "low": low,
+            "high": high,
+            "difference": self.accuracy - self.printed["accuracy"],
+        }
         counts = {"sets": len(self.accuracies), "students": len(self.accuracies[0]), "seconds": round(self.seconds)}
         return [{**self.printed, **ours, **counts, "differs": "; ".join(self.differs)}]
 
     def table(self) -> str:
-        """Markdown: the numbers, and below what differs."""
-        row, deviation = self.records()[0], self.printed["deviation"]
-        ours = f"{row['ours']:.1f}" + ("" if self.interval is None else f" ({row['low']:.1f} to {row['high']:.1f})")
-        heads = "", "printed (%)", "ours (%)", "difference", "sets", "students", "time"
-        cells = (f"{row['method']}, {row['dataset']}, {row['images_per_class']:g} per class", f"{row['accuracy']:g}")
-        printed = cells[1] + ("" if deviation is None else f" ± {deviation:g}")
-        more = f"{row['difference']:+.1f}", row["sets"], row["students"], _time(self.seconds)
-        return "\n".join(
-            [markdown(heads, [(cells[0], printed, ours, *more)]), "", *(f"- {line}" for line in self.differs)]
+        """Return Markdown: the two numbers, and below them what differs."""
+        row = self.records()[0]
+        printed = f"{row['accuracy']:g}"
+        if row["deviation"] is not None:
+            printed += f" ± {row['deviation']:g}"
+        ours = f"{row['ours']:.1f}"
+        if self.interval is not None:
+            ours += f" ({row['low']:.1f} to {row['high']:.1f})"
+        if self.best is not None:
+            ours += f", best {self.best:.1f}"
+        cells = (
+            f"{row['method']}, {row['dataset']}, {row['images_per_class']:g} per class",
+            printed,
+            ours,
+            f"{row['difference']:+.1f}",
+            row["sets"],
+            row["students"],
+            _time(self.seconds),
         )
+        heads = "", "printed (%)", "ours (%)", "difference", "sets", "students", "time"
+        return "\n".join([markdown(heads, [cells]), "", *(f"- {line}" for line in self.differs)])
 
 
 @checked
@@ -132,202 +233,381 @@ def replicate(
     sets: Annotated[int, within(1)] | None = None,
     students: Annotated[int, within(1)] | None = None,
     student: dict[str, Any] | None = None,
-    teacher: Network | None = None,
+    teacher: Teachers | None = None,
     folder: str | os.PathLike[str] | None = None,
     device: torch.device | str = "auto",
     progress: bool = True,
     **options: Any,
 ) -> Replication:
-    """Make a printed number again: the published settings, sets and students, or fewer of them; whatever differs is listed.
+    """Make a printed number again: the published settings, sets and students, or fewer of them; list whatever differs.
 
     Args:
-        data: the paper's, or what stands in for it. images_per_class: as `published` lists it.
-        dataset: whose row is meant where `data.name` does not say. row: words of its network, labels or setting where it has several,
-            such as "random starts".
-        sets, students: how many; default the paper's. student: fields of the students' Config with other values.
-        teacher: for a method that needs one; default the published one, trained here.
+        data: the paper's, or what stands in for it.
+        images_per_class: as `published` lists it.
+        dataset: whose row is meant where `data.name` does not say.
+        row: words of its network, labels or setting where it has several, such as "random starts".
+        sets, students: how many; default the paper's.
+        student: fields of the students' Config with other values.
+        teacher: for a method that needs one; default the published one, trained here. FADRM+ takes several.
         folder: keeps what is finished, and the checkpoint of the set that is being made: the same call goes on from it.
         options: fields of the method's Config with other values than published, such as `iterations=200`.
 
     Raises:
-        DDLabError: nothing printed for this, rows among which `row` does not choose, a method whose students are not here, or a folder
-            that holds another replication.
+        DDLabError: nothing printed for this, rows among which `row` does not choose, a method whose students are not here, a row
+            of several networks with fewer teachers, or a folder that holds another replication.
         KeyboardInterrupt: before all was made; with a folder nothing of it is lost.
     """
-    name, module = _name(method), methods.get(method)
-    protocol, printed = PROTOCOLS[name], _row(name, dataset or data.name, images_per_class, row)
-    given, data = data, whitened(data) if "ZCA" in printed["setting"] else data
-    as_printed, config = (_config(name, printed, data, each) for each in ({}, options))
-    changes = student or {}
-    _check_student(name, protocol, changes)
+    name = _name(method)
+    module = methods.get(method)
+    protocol = PROTOCOLS[name]
+    printed = _row(name, dataset or data.name, images_per_class, row)
+    original_data = data
+    if "ZCA" in printed["setting"]:
+        data = whitened(data)
+    published_config = _config(name, printed, data, {})
+    config = _config(name, printed, data, options)
+    student_changes = student or {}
+    _check_student(name, protocol, student_changes)
     place = None if folder is None else storage.checked_path(folder, "folder", "a folder's path")
     if place is not None:
         place.mkdir(parents=True, exist_ok=True)
-    if teacher is None and getattr(module, "NEEDS_TEACHER", False):
-        teacher = _teacher(printed, Inputs(data=data, device=device), place, progress)
-    tested = _Tested(protocol.student, printed, data, teacher, changes, device)
-    fixed = protocol.student == "steps" and getattr(config, "starts", "") == "fixed"  # its one start is its one student
-    counts = sets or protocol.sets, 1 if fixed else students or protocol.students
-    key = storage.fingerprint(config, data.fingerprint, changes, "" if teacher is None else teacher.fingerprint)
-    places = [None if place is None else place / f"set-{number}.safetensors" for number in range(counts[0])]
-    before = [_read(file, key) if file is not None and file.exists() else None for file in places]
-    if progress and None in before:
-        inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,), device=device)
-        print(_hours(module, config, inputs, tested, counts))
-    made, scores, seconds = [], [], 0.0
-    for number, (file, known) in enumerate(zip(places, before, strict=True)):
-        seed, begun = config.seed + number, time.monotonic()
-        each, found, spent = known or (None, [], 0.0)
-        if each is None:
-            told = {"progress": progress, "checkpoint": file and file.with_suffix(".running")}
-            each, spent = _made(name, data, teacher, config.replace(seed=seed), device, told)
-            if not each.complete:
-                raise KeyboardInterrupt(f"set {number + 1} of {counts[0]} was still being made")
-        with progress_bar(f"students of set {number + 1}", counts[1], progress, unit="student") as bar:
-            while True:
-                if file is not None:
-                    _keep(file, key, each, found, spent + time.monotonic() - begun)
-                bar.update(len(found) - bar.n)
-                if len(found) >= counts[1]:
-                    break
-                found = [*found, 100 * tested.accuracy(each, seed if fixed else len(found))]
-        made.append(each)
-        scores.append(tuple(found[: counts[1]]))
-        seconds += spent + time.monotonic() - begun
-    differs = _differences(protocol, printed, given, (as_printed, config), counts, changes, fixed)
-    return Replication(printed, tuple(scores), differs, seconds, tuple(made))
+    teachers = as_teachers(teacher, "teacher")
+    _check_teachers(printed, teachers)
+    if not teachers and getattr(module, "NEEDS_TEACHER", False):
+        teachers = (_teacher(printed, protocol, Inputs(data=data, device=device), place, progress),)
+    # With one fixed start there is one student, and it starts there.
+    is_fixed = protocol.student == "steps" and getattr(config, "starts", "") == "fixed"
+    set_count = sets or protocol.sets
+    student_count = 1 if is_fixed else students or protocol.students
+    work = _Work(
+        name=name,
+        printed=printed,
+        kind=protocol.student,
+        data=data,
+        teachers=teachers,
+        config=config,
+        student_changes=student_changes,
+        device=device,
+        is_fixed=is_fixed,
+        folder=place,
+        key=storage.fingerprint(config, data.fingerprint, student_changes, *(t.fingerprint for t in teachers)),
+    )
+    earlier = [work.read(number) for number in range(set_count)]
+    if progress and None in earlier:
+        print(_hours(work, set_count, student_count))
+    results = []
+    for number, result in enumerate(earlier):
+        if result is None:
+            result = work.make_set(number, progress)
+            if not result.distilled.complete:
+                raise KeyboardInterrupt(f"set {number + 1} of {set_count} was still being made")
+        with progress_bar(f"students of set {number + 1}", student_count, progress, unit="student") as bar:
+            work.keep(number, result)
+            bar.update(len(result.accuracies))
+            while len(result.accuracies) < student_count:
+                result = work.with_student(number, result)
+                work.keep(number, result)
+                bar.update()
+        results.append(result)
+    histories = tuple(result.history for result in results)
+    return Replication(
+        printed=printed,
+        accuracies=tuple(result.accuracies[:student_count] for result in results),
+        differs=_differences(work, protocol, original_data, published_config, set_count, student_count),
+        seconds=sum(result.seconds for result in results),
+        sets=tuple(result.distilled for result in results),
+        histories=histories if any(histories) else (),
+    )
 
 
-def _teacher(printed: dict[str, Any], inputs: Inputs, place: Path | None, progress: bool) -> Network:
-    """The published one, trained here, whole or not at all."""
-    config = supervised.Config.paper(_PRESETS[printed["dataset"]], "teacher", **_network(printed))
-    files: dict[str, Any] = {"checkpoint": place and place / "teacher.running", "keep_checkpoint": True}
-    trained = driver.run(supervised, config, inputs, progress=progress, **files)
+@dataclass(frozen=True)
+class _Result:
+    """A set, what its students reached so far, in percent, and the seconds that both took."""
+
+    distilled: DistilledSet
+    accuracies: tuple[float, ...] = ()
+    seconds: float = 0.0
+    history: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Work:
+    """All that a set or a student of a replication is made from, and where results are kept."""
+
+    name: str
+    printed: dict[str, Any]
+    kind: str
+    data: ImageData
+    teachers: tuple[Network, ...]
+    config: Any
+    student_changes: dict[str, Any]
+    device: torch.device | str
+    is_fixed: bool
+    folder: Path | None
+    key: str
+
+    @property
+    def module(self) -> Any:
+        """The method."""
+        return methods.get(self.name)
+
+    @property
+    def inputs(self) -> Inputs:
+        """What the method is given."""
+        return Inputs(data=self.data, teachers=self.teachers, device=self.device)
+
+    # -- files
+
+    def file(self, number: int) -> Path | None:
+        """Where a set is kept; its students' accuracies stand beside it."""
+        return None if self.folder is None else self.folder / f"set-{number}.safetensors"
+
+    def read(self, number: int) -> _Result | None:
+        """Return what an earlier call finished of a set, None if it finished nothing.
+
+        Raises:
+            DDLabError: the folder is that of another replication.
+        """
+        file = self.file(number)
+        if file is None or not file.exists():
+            return None
+        about = file.with_suffix(".json")
+        with storage.made_from(about, "replication"):
+            kept: dict[str, Any] = {"key": None}
+            if about.exists():
+                kept = json.loads(about.read_text(encoding="utf-8"))
+            if kept["key"] != self.key:
+                errors.fail("folder", "empty, or that of the same call", str(file.parent))
+            return _Result(
+                distilled=DistilledSet.load(file),
+                accuracies=tuple(kept["accuracies"]),
+                seconds=float(kept["seconds"]),
+                history=_pairs(kept.get("history", [])),
+            )
+
+    def keep(self, number: int, result: _Result) -> None:
+        """Write a set and its students' accuracies, so that an interrupt loses nothing."""
+        file = self.file(number)
+        if file is None:
+            return
+        about = {"key": self.key, "accuracies": result.accuracies, "seconds": result.seconds, "history": result.history}
+        storage.write_atomically(file.with_suffix(".json"), json.dumps(about).encode())
+        if not file.exists():
+            result.distilled.save(file)
+
+    # -- work
+
+    def make_set(self, number: int, progress: bool) -> _Result:
+        """Distil one set. Earlier sittings count at the pace of this one."""
+        start = time.monotonic()
+        file = self.file(number)
+        config = self.config.replace(seed=self.config.seed + number)
+        history_file = file and file.with_suffix(".history")
+        history: list[tuple[int, float]] = []
+        if history_file is not None and history_file.exists():
+            history = list(_pairs(json.loads(history_file.read_text(encoding="utf-8"))))
+        shares_before: list[float] = []
+
+        def watch(step: Step) -> None:
+            if not shares_before:
+                shares_before.append((step.index - 1) / step.total)
+            interval_steps = max(step.total * _HISTORY_EPOCHS // _HISTORY_LENGTH, 1)
+            is_new = not history or step.index > history[-1][0]
+            if self.is_fixed and is_new and step.index % interval_steps == 0:
+                snapshot = self.module.finish(config, self.inputs, step.state)
+                snapshot = dataclasses.replace(snapshot, complete=True)  # it is tested as if the run ended here
+                history.append((step.index, self.accuracy(snapshot, config.seed)))
+                if history_file is not None:
+                    storage.write_atomically(history_file, json.dumps(history).encode())
+
+        distilled = distill(
+            self.name,
+            self.data,
+            self.teachers or None,
+            config,
+            self.device,
+            on_step=watch,
+            progress=progress,
+            checkpoint=file and file.with_suffix(".running"),
+        )
+        share = shares_before[0] if shares_before else 0.0
+        seconds = (time.monotonic() - start) / (1 - share)
+        return _Result(distilled, seconds=seconds, history=tuple(history))
+
+    def with_student(self, number: int, result: _Result) -> _Result:
+        """Return the result with one more student."""
+        start = time.monotonic()
+        seed = self.config.seed + number if self.is_fixed else len(result.accuracies)
+        percent = self.accuracy(result.distilled, seed)
+        return dataclasses.replace(
+            result, accuracies=(*result.accuracies, percent), seconds=result.seconds + time.monotonic() - start
+        )
+
+    def student_config(self, distilled: DistilledSet) -> supervised.Config | None:
+        """Return how a student is trained; None where the set or a kernel says all of it."""
+        if self.kind in ("steps", "kernel"):
+            return None
+        if self.kind == "ld":
+            network = NetworkSpec.from_dict(distilled.provenance["config"]["network"])
+            return ld.student(distilled, **{"network": network} | self.student_changes)
+        published_fields: dict[str, Any] = {"labels": "hard"}
+        if self.teachers:
+            published_fields = {"labels": "online", **_network(self.printed)}
+        if self.name == "mtt":
+            published_fields["learning_rate"] = float(distilled.target("steps").rates)
+        if self.name == "fadrm":
+            published_fields |= _FADRM_STUDENTS[self.printed["images_per_class"]]
+        if self.name == "rded":
+            published_fields |= _rded_student(self.printed, distilled.classes)
+        dataset = _PRESETS[self.printed["dataset"]]
+        return supervised.Config.paper(dataset, recipe=self.kind, **published_fields | self.student_changes)
+
+    def accuracy(self, distilled: DistilledSet, seed: int) -> float:
+        """Train a student, or solve a regression, and return its percent of the test images."""
+        if self.kind == "kernel":
+            labels = "regression" if self.printed["labels"] == "learned" else "hard"
+            return 100 * kernel_accuracy(distilled, self.data, labels=labels)
+        config = self.student_config(distilled)
+        labels: Any = "steps" if config is None else config.labels
+        evaluation = evaluate(
+            distilled,
+            self.data,
+            labels=labels,
+            teacher=self.teachers if labels == "online" else None,
+            seeds=(seed,),
+            config=config,
+            device=self.device,
+            progress=False,
+        )
+        return 100 * evaluation.mean
+
+
+def _pairs(history: Any) -> tuple[tuple[int, float], ...]:
+    return tuple((int(update), float(percent)) for update, percent in history)
+
+
+def _rded_student(printed: dict[str, Any], classes: int) -> dict[str, Any]:
+    """Return RDED's batch and rate; a ConvNet on CIFAR-100 has its own (argument.py, "special experiment")."""
+    if classes == 100 and printed["network"] == "ConvNet-3":
+        return {"batch_size": 25, "learning_rate": 2e-3}
+    batch = _RDED_BATCHES[printed["images_per_class"]]
+    return {"batch_size": 2 * batch if classes == 100 else batch}
+
+
+def _teacher(
+    printed: dict[str, Any], protocol: Protocol, inputs: Inputs, folder: Path | None, progress: bool
+) -> Network:
+    """Train the published teacher here, whole or not at all."""
+    config = supervised.Config.paper(
+        _PRESETS[printed["dataset"]], "teacher", recipe=protocol.student, **_network(printed)
+    )
+    trained = driver.run(
+        supervised,
+        config,
+        inputs,
+        progress=progress,
+        checkpoint=folder and folder / "teacher.running",
+        keep_checkpoint=True,
+    )
     if not trained.provenance["complete"]:
         raise KeyboardInterrupt("the teacher was still being trained")
     return trained
 
 
-def _made(
-    name: str, data: ImageData, teacher: Network | None, config: Any, device: Any, told: dict[str, Any]
-) -> tuple[DistilledSet, float]:
-    """A set, and the seconds that earlier sittings took for their share of it, at the pace of this one."""
-    begun, before = time.monotonic(), dict[str, float]()
-
-    def first(step: Step) -> None:
-        before.setdefault("share", (step.index - 1) / step.total)
-
-    made = distill(name, data, teacher, config, device, on_step=first, **told)
-    return made, (time.monotonic() - begun) * (1 / (1 - before.get("share", 0.0)) - 1)
-
-
-@dataclass(frozen=True)
-class _Tested:
-    """How one student is trained and tested."""
-
-    kind: str
-    printed: dict[str, Any]
-    data: ImageData
-    teacher: Network | None
-    changes: dict[str, Any]
-    device: torch.device | str
-
-    def config(self, made: DistilledSet) -> supervised.Config | None:
-        """Of a student that is trained by views and rates of its own; None where the set says all."""
-        if self.kind in ("steps", "kernel"):
-            return None
-        if self.kind == "ld":
-            network = NetworkSpec.from_dict(made.provenance["config"]["network"])
-            return ld.student(made, **{"network": network} | self.changes)
-        own: dict[str, Any] = {"labels": "hard"}
-        if self.teacher is not None:
-            own = {"labels": "online", **_network(self.printed)}
-        if self.printed["method"] == "mtt":
-            own |= {"learning_rate": float(made.target("steps").rates)}
-        if self.printed["method"] == "rded":
-            few = {1: 10, 10: 50, 50: 100}[self.printed["images_per_class"]]
-            own |= {"batch_size": 2 * few if made.classes == 100 else few}
-        return supervised.Config.paper(_PRESETS[self.printed["dataset"]], recipe=self.kind, **own | self.changes)
-
-    def accuracy(self, made: DistilledSet, seed: int) -> float:
-        """The fraction of the test images."""
-        if self.kind == "kernel":
-            regression = self.printed["labels"] == "learned"
-            return kernel_accuracy(made, self.data, labels="regression" if regression else "hard")
-        config = self.config(made)
-        labels: Any = "steps" if config is None else config.labels
-        own: Any = {"teacher": self.teacher if labels == "online" else None, "device": self.device, "config": config}
-        return evaluate(made, self.data, labels=labels, seeds=(seed,), progress=False, **own).mean
-
-
 def _network(printed: dict[str, Any]) -> dict[str, Any]:
-    """The teacher's, and its students', where it is not the published Config's."""
+    """The network of the teacher and its students, where it is not the published Config's."""
     return {"network": networks.spec("convnet", norm="batch")} if printed["network"] == "ConvNet-3" else {}
 
 
 def _name(method: str) -> str:
-    modules = {methods.get(name): name for name in PROTOCOLS}
-    if methods.get(method) not in modules:
+    names_by_module = {methods.get(name): name for name in PROTOCOLS}
+    if methods.get(method) not in names_by_module:
         errors.fail("method", f"one of {', '.join(PROTOCOLS)}, whose students are here", method)
-    return modules[methods.get(method)]
+    return names_by_module[methods.get(method)]
 
 
 def _check_student(name: str, protocol: Protocol, student: dict[str, Any]) -> None:
     if student and protocol.student in ("steps", "kernel"):
         errors.fail("student", f"None for {name}, whose set or kernel says all of them", student)
-    for field in student:
-        errors.check_choice("a field of student", field, [one.name for one in dataclasses.fields(supervised.Config)])
+    for field_name in student:
+        field_names = [field.name for field in dataclasses.fields(supervised.Config)]
+        errors.check_choice("a field of student", field_name, field_names)
+
+
+def _check_teachers(printed: dict[str, Any], teachers: tuple[Network, ...]) -> None:
+    """Raise where a row of several networks is asked for with another number of teachers, or the reverse."""
+    is_row_of_several = "four networks" in printed["setting"]
+    if is_row_of_several and len(teachers) != 4:
+        wanted = "four networks for a row of FADRM+ (ResNet-18, DenseNet-121, ShuffleNetV2, MobileNetV2 in the paper)"
+        errors.fail("teacher", wanted, f"{len(teachers)} networks")
+    if not is_row_of_several and len(teachers) > 1:
+        errors.fail("teacher", "one network for this row", f"{len(teachers)} networks")
 
 
 def _row(name: str, dataset: str, images_per_class: float, words: str) -> dict[str, Any]:
     rows = published(name, dataset.split(",")[0], images_per_class=images_per_class).records()
-    told = [", ".join(filter(None, (row["network"], f"{row['labels']} labels", row["setting"]))) for row in rows]
-    fitting = [row for row, line in zip(rows, told, strict=True) if words.lower() in line.lower()]
+    descriptions = []
+    for row in rows:
+        parts = row["network"], f"{row['labels']} labels", row["setting"]
+        descriptions.append(", ".join(filter(None, parts)))
+    fitting = [row for row, description in zip(rows, descriptions, strict=True) if words.lower() in description.lower()]
     if rows[0]["dataset"] not in _PRESETS:
         errors.fail("dataset", f"one whose published settings are here: {', '.join(_PRESETS)}", rows[0]["dataset"])
     if len(fitting) != 1:
-        errors.fail("row", f"words of one row alone of those that are printed ({' | '.join(told)})", words)
+        choices = " | ".join(descriptions)
+        errors.fail("row", f"words of one row alone of those that are printed ({choices})", words)
     return fitting[0]
 
 
 def _config(name: str, printed: dict[str, Any], data: ImageData, options: dict[str, Any]) -> Any:
-    module, size = methods.get(name), printed["images_per_class"]
-    fields = [field.name for field in dataclasses.fields(module.Config)]
+    """Return the method's published Config for a row, with the reader's options."""
+    module = methods.get(name)
+    images_per_class = printed["images_per_class"]
+    field_names = [field.name for field in dataclasses.fields(module.Config)]
     for option in options:
-        errors.check_choice(f"an option of {module.NAME}", option, fields)
-    own: dict[str, Any] = {"starts": "fixed"} if name == "dd" and "fixed start" in printed["setting"] else {}
-    config = module.Config.paper(_PRESETS[printed["dataset"]], **own)
-    steps = config.steps if "images" in fields else 1  # of an ordered set, each with images of its own
-    if size * data.classes < data.classes:
-        own["images"] = round(size * data.classes)
-    elif "images_per_class" in fields:
-        own["images_per_class"] = size // steps
-    return module.Config.paper(_PRESETS[printed["dataset"]], **own | options)
+        errors.check_choice(f"an option of {module.NAME}", option, field_names)
+    row_fields: dict[str, Any] = {}
+    if name == "dd" and "fixed start" in printed["setting"]:
+        row_fields["starts"] = "fixed"
+    config = module.Config.paper(_PRESETS[printed["dataset"]], **row_fields)
+    steps = config.steps if "images" in field_names else 1  # of an ordered set, each with images of its own
+    if images_per_class < 1:
+        row_fields["images"] = round(images_per_class * data.classes)
+    elif "images_per_class" in field_names:
+        row_fields["images_per_class"] = images_per_class // steps
+    return module.Config.paper(_PRESETS[printed["dataset"]], **row_fields | options)
 
 
-def _hours(module: Any, config: Any, inputs: Inputs, tested: _Tested, counts: tuple[int, int]) -> str:
-    """How long it will take, by its first updates and a student's, and the memory that these needed."""
-    run, total, seconds = Run(module, config, inputs), module.total_steps(config, inputs), [0.0, 0.0]
-    steps = min(total, 3)
+def _hours(work: _Work, set_count: int, student_count: int) -> str:
+    """Say how long it will take, by its first updates and a student's, and the memory that these needed."""
+    run = Run(work.module, work.config, work.inputs)
+    updates = work.module.total_steps(work.config, work.inputs)
     run.advance(until=1)
-    begun = time.monotonic()
-    run.advance(until=steps)
-    seconds[0] = (time.monotonic() - begun) / max(steps - 1, 1) * total
-    made = module.finish(config, inputs, run.state())
-    learner = tested.config(made)
-    if learner is not None:
-        own = Run(supervised, learner, Inputs(distilled=made, teachers=inputs.teachers, device=inputs.device))
-        own.advance(until=1)
-        begun = time.monotonic()
-        own.advance(until=min(own.total, 3))
-        seconds[1] = (time.monotonic() - begun) / 2 * own.total
-    seconds = [counts[0] * seconds[0], counts[0] * counts[1] * seconds[1]]
+    set_seconds = set_count * _seconds_per_update(run, min(updates, 3)) * updates
+    distilled = work.module.finish(work.config, work.inputs, run.state())
+    student_config = work.student_config(distilled)
+    student_seconds = 0.0
+    if student_config is not None:
+        student_inputs = Inputs(distilled=distilled, teachers=work.teachers, device=work.device)
+        student_run = Run(supervised, student_config, student_inputs)
+        student_run.advance(until=1)
+        seconds_each = _seconds_per_update(student_run, 3) * student_run.total
+        student_seconds = set_count * student_count * seconds_each
+    device = work.inputs.device
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    if torch.device(inputs.device).type == "cuda":
+    if torch.device(device).type == "cuda":
         memory = torch.cuda.max_memory_allocated() / 2**30
-    sets, students = counts
-    parts = f"{sets} x {total:,} updates {_time(seconds[0])}, {sets} x {students} students {_time(seconds[1])}"
-    return f"About {_time(sum(seconds))} by the first updates ({parts}), {memory:.1f} GB on {inputs.device}."
+    sets = f"{set_count} x {updates:,} updates {_time(set_seconds)}"
+    students = f"{set_count} x {student_count} students {_time(student_seconds)}"
+    total = _time(set_seconds + student_seconds)
+    return f"About {total} by the first updates ({sets}, {students}), {memory:.1f} GB on {device}."
+
+
+def _seconds_per_update(run: Run, until: int) -> float:
+    """Measure a run's next updates, from its first one on: the first is slower than the others."""
+    start = time.monotonic()
+    run.advance(until=until)
+    return (time.monotonic() - start) / max(until - 1, 1)
 
 
 def _time(seconds: float) -> str:
@@ -335,37 +615,30 @@ def _time(seconds: float) -> str:
 
 
 def _differences(
-    protocol: Protocol, printed: dict[str, Any], data: ImageData, configs: Any, counts: Any, student: Any, fixed: bool
+    work: _Work, protocol: Protocol, data: ImageData, published_config: Any, set_count: int, student_count: int
 ) -> tuple[str, ...]:
-    told, name = [], plain(data.name).removesuffix(str(data.image_size[0]))  # a folder's name ends with the size
-    if name != plain(printed["dataset"]):
-        told.append(f"data: {data!r}".replace("<ImageData ", "").rstrip(">") + f", in place of {printed['dataset']}")
-    names = "sets", "students of each"
-    wanted = protocol.sets, 1 if fixed else protocol.students
-    told += [f"{n} {what} in place of {w}" for what, n, w in zip(names, counts, wanted, strict=True) if n != w]
-    before, after = configs
-    for field in (field.name for field in dataclasses.fields(after)):
-        if getattr(after, field) != getattr(before, field):
-            told.append(f"{field} {_said(getattr(after, field))} in place of {_said(getattr(before, field))}")
-    told += [f"students' {name}: {_said(value)}" for name, value in student.items()]
-    return (*told, *(words for where, words in protocol.differs if where in printed["dataset"]))
+    """List everything that is not as in the paper: data, counts, options, and what the protocol says."""
+    lines = []
+    dataset = work.printed["dataset"]
+    name = plain(data.name).removesuffix(str(data.image_size[0]))  # a folder's name ends with the size
+    if name != plain(dataset):
+        description = f"{data!r}".replace("<ImageData ", "").rstrip(">")
+        lines.append(f"data: {description}, in place of {dataset}")
+    if set_count != protocol.sets:
+        lines.append(f"{set_count} sets in place of {protocol.sets}")
+    published_students = 1 if work.is_fixed else protocol.students
+    if student_count != published_students:
+        lines.append(f"{student_count} students of each in place of {published_students}")
+    for field in dataclasses.fields(work.config):
+        value = getattr(work.config, field.name)
+        published_value = getattr(published_config, field.name)
+        if value != published_value:
+            lines.append(f"{field.name} {_words(value)} in place of {_words(published_value)}")
+    for field_name, value in work.student_changes.items():
+        lines.append(f"students' {field_name}: {_words(value)}")
+    lines += [words for where, words in protocol.differs if where in dataset]
+    return tuple(lines)
 
 
-def _said(value: Any) -> str:
+def _words(value: Any) -> str:
     return value.title if isinstance(value, NetworkSpec) else f"{value}"
-
-
-def _keep(file: Path, key: str, made: DistilledSet, found: list[float], seconds: float) -> None:
-    text = json.dumps({"key": key, "accuracies": found, "seconds": seconds})
-    storage.write_atomically(file.with_suffix(".json"), text.encode())
-    if not file.exists():
-        made.save(file)
-
-
-def _read(file: Path, key: str) -> tuple[DistilledSet, list[float], float]:
-    about = file.with_suffix(".json")
-    with storage.made_from(about, "replication"):
-        told: dict[str, Any] = json.loads(about.read_text(encoding="utf-8")) if about.exists() else {"key": None}
-        if told["key"] != key:
-            errors.fail("folder", "empty, or that of the same call", str(file.parent))
-        return DistilledSet.load(file), list(told["accuracies"]), float(told["seconds"])

@@ -1,6 +1,7 @@
 """Labels from teachers: y = (1/m) sum_j f_j(x), the mean of the logits of m networks.
 
-They are in evaluation mode; or in training mode, each half of the batch for itself: FADRM's batch-specific soft labels (BSSL).
+The teachers are in evaluation mode, or in training mode: then batch norm takes its statistics from the batch (SRe2L's CIFAR code,
+which never calls `eval`) or from each half of it (FADRM's batch-specific soft labels, BSSL).
 """
 
 from collections.abc import Sequence
@@ -27,28 +28,36 @@ def as_teachers(teachers: Teachers | None, argument: str = "teachers") -> tuple[
     return tuple(teachers)
 
 
-def teacher_logits(teachers: Teachers, images: Tensor, *, halves: bool = False) -> Tensor:
-    """The mean over the teachers of their logits, [n, classes], without gradients, where the images are; of one, its own bits.
+def teacher_logits(teachers: Teachers, images: Tensor, *, batch_parts: int | None = None) -> Tensor:
+    """Return the mean over the teachers of their logits, [n, classes], without gradients, where the images are.
 
     Args:
         images: float [n, c, h, w].
-        halves: batch norm takes its statistics from the half of the batch that an image is in, of a batch of three or less from all.
+        batch_parts: None uses the statistics that batch norm remembers; a number splits the batch into so many parts, each of
+            which is normalised by its own statistics. A batch of three or fewer images stays whole.
 
     Raises:
         DDLabError: no teacher, teachers of different classes, images that a teacher cannot take.
     """
-    given = as_teachers(teachers)
-    if not given:
+    networks_asked = as_teachers(teachers)
+    if not networks_asked:
         raise DDLabError("teachers must be at least one network; given none.")
-    classes = [teacher.spec.classes for teacher in given]
+    classes = [teacher.spec.classes for teacher in networks_asked]
     if len(set(classes)) > 1:
         errors.fail("teachers", "networks for the same number of classes", classes)
-    if not halves:
-        return torch.stack([networks.predict(teacher, images).logits for teacher in given]).mean(0)
-    parts = images.chunk(2 if len(images) > 3 else 1)
+    if batch_parts is None:
+        logits = [networks.predict(teacher, images).logits for teacher in networks_asked]
+    else:
+        parts = images.chunk(batch_parts if len(images) > 3 else 1)
+        logits = [_training_mode_logits(teacher, parts) for teacher in networks_asked]
+    return torch.stack(logits).mean(0)
+
+
+def _training_mode_logits(teacher: Network, parts: Sequence[Tensor]) -> Tensor:
+    """Return the logits of all parts, [n, classes], each part normalised by its own statistics."""
+    logits = []
     with torch.no_grad():
-        found = [
-            torch.cat([networks.call(each.spec, each.weights, part, train=True)[0].logits for part in parts])
-            for each in given
-        ]
-    return torch.stack(found).mean(0)
+        for part in parts:
+            outputs, _ = networks.call(teacher.spec, teacher.weights, part, train=True)
+            logits.append(outputs.logits)
+    return torch.cat(logits)

@@ -38,31 +38,47 @@ def train_step(
     loss: Callable[[Tensor], Tensor],
     *,
     learning_rate: float,
-    anew: bool = False,
+    restart: bool = False,
+    batch_norm_images: int | None = None,
+    forward_passes: int = 1,
 ) -> tuple[State, Tensor, Tensor]:
-    """One step of the config's optimiser.
+    """Take one step of the config's optimiser.
 
     Args:
-        images: [n, c, h, w], normalised. loss: logits [n, classes] -> []. anew: the optimiser forgets what it has seen.
+        images: [n, c, h, w], normalised.
+        loss: logits [n, classes] -> [].
+        restart: the optimiser forgets its moments first.
+        batch_norm_images: batch norm sees so many images at a time; None shows it the whole batch.
+        forward_passes: how often the batch passes through in training mode; the running statistics move each time.
 
     Returns:
-        The state, and of the network before the step the loss, [], and the logits.
+        The state, and the loss [] and the logits [n, classes] of the network before the step.
     """
     current = {name: state.weights[name] for name in networks.parameter_names(spec)}
     leaves = {name: value.detach().requires_grad_() for name, value in current.items()}
+    parts = images.split(batch_norm_images or max(len(images), 1))
+    buffers = {name: value for name, value in state.weights.items() if name not in current}
+    with torch.no_grad():
+        for part in parts * (forward_passes - 1):
+            _, buffers = networks.call(spec, {**current, **buffers}, part, train=True)
     with torch.enable_grad():
-        outputs, buffers = networks.call(spec, {**state.weights, **leaves}, images, train=True)
-        found = loss(outputs.logits)
-        slopes = torch.autograd.grad(found, list(leaves.values()))
+        logits_of_parts = []
+        for part in parts:
+            outputs, buffers = networks.call(spec, {**leaves, **buffers}, part, train=True)
+            logits_of_parts.append(outputs.logits)
+        logits = torch.cat(logits_of_parts) if len(parts) > 1 else logits_of_parts[0]
+        batch_loss = loss(logits)
+        gradients = torch.autograd.grad(batch_loss, list(leaves.values()))
     moved, optimiser = optimisers.descend(
         current,
-        dict(zip(current, slopes, strict=True)),
-        optimisers.begin(config.optimiser, current) if anew else state.optimiser,
+        dict(zip(current, gradients, strict=True)),
+        optimisers.begin(config.optimiser, current) if restart else state.optimiser,
         learning_rate=learning_rate,
         momentum=config.momentum,
         weight_decay=config.weight_decay,
     )
-    return State(state.step + 1, {**moved, **buffers}, optimiser), found.detach(), outputs.logits.detach()
+    state = State(state.step + 1, {**moved, **buffers}, optimiser)
+    return state, batch_loss.detach(), logits.detach()
 
 
 def trained_network(

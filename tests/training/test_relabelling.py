@@ -40,13 +40,15 @@ def test_they_are_the_mean_of_modules(count: int, teachers: tuple[Network, ...],
         assert torch.equal(found, networks.predict(teachers[0], images).logits), "of one teacher its own bits"
 
 
-@pytest.mark.parametrize(("count", "parts"), [(10, (5, 5)), (7, (4, 3)), (3, (3,))])
-def test_teachers_in_training_mode_see_each_half_of_a_batch_for_itself(
-    count: int, parts: tuple[int, ...], teachers: tuple[Network, ...], grey: ImageData
+@pytest.mark.parametrize(
+    ("count", "batch_parts", "parts"), [(10, 2, (5, 5)), (7, 2, (4, 3)), (3, 2, (3,)), (7, 1, (7,))]
+)
+def test_teachers_in_training_mode_see_each_part_of_a_batch_for_itself(
+    count: int, batch_parts: int, parts: tuple[int, ...], teachers: tuple[Network, ...], grey: ImageData
 ) -> None:
     images = grey.normalised(slice(0, count))
     before = snapshot(teachers)
-    found = teacher_logits(teachers[:2], images, halves=True)
+    found = teacher_logits(teachers[:2], images, batch_parts=batch_parts)
     each = [
         torch.cat([plain(teacher).double().train()(part.double()).detach() for part in images.split(parts)])
         for teacher in teachers[:2]

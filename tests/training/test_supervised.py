@@ -403,3 +403,50 @@ class TestBadInput:
         for preset in (supervised.Config.teaching, supervised.Config.paper):
             with refuses(next(iter(changes))):
                 preset(**changes)
+
+
+def test_batch_norm_sees_so_many_images_at_a_time(colour: ImageData) -> None:
+    """Two halves of a batch, by plain PyTorch: gradients are summed, running statistics move twice."""
+    spec = networks.spec("convnet", width=4, norm="batch").for_data(colour)
+    config = supervised.Config(
+        network=networks.spec("convnet", width=4, norm="batch"),
+        optimiser="sgd",
+        momentum=0.0,
+        weight_decay=0.0,
+        batch_size=8,
+        batch_norm_images=4,
+        crop_pixels=0,
+        flip=False,
+        mixup_alpha=0.0,
+    )
+    inputs = Inputs(data=colour, device="cpu")
+    state = supervised.init(config, inputs)
+    indices = config.indices(len(colour), 0)
+    images, labels = colour.normalised(indices), colour.train_labels[indices]
+    module = networks.Network(spec=spec, weights=state.weights).module().train()
+    for half in range(2):
+        rows = slice(4 * half, 4 * half + 4)
+        (F.cross_entropy(module(images[rows]), labels[rows]) / 2).backward()
+    learning_rate = config.learning_rate
+    after, _ = supervised.update(config, inputs, state)
+    for name, parameter in module.named_parameters():
+        assert parameter.grad is not None
+        expected = parameter.detach() - learning_rate * parameter.grad
+        torch.testing.assert_close(after.weights[name], expected, rtol=1e-4, atol=1e-6)
+    for name, buffer in module.named_buffers():
+        torch.testing.assert_close(after.weights[name], buffer, rtol=1e-5, atol=1e-6)
+
+
+def test_a_second_pass_moves_the_running_statistics_alone(colour: ImageData) -> None:
+    config = supervised.Config(network=networks.spec("convnet", width=4, norm="batch"), batch_size=8)
+    inputs = Inputs(data=colour, device="cpu")
+    state = supervised.init(config, inputs)
+    once, _ = supervised.update(config, inputs, state)
+    twice, _ = supervised.update(config.replace(forward_passes=2), inputs, state)
+    for name, before in state.weights.items():
+        if name.endswith("running_mean"):
+            # r1 = r0 + m (b - r0) and r2 = r1 + m (b - r1), with torch's m = .1
+            expected = once.weights[name] + 0.9 * (once.weights[name] - before)
+            torch.testing.assert_close(twice.weights[name], expected)
+        elif "running" not in name and "tracked" not in name:
+            assert torch.equal(twice.weights[name], once.weights[name])
