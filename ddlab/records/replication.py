@@ -570,6 +570,8 @@ def _config(name: str, printed: dict[str, Any], data: ImageData, options: dict[s
     if name == "dd" and "fixed start" in printed["setting"]:
         row_fields["starts"] = "fixed"
     config = module.Config.paper(_PRESETS[printed["dataset"]], **row_fields)
+    if name == "gtn":  # the paper counts 4,096 images, its code's default is twice as many steps
+        row_fields["steps"] = round(images_per_class * data.classes / config.inner_batch)
     steps = config.steps if "images" in field_names else 1  # of an ordered set, each with images of its own
     if images_per_class < 1:
         row_fields["images"] = round(images_per_class * data.classes)
