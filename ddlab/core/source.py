@@ -1,86 +1,348 @@
-"""The source that something is computed by, as a part of every key: an edited method is another method."""
+"""Hash what something is computed by, so that an edited method never returns the numbers of the one before.
 
+`source(process)` is a part of every key of a remembered result and of every checkpoint. For a reader's own function it covers its
+code, defaults, closures and attributes, and whatever its code names: functions, classes, modules, arrays, tensors, sets, objects.
+"""
+
+import dis
+import enum
 import functools
 import hashlib
+import importlib
+import random
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+import types
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _ROOMS = ("core", "data", "networks", "distilled", "runs", "training", "methods")  # that a process can reach
 _INSTALLED = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 _PARTS = ("total_steps", "init", "update", "finish", "look", "prefix", "loss")  # of a process; `loss`: of `from_loss`
 
+_LARGEST = 100_000  # values that one hash reads; what reaches further (a widget, a server) is compared by identity
+_DEEPEST = 150  # levels, well below Python's recursion limit, of which each takes three
+_PLAIN = (
+    type(None), bool, int, float, complex, str, bytes, range, slice,
+    types.EllipsisType, types.NotImplementedType, torch.dtype, torch.device, torch.Size, torch.layout, np.dtype,
+)  # fmt: skip
+# What these and iterators give next depends on how often they were asked before, so a hash of now says little.
+_GENERATORS = (
+    torch.Generator, np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random,
+)  # fmt: skip
+_HELD: dict[int, Any] = {}  # values compared by identity, kept alive so that no other one gets their id
+_THIS_PROCESS = uuid.uuid4().hex
+
 
 def source(process: Any) -> str:
-    """A hash of the code of a process or a function: of ddlab, and of what a user's functions compute by (`code_of`).
+    """Return a hash of the code of a process or a function: of ddlab, and of what a user's functions compute by.
 
-    So a cell that is run again or `importlib.reload` changes it. 16 hexadecimal digits.
+    A cell that is run again after an edit changes it, and so does `importlib.reload`. 16 hexadecimal digits.
     """
-    name = process.__name__ if isinstance(process, ModuleType) else getattr(process, "__module__", None)
-    if isinstance(name, str) and name.startswith("ddlab.") and not hasattr(process, "loss"):
+    if _is_of_the_house(process):
         return _package()  # asked at every drawing of a laboratory
-    parts = [process, *(getattr(process, each, None) for each in _PARTS)]
-    return hashlib.sha256(f"{_package()}{code_of(*parts)}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{_package()}{code_of(*_parts(process))}".encode()).hexdigest()[:16]
 
 
 def code_of(*values: Any) -> str:
-    """A hash of what a user's functions, classes and objects compute by, as they are in memory: 16 hexadecimal digits.
+    """Return a hash of what a user's functions, classes and objects compute by, as they are in memory.
 
-    Their code, that of the user's functions and classes which they name, and the plain values which they name or hold (constants, closures,
-    the arguments of a `partial`, attributes). Of ddlab and installed packages the names alone: their next version is no edit.
+    Of ddlab and installed packages only the names of functions and classes count: their next version is no edit. A value that
+    cannot be hashed counts by its identity: the hash then holds in this Python process alone, and `unhashable` names the value.
+
+    Returns:
+        16 hexadecimal digits, equal in every Python process and independent of the order of sets and imports.
     """
-    return hashlib.sha256(b"\0".join(_made_of(values, {}))).hexdigest()[:16]
+    return _Reader().read(values, "").hex()[:16]
 
 
-def _made_of(value: Any, seen: dict[int, Any]) -> Iterator[bytes]:
-    if value is None or isinstance(value, (bool, int, float, str, bytes)):
-        yield repr(value).encode(errors="surrogatepass")
-    if id(value) in seen or isinstance(value, ModuleType):
-        return
-    seen[id(value)] = value  # held, so that no other one gets its id
-    for part in _inside(value):
-        yield from _made_of(part, seen)
+def unhashable(*values: Any) -> tuple[str, ...]:
+    """Return the names of the values within these that cannot be hashed: random generators, open files, locks, ..."""
+    if len(values) == 1 and _is_of_the_house(values[0]):
+        return ()
+    reader = _Reader()
+    for value in values:
+        reader.read(_parts(value), "")
+    return tuple(reader.unhashable)
 
 
-def _inside(value: Any) -> Iterable[Any]:
-    if isinstance(value, (list, tuple)):
-        return value
-    if isinstance(value, dict):
-        return value.items()
-    if isinstance(value, functools.partial):
-        return value.func, value.args, value.keywords
-    if isinstance(value, MethodType):
-        return value.__func__, value.__self__
-    if not isinstance(value, (type, FunctionType)):
-        # What ddlab's and installed objects hold may change by itself, as what a dataset remembers.
-        held = vars(value) if _is_users(type(value).__module__) and hasattr(value, "__dict__") else {}
-        return type(value), getattr(value, "__qualname__", None), held
-    if not _is_users(value.__module__):
-        return (f"{value.__module__}.{value.__qualname__}",)
-    if isinstance(value, FunctionType):
-        names = list(_names(value.__code__))
-        named = [value.__globals__.get(name) for name in names]
-        helpers = [vars(each) for each in named if isinstance(each, ModuleType) and _is_users(each.__name__)]
-        cells = [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]
-        helped = [each.get(name) for each in helpers for name in names]
-        return value.__qualname__, _text(value.__code__), cells, named, helped
-    members = {name: getattr(each, "__func__", getattr(each, "fget", each)) for name, each in vars(value).items()}
-    own = [
-        (name, each) for name, each in members.items() if not name.startswith("__") or isinstance(each, FunctionType)
-    ]
-    return value.__qualname__, value.__bases__, own
+def _is_of_the_house(process: Any) -> bool:
+    name = process.__name__ if isinstance(process, ModuleType) else getattr(process, "__module__", None)
+    return isinstance(name, str) and name.startswith("ddlab.") and not hasattr(process, "loss")
+
+
+def _parts(process: Any) -> list[Any]:
+    return [process, *(getattr(process, part, None) for part in _PARTS)]
+
+
+class _Reader:
+    """Reads nested values into one digest each.
+
+    Attributes:
+        unhashable: the names of values that only their identity tells apart, in the order in which they were met.
+    """
+
+    def __init__(self) -> None:
+        self.unhashable: dict[str, None] = {}
+        # id -> the value, held so that no other one gets its id, and its digest.
+        self._digests: dict[int, tuple[Any, bytes]] = {}
+        self._open: dict[int, int] = {}  # id -> depth of the values being read: a cycle ends at one of them
+
+    def read(self, value: Any, name: str) -> bytes:
+        """Return the digest of a value; `name` is what the code calls it."""
+        if isinstance(value, _PLAIN) and not isinstance(value, enum.Enum):
+            return _digest(type(value).__qualname__, repr(value))
+        key = id(value)
+        if key in self._digests:
+            return self._digests[key][1]
+        if key in self._open:
+            return _digest("cycle", str(len(self._open) - self._open[key]))
+        if len(self._open) > _DEEPEST or len(self._digests) > _LARGEST:
+            return self._by_identity(value, name)
+        self._open[key] = len(self._open)
+        try:
+            digest = self._content(value, name)
+        finally:
+            del self._open[key]
+        self._digests[key] = value, digest
+        return digest
+
+    def _content(self, value: Any, name: str) -> bytes:
+        if isinstance(value, (FunctionType, MethodType, type, ModuleType, types.BuiltinFunctionType)):
+            return self._code(value, name)
+        if isinstance(value, _GENERATORS) or hasattr(type(value), "__next__"):
+            return self._by_identity(value, name)
+        if isinstance(value, (Tensor, np.ndarray, np.generic)):
+            return self._array(value, name)
+        fingerprint = getattr(value, "fingerprint", None)  # of ImageData, DistilledSet, Network, Inputs
+        if isinstance(fingerprint, str) and type(value).__module__.startswith("ddlab."):
+            return _digest(type(value).__qualname__, fingerprint)
+        return self._object(value, name)
+
+    def _many(self, values: Iterable[Any], name: str) -> list[bytes]:
+        return [self.read(value, name) for value in values]
+
+    def _named(self, pairs: Iterable[tuple[str, Any]]) -> list[bytes]:
+        """Return the digests of named values, in the order of their names."""
+        digests = []
+        for name, value in sorted(pairs, key=lambda pair: pair[0]):
+            digests += [name.encode(), self.read(value, name)]
+        return digests
+
+    def _by_identity(self, value: Any, name: str) -> bytes:
+        self.unhashable[name or type(value).__name__] = None
+        _HELD[id(value)] = value
+        return _digest("identity", _THIS_PROCESS, str(id(value)))
+
+    # -- code
+
+    def _code(self, value: Any, name: str) -> bytes:
+        if isinstance(value, ModuleType):
+            return _digest("module", value.__name__)  # its values count where the code names them
+        if isinstance(value, types.BuiltinFunctionType):
+            owner = value.__self__
+            bound = b"" if owner is None or isinstance(owner, ModuleType) else self.read(owner, name)
+            return _digest("builtin", value.__qualname__, bound)
+        if isinstance(value, MethodType):
+            return _digest("method", self.read(value.__func__, name), self.read(value.__self__, name))
+        if isinstance(value, FunctionType):
+            return self._function(value)
+        return self._class(value)
+
+    def _function(self, function: FunctionType) -> bytes:
+        # What `functools.wraps` made claims the module of the function inside; where it was written, its globals say.
+        is_written_by_user = _is_users(function.__globals__.get("__name__"))
+        if not is_written_by_user and not _is_users(function.__module__):
+            return _digest("function", f"{function.__module__}.{function.__qualname__}")
+        code = function.__code__
+        closure = []
+        for variable, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+            try:
+                closure.append((variable, cell.cell_contents))
+            except ValueError:  # not bound yet
+                continue
+        arguments = code.co_varnames[: code.co_argcount]
+        defaults = function.__defaults__ or ()
+        named_defaults = [
+            *zip(arguments[len(arguments) - len(defaults) :], defaults, strict=True),
+            *(function.__kwdefaults__ or {}).items(),
+        ]
+        parts = [
+            function.__qualname__.encode(),
+            self._instructions(code),
+            *self._named(closure),
+            b"defaults",
+            *self._named(named_defaults),
+            b"attributes",
+            *self._named(vars(function).items()),
+        ]
+        if is_written_by_user:
+            parts += [b"globals", *self._named(_reached(code, function.__globals__))]
+        return _digest("function", *parts)
+
+    def _instructions(self, code: CodeType) -> bytes:
+        signature = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
+        constants = [
+            self._instructions(constant) if isinstance(constant, CodeType) else self.read(constant, code.co_name)
+            for constant in code.co_consts
+        ]
+        return _digest(
+            "code", code.co_code, repr(code.co_names), repr(signature), repr(counts), code.co_exceptiontable, *constants
+        )
+
+    def _class(self, kind: type) -> bytes:
+        if not _is_users(kind.__module__):
+            return _digest("class", f"{kind.__module__}.{kind.__qualname__}")
+        members = []
+        for name, member in vars(kind).items():
+            is_special = name.startswith("__") and name.endswith("__")
+            is_function = isinstance(member, (FunctionType, staticmethod, classmethod))
+            is_slot = isinstance(member, (types.MemberDescriptorType, types.GetSetDescriptorType))
+            if (is_function or not is_special) and not is_slot and name != "_abc_impl":
+                members.append((name, member))
+        bases = self._many(kind.__bases__, kind.__name__)
+        return _digest("class", kind.__qualname__, *bases, *self._named(members))
+
+    # -- values
+
+    def _array(self, value: Any, name: str) -> bytes:
+        if isinstance(value, Tensor):
+            plain = value.detach()
+            if plain.is_meta:
+                return _digest("tensor", str(plain.dtype), repr(tuple(plain.shape)))
+            if plain.layout != torch.strided:
+                plain = plain.to_dense()
+            flat = plain.cpu().contiguous().view(-1)
+            content: Any = flat.view(torch.uint8).numpy() if flat.numel() else b""
+            return _digest("tensor", str(plain.dtype), repr(tuple(plain.shape)), content)
+        if value.dtype.hasobject:
+            return _digest("array", repr(value.shape), self.read(value.tolist(), name))
+        content = np.ascontiguousarray(value).reshape(-1)
+        return _digest("array", str(value.dtype), repr(value.shape), content.view(np.uint8) if content.size else b"")
+
+    def _object(self, value: Any, name: str) -> bytes:
+        parts = [self.read(type(value), name)]
+        if isinstance(value, (set, frozenset)):
+            parts += sorted(self._many(value, name))
+        elif isinstance(value, (list, tuple)):
+            parts += self._many(value, name)
+        elif isinstance(value, Mapping):
+            for key, item in value.items():
+                parts += [self.read(key, name), self.read(item, key if isinstance(key, str) else name)]
+        elif isinstance(value, functools.partial):
+            parts += self._many((value.func, value.args, value.keywords), name)
+        elif isinstance(value, (staticmethod, classmethod)):
+            parts.append(self.read(value.__func__, name))
+        elif isinstance(value, property):
+            parts += self._many((value.fget, value.fset, value.fdel), name)
+        elif hasattr(value, "__wrapped__"):  # behind lru_cache, say
+            parts.append(self.read(value.__wrapped__, name))
+        held = dict(_attributes(value))
+        if type(value).__module__.startswith("ddlab."):
+            held = {attribute: item for attribute, item in held.items() if not attribute.startswith("_")}
+        if not held and len(parts) == 1 and not _is_users(type(value).__module__):
+            return self._opaque(value, name)
+        return _digest("object", *parts, *self._named(held.items()))
+
+    def _opaque(self, value: Any, name: str) -> bytes:
+        """Return the digest of an installed package's object without attributes: what it is pickled as, if it can be."""
+        import joblib
+
+        if type(value) is object:
+            return self._by_identity(value, name)
+        try:
+            return _digest("pickled", joblib.hash(value))
+        except Exception:  # whatever its reduction raises
+            return self._by_identity(value, name)
+
+
+def _digest(tag: str, *parts: Any) -> bytes:
+    digest = hashlib.sha256(tag.encode())
+    for part in parts:
+        content = part.encode(errors="surrogatepass") if isinstance(part, str) else memoryview(part)
+        digest.update(f"\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.digest()
+
+
+def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what an object holds by name, in its dictionary and in its slots."""
+    if hasattr(value, "__dict__"):
+        yield from vars(value).items()
+    for kind in type(value).__mro__:
+        slots = vars(kind).get("__slots__", ())
+        for slot in (slots,) if isinstance(slots, str) else tuple(slots):
+            if slot not in ("__dict__", "__weakref__") and hasattr(value, slot):
+                yield slot, getattr(value, slot)
+
+
+def _reached(code: CodeType, scope: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the globals that code reads, and of a user's modules what it reads of them."""
+    global_names, attribute_names, imported = _names(code)
+    modules = [_imported(name) for name in imported]
+    for name in global_names:
+        if name in scope:
+            yield name, scope[name]
+            modules.append(scope[name])
+    seen: set[int] = set()
+    while modules:
+        module = modules.pop()
+        if not isinstance(module, ModuleType) or id(module) in seen or not _is_users(module.__name__):
+            continue
+        seen.add(id(module))
+        for name in attribute_names:
+            if name in vars(module):
+                yield f"{module.__name__}.{name}", vars(module)[name]
+                modules.append(vars(module)[name])
+
+
+def _imported(name: str) -> ModuleType | None:
+    """Return a module that a function imports when it is called; now, so that the first call changes nothing."""
+    if name in sys.modules:
+        return sys.modules[name]
+    try:
+        return importlib.import_module(name)
+    except Exception:  # the function itself will say what is wrong
+        return None
+
+
+@functools.lru_cache(4096)
+def _names(code: CodeType) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return the names of globals, of attributes and of modules in code and in the functions and classes within it."""
+    global_names: dict[str, None] = {}
+    attribute_names: dict[str, None] = {}
+    imported: dict[str, None] = {}
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            global_names[instruction.argval] = None
+        elif instruction.opname == "IMPORT_NAME":
+            imported[instruction.argval] = None
+        elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"):
+            attribute_names[instruction.argval] = None
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            for names, inner in zip((global_names, attribute_names, imported), _names(constant), strict=True):
+                names.update(dict.fromkeys(inner))
+    return tuple(global_names), tuple(attribute_names), tuple(imported)
 
 
 @functools.cache
 def _is_users(name: str | None) -> bool:
     """Whether a module is one that a user may edit: a notebook, or a file that is neither installed nor ours."""
-    file = getattr(sys.modules.get(name or ""), "__file__", None)
+    module = sys.modules.get(name or "")
+    file = getattr(module, "__file__", None)
     if file is None:
-        return name not in sys.builtin_module_names
+        is_of_python = getattr(getattr(module, "__spec__", None), "origin", None) in ("built-in", "frozen")
+        return name not in sys.builtin_module_names and not is_of_python
     return not any(Path(file).resolve().is_relative_to(place) for place in (_PACKAGE, *_INSTALLED))
 
 
@@ -91,15 +353,3 @@ def _package() -> str:
         for file in sorted((_PACKAGE / room).rglob("*.py")):
             digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def _text(code: CodeType) -> bytes:
-    inner = [_text(each) if isinstance(each, CodeType) else repr(each).encode() for each in code.co_consts]
-    return b"".join([code.co_code, repr(code.co_names).encode(), *inner])  # no repr of code: it has an address
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            yield from _names(inner)

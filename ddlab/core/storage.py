@@ -198,11 +198,26 @@ def fingerprint(*parts: Any) -> str:
 
 
 def kept_fingerprint(owner: Any, *parts: Any) -> str:
-    """`fingerprint(*parts)`, kept in `owner` until one of the tensors is changed in place, as its version counter says.
+    """Return `fingerprint(*parts)`, kept in `owner` until a tensor's version counter says that it was changed in place.
 
-    What is written through a tensor's `data` or its numpy view is not noticed: a checksum of all images would be, at every drawing.
+    What is written through a tensor's `data` or its numpy view is not noticed here, because hashing all images at every drawing
+    of an explorer would take too long; `notice_edits` does, at the doors.
     """
     return kept_while_unchanged(owner, "fingerprint", lambda: fingerprint(*parts), *parts)
+
+
+def notice_edits(*owners: Any) -> None:
+    """Hash owners of kept fingerprints anew, and forget all that is kept in one whose content is another by now."""
+    for owner in owners:
+        kept = owner.__dict__.pop("_fingerprint", None)
+        if kept is not None and owner.fingerprint != kept[1]:
+            for name in [name for name in owner.__dict__ if name in _kept_names(owner)]:
+                del owner.__dict__[name]
+
+
+def _kept_names(owner: Any) -> set[str]:
+    """The names under which `kept_while_unchanged` keeps something in an owner."""
+    return owner.__dict__.get("_kept_names", set())
 
 
 def kept_while_unchanged(owner: Any, name: str, compute: Callable[[], Any], *tensors: Any) -> Any:
@@ -210,6 +225,7 @@ def kept_while_unchanged(owner: Any, name: str, compute: Callable[[], Any], *ten
     now = _versions(tensors)
     kept = owner.__dict__.get(f"_{name}")
     if kept is None or kept[0] != now:
+        owner.__dict__.setdefault("_kept_names", set()).add(f"_{name}")
         kept = owner.__dict__[f"_{name}"] = (now, compute(), tensors)  # held, so that no other one gets their ids
     return kept[1]
 

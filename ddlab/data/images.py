@@ -297,9 +297,9 @@ def denormalise(images: Tensor, mean: Tensor, std: Tensor) -> Tensor:
 
 
 def content(data: ImageData) -> tuple[Any, ...]:
-    """All that data are, in the order in which the fingerprint takes it."""
+    """Return all that data are, in the order in which the fingerprint takes it; a folder may be renamed, so not the name."""
     images = (data.train_images, data.train_labels, data.test_images, data.test_labels)
-    return (data.name, data.class_names, *images, data.mean, data.std)
+    return (data.class_names, *images, data.mean, data.std)
 
 
 def byte_counts(images: Tensor) -> Tensor:

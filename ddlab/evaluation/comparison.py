@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import torch
 
+from ..core import storage
 from ..core.boundary import among, checked, within
 from ..core.errors import DDLabError
 from ..core.interval import in_words
@@ -20,8 +21,10 @@ from ..networks import Network
 from ..runs.cache import whole
 from ..runs.process import Inputs
 from ..training import supervised
+from ..training.relabelling import as_teachers
+from .parallel import LostWorkers, check_jobs, is_here, run_tasks, tell_lost
 from .rows import RANDOM, Counts, Entry, asked_rows, check_counts, counts_of, size_words
-from .students import Jobs, Seeds, check_jobs, evaluate, prepared
+from .students import Jobs, Seeds, evaluate, prepared
 from .tables import Tabled, markdown
 
 
@@ -55,7 +58,7 @@ class Compared:
 class Comparison(Tabled):
     """What `compare` found: `rows` in the order in which they were given, then random real images, a row for each size.
 
-    `seeds` are those that every row has; `complete` is False if an interrupt came before the others.
+    `seeds` are those that every row has; `complete` is False if an interrupt, or the loss of a worker process, came before the others.
     """
 
     rows: tuple[Compared, ...]
@@ -78,7 +81,7 @@ class Comparison(Tabled):
             gains = in_words(row.gains, signed=True) if row.gains else "-"
             rows.append([name, *scores, gains, f"{row.seconds:.1f}", f"{row.floats:,}"])
         whole = ", ".join(map(str, self.seeds))
-        ends = "" if self.complete else f"\n\nInterrupted: the seeds that every row has ({whole})."
+        ends = "" if self.complete else f"\n\nNot complete: only the seeds that every row has ({whole})."
         return markdown(heads, rows) + ends
 
     def records(self) -> list[dict[str, Any]]:
@@ -117,7 +120,7 @@ def compare(
         teacher: for methods that ask one, and for labels "stored" and "online"; where it is needed and none is given, one is trained.
         images_per_class: of all that have this setting and no Config of their own. labels: what students learn from; of every row.
         seeds: one set and one student each. config: how students are trained; default `supervised.Config.for_data(data)`.
-        jobs: how many seeds at once, each in a process of joblib's, as in `evaluate`.
+        jobs: how many seeds at once, each in a process of joblib's, as in `evaluate`; on a cluster by `joblib.parallel_config`.
 
     Returns:
         A `Comparison`. A method that fails on the way costs no other row: its own says why. After a keyboard interrupt it holds the seeds
@@ -129,6 +132,8 @@ def compare(
         KeyboardInterrupt: before every row had a seed.
     """
     asked = asked_rows(methods, images_per_class)
+    given_sets = [entry.given for entry in asked.values() if entry.given is not None]
+    storage.notice_edits(data, *given_sets, *as_teachers(teacher, "teacher"))
     options: dict[str, Any] = {"labels": labels, "config": config, "device": device}
     inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,), device=device)
     needed = labels != "hard" or any(entry.needs_teacher for entry in asked.values())
@@ -170,38 +175,39 @@ Found = dict[Any, _Made | str]  # name of a row, or counts of random real images
 
 
 def _gathered(
-    asked: Mapping[str, Entry],
+    entries: Mapping[str, Entry],
     data: ImageData,
     seeds: Sequence[int],
     options: dict[str, Any],
     jobs: int | None,
     progress: bool,
 ) -> tuple[dict[int, Found], dict[str, str]]:
-    """Seed -> what was found, of the seeds that are whole; and why methods failed."""
-    import joblib
+    """Return seed -> what was found, of the seeds that are finished; and why methods failed."""
+    results: dict[int, Found] = {}
+    failures: dict[str, str] = {}
+    bar = progress_bar("sets with a student", len(entries) * len(seeds), progress, unit="set")
+    runs_here = is_here(jobs)
 
-    found, failed = dict[int, Found](), dict[str, str]()
-    bar = progress_bar("sets with a student", len(asked) * len(seeds), progress, unit="set")
-    here = joblib.effective_n_jobs(jobs) == 1
-
-    def tasks() -> Iterator[Any]:  # asked for one by one: what failed with one seed is not tried with the next
+    def tasks() -> Iterator[Any]:
+        # Asked for one by one: a method that failed with an earlier seed is not tried again.
         for seed in seeds:
-            entries = {name: entry for name, entry in asked.items() if name not in failed}
-            yield joblib.delayed(_of_seed)(seed, entries, data, options, bar.update if here else None)
+            remaining = {name: entry for name, entry in entries.items() if name not in failures}
+            yield seed, remaining, data, options, bar.update if runs_here else None
 
     try:
-        results = joblib.Parallel(n_jobs=jobs, return_as="generator")(tasks())
-        for seed, of_seed in zip(seeds, results, strict=True):
-            failed |= {name: made for name, made in of_seed.items() if isinstance(made, str)}
-            found[seed] = of_seed
-            bar.update(0 if here else len(asked))
+        for number, of_seed in run_tasks(_of_seed, tasks(), jobs=jobs):
+            failures |= {name: made for name, made in of_seed.items() if isinstance(made, str)}
+            results[seeds[number]] = of_seed
+            bar.update(0 if runs_here else len(entries))
+    except LostWorkers as problem:
+        tell_lost(problem, len(results), len(seeds), "seeds")
     except KeyboardInterrupt:
         # A half-made set says nothing, and a seed that some rows lack pairs nothing.
-        if not found:
+        if not results:
             raise
     finally:
         bar.close()
-    return found, failed
+    return {seed: results[seed] for seed in seeds if seed in results}, failures
 
 
 def _of_seed(

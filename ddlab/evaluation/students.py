@@ -4,14 +4,14 @@ import inspect
 import statistics
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any
 
 import torch
 
-from ..core import errors
+from ..core import errors, storage
 from ..core.boundary import among, checked, within
 from ..core.interval import in_words, interval, within_accuracy
 from ..core.progress import progress_bar
@@ -26,6 +26,7 @@ from ..runs.threads import limit_threads, thread_count
 from ..training import ordered, supervised
 from ..training.accuracy import accuracy, balanced_accuracy
 from ..training.relabelling import Teachers, as_teachers
+from .parallel import LostWorkers, check_jobs, run_tasks, tell_lost
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -123,7 +124,11 @@ def evaluate(
     Raises:
         DDLabError: unknown labels, labels that the set does not have, a missing or another teacher, data of another shape or
             normalisation; several jobs on a GPU, or for networks of your own, which other processes do not know.
-        KeyboardInterrupt: before the first student was whole. Later ones leave what is there, with `complete=False`.
+        KeyboardInterrupt: before the first student was finished. Later ones leave what is there, with `complete=False`.
+
+    Warns:
+        UserWarning: a worker process died. The students that are finished stand, with `complete=False`, and the same call trains
+            only those that are missing.
     """
     options: dict[str, Any] = {"labels": labels, "teacher": teacher, "network": network, "config": config}
     asked = prepared(distilled, data, seeds=seeds, device=device, **options)
@@ -161,12 +166,23 @@ class _Student:
     def _key(self) -> tuple[Any, ...]:
         return "student accuracy", self.config, self.inputs.fingerprint, self.data.fingerprint
 
+    @cached_property
+    def _is_rememberable(self) -> bool:
+        """Whether the key tells every edit of the networks that it is trained with."""
+        specs = [self.config.network, *(teacher.spec for teacher in self.inputs.teachers)]
+        own_families = [REGISTERED[spec.family] for spec in specs if spec.family in REGISTERED]
+        return all(family.is_hashable for family in own_families)
+
     def known(self) -> Scores | None:
-        """Its scores where it has been trained already (the numbers are kept, not the weights)."""
+        """Return its scores where it has been trained already (the numbers are kept, not the weights)."""
+        if not self._is_rememberable:
+            return None
         return cache.find(_trained, *self._key, device=self.inputs.device, count=self.count)
 
     def remember(self, scores: Scores) -> None:
-        """Keep them."""
+        """Keep its scores."""
+        if not self._is_rememberable:
+            return
         cache.remember(lambda: scores, *self._key, device=self.inputs.device, count=self.count)
 
 
@@ -213,6 +229,7 @@ def prepared(
         warnings.warn(
             "distilled is not complete: its run was interrupted, and students learn from what there is.", stacklevel=4
         )
+    storage.notice_edits(distilled, data, *as_teachers(teacher, "teacher"))
     own = {} if network is None else {"network": network}
     if labels == "steps":
         if config is not None:
@@ -227,43 +244,51 @@ def prepared(
     return _Asked(config=settings, inputs=inputs, data=data, seeds=list(seeds))
 
 
-def evaluations(asked: Mapping[Any, _Asked], jobs: int | None, progress: bool) -> dict[Any, Evaluation]:
-    """Students that are known are found again, the others are trained; the evaluations that have at least one."""
+def evaluations(prepared_by_name: Mapping[Any, _Asked], jobs: int | None, progress: bool) -> dict[Any, Evaluation]:
+    """Look up students that were trained before and train the others; return the evaluations with at least one student.
+
+    Warns:
+        UserWarning: worker processes were lost; the students that are finished stand, with `complete=False`.
+
+    Raises:
+        DDLabError: worker processes were lost before any student was finished.
+    """
     jobs = None if jobs is None else errors.check_integer("jobs", jobs, 1)
-    for each in asked.values():
-        check_jobs(jobs, each.inputs, each.config.network)
-    students = {(name, seed): each.student(seed) for name, each in asked.items() for seed in each.seeds}
-    known = {place: student.known() for place, student in students.items()}
-    found: dict[Any, tuple[Scores, float]] = {place: (scores, 0.0) for place, scores in known.items() if scores}
-    waiting = {place: student for place, student in students.items() if place not in found}
-    try:
-        for place, (scores, seconds) in zip(waiting, _trained_at_once(waiting.values(), jobs, progress), strict=True):
-            waiting[place].remember(scores)
-            found[place] = scores, seconds
-    except KeyboardInterrupt:
-        # A half-trained student says nothing; the whole ones stand.
-        if not found:
-            raise
-    whole = {
-        name: {seed: found[name, seed] for seed in each.seeds if (name, seed) in found} for name, each in asked.items()
+    for evaluation in prepared_by_name.values():
+        check_jobs(jobs, evaluation.inputs, evaluation.config.network)
+    students = {
+        (name, seed): evaluation.student(seed)
+        for name, evaluation in prepared_by_name.items()
+        for seed in evaluation.seeds
     }
-    return {name: _evaluation(asked[name], own) for name, own in whole.items() if own}
-
-
-def _trained_at_once(
-    students: Collection[_Student], jobs: int | None, progress: bool
-) -> Iterator[tuple[Scores, float]]:
-    """The scores of each and its CPU-seconds, in turn."""
-    import joblib
-
-    bar = progress_bar("students", len(students), progress, unit="student")
-    tasks = (joblib.delayed(_trained)(each.config, each.inputs, each.data, count=each.count) for each in students)
+    results: dict[Any, tuple[Scores, float]] = {}
+    for place, student in students.items():
+        scores = student.known()
+        if scores is not None:
+            results[place] = scores, 0.0
+    waiting = {place: student for place, student in students.items() if place not in results}
+    places = list(waiting)
+    tasks = [(student.config, student.inputs, student.data, student.count) for student in waiting.values()]
+    bar = progress_bar("students", len(tasks), progress, unit="student")
     try:
-        for result in joblib.Parallel(n_jobs=jobs, return_as="generator")(tasks):
+        for number, (scores, seconds) in run_tasks(_trained, tasks, jobs=jobs):
             bar.update()
-            yield result
+            waiting[places[number]].remember(scores)
+            results[places[number]] = scores, seconds
+    except LostWorkers as problem:
+        tell_lost(problem, len(results), len(students), "students")
+    except KeyboardInterrupt:
+        # A half-trained student says nothing; the finished ones stand.
+        if not results:
+            raise
     finally:
         bar.close()
+    evaluations_by_name = {}
+    for name, evaluation in prepared_by_name.items():
+        own_results = {seed: results[name, seed] for seed in evaluation.seeds if (name, seed) in results}
+        if own_results:
+            evaluations_by_name[name] = _evaluation(evaluation, own_results)
+    return evaluations_by_name
 
 
 def _evaluation(asked: _Asked, found: dict[int, tuple[Scores, float]]) -> Evaluation:
@@ -281,16 +306,6 @@ def _evaluation(asked: _Asked, found: dict[int, tuple[Scores, float]]) -> Evalua
         complete=len(found) == len(asked.seeds),
         balanced=statistics.fmean(balanced) if balanced else None,
     )
-
-
-def check_jobs(jobs: int | None, inputs: Inputs, *networks: Any) -> None:
-    """Raise if other processes are to train what only this one can: on a GPU, or networks of a reader's own among these."""
-    if jobs not in (None, 1):
-        if torch.device(inputs.device).type != "cpu":
-            errors.fail("jobs", "None or 1 on a GPU", jobs)
-        specs = [*networks, *(teacher.spec for teacher in inputs.teachers)]
-        if any(isinstance(spec, NetworkSpec) and spec.family in REGISTERED for spec in specs):
-            errors.fail("jobs", "None or 1 for a network of your own, which other processes do not know", jobs)
 
 
 def check_like(distilled: DistilledSet, data: ImageData) -> None:
@@ -334,7 +349,7 @@ def _tested(config: Settings, inputs: Inputs, data: ImageData, on_step: Callable
     return accuracy(student, data), balanced_accuracy(student, data) if uneven else None
 
 
-def _trained(config: Settings, inputs: Inputs, data: ImageData, *, count: int) -> tuple[Scores, float]:
+def _trained(config: Settings, inputs: Inputs, data: ImageData, count: int) -> tuple[Scores, float]:
     """A student's test accuracies and its CPU-seconds, in whichever process, with so many threads."""
     start = time.process_time()
     if count > 1:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .. import methods
-from ..core import errors
+from ..core import errors, storage
 from ..core.boundary import checked, tensor
 from ..core.errors import DDLabError
 from ..data import ImageData
@@ -118,6 +118,7 @@ def distill(
         KeyboardInterrupt: while the teacher was still being trained: there is no set yet, but its checkpoint is valid.
     """
     module, teachers = methods.get(method), as_teachers(teacher, "teacher")
+    storage.notice_edits(data, *teachers)
     config = getattr(module.Config, "teaching", module.Config)() if config is None else config
     if type(config) is not module.Config:  # not isinstance: a method's Config may extend another's
         errors.fail("config", f"a {module.NAME} Config", config)

@@ -20,7 +20,7 @@ from ..core import errors
 from ..core.errors import DDLabError
 from ..core.parameters import Parameters, parameter
 from ..core.randomness import Draws, generator
-from ..core.source import code_of
+from ..core.source import code_of, unhashable
 
 Factory = Callable[[int, int, tuple[int, int]], nn.Module]
 REGISTERED: dict[str, Family] = {}
@@ -69,6 +69,11 @@ class Family:
     def source(self) -> str:
         """A hash of the factory, as it is now."""
         return code_of(self.factory, self.CLASSIFIER, self.LAST_CONV)
+
+    @property
+    def is_hashable(self) -> bool:
+        """Whether `source` tells every edit: not where the factory names a random generator, an open file, ..."""
+        return not unhashable(self.factory)
 
     def options(self, given: dict[str, Any]) -> Options:
         """The options of a module that was handed in, if they are these; else those of the factory, as it is now."""

@@ -6,7 +6,8 @@ import os
 import resource
 import statistics
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,12 +16,14 @@ import torch
 from .. import methods, networks
 from ..core import errors, storage
 from ..core.boundary import checked, within
+from ..core.errors import DDLabError
 from ..core.interval import interval
 from ..core.progress import progress_bar
 from ..data import ImageData, whitened
 from ..distilled import DistilledSet
 from ..evaluation.kernel_regression import kernel_accuracy
-from ..evaluation.students import evaluate
+from ..evaluation.parallel import LostWorkers, check_jobs, is_here, run_tasks
+from ..evaluation.students import Jobs, evaluate
 from ..evaluation.tables import Tabled, markdown
 from ..methods import ld
 from ..methods.distillation import distill
@@ -236,6 +239,7 @@ def replicate(
     teacher: Teachers | None = None,
     folder: str | os.PathLike[str] | None = None,
     device: torch.device | str = "auto",
+    jobs: Jobs = None,
     progress: bool = True,
     **options: Any,
 ) -> Replication:
@@ -250,11 +254,13 @@ def replicate(
         student: fields of the students' Config with other values.
         teacher: for a method that needs one; default the published one, trained here. FADRM+ takes several.
         folder: keeps what is finished, and the checkpoint of the set that is being made: the same call goes on from it.
+        jobs: how many sets, and then students, are made at once, as in `evaluate`; `joblib.parallel_config` sends them to a cluster.
         options: fields of the method's Config with other values than published, such as `iterations=200`.
 
     Raises:
         DDLabError: nothing printed for this, rows among which `row` does not choose, a method whose students are not here, a row
-            of several networks with fewer teachers, or a folder that holds another replication.
+            of several networks with fewer teachers, or a folder that holds another replication. A worker process that died: what is
+            finished stays in the folder.
         KeyboardInterrupt: before all was made; with a folder nothing of it is lost.
     """
     name = _name(method)
@@ -292,27 +298,16 @@ def replicate(
         folder=place,
         key=storage.fingerprint(config, data.fingerprint, student_changes, *(t.fingerprint for t in teachers)),
     )
+    check_jobs(jobs, work.inputs, getattr(config, "network", None), student_changes.get("network"))
     earlier = [work.read(number) for number in range(set_count)]
     if progress and None in earlier:
         print(_hours(work, set_count, student_count))
-    results = []
-    for number, result in enumerate(earlier):
-        if result is None:
-            result = work.make_set(number, progress)
-            if not result.distilled.complete:
-                raise KeyboardInterrupt(f"set {number + 1} of {set_count} was still being made")
-        with progress_bar(f"students of set {number + 1}", student_count, progress, unit="student") as bar:
-            work.keep(number, result)
-            bar.update(len(result.accuracies))
-            while len(result.accuracies) < student_count:
-                result = work.with_student(number, result)
-                work.keep(number, result)
-                bar.update()
-        results.append(result)
+    results = _all_sets(work, earlier, jobs, progress)
+    results = _all_students(work, results, student_count, jobs, progress)
     histories = tuple(result.history for result in results)
     return Replication(
         printed=printed,
-        accuracies=tuple(result.accuracies[:student_count] for result in results),
+        accuracies=tuple(result.first_accuracies(student_count) for result in results),
         differs=_differences(work, protocol, original_data, published_config, set_count, student_count),
         seconds=sum(result.seconds for result in results),
         sets=tuple(result.distilled for result in results),
@@ -320,14 +315,72 @@ def replicate(
     )
 
 
+def _all_sets(work: "_Work", earlier: list["_Result | None"], jobs: int | None, progress: bool) -> list["_Result"]:
+    """Make the sets that are missing, several at once where `jobs` says so."""
+    results = dict(enumerate(earlier))
+    missing = [number for number, result in results.items() if result is None]
+    shows_progress = progress and is_here(jobs)
+    tasks = [(number, shows_progress) for number in missing]
+    try:
+        for place, result in run_tasks(work.make_set, tasks, jobs=jobs):
+            number = missing[place]
+            if not result.distilled.complete:
+                raise KeyboardInterrupt(f"set {number + 1} of {len(earlier)} was still being made")
+            work.keep(number, result)
+            results[number] = result
+    except LostWorkers as problem:
+        raise _lost(problem, work) from problem
+    return [result for result in results.values() if result is not None]
+
+
+def _all_students(
+    work: "_Work", results: list["_Result"], count: int, jobs: int | None, progress: bool
+) -> list["_Result"]:
+    """Train the students that are missing, several at once where `jobs` says so."""
+    results = list(results)
+    missing = [
+        (number, student)
+        for number, result in enumerate(results)
+        for student in range(count)
+        if student not in result.accuracies
+    ]
+    tasks = [(results[number].distilled, work.student_seed(number, student)) for number, student in missing]
+    bar = progress_bar("students", len(results) * count, progress, unit="student")
+    bar.update(len(results) * count - len(missing))
+    try:
+        for place, (percent, seconds) in run_tasks(work.train_student, tasks, jobs=jobs):
+            number, student = missing[place]
+            results[number] = results[number].with_student(student, percent, seconds)
+            work.keep(number, results[number])
+            bar.update()
+    except LostWorkers as problem:
+        raise _lost(problem, work) from problem
+    finally:
+        bar.close()
+    return results
+
+
+def _lost(problem: LostWorkers, work: "_Work") -> DDLabError:
+    kept = "nothing is kept without a folder" if work.folder is None else "the same call goes on from its folder"
+    return DDLabError(f"jobs: {problem}; {kept}.")
+
+
 @dataclass(frozen=True)
 class _Result:
-    """A set, what its students reached so far, in percent, and the seconds that both took."""
+    """A set, what its students reached so far (student -> percent), and the seconds that both took."""
 
     distilled: DistilledSet
-    accuracies: tuple[float, ...] = ()
+    accuracies: Mapping[int, float] = field(default_factory=dict)
     seconds: float = 0.0
     history: tuple[tuple[int, float], ...] = ()
+
+    def with_student(self, student: int, percent: float, seconds: float) -> "_Result":
+        """Return the result with one more student."""
+        return replace(self, accuracies={**self.accuracies, student: percent}, seconds=self.seconds + seconds)
+
+    def first_accuracies(self, count: int) -> tuple[float, ...]:
+        """Return the percents of the first students, in their order."""
+        return tuple(self.accuracies[student] for student in range(count))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -380,7 +433,7 @@ class _Work:
                 errors.fail("folder", "empty, or that of the same call", str(file.parent))
             return _Result(
                 distilled=DistilledSet.load(file),
-                accuracies=tuple(kept["accuracies"]),
+                accuracies={int(student): percent for student, percent in kept["accuracies"].items()},
                 seconds=float(kept["seconds"]),
                 history=_pairs(kept.get("history", [])),
             )
@@ -415,7 +468,7 @@ class _Work:
             is_new = not history or step.index > history[-1][0]
             if self.is_fixed and is_new and step.index % interval_steps == 0:
                 snapshot = self.module.finish(config, self.inputs, step.state)
-                snapshot = dataclasses.replace(snapshot, complete=True)  # it is tested as if the run ended here
+                snapshot = replace(snapshot, complete=True)  # it is tested as if the run ended here
                 history.append((step.index, self.accuracy(snapshot, config.seed)))
                 if history_file is not None:
                     storage.write_atomically(history_file, json.dumps(history).encode())
@@ -434,14 +487,14 @@ class _Work:
         seconds = (time.monotonic() - start) / (1 - share)
         return _Result(distilled, seconds=seconds, history=tuple(history))
 
-    def with_student(self, number: int, result: _Result) -> _Result:
-        """Return the result with one more student."""
+    def student_seed(self, number: int, student: int) -> int:
+        """Return the seed of a student: its number, or that of its set, where both have one start."""
+        return self.config.seed + number if self.is_fixed else student
+
+    def train_student(self, distilled: DistilledSet, seed: int) -> tuple[float, float]:
+        """Return a student's percent of the test images, and the seconds that it took."""
         start = time.monotonic()
-        seed = self.config.seed + number if self.is_fixed else len(result.accuracies)
-        percent = self.accuracy(result.distilled, seed)
-        return dataclasses.replace(
-            result, accuracies=(*result.accuracies, percent), seconds=result.seconds + time.monotonic() - start
-        )
+        return self.accuracy(distilled, seed), time.monotonic() - start
 
     def student_config(self, distilled: DistilledSet) -> supervised.Config | None:
         """Return how a student is trained; None where the set or a kernel says all of it."""
@@ -530,7 +583,7 @@ def _check_student(name: str, protocol: Protocol, student: dict[str, Any]) -> No
     if student and protocol.student in ("steps", "kernel"):
         errors.fail("student", f"None for {name}, whose set or kernel says all of them", student)
     for field_name in student:
-        field_names = [field.name for field in dataclasses.fields(supervised.Config)]
+        field_names = [setting.name for setting in dataclasses.fields(supervised.Config)]
         errors.check_choice("a field of student", field_name, field_names)
 
 
@@ -563,7 +616,7 @@ def _config(name: str, printed: dict[str, Any], data: ImageData, options: dict[s
     """Return the method's published Config for a row, with the reader's options."""
     module = methods.get(name)
     images_per_class = printed["images_per_class"]
-    field_names = [field.name for field in dataclasses.fields(module.Config)]
+    field_names = [setting.name for setting in dataclasses.fields(module.Config)]
     for option in options:
         errors.check_choice(f"an option of {module.NAME}", option, field_names)
     row_fields: dict[str, Any] = {}
@@ -631,11 +684,11 @@ def _differences(
     published_students = 1 if work.is_fixed else protocol.students
     if student_count != published_students:
         lines.append(f"{student_count} students of each in place of {published_students}")
-    for field in dataclasses.fields(work.config):
-        value = getattr(work.config, field.name)
-        published_value = getattr(published_config, field.name)
+    for option in dataclasses.fields(work.config):
+        value = getattr(work.config, option.name)
+        published_value = getattr(published_config, option.name)
         if value != published_value:
-            lines.append(f"{field.name} {_words(value)} in place of {_words(published_value)}")
+            lines.append(f"{option.name} {_words(value)} in place of {_words(published_value)}")
     for field_name, value in work.student_changes.items():
         lines.append(f"students' {field_name}: {_words(value)}")
     lines += [words for where, words in protocol.differs if where in dataset]

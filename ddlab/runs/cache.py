@@ -1,6 +1,7 @@
-"""Computed things keyed by content: the same process, config, data and teacher give the same result, so it is computed once.
+"""Remember results by content: the same process, config, data and teacher give the same result, so it is computed once.
 
-The same where it is computed: a key also holds the source, the device, the version of torch and its threads, which change the last bits.
+A key also holds the source code, the device, the version of torch and the number of threads, because they change the last bits.
+What depends on a value that cannot be hashed, such as a random generator, is computed each time.
 
 In memory: the last `MEMORY` results.
 """
@@ -14,7 +15,7 @@ from typing import Any
 import torch
 
 from ..core import errors, storage
-from ..core.source import source
+from ..core.source import source, unhashable
 from . import process as driver
 from .process import Inputs, Process
 from .threads import thread_count
@@ -33,6 +34,8 @@ def remember(
         device: where it computes. count: of its threads, default torch's.
     """
     errors.check_function("compute", compute)
+    if unhashable(compute):
+        return compute()
     return _found(_key(compute, device, count, *parts), compute)
 
 
@@ -43,6 +46,8 @@ def find(code: Any, *parts: Any, device: torch.device | str = "cpu", count: int 
         code: the function that computes it, or another of its package. count: as there.
     """
     errors.check_function("code", code)
+    if unhashable(code):
+        return None
     with _lock:
         return copy.deepcopy(_results.get(_key(code, device, count, *parts)))
 
@@ -76,6 +81,8 @@ def run(process: Process, config: Any, inputs: Inputs, **options: Any) -> Any:
         KeyboardInterrupt: the run was interrupted: it is one of several, and the next one is not wanted either.
     """
     driver.check_call(process, config, inputs)
+    if unhashable(process):
+        return whole(driver.run(process, config, inputs, **options))
     key = _key(process, inputs.device, thread_count(config, inputs), process.NAME, config, inputs.fingerprint)
     return _found(key, lambda: whole(driver.run(process, config, inputs, **options)))
 

@@ -22,7 +22,7 @@ from torch.nn import Parameter
 from ..core import errors, storage
 from ..core.errors import DDLabError
 from ..core.parameters import Parameters
-from ..core.source import source
+from ..core.source import source, unhashable
 from .process import Inputs, Process
 
 if TYPE_CHECKING:
@@ -116,8 +116,10 @@ def _check_is_of(
             f"checkpoint must be of the data and teacher given ({inputs.fingerprint}); given {str(path)!r} of others ({header['inputs']})."
         )
     if header["source"] != source(process) and not errors.check_boolean("resume_anyway", resume_anyway):
+        names = ", ".join(map(repr, unhashable(process)))
+        reason = f"and {names}, which cannot be compared with what it was" if names else "of another source"
         raise DDLabError(
-            f"checkpoint must be of {process.NAME} as it is now; given {str(path)!r} of another source: "
+            f"checkpoint must be of {process.NAME} as it is now; given {str(path)!r} {reason}: "
             "resume_anyway=True goes on from it."
         )
 
