@@ -1,9 +1,18 @@
-"""What a network computes in: float32.
+"""What networks compute in: float32, whatever a notebook has set before.
 
-torch takes TF32, with 10 of float32's 23 bits behind the point, for convolutions on CUDA unless it is told otherwise.
+torch takes TF32, with 10 of float32's 23 bits behind the point, for convolutions on CUDA unless it is told otherwise. A cell that
+called `torch.set_default_dtype(torch.float64)`, or that stands under `inference_mode`, `autocast` or a default device, would
+otherwise change numbers or end in an error of torch's.
 """
 
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
 import torch
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def exact_float32(device: torch.device | str) -> None:
@@ -11,3 +20,47 @@ def exact_float32(device: torch.device | str) -> None:
     if torch.device(device).type != "cpu":
         torch.backends.cudnn.conv.fp32_precision = "ieee"  # type: ignore[attr-defined]
         torch.backends.cuda.matmul.fp32_precision = "ieee"
+
+
+@contextlib.contextmanager
+def torch_as_usual() -> Iterator[None]:
+    """Compute with torch's own defaults: float32, gradients, no autocast, the CPU where no device is named."""
+    if _is_as_usual():
+        yield
+        return
+    dtype = torch.get_default_dtype()
+    with (
+        torch.inference_mode(False),
+        torch.enable_grad(),
+        torch.autocast("cpu", enabled=False),
+        torch.autocast("cuda", enabled=False),
+        torch.device("cpu"),
+    ):
+        # The default dtype is one for all threads, so it comes back even where this one fails.
+        torch.set_default_dtype(torch.float32)
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(dtype)
+
+
+def _is_as_usual() -> bool:
+    return (
+        torch.get_default_dtype() == torch.float32
+        and torch.is_grad_enabled()
+        and not torch.is_inference_mode_enabled()
+        and not torch.is_autocast_enabled("cpu")
+        and not torch.is_autocast_enabled("cuda")
+        and torch.get_default_device().type == "cpu"
+    )
+
+
+def as_usual(function: Function) -> Function:
+    """Call a function with torch's own defaults (`torch_as_usual`)."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **named: Any) -> Any:
+        with torch_as_usual():
+            return function(*arguments, **named)
+
+    return call  # type: ignore[return-value]

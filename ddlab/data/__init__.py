@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import errors
+from ..core.arithmetic import as_usual
 from ..core.public import listing
 from . import augmentation, predefined_views, siamese_views, text, torchvision_sets
 from .aligning import aligned
@@ -33,6 +34,7 @@ __all__ = [
 __dir__ = listing(__all__)
 
 
+@as_usual
 def load(name: str, *arguments: Any, **options: Any) -> ImageData:
     """Load a dataset.
 

@@ -1,5 +1,7 @@
 """A reader's own arrays and datasets as `ImageData`."""
 
+import hashlib
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,6 +12,7 @@ import numpy as np
 import torch
 
 from ..core import errors, randomness
+from ..core.arithmetic import as_usual
 from ..core.boundary import Count, Index, checked, within
 from ..core.errors import DDLabError
 from . import pictures
@@ -31,6 +34,7 @@ def split_rows(count: int, test_fraction: float, *, seed: int, number: int) -> t
     return sorted(order[cut:].tolist()), sorted(order[:cut].tolist())
 
 
+@as_usual
 @checked
 def from_arrays(
     images: Any,
@@ -50,8 +54,8 @@ def from_arrays(
 
     Args:
         images: [n, h, w], [n, h, w, c] or [n, c, h, w]: whole numbers 0 to 255, 16 bits in full, or floats in [0, 1], which become bytes.
-        labels: [n] or [n, 1] whole numbers, names, or True and False; a column of a table. test_images, test_labels: the same; without
-            them the images are split.
+        labels: [n] or [n, 1] whole numbers, names (in bytes too, as h5py gives them), or True and False; a column of a table.
+        test_images, test_labels: the same; without them the images are split.
         class_names: one per class; whole numbers are places among them. None takes the labels that there are, in their order.
         layout: "nhwc" or "nchw"; None takes the axis of 1, 3 or 4 channels, if only one can be that; the fourth is transparency.
         background: what transparent pixels lie on, 0 (black) to 255 (white). range: (low, high), the values of black and white, where the
@@ -60,6 +64,9 @@ def from_arrays(
 
     Raises:
         DDLabError: other shapes or values, a layout that cannot be told, a class of one image to be split, or unknown labels.
+
+    Warns:
+        UserWarning: test images that are training images too.
 
     >>> images, labels = torch.rand(10, 8, 8, 3), ["cat", "dog"] * 5
     >>> from_arrays(images, labels)
@@ -82,6 +89,7 @@ def from_arrays(
         parts = [(train[chosen], numbers[0][chosen]) for chosen in rows]
     else:
         parts = list(zip((train, test), numbers, strict=True))
+    _warn_of_copies(name, parts[0][0], parts[1][0])
     tensors = [
         (torch.from_numpy(np.ascontiguousarray(pixels.transpose(0, 3, 1, 2))), torch.from_numpy(classes))
         for pixels, classes in parts
@@ -96,6 +104,7 @@ def from_arrays(
     )
 
 
+@as_usual
 @checked
 def from_dataset(
     dataset: Any,
@@ -213,6 +222,8 @@ def _labels(argument: str, value: Any, count: int) -> np.ndarray:
     array = _as_array(argument, value, _LABELS)
     array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     each = list(value) if isinstance(value, list | tuple) else array.tolist() if array.ndim == 1 else []
+    if each and all(isinstance(label, bytes) for label in each):  # as h5py gives texts
+        each = [_text(argument, label) for label in each]
     if all(isinstance(label, bool | np.bool_) for label in each) or all(isinstance(label, str) for label in each):
         array = np.array([str(label) for label in each])
     elif any(isinstance(label, str) for label in each):  # numpy would make names of the numbers
@@ -224,6 +235,13 @@ def _labels(argument: str, value: Any, count: int) -> np.ndarray:
     if len(array) != count:
         raise DDLabError(f"{argument} must be {_LABELS}, {count}; given {len(array)}.")
     return array
+
+
+def _text(argument: str, label: bytes) -> str:
+    try:
+        return label.decode()
+    except UnicodeDecodeError:
+        errors.fail(argument, "names in UTF-8", label)
 
 
 def _numbered(given: list[np.ndarray], class_names: Sequence[str] | None) -> tuple[tuple[str, ...], list[np.ndarray]]:
@@ -248,6 +266,18 @@ def _numbered(given: list[np.ndarray], class_names: Sequence[str] | None) -> tup
     return tuple(map(str, known if class_names is None else class_names)), numbers
 
 
+def _warn_of_copies(name: str, train: np.ndarray, test: np.ndarray) -> None:
+    """Warn where test images are training images too: an accuracy on them says nothing about new images."""
+    known = {hashlib.sha256(image.tobytes()).digest() for image in train}
+    copies = sum(hashlib.sha256(image.tobytes()).digest() in known for image in test)
+    if copies:
+        warnings.warn(
+            f"{copies} of the {len(test)} test images of {name!r} are training images too: "
+            "an accuracy on them says little about new images.",
+            stacklevel=5,  # where `from_arrays` was called
+        )
+
+
 def _split(labels: np.ndarray, names: Sequence[str], test_fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     train, test = [], []
     for number, name in enumerate(names):
@@ -264,23 +294,39 @@ def _split(labels: np.ndarray, names: Sequence[str], test_fraction: float, seed:
 
 
 def _names_of(dataset: Any, keys: tuple[str, str] | None) -> list[str] | None:
-    """The `classes` of a dataset, or of the one that it is a part of; or the names of its label, as Hugging Face's have them."""
+    """Return the names of a dataset's classes, None where its labels may be other numbers than places among its `classes`.
+
+    Of a Hugging Face dataset they are those of its label's feature; of a part of a dataset, or of several, those of these.
+    """
     features = getattr(dataset, "features", None)
     if isinstance(features, Mapping):
-        found = getattr(features.get("label" if keys is None else keys[1]), "names", None)
-        return list(found) if found else None
-    while dataset is not None:
-        found = getattr(dataset, "classes", None)
-        if isinstance(found, Sequence) and all(isinstance(name, str) for name in found):
-            return list(found)
-        dataset = getattr(dataset, "dataset", None)  # torch.utils.data.Subset
-    return None
+        names = getattr(features.get("label" if keys is None else keys[1]), "names", None)
+        return list(names) if names else None
+    if isinstance(dataset, torch.utils.data.ConcatDataset):
+        names_of_parts = [_names_of(part, keys) for part in dataset.datasets]
+        are_equal = all(names == names_of_parts[0] for names in names_of_parts)
+        return names_of_parts[0] if are_equal else None
+    if getattr(dataset, "target_transform", None) is not None:
+        return None
+    names = getattr(dataset, "classes", None)
+    if isinstance(names, Sequence) and all(isinstance(name, str) for name in names):
+        return list(names)
+    inner = getattr(dataset, "dataset", None)  # torch.utils.data.Subset
+    return None if inner is None else _names_of(inner, keys)
 
 
 def _items(
     argument: str, dataset: Any, keys: tuple[str, str] | None, limit: int | None, reading: Reading
 ) -> tuple[list[np.ndarray], list[Any], float]:
     """Images uint8 [h, w, 1 or 3] and labels, at most `limit` of each; and the highest share of their values' range."""
+    if isinstance(dataset, Mapping):  # such as Hugging Face's DatasetDict
+        splits = list(map(str, dataset))
+        if "train" in splits and len(splits) > 1:
+            test = next((split for split in ("test", "validation") if split in splits), splits[-1])
+            call = f'from_dataset(d["train"], test=d["{test}"])'
+        else:
+            call = f'from_dataset(d["{splits[0]}"])' if splits else "from_dataset(d[split])"
+        errors.fail(argument, f"one split, as in {call}", f"a {type(dataset).__name__} of {', '.join(splits)}")
     iterable = isinstance(dataset, torch.utils.data.IterableDataset)
     if iterable or not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
         allowed = "a dataset with a length and items by number (collect what an iterable one gives and use from_arrays)"
@@ -320,6 +366,8 @@ def _pair(item: str, found: Any, keys: tuple[str, str] | None) -> tuple[Any, Any
         errors.fail(item, "a pair (image, label), or a dict with an image and its label", found)
     if isinstance(label, torch.Tensor | np.ndarray | np.generic) and label.reshape(-1).shape == (1,):
         label = label.item()
+    if isinstance(label, bytes):
+        label = _text(f"the label of {item}", label)
     if isinstance(label, bool) or not isinstance(label, int | str):
         errors.fail(f"the label of {item}", "a whole number or a name", label)
     return image, label

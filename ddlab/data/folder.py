@@ -103,10 +103,10 @@ def load(
             raise DDLabError(f"size must be given for images that are not of one size; given None, and {found}.")
     pictures.check_filled("images", max(share for _, share in read), reading)
     if moving := sum(animated for _, _, animated in heads):
-        warnings.warn(f"In {str(root)!r} {moving} animations: the first frame of each was taken.", stacklevel=4)
+        warnings.warn(f"In {str(root)!r} {moving} animations: the first frame of each was taken.", stacklevel=5)
     if split and (both := _in_both(*parts)):
         words = f"{len(both)} images of the training part are in the test part too, as {os.path.basename(both[0])!r}"
-        warnings.warn(f"In {str(root)!r} {words}.", stacklevel=4)  # where data.load was called
+        warnings.warn(f"In {str(root)!r} {words}.", stacklevel=5)  # where data.load was called
     images = torch.from_numpy(np.stack(decoded).transpose(0, 3, 1, 2).copy())
     labels = [_labels(part) for part in parts]
     names = _exported_names(root)

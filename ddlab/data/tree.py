@@ -110,7 +110,7 @@ def listings(splits: Sequence[Path]) -> list[Listing]:
                 )
     if left:
         words = " and ".join(f"{count} {what}, as {first[what]!r}," for what, count in left.items())
-        warnings.warn(f"In {str(splits[0])!r} {words} were left out.", stacklevel=6)  # where data.load was called
+        warnings.warn(f"In {str(splits[0])!r} {words} were left out.", stacklevel=7)  # where data.load was called
     return found
 
 

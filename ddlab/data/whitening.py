@@ -6,6 +6,7 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
+from ..core.arithmetic import as_usual
 from ..core.boundary import checked, within
 from .images import ImageData, denormalise
 
@@ -13,6 +14,7 @@ _AT_ONCE = 1024  # images
 _KEPT = 4.0  # standard deviations of all whitened values on either side of 0; what lies further out is cut
 
 
+@as_usual
 @checked
 def whitened(data: ImageData, *, epsilon: Annotated[float, within(0, open_low=True)] = 0.1) -> ImageData:
     """`data` with decorrelated pixels: what `normalised` hands out are the whitened values, kept as bytes like every pixel.

@@ -1,12 +1,14 @@
 """`board`: a folder of distilled sets, of a class for example, evaluated alike. Only sets are read; nobody's code runs."""
 
 import os
+from pathlib import Path
 from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
 from ..core import errors, storage
+from ..core.arithmetic import as_usual
 from ..core.boundary import among, checked, within
 from ..core.errors import DDLabError
 from ..data import ImageData
@@ -20,6 +22,7 @@ _NEARER = 0.5  # a copy of a test image is so much nearer to it than to every tr
 _AT_ONCE = 256  # images whose distances are taken
 
 
+@as_usual
 @checked
 def board(
     folder: str | os.PathLike[str],
@@ -33,54 +36,96 @@ def board(
     jobs: Jobs = None,
     progress: bool = True,
 ) -> Comparison:
-    """Evaluate each distilled set of a folder, the best first, beside as many random real images; what is refused says why, last.
+    """Evaluate each distilled set of a folder, the best first, beside as many random real images; refused ones say why, last.
 
     Args:
-        folder: of files NAME.safetensors, as `DistilledSet.save` writes them. What else lies there is not opened.
-        data: whose test images count. images_per_class: of which a set may hold no more, and no more floats than these take.
-        labels: what students learn from. seeds, config, device, jobs, progress: as in `evaluate`; one recipe for all.
+        folder: of files NAME.safetensors, as `DistilledSet.save` writes them, or of a folder for each student with such a file,
+            as a course's platform packs them. Nothing else that lies there is opened.
+        data: whose test images count.
+        images_per_class: a set may hold no more images of a class, and no more floats than these take.
+        labels: what students learn from.
+        seeds, config, device, jobs, progress: as in `evaluate`; one recipe for all.
 
     Returns:
-        A `Comparison` of one row for each file. A file is refused that is no set or was changed after it was saved, is larger than
-        allowed, or holds near copies of test images: nearer to one by half than to any training image. Sets that were tuned on test
-        images, or mix several of them, are not found out.
+        A `Comparison` with one row for each file; a row says if an earlier one holds the same set. A file is refused that is no
+        set or was changed after it was saved, is larger than allowed, or holds near copies of test images: nearer to one by half
+        than to any training image. Sets that were tuned on test images, or mix several of them, are not found out.
 
     Raises:
         DDLabError: a folder that is not there, or holds no such file.
         KeyboardInterrupt: before every set had a student.
     """
     place = storage.checked_path(folder, "folder", "a folder's path")
-    files = sorted(place.glob(f"*{ENDING}")) if place.is_dir() else []
-    if not files:
-        errors.fail("folder", f"a folder with at least one file *{ENDING}", str(folder))
-    sets, refused = dict[str, DistilledSet](), list[Compared]()
-    for file in files:
+    entries = _entries(place) if place.is_dir() else {}
+    if not any(entries.values()):
+        errors.fail("folder", f"a folder with at least one file *{ENDING}, itself or in its folders", str(folder))
+    sets: dict[str, DistilledSet] = {}
+    refused: list[Compared] = []
+    first_of_content: dict[str, str] = {}
+    for name, file in entries.items():
         try:
-            sets[file.stem] = _allowed(DistilledSet.load(file), data, images_per_class, labels)
+            if file is None:
+                raise DDLabError(f"{name} must hold a file *{ENDING}; given none.")
+            distilled = DistilledSet.load(file)
+            _check_entry(distilled, file.name, data, images_per_class, labels)
         except DDLabError as problem:
-            refused.append(Compared(name=file.stem, failed=str(problem).replace(str(place), place.name)))
+            refused.append(Compared(name=name, failed=str(problem).replace(str(place), place.name)))
+            continue
+        content = storage.fingerprint(distilled.images, distilled.labels)
+        original = first_of_content.setdefault(content, name)
+        sets[name if original == name else f"{name} (the same set as {original})"] = distilled
     if not sets:
         return Comparison(rows=tuple(refused), labels=labels, seeds=())
-    told: dict[str, Any] = {"labels": labels, "seeds": seeds, "config": config, "device": device, "jobs": jobs}
-    found = compare(sets, data, progress=progress, **told)
-    rows = sorted(found.rows, key=lambda row: -sum(row.accuracies))
-    return Comparison(rows=(*rows, *refused), labels=labels, seeds=found.seeds, complete=found.complete)
+    options: dict[str, Any] = {"labels": labels, "seeds": seeds, "config": config, "device": device, "jobs": jobs}
+    comparison = compare(sets, data, progress=progress, **options)
+    rows = sorted(comparison.rows, key=lambda row: -sum(row.accuracies))
+    return Comparison(
+        rows=(*rows, *refused), labels=labels, seeds=comparison.seeds, complete=comparison.complete
+    )
 
 
-def _allowed(made: DistilledSet, data: ImageData, images_per_class: int, labels: str) -> DistilledSet:
-    """The set, if it may be compared."""
-    check_like(made, data)
-    made.target(labels)
+def _entries(place: Path) -> dict[str, Path | None]:
+    """Return name -> file of the sets in a folder and in its folders; None where a student's folder holds no set."""
+    entries: dict[str, Path | None] = {file.stem: file for file in _set_files(place)}
+    for folder in sorted(place.iterdir()):
+        if not folder.is_dir() or folder.name.startswith((".", "__")):
+            continue
+        files = _set_files(folder)
+        if not files:
+            entries[folder.name] = None
+        for file in files:
+            entries[folder.name if len(files) == 1 else f"{folder.name}/{file.stem}"] = file
+    return entries
+
+
+def _set_files(folder: Path) -> list[Path]:
+    """Return the files of sets in a folder; "._NAME" is what macOS packs beside each."""
+    return sorted(
+        file
+        for file in folder.iterdir()
+        if file.is_file() and file.suffix.lower() == ENDING and not file.name.startswith(".")
+    )
+
+
+def _check_entry(distilled: DistilledSet, file: str, data: ImageData, images_per_class: int, labels: str) -> None:
+    """Raise unless the set of a file may be compared."""
+    try:
+        check_like(distilled, data)
+        distilled.target(labels)
+    except DDLabError as problem:
+        raise DDLabError(f"{file}: {problem}") from None
+    counts = distilled.labels.bincount(minlength=data.classes).tolist()
     most = images_per_class * data.classes
-    if len(made) > most or int(made.labels.bincount().max()) > images_per_class:
-        errors.fail("a set", f"of at most {images_per_class} images of each class", made)
+    if max(counts) > images_per_class:
+        given = ", ".join(f"{count} of {name}" for count, name in zip(counts, data.class_names, strict=True))
+        raise DDLabError(f"{file} must hold at most {images_per_class} images of each class; given {given}.")
     floats = most * (data.train_images[0].numel() + (1 if labels == "hard" else data.classes))
-    if (taken := made.storage_floats(labels)) > floats:
-        raise DDLabError(f"a set must be of at most {floats:,} floats; given {taken:,}.")
-    copies = int(near_copies(made.images, data).sum())
+    taken = distilled.storage_floats(labels)
+    if taken > floats:
+        raise DDLabError(f"{file} must take at most {floats:,} floats; given {taken:,}.")
+    copies = int(near_copies(distilled.images, data).sum())
     if copies:
-        raise DDLabError(f"a set must be without near copies of test images; given {copies} of {len(made)}.")
-    return made
+        raise DDLabError(f"{file} must be without near copies of test images; given {copies} of {len(distilled)}.")
 
 
 def near_copies(images: Tensor, data: ImageData) -> Tensor:

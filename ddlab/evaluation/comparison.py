@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import torch
 
 from ..core import storage
+from ..core.arithmetic import as_usual
 from ..core.boundary import among, checked, within
 from ..core.errors import DDLabError
 from ..core.interval import in_words
@@ -96,6 +97,7 @@ class Comparison(Tabled):
         ]  # fmt: skip
 
 
+@as_usual
 @checked
 def compare(
     methods: Any,

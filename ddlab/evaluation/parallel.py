@@ -144,7 +144,7 @@ def tell_lost(problem: LostWorkers, finished: int, total: int, what: str) -> Non
         raise DDLabError(f"jobs: {problem}; none of {total} {what} is finished.") from problem
     warnings.warn(
         f"jobs: {problem}; the result holds the {finished} of {total} {what} that are finished.",
-        stacklevel=5,
+        stacklevel=6,
     )
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import torch
 
 from ..core import errors, storage
+from ..core.arithmetic import as_usual
 from ..core.boundary import among, checked, within
 from ..core.interval import in_words, interval, within_accuracy
 from ..core.progress import progress_bar
@@ -88,6 +89,7 @@ Settings = supervised.Config | ordered.Config
 Scores = tuple[float, float | None]  # accuracy, and balanced accuracy where classes are uneven
 
 
+@as_usual
 @checked
 def evaluate(
     distilled: DistilledSet,
@@ -186,6 +188,7 @@ class _Student:
         cache.remember(lambda: scores, *self._key, device=self.inputs.device, count=self.count)
 
 
+@as_usual
 def evaluate_all(
     several: Mapping[Any, Mapping[str, Any]], *, jobs: int | None = None, progress: bool = True, **shared: Any
 ) -> dict[Any, Evaluation]:
@@ -227,7 +230,7 @@ def prepared(
     check_like(distilled, data)
     if not distilled.complete:
         warnings.warn(
-            "distilled is not complete: its run was interrupted, and students learn from what there is.", stacklevel=4
+            "distilled is not complete: its run was interrupted, and students learn from what there is.", stacklevel=6
         )
     storage.notice_edits(distilled, data, *as_teachers(teacher, "teacher"))
     own = {} if network is None else {"network": network}

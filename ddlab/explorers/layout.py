@@ -27,6 +27,7 @@ import ipywidgets as widgets
 from ..core.errors import DDLabError, check_boolean, check_text, fail
 from .controls import Controls
 from .lines import Sentence
+from .runner import Runner
 
 _STYLE = """<style>
 .ddlab-explorer { padding: 4px 0 8px; }
@@ -93,6 +94,8 @@ class Explorer(widgets.VBox):
             f'{_STYLE}<div class="ddlab-title" role="heading" aria-level="3">{html.escape(title)}</div>'
         )
         self._sentence = Sentence()
+        self._sentence.on_msg(self._count_views)
+        self._views_on_page = 0
         self._error_box = widgets.HTML(layout=widgets.Layout(display="none"))
         self.controls_box = widgets.VBox(list(controls))
         self.views_box = widgets.VBox(list(views))
@@ -201,6 +204,17 @@ class Explorer(widgets.VBox):
         panel.tuck(field)
 
     # -- end
+
+    def _count_views(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        """Stop computing when the last view goes: its cell was deleted or cleared, and nobody sees what would come."""
+        if content.get("kind") != "view":
+            return
+        self._views_on_page += int(content["change"])
+        if self._views_on_page <= 0:
+            self._views_on_page = 0  # views of a page that was reloaded never said that they went
+            for belonging in self._belongings:
+                if isinstance(belonging, Runner):
+                    belonging.stop()
 
     def owns(self, belonging: Any) -> Any:
         """Close `belonging` (a worker, a runner) when the explorer is closed; returns it."""

@@ -10,7 +10,9 @@ function render({ model, el }) {
   };
   show();
   model.on("change:text", changed);
+  model.send({ kind: "view", change: 1 });
   return () => {
+    model.send({ kind: "view", change: -1 });
     model.off("change:text", changed);
     speak.stop();
   };

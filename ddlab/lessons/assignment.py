@@ -4,8 +4,9 @@ No answers stand here: they are in `notebooks/assignments/instructor`.
 """
 
 import hashlib
+import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -26,25 +27,35 @@ from .lesson import show
 
 PAIRS = 5
 SEEDS = 10**6
+KEPT_SHARE = 0.9  # of the training images
 Answer = TypeVar("Answer")
 
 
 def seed_of(student: str) -> int:
-    """The seed that belongs to a student, in 0 to 999,999: the same on every machine, whatever the case and the blanks around it.
+    """Return the seed that belongs to a student, in 0 to 999,999: the same on every machine, however the name was typed.
 
     Args:
         student: what the course knows the student by ("s1234567").
 
     Raises:
-        DDLabError: not a string, or nothing in it.
+        DDLabError: not a string, or nothing visible in it.
 
-    >>> seed_of("s1234567") == seed_of(" S1234567 ")
+    >>> seed_of("s1234567") == seed_of(" S1234567 ") == seed_of("\uff531234567\u200b")
     True
     """
-    if not isinstance(student, str) or not student.strip():
+    name = _visible(student) if isinstance(student, str) else ""
+    if not name:
         errors.fail("student", "a string that names the student", student)
-    digest = hashlib.sha256(f"ddlab assignment {student.strip().lower()}".encode()).digest()
+    digest = hashlib.sha256(f"ddlab assignment {name.lower()}".encode()).digest()
     return int.from_bytes(digest[:8], "big") % SEEDS
+
+
+def _visible(name: str) -> str:
+    """Return a name as it looks: compatible characters alike (NFKC), no invisible ones, single blanks."""
+    normalised = unicodedata.normalize("NFKC", name)
+    # Cf: format characters, such as the zero-width blanks that a copy from a web page brings along.
+    visible = "".join(character for character in normalised if unicodedata.category(character) != "Cf")
+    return " ".join(visible.split())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +93,19 @@ class Assignment:
 
     @cached_property
     def data(self) -> ImageData:
-        """The digits with a split into training and test images of the student's own."""
-        return load("digits", seed=self.seed)
+        """Nine in ten of the digits' training images, drawn for this student.
+
+        Test images and normalisation are those of `ddlab.data.load("digits")` for everybody, so that the sets of a class can be
+        ranked on one board.
+        """
+        digits = load("digits")
+        kept = []
+        for label in range(digits.classes):
+            members = digits.of_class(label)
+            order = torch.randperm(len(members), generator=randomness.generator(self.seed, label, "assignment images"))
+            kept.append(members[order[: round(KEPT_SHARE * len(members))]])
+        rows = torch.cat(kept).sort().values
+        return replace(digits, train_images=digits.train_images[rows], train_labels=digits.train_labels[rows])
 
     @property
     def teacher(self) -> Network:
@@ -132,7 +154,7 @@ class Assignment:
 def start(student: str) -> Assignment:
     """Begin: prints whose copy it is and its seed, so that a grader sees both."""
     mine = Assignment(student, seed_of(student))
-    print(f"student {student.strip()}, seed {mine.seed}, torch {torch.__version__}, {torch.get_num_threads()} threads")
+    print(f"student {_visible(student)}, seed {mine.seed}, torch {torch.__version__}, {torch.get_num_threads()} threads")
     return mine
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from .. import methods
 from ..core import errors, storage
+from ..core.arithmetic import as_usual
 from ..core.boundary import checked, tensor
 from ..core.errors import DDLabError
 from ..data import ImageData
@@ -25,6 +26,7 @@ from ..training.relabelling import Teachers, as_teachers
 from ._labelling import labelled_set
 
 
+@as_usual
 @checked
 def train_teacher(
     data: ImageData,
@@ -58,6 +60,7 @@ def _trained(data: ImageData, config: Any, device: torch.device | str, progress:
     return network
 
 
+@as_usual
 @checked
 def from_images(
     images: Annotated[Tensor, tensor("n c h w", torch.float32)],
@@ -79,6 +82,7 @@ def from_images(
     return labelled_set(images, labels, inputs, complete=True, provenance={"method": "from_images"})
 
 
+@as_usual
 @checked
 def distill(
     method: str | driver.Process,

@@ -20,6 +20,7 @@ import torch
 from torch import nn
 
 from ..core import errors
+from ..core.arithmetic import as_usual
 from ..core.boundary import checked, within
 from ..core.source import code_of
 from .calling import call
@@ -74,6 +75,7 @@ def register(
     )
 
 
+@as_usual
 @checked
 def from_module(
     module: nn.Module,

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from ..core import devices, errors, randomness, storage
+from ..core.arithmetic import as_usual
 from ..core.errors import DDLabError
-from ..core.parameters import Parameters
+from ..core.parameters import Parameters, describe
 from . import convnet, mlp, text, vit, zoo
 from .family import REGISTERED, Family, on_meta, refuse, tensors, tried
 
@@ -118,7 +119,7 @@ def spec(family: str, **options: Any) -> NetworkSpec:
     """Describe a network.
 
     Args:
-        family: one of `ddlab.networks.FAMILIES`, or one of your own (`register`).
+        family: one of `ddlab.networks.FAMILIES`, or one of your own (`register`); with options in brackets, as tables print it.
         options: of that family (convnet: width, growth, depth, norm, activation, pooling, head; vit: patch_size, width, depth,
             heads, norm).
 
@@ -127,11 +128,18 @@ def spec(family: str, **options: Any) -> NetworkSpec:
 
     >>> spec("convnet", width=64).title
     'convnet(width=64)'
+    >>> spec("convnet(width=64)") == spec("convnet", width=64)
+    True
     """
     return NetworkSpec(**_parts(family, options))
 
 
 def _parts(family: Any, options: Mapping[str, Any], argument: str = "family") -> dict[str, Any]:
+    if isinstance(family, str) and family.endswith(")") and family not in REGISTERED:
+        family, _, text = family[:-1].partition("(")
+        if family in FAMILIES:
+            printed = FAMILIES[family].Options.from_string(text)
+            options = {name: getattr(printed, name) for name in describe(printed)} | dict(options)
     try:
         errors.check_choice(argument, family, (*FAMILIES, *REGISTERED))
     except DDLabError as problem:
@@ -154,12 +162,15 @@ class Network:
         weights: parameters and buffers by name, as in the module's state_dict.
         provenance: how it came about (JSON types): process, config, accuracy, whether training was complete.
         class_names: what its outputs are, in order; None where nobody said it, or where they are no classes. No part of the fingerprint.
+        normalisation: (mean, std) of the images that it was trained on, a number for each channel, in units of [0, 1] pixels; None
+            where nobody said it. No part of the fingerprint.
     """
 
     spec: NetworkSpec
     weights: dict[str, Tensor]
     provenance: dict[str, Any] = field(default_factory=dict)
     class_names: tuple[str, ...] | None = None
+    normalisation: tuple[tuple[float, ...], tuple[float, ...]] | None = None
 
     def __post_init__(self) -> None:
         _check_complete(self.spec)
@@ -172,6 +183,11 @@ class Network:
             if len(names) != self.spec.classes:
                 errors.fail("class_names", f"a name for each of {self.spec.classes} outputs", f"{len(names)} names")
             object.__setattr__(self, "class_names", names)
+        if self.normalisation is not None:
+            mean, std = (tuple(map(float, values)) for values in self.normalisation)
+            if not len(mean) == len(std) == self.spec.channels:
+                errors.fail("normalisation", f"mean and std of {self.spec.channels} channels", self.normalisation)
+            object.__setattr__(self, "normalisation", (mean, std))
 
     def __repr__(self) -> str:
         numbers = sum(value.numel() for value in self.weights.values())
@@ -224,7 +240,10 @@ class Network:
                 f"the file holds weights alone: where it is loaded, {call} must have been called.", stacklevel=2
             )
         description = {"spec": self.spec.to_dict(), "provenance": self.provenance}
-        description |= {} if self.class_names is None else {"class_names": list(self.class_names)}
+        if self.class_names is not None:
+            description["class_names"] = list(self.class_names)
+        if self.normalisation is not None:
+            description["normalisation"] = [list(values) for values in self.normalisation]
         return storage.save(path, self.weights, description, "network", overwrite=overwrite)
 
 
@@ -237,9 +256,16 @@ def load(path: str | os.PathLike[str]) -> Network:
     tensors, header = storage.load(path, "network")
     with storage.made_from(path, "network"):
         described, about = NetworkSpec.from_dict(header["spec"]), header["provenance"]
-        return Network(spec=described, weights=tensors, provenance=about, class_names=header.get("class_names"))
+        return Network(
+            spec=described,
+            weights=tensors,
+            provenance=about,
+            class_names=header.get("class_names"),
+            normalisation=header.get("normalisation"),
+        )
 
 
+@as_usual
 def initialise(described: NetworkSpec, *, seed: int) -> Network:
     """Draw the weights of a network: the same seed gives the same weights.
 

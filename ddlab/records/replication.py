@@ -15,6 +15,7 @@ import torch
 
 from .. import methods, networks
 from ..core import errors, storage
+from ..core.arithmetic import as_usual
 from ..core.boundary import checked, within
 from ..core.errors import DDLabError
 from ..core.interval import interval
@@ -225,6 +226,7 @@ class Replication(Tabled):
         return "\n".join([markdown(heads, [cells]), "", *(f"- {line}" for line in self.differs)])
 
 
+@as_usual
 @checked
 def replicate(
     method: str,

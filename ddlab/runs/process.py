@@ -16,6 +16,7 @@ method is a process whose `finish` returns a `DistilledSet`; training a network 
 
 import dataclasses
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -30,6 +31,8 @@ from ..data import ImageData
 from ..data.images import resident
 from ..distilled import DistilledSet
 from ..networks import Network
+
+SAME_NORMALISATION = 0.1  # deviations between means, and between logarithms of deviations: another split stays far below
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,6 +70,7 @@ class Inputs:
             if source is not None and spec.image_size != tuple(source.image_size):
                 errors.fail("teacher", f"a network for images of {tuple(source.image_size)} pixels", spec.image_size)
             _check_names("teacher", teacher.class_names, source)
+            warn_of_other_normalisation("teacher", teacher, source)
         if self.distilled is not None:
             _check_names("distilled", self.distilled.class_names, self.data)
         object.__setattr__(self, "device", devices.checked_device(self.device))
@@ -80,6 +84,29 @@ class Inputs:
         """A hash of data, teachers and distilled set, as they are now (not of the device)."""
         parts = [None if part is None else part.fingerprint for part in (self.data, self.distilled)]
         return storage.fingerprint(parts, [teacher.fingerprint for teacher in self.teachers])
+
+
+def warn_of_other_normalisation(argument: str, network: Network, source: Any) -> None:
+    """Warn where images reach a network otherwise normalised than those that it was trained on: whitened, say.
+
+    Args:
+        source: an ImageData or a DistilledSet; None says nothing.
+    """
+    if source is None or network.normalisation is None:
+        return
+    mean, std = (torch.tensor(values) for values in network.normalisation)
+    shift = float(((source.mean - mean).abs() / std).max())
+    stretch = float((source.std / std).log().abs().max())
+    if max(shift, stretch) > SAME_NORMALISATION:
+        warnings.warn(
+            f"{argument} was trained on images with mean {_numbers(mean)} and deviation {_numbers(std)}; these have "
+            f"{_numbers(source.mean)} and {_numbers(source.std)}, so it sees other values than it knows.",
+            stacklevel=2,
+        )
+
+
+def _numbers(values: Tensor) -> str:
+    return " ".join(f"{value:.3f}" for value in values.tolist())
 
 
 def _check_names(argument: str, names: Sequence[str] | None, source: Any, *, strict: bool = False) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ..core.arithmetic import torch_as_usual
 from ..networks import NetworkSpec
 from ..networks.family import zeros_of
 from ..networks.specification import skeleton
@@ -27,7 +28,10 @@ _lock, _local = threading.Lock(), threading.local()
 
 @contextlib.contextmanager
 def limit_threads(count: int) -> Iterator[None]:
-    """Compute with so many threads, or with fewer while another thread's run takes fewer: a part of torch has one number for all."""
+    """Compute with so many threads, in torch's own defaults.
+
+    While another thread's run takes fewer threads, this one takes fewer too: a part of torch has one number for all.
+    """
     outermost = not getattr(_local, "inside", False)
     if outermost:
         _local.inside, _local.own = True, available()
@@ -35,7 +39,8 @@ def limit_threads(count: int) -> Iterator[None]:
         _active.append(count)
         torch.set_num_threads(min(_active))
     try:
-        yield
+        with torch_as_usual():
+            yield
     finally:
         with _lock:
             _active.remove(count)

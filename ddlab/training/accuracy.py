@@ -7,12 +7,15 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors
+from ..core.arithmetic import as_usual
 from ..core.boundary import checked, within
 from ..data import ImageData
 from ..data.images import Split
 from ..networks import Network
+from ..runs.process import warn_of_other_normalisation
 
 
+@as_usual
 @checked
 def accuracy(
     network: Network, data: ImageData, split: Split = "test", *, batch_size: Annotated[int, within(1)] = 64
@@ -25,9 +28,11 @@ def accuracy(
     if network.class_names is not None or network.spec.classes != data.classes:
         named = network.class_names or [str(number) for number in range(network.spec.classes or 0)]
         errors.check_same_classes("network", named, data.class_names)
+    warn_of_other_normalisation("network", network, data)
     return float(_right(network, data, split, batch_size).float().mean())
 
 
+@as_usual
 def balanced_accuracy(network: Network, data: ImageData, split: Split = "test") -> float:
     """The mean over classes of the fraction that is classified right: chance is one over the classes, however uneven these are."""
     right, labels = _right(network, data, split), data.labels(split)

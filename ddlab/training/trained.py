@@ -93,4 +93,10 @@ def trained_network(
     source: Any = inputs.data if inputs.distilled is None else inputs.distilled
     names = None if "classifier" in more else source.class_names  # its outputs are no classes, or mean nothing yet
     on_cpu = {name: value.cpu() for name, value in state.weights.items()}
-    return Network(spec=spec, weights=on_cpu, provenance=provenance, class_names=names)
+    return Network(
+        spec=spec,
+        weights=on_cpu,
+        provenance=provenance,
+        class_names=names,
+        normalisation=(source.mean.tolist(), source.std.tolist()),
+    )

@@ -1,5 +1,6 @@
 """`board`: sets of a folder, the best first; what would be no fair entry is refused in its row, and costs no other."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import ddlab
 from ddlab import evaluation, networks
 from ddlab.data import ImageData
 from ddlab.evaluation.board import near_copies
+from ddlab.lessons import assignment
 from ddlab.methods import selection
 from ddlab.training import supervised
 from tests.support import made_data
@@ -68,3 +70,52 @@ def test_sets_of_other_data_and_an_empty_board(tmp_path: Path, grey: ImageData) 
     assert "like the data" in found.failed
     with pytest.raises(ddlab.DDLabError, match=r"folder must be a folder with at least one file"):
         rows(tmp_path / "none", grey)
+
+
+def test_a_whole_class_plays(tmp_path: Path) -> None:
+    """Five students by the assignment's own lines, in a folder each; then a copy, test images, an edited file, and nothing."""
+    data = ddlab.data.load("digits")
+    entries = {}
+    for number in range(5):
+        student = assignment.start(f"s{number}")
+        order = torch.randperm(len(student.data), generator=torch.Generator().manual_seed(student.seed))
+        seen, kept = order[: len(order) // 2], order[len(order) // 2 :]
+        practice = replace(
+            student.data,
+            train_images=student.data.train_images[seen],
+            train_labels=student.data.train_labels[seen],
+            test_images=student.data.train_images[kept],
+            test_labels=student.data.train_labels[kept],
+        )
+        entries[f"Student {number}_assignsubmission_file"] = selected(practice, "average")
+    entries["copyist"] = entries["Student 3_assignsubmission_file"]
+    entries["cheat"] = copied(data, 0.0)
+    entries["larger"] = selected(data, "random", 2)
+    for name, distilled in entries.items():
+        (tmp_path / name).mkdir()
+        distilled.save(tmp_path / name / "entry.SafeTensors")
+        (tmp_path / name / "._entry.safetensors").write_bytes(b"of macOS")
+    edited = tmp_path / "edited" / "entry.safetensors"
+    edited.parent.mkdir()
+    content = bytearray(selected(data, "herding").save(edited).read_bytes())
+    content[-1] ^= 1
+    edited.write_bytes(bytes(content))
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "__MACOSX").mkdir()
+    found = rows(tmp_path, data)
+    ranked = [name for name, row in found.items() if not row.failed]
+    assert len(ranked) == 7 and all(any(name.startswith(f"Student {n}") for name in ranked) for n in range(5))
+    copy, original = "copyist (the same set as Student 3_assignsubmission_file)", "Student 3_assignsubmission_file"
+    assert copy in ranked and found[copy].accuracies == found[original].accuracies
+    refused = {name: row.failed for name, row in found.items() if row.failed}
+    assert sorted(refused) == ["cheat", "edited", "empty", "larger"]
+    assert "near copies of test images; given 10 of 10" in refused["cheat"]
+    assert "given 2 of 0, 2 of 1" in refused["larger"] and "entry.SafeTensors" in refused["larger"]
+    assert "empty must hold a file" in refused["empty"] and "as it was saved" in refused["edited"]
+
+
+def test_several_files_of_one_student_are_rows_of_their_own(tmp_path: Path, grey: ImageData) -> None:
+    (tmp_path / "ann").mkdir()
+    for kind in ("random", "average"):
+        selected(grey, kind).save(tmp_path / "ann" / f"{kind}.safetensors")
+    assert {"ann/random", "ann/average"} <= set(rows(tmp_path, grey))

@@ -1,6 +1,8 @@
 """Controls from a config, and the explorer's box: sentence, errors, state text, close."""
 
+import functools
 import threading
+import time
 from dataclasses import dataclass
 
 import ipywidgets as widgets
@@ -231,6 +233,32 @@ def test_close_ends_threads_and_widgets():
     demo.close()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("ddlab-demo")]
     assert demo.comm is None and demo.plot.comm is None and demo.panel["labels"].comm is None
+
+
+def test_work_stops_when_the_last_view_goes():
+    """A cell whose output is deleted: of two views of an explorer one may go, with the other the work ends."""
+    demo, begun, left = Demo(), threading.Event(), threading.Event()
+
+    def work(_task, leave):
+        begun.set()
+        try:
+            while True:
+                time.sleep(0.01)
+                leave()
+        finally:
+            left.set()
+
+    worker = demo.owns(Runner(work, name="ddlab-demo-worker"))
+    view = functools.partial(demo._sentence._handle_custom_msg, buffers=[])
+    view({"kind": "view", "change": 1})
+    view({"kind": "view", "change": 1})
+    worker.submit(1)
+    assert begun.wait(10)
+    view({"kind": "view", "change": -1})
+    assert not left.wait(0.2) and worker.task == 1
+    view({"kind": "view", "change": -1})
+    assert left.wait(10) and worker.task is None
+    demo.close()
 
 
 def test_a_cell_run_again_closes_what_it_replaces():
