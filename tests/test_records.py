@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 
 import pytest
 
@@ -65,3 +66,14 @@ def test_every_finding_names_a_table_that_is_there_and_the_printed_numbers_stand
     for row in records.load("replications").rows:
         printed = "-" if row["printed"] is None else f"{row['printed']:g}"
         assert f"| {row['row']} | {row['dataset']} | {printed}" in text and f"| {row['ours']:.1f}" in text
+
+
+@pytest.mark.parametrize("name", [name for name in records.names() if "seed" in records.load(name).columns])
+def test_a_condition_has_each_seed_once(name: str) -> None:
+    """Whatever stands before the seed, or is no number, is the condition; what was measured does not tell rows apart."""
+    table = records.load(name)
+    before = table.columns[: table.columns.index("seed") + 1]
+    condition = [*before, *(name for name in table.columns if name not in before and isinstance(table.rows[0][name], (bool, str)))]
+    places = [tuple(row[column] for column in condition) for row in table.rows]
+    twice = [place for place, count in Counter(places).items() if count > 1]
+    assert twice == []

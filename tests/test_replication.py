@@ -1,6 +1,8 @@
 """`replicate`: printed numbers made again, what differs is said, and nothing that was made is lost."""
 
+import json
 import re
+import tempfile
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +15,7 @@ import ddlab
 from ddlab import methods, networks
 from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData, whitened
+from ddlab.lessons.build import NOTEBOOKS
 from ddlab.networks import Network
 from ddlab.records import replication
 from ddlab.training import supervised
@@ -334,3 +337,29 @@ def test_a_teacher_is_trained_once_and_half_of_one_makes_no_set(
     first = ddlab.replicate("sre2l", colour, **told)
     done = updated[0]
     assert ddlab.replicate("sre2l", colour, **told).accuracies == first.accuracies and updated[0] == done
+
+
+def test_lesson_95_goes_on_where_it_was(digits: ImageData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cell of the page: interrupted in the middle and run again, then once more, when nothing is left to do."""
+    page = json.loads((NOTEBOOKS / "solutions/95_at_paper_scale.ipynb").read_text(encoding="utf-8"))
+    (cell,) = ("".join(cell["source"]) for cell in page["cells"] if "gettempdir" in "".join(cell["source"]))
+    cell = cell.replace('"iterations": 100', '"iterations": 2').replace('"epochs": 101', '"epochs": 2')
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    lesson = SimpleNamespace(device="cpu")
+    space = {"ddlab": ddlab, "networks": networks, "Path": Path, "tempfile": tempfile, "data": digits, "lesson": lesson}
+    seeds, evaluate = [], replication.evaluate
+
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        seeds.append(options["seeds"])
+        if len(seeds) == 2:
+            raise KeyboardInterrupt
+        return evaluate(*arguments, **options)
+
+    monkeypatch.setattr(replication, "evaluate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        exec(cell, dict(space))
+    monkeypatch.setattr(replication, "distill", lambda *_, **__: pytest.fail("both sets were made already"))
+    exec(cell, dict(space))
+    assert seeds == [(0,), (1,), (1,), (0,), (1,)]
+    exec(cell, dict(space))
+    assert len(seeds) == 5

@@ -90,15 +90,29 @@ async function render({ model, el }) {
       if (!closed && model.get("_figure") !== drawnText) redraw();
     }
   };
+  // A click counts where the cursor is, on a mark or on empty ground, of which plotly says nothing; its marks are what is hovered.
+  let hovered = null;
+  let pressed = null;
+  const press = ({ clientX, clientY, target }) => (pressed = graph.contains(target) ? [clientX, clientY] : null);
+  const release = ({ clientX, clientY }) => {
+    const area = graph.querySelector(".nsewdrag")?.getBoundingClientRect();
+    const isClick = pressed && area && Math.hypot(clientX - pressed[0], clientY - pressed[1]) < 4;
+    pressed = null;
+    const [across, up] = area ? [clientX - area.left, clientY - area.top] : [-1, -1];
+    if (!isClick || across < 0 || up < 0 || across > area.width || up > area.height) return;
+    const { xaxis, yaxis } = graph._fullLayout;
+    const custom = ArrayBuffer.isView(hovered?.customdata) ? Array.from(hovered.customdata) : hovered?.customdata;
+    const place = { x: xaxis.p2d(across), y: yaxis.p2d(up) };
+    const mark = { curve: hovered?.curveNumber ?? null, point: hovered?.pointNumber ?? null, name: hovered?.data.name ?? null };
+    model.set("clicked", { count: (model.get("clicked").count ?? 0) + 1, ...place, ...mark, customdata: custom ?? null });
+    model.save_changes();
+  };
+  addEventListener("mousedown", press, true);
+  addEventListener("mouseup", release, true);
   const connect = () => {
     graph.on("plotly_afterplot", placeCursor);
-    graph.on("plotly_click", ({ points: [point] }) => {
-      const { curveNumber, pointNumber, x, y, data, customdata } = point;
-      const custom = ArrayBuffer.isView(customdata) ? Array.from(customdata) : customdata;
-      const count = (model.get("clicked").count ?? 0) + 1;
-      model.set("clicked", { count, curve: curveNumber, point: pointNumber, x, y, name: data.name, customdata: custom ?? null });
-      model.save_changes();
-    });
+    graph.on("plotly_hover", ({ points: [point] }) => (hovered = point));
+    graph.on("plotly_unhover", () => (hovered = null));
   };
 
   const motion = matchMedia("(prefers-reduced-motion: reduce)");
@@ -137,6 +151,8 @@ async function render({ model, el }) {
     theme.disconnect();
     size.disconnect();
     motion.removeEventListener("change", tellMotion);
+    removeEventListener("mousedown", press, true);
+    removeEventListener("mouseup", release, true);
     Plotly.purge(graph);
   };
 }

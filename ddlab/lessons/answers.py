@@ -46,9 +46,16 @@ def two(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, Any]]:
 
 
 def numbers(function: Any, *cases: tuple[Any, ...], of: str) -> list[float]:
-    """The number that a reader's function gives of each case. Errors as of `called`, and what is no number."""
+    """Return the number that a reader's function gives of each case; a tensor or an array of one number is one too.
+
+    Raises:
+        NotYet: as `called`, and what is no number: a text, True, several numbers.
+    """
     given = [called(function, *case, of=of) for case in cases]
+    for value in given:
+        if isinstance(value, (str, bytes, bool)):
+            raise NotYet(f"Give a number; yours is {value!r}.")
     try:
         return [float(value) for value in given]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):  # a tensor of several numbers
         raise NotYet(f"Give a number; yours is {given[0]!r}.") from None

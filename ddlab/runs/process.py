@@ -70,7 +70,6 @@ class Inputs:
             if source is not None and spec.image_size != tuple(source.image_size):
                 errors.fail("teacher", f"a network for images of {tuple(source.image_size)} pixels", spec.image_size)
             _check_names("teacher", teacher.class_names, source)
-            warn_of_other_normalisation("teacher", teacher, source)
         if self.distilled is not None:
             _check_names("distilled", self.distilled.class_names, self.data)
         object.__setattr__(self, "device", devices.checked_device(self.device))
@@ -169,6 +168,7 @@ def check_call(process: Process, config: Any, inputs: Any, state: Any = None) ->
         errors.fail("inputs", "an Inputs", inputs)
     for teacher in () if getattr(process, "WITHOUT_LABELS", False) else inputs.teachers:
         _check_names("teacher", teacher.class_names, inputs.data or inputs.distilled, strict=True)
+        warn_of_other_normalisation("teacher", teacher, inputs.data or inputs.distilled)
     if state is not None:
         errors.check_instance("state", state, process.State, f"a State of {process.NAME}")
         errors.check_integer("state.step", state.step, 0)

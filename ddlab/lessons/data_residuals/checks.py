@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from ...methods import fadrm
-from ..answers import NotYet, called
+from ..answers import NotYet, called, numbers
 
 
 def check_survival(answer: Any) -> str:
@@ -18,9 +18,7 @@ def check_survival(answer: Any) -> str:
                 image = image + float(stage == changed)
                 if stage <= merges:
                     image = fadrm.merged_with_residual(image, torch.zeros(1, 1, 1, 1), alpha)
-            given = called(answer, alpha, merges, changed, of="(alpha, k, stage)")
-            if isinstance(given, bool) or not isinstance(given, (int, float)):
-                raise NotYet("Return one number from 0 to 1.")
+            (given,) = numbers(answer, (alpha, merges, changed), of="(alpha, k, stage)")
             if abs(given - float(image)) > 1e-6:
                 said = (
                     f"With alpha = {alpha:g} and k = {merges}, {float(image):.4g} of stage {changed}'s change is left"
@@ -32,10 +30,7 @@ def check_survival(answer: Any) -> str:
 def check_schedule(answer: Any) -> str:
     """Exercise 2: a function k -> k merge ratios after which stage i of k + 1 counts i / (k + 1), found by merging numbers."""
     for merges in (1, 2, 3, 6):
-        given = called(answer, merges, of="(k)")
-        if not isinstance(given, (list, tuple)) or len(given) != merges:
-            raise NotYet(f"Return a list of k numbers, one for each merge: with k = {merges} a list of {merges}.")
-        ratios = [float(each) for each in given]
+        ratios = _ratios(called(answer, merges, of="(k)"), merges)
         for stage in range(1, merges + 2):
             counts = math.prod(ratios[stage - 1 :])
             if abs(counts - stage / (merges + 1)) > 1e-6:
@@ -44,6 +39,20 @@ def check_schedule(answer: Any) -> str:
     return (
         "The image is then the patch and a running mean of the stages' changes: what came first is not lost in a hurry."
     )
+
+
+def _ratios(given: Any, merges: int) -> list[float]:
+    """Read k merge ratios from a list, a tuple, an array or a tensor."""
+    wanted = f"Return a list of k numbers, one for each merge: with k = {merges} a list of {merges}."
+    if isinstance(given, str):
+        raise NotYet(wanted)
+    try:
+        ratios = [float(ratio) for ratio in given]
+    except (TypeError, ValueError):  # no sequence, or one of something else than numbers
+        raise NotYet(wanted) from None
+    if len(ratios) != merges:
+        raise NotYet(wanted)
+    return ratios
 
 
 CHECKS = {"survival": check_survival, "schedule": check_schedule}

@@ -57,14 +57,15 @@ def check_shortcut(answer: Any) -> str:
         raise NotYet(f"Images of shape {[*images.shape]} come first; yours have {[*given.shape]}.")
     if torch.allclose(given, found[0], atol=1e-5):
         return (
-            "The memory of one step instead of N; the images no longer learn what they do to the steps before the last."
+            "Only the last step reaches the images, so they no longer learn what they do to the steps before it. "
+            "A detach before every step gives the same images, and keeps the graph of one step instead of N."
         )
     if torch.allclose(given, found[1], atol=1e-5):
         raise NotYet("These are the images of distil itself: nothing is cut.")
     if torch.equal(given, images):
         raise NotYet("Your images do not move: the last step itself must stay in the graph.")
     raise NotYet(
-        "Measured: other images than with a detach before the last step alone. Is the first step cut, or each?"
+        "Measured: other images than with a detach before the last step. Which weights does the last step begin with?"
     )
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from ...core import randomness
@@ -73,14 +74,25 @@ def check_shifted(answer: Any) -> str:
             raise NotYet(f"Images of the same shape come out, {list(images.shape)}.")
         away = float((found.detach() - _shifted(images, right, down)).abs().max())
         if not away < 1e-4:
-            raise NotYet(
-                f"Measured: {right} to the right and {down} down, up to {away:.2g} away from the pixels they should have."
-            )
-        if found.grad_fn is None or not torch.autograd.grad(found.sum(), leaf)[0].any():
+            raise NotYet(f"Measured: {right} to the right and {down} down, {_mistake(found.detach(), images, right, down, away)}")
+        passes_gradient = found.requires_grad and bool(torch.autograd.grad(found.sum(), leaf)[0].any())
+        if not passes_gradient:
             raise NotYet(
                 "No gradient reaches the images: an operation between the distance and the pixels must pass it on."
             )
     return "Measured: whole pixels, fractions, and a gradient that passes through."
+
+
+def _mistake(found: Tensor, images: Tensor, right: float, down: float, away: float) -> str:
+    """Name what is wrong with moved images, where it can be told."""
+    if torch.allclose(found, images, atol=1e-4):
+        return "the images are where they were."
+    if torch.allclose(found, _shifted(images, -right, -down), atol=1e-4):
+        return "they went the other way."
+    framed = _shifted(F.pad(images, [8] * 4), right, down)[:, :, 8:-8, 8:-8]
+    if torch.allclose(found, framed, atol=1e-4):
+        return "zeros come in at the edge; repeat the pixels of the edge instead."
+    return f"up to {away:.2g} away from the pixels they should have."
 
 
 def _shifted(images: Tensor, right: float, down: float) -> Tensor:

@@ -54,7 +54,8 @@ def check_pair(answer: Any) -> str:
     if ends[0] - ends[1] >= _LEAD:
         return f"{said}."
     raise NotYet(
-        f"{said}. What do two random images leave to chance? Think of what is typical of a class, and of half of it."
+        f"{said}. What do two random images leave to chance? Think of what is typical of a class, "
+        "and of the two kinds that are most unlike within it."
     )
 
 

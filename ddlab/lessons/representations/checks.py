@@ -11,7 +11,8 @@ from ..answers import NotYet, called
 from .setting import UNTRAINED, make_prior, make_set
 
 _WEIGHTS = {"": 0.005, "Off the diagonal the weight is missing.": 1.0, "What is off the diagonal is missing.": 0.0}
-_READ, _LEFT = 0.05, 0.05  # most of a target that pixels may predict; most that moments may differ
+_READ = 0.05  # most of a target's variance that pixels may predict
+_LEFT = 0.1  # most that moments may differ; a normal draw of 5,000 x 64 numbers misses some by .07
 
 
 def predicted(targets: Tensor, images: Tensor) -> float:

@@ -1,0 +1,76 @@
+"""Real mouse clicks on explorers that take them: near a mark and on empty ground (make test-all)."""
+
+from typing import Any
+
+import pytest
+
+from tests.browser.reader import NOTEBOOKS
+
+# Where a point of a plot's axes is on the page, once the plot stands still in view.
+PLACE = """([title, x, y]) => {
+  const graph = [...document.querySelectorAll('.js-plotly-plot')].find(
+    (graph) => graph.offsetParent && graph._fullLayout?.title?.text?.includes(title));
+  graph.scrollIntoView({block: 'center'});
+  const area = graph.querySelector('.nsewdrag').getBoundingClientRect();
+  return [area.left + graph._fullLayout.xaxis.d2p(x), area.top + graph._fullLayout.yaxis.d2p(y)];
+}"""
+SHOWN = """(title) => [...document.querySelectorAll('.js-plotly-plot')].some(
+  (graph) => graph.offsetParent && graph._fullLayout?.title?.text?.includes(title))"""
+MARKS = """([title, name]) => [...document.querySelectorAll('.js-plotly-plot')]
+  .filter((graph) => graph.offsetParent && graph._fullLayout?.title?.text?.includes(title))
+  .flatMap((graph) => graph._fullData.filter((trace) => !name || trace.name === name)
+    .flatMap((trace) => Array.from(trace.x ?? [], (x, place) => [x, trace.y[place]])))"""
+ERRORS = "() => [...document.querySelectorAll('.ddlab-error')].map((box) => box.textContent)"
+
+
+def click(opened: Any, title: str, x: float, y: float) -> None:
+    """Click where a plot, whose title holds some words, has (x, y)."""
+    place = opened.page.evaluate(PLACE, [title, x, y])
+    opened.page.wait_for_timeout(300)
+    place = opened.page.evaluate(PLACE, [title, x, y])
+    opened.page.mouse.move(*place)
+    opened.page.wait_for_timeout(300)
+    opened.page.mouse.click(*place)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_sample_goes_where_the_map_is_clicked(open_notebook: Any) -> None:
+    opened = open_notebook(NOTEBOOKS / "10_ideal_data.ipynb")
+    opened.run_all(300)
+    title = "A click puts sample"
+    for number, (x, y) in enumerate([(1.8, 2.5), (0.3, 2.2)], 1):
+        click(opened, title, x, y)
+        opened.page.wait_for_function(SHOWN, arg=f"{title} {number + 1} ", timeout=20_000)
+        marks = opened.page.evaluate(MARKS, [title, ""])
+        assert any(abs(across - x) < 0.05 and abs(up - y) < 0.05 for across, up in marks), (x, y)
+    assert opened.page.evaluate(ERRORS) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_point_that_is_clicked_is_kept(open_notebook: Any) -> None:
+    opened = open_notebook(NOTEBOOKS / "75_memories.ipynb")
+    opened.run_all(300)
+    title = "Learning E and F"
+    (x, y) = opened.page.evaluate(MARKS, [title, "A"])[7]
+    click(opened, title, x, y)
+    kept = "([title, x, y]) => (" + MARKS + ")([title, 'kept of A']).some(([a, b]) => Math.hypot(a - x, b - y) < 0.03)"
+    opened.page.wait_for_function(kept, arg=[title, x, y], timeout=60_000)
+    click(opened, title, 0.02, 0.02)  # nothing lies there, and nothing happens
+    opened.page.wait_for_timeout(1000)
+    assert opened.page.evaluate(ERRORS) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_method_that_is_clicked_is_chosen(open_notebook: Any) -> None:
+    opened = open_notebook(NOTEBOOKS / "80_arena.ipynb")
+    opened.run_all(300)
+    opened.wait_for_plots(2, timeout=60)
+    title = next(plot["title"] for plot in opened.plots() if "against" in plot["title"].lower())
+    marks = opened.page.evaluate(MARKS, [title, ""])
+    assert marks
+    click(opened, title, *marks[0])
+    opened.page.wait_for_timeout(1500)
+    assert opened.page.evaluate(ERRORS) == [] and opened.problems() == []
