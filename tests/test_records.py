@@ -73,7 +73,10 @@ def test_a_condition_has_each_seed_once(name: str) -> None:
     """Whatever stands before the seed, or is no number, is the condition; what was measured does not tell rows apart."""
     table = records.load(name)
     before = table.columns[: table.columns.index("seed") + 1]
-    condition = [*before, *(name for name in table.columns if name not in before and isinstance(table.rows[0][name], (bool, str)))]
+    condition = [
+        *before,
+        *(name for name in table.columns if name not in before and isinstance(table.rows[0][name], (bool, str))),
+    ]
     places = [tuple(row[column] for column in condition) for row in table.rows]
     twice = [place for place, count in Counter(places).items() if count > 1]
     assert twice == []

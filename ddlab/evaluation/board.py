@@ -79,9 +79,7 @@ def board(
     options: dict[str, Any] = {"labels": labels, "seeds": seeds, "config": config, "device": device, "jobs": jobs}
     comparison = compare(sets, data, progress=progress, **options)
     rows = sorted(comparison.rows, key=lambda row: -sum(row.accuracies))
-    return Comparison(
-        rows=(*rows, *refused), labels=labels, seeds=comparison.seeds, complete=comparison.complete
-    )
+    return Comparison(rows=(*rows, *refused), labels=labels, seeds=comparison.seeds, complete=comparison.complete)
 
 
 def _entries(place: Path) -> dict[str, Path | None]:

@@ -7,7 +7,6 @@ joblib does the work: `jobs` processes, or what `joblib.parallel_config(...)` ar
 
 import contextlib
 import itertools
-import pickle
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -143,8 +142,7 @@ def tell_lost(problem: LostWorkers, finished: int, total: int, what: str) -> Non
     if not finished:
         raise DDLabError(f"jobs: {problem}; none of {total} {what} is finished.") from problem
     warnings.warn(
-        f"jobs: {problem}; the result holds the {finished} of {total} {what} that are finished.",
-        stacklevel=6,
+        f"jobs: {problem}; the result holds the {finished} of {total} {what} that are finished.", stacklevel=6
     )
 
 
@@ -189,17 +187,15 @@ def _outcome(number: int, function: Callable[..., Any], task: tuple[Any, ...]) -
     try:
         return number, function(*task), None
     except Exception as problem:
-        try:
-            pickle.loads(pickle.dumps(problem))
-        except Exception:  # an exception of a reader's own may not survive the way
-            return number, None, RuntimeError(f"{type(problem).__name__}: {problem}")
-        return number, None, problem
+        kind = type(problem)
+        if kind.__module__ == "builtins" or kind.__module__.startswith("ddlab."):
+            return number, None, problem
+        # One of a reader's own, or of a library, may not survive the way to another process.
+        return number, None, RuntimeError(f"{kind.__name__}: {problem}")
 
 
 def _sentence(problem: Exception) -> str:
-    unreadable = "un-serialize" in str(problem) or isinstance(
-        problem, (ImportError, AttributeError, pickle.PickleError)
-    )
+    unreadable = "un-serialize" in str(problem) or isinstance(problem, (ImportError, AttributeError))
     if unreadable:
         return (
             "a worker process could not read its task, so what the task uses must be importable there "

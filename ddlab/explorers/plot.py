@@ -44,10 +44,14 @@ class PlotLibrary(anywidget.AnyWidget):
 class Plot(SyncedWidget):
     """A plotly figure as widget; see the module for how to use it.
 
-    Traits: `cursor` (x of a vertical line, or None), `clicked` (where the cursor was, in the axes' units, and the mark under it, if
-    there was one), `draggable` (name of a scatter trace, its x and y plain lists, whose points a reader may move) and `dragged` (where one is moved to; put sliders beside it for a keyboard), `alt`
-    (what a screen reader says), `announce` (False: changes are not read out, for a plot beside a sentence that is), `reduced_motion`
-    (the reader's setting).
+    Traits:
+        cursor: x of a vertical line, or None.
+        clicked: where the cursor was, in the axes' units, and the mark under it, if there was one.
+        draggable: name of a scatter trace, its x and y plain lists, whose points a reader may move.
+        dragged: where one of them is moved to; put sliders beside it for a keyboard.
+        alt: what a screen reader says.
+        announce: False if changes are not read out, for a plot beside a sentence that is.
+        reduced_motion: the reader's setting.
     """
 
     _esm = front_end("figure.js", "drag.js", "plot.js")

@@ -154,7 +154,9 @@ class Assignment:
 def start(student: str) -> Assignment:
     """Begin: prints whose copy it is and its seed, so that a grader sees both."""
     mine = Assignment(student, seed_of(student))
-    print(f"student {_visible(student)}, seed {mine.seed}, torch {torch.__version__}, {torch.get_num_threads()} threads")
+    print(
+        f"student {_visible(student)}, seed {mine.seed}, torch {torch.__version__}, {torch.get_num_threads()} threads"
+    )
     return mine
 
 

@@ -239,7 +239,7 @@ class Network:
             warnings.warn(
                 f"the file holds weights alone: where it is loaded, {call} must have been called.", stacklevel=2
             )
-        description = {"spec": self.spec.to_dict(), "provenance": self.provenance}
+        description: dict[str, Any] = {"spec": self.spec.to_dict(), "provenance": self.provenance}
         if self.class_names is not None:
             description["class_names"] = list(self.class_names)
         if self.normalisation is not None:

@@ -32,7 +32,9 @@ from ..data.images import resident
 from ..distilled import DistilledSet
 from ..networks import Network
 
-SAME_NORMALISATION = 0.1  # deviations between means, and between logarithms of deviations: another split stays far below
+SAME_NORMALISATION = (
+    0.1  # deviations between means, and between logarithms of deviations: another split stays far below
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,5 +1,7 @@
 """A reader's own arrays and PyTorch datasets as ImageData, and what cannot become one."""
 
+import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 import torch
 from PIL import Image
 from torch.utils.data import Dataset, IterableDataset, Subset, TensorDataset
+from torchvision.datasets import ImageFolder
 
 from ddlab import data as own
 from ddlab.data import ImageData
@@ -180,3 +183,48 @@ def test_unbalanced_classes_are_said() -> None:
     assert "unbalanced: 4 of '<b>' to 20 of 'dog'" in repr(uneven) and "class_weights" in repr(uneven)
     assert uneven.class_weights().tolist() == pytest.approx([3, 0.6])
     assert float((uneven.class_weights() * uneven.class_counts()).sum()) == pytest.approx(24)
+
+
+@pytest.mark.parametrize("split", ["here", "given"])
+def test_copies_on_both_sides_of_a_split_are_said(split: str) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (6, 8, 8), dtype=np.uint8).repeat(5, 0)
+    labels = np.arange(30) % 2
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        if split == "here":
+            found = own.from_arrays(pixels, labels)
+        else:
+            found = own.from_arrays(pixels, labels, test_images=pixels[:7], test_labels=labels[:7])
+    known = {image.numpy().tobytes() for image in found.train_images}
+    copies = sum(image.numpy().tobytes() in known for image in found.test_images)
+    (warning,) = said
+    assert copies > 0 and f"{copies} of the {len(found.test_images)} test images" in str(warning.message)
+    assert warning.filename == __file__
+
+
+def test_texts_in_bytes_are_names() -> None:
+    """As h5py gives them."""
+    pixels = np.random.default_rng(0).integers(0, 256, (10, 8, 8), dtype=np.uint8)
+    names = ["käse", "brot"] * 5
+    as_bytes = [name.encode() for name in names]
+    for labels in (as_bytes, np.array(as_bytes, dtype=object)):
+        assert own.from_arrays(pixels, labels).class_names == ("brot", "käse")
+    with refuses("labels", "UTF-8"):
+        own.from_arrays(pixels, [b"\xff"] * 10)
+
+
+def test_names_of_datasets_that_are_put_together(tmp_path: Path) -> None:
+    for number, name in enumerate(["cat", "dog"] * 4):
+        (tmp_path / name).mkdir(exist_ok=True)
+        Image.fromarray(np.full((8, 8, 3), 20 * number, np.uint8)).save(tmp_path / name / f"{number}.png")
+    folder = ImageFolder(str(tmp_path))
+    concatenated = torch.utils.data.ConcatDataset([folder, folder])
+    assert own.from_dataset(concatenated).class_names == ("cat", "dog")
+    parts = torch.utils.data.Subset(concatenated, range(8))
+    assert own.from_dataset(parts).class_names == ("cat", "dog")
+    swapped = ImageFolder(str(tmp_path), target_transform=lambda label: 1 - label)
+    assert own.from_dataset(swapped).class_names == ("0", "1"), "the names of its folders would be exchanged"
+    with refuses("dataset", 'from_dataset(d["train"], test=d["test"])'):
+        own.from_dataset({"train": folder, "test": folder})
+    with refuses("dataset", 'from_dataset(d["all"])'):
+        own.from_dataset({"all": folder})

@@ -85,7 +85,7 @@ def test_a_worker_that_is_killed_costs_no_finished_task() -> None:
         return number
 
     done: dict[int, int] = {}
-    with pytest.raises(LostWorkers, match="memory .* fewer jobs"):
+    with pytest.raises(LostWorkers, match=r"memory .* fewer jobs"):
         for number, result in run_tasks(task, [(0,), (1,), (2,), (3,)], jobs=2):
             done[number] = result
     assert done == {0: 0, 1: 1, 2: 2}
@@ -105,7 +105,7 @@ def test_a_task_that_cannot_be_read_is_told_apart() -> None:
 
 def test_compare_keeps_the_seeds_that_are_finished(grey: ImageData, no_cache: None, tmp_path: Path) -> None:
     method = ddlab.from_loss("dying", dying_loss(tmp_path), iterations=2)
-    with pytest.warns(UserWarning, match="fewer jobs .* 2 of 3 seeds"):
+    with pytest.warns(UserWarning, match=r"fewer jobs .* 2 of 3 seeds"):
         comparison = ddlab.compare([method], grey, seeds=(0, 1, 2), jobs=2, **SETTINGS)
     assert comparison.seeds == (0, 2) and not comparison.complete and "Not complete" in comparison.table()
 

@@ -13,12 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+import ddlab
 from ddlab import networks
 from ddlab.core import storage
 from ddlab.data import ImageData
 from ddlab.networks import Network, NetworkSpec, calling, convnet, zoo
 from ddlab.networks.folding import folded
 from ddlab.networks.specification import hooked_layers, skeleton
+from ddlab.runs import process
+from ddlab.runs.process import Inputs
+from ddlab.training import supervised
 from tests.support import assert_same, assert_unchanged, global_randomness, made_data, refuses, snapshot
 
 GREY = made_data()
@@ -692,3 +696,24 @@ def test_a_call_leaves_the_skeleton_without_weights_also_where_it_fails() -> Non
 def test_a_network_is_called_on_normalised_images(grey: ImageData, teacher: Network) -> None:
     images = grey.normalised(split="test")
     torch.testing.assert_close(teacher(images), teacher.module()(images).detach())
+
+
+def test_a_network_remembers_the_normalisation_of_its_images(tmp_path: Path, grey: ImageData) -> None:
+    """A teacher of whitened images is no teacher of plain ones: said by `accuracy` and by methods that take its labels."""
+    config = supervised.Config.teaching("teacher", network=networks.spec("convnet", width=4), epochs=1)
+    inputs = Inputs(data=grey, device="cpu")
+    teacher = process.run(supervised, config, inputs)
+    assert teacher.normalisation == (tuple(grey.mean.tolist()), tuple(grey.std.tolist()))
+    teacher.save(tmp_path / "teacher")
+    assert networks.load(tmp_path / "teacher").normalisation == teacher.normalisation
+    assert dataclasses.replace(teacher, normalisation=None).fingerprint == teacher.fingerprint
+    other = dataclasses.replace(grey, mean=grey.mean + grey.std / 2)
+    with pytest.warns(UserWarning, match="sees other values than it knows"):
+        ddlab.accuracy(teacher, other)
+    with pytest.warns(UserWarning, match="teacher was trained on images with mean"):
+        ddlab.distill("rded", other, teacher, candidates_per_class=2, progress=False)
+    near = dataclasses.replace(grey, mean=grey.mean + grey.std / 100)
+    assert 0 <= ddlab.accuracy(teacher, near) <= 1
+    ddlab.distill("rela", other, teacher, progress=False)  # reads no labels: whatever a network says will do
+    with refuses("normalisation"):
+        dataclasses.replace(teacher, normalisation=((0.0, 0.0), (1.0, 1.0)))

@@ -30,7 +30,9 @@ def check_close(answer: Any) -> str:
         raise NotYet(f"The mean gap is {gaps[0]:.3f} and the variance gap {gaps[1]:.3f} after it; both have to be 0.")
     rows = torch.stack([inputs, given]).transpose(1, 2).flatten(2)  # [2, channels, values]
     if not all(float(torch.corrcoef(rows[:, channel])[0, 1]) > 0.999 for channel in range(4)):
-        raise NotYet("Both gaps are closed, but the pattern is another one. Multiply by one positive number per channel, and add one.")
+        raise NotYet(
+            "Both gaps are closed, but the pattern is another one. Multiply by one positive number per channel, and add one."
+        )
     return "The gaps see two numbers per channel and nothing of the pattern; deeper layers see the rest."
 
 

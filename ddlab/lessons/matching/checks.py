@@ -74,7 +74,9 @@ def check_shifted(answer: Any) -> str:
             raise NotYet(f"Images of the same shape come out, {list(images.shape)}.")
         away = float((found.detach() - _shifted(images, right, down)).abs().max())
         if not away < 1e-4:
-            raise NotYet(f"Measured: {right} to the right and {down} down, {_mistake(found.detach(), images, right, down, away)}")
+            raise NotYet(
+                f"Measured: {right} to the right and {down} down, {_mistake(found.detach(), images, right, down, away)}"
+            )
         passes_gradient = found.requires_grad and bool(torch.autograd.grad(found.sum(), leaf)[0].any())
         if not passes_gradient:
             raise NotYet(
