@@ -68,9 +68,12 @@ def test_a_method_that_is_clicked_is_chosen(open_notebook: Any) -> None:
     opened = open_notebook(NOTEBOOKS / "80_arena.ipynb")
     opened.run_all(300)
     opened.wait_for_plots(2, timeout=60)
-    title = next(plot["title"] for plot in opened.plots() if "against" in plot["title"].lower())
-    marks = opened.page.evaluate(MARKS, [title, ""])
-    assert marks
-    click(opened, title, *marks[0])
-    opened.page.wait_for_timeout(1500)
+    title = "Accuracy, ConvNet"
+    shown = "() => [...document.querySelectorAll('.ddlab-explorer img')].map((image) => image.src)"
+    before = opened.page.evaluate(shown)  # the images of the method that is chosen
+    marks = opened.page.evaluate(MARKS, [title, "matched"])
+    click(opened, title, *marks[2])
+    opened.page.wait_for_timeout(2000)
+    after = opened.page.evaluate(shown)
+    assert after != before
     assert opened.page.evaluate(ERRORS) == [] and opened.problems() == []
