@@ -6,17 +6,20 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch import Tensor
 
+import ddlab
 from ddlab import networks
 from ddlab.core import optimisers, storage
 from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData
-from ddlab.methods import selection
+from ddlab.methods import dm, selection
 from ddlab.networks import Network
-from ddlab.runs import checkpoint, process
+from ddlab.runs import Run, checkpoint, process
 from ddlab.runs.process import Inputs
 from ddlab.training import supervised
 from tests.support import assert_same, refuses
@@ -189,3 +192,23 @@ def test_the_old_checkpoint_is_whole_until_the_new_one_is(
         checkpoint.save(path, supervised, supervised.SMALL, inputs, states[1])
     assert_same(checkpoint.load(path, supervised, supervised.SMALL, inputs), states[0])
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_that_was_renamed_goes_on(tmp_path: Path) -> None:
+    """Equal images under another name, in another place, are the same data."""
+    pixels = np.random.default_rng(0).integers(0, 256, (12, 8, 8, 3), dtype=np.uint8)
+    for number, image in enumerate(pixels):
+        place = tmp_path / "first" / ("cat", "dog")[number % 2] / f"{number}.png"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(image).save(place)
+    config = dm.Config.teaching(iterations=4, network=networks.spec("convnet", width=4), batch_size=2)
+    before = Inputs(data=ddlab.data.load("folder", tmp_path / "first"), device="cpu")
+    run = Run(dm, config, before).advance(until=2)
+    checkpoint.save(tmp_path / "run", dm, config, before, run.state())
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "first").rename(tmp_path / "elsewhere" / "second")
+    after = Inputs(data=ddlab.data.load("folder", tmp_path / "elsewhere" / "second"), device="cpu")
+    state = checkpoint.load(tmp_path / "run", dm, config, after)
+    assert state.step == 2
+    ends = [Run(dm, config, inputs).advance().result().images for inputs in (before, after)]
+    assert torch.equal(*ends)
