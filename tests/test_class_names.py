@@ -144,6 +144,7 @@ class Listed(torch.utils.data.Dataset):
         return self.items[number]
 
 
+@pytest.mark.filterwarnings("ignore:.*are training images too:UserWarning")  # images of one grey a class
 @pytest.mark.parametrize("order", [*itertools.permutations("123"), ("3", "1")])
 def test_the_classes_of_a_test_dataset_are_matched_by_name(order: tuple[str, ...]) -> None:
     found = ddlab.data.from_dataset(Listed(("1", "2", "3")), test=Listed(order))

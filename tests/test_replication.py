@@ -99,18 +99,25 @@ def test_a_fixed_start_has_one_student_and_it_is_the_set_s_own(digits: ImageData
     assert found.best == max(percent for _, percent in history) and "best" in found.table()
 
 
+def interrupted_at(call: int, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Press Ctrl-C in one evaluation; return the list of seeds that is filled as evaluations begin."""
+    seeds: list[Any] = []
+    evaluate = replication.evaluate
+
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        seeds.append(options["seeds"])
+        if len(seeds) == call:
+            raise KeyboardInterrupt
+        return evaluate(*arguments, **options)
+
+    monkeypatch.setattr(replication, "evaluate", interrupted)
+    return seeds
+
+
 def test_the_same_call_goes_on_from_its_folder(
     digits: ImageData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    evaluated, evaluate = [], replication.evaluate
-
-    def interrupted(*arguments: Any, **told: Any) -> Any:
-        evaluated.append(told["seeds"])
-        if len(evaluated) == 4:
-            raise KeyboardInterrupt
-        return evaluate(*arguments, **told)
-
-    monkeypatch.setattr(replication, "evaluate", interrupted)
+    evaluated = interrupted_at(4, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         ddlab.replicate("dm", digits, **FEW, folder=tmp_path)
     monkeypatch.setattr(replication, "distill", lambda *_, **__: pytest.fail("both sets were made already"))
@@ -346,16 +353,9 @@ def test_lesson_95_goes_on_where_it_was(digits: ImageData, tmp_path: Path, monke
     cell = cell.replace('"iterations": 100', '"iterations": 2').replace('"epochs": 101', '"epochs": 2')
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     lesson = SimpleNamespace(device="cpu")
-    space = {"ddlab": ddlab, "networks": networks, "Path": Path, "tempfile": tempfile, "data": digits, "lesson": lesson}
-    seeds, evaluate = [], replication.evaluate
-
-    def interrupted(*arguments: Any, **options: Any) -> Any:
-        seeds.append(options["seeds"])
-        if len(seeds) == 2:
-            raise KeyboardInterrupt
-        return evaluate(*arguments, **options)
-
-    monkeypatch.setattr(replication, "evaluate", interrupted)
+    space = {"ddlab": ddlab, "dm": methods.dm, "networks": networks, "Path": Path, "tempfile": tempfile}
+    space |= {"data": digits, "lesson": lesson}
+    seeds = interrupted_at(2, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         exec(cell, dict(space))
     monkeypatch.setattr(replication, "distill", lambda *_, **__: pytest.fail("both sets were made already"))

@@ -211,13 +211,8 @@ def notice_edits(*owners: Any) -> None:
     for owner in owners:
         kept = owner.__dict__.pop("_fingerprint", None)
         if kept is not None and owner.fingerprint != kept[1]:
-            for name in [name for name in owner.__dict__ if name in _kept_names(owner)]:
-                del owner.__dict__[name]
-
-
-def _kept_names(owner: Any) -> set[str]:
-    """The names under which `kept_while_unchanged` keeps something in an owner."""
-    return owner.__dict__.get("_kept_names", set())
+            for name in owner.__dict__["_kept_names"]:
+                owner.__dict__.pop(name, None)
 
 
 def kept_while_unchanged(owner: Any, name: str, compute: Callable[[], Any], *tensors: Any) -> Any:

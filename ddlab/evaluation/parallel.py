@@ -83,7 +83,7 @@ def _outcomes(function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], jo
     client = getattr(backend, "client", None)
     if client is not None:
         return _outcomes_on_cluster(client, function, tasks)
-    delayed = (joblib.delayed(_outcome)(number, function, task) for number, task in enumerate(tasks))
+    delayed = (joblib.delayed(_outcome)(number, function, *task) for number, task in enumerate(tasks))
     return joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")(delayed)
 
 
@@ -106,7 +106,7 @@ def _outcomes_on_cluster(
         return sent[id(argument)][1]
 
     def submit(number: int, task: tuple[Any, ...]) -> Any:
-        future = client.submit(_outcome_of, number, function, *map(shared, task), pure=False)
+        future = client.submit(_outcome, number, function, *map(shared, task), pure=False)
         numbers[future.key] = number
         return future
 
@@ -177,12 +177,7 @@ def _shares_memory() -> bool:
     return bool(getattr(backend, "supports_sharedmem", False))
 
 
-def _outcome_of(number: int, function: Callable[..., Any], *task: Any) -> Outcome:
-    """Run one task whose arguments stand by themselves, as dask wants them."""
-    return _outcome(number, function, task)
-
-
-def _outcome(number: int, function: Callable[..., Any], task: tuple[Any, ...]) -> Outcome:
+def _outcome(number: int, function: Callable[..., Any], *task: Any) -> Outcome:
     """Run one task, wherever this is; what it raises is carried back."""
     try:
         return number, function(*task), None

@@ -91,7 +91,6 @@ async function render({ model, el }) {
     }
   };
   // A click counts where the cursor is, on a mark or on empty ground, of which plotly says nothing; its marks are what is hovered.
-  let hovered = null;
   let pressed = null;
   const press = ({ clientX, clientY, target }) => (pressed = graph.contains(target) ? [clientX, clientY] : null);
   const release = ({ clientX, clientY }) => {
@@ -101,6 +100,7 @@ async function render({ model, el }) {
     const [across, up] = area ? [clientX - area.left, clientY - area.top] : [-1, -1];
     if (!isClick || across < 0 || up < 0 || across > area.width || up > area.height) return;
     const { xaxis, yaxis } = graph._fullLayout;
+    const [hovered] = graph._hoverdata ?? [];
     const custom = ArrayBuffer.isView(hovered?.customdata) ? Array.from(hovered.customdata) : hovered?.customdata;
     const place = { x: xaxis.p2d(across), y: yaxis.p2d(up) };
     const mark = { curve: hovered?.curveNumber ?? null, point: hovered?.pointNumber ?? null, name: hovered?.data.name ?? null };
@@ -111,8 +111,6 @@ async function render({ model, el }) {
   addEventListener("mouseup", release, true);
   const connect = () => {
     graph.on("plotly_afterplot", placeCursor);
-    graph.on("plotly_hover", ({ points: [point] }) => (hovered = point));
-    graph.on("plotly_unhover", () => (hovered = null));
   };
 
   const motion = matchMedia("(prefers-reduced-motion: reduce)");

@@ -55,8 +55,7 @@ _RDED_BATCHES = {1: 10, 10: 50, 50: 100}  # images per class -> batch for ten cl
 
 Differences = tuple[tuple[str, str], ...]
 
-_OWN_SCALE = "images are divided by the deviations of their own pixels, not by the authors' numbers"
-_SCALE: Differences = (("", _OWN_SCALE),)
+_SCALE: Differences = (("", "images are divided by the deviations of their own pixels, not by the authors' numbers"),)
 _ALEXNET = ("CIFAR", "a ConvNet stands in for AlexNet")
 _TEACHER = ("", "the teacher is trained here")
 _NO_JPEG = ("", "images are kept as floats; theirs are saved as JPEG between recovery and training")

@@ -14,7 +14,6 @@ interrupt. Rows may be made by several processes at once, after the teacher; a l
 import functools
 import itertools
 import json
-import os
 import re
 import sys
 import time
@@ -57,7 +56,7 @@ ROWS: dict[str, dict[str, Any]] = {  # shorter than printed where a set would ta
     "gtn, 4,096 images": {"dataset": "MNIST", "images_per_class": 409.6, "iterations": 60},
     "mnemonics, five phases": {"dataset": "CIFAR-10", "images_per_class": 20},
 }
-TEACHER_EPOCHS = int(os.environ.get("TEACHER_EPOCHS", "30"))
+TEACHER_EPOCHS = 20
 WITH_TEACHER = ("sre2l", "dwa", "rded", "fadrm")
 FADRM_EPOCHS = 300  # of a student, in place of 1,000
 COLUMNS = ["row", "method", "dataset", "images_per_class", "network", "printed", "deviation", "ours", "low", "high"]
@@ -214,11 +213,6 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def rows_of_table() -> dict[str, dict[str, Any]]:
-    """Return the rows of the table as it stands: name -> columns."""
-    return {row["row"]: row for row in records.load("replications").rows}
-
-
 def main() -> None:
     """Make the rows that are asked for, and write all that are there; a row that RUNS does not hold stays as it was."""
     torch.set_num_threads(1)
@@ -226,7 +220,7 @@ def main() -> None:
     if names == ["teacher"]:
         shared_teacher(load(root, "CIFAR-10"), runs)
         return
-    earlier = rows_of_table()
+    earlier = {row["row"]: row for row in records.load("replications").rows}
     lines = []
     for name in ROWS:
         is_asked_for = not names or name.split(",")[0] in names

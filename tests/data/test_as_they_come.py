@@ -20,6 +20,9 @@ from ddlab import data
 from ddlab.data import folder, tree
 from tests.support import refuses
 
+# Pictures made for tests are equal here and there; what is said of that has tests of its own.
+pytestmark = pytest.mark.filterwarnings("ignore:.*are training images too:UserWarning")
+
 CLASSES = ("cat", "dog", "fox")
 
 

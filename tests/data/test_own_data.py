@@ -15,6 +15,9 @@ from ddlab import data as own
 from ddlab.data import ImageData
 from tests.support import refuses
 
+# Pictures made for tests are equal here and there; what is said of that has tests of its own.
+pytestmark = pytest.mark.filterwarnings("ignore:.*are training images too:UserWarning")
+
 PIXELS = np.random.default_rng(0).integers(0, 256, (12, 8, 6, 3), dtype=np.uint8)
 LABELS = np.arange(12) % 3
 

@@ -38,7 +38,7 @@ def own_loss() -> Any:
     return space["loss"]
 
 
-def dying_loss(file: Path) -> Any:
+def dying_loss() -> Any:
     """Return a loss whose process is killed with seed 1, after the others had time to finish."""
 
     def loss(config: Any, inputs: Any, images: torch.Tensor, labels: Any, step: int) -> torch.Tensor:
@@ -103,8 +103,8 @@ def test_a_task_that_cannot_be_read_is_told_apart() -> None:
         dict(run_tasks(lambda value: value, [(Unreadable(),), (Unreadable(),)], jobs=2))
 
 
-def test_compare_keeps_the_seeds_that_are_finished(grey: ImageData, no_cache: None, tmp_path: Path) -> None:
-    method = ddlab.from_loss("dying", dying_loss(tmp_path), iterations=2)
+def test_compare_keeps_the_seeds_that_are_finished(grey: ImageData, no_cache: None) -> None:
+    method = ddlab.from_loss("dying", dying_loss(), iterations=2)
     with pytest.warns(UserWarning, match=r"fewer jobs .* 2 of 3 seeds"):
         comparison = ddlab.compare([method], grey, seeds=(0, 1, 2), jobs=2, **SETTINGS)
     assert comparison.seeds == (0, 2) and not comparison.complete and "Not complete" in comparison.table()
@@ -181,8 +181,8 @@ def test_a_cluster_gives_the_same_numbers(cluster: Any, grey: ImageData, no_cach
         assert numbers() == here
 
 
-def test_a_worker_of_a_cluster_that_dies(cluster: Any, grey: ImageData, no_cache: None, tmp_path: Path) -> None:
-    method = ddlab.from_loss("dying", dying_loss(tmp_path), iterations=2)
+def test_a_worker_of_a_cluster_that_dies(cluster: Any, grey: ImageData, no_cache: None) -> None:
+    method = ddlab.from_loss("dying", dying_loss(), iterations=2)
     with joblib.parallel_config(backend="dask"), pytest.warns(UserWarning, match="seeds that are finished"):
         comparison = ddlab.compare([method], grey, seeds=(0, 1, 2), **SETTINGS)
     assert comparison.seeds == (0, 2) and not comparison.complete

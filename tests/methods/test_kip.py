@@ -154,6 +154,7 @@ def test_the_set_has_labels_for_a_regression_and_for_students(inputs: Inputs, tm
     assert found.mean > 0.6  # chance is a third
 
 
+@pytest.mark.filterwarnings("ignore:.*are training images too:UserWarning")  # three grey images are equal
 def test_bad_input_is_named(inputs: Inputs) -> None:
     with refuses("images_per_class", "at most 12"):
         process.start(kip, config(images_per_class=13), inputs)

@@ -20,7 +20,7 @@ from ..answers import NotYet, called, float64
 _PICTURES = 100
 _ALIKE = 0.9  # the cosine with a digit above which a picture shows it
 _SAME = 0.999  # the cosine with a picture of the page
-_AHEAD = 0.05  # of accuracy
+_AHEAD = 0.1  # of accuracy
 _TOGETHER = 0.3  # the correlation of neighbouring pixels, of which noise has none
 _DRAWS = 5  # of noise
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from ... import networks
 from ...core import randomness
 from ...core.parameters import parameter
-from ...data import ImageData, from_arrays
+from ...data import ImageData
 from ...explorers.lab import Lab, Results
 from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT
@@ -41,17 +41,23 @@ def wheel(seed: int = 0) -> ImageData:
     """Six bent spokes of a wheel, A to F; the classes of a task lie opposite each other. Pictures of two pixels, x and y."""
     draws, base = randomness.generator(seed, 0, "wheel"), torch.tensor([0, 3, 1, 4, 2, 5]) * math.pi / 3
 
-    def drawn() -> tuple[Tensor, Tensor]:
+    def split() -> tuple[Tensor, Tensor]:
         labels = torch.arange(len(CLASSES)).repeat_interleave(_POINTS)
         radius = 0.12 + 0.33 * torch.rand(len(labels), generator=draws)
         angle = base[labels] + _TWIST * (radius / 0.165 - 1.7)
         points = 0.5 + radius[:, None] * torch.stack([angle.cos(), angle.sin()], 1)
         points += _SPREAD * torch.randn(len(labels), 2, generator=draws)
-        return points.clamp(0, 1)[:, None], labels
+        return (255 * points.clamp(0, 1)).round().to(torch.uint8)[:, None, None], labels
 
-    (images, labels), (test_images, test_labels) = drawn(), drawn()
-    return from_arrays(
-        images, labels, test_images=test_images, test_labels=test_labels, class_names=[*CLASSES], name="wheel"
+    (images, labels), (test_images, test_labels) = split(), split()
+    # Not `from_arrays`: two pictures of two pixels may be equal by chance, of which it would warn.
+    return ImageData(
+        name="wheel",
+        train_images=images,
+        train_labels=labels,
+        test_images=test_images,
+        test_labels=test_labels,
+        class_names=tuple(CLASSES),
     )
 
 
