@@ -1,4 +1,6 @@
-"""Loads once what is slow to load, so that byte code and what numba keeps on disk are in the image; postBuild runs it."""
+"""Loads once what is slow to load, so that byte code and what numba keeps on disk are in the image;
+postBuild runs it.
+"""
 
 import time
 
@@ -20,7 +22,8 @@ def main() -> None:
 
     for module in (openTSNE, plotly, sklearn, torch, torchvision, umap, ddlab):
         print(f"{module.__name__} {getattr(module, '__version__', '')}")
-    # numba compiles while the first map is made; the parts that it keeps are ready for the next one.
+    # numba compiles while the first map is made; the parts that it keeps are ready for the next
+    # one.
     points = np.random.default_rng(0).normal(size=(40, 5)).astype(np.float32)
     umap.UMAP(n_neighbors=5, n_epochs=1, random_state=0, n_jobs=1).fit(points)
     print(f"warm after {time.perf_counter() - start:.0f} s")

@@ -48,7 +48,19 @@ _NAMES = {
 __all__ = sorted((*_ROOMS, *_NAMES))  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
-    from . import data, distilled, evaluation, explorers, figures, lessons, methods, networks, records, runs, training
+    from . import (
+        data,
+        distilled,
+        evaluation,
+        explorers,
+        figures,
+        lessons,
+        methods,
+        networks,
+        records,
+        runs,
+        training,
+    )
     from .core.errors import DDLabError, NonFiniteError
     from .data import ImageData
     from .distilled import DistilledSet
@@ -67,7 +79,9 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _NAMES:
         return getattr(importlib.import_module(f"{__name__}.{_NAMES[name]}"), name)
-    raise AttributeError(f"module 'ddlab' has no attribute {name!r}; public names: {', '.join(__all__)}")
+    raise AttributeError(
+        f"module 'ddlab' has no attribute {name!r}; public names: {', '.join(__all__)}"
+    )
 
 
 def __dir__() -> list[str]:

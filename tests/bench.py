@@ -1,4 +1,6 @@
-"""Speed: a step of ours beside the same step in plain PyTorch, in turns in one run (make bench). A new method adds a row to `ROWS`.
+"""Speed: a step of ours beside the same step in plain PyTorch, in turns in one run (make bench).
+
+A new method adds a row to `ROWS`.
 
 python -m tests.bench [ROW ...]      median CPU-seconds of both, their ratio, and the quartiles of the ratio
 """
@@ -27,11 +29,23 @@ REPEATS = 15
 def noise(size: int, *, classes: int = 10, each: int = 1, teacher: str | None = None) -> Inputs:
     """Images of noise, and an untrained teacher."""
     draw = torch.Generator().manual_seed(0)
-    pixels = torch.randint(0, 256, (classes * each, 3, size, size), dtype=torch.uint8, generator=draw)
-    labels, names = torch.arange(classes).repeat_interleave(each), tuple(map(str, range(classes)))
-    images = {"train_images": pixels, "train_labels": labels, "test_images": pixels, "test_labels": labels}
+    pixels = torch.randint(
+        0, 256, (classes * each, 3, size, size), dtype=torch.uint8, generator=draw
+    )
+    labels = torch.arange(classes).repeat_interleave(each)
+    names = tuple(map(str, range(classes)))
+    images = {
+        "train_images": pixels,
+        "train_labels": labels,
+        "test_images": pixels,
+        "test_labels": labels,
+    }
     data = ImageData(name=f"noise-{size}", class_names=names, **images)
-    teachers = () if teacher is None else (networks.initialise(networks.spec(teacher).for_data(data), seed=0),)
+    teachers = (
+        ()
+        if teacher is None
+        else (networks.initialise(networks.spec(teacher).for_data(data), seed=0),)
+    )
     return Inputs(data=data, teachers=teachers, device="cpu")
 
 
@@ -42,7 +56,9 @@ def update_of(module: Any, config: Any, inputs: Inputs, **changed: Any) -> tuple
 
 
 def sre2l_row() -> tuple[Step, Step]:
-    """An update of ten images of 32 px on ResNet-18; plainly: cross-entropy forward and backward, nothing matched."""
+    """An update of ten images of 32 px on ResNet-18; plainly: cross-entropy forward and backward,
+    nothing matched.
+    """
     inputs = noise(32, teacher="resnet18")
     state, ours = update_of(sre2l, sre2l.Config(images_per_class=1), inputs)
     network: Any = inputs.teachers[0].module().eval()
@@ -55,7 +71,9 @@ def sre2l_row() -> tuple[Step, Step]:
 
 
 def dm_row() -> tuple[Step, Step]:
-    """An update of ten images of 16 px with real batches of 32; plainly: one pass over all classes, and the same distance."""
+    """An update of ten images of 16 px with real batches of 32; plainly: one pass over all classes,
+    and the same distance.
+    """
     inputs = noise(16, each=32)
     config = dm.Config.teaching(batch_size=32)
     state, ours = update_of(dm, config, inputs)
@@ -74,17 +92,25 @@ def dm_row() -> tuple[Step, Step]:
 
 
 def krr_st_row() -> tuple[Step, Step]:
-    """An outer step of 100 pairs of 16 px and its inner step; plainly: features of both, ridge regression, and the gradient."""
+    """An outer step of 100 pairs of 16 px and its inner step; plainly: features of both, ridge
+    regression, and the gradient.
+    """
     inputs = noise(16, each=20, teacher="convnet")
     network = networks.spec("convnet", width=32)
-    config = krr_st.Config(budget=100, network=network, pool_size=1, pool_steps=10**6, batch_size=200)
+    config = krr_st.Config(
+        budget=100, network=network, pool_size=1, pool_steps=10**6, batch_size=200
+    )
     state, ours = update_of(krr_st, config, inputs, step=krr_st.filling_steps(config))
     data: Any = inputs.data
-    real, module = data.normalised(), networks.initialise(network.for_data(data), seed=0).module().train()
+    real = data.normalised()
+    module = networks.initialise(network.for_data(data), seed=0).module().train()
     wanted = krr_st.teacher_features(inputs)
 
     def plain() -> None:
-        x, y = (state.parameters[name].detach().requires_grad_() for name in ("images", "representations"))
+        x, y = (
+            state.parameters[name].detach().requires_grad_()
+            for name in ("images", "representations")
+        )
         with torch.no_grad():
             asked = module.blocks(real).flatten(1)  # type: ignore[operator,union-attr]
         known = module.blocks(x).flatten(1)  # type: ignore[operator,union-attr]
@@ -97,14 +123,20 @@ def krr_st_row() -> tuple[Step, Step]:
 
 
 def toys_row() -> tuple[Step, Step]:
-    """200 updates of twenty toy networks; plainly: one batched module, autograd and torch.optim.SGD."""
+    """200 updates of twenty toy networks; plainly: one batched module, autograd and
+    torch.optim.SGD.
+    """
     config = toys.Config(deviation=0.5, steps=200, seeds=20)
     samples = toys.distilled_samples([config])
-    points, labels = samples.points[0].movedim(1, 0), samples.targets[0].movedim(1, 0)  # [steps, seeds, ...]
+    # [steps, seeds, ...].
+    points = samples.points[0].movedim(1, 0)
+    labels = samples.targets[0].movedim(1, 0)
 
     def plain() -> None:
         hidden, *rest = toy_networks.parts(toy_networks.first_weights(20))
-        weights = [value.clone().requires_grad_() for value in (hidden[..., :2], hidden[..., 2], *rest)]
+        weights = [
+            value.clone().requires_grad_() for value in (hidden[..., :2], hidden[..., 2], *rest)
+        ]
         first, bias, second, last = weights
         optimiser = torch.optim.SGD(weights, lr=0.002, momentum=0.98)
         for point, label in zip(points, labels, strict=True):
@@ -133,10 +165,14 @@ def main(names: list[str]) -> None:
     print(f"{'row':10} {'ours':>9} {'plain':>9}  ratio (quartiles)")
     for name in names or ROWS:
         both = ROWS[name]()
-        turns = [[seconds(step) for step in both] for _ in range(REPEATS + 1)][1:]  # both see the same load
+        # Both see the same load.
+        turns = [[seconds(step) for step in both] for _ in range(REPEATS + 1)][1:]
         ours, plain = (statistics.median(column) for column in zip(*turns, strict=True))
         low, middle, high = statistics.quantiles([one / other for one, other in turns], n=4)
-        print(f"{name:10} {ours:8.4f}s {plain:8.4f}s  {middle:.2f} ({low:.2f} to {high:.2f})", flush=True)
+        print(
+            f"{name:10} {ours:8.4f}s {plain:8.4f}s  {middle:.2f} ({low:.2f} to {high:.2f})",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

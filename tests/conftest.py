@@ -1,16 +1,22 @@
-"""Small things that many tests share. They are built once per session, so no test may change them."""
+"""Small things that many tests share.
+
+They are built once per session, so no test may change them.
+"""
 
 import os
 from collections.abc import Iterator
 
-# Before torch asks for devices: what is compared bit for bit, or with a record, is computed on the CPU beside a GPU as well.
+# Before torch asks for devices: what is compared bit for bit, or with a record, is computed on the
+# CPU beside a GPU as well.
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
-# Here, and in the kernels that tests start, no student is trained in another process unless a test asks for it.
+# Here, and in the kernels that tests start, no student is trained in another process unless a test
+# asks for it.
 os.environ["LOKY_MAX_CPU_COUNT"] = "1"
 
 import torch
 
-# Set once, before anything is computed: gradients differ between one and two threads, and two processes have two cores.
+# Set once, before anything is computed: gradients differ between one and two threads, and two
+# processes have two cores.
 torch.set_num_threads(1)
 
 import hypothesis  # noqa: E402
@@ -26,8 +32,11 @@ from ddlab.runs.process import Inputs  # noqa: E402
 from ddlab.training import supervised  # noqa: E402
 from tests.support import made_data  # noqa: E402
 
-# The same examples on every run; no time limit per example, because the first one imports and warms up.
-hypothesis.settings.register_profile("ddlab", deadline=None, derandomize=True, max_examples=50, database=None)
+# The same examples on every run; no time limit per example, because the first one imports and warms
+# up.
+hypothesis.settings.register_profile(
+    "ddlab", deadline=None, derandomize=True, max_examples=50, database=None
+)
 hypothesis.settings.load_profile("ddlab")
 
 TINY = networks.spec("convnet", width=8)
@@ -35,7 +44,13 @@ TINY = networks.spec("convnet", width=8)
 
 def _trained(on: ImageData, seed: int = 0) -> Network:
     config = supervised.Config.teaching(
-        "teacher", network=TINY, epochs=20, batch_size=12, crop_pixels=0, learning_rate=0.02, seed=seed
+        "teacher",
+        network=TINY,
+        epochs=20,
+        batch_size=12,
+        crop_pixels=0,
+        learning_rate=0.02,
+        seed=seed,
     )
     return process.run(supervised, config, Inputs(data=on))
 

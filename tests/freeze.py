@@ -1,4 +1,5 @@
-"""What a rebuilding of the house must leave as it is: the states of every case of the contract, one line each.
+"""What a rebuilding of the house must leave as it is: the states of every case of the contract, one
+line each.
 
 python -m tests.freeze OLD.txt            on the tree before, and NEW.txt on the tree after, on the same machine
 diff OLD.txt NEW.txt                      names every difference
@@ -34,7 +35,10 @@ def written(value: Any) -> str:
     """A value as text: equal texts are equal bits."""
     if isinstance(value, torch.Tensor):
         plain = value.detach().cpu().contiguous()
-        return f"{plain.dtype} {list(plain.shape)} {digest(plain.view(-1).view(torch.uint8).numpy().tobytes())}"
+        return (
+            f"{plain.dtype} {list(plain.shape)} "
+            f"{digest(plain.view(-1).view(torch.uint8).numpy().tobytes())}"
+        )
     if isinstance(value, np.ndarray):
         return f"{value.dtype} {list(value.shape)} {digest(np.ascontiguousarray(value).tobytes())}"
     if value is None or isinstance(value, (str, int, float, bool)):
@@ -48,7 +52,9 @@ def digest(content: bytes) -> str:
 
 
 def together(value: Any) -> str:
-    """Everything inside a value, in one text: of a tensor itself, else one hash of all names and values."""
+    """Everything inside a value, in one text: of a tensor itself, else one hash of all names and
+    values.
+    """
     found = list(leaves(value))
     if len(found) == 1 and found[0][0] == "":
         return written(value)
@@ -64,7 +70,13 @@ def by_field(value: Any) -> dict[str, str]:
 def trained(data: ImageData, seed: int = 0) -> Network:
     """A small teacher."""
     config = supervised.Config.teaching(
-        "teacher", network=TINY, epochs=20, batch_size=12, crop_pixels=0, learning_rate=0.02, seed=seed
+        "teacher",
+        network=TINY,
+        epochs=20,
+        batch_size=12,
+        crop_pixels=0,
+        learning_rate=0.02,
+        seed=seed,
     )
     return process.run(supervised, config, Inputs(data=data, device="cpu"))
 
@@ -73,7 +85,9 @@ def lines() -> Iterator[str]:
     """State, Trace and result of every case, after every update."""
     data = made_data()
     teacher = trained(data)
-    chosen = process.run(selection, selection.Config(images_per_class=2), Inputs(data=data, teachers=(teacher,)))
+    chosen = process.run(
+        selection, selection.Config(images_per_class=2), Inputs(data=data, teachers=(teacher,))
+    )
     for case in CASES:
         inputs = bundle(case, data, teacher, chosen)
         last = case.module.init(case.config, inputs)
@@ -84,7 +98,9 @@ def lines() -> Iterator[str]:
             last = step.state
         parts["result"] = case.module.finish(case.config, inputs, last)
         for part, value in parts.items():
-            yield from (f"{case.name}/{part}/{name}: {text}" for name, text in by_field(value).items())
+            yield from (
+                f"{case.name}/{part}/{name}: {text}" for name, text in by_field(value).items()
+            )
 
 
 if __name__ == "__main__":

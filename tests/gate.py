@@ -1,7 +1,8 @@
-"""The gate, part by part: `python -m tests.gate` (make test), `python -m tests.gate --all` (make test-all).
+"""The gate, part by part: `python -m tests.gate` (make test), `python -m tests.gate --all` (make
+test-all).
 
-Each part is a command or several; all run, whatever fails. Printed are the minutes of each part, wall and CPU, and one last line that
-counts all tests, in pytest's own words.
+Each part is a command or several; all run, whatever fails. Printed are the minutes of each part,
+wall and CPU, and one last line that counts all tests, in pytest's own words.
 """
 
 import os
@@ -15,7 +16,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "test-results"
 TOGETHER = ["--numprocesses=2", "--dist=worksteal"]
-ROOMS = sorted(str(path.relative_to(ROOT)) for path in [*ROOT.glob("tests/test_*.py"), *ROOT.glob("tests/*/")])
+ROOMS = sorted(
+    str(path.relative_to(ROOT)) for path in [*ROOT.glob("tests/test_*.py"), *ROOT.glob("tests/*/")]
+)
 UNIT = [room for room in ROOMS if Path(room).name not in ("browser", "__pycache__")]
 ASSIGNMENTS = [
     f"notebooks/assignments/instructor/{name}.ipynb"
@@ -29,7 +32,9 @@ Command = list[str]
 def checks() -> list[Command]:
     """What reads the files and runs nothing of them."""
     notebooks = [
-        str(path) for path in sorted(ROOT.glob("notebooks/**/*.ipynb")) if ".ipynb_checkpoints" not in path.parts
+        str(path)
+        for path in sorted(ROOT.glob("notebooks/**/*.ipynb"))
+        if ".ipynb_checkpoints" not in path.parts
     ]
     strip = [
         "nbstripout",
@@ -39,20 +44,36 @@ def checks() -> list[Command]:
         "metadata.language_info.version cell.metadata.execution",
     ]
     return [
-        ["ruff", "check"], ["ruff", "format", "--check"], ["pyright", "--pythonpath", sys.executable],
-        [*strip, *notebooks], ["ddlab.lessons.build", "--check"],
-    ]  # fmt: skip
+        ["ruff", "check"],
+        ["ruff", "format", "--check"],
+        ["pyright", "--pythonpath", sys.executable],
+        [*strip, *notebooks],
+        ["ddlab.lessons.build", "--check"],
+    ]
 
 
 def tests(name: str, *arguments: str) -> list[Command]:
     """One run of pytest, whose report is counted."""
-    return [["pytest", *arguments, f"--junitxml={RESULTS / name}.xml", *os.environ.get("PYTEST_ARGS", "").split()]]
+    return [
+        [
+            "pytest",
+            *arguments,
+            f"--junitxml={RESULTS / name}.xml",
+            *os.environ.get("PYTEST_ARGS", "").split(),
+        ]
+    ]
 
 
 def parts(everything: bool) -> dict[str, list[Command]]:
     """Name -> commands, in the order in which they run."""
     chosen = [] if everything else ["-m", "not slow"]
-    solutions = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=180", "notebooks/solutions", *ASSIGNMENTS]
+    solutions = [
+        "--nbval-lax",
+        "--nbval-current-env",
+        "--nbval-cell-timeout=180",
+        "notebooks/solutions",
+        *ASSIGNMENTS,
+    ]
     return {
         "checks": checks(),
         "unit": tests("unit", *TOGETHER, *chosen, "--doctest-modules", *UNIT, "ddlab"),
@@ -63,15 +84,21 @@ def parts(everything: bool) -> dict[str, list[Command]]:
 
 def measured(commands: list[Command]) -> tuple[bool, float, float]:
     """Run them all: whether each ended well, and the minutes, wall and CPU, of their processes."""
-    wall, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = [subprocess.run([sys.executable, "-m", *command], cwd=ROOT).returncode == 0 for command in commands]
+    wall = time.monotonic()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = [
+        subprocess.run([sys.executable, "-m", *command], cwd=ROOT).returncode == 0
+        for command in commands
+    ]
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return all(done), (time.monotonic() - wall) / 60, cpu / 60
 
 
 def counted(reports: list[Path]) -> dict[str, int]:
-    """How many tests ended how; a report that is missing counts as an error, for its run did not come to an end."""
+    """How many tests ended how; a report that is missing counts as an error, for its run did not
+    come to an end.
+    """
     totals = dict.fromkeys(KINDS, 0)
     for report in reports:
         suites = list(xml.parse(report).getroot().iter("testsuite")) if report.exists() else []
@@ -80,7 +107,9 @@ def counted(reports: list[Path]) -> dict[str, int]:
             failed, errors, skipped, tests = (
                 int(suite.get(name, 0)) for name in ("failures", "errors", "skipped", "tests")
             )
-            for kind, count in zip(KINDS, (failed, tests - failed - errors - skipped, skipped, errors), strict=True):
+            for kind, count in zip(
+                KINDS, (failed, tests - failed - errors - skipped, skipped, errors), strict=True
+            ):
                 totals[kind] += count
     return totals
 
@@ -89,29 +118,48 @@ def main(arguments: list[str]) -> int:
     """Run every part, or those named; 0 where all are well."""
     everything = "--all" in arguments
     wanted = [name for name in arguments if name != "--all"]
-    chosen = {name: commands for name, commands in parts(everything).items() if not wanted or name in wanted}
+    chosen = {
+        name: commands
+        for name, commands in parts(everything).items()
+        if not wanted or name in wanted
+    }
     RESULTS.mkdir(exist_ok=True)
     reports = [RESULTS / f"{name}.xml" for name in chosen if name != "checks"]
     for report in reports:
         report.unlink(missing_ok=True)
-    # One thread each, two processes; no student is trained in another one; a wrong answer of a solution raises.
+    # One thread each, two processes; no student is trained in another one; a wrong answer of a
+    # solution raises.
     os.environ.update(
-        OMP_NUM_THREADS="1", LOKY_MAX_CPU_COUNT="1", DDLAB_SOLUTIONS="1", PYRIGHT_PYTHON_IGNORE_WARNINGS="1"
+        OMP_NUM_THREADS="1",
+        LOKY_MAX_CPU_COUNT="1",
+        DDLAB_SOLUTIONS="1",
+        PYRIGHT_PYTHON_IGNORE_WARNINGS="1",
     )
     # A hundred processes start here: what the first compiles, others read.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    lines, well, total = [], True, [0.0, 0.0]
+    lines = []
+    well = True
+    total = [0.0, 0.0]
     for name, commands in chosen.items():
         print(f"\n---- {name}", flush=True)
-        os.environ["DDLAB_SOLUTIONS"] = "1" if name == "solutions" else ""  # there a wrong answer raises
+        # There a wrong answer raises.
+        os.environ["DDLAB_SOLUTIONS"] = "1" if name == "solutions" else ""
         good, wall, cpu = measured(commands)
-        well, total = well and good, [total[0] + wall, total[1] + cpu]
-        lines.append(f"{name:12} {'ok' if good else 'FAILED':8} {wall:5.1f} min, {cpu:5.1f} CPU-min")
+        well = well and good
+        total = [total[0] + wall, total[1] + cpu]
+        lines.append(
+            f"{name:12} {'ok' if good else 'FAILED':8} {wall:5.1f} min, {cpu:5.1f} CPU-min"
+        )
     totals = counted(reports)
-    words = ", ".join(f"{count} {kind}" for kind, count in totals.items() if count) or "no tests ran"
+    words = (
+        ", ".join(f"{count} {kind}" for kind, count in totals.items() if count) or "no tests ran"
+    )
     print("\n" + "\n".join(lines))
     print(
-        f" {words} in {60 * total[0]:.1f}s ({total[0]:.1f} min, {total[1]:.1f} CPU-min) ".center(100, "="), flush=True
+        f" {words} in {60 * total[0]:.1f}s ({total[0]:.1f} min, {total[1]:.1f} CPU-min) ".center(
+            100, "="
+        ),
+        flush=True,
     )
     return 0 if well else 1
 

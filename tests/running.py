@@ -17,10 +17,13 @@ class LessonFailed(RuntimeError):
 
 
 def run(path: Path, *, environment: Mapping[str, str] | None = None, last: str = "") -> Any:
-    """The notebook with outputs; the state of its widgets is in its metadata. The file stays as it is.
+    """The notebook with outputs; the state of its widgets is in its metadata.
+
+    The file stays as it is.
 
     Args:
-        path: of the notebook. environment: variables for its kernel, beside those of this process.
+        path: of the notebook.
+        environment: variables for its kernel, beside those of this process.
         last: code of one more cell at the end.
 
     Raises:
@@ -38,14 +41,24 @@ def run(path: Path, *, environment: Mapping[str, str] | None = None, last: str =
 
 
 def execute(
-    notebook: Any, name: str, folder: str | os.PathLike[str], *, environment: Mapping[str, str] | None = None
+    notebook: Any,
+    name: str,
+    folder: str | os.PathLike[str],
+    *,
+    environment: Mapping[str, str] | None = None,
 ) -> None:
-    """Run every cell of `notebook` (of nbformat; changed in place) in `folder`. `name` is for messages; the rest as for `run`."""
+    """Run every cell of `notebook` (of nbformat; changed in place) in `folder`.
+
+    `name` is for messages; the rest as for `run`.
+    """
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
     client = NotebookClient(
-        notebook, timeout=SECONDS_PER_CELL, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+        notebook,
+        timeout=SECONDS_PER_CELL,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(folder)}},
     )
     try:
         client.execute(env={**os.environ, **(environment or {})})

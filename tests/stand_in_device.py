@@ -1,10 +1,12 @@
-"""A second device for machines that have none: its tensors lie in the CPU's memory, but whatever mixes them with the CPU's is refused.
+"""A second device for machines that have none: its tensors lie in the CPU's memory, but whatever
+mixes them with the CPU's is refused.
 
     with stand_in_device() as device:        # "auto" means this device here
         torch.zeros(3, device=device) + torch.zeros(3)      # MixedDevices, as on a GPU
 
-Allowed is what CUDA allows: copies from one to the other, a CPU scalar in a pointwise operation, CPU indices of a tensor on the device.
-Drawing with a CPU generator on the device and `.numpy()` are refused. Autograd, `torch.func.grad` and `vmap` pass through it.
+Allowed is what CUDA allows: copies from one to the other, a CPU scalar in a pointwise operation,
+CPU indices of a tensor on the device. Drawing with a CPU generator on the device and `.numpy()` are
+refused. Autograd, `torch.func.grad` and `vmap` pass through it.
 """
 
 import contextlib
@@ -24,9 +26,13 @@ DEVICE = torch.device("lazy")
 _aten = torch.ops.aten
 _COPIES = {_aten._to_copy.default, _aten.copy_.default}
 _INDEXED = {  # operation -> the place of its indices, which may lie on the CPU
-    _aten.index.Tensor: 1, _aten.index_put.default: 1, _aten.index_put_.default: 1, _aten._index_put_impl_.default: 1,
-    _aten._unsafe_index.Tensor: 1, _aten._unsafe_index_put.default: 1,
-}  # fmt: skip
+    _aten.index.Tensor: 1,
+    _aten.index_put.default: 1,
+    _aten.index_put_.default: 1,
+    _aten._index_put_impl_.default: 1,
+    _aten._unsafe_index.Tensor: 1,
+    _aten._unsafe_index_put.default: 1,
+}
 _FILLS = {_aten.fill_.Tensor, _aten.masked_fill.Tensor, _aten.masked_fill_.Tensor, _aten.where.self}
 
 
@@ -41,8 +47,13 @@ class Away(Tensor):
 
     @staticmethod
     def __new__(cls, inner: Tensor) -> Any:
-        layout: dict[str, Any] = {"strides": inner.stride(), "storage_offset": inner.storage_offset()}
-        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=DEVICE, **layout)
+        layout: dict[str, Any] = {
+            "strides": inner.stride(),
+            "storage_offset": inner.storage_offset(),
+        }
+        return torch.Tensor._make_wrapper_subclass(
+            cls, inner.shape, dtype=inner.dtype, device=DEVICE, **layout
+        )
 
     def __init__(self, inner: Tensor) -> None:
         self.inner = inner
@@ -94,9 +105,15 @@ def _check(func: Any, args: Any, kwargs: dict[str, Any]) -> None:
         args = (*args[:place], *args[place + 1 :])
     scalars = torch.Tag.pointwise in func.tags or func in _FILLS or place is not None
     values = [value for value in tree_leaves((args, kwargs)) if isinstance(value, Tensor)]
-    left = [value for value in values if not isinstance(value, Away) and not (scalars and value.ndim == 0)]
+    left = [
+        value
+        for value in values
+        if not isinstance(value, Away) and not (scalars and value.ndim == 0)
+    ]
     if left and len(left) < len(values):
-        shapes = ", ".join(f"{'device' if isinstance(v, Away) else 'CPU'} {tuple(v.shape)}" for v in values)
+        shapes = ", ".join(
+            f"{'device' if isinstance(v, Away) else 'CPU'} {tuple(v.shape)}" for v in values
+        )
         raise MixedDevices(f"{func} of {shapes}")
 
 
@@ -124,7 +141,9 @@ def stand_in_device() -> Iterator[torch.device]:
 
 @contextlib.contextmanager
 def _lifted_on_the_cpu() -> Iterator[None]:
-    """`torch.tensor(numbers, device=...)` makes a CPU tensor first and moves it where the mode sees it."""
+    """`torch.tensor(numbers, device=...)` makes a CPU tensor first and moves it where the mode sees
+    it.
+    """
     before = torch._C._only_lift_cpu_tensors()
     torch._C._set_only_lift_cpu_tensors(True)
     try:

@@ -1,5 +1,6 @@
 """Helpers of several test files: comparing states, one-sentence errors, small datasets."""
 
+import ast
 import contextlib
 import dataclasses
 import random
@@ -35,7 +36,8 @@ def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 def assert_same(one: Any, other: Any) -> None:
     """Bit for bit the same: names, types, dtypes, shapes and values."""
-    first, second = dict(leaves(one)), dict(leaves(other))
+    first = dict(leaves(one))
+    second = dict(leaves(other))
     assert first.keys() == second.keys()
     for name, value in first.items():
         if isinstance(value, Tensor):
@@ -47,7 +49,9 @@ def assert_same(one: Any, other: Any) -> None:
 
 def snapshot(value: Any) -> dict[str, Any]:
     """A copy that shares no memory with `value`."""
-    return {name: item.clone() if isinstance(item, Tensor) else item for name, item in leaves(value)}
+    return {
+        name: item.clone() if isinstance(item, Tensor) else item for name, item in leaves(value)
+    }
 
 
 def assert_unchanged(before: dict[str, Any], value: Any) -> None:
@@ -75,7 +79,11 @@ def refuses(*words: str) -> Iterator[None]:
 
 def global_randomness() -> list[Any]:
     """The state of every global random generator."""
-    return [torch.get_rng_state().tolist(), [str(part) for part in np.random.get_state()], random.getstate()]
+    return [
+        torch.get_rng_state().tolist(),
+        [str(part) for part in np.random.get_state()],
+        random.getstate(),
+    ]
 
 
 def draw_globally() -> None:
@@ -86,7 +94,12 @@ def draw_globally() -> None:
 
 
 def made_data(
-    classes: int = 3, channels: int = 1, size: int = 8, train: int = 12, test: int = 6, seed: int = 0
+    classes: int = 3,
+    channels: int = 1,
+    size: int = 8,
+    train: int = 12,
+    test: int = 6,
+    seed: int = 0,
 ) -> ImageData:
     """Images that a small network can tell apart: a pattern per class, and noise."""
     draw = torch.Generator().manual_seed(seed)
@@ -95,9 +108,13 @@ def made_data(
     for split, count in (("train", train), ("test", test)):
         labels = torch.arange(classes).repeat_interleave(count)
         noise = torch.rand((len(labels), channels, size, size), generator=draw)
-        parts[f"{split}_images"] = ((0.6 * patterns[labels] + 0.4 * noise) * 255).round().to(torch.uint8)
+        parts[f"{split}_images"] = (
+            ((0.6 * patterns[labels] + 0.4 * noise) * 255).round().to(torch.uint8)
+        )
         parts[f"{split}_labels"] = labels
-    return ImageData(name=f"made-{channels}-{size}-{seed}", class_names=tuple("abcdefghij"[:classes]), **parts)
+    return ImageData(
+        name=f"made-{channels}-{size}-{seed}", class_names=tuple("abcdefghij"[:classes]), **parts
+    )
 
 
 def moved(lab: Any, **values: Any) -> None:
@@ -118,12 +135,29 @@ def values(array: Any) -> list[float]:
 
 
 def assert_whole_figure(figure: Any) -> None:
-    """Title, labelled axes (of bars and groups the names say what x is), an alt text with numbers, and no colour of the dark page."""
+    """Title, labelled axes (of bars and groups the names say what x is), an alt text with numbers,
+    and no colour of the dark page.
+    """
     from ddlab.figures import alt_text
     from ddlab.figures.theme import palette
 
-    named = figure.layout.xaxis.title.text or figure.layout.xaxis.ticktext or figure.data[0].type == "bar"
+    named = (
+        figure.layout.xaxis.title.text
+        or figure.layout.xaxis.ticktext
+        or figure.data[0].type == "bar"
+    )
     assert figure.layout.title.text and named and figure.layout.yaxis.title.text
-    assert any(character.isdigit() for character in alt_text(figure)) and alt_text(figure).endswith(".")
+    assert any(character.isdigit() for character in alt_text(figure)) and alt_text(figure).endswith(
+        "."
+    )
     assert all(trace.name for trace in figure.data)
-    assert not any(code in str(figure.to_json()) for code in set(palette("dark")) - set(palette("light")))
+    assert not any(
+        code in str(figure.to_json()) for code in set(palette("dark")) - set(palette("light"))
+    )
+
+
+def statement_count(code: str) -> int:
+    """Return the size of a cell, which formatting does not change."""
+    lines = code.splitlines()
+    python = "\n".join("" if line.lstrip().startswith(("%", "!")) else line for line in lines)
+    return sum(isinstance(node, ast.stmt) for node in ast.walk(ast.parse(python)))

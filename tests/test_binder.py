@@ -17,7 +17,11 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[1]
 BINDER = ROOT / "binder"
 # Where conda-forge has another name than PyPI: without CUDA, and without what turns pages into PDF.
-CONDA_NAMES = {"torch": "pytorch-cpu", "nbconvert": "nbconvert-core", "jupyterlab-widgets": "jupyterlab_widgets"}
+CONDA_NAMES = {
+    "torch": "pytorch-cpu",
+    "nbconvert": "nbconvert-core",
+    "jupyterlab-widgets": "jupyterlab_widgets",
+}
 # What `pip install --no-build-isolation --editable .` needs beside the build backend.
 INSTALLING = {"pip", "editables"}
 
@@ -28,9 +32,16 @@ PROJECT = PYPROJECT["project"]
 
 def wanted() -> dict[str, Requirement]:
     """Conda name -> requirement of pyproject.toml: core, lab and the build backend."""
-    lines = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["lab"] + PYPROJECT["build-system"]["requires"]
+    lines = (
+        PROJECT["dependencies"]
+        + PROJECT["optional-dependencies"]["lab"]
+        + PYPROJECT["build-system"]["requires"]
+    )
     found = [Requirement(line) for line in lines]
-    return {CONDA_NAMES.get(canonicalize_name(each.name), canonicalize_name(each.name)): each for each in found}
+    return {
+        CONDA_NAMES.get(canonicalize_name(each.name), canonicalize_name(each.name)): each
+        for each in found
+    }
 
 
 def pinned_python() -> str:
@@ -97,8 +108,12 @@ def told(name: str, log: Path, otherwise: str = "") -> str:
 
 
 def run_post_build(folder: Path, *, fail: str = "") -> tuple[int, str]:
-    """postBuild in a copy of the repository, with pip and jupyter written down only; exit status and what was called."""
-    house, tools, log = copy_of_house(folder / "house"), folder / "tools", folder / "log"
+    """postBuild in a copy of the repository, with pip and jupyter written down only; exit status
+    and what was called.
+    """
+    house = copy_of_house(folder / "house")
+    tools = folder / "tools"
+    log = folder / "log"
     tools.mkdir()
     log.touch()
     python = f'[[ "$*" == "-m pip"* ]] || exec {sys.executable} "$@"'
@@ -107,7 +122,11 @@ def run_post_build(folder: Path, *, fail: str = "") -> tuple[int, str]:
         (tools / name).chmod(0o755)
     environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "PYTHONPATH": str(house)}
     done = subprocess.run(
-        [str(house / "binder" / "postBuild")], cwd=folder, env=environment, capture_output=True, text=True
+        [str(house / "binder" / "postBuild")],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     return done.returncode, log.read_text() + done.stdout + done.stderr
 
@@ -117,7 +136,10 @@ def test_post_build_installs_ddlab_alone_and_warms_up(tmp_path: Path) -> None:
     status, said = run_post_build(tmp_path)
     assert status == 0, said
     assert "python -m pip install --no-index --no-deps --no-build-isolation --editable ." in said
-    assert "jupyter labextension disable --level=sys_prefix @jupyterlab/apputils-extension:announcements" in said
+    assert (
+        "jupyter labextension disable --level=sys_prefix "
+        "@jupyterlab/apputils-extension:announcements" in said
+    )
     assert re.search(r"umap \d.*ddlab \d.*warm after \d+ s", said, re.DOTALL)
     assert list((tmp_path / "house" / "ddlab").rglob("*.pyc"))
 
@@ -133,13 +155,21 @@ def test_post_build_stops_at_the_first_failure(tmp_path: Path) -> None:
 )
 def test_start_gives_as_many_threads_as_there_are_cores(limit: str | None, threads: str) -> None:
     environment = {"PATH": os.environ["PATH"]} | ({} if limit is None else {"CPU_LIMIT": limit})
-    command = [str(BINDER / "start"), "printenv", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OMP_WAIT_POLICY"]
+    command = [
+        str(BINDER / "start"),
+        "printenv",
+        "OMP_NUM_THREADS",
+        "NUMBA_NUM_THREADS",
+        "OMP_WAIT_POLICY",
+    ]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == [threads, threads, "PASSIVE"]
 
 
 def test_start_hands_on_arguments_and_exit_status(tmp_path: Path) -> None:
     done = subprocess.run(
-        [str(BINDER / "start"), "bash", "-c", 'echo "$1"; exit 3', "_", "a  b"], capture_output=True, text=True
+        [str(BINDER / "start"), "bash", "-c", 'echo "$1"; exit 3', "_", "a  b"],
+        capture_output=True,
+        text=True,
     )
     assert done.stdout == "a  b\n" and done.returncode == 3

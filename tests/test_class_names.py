@@ -1,4 +1,6 @@
-"""A class number is a place among names: wherever a set, data and a network meet, other names or another order are refused."""
+"""A class number is a place among names: wherever a set, data and a network meet, other names or
+another order are refused.
+"""
 
 import itertools
 from collections.abc import Callable
@@ -28,7 +30,8 @@ def named(names: tuple[str, ...], classes: int = 4) -> ImageData:
     return replace(made_data(classes=classes), class_names=names)
 
 
-ORDERED, TEXTS = named(("0", "1", "2", "10")), named(NAMES)
+ORDERED = named(("0", "1", "2", "10"))
+TEXTS = named(NAMES)
 
 
 def made_of(data: ImageData) -> ddlab.DistilledSet:
@@ -40,11 +43,15 @@ def taught_on(data: ImageData) -> ddlab.networks.Network:
 
 
 MEETINGS: dict[str, Callable[[ImageData, ImageData], Any]] = {
-    "evaluate": lambda one, other: ddlab.evaluate(made_of(one), other, labels="hard", seeds=[0], **QUIET),
+    "evaluate": lambda one, other: ddlab.evaluate(
+        made_of(one), other, labels="hard", seeds=[0], **QUIET
+    ),
     "compare": lambda one, other: ddlab.compare([made_of(one)], other, **QUIET),
     "accuracy": lambda one, other: ddlab.accuracy(taught_on(one), other),
     "distill": lambda one, other: ddlab.distill("selection", other, taught_on(one), **QUIET),
-    "a run": lambda one, other: Run(selection, selection.Config(), Inputs(data=other, teachers=(taught_on(one),))),
+    "a run": lambda one, other: Run(
+        selection, selection.Config(), Inputs(data=other, teachers=(taught_on(one),))
+    ),
     "online labels": lambda one, other: ddlab.evaluate(
         made_of(other), other, labels="online", teacher=taught_on(one), **QUIET
     ),
@@ -74,17 +81,27 @@ def test_other_classes_are_refused(meeting: str) -> None:
 
 
 def test_the_order_of_the_data_can_be_put_right() -> None:
-    wanted = ddlab.evaluate(made_of(ORDERED), ORDERED, labels="hard", seeds=[0], config=LEARN, **QUIET)
+    wanted = ddlab.evaluate(
+        made_of(ORDERED), ORDERED, labels="hard", seeds=[0], config=LEARN, **QUIET
+    )
     assert TEXTS.subset(classes=ORDERED.class_names).class_names == ORDERED.class_names
     again = replace(TEXTS, class_names=ORDERED.class_names)
-    assert ddlab.evaluate(made_of(ORDERED), again, labels="hard", seeds=[0], config=LEARN, **QUIET).mean == wanted.mean
+    assert (
+        ddlab.evaluate(
+            made_of(ORDERED), again, labels="hard", seeds=[0], config=LEARN, **QUIET
+        ).mean
+        == wanted.mean
+    )
 
 
-def test_pictures_and_features_of_something_else_may_be_used_where_no_class_number_is_read() -> None:
+def test_pictures_and_features_of_something_else_may_be_used_where_no_class_number_is_read() -> (
+    None
+):
     animals = named(("a", "b", "c", "d"))
     # LD and LS learn labels of any pictures.
     assert Inputs(data=TEXTS, distilled=made_of(animals)).distilled is not None
-    Run(rela, rela.SMALL, Inputs(data=TEXTS, teachers=(taught_on(animals),))).begin()  # a prior gives features
+    # A prior gives features.
+    Run(rela, rela.SMALL, Inputs(data=TEXTS, teachers=(taught_on(animals),))).begin()
     with refuses("class 2 is '10'"):
         Inputs(data=TEXTS, distilled=made_of(ORDERED))
     with refuses("class 2 is '10'"):
@@ -97,21 +114,29 @@ def test_a_network_keeps_its_names(tmp_path: Path) -> None:
     back = networks.load(teacher.save(tmp_path / "teacher.safetensors"))
     assert (
         back.class_names == NAMES
-        and back.fingerprint == teacher.fingerprint == replace(teacher, class_names=None).fingerprint
+        and back.fingerprint
+        == teacher.fingerprint
+        == replace(teacher, class_names=None).fingerprint
     )
     nameless = networks.load(replace(teacher, class_names=None).save(tmp_path / "old.safetensors"))
-    assert nameless.class_names is None and ddlab.accuracy(nameless, ORDERED) == ddlab.accuracy(teacher, TEXTS)
+    assert nameless.class_names is None and ddlab.accuracy(nameless, ORDERED) == ddlab.accuracy(
+        teacher, TEXTS
+    )
     with refuses("class_names", "4 outputs"):
         replace(teacher, class_names=("one",))
     module = nn.Sequential(nn.Flatten(), nn.Linear(64, 4))
-    own = networks.from_module(module, (8, 8), 4, channels=1, name="own_names", class_names=["0", "1", "2", "10"])
+    own = networks.from_module(
+        module, (8, 8), 4, channels=1, name="own_names", class_names=["0", "1", "2", "10"]
+    )
     with refuses("class 2 is '10'"):
         ddlab.accuracy(own, TEXTS)
     assert 0 <= ddlab.accuracy(own, ORDERED) <= 1
 
 
 def test_another_number_of_classes_is_refused() -> None:
-    two = networks.from_module(nn.Sequential(nn.Flatten(), nn.Linear(64, 2)), (8, 8), 2, channels=1, name="two_classes")
+    two = networks.from_module(
+        nn.Sequential(nn.Flatten(), nn.Linear(64, 2)), (8, 8), 2, channels=1, name="two_classes"
+    )
     with refuses("network", "4 classes", "of 2"):
         ddlab.accuracy(two, TEXTS)
     with refuses("distilled", "4 classes"):
@@ -144,7 +169,8 @@ class Listed(torch.utils.data.Dataset):
         return self.items[number]
 
 
-@pytest.mark.filterwarnings("ignore:.*are training images too:UserWarning")  # images of one grey a class
+# Images of one grey a class.
+@pytest.mark.filterwarnings("ignore:.*are training images too:UserWarning")
 @pytest.mark.parametrize("order", [*itertools.permutations("123"), ("3", "1")])
 def test_the_classes_of_a_test_dataset_are_matched_by_name(order: tuple[str, ...]) -> None:
     found = ddlab.data.from_dataset(Listed(("1", "2", "3")), test=Listed(order))

@@ -1,4 +1,5 @@
-"""Damaged files: a checkpoint, a network and a distilled set, cut short, with flipped bytes, swapped blocks and false descriptions.
+"""Damaged files: a checkpoint, a network and a distilled set, cut short, with flipped bytes,
+swapped blocks and false descriptions.
 
 Reading one gives ddlab's own error in one sentence, or what was saved; it never changes the file.
 """
@@ -27,7 +28,11 @@ Kind = tuple[Path, Callable[[], Any], str]
 
 @pytest.fixture(params=["checkpoint", "network", "distilled set"])
 def kind(
-    request: pytest.FixtureRequest, grey: ImageData, teacher: Network, distilled: DistilledSet, tmp_path: Path
+    request: pytest.FixtureRequest,
+    grey: ImageData,
+    teacher: Network,
+    distilled: DistilledSet,
+    tmp_path: Path,
 ) -> Kind:
     """A whole file, how it is read, and as what `storage` has written it."""
     file = tmp_path / "file"
@@ -35,7 +40,9 @@ def kind(
         return teacher.save(file), lambda: networks.load(file), request.param
     if request.param == "distilled set":
         return distilled.save(file), lambda: DistilledSet.load(file), request.param
-    config = supervised.Config.teaching("teacher", network=networks.spec("convnet", width=4), epochs=1)
+    config = supervised.Config.teaching(
+        "teacher", network=networks.spec("convnet", width=4), epochs=1
+    )
     inputs = Inputs(data=grey)
     checkpoint.save(file, supervised, config, inputs, supervised.init(config, inputs))
     return file, lambda: checkpoint.load(file, supervised, config, inputs), request.param
@@ -65,10 +72,15 @@ def test_cut_short(kind: Kind) -> None:
 
 
 def test_flipped_bytes(kind: Kind) -> None:
-    """At a hundred places over the file, and at each of the first thousand: there the description stands."""
-    whole, draw = kind[0].read_bytes(), random.Random(1)
+    """At a hundred places over the file, and at each of the first thousand: there the description
+    stands.
+    """
+    whole = kind[0].read_bytes()
+    draw = random.Random(1)
     was = dict(leaves(kind[1]()))
-    places = {round((len(whole) - 1) * step / (PLACES - 1)) for step in range(PLACES)} | set(range(1000))
+    places = {round((len(whole) - 1) * step / (PLACES - 1)) for step in range(PLACES)} | set(
+        range(1000)
+    )
     for place in sorted(places):
         damaged = bytearray(whole)
         damaged[place] ^= draw.randrange(1, 256)
@@ -77,11 +89,16 @@ def test_flipped_bytes(kind: Kind) -> None:
 
 
 def test_damage_of_the_payload_is_refused(kind: Kind) -> None:
-    whole, draw = kind[0].read_bytes(), random.Random(3)
+    whole = kind[0].read_bytes()
+    draw = random.Random(3)
     begin = 8 + int.from_bytes(whole[:8], "little")
     for turn in range(90):
-        damaged, place, other = bytearray(whole), *(draw.randrange(begin, len(whole) - 8) for _ in range(2))
-        one, two = slice(place, place + 8), slice(other, other + 8)
+        damaged, place, other = (
+            bytearray(whole),
+            *(draw.randrange(begin, len(whole) - 8) for _ in range(2)),
+        )
+        one = slice(place, place + 8)
+        two = slice(other, other + 8)
         if turn % 3 == 0:
             damaged[place] ^= 1 << draw.randrange(8)
         elif turn % 3 == 1:

@@ -1,7 +1,9 @@
-"""The front door: every public function refuses what it cannot use, in one sentence that names the argument.
+"""The front door: every public function refuses what it cannot use, in one sentence that names the
+argument.
 
-The rows of `TABLE` are the functions and classes in `__all__` of ddlab, data, networks, evaluation and runs: right arguments, and four
-wrong values. The rooms' own files hold what is wrong with a whole (data of other classes, a network of another size).
+The rows of `TABLE` are the functions and classes in `__all__` of ddlab, data, networks, evaluation
+and runs: right arguments, and four wrong values. The rooms' own files hold what is wrong with a
+whole (data of other classes, a network of another size).
 """
 
 # pyright: reportArgumentType=false
@@ -54,185 +56,333 @@ Row = tuple[Callable[..., Any], Callable[[Given], dict[str, Any]], Wrong]
 TABLE: dict[str, Row] = {
     "ddlab.DistilledSet": (
         DistilledSet,
-        lambda g: {"tensors": {"images": g.images(3)}, "mean": g.data.mean, "std": g.data.std, "class_names": ("a", "b", "c"),
-                   "targets": (HardLabels(torch.arange(3)),)},
+        lambda g: {
+            "tensors": {"images": g.images(3)},
+            "mean": g.data.mean,
+            "std": g.data.std,
+            "class_names": ("a", "b", "c"),
+            "targets": (HardLabels(torch.arange(3)),),
+        },
         [("std", torch.zeros(1)), ("mean", 0.5), ("targets", "hard"), ("kind", "video")],
     ),
     "ddlab.ImageData": (
         ImageData,
-        lambda g: {"name": "mine", "train_images": g.data.train_images, "train_labels": g.data.train_labels,
-                   "test_images": g.data.test_images, "test_labels": g.data.test_labels, "class_names": ("a", "b", "c")},
-        [("train_images", PIXELS), ("train_labels", torch.zeros(3)), ("class_names", 3), ("name", None)],
+        lambda g: {
+            "name": "mine",
+            "train_images": g.data.train_images,
+            "train_labels": g.data.train_labels,
+            "test_images": g.data.test_images,
+            "test_labels": g.data.test_labels,
+            "class_names": ("a", "b", "c"),
+        },
+        [
+            ("train_images", PIXELS),
+            ("train_labels", torch.zeros(3)),
+            ("class_names", 3),
+            ("name", None),
+        ],
     ),
     "ddlab.Inputs": (
-        Inputs, lambda g: {"data": g.data, "teachers": (g.teacher,), "device": "cpu"},
+        Inputs,
+        lambda g: {"data": g.data, "teachers": (g.teacher,), "device": "cpu"},
         [("data", 3), ("teachers", (3,)), ("distilled", "set"), ("device", "cpux")],
     ),
-    "runs.Keep": (runs.Keep, lambda g: {}, [("steps", 1.5), ("steps", 0), ("make", 3), ("make", "look")]),
+    "runs.Keep": (
+        runs.Keep,
+        lambda g: {},
+        [("steps", 1.5), ("steps", 0), ("make", 3), ("make", "look")],
+    ),
     "networks.Network": (
-        Network, lambda g: {"spec": g.teacher.spec, "weights": g.teacher.weights},
+        Network,
+        lambda g: {"spec": g.teacher.spec, "weights": g.teacher.weights},
         [("spec", "convnet"), ("weights", {}), ("weights", 3), ("spec", None)],
     ),
     "ddlab.Run": (
-        ddlab.Run, lambda g: {"process": selection, "config": CONFIG, "inputs": g.inputs},
+        ddlab.Run,
+        lambda g: {"process": selection, "config": CONFIG, "inputs": g.inputs},
         [("process", 3), ("config", None), ("inputs", "digits"), ("keep", 5)],
     ),
     "ddlab.accuracy": (
-        ddlab.accuracy, lambda g: {"network": g.teacher, "data": g.data},
+        ddlab.accuracy,
+        lambda g: {"network": g.teacher, "data": g.data},
         [("network", "resnet18"), ("data", None), ("split", "validation"), ("batch_size", 0)],
     ),
     "ddlab.distill": (
-        ddlab.distill, lambda g: {"method": "selection", "data": g.data, "config": CONFIG, "progress": False},
-        [("method", "sre2"), ("data", "digits"), ("config", {"images_per_class": 1}), ("teacher", 3)],
+        ddlab.distill,
+        lambda g: {"method": "selection", "data": g.data, "config": CONFIG, "progress": False},
+        [
+            ("method", "sre2"),
+            ("data", "digits"),
+            ("config", {"images_per_class": 1}),
+            ("teacher", 3),
+        ],
     ),
     "ddlab.compare": (
-        ddlab.compare, lambda g: {"methods": ["dm"], "data": g.data},
+        ddlab.compare,
+        lambda g: {"methods": ["dm"], "data": g.data},
         [("methods", "dm"), ("data", None), ("labels", "soft"), ("seeds", (0, 0))],
     ),
     "ddlab.evaluate": (
-        ddlab.evaluate, lambda g: {"distilled": g.distilled, "data": g.data, "config": g.student, **SCORED},
+        ddlab.evaluate,
+        lambda g: {"distilled": g.distilled, "data": g.data, "config": g.student, **SCORED},
         [("labels", "soft"), ("seeds", (0, 0)), ("network", "resnet"), ("distilled", None)],
     ),
     "runs.every": (
-        runs.every, lambda g: {"run": iter([]), "k": 2}, [("k", 0), ("k", 1.5), ("k", "2"), ("run", 3)],
+        runs.every,
+        lambda g: {"run": iter([]), "k": 2},
+        [("k", 0), ("k", 1.5), ("k", "2"), ("run", 3)],
     ),
     "ddlab.from_images": (
-        ddlab.from_images, lambda g: {"images": g.images(3), "labels": torch.arange(3), "data": g.data},
-        [("images", PIXELS.byte()), ("labels", torch.arange(2)), ("data", 3), ("images", PIXELS * NAN)],
+        ddlab.from_images,
+        lambda g: {"images": g.images(3), "labels": torch.arange(3), "data": g.data},
+        [
+            ("images", PIXELS.byte()),
+            ("labels", torch.arange(2)),
+            ("data", 3),
+            ("images", PIXELS * NAN),
+        ],
     ),
     "ddlab.from_loss": (
-        ddlab.from_loss, lambda g: {"name": "mine", "loss": lambda *_: 0.0},
+        ddlab.from_loss,
+        lambda g: {"name": "mine", "loss": lambda *_: 0.0},
         [("name", ""), ("name", 3), ("loss", 3), ("needs_teacher", "yes")],
     ),
     "ddlab.published": (
-        ddlab.published, lambda g: {"method": "dm", "dataset": "cifar10", "images_per_class": 10},
+        ddlab.published,
+        lambda g: {"method": "dm", "dataset": "cifar10", "images_per_class": 10},
         [("method", "sre2"), ("method", 3), ("dataset", "cifar"), ("images_per_class", 7)],
     ),
     "ddlab.replicate": (
         ddlab.replicate,
-        lambda g: {"method": "kip", "data": g.data, "dataset": "CIFAR-10", "images_per_class": 10, "row": "FC1", "iterations": 1},
+        lambda g: {
+            "method": "kip",
+            "data": g.data,
+            "dataset": "CIFAR-10",
+            "images_per_class": 10,
+            "row": "FC1",
+            "iterations": 1,
+        },
         [("method", "mnemonics"), ("row", "none"), ("sets", 0), ("student", {"none": 1})],
     ),
     "ddlab.start": (
-        ddlab.start, lambda g: {"name": "00_start"},
+        ddlab.start,
+        lambda g: {"name": "00_start"},
         [("name", "01_start"), ("seed", -1), ("seed", 1.5), ("device", "abacus")],
     ),
     "runs.steps": (
-        runs.steps, lambda g: {"process": selection, "config": CONFIG, "inputs": g.inputs},
+        runs.steps,
+        lambda g: {"process": selection, "config": CONFIG, "inputs": g.inputs},
         [("process", "selection"), ("config", 3), ("inputs", 3), ("state", 3)],
     ),
     "ddlab.train_teacher": (
-        ddlab.train_teacher, lambda g: {"data": g.data, "config": g.student.replace(labels="hard"), "progress": False},
+        ddlab.train_teacher,
+        lambda g: {"data": g.data, "config": g.student.replace(labels="hard"), "progress": False},
         [("data", "digits"), ("config", CONFIG), ("device", "abacus"), ("checkpoint", 3)],
     ),
     "data.aligned": (
-        data.aligned, lambda g: {"data": g.data, "like": g.data},
+        data.aligned,
+        lambda g: {"data": g.data, "like": g.data},
         [("data", None), ("data", "digits"), ("like", None), ("like", PIXELS)],
     ),
     "data.whitened": (
-        data.whitened, lambda g: {"data": g.data},
+        data.whitened,
+        lambda g: {"data": g.data},
         [("data", "digits"), ("data", PIXELS), ("epsilon", 0), ("epsilon", "small")],
     ),
     "data.from_arrays": (
-        data.from_arrays, lambda g: {"images": torch.rand(4, 8, 8, 3), "labels": ["cat", "dog"] * 2},
+        data.from_arrays,
+        lambda g: {"images": torch.rand(4, 8, 8, 3), "labels": ["cat", "dog"] * 2},
         [("images", "photos"), ("labels", ["cat"]), ("test_fraction", 0), ("layout", "chwn")],
     ),
     "data.from_dataset": (
-        data.from_dataset, lambda g: {"dataset": [(torch.rand(3, 8, 8), label) for label in (0, 1, 0, 1)]},
+        data.from_dataset,
+        lambda g: {"dataset": [(torch.rand(3, 8, 8), label) for label in (0, 1, 0, 1)]},
         [("dataset", 3), ("limit", 0), ("size", 0), ("channels", 2)],
     ),
     "data.load": (
-        data.load, lambda g: {"name": "digits", "size": 8},
+        data.load,
+        lambda g: {"name": "digits", "size": 8},
         [("name", "digit"), ("name", 3), ("size", 7), ("size", "large")],
     ),
     "networks.NetworkSpec": (
-        networks.NetworkSpec, lambda g: {"family": "convnet", "options": g.spec.options},
+        networks.NetworkSpec,
+        lambda g: {"family": "convnet", "options": g.spec.options},
         [("family", "resnet"), ("options", {}), ("classes", 0), ("image_size", 8)],
     ),
     "networks.batch_norm_layers": (
-        networks.batch_norm_layers, lambda g: {"described": g.teacher.spec},
-        [("described", "convnet"), ("described", None), ("described", networks.spec("convnet")), ("described", 3)],
+        networks.batch_norm_layers,
+        lambda g: {"described": g.teacher.spec},
+        [
+            ("described", "convnet"),
+            ("described", None),
+            ("described", networks.spec("convnet")),
+            ("described", 3),
+        ],
     ),
     "networks.call": (
-        networks.call, lambda g: {"spec": g.teacher.spec, "weights": g.teacher.weights, "images": g.images()},
+        networks.call,
+        lambda g: {"spec": g.teacher.spec, "weights": g.teacher.weights, "images": g.images()},
         [("spec", "convnet"), ("weights", 3), ("images", PIXELS[0]), ("images", PIXELS[..., :5])],
     ),
     "networks.from_module": (
-        networks.from_module, lambda g: {"module": g.module(), "image_size": (8, 8), "classes": 3, "channels": 1, "name": "mine"},
+        networks.from_module,
+        lambda g: {
+            "module": g.module(),
+            "image_size": (8, 8),
+            "classes": 3,
+            "channels": 1,
+            "name": "mine",
+        },
         [("module", 3), ("image_size", 0), ("classes", 0), ("name", "")],
     ),
     "networks.initialise": (
-        networks.initialise, lambda g: {"described": g.teacher.spec, "seed": 0},
-        [("described", "convnet"), ("described", networks.spec("convnet")), ("seed", -1), ("seed", 0.5)],
+        networks.initialise,
+        lambda g: {"described": g.teacher.spec, "seed": 0},
+        [
+            ("described", "convnet"),
+            ("described", networks.spec("convnet")),
+            ("seed", -1),
+            ("seed", 0.5),
+        ],
     ),
-    "networks.load": (networks.load, lambda g: {"path": g.teacher.save(g.folder / "n")}, [("path", p) for p in (None, 3, "none/x", "")]),
+    "networks.load": (
+        networks.load,
+        lambda g: {"path": g.teacher.save(g.folder / "n")},
+        [("path", p) for p in (None, 3, "none/x", "")],
+    ),
     "networks.parameter_names": (
-        networks.parameter_names, lambda g: {"described": g.teacher.spec},
-        [("described", "convnet"), ("described", None), ("described", networks.spec("convnet")), ("described", 3)],
+        networks.parameter_names,
+        lambda g: {"described": g.teacher.spec},
+        [
+            ("described", "convnet"),
+            ("described", None),
+            ("described", networks.spec("convnet")),
+            ("described", 3),
+        ],
     ),
     "networks.predict": (
-        networks.predict, lambda g: {"network": g.teacher, "images": g.images()},
-        [("network", "convnet"), ("images", PIXELS[0]), ("images", PIXELS.int()), ("batch_size", 0)],
+        networks.predict,
+        lambda g: {"network": g.teacher, "images": g.images()},
+        [
+            ("network", "convnet"),
+            ("images", PIXELS[0]),
+            ("images", PIXELS.int()),
+            ("batch_size", 0),
+        ],
     ),
     "networks.register": (
-        networks.register, lambda g: {"name": "front_door", "factory": lambda *_: g.module()},
+        networks.register,
+        lambda g: {"name": "front_door", "factory": lambda *_: g.module()},
         [("name", ""), ("factory", 3), ("smallest_image", 0), ("name", "convnet")],
     ),
     "networks.spec": (
-        networks.spec, lambda g: {"family": "convnet", "width": 4},
+        networks.spec,
+        lambda g: {"family": "convnet", "width": 4},
         [("family", "resnet"), ("family", 3), ("width", 0), ("widths", 4)],
     ),
     "networks.takes_size": (
-        networks.takes_size, lambda g: {"spec": g.teacher.spec, "image_size": (9, 9)},
+        networks.takes_size,
+        lambda g: {"spec": g.teacher.spec, "image_size": (9, 9)},
         [("spec", "convnet"), ("spec", None), ("image_size", 9.5), ("image_size", (9, 0))],
     ),
     "evaluation.across": (
-        evaluation.across, lambda g: {"distilled": g.distilled, "data": g.data, "networks": [g.spec], "config": g.student, **SCORED},
+        evaluation.across,
+        lambda g: {
+            "distilled": g.distilled,
+            "data": g.data,
+            "networks": [g.spec],
+            "config": g.student,
+            **SCORED,
+        },
         [("networks", []), ("networks", ["resnet"]), ("labels", "soft"), ("data", None)],
     ),
     "evaluation.board": (
-        evaluation.board, lambda g: {"folder": saved(g), "data": g.data, "images_per_class": 3, "config": g.student, "seeds": (0,)},
+        evaluation.board,
+        lambda g: {
+            "folder": saved(g),
+            "data": g.data,
+            "images_per_class": 3,
+            "config": g.student,
+            "seeds": (0,),
+        },
         [("folder", 3), ("folder", "none such"), ("labels", "steps"), ("images_per_class", 0)],
     ),
     "evaluation.class_incremental": (
-        evaluation.class_incremental, lambda g: {"distilled": g.distilled, "data": g.data, "config": PHASES, "seeds": (0,)},
+        evaluation.class_incremental,
+        lambda g: {"distilled": g.distilled, "data": g.data, "config": PHASES, "seeds": (0,)},
         [("distilled", 3), ("data", None), ("config", 3), ("seeds", ())],
     ),
     "evaluation.evaluate_all": (
-        evaluation.evaluate_all, lambda g: {"several": {"a": {"distilled": g.distilled}}, "data": g.data, "config": g.student, **SCORED},
+        evaluation.evaluate_all,
+        lambda g: {
+            "several": {"a": {"distilled": g.distilled}},
+            "data": g.data,
+            "config": g.student,
+            **SCORED,
+        },
         [("several", 3), ("several", {}), ("labels", "soft"), ("seeds", ())],
     ),
     "evaluation.interval": (
-        evaluation.interval, lambda g: {"values": [0.1, 0.2]},
+        evaluation.interval,
+        lambda g: {"values": [0.1, 0.2]},
         [("values", [NAN, 1.0]), ("values", "text"), ("confidence", 1.5), ("confidence", 0)],
     ),
     "evaluation.kernel_accuracy": (
-        evaluation.kernel_accuracy, lambda g: {"distilled": g.distilled, "data": g.data, "labels": "hard"},
+        evaluation.kernel_accuracy,
+        lambda g: {"distilled": g.distilled, "data": g.data, "labels": "hard"},
         [("labels", "soft"), ("distilled", None), ("ridge", -1.0), ("split", "validation")],
     ),
     "evaluation.kernel_predictions": (
-        evaluation.kernel_predictions, lambda g: {"images": g.images(3), "labels": torch.eye(3), "asked": g.images(2)},
-        [("images", PIXELS * NAN), ("labels", torch.eye(2)), ("asked", PIXELS[0]), ("megabytes", 0)],
+        evaluation.kernel_predictions,
+        lambda g: {"images": g.images(3), "labels": torch.eye(3), "asked": g.images(2)},
+        [
+            ("images", PIXELS * NAN),
+            ("labels", torch.eye(2)),
+            ("asked", PIXELS[0]),
+            ("megabytes", 0),
+        ],
     ),
     "evaluation.predictions": (
-        evaluation.predictions, lambda g: {**KEYED, "kind": "ridge", "setting": 1.0}, [*READER[:3], ("setting", NAN)],
+        evaluation.predictions,
+        lambda g: {**KEYED, "kind": "ridge", "setting": 1.0},
+        [*READER[:3], ("setting", NAN)],
     ),
     "evaluation.probe": (
-        evaluation.probe, lambda g: {"network": g.teacher, "data": g.data, "kind": "neighbours"},
+        evaluation.probe,
+        lambda g: {"network": g.teacher, "data": g.data, "kind": "neighbours"},
         [("network", None), ("kind", "forest"), ("held_out", 1.0), ("candidates", ())],
     ),
-}  # fmt: skip
+}
 """What rooms fill and do not look at, errors, and what needs minutes or another package (tests/evaluation, tests/data)."""
 SAID = {"described": "spec", "order_seed": "seed"}  # what an argument is called in the sentence
 ELSEWHERE = {
-    "DDLabError", "NonFiniteError", "Look", "Number", "Step", "Outputs", "Architectures",
-    "Compared", "Comparison", "Frame", "Runs", "default_look", "look", "source",
-    "Evaluation", "Incremental", "Probe", "Parameters", "Process", "parameter",
-}  # fmt: skip
+    "DDLabError",
+    "NonFiniteError",
+    "Look",
+    "Number",
+    "Step",
+    "Outputs",
+    "Architectures",
+    "Compared",
+    "Comparison",
+    "Frame",
+    "Runs",
+    "default_look",
+    "look",
+    "source",
+    "Evaluation",
+    "Incremental",
+    "Probe",
+    "Parameters",
+    "Process",
+    "parameter",
+}
 
 
 @pytest.fixture
-def given(grey: ImageData, teacher: Network, distilled: DistilledSet, tmp_path: Path) -> Iterator[Given]:
+def given(
+    grey: ImageData, teacher: Network, distilled: DistilledSet, tmp_path: Path
+) -> Iterator[Given]:
     with mock.patch.dict(REGISTERED):  # what is registered here is known to no other test
         yield Given(grey, teacher, distilled, tmp_path)
 
@@ -248,13 +398,17 @@ def test_the_table_is_the_front_door() -> None:
     assert all(len(wrong) == 4 for _, _, wrong in TABLE.values())
 
 
-@pytest.mark.parametrize(("name", "number"), [(name, number) for name in TABLE for number in range(4)])
+@pytest.mark.parametrize(
+    ("name", "number"), [(name, number) for name in TABLE for number in range(4)]
+)
 def test_a_wrong_value_is_refused_in_one_sentence(name: str, number: int, given: Given) -> None:
     function, right, wrongs = TABLE[name]
     argument, wrong = wrongs[number]
     with refuses(SAID.get(argument, argument)):
         function(**{**right(given), argument: wrong})
-    assert not [file for file in given.folder.iterdir() if file.name != "n"], "nothing is written by a refused call"
+    assert not [file for file in given.folder.iterdir() if file.name != "n"], (
+        "nothing is written by a refused call"
+    )
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -266,7 +420,10 @@ def test_right_values_are_not_refused(name: str, given: Given) -> None:
 @pytest.mark.parametrize("module", PROCESSES, ids=lambda module: module.NAME)
 def test_every_setting_is_held_to_what_it_may_be(module: Any) -> None:
     for name, described in parameters.describe(module.Config).items():
-        wrong: list[Any] = ["none such", *({float: (torch.nan, torch.inf), int: (1.5,)}.get(described.type, ()))]
+        wrong: list[Any] = [
+            "none such",
+            *({float: (torch.nan, torch.inf), int: (1.5,)}.get(described.type, ())),
+        ]
         for end, away in zip(described.range or (None, None), (-1, 1), strict=True):
             wrong += [] if end is None else [described.type(end + away)]
         for value in wrong:

@@ -10,11 +10,38 @@ import ddlab
 
 ROOT = Path(ddlab.__file__).parent
 # From the ground up; a module imports from its own room or one before it.
-ROOMS = ("core", "data", "networks", "distilled", "runs", "training", "methods", "evaluation", "records", "figures",
-         "explorers", "lessons")  # fmt: skip
+ROOMS = (
+    "core",
+    "data",
+    "networks",
+    "distilled",
+    "runs",
+    "training",
+    "methods",
+    "evaluation",
+    "records",
+    "figures",
+    "explorers",
+    "lessons",
+)
 CORE = ROOMS[: ROOMS.index("records") + 1]
-HEAVY = {"plotly", "ipywidgets", "anywidget", "IPython", "umap", "openTSNE", "numba", "matplotlib", "torchvision", "sklearn", "scipy",
-         "PIL", "joblib", "dask", "distributed"}  # fmt: skip
+HEAVY = {
+    "plotly",
+    "ipywidgets",
+    "anywidget",
+    "IPython",
+    "umap",
+    "openTSNE",
+    "numba",
+    "matplotlib",
+    "torchvision",
+    "sklearn",
+    "scipy",
+    "PIL",
+    "joblib",
+    "dask",
+    "distributed",
+}
 FRONT_DOOR = ("__init__.py", "__main__.py")
 UNPICKLING = {"pickle", "dill", "cloudpickle", "shelve", "marshal"}
 
@@ -27,7 +54,9 @@ def imported(file: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = (
-                [node.module] if not node.level else [*package[: -node.level], *([node.module] if node.module else [])]
+                [node.module]
+                if not node.level
+                else [*package[: -node.level], *([node.module] if node.module else [])]
             )
             yield from (".".join(filter(None, (*base, alias.name))) for alias in node.names)
 
@@ -38,8 +67,12 @@ def room(file: Path) -> str:
 
 def loaded_after(code: str) -> set[str]:
     """Top-level packages in sys.modules after running `code` in a fresh interpreter."""
-    script = f"{code}\nimport sys; print(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT.parent)
+    script = (
+        f"{code}\nimport sys; print(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT.parent
+    )
     return set(done.stdout.split())
 
 
@@ -49,17 +82,33 @@ def test_rooms_point_down_no_lesson_imports_another_and_nothing_is_unpickled() -
         names = [name.split(".") for name in imported(file)]
         inside = [name[1:] for name in names if name[0] == "ddlab" and len(name) > 1]
         if room(file) in ROOMS:
-            wrong += [f"{file} imports {name}" for name in inside
-                      if name[0] in ROOMS and ROOMS.index(name[0]) > ROOMS.index(room(file))]  # fmt: skip
+            wrong += [
+                f"{file} imports {name}"
+                for name in inside
+                if name[0] in ROOMS and ROOMS.index(name[0]) > ROOMS.index(room(file))
+            ]
         if room(file) == "lessons" and len(parts := file.relative_to(ROOT).parts) > 2:
-            others = {folder.name for folder in (ROOT / "lessons").iterdir() if folder.is_dir()} - {parts[1], "shared"}
-            wrong += [f"{file} imports {name}" for name in inside if name[0] == "lessons" and others & set(name[1:2])]
+            others = {folder.name for folder in (ROOT / "lessons").iterdir() if folder.is_dir()} - {
+                parts[1],
+                "shared",
+            }
+            wrong += [
+                f"{file} imports {name}"
+                for name in inside
+                if name[0] == "lessons" and others & set(name[1:2])
+            ]
         if room(file) == "figures":
-            wrong += [f"{file} trains: {name}" for name in inside if name[0] in ("methods", "training", "runs")]
+            wrong += [
+                f"{file} trains: {name}"
+                for name in inside
+                if name[0] in ("methods", "training", "runs")
+            ]
         text = file.read_text(encoding="utf-8")
         wrong += [f"{file} unpickles" for name in names if name[0] in UNPICKLING]
         wrong += [
-            f"{file}: {line}" for line in text.splitlines() if "torch.load(" in line and "weights_only=True" not in line
+            f"{file}: {line}"
+            for line in text.splitlines()
+            if "torch.load(" in line and "weights_only=True" not in line
         ]
         assert "joblib.load" not in text and "allow_pickle=True" not in text, file
     assert wrong == []
@@ -72,11 +121,14 @@ def test_import_ddlab_is_instant() -> None:
 
 
 def test_a_run_imports_no_compiler() -> None:
-    """torch's takes two seconds and 140 MB, and an interrupt while it is imported breaks the process for good."""
+    """torch's takes two seconds and 140 MB, and an interrupt while it is imported breaks the
+    process for good.
+    """
     loaded = loaded_after(
         "import ddlab\nfrom ddlab import networks\nfrom ddlab.training import supervised\n"
         "data = ddlab.data.load('digits').subset(limit=12, classes=[0, 1, 2])\n"
-        "teacher = ddlab.train_teacher(data, supervised.Config.for_data(data, 'teacher', epochs=1), progress=False)\n"
+        "teacher = ddlab.train_teacher(data, supervised.Config.for_data(data, 'teacher', "
+        "epochs=1), progress=False)\n"
         "for name in ddlab.methods.names():\n"
         "    method = ddlab.methods.get(name)\n"
         "    ddlab.distill(name, data, teacher, method.SMALL, progress=False)"
@@ -86,11 +138,16 @@ def test_a_run_imports_no_compiler() -> None:
 
 def test_a_room_shows_its_public_names_alone() -> None:
     loaded_after(
-        "import ddlab\nassert ddlab.methods.dm.NAME and ddlab.methods.sre2l.NAME and ddlab.runs.Parameters and ddlab.distilled"
+        "import ddlab\nassert ddlab.methods.dm.NAME and ddlab.methods.sre2l.NAME and "
+        "ddlab.runs.Parameters and ddlab.distilled"
     )
     for name in ddlab._ROOMS:
         room = getattr(ddlab, name)
-        more = {(*aliases, own)[0] for own, aliases in ddlab.methods.MODULES.items()} if name == "methods" else set()
+        more = (
+            {(*aliases, own)[0] for own, aliases in ddlab.methods.MODULES.items()}
+            if name == "methods"
+            else set()
+        )
         assert set(dir(room)) == {*room.__all__, *more}, name
         assert all(hasattr(room, each) for each in dir(room)), name
     assert (ROOT / "py.typed").exists()
@@ -98,7 +155,8 @@ def test_a_room_shows_its_public_names_alone() -> None:
 
 def test_what_the_lab_extra_brings_is_named_where_it_is_missing() -> None:
     loaded_after(
-        "import sys\nfor name in ('plotly', 'ipywidgets', 'anywidget', 'IPython'): sys.modules[name] = None\nimport ddlab\n"
+        "import sys\nfor name in ('plotly', 'ipywidgets', 'anywidget', 'IPython'): "
+        "sys.modules[name] = None\nimport ddlab\n"
         "for asked in ('ddlab.figures', 'ddlab.explorers', 'ddlab.start(\"00_start\")'):\n"
         "    try: eval(asked)\n"
         "    except ImportError as problem: assert \"pip install 'ddlab[lab]'\" in str(problem)\n"
@@ -107,7 +165,11 @@ def test_what_the_lab_extra_brings_is_named_where_it_is_missing() -> None:
 
 
 def test_the_core_loads_nothing_slow_or_optional() -> None:
-    files = [file.relative_to(ROOT).with_suffix("").parts for file in ROOT.rglob("*.py") if room(file) in CORE]
+    files = [
+        file.relative_to(ROOT).with_suffix("").parts
+        for file in ROOT.rglob("*.py")
+        if room(file) in CORE
+    ]
     names = [".".join(["ddlab", *parts]).removesuffix(".__init__") for parts in files]
     loaded = loaded_after("\n".join(f"import {name}" for name in names))
     assert "torch" in loaded and not loaded & HEAVY

@@ -1,4 +1,6 @@
-"""Every solution in a fresh kernel with one thread (make test-all): its seconds and its memory, and the page that is made of the run."""
+"""Every solution in a fresh kernel with one thread (make test-all): its seconds and its memory, and
+the page that is made of the run.
+"""
 
 import json
 import re
@@ -11,18 +13,27 @@ from nbconvert import HTMLExporter
 from tests.running import run
 
 SOLUTIONS = sorted((Path(__file__).parents[1] / "notebooks" / "solutions").glob("*.ipynb"))
-SECONDS, MEGABYTES = 120, 1200  # with one thread; twice as long beside other work
-_PEAK = "print('peak', next(line for line in open('/proc/self/status') if line.startswith('VmHWM')).split()[1])"
+# with one thread; twice as long beside other work
+SECONDS = 120
+MEGABYTES = 1200
+_PEAK = (
+    "print('peak', next(line for line in open('/proc/self/status') if "
+    "line.startswith('VmHWM')).split()[1])"
+)
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("solution", SOLUTIONS, ids=lambda path: path.stem)
-def test_a_lesson_keeps_its_time_and_memory_and_becomes_a_page_with_its_plots(solution: Path) -> None:
+def test_a_lesson_keeps_its_time_and_memory_and_becomes_a_page_with_its_plots(
+    solution: Path,
+) -> None:
     begun = time.monotonic()
     ran = run(
-        solution, environment={"OMP_NUM_THREADS": "1", "LOKY_MAX_CPU_COUNT": "1", "DDLAB_SOLUTIONS": "1"}, last=_PEAK
+        solution,
+        environment={"OMP_NUM_THREADS": "1", "LOKY_MAX_CPU_COUNT": "1", "DDLAB_SOLUTIONS": "1"},
+        last=_PEAK,
     )
     taken = time.monotonic() - begun
     peak = int(re.search(r"peak (\d+)", ran.cells.pop().outputs[0].text)[1]) / 1024  # type: ignore[index]
@@ -30,12 +41,22 @@ def test_a_lesson_keeps_its_time_and_memory_and_becomes_a_page_with_its_plots(so
     assert taken < 2 * SECONDS and peak < MEGABYTES
 
     page, _ = HTMLExporter(template_name="lab").from_notebook_node(ran)
-    views = [data[WIDGET]["model_id"] for cell in ran.cells for output in cell.get("outputs", [])
-             if WIDGET in (data := output.get("data", {}))]  # fmt: skip
+    views = [
+        data[WIDGET]["model_id"]
+        for cell in ran.cells
+        for output in cell.get("outputs", [])
+        if WIDGET in (data := output.get("data", {}))
+    ]
     kept = json.loads(
-        re.search(r'<script type="application/vnd.jupyter.widget-state\+json">(.*?)</script>', page, re.S)[1]
+        re.search(
+            r'<script type="application/vnd.jupyter.widget-state\+json">(.*?)</script>', page, re.S
+        )[1]
     )  # type: ignore[index]
     plots = [state["state"] for state in kept["state"].values() if "_figure" in state["state"]]
     assert views and set(views) <= kept["state"].keys() and all(view in page for view in views)
-    assert plots and all(json.loads(plot["_figure"])["data"] for plot in plots), "each plot has its traces"
-    assert any("gzipped" in state["state"] or state.get("buffers") for state in kept["state"].values())
+    assert plots and all(json.loads(plot["_figure"])["data"] for plot in plots), (
+        "each plot has its traces"
+    )
+    assert any(
+        "gzipped" in state["state"] or state.get("buffers") for state in kept["state"].values()
+    )

@@ -20,23 +20,33 @@ EXAMPLES = "\n".join(BLOCKS)
 def test_it_is_for_a_newcomer() -> None:
     # `make lessons` writes the rest.
     by_hand = re.sub(r"<!-- (\w+): begin -->.*?<!-- \1: end -->", "", TEXT, flags=re.DOTALL)
-    assert len(by_hand.encode()) <= 6 * 1024, "what is longer belongs in CONTRIBUTING.md or a docstring"
+    assert len(by_hand.encode()) <= 6 * 1024, (
+        "what is longer belongs in CONTRIBUTING.md or a docstring"
+    )
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
 def test_what_it_links_to_is_there(page: str) -> None:
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", (ROOT / page).read_text(encoding="utf-8")):
+    for target in re.findall(
+        r"\]\((?!https?:)([^)#]+)\)", (ROOT / page).read_text(encoding="utf-8")
+    ):
         assert (ROOT / target).exists(), target
 
 
 def test_every_make_target_is_there() -> None:
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    targets = set(
+        re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    )
     named = set(re.findall(r"(?:^|`)make ([a-z-]+)", TEXT, re.MULTILINE))
     assert {"lab", "html", "test"} <= named <= targets
 
 
 def test_every_name_in_the_examples_is_there() -> None:
-    found = [ast.unparse(node) for node in ast.walk(ast.parse(EXAMPLES)) if isinstance(node, ast.Attribute)]
+    found = [
+        ast.unparse(node)
+        for node in ast.walk(ast.parse(EXAMPLES))
+        if isinstance(node, ast.Attribute)
+    ]
     named = [name for name in found if name.startswith("ddlab.") and "(" not in name]
     assert len(named) > 10
     for name in named:
@@ -46,7 +56,9 @@ def test_every_name_in_the_examples_is_there() -> None:
 
 
 @pytest.mark.slow
-def test_every_block_runs_when_it_is_pasted_after_those_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_block_runs_when_it_is_pasted_after_those_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     page: dict[str, Any] = {}
     registered = dict(REGISTERED)

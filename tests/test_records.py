@@ -23,8 +23,14 @@ def test_a_table_names_its_commit_and_holds_finite_numbers(name: str) -> None:
 
 def test_values_are_those_of_the_rows_that_fit_in_the_order_of_their_seeds() -> None:
     table = records.load("siamese")
-    wanted = {row["seed"]: row["plain"] for row in table.rows if (row["data"], row["rule"]) == ("shapes", "DC")}
-    assert table.values("plain", data="shapes", rule="DC") == [wanted[seed] for seed in sorted(wanted)]
+    wanted = {
+        row["seed"]: row["plain"]
+        for row in table.rows
+        if (row["data"], row["rule"]) == ("shapes", "DC")
+    }
+    assert table.values("plain", data="shapes", rule="DC") == [
+        wanted[seed] for seed in sorted(wanted)
+    ]
 
 
 def test_teachers_answer_images_of_their_size() -> None:
@@ -51,31 +57,56 @@ def test_what_papers_print_is_of_every_method_and_found_by_any_spelling() -> Non
     rows = ddlab.published().records()
     learners = set(methods.names()) - {"selection", "representation_selection"}
     assert {methods.get(row["method"]).NAME for row in rows} == learners
-    settings = [(*(value for column, value in row.items() if column not in ("accuracy", "deviation")),) for row in rows]
+    settings = [
+        (*(value for column, value in row.items() if column not in ("accuracy", "deviation")),)
+        for row in rows
+    ]
     assert len(set(settings)) == len(rows) >= 60  # one number for each setting
-    assert all(0 < row["accuracy"] < 100 and row["images_per_class"] > 0 and row["source"] for row in rows)
+    assert all(
+        0 < row["accuracy"] < 100 and row["images_per_class"] > 0 and row["source"] for row in rows
+    )
     assert [row["accuracy"] for row in ddlab.published("DM", "cifar10").rows] == [26.0, 48.9, 63.0]
-    assert "| 48.9 ± 0.6 " in ddlab.published("distribution_matching", "CIFAR-10", images_per_class=10).table()
+    assert (
+        "| 48.9 ± 0.6 "
+        in ddlab.published("distribution_matching", "CIFAR-10", images_per_class=10).table()
+    )
 
 
-def test_every_finding_names_a_table_that_is_there_and_the_printed_numbers_stand_as_recorded() -> None:
+def test_every_finding_names_a_table_that_is_there_and_the_printed_numbers_stand_as_recorded() -> (
+    None
+):
     text = (NOTEBOOKS / "studies/FINDINGS.md").read_text(encoding="utf-8")
     rows = [line for line in text.splitlines() if re.match(r"\| \d\d \|", line)]
     named = [re.findall(r"`(\w+)`", row.split("|")[-2]) for row in rows]
-    assert len(rows) > 100 and all(named) and {name for names in named for name in names} <= {*records.names()}
+    assert (
+        len(rows) > 100
+        and all(named)
+        and {name for names in named for name in names} <= {*records.names()}
+    )
     for row in records.load("replications").rows:
         printed = "-" if row["printed"] is None else f"{row['printed']:g}"
-        assert f"| {row['row']} | {row['dataset']} | {printed}" in text and f"| {row['ours']:.1f}" in text
+        assert (
+            f"| {row['row']} | {row['dataset']} | {printed}" in text
+            and f"| {row['ours']:.1f}" in text
+        )
 
 
-@pytest.mark.parametrize("name", [name for name in records.names() if "seed" in records.load(name).columns])
+@pytest.mark.parametrize(
+    "name", [name for name in records.names() if "seed" in records.load(name).columns]
+)
 def test_a_condition_has_each_seed_once(name: str) -> None:
-    """Whatever stands before the seed, or is no number, is the condition; what was measured does not tell rows apart."""
+    """Whatever stands before the seed, or is no number, is the condition; what was measured does
+    not tell rows apart.
+    """
     table = records.load(name)
     before = table.columns[: table.columns.index("seed") + 1]
     condition = [
         *before,
-        *(name for name in table.columns if name not in before and isinstance(table.rows[0][name], (bool, str))),
+        *(
+            name
+            for name in table.columns
+            if name not in before and isinstance(table.rows[0][name], (bool, str))
+        ),
     ]
     places = [tuple(row[column] for column in condition) for row in table.rows]
     twice = [place for place, count in Counter(places).items() if count > 1]

@@ -21,14 +21,21 @@ from ddlab.records import replication
 from ddlab.training import supervised
 from tests.support import refuses
 
-TOLD: dict[str, Any] = {"dataset": "MNIST", "images_per_class": 1, "device": "cpu", "progress": False}
+TOLD: dict[str, Any] = {
+    "dataset": "MNIST",
+    "images_per_class": 1,
+    "device": "cpu",
+    "progress": False,
+}
 FEW: dict[str, Any] = {**TOLD, "sets": 2, "students": 2, "iterations": 2, "student": {"epochs": 2}}
 
 
 def test_every_printed_row_has_a_config_of_its_size(digits: ImageData) -> None:
     rows = [row for row in ddlab.published().records() if row["method"] in replication.PROTOCOLS]
     # A generator has any number.
-    rows = [row for row in rows if row["dataset"] in replication._PRESETS and row["method"] != "gtn"]
+    rows = [
+        row for row in rows if row["dataset"] in replication._PRESETS and row["method"] != "gtn"
+    ]
     assert len(rows) > 90
     for row in rows:
         if row["method"] == "mtt" and row["images_per_class"] == 50:
@@ -45,8 +52,14 @@ def test_every_printed_row_has_a_config_of_its_size(digits: ImageData) -> None:
 
 def test_the_numbers_stand_side_by_side_with_all_that_differs(digits: ImageData) -> None:
     found = ddlab.replicate("DM", digits, **FEW)
-    assert found.printed["accuracy"] == 89.7 and len(found.sets) == 2 and all(made.complete for made in found.sets)
-    assert len({made.fingerprint for made in found.sets}) == 2 and len(set(found.accuracies[0])) == 2
+    assert (
+        found.printed["accuracy"] == 89.7
+        and len(found.sets) == 2
+        and all(made.complete for made in found.sets)
+    )
+    assert (
+        len({made.fingerprint for made in found.sets}) == 2 and len(set(found.accuracies[0])) == 2
+    )
     (row,) = found.records()
     low, high = found.interval or (0, 0)
     assert row["difference"] == pytest.approx(row["ours"] - 89.7) and low < row["ours"] < high
@@ -58,21 +71,40 @@ def test_the_numbers_stand_side_by_side_with_all_that_differs(digits: ImageData)
         "iterations 2 in place of 20000",
     ):
         assert words in told
-    assert "students' epochs: 2" in told and "strategy" not in told and "| 89.7 ± 0.6 " in found.table()
+    assert (
+        "students' epochs: 2" in told
+        and "strategy" not in told
+        and "| 89.7 ± 0.6 " in found.table()
+    )
 
 
 def test_as_published_nothing_of_the_call_differs(digits: ImageData) -> None:
     """The least work there is: LS solves once, and asks one regression."""
     found = ddlab.replicate(
-        "ls", digits, dataset="CIFAR-10", images_per_class=50, row="FC1", device="cpu", progress=False
+        "ls",
+        digits,
+        dataset="CIFAR-10",
+        images_per_class=50,
+        row="FC1",
+        device="cpu",
+        progress=False,
     )
-    assert found.differs == (f"data: {digits!r}, in place of CIFAR-10".replace("<ImageData ", "").replace(">", ""),)
+    assert found.differs == (
+        f"data: {digits!r}, in place of CIFAR-10".replace("<ImageData ", "").replace(">", ""),
+    )
     assert found.interval is None and found.accuracies[0][0] > 90
 
 
 def test_a_row_of_whitened_pixels_is_made_of_such_data(colour: ImageData) -> None:
-    network, white = networks.spec("convnet", width=4, norm="instance"), whitened(colour)
-    few: dict[str, Any] = {"experts": 1, "iterations": 1, "inner_steps": 1, "learning_rate": 1e-3, "network": network}
+    network = networks.spec("convnet", width=4, norm="instance")
+    white = whitened(colour)
+    few: dict[str, Any] = {
+        "experts": 1,
+        "iterations": 1,
+        "inner_steps": 1,
+        "learning_rate": 1e-3,
+        "network": network,
+    }
     told = FEW | {"dataset": "CIFAR-10", "sets": 1, "student": {"epochs": 2, "network": network}}
     (made,) = ddlab.replicate("mtt", colour, **told | few).sets
     assert torch.equal(made.mean, white.mean) and torch.equal(made.std, white.std)
@@ -88,11 +120,18 @@ def test_a_fixed_start_has_one_student_and_it_is_the_set_s_own(digits: ImageData
         network=networks.spec("mlp"),
     )
     own, other = (
-        ddlab.evaluate(found.sets[0], digits, labels="steps", seeds=(seed,), device="cpu", progress=False)
+        ddlab.evaluate(
+            found.sets[0], digits, labels="steps", seeds=(seed,), device="cpu", progress=False
+        )
         for seed in (0, 1)
     )
-    assert len(found.sets[0]) == 5 and found.accuracies == ((100 * own.mean,),) and own.mean != other.mean
-    # Forty updates are fewer than seventy tests: each update is tested, and the last test is the set's own accuracy.
+    assert (
+        len(found.sets[0]) == 5
+        and found.accuracies == ((100 * own.mean,),)
+        and own.mean != other.mean
+    )
+    # Forty updates are fewer than seventy tests: each update is tested, and the last test is the
+    # set's own accuracy.
     (history,) = found.histories
     assert [update for update, _ in history] == list(range(1, 41))
     assert history[-1][1] == found.accuracies[0][0]
@@ -120,7 +159,9 @@ def test_the_same_call_goes_on_from_its_folder(
     evaluated = interrupted_at(4, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         ddlab.replicate("dm", digits, **FEW, folder=tmp_path)
-    monkeypatch.setattr(replication, "distill", lambda *_, **__: pytest.fail("both sets were made already"))
+    monkeypatch.setattr(
+        replication, "distill", lambda *_, **__: pytest.fail("both sets were made already")
+    )
     again = ddlab.replicate("dm", digits, **FEW, folder=tmp_path)
     assert evaluated == [(0,), (1,), (0,), (1,), (1,)]
     ddlab.replicate("dm", digits, **FEW, folder=tmp_path)
@@ -131,8 +172,12 @@ def test_the_same_call_goes_on_from_its_folder(
         ddlab.replicate("dm", digits, **{**FEW, "iterations": 3}, folder=tmp_path)
 
 
-def test_earlier_sittings_count_at_the_pace_of_the_last(monkeypatch: pytest.MonkeyPatch, digits: ImageData) -> None:
-    made, done, seconds = replication.distill, iter((1, 76)), []
+def test_earlier_sittings_count_at_the_pace_of_the_last(
+    monkeypatch: pytest.MonkeyPatch, digits: ImageData
+) -> None:
+    made = replication.distill
+    done = iter((1, 76))
+    seconds = []
 
     def resumed(*arguments: Any, on_step: Any, **told: Any) -> Any:
         on_step(SimpleNamespace(index=next(done), total=100))
@@ -140,12 +185,16 @@ def test_earlier_sittings_count_at_the_pace_of_the_last(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(replication, "distill", resumed)
     for _ in range(2):
-        monkeypatch.setattr(replication, "time", SimpleNamespace(monotonic=iter(range(99)).__next__))
+        monkeypatch.setattr(
+            replication, "time", SimpleNamespace(monotonic=iter(range(99)).__next__)
+        )
         seconds.append(ddlab.replicate("dm", digits, **{**FEW, "sets": 1}).seconds)
     assert seconds[1] - seconds[0] == pytest.approx(3)
 
 
-def test_what_it_will_take_is_said_first(digits: ImageData, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_it_will_take_is_said_first(
+    digits: ImageData, capsys: pytest.CaptureFixture[str]
+) -> None:
     ddlab.replicate("dm", digits, **{**FEW, "progress": True})
     assert re.match(
         r"About \d+ min by the first updates \(2 x 2 updates .* 2 x 2 students .*\), \d+\.\d GB",
@@ -155,9 +204,15 @@ def test_what_it_will_take_is_said_first(digits: ImageData, capsys: pytest.Captu
 
 def test_a_history_goes_on_where_a_run_was_interrupted(digits: ImageData, tmp_path: Path) -> None:
     call = partial(
-        ddlab.replicate, "sldd", digits, **{**TOLD, "images_per_class": 0.5}, iterations=8, network=networks.spec("mlp")
+        ddlab.replicate,
+        "sldd",
+        digits,
+        **{**TOLD, "images_per_class": 0.5},
+        iterations=8,
+        network=networks.spec("mlp"),
     )
-    update, updates = methods.get("sldd").update, []
+    update = methods.get("sldd").update
+    updates = []
 
     def interrupted(*arguments: Any) -> Any:
         updates.append(None)
@@ -174,19 +229,36 @@ def test_a_history_goes_on_where_a_run_was_interrupted(digits: ImageData, tmp_pa
 @pytest.mark.parametrize(
     ("method", "row", "source"),
     [
-        # relabel_cifar.py 85 and 138: the teacher is never in evaluation mode; section "Relabel" of the paper.
+        # relabel_cifar.py 85 and 138: the teacher is never in evaluation mode; section "Relabel" of
+        # the paper.
         (
             "sre2l",
             {"dataset": "CIFAR-10", "images_per_class": 10},
-            {"teacher_statistics": "batch", "mixup_alpha": 0.8, "temperature": 30.0, "epochs": 400, "batch_size": 128},
+            {
+                "teacher_statistics": "batch",
+                "mixup_alpha": 0.8,
+                "temperature": 30.0,
+                "epochs": 400,
+                "batch_size": 128,
+            },
         ),
         # argument.py 240 to 268 and 297; validation/main.py 213 and 223.
         (
             "rded",
             {"dataset": "CIFAR-10", "images_per_class": 10, "row": "ResNet-18"},
-            {"batch_size": 50, "learning_rate": 1e-3, "forward_passes": 2, "epochs": 300, "temperature": 20.0},
+            {
+                "batch_size": 50,
+                "learning_rate": 1e-3,
+                "forward_passes": 2,
+                "epochs": 300,
+                "temperature": 20.0,
+            },
         ),
-        ("rded", {"dataset": "CIFAR-100", "images_per_class": 10, "row": "ResNet-18"}, {"batch_size": 100}),
+        (
+            "rded",
+            {"dataset": "CIFAR-100", "images_per_class": 10, "row": "ResNet-18"},
+            {"batch_size": 100},
+        ),
         # argument.py 335, "special experiment".
         (
             "rded",
@@ -197,7 +269,11 @@ def test_a_history_goes_on_where_a_run_was_interrupted(digits: ImageData, tmp_pa
         *(
             (
                 "fadrm",
-                {"dataset": "CIFAR-100", "images_per_class": images_per_class, "row": "one network"},
+                {
+                    "dataset": "CIFAR-100",
+                    "images_per_class": images_per_class,
+                    "row": "one network",
+                },
                 {
                     "learning_rate": learning_rate,
                     "stretch": eta,
@@ -213,7 +289,9 @@ def test_a_history_goes_on_where_a_run_was_interrupted(digits: ImageData, tmp_pa
         ),
     ],
 )
-def test_a_protocol_s_student_is_its_source_s(method: str, row: dict[str, Any], source: dict[str, Any]) -> None:
+def test_a_protocol_s_student_is_its_source_s(
+    method: str, row: dict[str, Any], source: dict[str, Any]
+) -> None:
     printed = replication._row(method, row["dataset"], row["images_per_class"], row.get("row", ""))
     work: Any = SimpleNamespace(
         name=method,
@@ -254,7 +332,9 @@ def test_a_row_of_four_networks_takes_four(colour: ImageData, colour_teacher: Ne
     with refuses("teacher"):
         call(row="one network", teacher=[colour_teacher] * 2)
     several = [
-        networks.initialise(networks.spec("convnet", width=4, norm="batch").for_data(colour), seed=seed)
+        networks.initialise(
+            networks.spec("convnet", width=4, norm="batch").for_data(colour), seed=seed
+        )
         for seed in range(4)
     ]
     assert len(call(row="FADRM+", teacher=several).accuracies[0]) == 1
@@ -285,8 +365,19 @@ def test_what_cannot_be_asked_for(changes: dict[str, Any], named: str, digits: I
     ("method", "told"),
     [
         ("sre2l", {"dataset": "CIFAR-10", "images_per_class": 10, "iterations": 3}),
-        ("rded", {"dataset": "CIFAR-10", "images_per_class": 1, "row": "ConvNet-3", "candidates_per_class": 4}),
-        ("fadrm", {"dataset": "CIFAR-100", "images_per_class": 1, "row": "one network", "iterations": 5}),
+        (
+            "rded",
+            {
+                "dataset": "CIFAR-10",
+                "images_per_class": 1,
+                "row": "ConvNet-3",
+                "candidates_per_class": 4,
+            },
+        ),
+        (
+            "fadrm",
+            {"dataset": "CIFAR-100", "images_per_class": 1, "row": "one network", "iterations": 5},
+        ),
     ],
 )
 def test_students_of_a_teacher_see_what_its_paper_s_do(
@@ -300,8 +391,13 @@ def test_students_of_a_teacher_see_what_its_paper_s_do(
         "progress": False,
     }
     with pytest.MonkeyPatch.context() as patch:
-        asked, evaluate = [], replication.evaluate
-        patch.setattr(replication, "evaluate", lambda *made, **how: (asked.append(how), evaluate(*made, **how))[1])
+        asked = []
+        evaluate = replication.evaluate
+        patch.setattr(
+            replication,
+            "evaluate",
+            lambda *made, **how: (asked.append(how), evaluate(*made, **how))[1],
+        )
         found = ddlab.replicate(method, colour, teacher=colour_teacher, **told, **few)
     config = asked[0]["config"]
     assert asked[0]["labels"] == "online" and (config.mixup_alpha > 0, config.cutmix_alpha > 0) == (
@@ -316,8 +412,12 @@ def test_students_of_a_teacher_see_what_its_paper_s_do(
 def test_a_teacher_is_trained_once_and_half_of_one_makes_no_set(
     colour: ImageData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = supervised.Config.teaching("teacher", epochs=2, network=networks.spec("convnet", width=4))
-    recipe, updated, update = supervised.Config.paper, [0], supervised.update
+    small = supervised.Config.teaching(
+        "teacher", epochs=2, network=networks.spec("convnet", width=4)
+    )
+    recipe = supervised.Config.paper
+    updated = [0]
+    update = supervised.update
     told: dict[str, Any] = {
         "dataset": "CIFAR-10",
         "images_per_class": 10,
@@ -343,22 +443,41 @@ def test_a_teacher_is_trained_once_and_half_of_one_makes_no_set(
     assert not [*tmp_path.glob("set-*")]
     first = ddlab.replicate("sre2l", colour, **told)
     done = updated[0]
-    assert ddlab.replicate("sre2l", colour, **told).accuracies == first.accuracies and updated[0] == done
+    assert (
+        ddlab.replicate("sre2l", colour, **told).accuracies == first.accuracies
+        and updated[0] == done
+    )
 
 
-def test_lesson_95_goes_on_where_it_was(digits: ImageData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The cell of the page: interrupted in the middle and run again, then once more, when nothing is left to do."""
+def test_lesson_95_goes_on_where_it_was(
+    digits: ImageData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cell of the page: interrupted in the middle and run again, then once more, when nothing
+    is left to do.
+    """
     page = json.loads((NOTEBOOKS / "solutions/95_at_paper_scale.ipynb").read_text(encoding="utf-8"))
-    (cell,) = ("".join(cell["source"]) for cell in page["cells"] if "gettempdir" in "".join(cell["source"]))
-    cell = cell.replace('"iterations": 100', '"iterations": 2').replace('"epochs": 101', '"epochs": 2')
+    (cell,) = (
+        "".join(cell["source"]) for cell in page["cells"] if "gettempdir" in "".join(cell["source"])
+    )
+    cell = cell.replace('"iterations": 100', '"iterations": 2').replace(
+        '"epochs": 101', '"epochs": 2'
+    )
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     lesson = SimpleNamespace(device="cpu")
-    space = {"ddlab": ddlab, "dm": methods.dm, "networks": networks, "Path": Path, "tempfile": tempfile}
+    space = {
+        "ddlab": ddlab,
+        "dm": methods.dm,
+        "networks": networks,
+        "Path": Path,
+        "tempfile": tempfile,
+    }
     space |= {"data": digits, "lesson": lesson}
     seeds = interrupted_at(2, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         exec(cell, dict(space))
-    monkeypatch.setattr(replication, "distill", lambda *_, **__: pytest.fail("both sets were made already"))
+    monkeypatch.setattr(
+        replication, "distill", lambda *_, **__: pytest.fail("both sets were made already")
+    )
     exec(cell, dict(space))
     assert seeds == [(0,), (1,), (1,), (0,), (1,)]
     exec(cell, dict(space))

@@ -1,4 +1,6 @@
-"""What all else stands on: errors, parameters, randomness, storage, optimisers; and the interval of a mean."""
+"""What all else stands on: errors, parameters, randomness, storage, optimisers; and the interval of
+a mean.
+"""
 
 from . import errors, optimisers, parameters, randomness, storage
 

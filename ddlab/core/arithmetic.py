@@ -1,8 +1,9 @@
 """What networks compute in: float32, whatever a notebook has set before.
 
-torch takes TF32, with 10 of float32's 23 bits behind the point, for convolutions on CUDA unless it is told otherwise. A cell that
-called `torch.set_default_dtype(torch.float64)`, or that stands under `inference_mode`, `autocast` or a default device, would
-otherwise change numbers or end in an error of torch's.
+torch takes TF32, with 10 of float32's 23 bits behind the point, for convolutions on CUDA unless it
+is told otherwise. A cell that called `torch.set_default_dtype(torch.float64)`, or that stands under
+`inference_mode`, `autocast` or a default device, would otherwise change numbers or end in an error
+of torch's.
 """
 
 import contextlib
@@ -24,7 +25,9 @@ def exact_float32(device: torch.device | str) -> None:
 
 @contextlib.contextmanager
 def torch_as_usual() -> Iterator[None]:
-    """Compute with torch's own defaults: float32, gradients, no autocast, the CPU where no device is named."""
+    """Compute with torch's own defaults: float32, gradients, no autocast, the CPU where no device
+    is named.
+    """
     if _is_as_usual():
         yield
         return

@@ -1,11 +1,13 @@
-"""The door: the arguments of a public function are checked once, from its signature, so that its body holds the work.
+"""The door: the arguments of a public function are checked once, from its signature, so that its
+body holds the work.
 
     @checked
     def accuracy(network: Network, data: ImageData, *, batch_size: Annotated[int, within(1)] = 512) -> float:
 
-Numbers, texts, `Literal[...]`, `Tensor`, functions and classes say what is allowed by themselves, also with `| None`. What follows the
-type in `Annotated` narrows it: `within`, `among`, a shape, or any function (argument, value) -> value that raises. A name that stands
-in several shapes of a call is one length. Any other annotation (a sequence, a mapping, a union, `Any`) is left to the body.
+Numbers, texts, `Literal[...]`, `Tensor`, functions and classes say what is allowed by themselves,
+also with `| None`. What follows the type in `Annotated` narrows it: `within`, `among`, a shape, or
+any function (argument, value) -> value that raises. A name that stands in several shapes of a call
+is one length. Any other annotation (a sequence, a mapping, a union, `Any`) is left to the body.
 """
 
 import collections.abc
@@ -29,7 +31,10 @@ Lengths = dict[str, int]  # by name, as a call's earlier arguments have them
 
 
 class within(NamedTuple):
-    """A float in [low, high], in (low, high] with `open_low`; None leaves an end open. Of an `int` a whole number."""
+    """A float in [low, high], in (low, high] with `open_low`; None leaves an end open.
+
+    Of an `int` a whole number.
+    """
 
     low: float | None = None
     high: float | None = None
@@ -37,19 +42,25 @@ class within(NamedTuple):
 
 
 def among(*choices: Any) -> Check:
-    """One of these. A `Literal` says the same; to a type checker it refuses a choice that is only known to be a text."""
+    """One of these.
+
+    A `Literal` says the same; to a type checker it refuses a choice that is only known to be a
+    text.
+    """
     return partial(errors.check_choice, choices=choices)
 
 
 class tensor(NamedTuple):
-    """A tensor of this shape ("n c h w") and dtype (None: any floating one); `finite=False` does not look for NaN or infinity."""
+    """A tensor of this shape ("n c h w") and dtype (None: any floating one); `finite=False` does
+    not look for NaN or infinity.
+    """
 
     shape: str
     dtype: torch.dtype | None = None
     finite: bool = True
 
     def check(self, argument: str, value: Any, lengths: Lengths) -> Tensor:
-        """The tensor, whose lengths are then known by their names."""
+        """Return the tensor, whose lengths are then known by their names."""
         names = self.shape.split()
         wanted: list[int | str] = [lengths.get(name, name) for name in names]
         kind: Any = {"dtype": self.dtype, "floating": self.dtype is None, "finite": self.finite}
@@ -72,24 +83,33 @@ class Rule(NamedTuple):
         if value is None and self.optional:
             return None
         for each in self.checks:
-            value = each.check(argument, value, lengths) if isinstance(each, tensor) else each(argument, value)
+            value = (
+                each.check(argument, value, lengths)
+                if isinstance(each, tensor)
+                else each(argument, value)
+            )
         return value
 
 
 def checked(function: Function) -> Function:
-    """Check each call's arguments against the annotations of `function`; numbers arrive as int or float.
+    """Check each call's arguments against the annotations of `function`; numbers arrive as int or
+    float.
 
     Raises (from the call):
-        DDLabError: an argument that its annotation does not allow. TypeError: a name that the function does not have, as ever.
+        DDLabError: an argument that its annotation does not allow. TypeError: a name that the
+        function does not have, as ever.
     """
     named = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    positional = [each.name for each in inspect.signature(function).parameters.values() if each.kind in named]
+    positional = [
+        each.name for each in inspect.signature(function).parameters.values() if each.kind in named
+    ]
     # When first called: an annotation may name what stands further down.
     rules = functools.cache(lambda: _rules(function))
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        values, lengths = list(args), Lengths()
+        values = list(args)
+        lengths = Lengths()
         places = {name: place for place, name in enumerate(positional[: len(args)])}
         for name, rule in rules().items():  # in the signature's order
             if name in places:
@@ -102,7 +122,9 @@ def checked(function: Function) -> Function:
 
 
 def check_fields(instance: Any) -> None:
-    """The same for a dataclass, called from its `__post_init__`; a field whose default is None may be None."""
+    """The same for a dataclass, called from its `__post_init__`; a field whose default is None may
+    be None.
+    """
     lengths: Lengths = {}
     for name, rule in _field_rules(type(instance)).items():
         object.__setattr__(instance, name, rule(name, getattr(instance, name), lengths))
@@ -110,7 +132,8 @@ def check_fields(instance: Any) -> None:
 
 @functools.cache
 def _field_rules(kind: type) -> dict[str, Rule]:
-    rules, found = _rules(kind), dict[str, Rule]()
+    rules = _rules(kind)
+    found = dict[str, Rule]()
     for field in dataclasses.fields(kind):
         if field.init and (rule := rules.get(field.name)):
             found[field.name] = rule._replace(optional=rule.optional or field.default is None)
@@ -124,8 +147,9 @@ def _rules(owner: Any) -> dict[str, Rule]:
 
 
 def _allowed(hint: Any) -> tuple[tuple[Check | tensor, ...], bool]:
-    """The checks of an annotation, none where anything is allowed; and whether it is with `| None`."""
-    origin, members = typing.get_origin(hint), typing.get_args(hint)
+    """Return the checks of an annotation, none where anything is allowed; and whether it is with `| None`."""
+    origin = typing.get_origin(hint)
+    members = typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         rest = [member for member in members if member is not type(None)]
         return (_allowed(rest[0])[0], True) if len(rest) == 1 else ((), True)
@@ -135,14 +159,19 @@ def _allowed(hint: Any) -> tuple[tuple[Check | tensor, ...], bool]:
         found = of_kind(origin if origin is collections.abc.Callable else hint)
         return (() if found is None else (found,)), False
     kind, *narrower = members
-    narrowed: tuple[Any, ...] = tuple(of_kind(kind, *each) if isinstance(each, within) else each for each in narrower)
-    # A range, a choice or a shape says what the bare type says, and more; a function of the caller's own follows it.
+    narrowed: tuple[Any, ...] = tuple(
+        of_kind(kind, *each) if isinstance(each, within) else each for each in narrower
+    )
+    # A range, a choice or a shape says what the bare type says, and more; a function of the
+    # caller's own follows it.
     whole = any(isinstance(each, (within, tensor, partial)) for each in narrower)
     return (narrowed if whole else (*_allowed(kind)[0], *narrowed)), False
 
 
 @functools.cache
-def of_kind(kind: Any, low: float | None = None, high: float | None = None, open_low: bool = False) -> Check | None:
+def of_kind(
+    kind: Any, low: float | None = None, high: float | None = None, open_low: bool = False
+) -> Check | None:
     """What is checked of a plain type, of a number its ends; None where anything is allowed."""
     if kind is int:
         return partial(errors.check_integer, low=low, high=high)

@@ -11,7 +11,7 @@ _SHARE = 4  # one part in so many of a GPU's free memory is what a dataset may t
 
 
 def checked_device(device: torch.device | str) -> torch.device:
-    """The device of that name; "auto" is CUDA when there is one, else the CPU."""
+    """Return the device of that name; "auto" is CUDA when there is one, else the CPU."""
     if isinstance(device, str) and device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -28,28 +28,39 @@ def checked_device(device: torch.device | str) -> torch.device:
 
 
 def moved(value: Tensor, device: torch.device | str) -> Tensor:
-    """A tensor on a device. A GPU takes it from pinned memory when it comes to it; nobody waits."""
+    """Return a tensor on a device. A GPU takes it from pinned memory when it comes to it; nobody waits."""
     device = torch.device(device)
     if device.type == "cuda" and value.device.type == "cpu":
         value = value.pin_memory()
     return value.to(device, non_blocking=device.type != "cpu")
 
 
-def rows_on(owner: Any, name: str, value: Tensor, rows: Tensor | slice, device: torch.device | str) -> Tensor:
-    """`value[rows]` on a device. All of `value` is copied there once and kept in `owner`, if it takes a quarter of what is free at most.
+def rows_on(
+    owner: Any, name: str, value: Tensor, rows: Tensor | slice, device: torch.device | str
+) -> Tensor:
+    """`value[rows]` on a device.
+
+    All of `value` is copied there once and kept in `owner`, if it takes a quarter of what is free
+    at most.
 
     Args:
-        name: of the value in `owner`. rows: int64 [n], on the CPU, or a slice.
+        name: of the value in `owner`.
+        rows: int64 [n], on the CPU, or a slice.
     """
     if value.device.type == torch.device(device).type:
         return value[rows]
-    whole = storage.kept_while_unchanged(owner, f"{name} on {device}", lambda: _whole(value, device), value)
+    whole = storage.kept_while_unchanged(
+        owner, f"{name} on {device}", lambda: _whole(value, device), value
+    )
     if whole is None:
         return moved(value[rows], device)
     return whole[moved(rows, device) if isinstance(rows, Tensor) else rows]
 
 
 def _whole(value: Tensor, device: torch.device | str) -> Tensor | None:
-    if torch.device(device).type == "cuda" and _SHARE * value.nbytes > torch.cuda.mem_get_info(device)[0]:
+    if (
+        torch.device(device).type == "cuda"
+        and _SHARE * value.nbytes > torch.cuda.mem_get_info(device)[0]
+    ):
         return None
     return value.to(device)  # once for a run, and not from pinned memory, of which there is less

@@ -1,6 +1,7 @@
 """One error class for a user's mistakes, and the helpers that word it.
 
-Every message is one sentence: the argument, what is allowed, what was given. Anything else that escapes from ddlab is a bug in ddlab.
+Every message is one sentence: the argument, what is allowed, what was given. Anything else that
+escapes from ddlab is a bug in ddlab.
 """
 
 import difflib
@@ -23,10 +24,14 @@ class NonFiniteError(DDLabError):
 
 
 def describe(value: object) -> str:
-    """A short description of `value` for an error message: type, shape and range rather than contents."""
+    """Return a short description of `value` for an error message: type, shape and range rather than
+    contents.
+    """
     if isinstance(value, torch.Tensor):
         kind = "" if is_dense(value) else "sparse " if not value.is_meta else "meta "
-        return f"a {kind}{str(value.dtype).removeprefix('torch.')} tensor of shape {list(value.shape)}"
+        return (
+            f"a {kind}{str(value.dtype).removeprefix('torch.')} tensor of shape {list(value.shape)}"
+        )
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return f"a {value.dtype} array of shape {list(value.shape)}"  # type: ignore[attr-defined]
     if isinstance(value, type):
@@ -35,7 +40,9 @@ def describe(value: object) -> str:
     if isinstance(value, str):
         return text if len(text) <= 120 else text[:117] + "..."
     # Long, of several lines, or an address in memory: say what it is instead.
-    kind = f"{type(value).__module__.rpartition('.')[2]}.{type(value).__qualname__}".removeprefix("builtins.")
+    kind = f"{type(value).__module__.rpartition('.')[2]}.{type(value).__qualname__}".removeprefix(
+        "builtins."
+    )
     return f"a {kind}" if len(text) > 120 or text.startswith("<") or "\n" in text else text
 
 
@@ -59,7 +66,7 @@ _ELSEWHERE = {  # what other code says -> what is said here
 
 
 def one_of(choices: Iterable[object]) -> str:
-    """The allowed values in words: "one of 'a', 'b'"."""
+    """Return the allowed values in words: "one of 'a', 'b'"."""
     return "one of " + ", ".join(repr(choice) for choice in choices)
 
 
@@ -69,7 +76,9 @@ def check_choice(argument: str, value: object, choices: Sequence[Any]) -> Any:
         if value is choice or (type(value) is type(choice) and value == choice):
             return value
     elsewhere = [choice for choice in choices if choice in _ELSEWHERE.get(str(value).lower(), ())]
-    near = elsewhere or difflib.get_close_matches(str(value), [str(choice) for choice in choices], n=2, cutoff=0.5)
+    near = elsewhere or difflib.get_close_matches(
+        str(value), [str(choice) for choice in choices], n=2, cutoff=0.5
+    )
     hint = f" (nearest: {', '.join(repr(name) for name in near)})" if near else ""
     known = one_of(choices)
     if len(known) > _LONGEST_LIST:
@@ -77,7 +86,9 @@ def check_choice(argument: str, value: object, choices: Sequence[Any]) -> Any:
     fail(argument, known + hint, value)
 
 
-def check_integer(argument: str, value: Any, low: float | None = None, high: float | None = None) -> int:
+def check_integer(
+    argument: str, value: Any, low: float | None = None, high: float | None = None
+) -> int:
     """Return `value` as int if it is a whole number (bool excluded) in [low, high]."""
     fits = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     number: Any = value
@@ -87,9 +98,16 @@ def check_integer(argument: str, value: Any, low: float | None = None, high: flo
 
 
 def check_number(
-    argument: str, value: Any, low: float | None = None, high: float | None = None, *, open_low: bool = False
+    argument: str,
+    value: Any,
+    low: float | None = None,
+    high: float | None = None,
+    *,
+    open_low: bool = False,
 ) -> float:
-    """Return `value` as float if it is a finite number in [low, high] (in (low, high] with `open_low`)."""
+    """Return `value` as float if it is a finite number in [low, high] (in (low, high] with
+    `open_low`).
+    """
     fits = isinstance(value, numbers.Real) and not isinstance(value, bool) and _is_finite(value)
     number: Any = value
     fits = fits and (low is None or number > low or (number == low and not open_low))
@@ -105,8 +123,11 @@ def check_boolean(argument: str, value: object) -> bool:
     return value
 
 
-def check_instance(argument: str, value: object, kind: type[Kind] | tuple[type[Kind], ...], allowed: str = "") -> Kind:
-    """Return `value` if it is an instance of `kind`; `allowed` says in words what is meant, if "an ImageData" does not.
+def check_instance(
+    argument: str, value: object, kind: type[Kind] | tuple[type[Kind], ...], allowed: str = ""
+) -> Kind:
+    """Return `value` if it is an instance of `kind`; `allowed` says in words what is meant, if "an
+    ImageData" does not.
 
     A text becomes one where the kind has `from_name`: "resnet18" is a NetworkSpec's name.
     """
@@ -119,7 +140,11 @@ def check_instance(argument: str, value: object, kind: type[Kind] | tuple[type[K
 
 def a_kind(kind: type) -> str:
     """ "an ImageData", "a dm.Config": every process has a Config."""
-    name = kind.__name__ if kind.__name__ != "Config" else f"{kind.__module__.rpartition('.')[2]}.Config"
+    name = (
+        kind.__name__
+        if kind.__name__ != "Config"
+        else f"{kind.__module__.rpartition('.')[2]}.Config"
+    )
     return f"{'an' if name[0] in 'AEIO' else 'a'} {name}"
 
 
@@ -144,21 +169,32 @@ def check_names(argument: str, names: Any) -> tuple[str, ...]:
     found = tuple(str(name) for name in names)
     if len(set(found)) < len(found):
         twice = next(name for name in found if found.count(name) > 1)
-        raise DDLabError(f"{argument} must be different names; given {twice!r} for {found.count(twice)} classes.")
+        raise DDLabError(
+            f"{argument} must be different names; given {twice!r} for {found.count(twice)} classes."
+        )
     return found
 
 
 def check_same_classes(argument: str, given: Sequence[str], wanted: Sequence[str]) -> None:
-    """Raise if classes are not those of the data, by name and in the same order: a class number is a place among the names."""
+    """Raise if classes are not those of the data, by name and in the same order: a class number is
+    a place among the names.
+    """
     if len(given) != len(wanted):
-        raise DDLabError(f"{argument} must be of the data's {len(wanted)} classes; given one of {len(given)}.")
+        raise DDLabError(
+            f"{argument} must be of the data's {len(wanted)} classes; given one of {len(given)}."
+        )
     for number, (name, other) in enumerate(zip(given, wanted, strict=True)):
         if name != other:
-            way = "subset(classes=[...]) of the data puts them in order" if sorted(given) == sorted(wanted) else ""
+            way = (
+                "subset(classes=[...]) of the data puts them in order"
+                if sorted(given) == sorted(wanted)
+                else ""
+            )
             way = way or "replace(..., class_names=...) of dataclasses gives other names"
             place = f"class {number} is {other!r}"
             raise DDLabError(
-                f"{argument} must have the data's classes in their order ({place}; {way}); given {name!r} there."
+                f"{argument} must have the data's classes in their order ({place}; {way}); "
+                f"given {name!r} there."
             )
 
 
@@ -171,40 +207,58 @@ def check_tensor(
     floating: bool = False,
     finite: bool = True,
 ) -> torch.Tensor:
-    """Return `value` if it is a dense tensor of this shape (None or a name matches any length) and dtype, without NaN or infinity.
+    """Return `value` if it is a dense tensor of this shape (None or a name matches any length) and
+    dtype, without NaN or infinity.
 
-    `floating` asks for any floating-point dtype. Cheap with `finite=False`; else it waits for the device.
+    `floating` asks for any floating-point dtype. Cheap with `finite=False`; else it waits for the
+    device.
     """
     fits = isinstance(value, torch.Tensor) and is_dense(value)
-    fits = fits and (dtype is None or value.dtype == dtype) and (not floating or value.is_floating_point())
+    fits = (
+        fits
+        and (dtype is None or value.dtype == dtype)
+        and (not floating or value.is_floating_point())
+    )
     if fits and shape is not None:
         found = value.shape
         fits = len(found) == len(shape) and all(
             isinstance(n, str | None) or n == m for n, m in zip(shape, found, strict=True)
         )
     if not fits:
-        wanted = "" if shape is None else f" of shape [{', '.join('any' if n is None else str(n) for n in shape)}]"
-        kind = "float " if floating else "" if dtype is None else f"{str(dtype).removeprefix('torch.')} "
+        wanted = (
+            ""
+            if shape is None
+            else f" of shape [{', '.join('any' if n is None else str(n) for n in shape)}]"
+        )
+        kind = (
+            "float "
+            if floating
+            else ""
+            if dtype is None
+            else f"{str(dtype).removeprefix('torch.')} "
+        )
         fail(argument, f"a {kind}tensor{wanted}", value)
     if finite and value.is_floating_point() and not all_finite(value):
         bad = int((~torch.isfinite(value)).sum())
         raise DDLabError(
-            f"{argument} must be finite everywhere; given {describe(value)} with {bad} values that are NaN or infinite."
+            f"{argument} must be finite everywhere; given {describe(value)} with {bad} "
+            "values that are NaN or infinite."
         )
     return value
 
 
 def all_finite(value: torch.Tensor) -> bool:
-    """Whether a floating-point tensor has no NaN and no infinity."""
+    """Return whether a floating-point tensor has no NaN and no infinity."""
     if value.numel() == 0:
         return True
-    # Least and largest are NaN where anything is; found in a sixteenth of the time that `isfinite` takes on a CPU.
+    # Least and largest are NaN where anything is; found in a sixteenth of the time that `isfinite`
+    # takes on a CPU.
     low, high = value.detach().aminmax()
     return bool(torch.isfinite(low) & torch.isfinite(high))
 
 
 def is_dense(value: torch.Tensor) -> bool:
-    """Whether a tensor has its numbers laid out in memory."""
+    """Return whether a tensor has its numbers laid out in memory."""
     return value.layout is torch.strided and not value.is_meta
 
 

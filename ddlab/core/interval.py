@@ -9,14 +9,17 @@ from . import errors
 
 
 def in_words(values: Sequence[float], form: str = ".3f", *, signed: bool = False) -> str:
-    """Of accuracies, or with `signed` of their differences, the mean and its interval: "0.854 (0.802 to 0.906)".
+    """Of accuracies, or with `signed` of their differences, the mean and its interval: "0.854
+    (0.802 to 0.906)".
 
-    The interval ends where an accuracy does, at 0 and 1. That of two values says nothing: they are shown themselves.
+    The interval ends where an accuracy does, at 0 and 1. That of two values says nothing: they are
+    shown themselves.
     """
     form = f"+{form}" if signed else form
     if len(values) == 2:
         return f"{values[0]:{form}} and {values[1]:{form}}"
-    around, mean = interval(values), f"{statistics.fmean(values):{form}}"
+    around = interval(values)
+    mean = f"{statistics.fmean(values):{form}}"
     if around is None:
         return mean
     low, high = within_accuracy(around, -1 if signed else 0)
@@ -24,7 +27,7 @@ def in_words(values: Sequence[float], form: str = ".3f", *, signed: bool = False
 
 
 def within_accuracy(around: Any, lowest: float = 0) -> Any:
-    """An interval without what no accuracy can be, or None for None."""
+    """Return an interval without what no accuracy can be, or None for None."""
     return around and (max(around[0], lowest), min(around[1], 1.0))
 
 

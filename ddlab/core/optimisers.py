@@ -1,7 +1,9 @@
-r"""Optimisers as pairs of functions on dicts of tensors: `*_init` makes the state, `*_update` returns new parameters and a new state.
+r"""Optimisers as pairs of functions on dicts of tensors: `*_init` makes the state, `*_update`
+returns new parameters and a new state.
 
-Nothing is changed in place and every update is differentiable with respect to parameters, gradients, state and learning rate, so
-an unrolled inner loop is a plain Python loop. Formulas as in torch.optim:
+Nothing is changed in place and every update is differentiable with respect to parameters,
+gradients, state and learning rate, so an unrolled inner loop is a plain Python loop. Formulas as in
+torch.optim:
 
 SGD       v <- m v + g,  theta <- theta - lr v                 (g includes weight decay: g + wd theta)
 Adam      m <- b1 m + (1-b1) g,  s <- b2 s + (1-b2) g^2,  theta <- theta - lr (m / (1-b1^t)) / (sqrt(s / (1-b2^t)) + eps)
@@ -11,7 +13,8 @@ linear    lr_t = lr (1 - (1-f) t / T)
 """
 
 # pyright: reportPrivateImportUsage=false
-# torch._foreach_* has a leading underscore and is what torch.optim itself runs on: one call for all tensors.
+# torch._foreach_* has a leading underscore and is what torch.optim itself runs on: one call for all
+# tensors.
 
 import math
 from collections.abc import Mapping
@@ -44,7 +47,7 @@ class AdamState:
 
 
 def sgd_init(parameters: Mapping[str, Tensor]) -> SGDState:
-    """The state before the first update: zero velocity."""
+    """Return the state before the first update: zero velocity."""
     return SGDState(0, _zeros(parameters))
 
 
@@ -57,15 +60,16 @@ def sgd_update(
     momentum: float | Tensor = 0.0,
     weight_decay: float = 0.0,
 ) -> tuple[dict[str, Tensor], SGDState]:
-    """One step of stochastic gradient descent with (heavy-ball) momentum.
+    """Take one step of stochastic gradient descent with (heavy-ball) momentum.
 
     Args:
         parameters, gradients: the same names and shapes.
-        learning_rate, momentum: a number each, or a tensor of shape [] that may carry a gradient. A rate below 0, which MTT may learn,
-            climbs.
+        learning_rate, momentum: a number each, or a tensor of shape [] that may carry a gradient. A
+            rate below 0, which MTT may learn, climbs.
 
     Raises:
-        DDLabError: parameters, gradients and state that differ in names, shapes or dtypes, or numbers out of their range.
+        DDLabError: parameters, gradients and state that differ in names, shapes or dtypes, or
+            numbers out of their range.
     """
     names, values, slopes = aligned(parameters, gradients, state.velocity)
     if weight_decay:
@@ -74,11 +78,13 @@ def sgd_update(
     if isinstance(momentum, Tensor) or momentum:
         velocity = torch._foreach_add(_times([state.velocity[n] for n in names], momentum), slopes)
     moved = _descend(values, velocity, learning_rate)
-    return dict(zip(names, moved, strict=True)), SGDState(state.step + 1, dict(zip(names, velocity, strict=True)))
+    return dict(zip(names, moved, strict=True)), SGDState(
+        state.step + 1, dict(zip(names, velocity, strict=True))
+    )
 
 
 def adam_init(parameters: Mapping[str, Tensor]) -> AdamState:
-    """The state before the first update: zero moments."""
+    """Return the state before the first update: zero moments."""
     return AdamState(0, _zeros(parameters), _zeros(parameters))
 
 
@@ -92,12 +98,14 @@ def adam_update(
     epsilon: float = 1e-8,
     corrections: tuple[Tensor, Tensor] | None = None,
 ) -> tuple[dict[str, Tensor], AdamState]:
-    """One step of Adam (Kingma & Ba 2015, arXiv 1412.6980) with bias correction.
+    """Take one step of Adam (Kingma & Ba 2015, arXiv 1412.6980) with bias correction.
 
-    Args and errors as `sgd_update`; `betas` in [0, 1), `epsilon` is added to the root of the second moment. `corrections`:
-        `bias_corrections` of this step, as tensors of shape [], where it is not to be known how many steps were done.
+    Args and errors as `sgd_update`; `betas` in [0, 1), `epsilon` is added to the root of the second
+        moment. `corrections`: `bias_corrections` of this step, as tensors of shape [], where it is
+        not to be known how many steps were done.
     """
-    step, (beta1, beta2) = state.step + 1, betas
+    step = state.step + 1
+    (beta1, beta2) = betas
     of_direction, of_spread = bias_corrections(step, betas) if corrections is None else corrections
     names, values, slopes = aligned(parameters, gradients, state.first, state.second)
     first = torch._foreach_lerp([state.first[n] for n in names], slopes, 1 - beta1)
@@ -109,12 +117,16 @@ def adam_update(
     moved = _descend(values, direction, learning_rate)
     return (
         dict(zip(names, moved, strict=True)),
-        AdamState(step, dict(zip(names, first, strict=True)), dict(zip(names, second, strict=True))),
+        AdamState(
+            step, dict(zip(names, first, strict=True)), dict(zip(names, second, strict=True))
+        ),
     )
 
 
 def bias_corrections(step: int, betas: tuple[float, float]) -> tuple[float, float]:
-    """What Adam's `step`-th update multiplies its direction by, and the root of its second moment: 1/(1-b1^t) and 1/sqrt(1-b2^t)."""
+    """What Adam's `step`-th update multiplies its direction by, and the root of its second moment:
+    1/(1-b1^t) and 1/sqrt(1-b2^t).
+    """
     beta1, beta2 = betas
     return 1 / (1 - beta1**step), 1 / math.sqrt(1 - beta2**step)
 
@@ -129,14 +141,23 @@ def adamw_update(
     epsilon: float = 1e-8,
     weight_decay: float = 0.01,
 ) -> tuple[dict[str, Tensor], AdamState]:
-    """One step of Adam with decoupled weight decay. Args and errors as `adam_update` and `sgd_update`."""
-    kept = torch._foreach_mul(list(parameters.values()), 1 - learning_rate * weight_decay) if parameters else []
+    """Take one step of Adam with decoupled weight decay.
+
+    Args and errors as `adam_update` and `sgd_update`.
+    """
+    kept = (
+        torch._foreach_mul(list(parameters.values()), 1 - learning_rate * weight_decay)
+        if parameters
+        else []
+    )
     shrunk = dict(zip(parameters, kept, strict=True))
-    return adam_update(shrunk, gradients, state, learning_rate=learning_rate, betas=betas, epsilon=epsilon)
+    return adam_update(
+        shrunk, gradients, state, learning_rate=learning_rate, betas=betas, epsilon=epsilon
+    )
 
 
 def begin(kind: str, parameters: Mapping[str, Tensor]) -> SGDState | AdamState:
-    """The state before the first update of "sgd" or "adamw", for `descend`."""
+    """Return the state before the first update of "sgd" or "adamw", for `descend`."""
     errors.check_choice("kind", kind, ("sgd", "adamw"))
     return adam_init(parameters) if kind == "adamw" else sgd_init(parameters)
 
@@ -150,7 +171,9 @@ def descend(
     momentum: float = 0.0,
     weight_decay: float = 0.0,
 ) -> tuple[dict[str, Tensor], SGDState | AdamState]:
-    """One step of the optimiser whose state it is: `adamw_update`, or `sgd_update`, which alone has a momentum. Errors as these."""
+    """Take one step of the optimiser whose state it is: `adamw_update`, or `sgd_update`, which alone has
+    a momentum. Errors as these.
+    """
     shared: dict[str, Any] = {"learning_rate": learning_rate, "weight_decay": weight_decay}
     if isinstance(state, AdamState):
         return adamw_update(parameters, gradients, state, **shared)
@@ -158,12 +181,19 @@ def descend(
 
 
 def cosine(step: int, total: int, base: float, *, final_fraction: float = 0.0) -> float:
-    """The learning rate before update `step` (0-based) of `total`: from `base` down to `base * final_fraction`."""
-    return base * (final_fraction + (1 - final_fraction) * 0.5 * (1 + math.cos(math.pi * min(step, total) / total)))
+    """Return the learning rate before update `step` (0-based) of `total`: from `base` down to `base *
+    final_fraction`.
+    """
+    return base * (
+        final_fraction
+        + (1 - final_fraction) * 0.5 * (1 + math.cos(math.pi * min(step, total) / total))
+    )
 
 
 def linear(step: int, total: int, base: float, *, final_fraction: float = 0.0) -> float:
-    """The learning rate before update `step` (0-based) of `total`: a line from `base` down to `base * final_fraction`."""
+    """Return the learning rate before update `step` (0-based) of `total`: a line from `base` down to `base
+    * final_fraction`.
+    """
     return base * (1 - (1 - final_fraction) * min(step, total) / total)
 
 
@@ -174,7 +204,9 @@ def _zeros(parameters: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def aligned(
     parameters: Mapping[str, Tensor], gradients: Mapping[str, Tensor], *states: Mapping[str, Tensor]
 ) -> tuple[list[str], list[Tensor], list[Tensor]]:
-    """Names, values and gradients; raises where names, shapes, dtypes or devices differ, those of the states too."""
+    """Names, values and gradients; raises where names, shapes, dtypes or devices differ, those of
+    the states too.
+    """
     for argument, given in (("gradients", gradients), *(("state", state) for state in states)):
         if not isinstance(given, Mapping) or given.keys() != parameters.keys():
             found = [str(name) for name in given] if isinstance(given, Mapping) else given
@@ -203,14 +235,19 @@ def _descend(values: Several, direction: Several, learning_rate: float | Tensor)
 
 
 def _times(values: Several, factor: float | Tensor) -> Several:
-    if isinstance(factor, Tensor) and factor.requires_grad:  # torch's own call for all has no derivative for the factor
+    # Torch's own call for all has no derivative for the factor.
+    if isinstance(factor, Tensor) and factor.requires_grad:
         return [value * factor for value in values]
     return torch._foreach_mul(values, factor)
 
 
 def _square_root(second: Several) -> Several:
-    # The derivative of sqrt at 0 is infinite, and 0 * inf is NaN: a parameter that never saw a gradient would poison a
-    # differentiated update. Where the moment is 0 the root is 0 with derivative 0.
+    # The derivative of sqrt at 0 is infinite, and 0 * inf is NaN: a parameter that never saw a
+    # gradient would poison a differentiated update. Where the moment is 0 the root is 0 with
+    # derivative 0.
     if not any(moment.requires_grad for moment in second):
         return torch._foreach_sqrt(second)
-    return [torch.where(m > 0, torch.where(m > 0, m, torch.ones_like(m)).sqrt(), torch.zeros_like(m)) for m in second]
+    return [
+        torch.where(m > 0, torch.where(m > 0, m, torch.ones_like(m)).sqrt(), torch.zeros_like(m))
+        for m in second
+    ]

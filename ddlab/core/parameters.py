@@ -4,7 +4,8 @@ A config is a frozen, keyword-only dataclass whose fields are made by `parameter
 
     @dataclass(frozen=True, kw_only=True)
     class Config(Parameters):
-        iterations: int = parameter(1000, symbol="T", range=(1, None), help="Image updates of one batch.")
+        iterations: int = parameter(1000, symbol="T", range=(1, None), help="Image updates of one
+        batch.")
 
 Each field is checked on construction. Rules across fields stand apart, in the method `rules`.
 """
@@ -25,11 +26,18 @@ class Parameter:
     """What is known about one field of a config.
 
     Attributes:
-        name, type, optional: filled in by `describe`; optional: None is allowed too.
-        symbol: LaTeX, as in the paper. help: one sentence on what it does. source: paper, section or table the default comes from.
-        range: what is allowed, ends included; None leaves an end open. `open_low` excludes the lower end.
-        step, scale: of the slider. unit: of the value. choices: the allowed values, where they are few.
-        explorable: (low, high) of the slider; True to offer a choice or a switch; None for no control.
+        name, type, optional: filled in by `describe`;
+        optional: None is allowed too.
+        symbol: LaTeX, as in the paper.
+        help: one sentence on what it does.
+        source: paper, section or table the default comes from.
+        range: what is allowed, ends included; None leaves an end open. `open_low` excludes the
+            lower end.
+        step, scale: of the slider.
+        unit: of the value.
+        choices: the allowed values, where they are few.
+        explorable: (low, high) of the slider; True to offer a choice or a switch; None for no
+            control.
     """
 
     name: str = ""
@@ -58,17 +66,22 @@ class Parameter:
 
 
 def parameter(default: Any = dataclasses.MISSING, *, help: str, **described: Any) -> Any:
-    """A dataclass field that carries its description, by the attributes of `Parameter`; without a default it is required."""
+    """Return a dataclass field that carries its description, by the attributes of `Parameter`; without a
+    default it is required.
+    """
     description = Parameter(default=default, help=help, **described)
     return dataclasses.field(default=default, metadata={"parameter": description})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """Base of every config: checked on construction, comparable, and convertible to a short string and back."""
+    """Base of every config: checked on construction, comparable, and convertible to a short string
+    and back.
+    """
 
     def __new__(cls, *arguments: Any, **values: Any) -> Self:
-        # Runs before the generated __init__, whose TypeError would be Python's sentence and not ours.
+        # Runs before the generated __init__, whose TypeError would be Python's sentence and not
+        # ours.
         if arguments:
             errors.fail(f"the arguments of {_owner(cls)}", "given by name", arguments[0])
         cls._known(values)
@@ -77,7 +90,9 @@ class Parameters:
     def __post_init__(self) -> None:
         owner = _owner(type(self))
         for name, description in _described(type(self)).items():
-            object.__setattr__(self, name, description.check(f"{owner}.{name}", getattr(self, name)))
+            object.__setattr__(
+                self, name, description.check(f"{owner}.{name}", getattr(self, name))
+            )
         self.rules()
 
     def rules(self) -> None:
@@ -89,29 +104,40 @@ class Parameters:
         return cls(**settings | changes)
 
     def replace(self, **changes: Any) -> Self:
-        """A copy with some fields changed, checked again."""
+        """Return a copy with some fields changed, checked again."""
         self._known(changes)
         return dataclasses.replace(self, **changes)
 
     def part(self, config: type[errors.Kind]) -> errors.Kind:
-        """The config that these settings extend, with every field as it is here."""
-        return config(**{field.name: getattr(self, field.name) for field in dataclasses.fields(config)})  # type: ignore[arg-type]
+        """Return the config that these settings extend, with every field as it is here."""
+        values = {}
+        for field in dataclasses.fields(config):  # type: ignore[arg-type]
+            values[field.name] = getattr(self, field.name)
+        return config(**values)
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as JSON types, nested configs included."""
         return {name: _plain(getattr(self, name)) for name in describe(self)}
 
     def to_string(self) -> str:
-        """The fields that differ from their defaults, as a short string: "learning_rate=0.1,iterations=50"."""
+        """Return the fields that differ from their defaults, as a short string:
+        "learning_rate=0.1,iterations=50".
+        """
         described = describe(self)
-        changed = {name: getattr(self, name) for name in described if getattr(self, name) != described[name].default}
+        changed = {
+            name: getattr(self, name)
+            for name in described
+            if getattr(self, name) != described[name].default
+        }
         return ",".join(f"{name}={json.dumps(_plain(value))}" for name, value in changed.items())
 
     @classmethod
     def from_string(cls, text: str) -> Self:
-        """The config that `to_string` described."""
+        """Return the config that `to_string` described."""
         errors.check_choice("the type of text", type(text).__name__, ("str",))
-        decoder, values, position = json.JSONDecoder(), {}, 0
+        decoder = json.JSONDecoder()
+        values = {}
+        position = 0
         described = describe(cls)
         while position < len(text):
             name, equals, _ = text[position:].partition("=")
@@ -120,7 +146,8 @@ class Parameters:
             cls._known({name: None})
             try:
                 value, position = decoder.raw_decode(text, position + len(name) + 1)
-            except (ValueError, RecursionError):  # not JSON, a number of thousands of digits, or nested too deeply
+            # Not JSON, a number of thousands of digits, or nested too deeply.
+            except (ValueError, RecursionError):
                 errors.fail(f"the value of {name} in text", "a JSON value", text[position:])
             restore = getattr(described[name].type, "from_dict", None)
             values[name] = restore(value) if restore else value
@@ -138,13 +165,16 @@ class Parameters:
 
 
 def with_default(config: type[Parameters], name: str, default: Any, *, source: str) -> Any:
-    """A field of another config with another default: all else of its description stays as it is there."""
+    """Return a field of another config with another default: all else of its description stays as it is
+    there.
+    """
     description = dataclasses.replace(describe(config)[name], default=default, source=source)
     return dataclasses.field(default=default, metadata={"parameter": description})
 
 
 def narrowed(config: type[Parameters], **choices: tuple[Any, ...]) -> Any:
-    """A subclass of `config` of which some fields take only these choices: the classes of one dataset, say.
+    """Return a subclass of `config` of which some fields take only these choices: the classes of one
+    dataset, say.
 
     Where the default is none of them, the first one is. Its name stays that of `config`.
     """
@@ -152,17 +182,25 @@ def narrowed(config: type[Parameters], **choices: tuple[Any, ...]) -> Any:
     for name, allowed in choices.items():
         description = describe(config)[errors.check_choice("a field", name, list(describe(config)))]
         default = description.default if description.default in allowed else allowed[0]
-        told = dataclasses.replace(description, choices=tuple(allowed), default=default, explorable=True)
+        told = dataclasses.replace(
+            description, choices=tuple(allowed), default=default, explorable=True
+        )
         hint = typing.get_type_hints(config)[name]
-        fields.append((name, hint, dataclasses.field(default=default, metadata={"parameter": told})))
-    namespace = {"__module__": config.__module__, "__qualname__": config.__qualname__, "__doc__": config.__doc__}
+        fields.append(
+            (name, hint, dataclasses.field(default=default, metadata={"parameter": told}))
+        )
+    namespace = {
+        "__module__": config.__module__,
+        "__qualname__": config.__qualname__,
+        "__doc__": config.__doc__,
+    }
     return dataclasses.make_dataclass(
         config.__name__, fields, bases=(config,), namespace=namespace, frozen=True, kw_only=True
     )
 
 
 def describe(config: type[Parameters] | Parameters) -> dict[str, Parameter]:
-    """The `Parameter` of each field, in order, with name and type filled in."""
+    """Return the `Parameter` of each field, in order, with name and type filled in."""
     owner = config if isinstance(config, type) else type(config)
     if not dataclasses.is_dataclass(owner):
         errors.fail("config", "a config or its class", config)
@@ -178,7 +216,9 @@ def _described(owner: type) -> dict[str, Parameter]:
         plain = typing.get_origin(hint) or hint
         plain = str if plain is Literal else plain
         base = field.metadata.get("parameter", Parameter(default=field.default))
-        described[field.name] = dataclasses.replace(base, name=field.name, type=plain, optional=optional)
+        described[field.name] = dataclasses.replace(
+            base, name=field.name, type=plain, optional=optional
+        )
     return described
 
 

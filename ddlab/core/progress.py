@@ -8,7 +8,9 @@ if TYPE_CHECKING:
 
 
 def progress_bar(name: str, total: int, shown: bool, *, unit: str = "step") -> "tqdm":
-    """A bar on standard output, for standard error would look like a failure in a notebook, until it is done; in a file lines that stay."""
+    """Return a bar on standard output, for standard error would look like a failure in a notebook, until
+    it is done; in a file lines that stay.
+    """
     from tqdm import tqdm
 
     live = sys.stdout.isatty() or type(sys.stdout).__module__.startswith("ipykernel")

@@ -1,11 +1,14 @@
-"""What TAB and `dir` show of a room: its public names. And what a room says that needs more than the core."""
+"""What TAB and `dir` show of a room: its public names.
+
+And what a room says that needs more than the core.
+"""
 
 import importlib.util
 from collections.abc import Callable, Iterable
 
 
 def listing(names: Iterable[str]) -> Callable[[], list[str]]:
-    """The `__dir__` of a module: `__dir__ = listing(__all__)`."""
+    """Return the `__dir__` of a module: `__dir__ = listing(__all__)`."""
     return lambda: sorted(names)
 
 
@@ -17,5 +20,8 @@ def needs_lab(room: str, *packages: str) -> None:
     """
     for package in packages:
         if importlib.util.find_spec(package) is None:
-            words = f"{room} must have {package}, which comes with pip install 'ddlab[lab]'; given none."
+            words = (
+                f"{room} must have {package}, which comes with pip install 'ddlab[lab]'; given "
+                "none."
+            )
             raise ModuleNotFoundError(words, name=package)

@@ -1,7 +1,7 @@
 """Randomness as a function of position, not of history.
 
-Every draw in ddlab comes from `generator(seed, step, stream)`. A run resumed at step 700 therefore draws exactly what the
-uninterrupted run drew there, whatever else was drawn in between.
+Every draw in ddlab comes from `generator(seed, step, stream)`. A run resumed at step 700 therefore
+draws exactly what the uninterrupted run drew there, whatever else was drawn in between.
 """
 
 import zlib
@@ -23,34 +23,38 @@ def _sequence(seed: int, step: int, stream: str) -> np.random.SeedSequence:
 
 
 def generator(seed: int, step: int = 0, stream: str = "") -> torch.Generator:
-    """A CPU generator whose draws depend on the three arguments alone.
+    """Return a CPU generator whose draws depend on the three arguments alone.
 
     Args:
         seed: of the run, at least 0.
         step: position in the run, at least 0.
-        stream: what the draw is for ("roll", "mixup", ...), so that two draws of one step are independent.
+        stream: what the draw is for ("roll", "mixup", ...), so that two draws of one step are
+            independent.
 
-    Draw on the CPU, then move: the same numbers come on every device. numpy's `SeedSequence` mixes the three into one well-spread
-    32-bit seed, because torch's CPU generator ignores higher bits and starts badly from small ones.
+    Draw on the CPU, then move: the same numbers come on every device. numpy's `SeedSequence` mixes
+    the three into one well-spread 32-bit seed, because torch's CPU generator ignores higher bits
+    and starts badly from small ones.
     """
     mixed = int(_sequence(seed, step, stream).generate_state(1, np.uint32)[0])
     return torch.Generator().manual_seed(mixed)
 
 
 def numpy_generator(seed: int, step: int = 0, stream: str = "") -> np.random.Generator:
-    """The same for numpy: a counter-based Philox generator."""
+    """Return the same for numpy: a counter-based Philox generator."""
     return np.random.Generator(np.random.Philox(_sequence(seed, step, stream)))
 
 
 def derived_seed(seed: int, step: int = 0, stream: str = "") -> int:
-    """A 32-bit seed for a library that takes an integer (scikit-learn's random_state)."""
+    """Return a 32-bit seed for a library that takes an integer (scikit-learn's random_state)."""
     return int(_sequence(seed, step, stream).generate_state(1, np.uint32)[0])
 
 
 class Draws(TorchDispatchMode):
-    """Inside, what would be drawn from torch's global generator comes from one of our own: the same numbers, in this thread alone.
+    """Inside, what would be drawn from torch's global generator comes from one of our own: the same
+    numbers, in this thread alone.
 
-    torch's initialisers draw globally; to seed that generator for them would reset what a reader's own cell draws in another thread.
+    torch's initialisers draw globally; to seed that generator for them would reset what a reader's
+    own cell draws in another thread.
 
     Attributes:
         count: operations that drew.
@@ -58,22 +62,27 @@ class Draws(TorchDispatchMode):
 
     def __init__(self, generator: torch.Generator) -> None:
         super().__init__()
-        self.generator, self.count = generator, 0
+        self.generator = generator
+        self.count = 0
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        return False  # to skip it torch would import its compiler, which takes seconds; nothing here is compiled
+        # To skip it torch would import its compiler, which takes seconds; nothing here is compiled.
+        return False
 
-    def __torch_dispatch__(self, function: Any, types: Any, arguments: Any = (), keywords: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, function: Any, types: Any, arguments: Any = (), keywords: Any = None
+    ) -> Any:
         keywords = dict(keywords or {})
         if torch.Tag.nondeterministic_seeded in function.tags and keywords.get("generator") is None:
             self.count += 1
-            function, keywords["generator"] = _taking_a_generator(function), self.generator
+            function = _taking_a_generator(function)
+            keywords["generator"] = self.generator
         return function(*arguments, **keywords)
 
 
 def _taking_a_generator(function: Any) -> Any:
-    """The form of an operation that takes one: `normal_` itself, of `rand` another."""
+    """Return the form of an operation that takes one: `normal_` itself, of `rand` another."""
     if any(argument.name == "generator" for argument in function._schema.arguments):
         return function
     overload = function._overloadname.removeprefix("default")

@@ -1,7 +1,9 @@
-"""Hash what something is computed by, so that an edited method never returns the numbers of the one before.
+"""Hash what something is computed by, so that an edited method never returns the numbers of the one
+before.
 
-`source(process)` is a part of every key of a remembered result and of every checkpoint. For a reader's own function it covers its
-code, defaults, closures and attributes, and whatever its code names: functions, classes, modules, arrays, tensors, sets, objects.
+`source(process)` is a part of every key of a remembered result and of every checkpoint. For a
+reader's own function it covers its code, defaults, closures and attributes, and whatever its code
+names: functions, classes, modules, arrays, tensors, sets, objects.
 """
 
 import dis
@@ -24,28 +26,38 @@ import torch
 from torch import Tensor
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_ROOMS = ("core", "data", "networks", "distilled", "runs", "training", "methods")  # that a process can reach
-_INSTALLED = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))
-_PARTS = ("total_steps", "init", "update", "finish", "look", "prefix", "loss")  # of a process; `loss`: of `from_loss`
+# That a process can reach.
+_ROOMS = ("core", "data", "networks", "distilled", "runs", "training", "methods")
+_INSTALLED = tuple(
+    Path(sysconfig.get_path(name)).resolve()
+    for name in ("stdlib", "platstdlib", "purelib", "platlib")
+)
+# Of a process; `loss`: of `from_loss`.
+_PARTS = ("total_steps", "init", "update", "finish", "look", "prefix", "loss")
 
-_LARGEST = 100_000  # values that one hash reads; what reaches further (a widget, a server) is compared by identity
+# Values that one hash reads; what reaches further (a widget, a server) is compared by identity.
+_LARGEST = 100_000
 _DEEPEST = 150  # levels, well below Python's recursion limit, of which each takes three
 _PLAIN = (
     type(None), bool, int, float, complex, str, bytes, range, slice,
     types.EllipsisType, types.NotImplementedType, torch.dtype, torch.device, torch.Size, torch.layout, np.dtype,
 )  # fmt: skip
-# What these and iterators give next depends on how often they were asked before, so a hash of now says little.
+# What these and iterators give next depends on how often they were asked before, so a hash of now
+# says little.
 _GENERATORS = (
     torch.Generator, np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random,
 )  # fmt: skip
-_HELD: dict[int, Any] = {}  # values compared by identity, kept alive so that no other one gets their id
+# Values compared by identity, kept alive so that no other one gets their id.
+_HELD: dict[int, Any] = {}
 _THIS_PROCESS = uuid.uuid4().hex
 
 
 def source(process: Any) -> str:
-    """Return a hash of the code of a process or a function: of ddlab, and of what a user's functions compute by.
+    """Return a hash of the code of a process or a function: of ddlab, and of what a user's
+    functions compute by.
 
-    A cell that is run again after an edit changes it, and so does `importlib.reload`. 16 hexadecimal digits.
+    A cell that is run again after an edit changes it, and so does `importlib.reload`. 16
+    hexadecimal digits.
     """
     if _is_of_the_house(process):
         return _package()  # asked at every drawing of a laboratory
@@ -53,19 +65,24 @@ def source(process: Any) -> str:
 
 
 def code_of(*values: Any) -> str:
-    """Return a hash of what a user's functions, classes and objects compute by, as they are in memory.
+    """Return a hash of what a user's functions, classes and objects compute by, as they are in
+    memory.
 
-    Of ddlab and installed packages only the names of functions and classes count: their next version is no edit. A value that
-    cannot be hashed counts by its identity: the hash then holds in this Python process alone, and `unhashable` names the value.
+    Of ddlab and installed packages only the names of functions and classes count: their next
+    version is no edit. A value that cannot be hashed counts by its identity: the hash then holds in
+    this Python process alone, and `unhashable` names the value.
 
     Returns:
-        16 hexadecimal digits, equal in every Python process and independent of the order of sets and imports.
+        16 hexadecimal digits, equal in every Python process and independent of the order of sets
+        and imports.
     """
     return _Reader().read(values, "").hex()[:16]
 
 
 def unhashable(*values: Any) -> tuple[str, ...]:
-    """Return the names of the values within these that cannot be hashed: random generators, open files, locks, ..."""
+    """Return the names of the values within these that cannot be hashed: random generators, open
+    files, locks, ...
+    """
     if len(values) == 1 and _is_of_the_house(values[0]):
         return ()
     reader = _Reader()
@@ -75,7 +92,11 @@ def unhashable(*values: Any) -> tuple[str, ...]:
 
 
 def _is_of_the_house(process: Any) -> bool:
-    name = process.__name__ if isinstance(process, ModuleType) else getattr(process, "__module__", None)
+    name = (
+        process.__name__
+        if isinstance(process, ModuleType)
+        else getattr(process, "__module__", None)
+    )
     return isinstance(name, str) and name.startswith("ddlab.") and not hasattr(process, "loss")
 
 
@@ -87,14 +108,16 @@ class _Reader:
     """Reads nested values into one digest each.
 
     Attributes:
-        unhashable: the names of values that only their identity tells apart, in the order in which they were met.
+        unhashable: the names of values that only their identity tells apart, in the order in which
+            they were met.
     """
 
     def __init__(self) -> None:
         self.unhashable: dict[str, None] = {}
         # id -> the value, held so that no other one gets its id, and its digest.
         self._digests: dict[int, tuple[Any, bytes]] = {}
-        self._open: dict[int, int] = {}  # id -> depth of the values being read: a cycle ends at one of them
+        # Id -> depth of the values being read: a cycle ends at one of them.
+        self._open: dict[int, int] = {}
 
     def read(self, value: Any, name: str) -> bytes:
         """Return the digest of a value; `name` is what the code calls it."""
@@ -116,13 +139,16 @@ class _Reader:
         return digest
 
     def _content(self, value: Any, name: str) -> bytes:
-        if isinstance(value, (FunctionType, MethodType, type, ModuleType, types.BuiltinFunctionType)):
+        if isinstance(
+            value, (FunctionType, MethodType, type, ModuleType, types.BuiltinFunctionType)
+        ):
             return self._code(value, name)
         if isinstance(value, _GENERATORS) or hasattr(type(value), "__next__"):
             return self._by_identity(value, name)
         if isinstance(value, (Tensor, np.ndarray, np.generic)):
             return self._array(value, name)
-        fingerprint = getattr(value, "fingerprint", None)  # of ImageData, DistilledSet, Network, Inputs
+        # Of ImageData, DistilledSet, Network, Inputs.
+        fingerprint = getattr(value, "fingerprint", None)
         if isinstance(fingerprint, str) and type(value).__module__.startswith("ddlab."):
             return _digest(type(value).__qualname__, fingerprint)
         return self._object(value, name)
@@ -149,16 +175,21 @@ class _Reader:
             return _digest("module", value.__name__)  # its values count where the code names them
         if isinstance(value, types.BuiltinFunctionType):
             owner = value.__self__
-            bound = b"" if owner is None or isinstance(owner, ModuleType) else self.read(owner, name)
+            bound = (
+                b"" if owner is None or isinstance(owner, ModuleType) else self.read(owner, name)
+            )
             return _digest("builtin", value.__qualname__, bound)
         if isinstance(value, MethodType):
-            return _digest("method", self.read(value.__func__, name), self.read(value.__self__, name))
+            return _digest(
+                "method", self.read(value.__func__, name), self.read(value.__self__, name)
+            )
         if isinstance(value, FunctionType):
             return self._function(value)
         return self._class(value)
 
     def _function(self, function: FunctionType) -> bytes:
-        # What `functools.wraps` made claims the module of the function inside; where it was written, its globals say.
+        # What `functools.wraps` made claims the module of the function inside; where it was
+        # written, its globals say.
         is_written_by_user = _is_users(function.__globals__.get("__name__"))
         if not is_written_by_user and not _is_users(function.__module__):
             return _digest("function", f"{function.__module__}.{function.__qualname__}")
@@ -192,11 +223,19 @@ class _Reader:
         signature = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
         constants = [
-            self._instructions(constant) if isinstance(constant, CodeType) else self.read(constant, code.co_name)
+            self._instructions(constant)
+            if isinstance(constant, CodeType)
+            else self.read(constant, code.co_name)
             for constant in code.co_consts
         ]
         return _digest(
-            "code", code.co_code, repr(code.co_names), repr(signature), repr(counts), code.co_exceptiontable, *constants
+            "code",
+            code.co_code,
+            repr(code.co_names),
+            repr(signature),
+            repr(counts),
+            code.co_exceptiontable,
+            *constants,
         )
 
     def _class(self, kind: type) -> bytes:
@@ -227,7 +266,12 @@ class _Reader:
         if value.dtype.hasobject:
             return _digest("array", repr(value.shape), self.read(value.tolist(), name))
         content = np.ascontiguousarray(value).reshape(-1)
-        return _digest("array", str(value.dtype), repr(value.shape), content.view(np.uint8) if content.size else b"")
+        return _digest(
+            "array",
+            str(value.dtype),
+            repr(value.shape),
+            content.view(np.uint8) if content.size else b"",
+        )
 
     def _object(self, value: Any, name: str) -> bytes:
         parts = [self.read(type(value), name)]
@@ -237,7 +281,10 @@ class _Reader:
             parts += self._many(value, name)
         elif isinstance(value, Mapping):
             for key, item in value.items():
-                parts += [self.read(key, name), self.read(item, key if isinstance(key, str) else name)]
+                parts += [
+                    self.read(key, name),
+                    self.read(item, key if isinstance(key, str) else name),
+                ]
         elif isinstance(value, functools.partial):
             parts += self._many((value.func, value.args, value.keywords), name)
         elif isinstance(value, (staticmethod, classmethod)):
@@ -248,13 +295,17 @@ class _Reader:
             parts.append(self.read(value.__wrapped__, name))
         held = dict(_attributes(value))
         if type(value).__module__.startswith("ddlab."):
-            held = {attribute: item for attribute, item in held.items() if not attribute.startswith("_")}
+            held = {
+                attribute: item for attribute, item in held.items() if not attribute.startswith("_")
+            }
         if not held and len(parts) == 1 and not _is_users(type(value).__module__):
             return self._opaque(value, name)
         return _digest("object", *parts, *self._named(held.items()))
 
     def _opaque(self, value: Any, name: str) -> bytes:
-        """Return the digest of an installed package's object without attributes: what it is pickled as, if it can be."""
+        """Return the digest of an installed package's object without attributes: what it is pickled
+        as, if it can be.
+        """
         import joblib
 
         if type(value) is object:
@@ -296,7 +347,11 @@ def _reached(code: CodeType, scope: Mapping[str, Any]) -> Iterator[tuple[str, An
     seen: set[int] = set()
     while modules:
         module = modules.pop()
-        if not isinstance(module, ModuleType) or id(module) in seen or not _is_users(module.__name__):
+        if (
+            not isinstance(module, ModuleType)
+            or id(module) in seen
+            or not _is_users(module.__name__)
+        ):
             continue
         seen.add(id(module))
         for name in attribute_names:
@@ -306,7 +361,9 @@ def _reached(code: CodeType, scope: Mapping[str, Any]) -> Iterator[tuple[str, An
 
 
 def _imported(name: str) -> ModuleType | None:
-    """Return a module that a function imports when it is called; now, so that the first call changes nothing."""
+    """Return a module that a function imports when it is called; now, so that the first call
+    changes nothing.
+    """
     if name in sys.modules:
         return sys.modules[name]
     try:
@@ -317,7 +374,9 @@ def _imported(name: str) -> ModuleType | None:
 
 @functools.lru_cache(4096)
 def _names(code: CodeType) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Return the names of globals, of attributes and of modules in code and in the functions and classes within it."""
+    """Return the names of globals, of attributes and of modules in code and in the functions and
+    classes within it.
+    """
     global_names: dict[str, None] = {}
     attribute_names: dict[str, None] = {}
     imported: dict[str, None] = {}
@@ -330,18 +389,25 @@ def _names(code: CodeType) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str,
             attribute_names[instruction.argval] = None
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            for names, inner in zip((global_names, attribute_names, imported), _names(constant), strict=True):
+            for names, inner in zip(
+                (global_names, attribute_names, imported), _names(constant), strict=True
+            ):
                 names.update(dict.fromkeys(inner))
     return tuple(global_names), tuple(attribute_names), tuple(imported)
 
 
 @functools.cache
 def _is_users(name: str | None) -> bool:
-    """Whether a module is one that a user may edit: a notebook, or a file that is neither installed nor ours."""
+    """Return whether a module is one that a user may edit: a notebook, or a file that is neither installed
+    nor ours.
+    """
     module = sys.modules.get(name or "")
     file = getattr(module, "__file__", None)
     if file is None:
-        is_of_python = getattr(getattr(module, "__spec__", None), "origin", None) in ("built-in", "frozen")
+        is_of_python = getattr(getattr(module, "__spec__", None), "origin", None) in (
+            "built-in",
+            "frozen",
+        )
         return name not in sys.builtin_module_names and not is_of_python
     return not any(Path(file).resolve().is_relative_to(place) for place in (_PACKAGE, *_INSTALLED))
 

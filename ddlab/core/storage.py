@@ -1,7 +1,8 @@
-"""One file: named tensors and a JSON description, in the safetensors format, written whole or not at all.
+"""One file: named tensors and a JSON description, in the safetensors format, written whole or not
+at all.
 
-Two files cannot be replaced together, so the description travels in the file's own metadata, with a digest of all content: a bit
-that has flipped is noticed. Nothing is unpickled.
+Two files cannot be replaced together, so the description travels in the file's own metadata, with a
+digest of all content: a bit that has flipped is noticed. Nothing is unpickled.
 """
 
 import contextlib
@@ -23,7 +24,9 @@ from torch import Tensor
 from . import errors
 from .errors import DDLabError
 
-_KEY = "ddlab"  # of the file's metadata, the only one: safetensors writes two keys in any order, and files would differ
+# Of the file's metadata, the only one: safetensors writes two keys in any order, and files would
+# differ.
+_KEY = "ddlab"
 _LONGEST_PATH = 4096  # of Linux
 _HOUR = 3600.0
 
@@ -36,7 +39,8 @@ def save(
     *,
     overwrite: bool = False,
 ) -> Path:
-    """Write `tensors` and the JSON-able `description` to `path`; the old file stays until the new one is complete.
+    """Write `tensors` and the JSON-able `description` to `path`; the old file stays until the new
+    one is complete.
 
     Args:
         path: file to write, in a folder that is there.
@@ -48,10 +52,18 @@ def save(
     """
     path = checked_path(path)
     if not os.path.isdir(path.parent):
-        raise DDLabError(f"path must be in a folder that is there; given {str(path)!r}, whose folder is not.")
-    if os.path.isfile(path) and not errors.check_boolean("overwrite", overwrite) and _kind(path) != kind:
+        raise DDLabError(
+            f"path must be in a folder that is there; given {str(path)!r}, whose folder is not."
+        )
+    if (
+        os.path.isfile(path)
+        and not errors.check_boolean("overwrite", overwrite)
+        and _kind(path) != kind
+    ):
         allowed = f"new, or a ddlab {kind} file, or overwrite=True be given"
-        raise DDLabError(f"path must be {allowed}; given {str(path)!r}, which holds something else.")
+        raise DDLabError(
+            f"path must be {allowed}; given {str(path)!r}, which holds something else."
+        )
     errors.check_instance("tensors", tensors, Mapping, "a mapping of name to tensor")
     for name, value in tensors.items():
         errors.check_tensor(f"tensors[{name!r}]", value, finite=False)
@@ -64,7 +76,8 @@ def save(
         text = json.dumps(header | {"digest": _digest(json.dumps(header), plain)})
     except (TypeError, ValueError, RecursionError) as problem:
         raise DDLabError(
-            f"{', '.join(map(str, description))} must be made of JSON types; given something else ({problem})."
+            f"{', '.join(map(str, description))} must be made of JSON types; given something "
+            f"else ({problem})."
         ) from problem
     content = safetensors.torch.save(plain, metadata={_KEY: text})
     write_atomically(path, content)
@@ -75,26 +88,46 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Tensor], di
     """Read what `save` wrote.
 
     Raises:
-        DDLabError: the file is missing, truncated, not ddlab's, or holds something else than `kind`.
+        DDLabError: the file is missing, truncated, not ddlab's, or holds something else than
+            `kind`.
     """
     path = checked_path(path)
     errors.check_text("kind", kind)
     if not os.path.isfile(path):
-        raise DDLabError(f"path must be an existing ddlab {kind} file; given {str(path)!r}, which is no file.")
+        raise DDLabError(
+            f"path must be an existing ddlab {kind} file; given {str(path)!r}, which is no file."
+        )
     try:
         with safetensors.safe_open(path, framework="pt") as file:
             header = json.loads((file.metadata() or {}).get(_KEY, "null"))
-            # Copied: in the file they begin anywhere, and products of tensors at odd addresses have other last bits.
+            # Copied: in the file they begin anywhere, and products of tensors at odd addresses have
+            # other last bits.
             tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (not a dict)
-    except (safetensors.SafetensorError, OSError, json.JSONDecodeError, UnicodeDecodeError, RecursionError) as problem:
+    except (
+        safetensors.SafetensorError,
+        OSError,
+        json.JSONDecodeError,
+        UnicodeDecodeError,
+        RecursionError,
+    ) as problem:
         raise DDLabError(
-            f"path must be a complete ddlab {kind} file; given {str(path)!r}, which is truncated or of another format."
+            f"path must be a complete ddlab {kind} file; given {str(path)!r}, which is "
+            "truncated or of another format."
         ) from problem
     if not isinstance(header, dict) or header.get("kind") != kind:
-        found = header.get("kind", "nothing of ddlab's") if isinstance(header, dict) else "nothing of ddlab's"
-        raise DDLabError(f"path must be a ddlab {kind} file; given {str(path)!r}, which holds {found}.")
+        found = (
+            header.get("kind", "nothing of ddlab's")
+            if isinstance(header, dict)
+            else "nothing of ddlab's"
+        )
+        raise DDLabError(
+            f"path must be a ddlab {kind} file; given {str(path)!r}, which holds {found}."
+        )
     if header.pop("digest", None) != _digest(json.dumps(header), tensors):
-        raise DDLabError(f"path must be a ddlab {kind} file as it was saved; given {str(path)!r}, which is damaged.")
+        raise DDLabError(
+            f"path must be a ddlab {kind} file as it was saved; given {str(path)!r}, which "
+            "is damaged."
+        )
     return tensors, header
 
 
@@ -109,17 +142,30 @@ def _kind(path: Path) -> str | None:
 
 @contextlib.contextmanager
 def made_from(path: str | os.PathLike[str], what: str) -> Iterator[None]:
-    """Around the making of `what` from the content of a file: whatever is wrong in it is one sentence that names the file.
+    """Around the making of `what` from the content of a file: whatever is wrong in it is one
+    sentence that names the file.
 
     A digest says that nothing was damaged, not that it was ddlab that wrote the file.
     """
     try:
         yield
     except KeyError as missing:
-        raise DDLabError(f"path must hold a whole {what}; given {str(path)!r} without {missing}.") from missing
-    except (ValueError, TypeError, AttributeError, IndexError, OverflowError, RecursionError, RuntimeError) as problem:
+        raise DDLabError(
+            f"path must hold a whole {what}; given {str(path)!r} without {missing}."
+        ) from missing
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+        IndexError,
+        OverflowError,
+        RecursionError,
+        RuntimeError,
+    ) as problem:
         reason = (str(problem).splitlines() or [type(problem).__name__])[0].rstrip(".")
-        raise DDLabError(f"path must hold a whole {what}; given {str(path)!r}, in which {reason[:300]}.") from problem
+        raise DDLabError(
+            f"path must hold a whole {what}; given {str(path)!r}, in which {reason[:300]}."
+        ) from problem
 
 
 def _digest(text: str, tensors: Mapping[str, Tensor]) -> str:
@@ -144,9 +190,11 @@ def _is_utf8(text: str) -> bool:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replace `path` by `content` in one step: a reader sees the old file or the new one, never a part.
+    """Replace `path` by `content` in one step: a reader sees the old file or the new one, never a
+    part.
 
-    A link stays one, and the file it leads to is replaced; what is no file, such as a device, is refused.
+    A link stays one, and the file it leads to is replaced; what is no file, such as a device, is
+    refused.
     """
     given = checked_path(path)
     if os.path.islink(given) and not os.path.exists(given):
@@ -154,15 +202,20 @@ def write_atomically(path: Path, content: bytes) -> None:
     path = Path(os.path.realpath(given))
     errors.check_instance("content", content, bytes, "bytes")
     if os.path.lexists(path) and not path.is_file():
-        raise DDLabError(f"path must be a file that can be written; given {str(path)!r}, which is something else.")
+        raise DDLabError(
+            f"path must be a file that can be written; given {str(path)!r}, which is "
+            "something else."
+        )
     try:
         _remove_left_behind(path)
-        # Not mkstemp: what it makes is its owner's alone, and a teacher's file in a shared folder is for the class.
+        # Not mkstemp: what it makes is its owner's alone, and a teacher's file in a shared folder
+        # is for the class.
         temporary = path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}"
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     except OSError as problem:
         raise DDLabError(
-            f"path must be a place that can be written to; given {str(path)!r} ({problem.strerror})."
+            f"path must be a place that can be written to; given {str(path)!r} "
+            f"({problem.strerror})."
         ) from problem
     try:
         with os.fdopen(handle, "wb") as file:
@@ -175,22 +228,30 @@ def write_atomically(path: Path, content: bytes) -> None:
             os.unlink(temporary)
         if isinstance(problem, OSError):
             raise DDLabError(
-                f"path must be a file that can be written; given {str(path)!r} ({problem.strerror})."
+                f"path must be a file that can be written; given {str(path)!r} "
+                f"({problem.strerror})."
             ) from problem
         raise
 
 
 def _remove_left_behind(path: Path) -> None:
-    """Take away what writers of this file that were killed have left: nothing younger than an hour, which may still be written."""
+    """Take away what writers of this file that were killed have left: nothing younger than an hour,
+    which may still be written.
+    """
     pattern = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{8}}")
     for entry in list(os.scandir(path.parent)):
         with contextlib.suppress(OSError):
-            if pattern.fullmatch(entry.name) and time.time() - entry.stat(follow_symlinks=False).st_mtime > _HOUR:
+            if (
+                pattern.fullmatch(entry.name)
+                and time.time() - entry.stat(follow_symlinks=False).st_mtime > _HOUR
+            ):
                 os.unlink(entry.path)
 
 
 def fingerprint(*parts: Any) -> str:
-    """A hash of content: tensors by dtype, shape and bytes; everything else by its JSON form. 16 hexadecimal digits."""
+    """Return a hash of content: tensors by dtype, shape and bytes; everything else by its JSON form. 16
+    hexadecimal digits.
+    """
     digest = hashlib.sha256()
     for part in parts:
         _feed(digest, part)
@@ -198,16 +259,20 @@ def fingerprint(*parts: Any) -> str:
 
 
 def kept_fingerprint(owner: Any, *parts: Any) -> str:
-    """Return `fingerprint(*parts)`, kept in `owner` until a tensor's version counter says that it was changed in place.
+    """Return `fingerprint(*parts)`, kept in `owner` until a tensor's version counter says that it
+    was changed in place.
 
-    What is written through a tensor's `data` or its numpy view is not noticed here, because hashing all images at every drawing
-    of an explorer would take too long; `notice_edits` does, at the doors.
+    What is written through a tensor's `data` or its numpy view is not noticed here, because hashing
+    all images at every drawing of an explorer would take too long; `notice_edits` does, at the
+    doors.
     """
     return kept_while_unchanged(owner, "fingerprint", lambda: fingerprint(*parts), *parts)
 
 
 def notice_edits(*owners: Any) -> None:
-    """Hash owners of kept fingerprints anew, and forget all that is kept in one whose content is another by now."""
+    """Hash owners of kept fingerprints anew, and forget all that is kept in one whose content is
+    another by now.
+    """
     for owner in owners:
         kept = owner.__dict__.pop("_fingerprint", None)
         if kept is not None and owner.fingerprint != kept[1]:
@@ -216,17 +281,22 @@ def notice_edits(*owners: Any) -> None:
 
 
 def kept_while_unchanged(owner: Any, name: str, compute: Callable[[], Any], *tensors: Any) -> Any:
-    """`compute()`, kept in `owner` under `name` until a tensor in dicts or lists is changed in place, as its version counter says."""
+    """`compute()`, kept in `owner` under `name` until a tensor in dicts or lists is changed in
+    place, as its version counter says.
+    """
     now = _versions(tensors)
     kept = owner.__dict__.get(f"_{name}")
     if kept is None or kept[0] != now:
         owner.__dict__.setdefault("_kept_names", set()).add(f"_{name}")
-        kept = owner.__dict__[f"_{name}"] = (now, compute(), tensors)  # held, so that no other one gets their ids
+        # Held, so that no other one gets their ids.
+        kept = owner.__dict__[f"_{name}"] = (now, compute(), tensors)
     return kept[1]
 
 
 def _versions(parts: Any) -> list[int]:
-    """Of every tensor in nested dicts, lists and tuples: which one it is, and how often it was changed in place."""
+    """Of every tensor in nested dicts, lists and tuples: which one it is, and how often it was
+    changed in place.
+    """
     found: list[int] = []
     for part in parts.values() if type(parts) is dict else parts:
         if isinstance(part, Tensor):

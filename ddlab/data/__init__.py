@@ -1,4 +1,6 @@
-"""Datasets: `load(name)` gives an `ImageData`. Nothing here needs the network, unless `download=True` asks for it.
+"""Datasets: `load(name)` gives an `ImageData`.
+
+Nothing here needs the network, unless `download=True` asks for it.
 
 name                                        what                                                    needs
 digits                                      1,797 real handwritten digits, grey, 8 to 64 px         nothing
@@ -6,8 +8,8 @@ shapes                                      generated colour pictures of ten sha
 mnist, fashion-mnist, cifar10, cifar100     torchvision's datasets                                  their files, or download=True
 folder                                      your own images, one folder per class                   a folder
 
-Arrays, PyTorch datasets and sentences become one by `from_arrays`, `from_dataset` and `text.read`; `aligned` and `whitened`
-make another one of it.
+Arrays, PyTorch datasets and sentences become one by `from_arrays`, `from_dataset` and `text.read`;
+`aligned` and `whitened` make another one of it.
 """
 
 import functools
@@ -28,9 +30,18 @@ from .whitening import whitened
 NAMES = ("digits", "shapes", *torchvision_sets.NAMES, "folder")
 
 __all__ = [
-    "NAMES", "ImageData", "aligned", "augmentation", "from_arrays", "from_dataset", "load", "predefined_views",
-    "siamese_views", "text", "whitened",
-]  # fmt: skip
+    "NAMES",
+    "ImageData",
+    "aligned",
+    "augmentation",
+    "from_arrays",
+    "from_dataset",
+    "load",
+    "predefined_views",
+    "siamese_views",
+    "text",
+    "whitened",
+]
 __dir__ = listing(__all__)
 
 
@@ -40,8 +51,8 @@ def load(name: str, *arguments: Any, **options: Any) -> ImageData:
 
     Args:
         name: one of `ddlab.data.NAMES`, in capitals or not, or "folder:PATH" for your own images.
-        arguments, options: of that dataset's own `load` (for "folder" the path, for torchvision's datasets their root; size,
-            seed, ...).
+        arguments, options: of that dataset's own `load` (for "folder" the path, for torchvision's
+            datasets their root; size, seed, ...).
 
     Raises:
         DDLabError: an unknown name or option, or what the dataset's own `load` finds wrong.
@@ -59,7 +70,11 @@ def load(name: str, *arguments: Any, **options: Any) -> ImageData:
     try:
         signature.bind(*arguments, **options)
     except TypeError as problem:
-        errors.fail(f"the arguments of data.load({name!r})", f"of {', '.join(signature.parameters)}", str(problem))
+        errors.fail(
+            f"the arguments of data.load({name!r})",
+            f"of {', '.join(signature.parameters)}",
+            str(problem),
+        )
     return loader(*arguments, **options)
 
 

@@ -11,10 +11,12 @@ from .images import ImageData
 
 @checked
 def aligned(data: ImageData, like: ImageData) -> ImageData:
-    """`data` with the channels and the image size of `like`: what transfer to another dataset needs (Boost, section 4).
+    """`data` with the channels and the image size of `like`: what transfer to another dataset needs
+    (Boost, section 4).
 
-    Grey becomes three equal channels, colour becomes grey by the weights of ITU-R BT.601; other sizes are reached by bilinear scaling with
-    antialiasing, whatever the aspect. Labels and classes stay; mean and standard deviation are those of the new images.
+    Grey becomes three equal channels, colour becomes grey by the weights of ITU-R BT.601; other
+    sizes are reached by bilinear scaling with antialiasing, whatever the aspect. Labels and classes
+    stay; mean and standard deviation are those of the new images.
 
     Raises:
         DDLabError: channels other than 1 and 3 that differ.
@@ -22,7 +24,11 @@ def aligned(data: ImageData, like: ImageData) -> ImageData:
     if (data.channels, data.image_size) == (like.channels, like.image_size):
         return data
     if data.channels != like.channels and {data.channels, like.channels} != {1, 3}:
-        errors.fail("data", f"of {like.channels} channels, or one of them grey and one of 3 channels", data.channels)
+        errors.fail(
+            "data",
+            f"of {like.channels} channels, or one of them grey and one of 3 channels",
+            data.channels,
+        )
     return ImageData(
         name=f"{data.name} as {like.name}",
         train_images=_converted(data.train_images, like),
@@ -38,8 +44,12 @@ def _converted(images: Tensor, like: ImageData) -> Tensor:
     for part in images.split(4096):
         values = part.float()
         if images.shape[1] == 3 and like.channels == 1:
-            values = (values * torch.tensor([0.299, 0.587, 0.114])[:, None, None]).sum(1, keepdim=True)
+            values = (values * torch.tensor([0.299, 0.587, 0.114])[:, None, None]).sum(
+                1, keepdim=True
+            )
         if values.shape[2:] != like.image_size:
-            values = F.interpolate(values, size=like.image_size, mode="bilinear", align_corners=False, antialias=True)
+            values = F.interpolate(
+                values, size=like.image_size, mode="bilinear", align_corners=False, antialias=True
+            )
         parts.append(values.expand(-1, like.channels, -1, -1).round().clamp(0, 255).to(torch.uint8))
     return torch.cat(parts)

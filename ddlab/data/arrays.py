@@ -20,15 +20,19 @@ from .images import ImageData, Layout
 from .pictures import Fit, Reading, Size
 
 _IMAGES = (
-    "images [n, h, w], [n, h, w, c] or [n, c, h, w] of bytes 0 to 255 or floats in [0, 1], or a list of PIL images"
+    "images [n, h, w], [n, h, w, c] or [n, c, h, w] of bytes 0 to 255 or floats in [0, 1], or a "
+    "list of PIL images"
 )
 _LABELS = "one whole number or name (or True or False) per image"
 Fraction = Annotated[float, within(0, 0.9, open_low=True)]
 
 
-def split_rows(count: int, test_fraction: float, *, seed: int, number: int) -> tuple[list[int], list[int]]:
-    """The rows of class `number` for training and for testing, each in its order and at least one."""
-    # The stream is that of the folder reader: the same images are split alike, wherever they come from.
+def split_rows(
+    count: int, test_fraction: float, *, seed: int, number: int
+) -> tuple[list[int], list[int]]:
+    """Return the rows of class `number` for training and for testing, each in its order and at least one."""
+    # The stream is that of the folder reader: the same images are split alike, wherever they come
+    # from.
     order = randomness.numpy_generator(seed, number, "folder split").permutation(count)
     cut = min(max(round(count * test_fraction), 1), count - 1)
     return sorted(order[cut:].tolist()), sorted(order[:cut].tolist())
@@ -53,17 +57,25 @@ def from_arrays(
     """Your own numpy arrays, lists, tensors, or a list of PIL images.
 
     Args:
-        images: [n, h, w], [n, h, w, c] or [n, c, h, w]: whole numbers 0 to 255, 16 bits in full, or floats in [0, 1], which become bytes.
-        labels: [n] or [n, 1] whole numbers, names (in bytes too, as h5py gives them), or True and False; a column of a table.
+        images: [n, h, w], [n, h, w, c] or [n, c, h, w]: whole numbers 0 to 255, 16 bits in full, or
+            floats in [0, 1], which become bytes.
+        labels: [n] or [n, 1] whole numbers, names (in bytes too, as h5py gives them), or True and
+            False; a column of a table.
         test_images, test_labels: the same; without them the images are split.
-        class_names: one per class; whole numbers are places among them. None takes the labels that there are, in their order.
-        layout: "nhwc" or "nchw"; None takes the axis of 1, 3 or 4 channels, if only one can be that; the fourth is transparency.
-        background: what transparent pixels lie on, 0 (black) to 255 (white). range: (low, high), the values of black and white, where the
-            images do not fill what their kind can hold: masks, 12 bits of 16, 0 to 1000.
-        test_fraction: share of each class that goes to the test split, in (0, 0.9], at least one image. seed: of the split.
+        class_names: one per class; whole numbers are places among them. None takes the labels that
+            there are, in their order.
+        layout: "nhwc" or "nchw"; None takes the axis of 1, 3 or 4 channels, if only one can be
+            that; the fourth is transparency.
+        background: what transparent pixels lie on, 0 (black) to 255 (white).
+        range: (low, high), the values of black and white, where the images do not fill what their
+            kind can hold: masks, 12 bits of 16, 0 to 1000.
+        test_fraction: share of each class that goes to the test split, in (0, 0.9], at least one
+            image.
+        seed: of the split.
 
     Raises:
-        DDLabError: other shapes or values, a layout that cannot be told, a class of one image to be split, or unknown labels.
+        DDLabError: other shapes or values, a layout that cannot be told, a class of one image to be
+            split, or unknown labels.
 
     Warns:
         UserWarning: test images that are training images too.
@@ -73,7 +85,11 @@ def from_arrays(
     <ImageData arrays: 8 training and 2 test images of 3 x 8 x 8, 2 classes>
     """
     if (test_images is None) != (test_labels is None):
-        errors.fail("test_images and test_labels", "given together or not at all", (test_images, test_labels))
+        errors.fail(
+            "test_images and test_labels",
+            "given together or not at all",
+            (test_images, test_labels),
+        )
     reading = Reading(background=background, range=range)
     train, share = as_bytes("images", images, layout, reading)
     given = [_labels("labels", labels, len(train))]
@@ -91,7 +107,10 @@ def from_arrays(
         parts = list(zip((train, test), numbers, strict=True))
     _warn_of_copies(name, parts[0][0], parts[1][0])
     tensors = [
-        (torch.from_numpy(np.ascontiguousarray(pixels.transpose(0, 3, 1, 2))), torch.from_numpy(classes))
+        (
+            torch.from_numpy(np.ascontiguousarray(pixels.transpose(0, 3, 1, 2))),
+            torch.from_numpy(classes),
+        )
         for pixels, classes in parts
     ]
     return ImageData(
@@ -122,35 +141,47 @@ def from_dataset(
     seed: Index = 0,
     name: str = "dataset",
 ) -> ImageData:
-    """A dataset with a length, PyTorch's or Hugging Face's; every image is read once.
+    """Return a dataset with a length, PyTorch's or Hugging Face's; every image is read once.
 
     Args:
-        dataset: its items are (image, label, ...), or dicts: a PIL image, or an array or tensor [h, w], [h, w, c] or [c, h, w] of bytes or
-            of floats in [0, 1] (ToTensor, but not Normalize); a whole number or a name.
+        dataset: its items are (image, label, ...), or dicts: a PIL image, or an array or tensor [h,
+            w], [h, w, c] or [c, h, w] of bytes or of floats in [0, 1] (ToTensor, but not
+            Normalize); a whole number or a name.
         test: the same for the test images; without it the images are split as in `from_arrays`.
-        class_names: as in `from_arrays`; None takes the dataset's `classes`, or the names of its label's feature, if it has them; those of
-            `test` are matched with them by name.
-        keys: of image and label in items that are dicts; None takes "label" and the first there is of "image", "img", "pixel_values".
+        class_names: as in `from_arrays`; None takes the dataset's `classes`, or the names of its
+            label's feature, if it has them; those of `test` are matched with them by name.
+        keys: of image and label in items that are dicts; None takes "label" and the first there is
+            of "image", "img", "pixel_values".
         limit: at most this many images per class of each dataset, the first ones.
-        size, fit, channels, background, range: as for a folder; images without a `size` must be of one.
+        size, fit, channels, background, range: as for a folder; images without a `size` must be of
+            one.
 
     Raises:
-        DDLabError: a dataset without length, an item that cannot be read or used, or what `from_arrays` finds wrong.
+        DDLabError: a dataset without length, an item that cannot be read or used, or what
+            `from_arrays` finds wrong.
     """
     sources = {"dataset": dataset} if test is None else {"dataset": dataset, "test": test}
     if channels is not None:
         errors.check_choice("channels", channels, (1, 3))
-    reading = Reading(channels=channels or 0, size=size, fit=fit, background=background, range=range)
+    reading = Reading(
+        channels=channels or 0, size=size, fit=fit, background=background, range=range
+    )
     parts = [_items(argument, source, keys, limit, reading) for argument, source in sources.items()]
     pictures.check_filled("images of dataset", max(share for _, _, share in parts), reading)
     labels = [given for _, given, _ in parts]
-    own, other = _names_of(dataset, keys), _names_of(test, keys)
+    own = _names_of(dataset, keys)
+    other = _names_of(test, keys)
     if class_names is None and own is not None and other is not None and own != other:
         if strange := [name for name in other if name not in own]:
-            raise DDLabError(f"test must have the classes of dataset ({', '.join(own)}); given {strange[0]!r} as well.")
+            raise DDLabError(
+                f"test must have the classes of dataset ({', '.join(own)}); given "
+                f"{strange[0]!r} as well."
+            )
         last = len(other) - 1
         labels[1] = [
-            each if isinstance(each, str) else own.index(other[errors.check_integer("a label of test", each, 0, last)])
+            each
+            if isinstance(each, str)
+            else own.index(other[errors.check_integer("a label of test", each, 0, last)])
             for each in labels[1]
         ]
     class_names = own if class_names is None else class_names
@@ -159,19 +190,35 @@ def from_dataset(
     # Bytes by now, whose black and white are known.
     options: dict[str, Any] = {"layout": "nhwc", "range": (0, 255), **tests}
     return from_arrays(
-        images[0], labels[0], class_names=class_names, test_fraction=test_fraction, seed=seed, name=name, **options
+        images[0],
+        labels[0],
+        class_names=class_names,
+        test_fraction=test_fraction,
+        seed=seed,
+        name=name,
+        **options,
     )
 
 
-def as_bytes(argument: str, value: Any, layout: Layout | None, reading: Reading) -> tuple[np.ndarray, float]:
-    """Images from anywhere as uint8 [n, height, width, channels]; and the highest value as a share of what its kind can hold.
+def as_bytes(
+    argument: str, value: Any, layout: Layout | None, reading: Reading
+) -> tuple[np.ndarray, float]:
+    """Images from anywhere as uint8 [n, height, width, channels]; and the highest value as a share
+    of what its kind can hold.
 
     Raises:
-        DDLabError: another shape, a layout that cannot be told, or values of which nobody knows what is black and white.
+        DDLabError: another shape, a layout that cannot be told, or values of which nobody knows
+            what is black and white.
     """
-    if isinstance(value, Sequence) and len(value) and all(hasattr(each, "getbands") for each in value):  # PIL's
+    # PIL's.
+    if (
+        isinstance(value, Sequence)
+        and len(value)
+        and all(hasattr(each, "getbands") for each in value)
+    ):
         read = [
-            _image(f"{argument}[{number}]", each, replace(reading, channels=0)) for number, each in enumerate(value)
+            _image(f"{argument}[{number}]", each, replace(reading, channels=0))
+            for number, each in enumerate(value)
         ]
         return _stack([image for image, _ in read]), max(share for _, share in read)
     array = _as_array(argument, value, _IMAGES)
@@ -188,7 +235,10 @@ def _stack(images: Sequence[np.ndarray]) -> np.ndarray:
     shapes = sorted({image.shape[:2] for image in images})
     if len(shapes) > 1:
         found = " and ".join(f"{height} x {width}" for height, width in (shapes[0], shapes[-1]))
-        raise DDLabError(f"size must be given for images of several sizes; given None, and images of {found} pixels.")
+        raise DDLabError(
+            "size must be given for images of several sizes; given None, and images of "
+            f"{found} pixels."
+        )
     deepest = max(image.shape[2] for image in images)
     return np.stack([np.repeat(image, deepest // image.shape[2], 2) for image in images])
 
@@ -200,7 +250,8 @@ def _channels_last(argument: str, array: np.ndarray, layout: Layout | None) -> n
     if layout is None and first == last:
         which = "either axis could be the channels" if first else "no axis of 1, 3 or 4 channels"
         raise DDLabError(
-            f"{argument} must be [n, h, w, c] or [n, c, h, w] of 1, 3 or 4 channels, or layout must say which; "
+            f"{argument} must be [n, h, w, c] or [n, c, h, w] of 1, 3 or 4 channels, or "
+            "layout must say which; "
             f"given shape {list(array.shape)}, {which}."
         )
     return array.transpose(0, 2, 3, 1) if (layout == "nchw" if layout else first) else array
@@ -212,8 +263,10 @@ def _as_array(argument: str, value: Any, allowed: str) -> np.ndarray:
         value = value.detach().cpu()
         value = (value.float() if value.is_floating_point() else value).numpy()
     try:
-        return np.asarray(value.to_numpy() if hasattr(value, "to_numpy") else value)  # a column of pandas
-    except Exception:  # whatever numpy or an array of another library raises: ragged lists, another device
+        # A column of pandas.
+        return np.asarray(value.to_numpy() if hasattr(value, "to_numpy") else value)
+    # Whatever numpy or an array of another library raises: ragged lists, another device.
+    except Exception:
         errors.fail(argument, allowed, value)
 
 
@@ -221,14 +274,24 @@ def _labels(argument: str, value: Any, count: int) -> np.ndarray:
     """Whole numbers or texts, [count]."""
     array = _as_array(argument, value, _LABELS)
     array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
-    each = list(value) if isinstance(value, list | tuple) else array.tolist() if array.ndim == 1 else []
+    each = (
+        list(value)
+        if isinstance(value, list | tuple)
+        else array.tolist()
+        if array.ndim == 1
+        else []
+    )
     if each and all(isinstance(label, bytes) for label in each):  # as h5py gives texts
         each = [_text(argument, label) for label in each]
-    if all(isinstance(label, bool | np.bool_) for label in each) or all(isinstance(label, str) for label in each):
+    if all(isinstance(label, bool | np.bool_) for label in each) or all(
+        isinstance(label, str) for label in each
+    ):
         array = np.array([str(label) for label in each])
     elif any(isinstance(label, str) for label in each):  # numpy would make names of the numbers
         errors.fail(argument, _LABELS, value)
-    elif array.dtype == object and all(isinstance(label, Integral) and not isinstance(label, bool) for label in each):
+    elif array.dtype == object and all(
+        isinstance(label, Integral) and not isinstance(label, bool) for label in each
+    ):
         array = np.array([int(label) for label in each])
     if array.ndim != 1 or array.dtype.kind not in "iuU":
         errors.fail(argument, _LABELS, value)
@@ -244,9 +307,13 @@ def _text(argument: str, label: bytes) -> str:
         errors.fail(argument, "names in UTF-8", label)
 
 
-def _numbered(given: list[np.ndarray], class_names: Sequence[str] | None) -> tuple[tuple[str, ...], list[np.ndarray]]:
-    """The names of the classes, and each split's labels as int64 places among them."""
-    if class_names is not None and (isinstance(class_names, str) or not isinstance(class_names, Sequence)):
+def _numbered(
+    given: list[np.ndarray], class_names: Sequence[str] | None
+) -> tuple[tuple[str, ...], list[np.ndarray]]:
+    """Return the names of the classes, and each split's labels as int64 places among them."""
+    if class_names is not None and (
+        isinstance(class_names, str) or not isinstance(class_names, Sequence)
+    ):
         errors.fail("class_names", "a tuple with one name per class", class_names)
     if class_names is None:
         known: list[Any] = np.unique(given[0]).tolist()
@@ -259,15 +326,21 @@ def _numbered(given: list[np.ndarray], class_names: Sequence[str] | None) -> tup
     for argument, labels in zip(("labels", "test_labels"), given, strict=False):
         strange = next((label for label in labels.tolist() if label not in place), None)
         if strange is not None:
-            allowed = "of the classes of the training images" if class_names is None else "of class_names"
+            allowed = (
+                "of the classes of the training images" if class_names is None else "of class_names"
+            )
             span = f"{known[0]!r} to {known[-1]!r}" if known else "none"
-            raise DDLabError(f"{argument} must be {allowed} ({len(known)}: {span}); given {strange!r}.")
+            raise DDLabError(
+                f"{argument} must be {allowed} ({len(known)}: {span}); given {strange!r}."
+            )
         numbers.append(np.array([place[label] for label in labels.tolist()], dtype=np.int64))
     return tuple(map(str, known if class_names is None else class_names)), numbers
 
 
 def _warn_of_copies(name: str, train: np.ndarray, test: np.ndarray) -> None:
-    """Warn where test images are training images too: an accuracy on them says nothing about new images."""
+    """Warn where test images are training images too: an accuracy on them says nothing about new
+    images.
+    """
     known = {hashlib.sha256(image.tobytes()).digest() for image in train}
     copies = sum(hashlib.sha256(image.tobytes()).digest() in known for image in test)
     if copies:
@@ -278,13 +351,17 @@ def _warn_of_copies(name: str, train: np.ndarray, test: np.ndarray) -> None:
         )
 
 
-def _split(labels: np.ndarray, names: Sequence[str], test_fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    train, test = [], []
+def _split(
+    labels: np.ndarray, names: Sequence[str], test_fraction: float, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    train = []
+    test = []
     for number, name in enumerate(names):
         rows = np.flatnonzero(labels == number)
         if len(rows) < 2:
             raise DDLabError(
-                "labels must have at least two images of each class to split (or test_images be given); "
+                "labels must have at least two images of each class to split (or test_images "
+                "be given); "
                 f"given class {name!r} with {len(rows)}."
             )
         parts = split_rows(len(rows), test_fraction, seed=seed, number=number)
@@ -294,9 +371,11 @@ def _split(labels: np.ndarray, names: Sequence[str], test_fraction: float, seed:
 
 
 def _names_of(dataset: Any, keys: tuple[str, str] | None) -> list[str] | None:
-    """Return the names of a dataset's classes, None where its labels may be other numbers than places among its `classes`.
+    """Return the names of a dataset's classes, None where its labels may be other numbers than
+    places among its `classes`.
 
-    Of a Hugging Face dataset they are those of its label's feature; of a part of a dataset, or of several, those of these.
+    Of a Hugging Face dataset they are those of its label's feature; of a part of a dataset, or of
+    several, those of these.
     """
     features = getattr(dataset, "features", None)
     if isinstance(features, Mapping):
@@ -318,7 +397,9 @@ def _names_of(dataset: Any, keys: tuple[str, str] | None) -> list[str] | None:
 def _items(
     argument: str, dataset: Any, keys: tuple[str, str] | None, limit: int | None, reading: Reading
 ) -> tuple[list[np.ndarray], list[Any], float]:
-    """Images uint8 [h, w, 1 or 3] and labels, at most `limit` of each; and the highest share of their values' range."""
+    """Images uint8 [h, w, 1 or 3] and labels, at most `limit` of each; and the highest share of
+    their values' range.
+    """
     if isinstance(dataset, Mapping):  # such as Hugging Face's DatasetDict
         splits = list(map(str, dataset))
         if "train" in splits and len(splits) > 1:
@@ -326,12 +407,21 @@ def _items(
             call = f'from_dataset(d["train"], test=d["{test}"])'
         else:
             call = f'from_dataset(d["{splits[0]}"])' if splits else "from_dataset(d[split])"
-        errors.fail(argument, f"one split, as in {call}", f"a {type(dataset).__name__} of {', '.join(splits)}")
+        errors.fail(
+            argument,
+            f"one split, as in {call}",
+            f"a {type(dataset).__name__} of {', '.join(splits)}",
+        )
     iterable = isinstance(dataset, torch.utils.data.IterableDataset)
     if iterable or not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
-        allowed = "a dataset with a length and items by number (collect what an iterable one gives and use from_arrays)"
+        allowed = (
+            "a dataset with a length and items by number (collect what an iterable one gives and "
+            "use from_arrays)"
+        )
         errors.fail(argument, allowed, dataset)
-    images, labels, share = [], [], 0.0
+    images = []
+    labels = []
+    share = 0.0
     seen: Counter[Any] = Counter()
     for number in range(len(dataset)):
         item = f"item {number} of {argument}"
@@ -339,7 +429,9 @@ def _items(
             found = dataset[number]
         except Exception as problem:  # whatever somebody's own code raises
             reason = " ".join(f"{type(problem).__name__}: {problem}".split())[:200]
-            raise DDLabError(f"{argument} must give its items; given {item}, which raised {reason}.") from problem
+            raise DDLabError(
+                f"{argument} must give its items; given {item}, which raised {reason}."
+            ) from problem
         image, label = _pair(item, found, keys)
         seen[label] += 1
         if limit is None or seen[label] <= limit:
@@ -354,17 +446,27 @@ def _items(
 
 def _pair(item: str, found: Any, keys: tuple[str, str] | None) -> tuple[Any, Any]:
     if isinstance(found, Mapping):
-        wanted = [keys] if keys is not None else [(image, "label") for image in ("image", "img", "pixel_values")]
+        wanted = (
+            [keys]
+            if keys is not None
+            else [(image, "label") for image in ("image", "img", "pixel_values")]
+        )
         pair = next((pair for pair in wanted if all(key in found for key in pair)), None)
         if pair is None:
             named = " or ".join(f"{image!r} and {label!r}" for image, label in wanted)
-            errors.fail(item, f"a dict with {named} (keys= names others)", f"one with {', '.join(map(str, found))}")
+            errors.fail(
+                item,
+                f"a dict with {named} (keys= names others)",
+                f"one with {', '.join(map(str, found))}",
+            )
         image, label = (found[key] for key in pair)
     elif isinstance(found, tuple | list) and len(found) >= 2:
         image, label = found[:2]
     else:
         errors.fail(item, "a pair (image, label), or a dict with an image and its label", found)
-    if isinstance(label, torch.Tensor | np.ndarray | np.generic) and label.reshape(-1).shape == (1,):
+    if isinstance(label, torch.Tensor | np.ndarray | np.generic) and label.reshape(-1).shape == (
+        1,
+    ):
         label = label.item()
     if isinstance(label, bytes):
         label = _text(f"the label of {item}", label)
@@ -374,7 +476,9 @@ def _pair(item: str, found: Any, keys: tuple[str, str] | None) -> tuple[Any, Any
 
 
 def _image(item: str, image: Any, reading: Reading) -> tuple[np.ndarray, float]:
-    """uint8 [h, w, 1 or 3] of a picture or an array, and the share of its values' range; `reading.channels` 0 takes its own."""
+    """uint8 [h, w, 1 or 3] of a picture or an array, and the share of its values' range;
+    `reading.channels` 0 takes its own.
+    """
     from PIL import Image
 
     share = 1.0
@@ -384,12 +488,18 @@ def _image(item: str, image: Any, reading: Reading) -> tuple[np.ndarray, float]:
             errors.fail(item, "[h, w], [h, w, c] or [c, h, w], or a PIL image", array)
         levels, share = as_bytes(item, array[None], None, reading)
         pixels = levels[0]
-        if (reading.size is None or pixels.shape[:2] == reading.size) and reading.channels in (0, pixels.shape[2]):
+        if (reading.size is None or pixels.shape[:2] == reading.size) and reading.channels in (
+            0,
+            pixels.shape[2],
+        ):
             return pixels, share
-        image, reading = pictures.picture(pixels), replace(reading, range=None)
+        image = pictures.picture(pixels)
+        reading = replace(reading, range=None)
     own = reading.channels or (1 if image.mode in pictures.GREY else 3)
     try:
         pixels, filled = pictures.pixels(image, replace(reading, channels=own))
     except Exception as problem:  # a picture whose file is read only now
-        raise DDLabError(f"{item} must be a readable picture; given one that is not ({problem}).") from problem
+        raise DDLabError(
+            f"{item} must be a readable picture; given one that is not ({problem})."
+        ) from problem
     return pixels, max(share, filled) if share < 1 else filled

@@ -1,6 +1,7 @@
 """Augmented views of a batch, for training; all draws are functions of (seed, step).
 
-Mixup: Zhang et al. 2018, arXiv 1710.09412. CutMix: Yun et al. 2019, arXiv 1905.04899. DSA: `siamese_views`.
+Mixup: Zhang et al. 2018, arXiv 1710.09412. CutMix: Yun et al. 2019, arXiv 1905.04899. DSA:
+`siamese_views`.
 """
 
 import math
@@ -19,7 +20,8 @@ from ..core.parameters import Parameters, parameter
 
 
 class View(NamedTuple):
-    """An augmented batch: images [n, c, h, w], and how it was mixed: image i holds `share` of x_i and the rest of x_partner[i].
+    """An augmented batch: images [n, c, h, w], and how it was mixed: image i holds `share` of x_i
+    and the rest of x_partner[i].
 
     For mixup the share is of every pixel's value, for CutMix of the pixels.
     """
@@ -31,7 +33,9 @@ class View(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Views(Parameters):
-    """What is seen in training: which images make a batch, and how they are augmented; a function of these fields and the step alone."""
+    """What is seen in training: which images make a batch, and how they are augmented; a function
+    of these fields and the step alone.
+    """
 
     batch_size: int = parameter(128, range=(1, None), unit="images", help="Images per step.")
     crop_pixels: int = parameter(
@@ -46,7 +50,9 @@ class Views(Parameters):
         explorable=(0, 2),
     )
     cutmix_alpha: float = parameter(
-        0.0, range=(0, None), help="CutMix share is drawn from Beta(alpha, alpha); 0 is off; not together with mixup."
+        0.0,
+        range=(0, None),
+        help="CutMix share is drawn from Beta(alpha, alpha); 0 is off; not together with mixup.",
     )
     crop_area: float = parameter(
         1.0,
@@ -60,20 +66,26 @@ class Views(Parameters):
         """A batch is mixed in one way."""
         super().rules()
         if self.mixup_alpha and self.cutmix_alpha:
-            errors.fail("cutmix_alpha", f"0 beside a mixup_alpha of {self.mixup_alpha:g}", self.cutmix_alpha)
+            errors.fail(
+                "cutmix_alpha", f"0 beside a mixup_alpha of {self.mixup_alpha:g}", self.cutmix_alpha
+            )
 
     def steps_per_epoch(self, count: int) -> int:
         """Batches that `count` images make; a last smaller one counts."""
         return math.ceil(count / self.batch_size)
 
     def indices(self, count: int, step: int) -> Tensor:
-        """Which of `count` images are seen at `step`, int64 [at most batch_size]: each once per epoch, in a new order every epoch."""
+        """Return which of `count` images are seen at `step`, int64 [at most batch_size]: each once per
+        epoch, in a new order every epoch.
+        """
         epoch, number = divmod(step, max(self.steps_per_epoch(count), 1))
         order = _order(self.seed, epoch, count)
         return order[number * self.batch_size : (number + 1) * self.batch_size].clone()
 
     def view(self, images: Tensor, *, mean: Tensor, std: Tensor, step: int) -> View:
-        """What is seen of these images [n, c, h, w], normalised with `mean` and `std` [c], at `step`."""
+        """What is seen of these images [n, c, h, w], normalised with `mean` and `std` [c], at
+        `step`.
+        """
         return augment(
             images,
             crop_pixels=self.crop_pixels,
@@ -87,7 +99,8 @@ class Views(Parameters):
         )
 
 
-@lru_cache(4)  # of a million images drawing it takes longer than a step: one for each epoch and run under way
+# Of a million images drawing it takes longer than a step: one for each epoch and run under way.
+@lru_cache(4)
 def _order(seed: int, epoch: int, count: int) -> Tensor:
     return torch.randperm(count, generator=randomness.generator(seed, epoch, "order"))
 
@@ -104,13 +117,16 @@ def augment(
     crop_area: float = 1.0,
     cutmix_alpha: float = 0.0,
 ) -> View:
-    """Random part, random crop after padding, flip, mixup or CutMix, in this order; all draws depend on (seed, step) alone.
+    """Random part, random crop after padding, flip, mixup or CutMix, in this order; all draws
+    depend on (seed, step) alone.
 
     Args:
-        images: float [n, c, h, w]. black: [1, c, 1, 1], the normalised value of the padding.
+        images: float [n, c, h, w].
+        black: [1, c, 1, 1], the normalised value of the padding.
         crop_pixels: padding on each side, at most the longer side of the images.
         mixup_alpha, cutmix_alpha: 0 is off.
-        crop_area: each image is cut to a `random_rectangle` of at least this share, scaled back bilinearly; 1 is off.
+        crop_area: each image is cut to a `random_rectangle` of at least this share, scaled back
+            bilinearly; 1 is off.
     """
     errors.check_integer("crop_pixels", crop_pixels, 0, max(images.shape[2:]))
     count = len(images)
@@ -118,45 +134,65 @@ def augment(
         images = _resized(images, crop_area, randomness.generator(seed, step, "random part"))
     draw = randomness.generator(seed, step, "augment")
     if crop_pixels:
-        images = _crop(images, crop_pixels, torch.randint(0, 2 * crop_pixels + 1, (2, count), generator=draw), black)
+        images = _crop(
+            images,
+            crop_pixels,
+            torch.randint(0, 2 * crop_pixels + 1, (2, count), generator=draw),
+            black,
+        )
     if flip:
         flipped = moved(torch.rand(count, generator=draw) < 0.5, images.device)
         images = torch.where(flipped[:, None, None, None], images.flip(3), images)
-    share, partner = 1.0, torch.arange(count, device=images.device)
+    share = 1.0
+    partner = torch.arange(count, device=images.device)
     if mixup_alpha:
-        share = float(randomness.numpy_generator(seed, step, "mixup").beta(mixup_alpha, mixup_alpha))
+        share = float(
+            randomness.numpy_generator(seed, step, "mixup").beta(mixup_alpha, mixup_alpha)
+        )
         partner = moved(torch.randperm(count, generator=draw), images.device)
         images = share * images + (1 - share) * images[partner]
     elif cutmix_alpha:
         partner = moved(torch.randperm(count, generator=draw), images.device)
         height, width = images.shape[2:]
-        box = cutmix_box(height, width, cutmix_alpha, randomness.numpy_generator(seed, step, "cutmix"))
+        box = cutmix_box(
+            height, width, cutmix_alpha, randomness.numpy_generator(seed, step, "cutmix")
+        )
         top, left, bottom, right = box
         inside = torch.zeros(images.shape[2:], dtype=torch.bool, device=images.device)
         inside[top:bottom, left:right] = True
-        images, share = torch.where(inside, images[partner], images), 1 - float(inside.double().mean())
+        images = torch.where(inside, images[partner], images)
+        share = 1 - float(inside.double().mean())
     return View(images, share, partner)
 
 
-def cutmix_box(height: int, width: int, alpha: float, draw: np.random.Generator) -> tuple[int, int, int, int]:
-    """The box that one image gets from another: (top, left, bottom, right) in pixels, the last two excluded.
+def cutmix_box(
+    height: int, width: int, alpha: float, draw: np.random.Generator
+) -> tuple[int, int, int, int]:
+    """Return the box that one image gets from another: (top, left, bottom, right) in pixels, the last two
+    excluded.
 
-    Its sides are those of the image times sqrt(1 - share), share from Beta(alpha, alpha), around any pixel; what lies outside is cut off
-    (Yun et al. 2019, arXiv 1905.04899, eq 2).
+    Its sides are those of the image times sqrt(1 - share), share from Beta(alpha, alpha), around
+    any pixel; what lies outside is cut off (Yun et al. 2019, arXiv 1905.04899, eq 2).
     """
     side = math.sqrt(1 - float(draw.beta(alpha, alpha)))
     row, column = int(draw.integers(height)), int(draw.integers(width))
     rows, columns = int(height * side) // 2, int(width * side) // 2
-    return max(row - rows, 0), max(column - columns, 0), min(row + rows, height), min(column + columns, width)
+    return (
+        max(row - rows, 0),
+        max(column - columns, 0),
+        min(row + rows, height),
+        min(column + columns, width),
+    )
 
 
 def random_rectangle(
     height: int, width: int, *, smallest_area: float, generator: torch.Generator | None = None
 ) -> tuple[int, int, int, int]:
-    """A part of an image, (top, left, rows, columns) in pixels, as torchvision's RandomResizedCrop draws it.
+    """Return a part of an image, (top, left, rows, columns) in pixels, as torchvision's RandomResizedCrop
+    draws it.
 
-    Its area is uniform between `smallest_area` and 1, as a share of the image's, its aspect ratio log-uniform between 3/4 and 4/3; after
-    ten draws that do not fit it is the whole image.
+    Its area is uniform between `smallest_area` and 1, as a share of the image's, its aspect ratio
+    log-uniform between 3/4 and 4/3; after ten draws that do not fit it is the whole image.
     """
     for _ in range(10):
         area, ratio = torch.rand(2, generator=generator).tolist()
@@ -171,15 +207,20 @@ def random_rectangle(
 
 
 def _resized(images: Tensor, smallest_area: float, generator: torch.Generator) -> Tensor:
-    """Of each image a part of its own, scaled back bilinearly, corners not aligned; [n, c, h, w] in and out."""
+    """Of each image a part of its own, scaled back bilinearly, corners not aligned; [n, c, h, w] in
+    and out.
+    """
     height, width = images.shape[2:]
     parts = [
-        random_rectangle(height, width, smallest_area=smallest_area, generator=generator) for _ in range(len(images))
+        random_rectangle(height, width, smallest_area=smallest_area, generator=generator)
+        for _ in range(len(images))
     ]
     scaled = []
     for image, (top, left, rows, columns) in zip(images.split(1), parts, strict=True):
         part = image[:, :, top : top + rows, left : left + columns]
-        scaled.append(F.interpolate(part, size=images.shape[2:], mode="bilinear", align_corners=False))
+        scaled.append(
+            F.interpolate(part, size=images.shape[2:], mode="bilinear", align_corners=False)
+        )
     return torch.cat(scaled)
 
 
@@ -191,4 +232,6 @@ def _crop(images: Tensor, pixels: int, offsets: Tensor, black: Tensor) -> Tensor
     rows = offsets[0][:, None] + torch.arange(height, device=images.device)
     columns = offsets[1][:, None] + torch.arange(width, device=images.device)
     number = torch.arange(len(images), device=images.device)
-    return padded[number[:, None, None], :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+    return padded[number[:, None, None], :, rows[:, :, None], columns[:, None, :]].permute(
+        0, 3, 1, 2
+    )

@@ -1,6 +1,7 @@
 """`digits`: 1,797 real handwritten digits that come with scikit-learn.
 
-Source: Alpaydin & Kaynak, Optical Recognition of Handwritten Digits, UCI repository 1998; the test part, 8 x 8 pixels, 17 grey levels.
+Source: Alpaydin & Kaynak, Optical Recognition of Handwritten Digits, UCI repository 1998; the test
+part, 8 x 8 pixels, 17 grey levels.
 """
 
 from typing import Annotated
@@ -18,8 +19,10 @@ TEST_FRACTION = 1 / 3
 
 
 @checked
-def load(*, size: Annotated[int, within(8, 64)] = 16, seed: Annotated[int, within(0, 2**32 - 1)] = 0) -> ImageData:
-    """The digits as 1,198 training and 599 test images of one channel.
+def load(
+    *, size: Annotated[int, within(8, 64)] = 16, seed: Annotated[int, within(0, 2**32 - 1)] = 0
+) -> ImageData:
+    """Return the digits as 1,198 training and 599 test images of one channel.
 
     Args:
         size: height and width in pixels, 8 to 64; the 8 x 8 originals are up-sampled bilinearly.
@@ -35,9 +38,13 @@ def load(*, size: Annotated[int, within(8, 64)] = 16, seed: Annotated[int, withi
         bunch = load_digits()
     except Exception as problem:  # all that a damaged file makes the readers raise
         reason = " ".join(f"{type(problem).__name__}: {problem}".split())[:200]
-        raise DDLabError(f"scikit-learn's digits must be readable; given a damaged file ({reason}).") from problem
+        raise DDLabError(
+            f"scikit-learn's digits must be readable; given a damaged file ({reason})."
+        ) from problem
     if bunch.images.shape != (IMAGES, 8, 8):
-        raise DDLabError(f"scikit-learn's digits must be {IMAGES} images; given {len(bunch.images)}.")
+        raise DDLabError(
+            f"scikit-learn's digits must be {IMAGES} images; given {len(bunch.images)}."
+        )
     images = torch.from_numpy(bunch.images).float()[:, None] * (255 / 16)
     if size != 8:
         images = F.interpolate(images, size=(size, size), mode="bilinear", align_corners=False)

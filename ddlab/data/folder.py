@@ -1,4 +1,5 @@
-"""`folder`: a reader's own images, one folder per class; `tree` says which folders are classes and which are splits.
+"""`folder`: a reader's own images, one folder per class; `tree` says which folders are classes and
+which are splits.
 
 In an exported set `labels.json` has the classes' own names.
 """
@@ -31,7 +32,9 @@ _MOST_PIXELS = 50_000_000  # of one file; PIL itself warns at 89 million
 
 
 def half_of_memory() -> float:
-    """Bytes of all images together: half of the machine's memory, or no bound where nobody says how much that is."""
+    """Bytes of all images together: half of the machine's memory, or no bound where nobody says how
+    much that is.
+    """
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2
     except (AttributeError, ValueError, OSError):  # not on Windows
@@ -59,24 +62,32 @@ def load(
 
     Args:
         path: the tree: folders of classes, or train and test (val) with the same classes in each.
-        size: (height, width) in pixels, 1 to 512 each, or one number for both; None keeps the images' own size, which must be one.
-        fit: of an image of another shape the middle is cut out ("crop"), or all of it is kept on the background ("pad") or drawn out
-            ("stretch").
+        size: (height, width) in pixels, 1 to 512 each, or one number for both; None keeps the
+            images' own size, which must be one.
+        fit: of an image of another shape the middle is cut out ("crop"), or all of it is kept on
+            the background ("pad") or drawn out ("stretch").
         channels: 1 (grey) or 3 (colour); None takes 1 when every image is grey, else 3.
-        background: what transparent pixels lie on, 0 (black) to 255 (white). range: (low, high), the values of black and white, of images
-            that do not fill their range: 12 bits of 16, masks.
-        train, test: which folders below `path` are the splits, where their names do not say it; train="." alone: there are none.
-        split: False takes all images of a tree without splits for training and the same ones for testing: an exported set, say.
-        test_fraction: share of each class that goes to the test split, in (0, 0.9]; used only for a tree without splits.
-        limit: at most this many images per class and split, the first by file name. most_pixels: of one file, before it is decoded.
+        background: what transparent pixels lie on, 0 (black) to 255 (white).
+        range: (low, high), the values of black and white, of images that do not fill their range:
+            12 bits of 16, masks.
+        train, test: which folders below `path` are the splits, where their names do not say it;
+            train="." alone: there are none.
+        split: False takes all images of a tree without splits for training and the same ones for
+            testing: an exported set, say.
+        test_fraction: share of each class that goes to the test split, in (0, 0.9]; used only for a
+            tree without splits.
+        limit: at most this many images per class and split, the first by file name.
+        most_pixels: of one file, before it is decoded.
         seed: of the split.
 
     Warns:
-        UserWarning: files that are no images, links to what was read already, animations, and files that are in both splits; their number.
+        UserWarning: files that are no images, links to what was read already, animations, and files
+            that are in both splits; their number.
 
     Raises:
-        DDLabError: no such folder, an empty class, a file that cannot be read or is no image, classes that differ between train and test,
-            a tree that can be read in two ways, pixels whose black and white are a guess, or more than half of the machine's memory.
+        DDLabError: no such folder, an empty class, a file that cannot be read or is no image,
+            classes that differ between train and test, a tree that can be read in two ways, pixels
+            whose black and white are a guess, or more than half of the machine's memory.
     """
     root = storage.checked_path(path, "path", "a folder's path")
     if not root.is_dir():
@@ -91,21 +102,37 @@ def load(
     height, width = size or heads[0][0]
     if len(files) * channels * width * height > half_of_memory():
         errors.fail(
-            "limit", f"so small, or size=, that {len(files)} images of {width} x {height} fit into memory", limit
+            "limit",
+            f"so small, or size=, that {len(files)} images of {width} x {height} fit into memory",
+            limit,
         )
     reading = Reading(channels=channels, size=size, fit=fit, background=background, range=range)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # PIL leaves Python alone while it decodes, one image a thread
-        read = list(pool.map(lambda file: _opened(file, lambda one: pictures.pixels(one, reading)), files))
+    # PIL leaves Python alone while it decodes, one image a thread.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        read = list(
+            pool.map(lambda file: _opened(file, lambda one: pictures.pixels(one, reading)), files)
+        )
     decoded = [image for image, _ in read]
     for file, image in zip(files, decoded, strict=True):
         if image.shape != decoded[0].shape:
-            found = f"{file!r} of {image.shape[1]} x {image.shape[0]}, others of {decoded[0].shape[1]} x {decoded[0].shape[0]}"
-            raise DDLabError(f"size must be given for images that are not of one size; given None, and {found}.")
+            found = (
+                f"{file!r} of {image.shape[1]} x {image.shape[0]}, others of "
+                f"{decoded[0].shape[1]} x {decoded[0].shape[0]}"
+            )
+            raise DDLabError(
+                f"size must be given for images that are not of one size; given None, and {found}."
+            )
     pictures.check_filled("images", max(share for _, share in read), reading)
     if moving := sum(animated for _, _, animated in heads):
-        warnings.warn(f"In {str(root)!r} {moving} animations: the first frame of each was taken.", stacklevel=5)
+        warnings.warn(
+            f"In {str(root)!r} {moving} animations: the first frame of each was taken.",
+            stacklevel=5,
+        )
     if split and (both := _in_both(*parts)):
-        words = f"{len(both)} images of the training part are in the test part too, as {os.path.basename(both[0])!r}"
+        words = (
+            f"{len(both)} images of the training part are in the test part too, as "
+            f"{os.path.basename(both[0])!r}"
+        )
         warnings.warn(f"In {str(root)!r} {words}.", stacklevel=5)  # where data.load was called
     images = torch.from_numpy(np.stack(decoded).transpose(0, 3, 1, 2).copy())
     labels = [_labels(part) for part in parts]
@@ -121,9 +148,14 @@ def load(
 
 
 def _head(most_pixels: int, picture: Any) -> tuple[Size, bool, bool]:
-    """(height, width) as the camera was held, whether it is grey, whether it moves; of an image that is not decoded."""
+    """(height, width) as the camera was held, whether it is grey, whether it moves; of an image
+    that is not decoded.
+    """
     if picture.width * picture.height > most_pixels:
-        raise ValueError(f"it has {picture.width * picture.height:,} pixels; most_pixels={most_pixels:,} can be raised")
+        raise ValueError(
+            f"it has {picture.width * picture.height:,} pixels; most_pixels={most_pixels:,} "
+            "can be raised"
+        )
     turned = picture.getexif().get(0x0112, 1) > 4
     size = (picture.width, picture.height) if turned else (picture.height, picture.width)
     return size, picture.mode in pictures.GREY, getattr(picture, "is_animated", False)
@@ -134,14 +166,17 @@ def _exported_names(root: Path) -> dict[str, str]:
     try:
         classes = json.loads((root / LABELS).read_text(encoding="utf-8"))["classes"]
         return {str(each["folder"]): str(each["name"]) for each in classes}
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):  # no such file, or another program's
+    # No such file, or another program's.
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return {}
 
 
 def _splits(
     root: Path, train: str | None, test: str | None, test_fraction: float | None, seed: int
 ) -> tuple[Listing, ...]:
-    """The files of the training and of the test images; with None those of a tree without splits are both."""
+    """Return the files of the training and of the test images; with None those of a tree without splits
+    are both.
+    """
     training, testing = tree.found_splits(root, train, test)
     if testing is None:
         (found,) = tree.listings([training])
@@ -150,17 +185,20 @@ def _splits(
     if list(parts[0]) != list(parts[1]):
         odd = sorted(set(parts[0]) ^ set(parts[1]))
         raise DDLabError(
-            f"path must have the same class folders in {training.name} and {testing.name}; given {odd[:5]} in only one of them."
+            f"path must have the same class folders in {training.name} and {testing.name}; "
+            f"given {odd[:5]} in only one of them."
         )
     return tuple(parts)
 
 
 def _split(listing: Listing, test_fraction: float, seed: int) -> tuple[Listing, Listing]:
-    train, test = {}, {}
+    train = {}
+    test = {}
     for number, (name, files) in enumerate(listing.items()):
         if len(files) < 2:
             raise DDLabError(
-                f"path must hold at least two images per class to split; given {name!r} with {len(files)}."
+                f"path must hold at least two images per class to split; given {name!r} with "
+                f"{len(files)}."
             )
         rows = split_rows(len(files), test_fraction, seed=seed, number=number)
         train[name], test[name] = ([files[row] for row in part] for part in rows)
@@ -181,11 +219,13 @@ def _digest(file: str) -> bytes:
 
 
 def _labels(listing: Listing) -> Tensor:
-    return torch.arange(len(listing)).repeat_interleave(torch.tensor([len(files) for files in listing.values()]))
+    return torch.arange(len(listing)).repeat_interleave(
+        torch.tensor([len(files) for files in listing.values()])
+    )
 
 
 def _text(name: str) -> str:
-    """A name whose bytes are no UTF-8 in letters that can be written anywhere."""
+    """Return a name whose bytes are no UTF-8 in letters that can be written anywhere."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
@@ -196,6 +236,7 @@ def _opened(file: str, use: Any) -> Any:
     try:
         with Image.open(file) as image:
             return use(image)
-    except Exception as problem:  # PIL raises many kinds: OSError, SyntaxError, ValueError, DecompressionBombError
+    # PIL raises many kinds: OSError, SyntaxError, ValueError, DecompressionBombError.
+    except Exception as problem:
         reason = " ".join(str(problem).split())
         raise DDLabError(f"path must hold readable images; given {file!r} ({reason}).") from problem

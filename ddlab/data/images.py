@@ -25,7 +25,7 @@ _UNBALANCED = 1.5  # times as many images in the largest class as in the smalles
 
 
 def above_zero(argument: str, value: Tensor) -> Tensor:
-    """A rule of the boundary: a standard deviation of 0 would divide by nothing."""
+    """Return a rule of the boundary: a standard deviation of 0 would divide by nothing."""
     if value.numel() and float(value.detach().float().min()) <= 0:
         errors.fail(argument, "above 0 in every channel", value.tolist())
     return value
@@ -35,18 +35,21 @@ def above_zero(argument: str, value: Tensor) -> Tensor:
 class ImageData:
     """Train and test images of one dataset.
 
-    Images stay uint8 (CIFAR-10 as float32 would be 737 MB) and leave normalised: (pixel / 255 - mean) / std per channel, with one
-    mean and std per dataset, those of its training pixels, used at every stage of every method.
+    Images stay uint8 (CIFAR-10 as float32 would be 737 MB) and leave normalised: (pixel / 255 -
+    mean) / std per channel, with one mean and std per dataset, those of its training pixels, used
+    at every stage of every method.
 
     Attributes:
         name: of the dataset, with the size ("digits-16").
         train_images, test_images: uint8 [n, channels, height, width], values 0 to 255.
         train_labels, test_labels: int64 [n], values 0 to len(class_names) - 1.
         class_names: one name per class, all different.
-        mean, std: float32 [channels], in units of [0, 1] pixels; computed from the training images when not given.
+        mean, std: float32 [channels], in units of [0, 1] pixels; computed from the training images
+            when not given.
 
     Raises:
-        DDLabError: a wrong type, dtype or shape, labels outside the classes, or a class without training images.
+        DDLabError: a wrong type, dtype or shape, labels outside the classes, or a class without
+            training images.
     """
 
     name: str
@@ -65,13 +68,24 @@ class ImageData:
         for split in ("train", "test"):
             labels = getattr(self, f"{split}_labels")
             if len(labels) == 0:
-                errors.fail(f"{split}_images", "at least one image", getattr(self, f"{split}_images"))
+                errors.fail(
+                    f"{split}_images", "at least one image", getattr(self, f"{split}_images")
+                )
             if int(labels.min()) < 0 or int(labels.max()) >= len(classes):
                 given = f"labels from {int(labels.min())} to {int(labels.max())}"
-                raise DDLabError(f"{split}_labels must be class numbers from 0 to {len(classes) - 1}; given {given}.")
-        empty = [classes[c] for c, n in enumerate(torch.bincount(self.train_labels, minlength=len(classes))) if n == 0]
+                raise DDLabError(
+                    f"{split}_labels must be class numbers from 0 to {len(classes) - 1}; "
+                    f"given {given}."
+                )
+        empty = [
+            classes[c]
+            for c, n in enumerate(torch.bincount(self.train_labels, minlength=len(classes)))
+            if n == 0
+        ]
         if empty:
-            raise DDLabError(f"train_images must hold every class; given none of {', '.join(map(repr, empty))}.")
+            raise DDLabError(
+                f"train_images must hold every class; given none of {', '.join(map(repr, empty))}."
+            )
         if (self.mean is None) != (self.std is None):
             errors.fail("mean and std", "given together or not at all", (self.mean, self.std))
         if self.mean is None:
@@ -79,18 +93,25 @@ class ImageData:
             object.__setattr__(self, "mean", mean)
             object.__setattr__(self, "std", std)
         if self.train_images.min() == self.train_images.max():
-            warnings.warn("train_images are all of one value: there is nothing to learn from them.", stacklevel=3)
+            warnings.warn(
+                "train_images are all of one value: there is nothing to learn from them.",
+                stacklevel=3,
+            )
 
     def __repr__(self) -> str:
         counts = f"{len(self.train_labels)} training and {len(self.test_labels)} test images"
         height, width = self.image_size
         sizes = self.class_counts()
-        small, large = int(sizes.argmin()), int(sizes.argmax())
+        small = int(sizes.argmin())
+        large = int(sizes.argmax())
         unbalanced = ""
         if sizes[large] > _UNBALANCED * sizes[small]:
             least, most = (f"{sizes[c]} of {self.class_names[c]!r:.40}" for c in (small, large))
             unbalanced = f", unbalanced: {least} to {most} (see class_weights)"
-        return f"<ImageData {self.name}: {counts} of {self.channels} x {height} x {width}, {self.classes} classes{unbalanced}>"
+        return (
+            f"<ImageData {self.name}: {counts} of {self.channels} x {height} x {width}, "
+            f"{self.classes} classes{unbalanced}>"
+        )
 
     def _repr_html_(self) -> str:
         """Two training images of each of the first ten classes, a column each."""
@@ -100,15 +121,22 @@ class ImageData:
         return pictures.shown(words, self.train_images[torch.stack(rows, 1).flatten()], len(rows))
 
     def __len__(self) -> int:
-        """The number of training images."""
+        """Return the number of training images."""
         return len(self.train_labels)
 
     def __getitem__(self, number: int) -> tuple[Tensor, int]:
-        """A training image, normalised, float32 [channels, height, width], and its class number; `as_dataset` has the test images."""
+        """Return a training image, normalised, float32 [channels, height, width], and its class number;
+        `as_dataset` has the test images.
+        """
         if isinstance(number, bool) or not isinstance(number, int):
-            errors.fail("an index of data", "a whole number (data.images(), data.normalised(...) take several)", number)
+            errors.fail(
+                "an index of data",
+                "a whole number (data.images(), data.normalised(...) take several)",
+                number,
+            )
         if not -len(self) <= number < len(self):
-            raise IndexError(f"the index must be in 0 to {len(self) - 1}; given {number}.")  # by which a loop ends
+            # By which a loop ends.
+            raise IndexError(f"the index must be in 0 to {len(self) - 1}; given {number}.")
         return self.normalised([number % len(self)])[0], int(self.train_labels[number])
 
     @property
@@ -133,12 +161,12 @@ class ImageData:
 
     @checked
     def images(self, split: Split = "train") -> Tensor:
-        """The uint8 images [n, channels, height, width] of a split."""
+        """Return the uint8 images [n, channels, height, width] of a split."""
         return self.train_images if split == "train" else self.test_images
 
     @checked
     def labels(self, split: Split = "train") -> Tensor:
-        """The int64 labels [n] of a split."""
+        """Return the int64 labels [n] of a split."""
         return self.train_labels if split == "train" else self.test_labels
 
     def normalised(
@@ -147,12 +175,14 @@ class ImageData:
         split: Split = "train",
         device: torch.device | str = "cpu",
     ) -> Tensor:
-        """Images as float32 [n, channels, height, width], zero mean and unit variance per channel over the training set.
+        """Images as float32 [n, channels, height, width], zero mean and unit variance per channel
+        over the training set.
 
         Raises:
             DDLabError: an index outside the split.
         """
-        images, device = self.images(split), devices.checked_device(device)
+        images = self.images(split)
+        device = devices.checked_device(device)
         if not isinstance(indices, slice):
             indices = _checked_indices(indices, len(images), split)
         if self._is_resident(device):
@@ -166,7 +196,9 @@ class ImageData:
         return denormalise(normalised, self.mean, self.std)
 
     def valid_range(self, device: torch.device | str = "cpu") -> tuple[Tensor, Tensor]:
-        """The normalised values of black and white, float32 [1, channels, 1, 1] each: every real pixel lies between."""
+        """Return the normalised values of black and white, float32 [1, channels, 1, 1] each: every real
+        pixel lies between.
+        """
         if self._is_resident(device):
             _, _, black, white = self._constants(device)
             return black, white
@@ -181,27 +213,36 @@ class ImageData:
 
         def made() -> tuple[Tensor, ...]:
             mean, std = self.mean, self.std
-            black, white = ((value - mean[None, :, None, None]) / std[None, :, None, None] for value in (0, 1))
+            black, white = (
+                (value - mean[None, :, None, None]) / std[None, :, None, None] for value in (0, 1)
+            )
             return tuple(value.to(device) for value in (mean, std, black, white))
 
-        return storage.kept_while_unchanged(self, f"constants on {device}", made, self.mean, self.std)
+        return storage.kept_while_unchanged(
+            self, f"constants on {device}", made, self.mean, self.std
+        )
 
     def of_class(self, label: int, split: Split = "train") -> Tensor:
-        """The indices, int64, of the images of one class."""
+        """Return the indices, int64, of the images of one class."""
         errors.check_integer("label", label, 0, self.classes - 1)
         return torch.nonzero(self.labels(split) == label).flatten()
 
     def class_counts(self, split: Split = "train") -> Tensor:
-        """The number of images of each class, int64 [classes]."""
+        """Return the number of images of each class, int64 [classes]."""
         return torch.bincount(self.labels(split), minlength=self.classes)
 
     def class_weights(self) -> Tensor:
-        """What each class is to weigh in a mean loss so that all count alike (torch's `weight=`): float32 [classes], 1 where balanced."""
+        """What each class is to weigh in a mean loss so that all count alike (torch's `weight=`):
+        float32 [classes], 1 where balanced.
+        """
         return len(self.train_labels) / (self.classes * self.class_counts().float())
 
     @checked
-    def subset(self, *, classes: Sequence[int | str] | None = None, limit: Count | None = None) -> "ImageData":
-        """Some of the classes, some of the training images; mean and std stay those of all, and so do the test images of the classes.
+    def subset(
+        self, *, classes: Sequence[int | str] | None = None, limit: Count | None = None
+    ) -> "ImageData":
+        """Some of the classes, some of the training images; mean and std stay those of all, and so
+        do the test images of the classes.
 
         Args:
             classes: names or numbers, which become classes 0, 1, ... in this order; None keeps all.
@@ -217,7 +258,9 @@ class ImageData:
             errors.fail("classes", "at least one class, all different", classes)
         train = torch.cat([self.of_class(label)[:limit] for label in seen]).sort().values
         test = torch.cat([self.of_class(label, "test") for label in seen]).sort().values
-        place = torch.full((self.classes,), -1).index_copy_(0, torch.tensor(list(seen)), torch.arange(len(seen)))
+        place = torch.full((self.classes,), -1).index_copy_(
+            0, torch.tensor(list(seen)), torch.arange(len(seen))
+        )
         return ImageData(
             name=f"{self.name}, {len(train)} images of {len(seen)} classes",
             train_images=self.train_images[train],
@@ -236,11 +279,15 @@ class ImageData:
 
     @checked
     def as_dataset(self, split: Split = "train") -> torch.utils.data.TensorDataset:
-        """For any PyTorch training loop: pairs of a normalised image, float32 [channels, height, width], and its class number."""
+        """For any PyTorch training loop: pairs of a normalised image, float32 [channels, height,
+        width], and its class number.
+        """
         return torch.utils.data.TensorDataset(self.normalised(split=split), self.labels(split))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write to one safetensors file, new or of the same kind; with `overwrite` in the place of any."""
+        """Write to one safetensors file, new or of the same kind; with `overwrite` in the place of
+        any.
+        """
         tensors = {name: getattr(self, name) for name in _TENSORS}
         described = {"name": self.name, "class_names": list(self.class_names)}
         return storage.save(path, tensors, described, "dataset", overwrite=overwrite)
@@ -259,7 +306,9 @@ class ImageData:
 
 
 def resident(data: ImageData, device: torch.device | str) -> ImageData:
-    """The same data for one run: on a GPU it hands out images from a copy there, made when they are first asked for."""
+    """Return the same data for one run: on a GPU it hands out images from a copy there, made when they are
+    first asked for.
+    """
     if torch.device(device).type == "cpu" or data._is_resident(device):
         return data
     own = copy.copy(data)
@@ -274,11 +323,18 @@ def _checked_indices(given: object, count: int, split: str) -> Tensor:
         errors.fail("indices", "a list or one-dimensional tensor of whole numbers", given)
     indices = indices if indices.numel() else indices.long()  # an empty list becomes floats
     # A mask of True and False would silently become the indices 0 and 1.
-    if indices.ndim != 1 or indices.is_floating_point() or indices.is_complex() or indices.dtype == torch.bool:
+    if (
+        indices.ndim != 1
+        or indices.is_floating_point()
+        or indices.is_complex()
+        or indices.dtype == torch.bool
+    ):
         errors.fail("indices", "a list or one-dimensional tensor of whole numbers", given)
     if indices.numel() and (int(indices.min()) < 0 or int(indices.max()) >= count):
         span = f"indices from {int(indices.min())} to {int(indices.max())}"
-        raise DDLabError(f"indices must be in 0 to {count - 1} for the {split} split; given {span}.")
+        raise DDLabError(
+            f"indices must be in 0 to {count - 1} for the {split} split; given {span}."
+        )
     return indices.long()
 
 
@@ -286,32 +342,46 @@ def normalise(images: Tensor, mean: Tensor, std: Tensor) -> Tensor:
     """uint8 [n, channels, h, w] to float32, (x / 255 - mean) / std per channel."""
     shape = (1, -1, 1, 1)
     scale = 1 / (255 * std.to(images.device))
-    return images.float().mul_(scale.view(shape)).sub_((mean.to(images.device) / std.to(images.device)).view(shape))
+    return (
+        images.float()
+        .mul_(scale.view(shape))
+        .sub_((mean.to(images.device) / std.to(images.device)).view(shape))
+    )
 
 
 def denormalise(images: Tensor, mean: Tensor, std: Tensor) -> Tensor:
-    """The inverse of `normalise`, rounded and clamped to uint8."""
+    """Return the inverse of `normalise`, rounded and clamped to uint8."""
     shape = (1, -1, 1, 1)
-    pixels = images.detach().float() * std.to(images.device).view(shape) + mean.to(images.device).view(shape)
+    pixels = images.detach().float() * std.to(images.device).view(shape) + mean.to(
+        images.device
+    ).view(shape)
     return pixels.mul(255).round().clamp(0, 255).to(torch.uint8)
 
 
 def content(data: ImageData) -> tuple[Any, ...]:
-    """Return all that data are, in the order in which the fingerprint takes it; a folder may be renamed, so not the name."""
+    """Return all that data are, in the order in which the fingerprint takes it; a folder may be
+    renamed, so not the name.
+    """
     images = (data.train_images, data.train_labels, data.test_images, data.test_labels)
     return (data.class_names, *images, data.mean, data.std)
 
 
 def byte_counts(images: Tensor) -> Tensor:
-    """How often each byte is in each channel: uint8 [n, channels, h, w] -> int64 [channels, 256], without a copy of the images."""
+    """How often each byte is in each channel: uint8 [n, channels, h, w] -> int64 [channels, 256],
+    without a copy of the images.
+    """
     counts = torch.zeros((images.shape[1], 256), dtype=torch.int64)
     for part in images.split(_AT_ONCE):
-        counts += torch.stack([torch.bincount(channel.flatten(), minlength=256) for channel in part.transpose(0, 1)])
+        counts += torch.stack(
+            [torch.bincount(channel.flatten(), minlength=256) for channel in part.transpose(0, 1)]
+        )
     return counts
 
 
 def statistics(counts: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and std of each channel, in units of [0, 1] pixels: `byte_counts` [channels, 256] -> float32 [channels] each; exact."""
+    """Mean and std of each channel, in units of [0, 1] pixels: `byte_counts` [channels, 256] ->
+    float32 [channels] each; exact.
+    """
     levels = torch.arange(256, dtype=torch.float64) / 255
     weights = counts.double() / counts.sum(1, keepdim=True)
     mean = weights @ levels

@@ -1,7 +1,8 @@
 """Between PIL's pictures, arrays and bytes: what every reader of somebody else's images shares.
 
-One rule for all: what is transparent lies on white, pixels fill the range that their kind has or somebody says what black and white are, a
-camera's turn is undone, and of an animation the first frame is taken.
+One rule for all: what is transparent lies on white, pixels fill the range that their kind has or
+somebody says what black and white are, a camera's turn is undone, and of an animation the first
+frame is taken.
 """
 
 import base64
@@ -20,7 +21,8 @@ from ..core.errors import DDLabError
 _SIXTEEN_BITS = ("I", "I;16", "I;16B", "I;16L")
 GREY = ("1", "L", "LA", "La", *_SIXTEEN_BITS)  # PIL's modes without colour
 _ALPHA = ("LA", "La", "RGBA", "RGBa", "PA")
-_LEAST = {255: 32, 65535: 20_000}  # below it as highest value of all images what is black and white is a guess
+# Below it as highest value of all images what is black and white is a guess.
+_LEAST = {255: 32, 65535: 20_000}
 
 Fit = Literal["crop", "pad", "stretch"]
 Size = tuple[int, int]
@@ -48,9 +50,11 @@ class Reading:
     """How pictures become bytes.
 
     Attributes:
-        channels: 1 or 3; 0 for those that a picture has. size: (height, width), or None for their own.
-        fit: of a picture of another shape the middle is cut out ("crop"), or all is kept, on the background ("pad") or drawn out
-            ("stretch"). background: what transparent pixels lie on, 0 to 255.
+        channels: 1 or 3; 0 for those that a picture has.
+        size: (height, width), or None for their own.
+        fit: of a picture of another shape the middle is cut out ("crop"), or all is kept, on the
+            background ("pad") or drawn out ("stretch").
+        background: what transparent pixels lie on, 0 to 255.
         range: (low, high) of black and white; None where the values say it.
     """
 
@@ -62,7 +66,8 @@ class Reading:
 
 
 def pixels(picture: Any, reading: Reading) -> tuple[np.ndarray, float]:
-    """A picture as uint8 [height, width, channels], and how well its values fill their range (`check_filled`).
+    """Return a picture as uint8 [height, width, channels], and how well its values fill their range
+    (`check_filled`).
 
     Raises:
         ValueError: pixels that are floats without a `range`, or outside of it.
@@ -70,30 +75,47 @@ def pixels(picture: Any, reading: Reading) -> tuple[np.ndarray, float]:
     from PIL import Image, ImageOps
 
     if reading.size is not None and picture.format == "JPEG":
-        picture.draft(None, (2 * max(reading.size),) * 2)  # decoded at an eighth of the size where that is enough
+        # Decoded at an eighth of the size where that is enough.
+        picture.draft(None, (2 * max(reading.size),) * 2)
     picture = ImageOps.exif_transpose(picture)
     share = 1.0
     if picture.mode == "F" and reading.range is None:
-        raise ValueError("its pixels are floats, of which range=(low, high) says what is black and white")
-    if picture.mode == "F" or picture.mode in _SIXTEEN_BITS:  # PIL would clip to white instead of scaling
+        raise ValueError(
+            "its pixels are floats, of which range=(low, high) says what is black and white"
+        )
+    # PIL would clip to white instead of scaling.
+    if picture.mode == "F" or picture.mode in _SIXTEEN_BITS:
         values = np.asarray(picture)
         share = float(values.max()) / _LEAST[65535]
         picture = Image.fromarray(_scaled(values, reading.range or (0, 65535)))
     elif picture.mode in _ALPHA or "transparency" in picture.info:
         picture = picture.convert("RGBA")
-        picture = Image.alpha_composite(Image.new("RGBA", picture.size, (reading.background,) * 3 + (255,)), picture)
+        picture = Image.alpha_composite(
+            Image.new("RGBA", picture.size, (reading.background,) * 3 + (255,)), picture
+        )
     elif picture.mode != "1":
-        extrema = picture.convert("RGB").getextrema() if picture.mode == "P" else picture.getextrema()
-        share = max(high for _, high in (extrema if isinstance(extrema[0], tuple) else (extrema,))) / _LEAST[255]
+        extrema = (
+            picture.convert("RGB").getextrema() if picture.mode == "P" else picture.getextrema()
+        )
+        share = (
+            max(high for _, high in (extrema if isinstance(extrema[0], tuple) else (extrema,)))
+            / _LEAST[255]
+        )
         if reading.range is not None:
             picture = Image.fromarray(
-                _scaled(np.asarray(picture.convert("L" if picture.mode == "L" else "RGB")), reading.range)
+                _scaled(
+                    np.asarray(picture.convert("L" if picture.mode == "L" else "RGB")),
+                    reading.range,
+                )
             )
     picture = picture.convert("L" if reading.channels == 1 else "RGB")
     if reading.size is not None and picture.size != reading.size[::-1]:
-        size, colour = (reading.size[1], reading.size[0]), (reading.background,) * reading.channels
+        size = (reading.size[1], reading.size[0])
+        colour = (reading.background,) * reading.channels
         if reading.fit == "pad":
-            picture = ImageOps.pad(picture, size, color=colour if reading.channels > 1 else colour[0])
+            picture = ImageOps.pad(
+                picture, size, color=colour if reading.channels > 1 else colour[0]
+            )
         else:
             picture = ImageOps.fit(picture, size) if reading.fit == "crop" else picture.resize(size)
     return np.asarray(picture).reshape(picture.height, picture.width, reading.channels), share
@@ -108,7 +130,8 @@ def _scaled(values: np.ndarray, black_and_white: tuple[float, float]) -> np.ndar
     low, high = black_and_white
     if not (values.min() >= low and values.max() <= high):
         raise ValueError(
-            f"its values go from {values.min():.9g} to {values.max():.9g}, and range is ({low:g}, {high:g})"
+            f"its values go from {values.min():.9g} to {values.max():.9g}, and range is "
+            f"({low:g}, {high:g})"
         )
     return np.rint((values.astype(np.float32) - low) * (255 / (high - low))).astype(np.uint8)
 
@@ -120,15 +143,22 @@ def check_filled(argument: str, share: float, reading: Reading) -> None:
         share: that value, as a part of the least that is sure: 32 of 255, 20,000 of 65,535.
     """
     if reading.range is None and 0 < share < 1:
-        wanted = "fill their range, or range=(low, high) say what is black and white (masks, 12 bits of 16, 0 to 16)"
-        raise DDLabError(f"{argument} must {wanted}; given values that reach {share:.0%} of the least that is sure.")
+        wanted = (
+            "fill their range, or range=(low, high) say what is black and white (masks, 12 bits "
+            "of 16, 0 to 16)"
+        )
+        raise DDLabError(
+            f"{argument} must {wanted}; given values that reach {share:.0%} of the least "
+            "that is sure."
+        )
 
 
 def as_levels(argument: str, array: np.ndarray, reading: Reading) -> tuple[np.ndarray, float]:
     """Numbers of any kind as bytes, and how well they fill their range (`check_filled`).
 
     Raises:
-        DDLabError: values that are neither bytes, nor 16 bits in full, nor floats in [0, 1], without a `range`; or outside of it.
+        DDLabError: values that are neither bytes, nor 16 bits in full, nor floats in [0, 1],
+            without a `range`; or outside of it.
     """
     low, high = float(array.min()), float(array.max())
     said = f"{array.dtype} values from {low:.9g} to {high:.9g}"
@@ -137,9 +167,11 @@ def as_levels(argument: str, array: np.ndarray, reading: Reading) -> tuple[np.nd
             return _scaled(array, reading.range), 1.0
         except ValueError as problem:
             raise DDLabError(
-                f"{argument} must lie within range; given {said}, but {str(problem).partition(', and ')[2]}."
+                f"{argument} must lie within range; given {said}, but "
+                f"{str(problem).partition(', and ')[2]}."
             ) from problem
-    if array.dtype.kind == "f" and low >= -_ROUNDING and high <= 1 + _ROUNDING:  # NaN is no number from 0 on
+    # NaN is no number from 0 on.
+    if array.dtype.kind == "f" and low >= -_ROUNDING and high <= 1 + _ROUNDING:
         return np.rint(array.astype(np.float32).clip(0, 1) * 255).astype(np.uint8), min(
             high * 63, 1.0
         ) if high > 0 else 0.0
@@ -163,29 +195,36 @@ def on_background(array: np.ndarray, reading: Reading) -> np.ndarray:
 
 
 def picture(image: np.ndarray) -> Any:
-    """The PIL picture of uint8 [height, width, 1 or 3]."""
+    """Return the PIL picture of uint8 [height, width, 1 or 3]."""
     from PIL import Image
 
     return Image.fromarray(image[..., 0] if image.shape[-1] == 1 else image)
 
 
 def pictures(images: Tensor) -> list[Any]:
-    """The PIL picture of each image of uint8 [n, 1 or 3, height, width].
+    """Return the PIL picture of each image of uint8 [n, 1 or 3, height, width].
 
     Raises:
         DDLabError: another number of channels.
     """
     if images.shape[1] not in (1, 3):
-        raise DDLabError(f"Images must have 1 or 3 channels to become pictures; given {images.shape[1]}.")
+        raise DDLabError(
+            f"Images must have 1 or 3 channels to become pictures; given {images.shape[1]}."
+        )
     return [picture(image) for image in images.cpu().permute(0, 2, 3, 1).numpy()]
 
 
 def shown(words: str, images: Tensor, columns: int) -> str:
-    """HTML for a notebook: words, and images uint8 [n, c, h, w] under them, so many in a row, of 17 to 127 pixels each."""
+    """HTML for a notebook: words, and images uint8 [n, c, h, w] under them, so many in a row, of 17
+    to 127 pixels each.
+    """
     from torchvision.utils import make_grid
 
-    zoom, every = max(1, 32 // images.shape[-1]), max(1, images.shape[-1] // 64)
-    sized = images[..., ::every, ::every].cpu().repeat_interleave(zoom, 2).repeat_interleave(zoom, 3)
+    zoom = max(1, 32 // images.shape[-1])
+    every = max(1, images.shape[-1] // 64)
+    sized = (
+        images[..., ::every, ::every].cpu().repeat_interleave(zoom, 2).repeat_interleave(zoom, 3)
+    )
     grid = make_grid(sized, nrow=columns, padding=2, pad_value=128)
     picture(grid.permute(1, 2, 0).numpy()).save(file := io.BytesIO(), "PNG")
     content = base64.b64encode(file.getvalue()).decode()
@@ -195,13 +234,26 @@ def shown(words: str, images: Tensor, columns: int) -> str:
 
 
 def curve(name: str, steps: list[float], values: list[float]) -> str:
-    """HTML for a notebook: a line over the steps, 240 by 48 pixels, between its least and its greatest value."""
-    finite = [(step, value) for step, value in zip(steps, values, strict=True) if math.isfinite(value)]
+    """HTML for a notebook: a line over the steps, 240 by 48 pixels, between its least and its
+    greatest value.
+    """
+    finite = [
+        (step, value) for step, value in zip(steps, values, strict=True) if math.isfinite(value)
+    ]
     if len(finite) < 2:
         return ""
     least, most = (choice(value for _, value in finite) for choice in (min, max))
-    across, up = 240 / (finite[-1][0] - finite[0][0]), 44 / (most - least or 1)
-    points = " ".join(f"{(step - finite[0][0]) * across:.1f},{46 - (value - least) * up:.1f}" for step, value in finite)
-    said = html.escape(f"{name} from step {finite[0][0]} to {finite[-1][0]}, between {least:.4g} and {most:.4g}")
+    across = 240 / (finite[-1][0] - finite[0][0])
+    up = 44 / (most - least or 1)
+    points = " ".join(
+        f"{(step - finite[0][0]) * across:.1f},{46 - (value - least) * up:.1f}"
+        for step, value in finite
+    )
+    said = html.escape(
+        f"{name} from step {finite[0][0]} to {finite[-1][0]}, between {least:.4g} and {most:.4g}"
+    )
     line = f'<polyline points="{points}" fill="none" stroke="#0072B2" stroke-width="2"/>'
-    return f'<div>{said}<br><svg role="img" aria-label="{said}" width="240" height="48">{line}</svg></div>'
+    return (
+        f'<div>{said}<br><svg role="img" aria-label="{said}" width="240" '
+        f'height="48">{line}</svg></div>'
+    )

@@ -1,6 +1,8 @@
-r"""Predefined augmentations: a fixed list of views tau_1 ... tau_A of every image, the same each time, differentiable.
+r"""Predefined augmentations: a fixed list of views tau_1 ... tau_A of every image, the same each
+time, differentiable.
 
-Yu, Yao & Chiu 2025 (Boost), section 3.3 and appendix A.8: drawn augmentations bias the outer loss, so that the views are fixed beforehand.
+Yu, Yao & Chiu 2025 (Boost), section 3.3 and appendix A.8: drawn augmentations bias the outer loss,
+so that the views are fixed beforehand.
 
 X~_s = {X_s, tau_1(X_s), ..., tau_A(X_s)}    augmented     [A + 1, m, c, h, w], the images themselves first
 
@@ -40,17 +42,25 @@ def augmented(images: Tensor, kind: Kind, *, crop_share: float = 0.625) -> Tenso
         crop_share: of height and width that a crop keeps; of crops alone.
 
     Raises:
-        DDLabError: images that are not square, where they are turned, or cannot be halved, where their patches are swapped.
+        DDLabError: images that are not square, where they are turned, or cannot be halved, where
+            their patches are swapped.
     """
     height, width = images.shape[2:]
     _check_size("images", kind, images, height, width)
     if kind == "crop":
-        return torch.stack([images, *(_cropped(images, box) for box in crop_boxes(height, width, share=crop_share))])
+        return torch.stack(
+            [
+                images,
+                *(_cropped(images, box) for box in crop_boxes(height, width, share=crop_share)),
+            ]
+        )
     return _moved(images[None], permutations(kind, height, width))
 
 
 def permutations(kind: Permutation, height: int, width: int) -> Tensor:
-    """Where each view takes its pixels from, int64 [A + 1, h w]: pixel t of view a is pixel p[a, t] of the image, counted row by row."""
+    """Where each view takes its pixels from, int64 [A + 1, h w]: pixel t of view a is pixel p[a, t]
+    of the image, counted row by row.
+    """
     _check_size("height and width", kind, (height, width), height, width)
     places = torch.arange(height * width).reshape(height, width)
     views = [places]
@@ -63,9 +73,11 @@ def permutations(kind: Permutation, height: int, width: int) -> Tensor:
 
 
 def crop_boxes(height: int, width: int, *, share: float = 0.625) -> list[tuple[int, int, int, int]]:
-    """The four corners and the centre, (top, left, rows, columns) in pixels, in the order of `NAMES`.
+    """Return the four corners and the centre, (top, left, rows, columns) in pixels, in the order of
+    `NAMES`.
 
-    Rows and columns are rounded to whole pixels; where the centre cannot be in the middle it is half a pixel up or left of it.
+    Rows and columns are rounded to whole pixels; where the centre cannot be in the middle it is
+    half a pixel up or left of it.
 
     Args:
         share: of height and width that is kept, in (0, 1]; 20 of 32 pixels in the paper.
@@ -84,7 +96,9 @@ def _cropped(images: Tensor, box: tuple[int, int, int, int]) -> Tensor:
 
 
 def _moved(views: Tensor, places: Tensor) -> Tensor:
-    """Pixel t of view a from place places[a, t]: views [1 or a, n, c, h, w], places [a, h w] -> [a, n, c, h, w]."""
+    """Pixel t of view a from place places[a, t]: views [1 or a, n, c, h, w], places [a, h w] -> [a,
+    n, c, h, w].
+    """
     flat = views.expand(len(places), *views.shape[1:]).flatten(3)
     index = places.to(views.device)[:, None, None].expand_as(flat)
     return flat.gather(3, index).reshape(len(places), *views.shape[1:])

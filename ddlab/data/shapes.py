@@ -1,12 +1,14 @@
 """`shapes`: generated colour pictures of ten shapes, from 16 to 224 pixels.
 
-One shape, turned by up to 0.5 radian, in a random colour, texture, position, size and light, in front of clutter and behind a bar, on
-the whole lighter than its ground. All shapes have one area; nothing but the shape tells the class. Image i of a split depends on
-(seed, split, i) alone, not on how many are asked for; its class is i modulo 10; the same scene is drawn at every size.
+One shape, turned by up to 0.5 radian, in a random colour, texture, position, size and light, in
+front of clutter and behind a bar, on the whole lighter than its ground. All shapes have one area;
+nothing but the shape tells the class. Image i of a split depends on (seed, split, i) alone, not on
+how many are asked for; its class is i modulo 10; the same scene is drawn at every size.
 
-The dataset is frozen: a test holds the bytes of VERSION. How hard it is was set before any method was tuned on it, and only by
-random real images and training on everything. Accuracy on the 1,000 test images at 32 px, ConvNet-3 of width 64, two CPU threads; for
-random images the mean over three students of one selection (95% interval):
+The dataset is frozen: a test holds the bytes of VERSION. How hard it is was set before any method
+was tuned on it, and only by random real images and training on everything. Accuracy on the 1,000
+test images at 32 px, ConvNet-3 of width 64, two CPU threads; for random images the mean over three
+students of one selection (95% interval):
 
 images of a class       hard labels                 online labels
 500 (all), 12 epochs    0.958 (one network)
@@ -14,8 +16,8 @@ images of a class       hard labels                 online labels
 10                      0.212 (0.163 to 0.260)      0.361 (0.348 to 0.374)
 1                       0.105 (0.076 to 0.133)      0.127 (0.120 to 0.135)
 
-The network of the first line is the teacher of the online labels. One image of a class with hard labels is not told from chance. The
-default 6,000 images take about one CPU-second. Measured with
+The network of the first line is the teacher of the online labels. One image of a class with hard
+labels is not told from chance. The default 6,000 images take about one CPU-second. Measured with
     ours = {"network": networks.spec("convnet", width=64), "crop_pixels": 4, "flip": True}
     teacher = train_teacher(data, supervised.Config.teaching("teacher", epochs=12, **ours))
     chosen = distill("selection", data, teacher, config=selection.Config(images_per_class=ipc))
@@ -44,11 +46,12 @@ Size = Annotated[int, within(16, 224)]
 
 @checked
 def load(*, size: Size = 32, train: int = 5000, test: Count = 1000, seed: Index = 0) -> ImageData:
-    """The shapes as 5,000 training and 1,000 test images of three channels.
+    """Return the shapes as 5,000 training and 1,000 test images of three channels.
 
     Args:
         size: height and width in pixels, 16 to 224.
-        train: number of training images, at least 10. test: number of test images.
+        train: number of training images, at least 10.
+        test: number of test images.
         seed: of every draw; another seed gives other images of the same kind.
 
     Raises:
@@ -62,9 +65,11 @@ def load(*, size: Size = 32, train: int = 5000, test: Count = 1000, seed: Index 
     return ImageData(name=f"{NAME}-{size}", class_names=tuple(CLASSES), **parts)
 
 
-# ------------------------------------------------------------------------------------------------------------ the shapes
-# Each function gives, for local coordinates u (right) and v (up), roughly the distance to the outline, negative inside.
-# The sizes give every shape about the area of the disc of radius 0.8, so that the area tells nothing.
+# --------------------------------------------------------------------------------------- the shapes
+# Each function gives, for local coordinates u (right) and v (up), roughly the distance to the
+# outline, negative inside.
+# The sizes give every shape about the area of the disc of radius 0.8, so that the area tells
+# nothing.
 
 
 def _disc(u: Array, v: Array) -> Array:
@@ -100,16 +105,20 @@ def _cross(u: Array, v: Array) -> Array:
 
 def _star(u: Array, v: Array) -> Array:
     # Mirrors fold the plane onto half an arm, which one line from the tip to the notch bounds.
-    tip, notch, u = 1.25, 0.55, np.abs(u)
+    tip = 1.25
+    notch = 0.55
+    u = np.abs(u)
     for angle in (0.4 * np.pi, 0.2 * np.pi):
         beyond = np.maximum(np.cos(angle) * u - np.sin(angle) * v, 0)
         u, v = u - 2 * np.cos(angle) * beyond, v + 2 * np.sin(angle) * beyond
-    right, up = tip - notch * np.cos(0.2 * np.pi), notch * np.sin(0.2 * np.pi)
+    right = tip - notch * np.cos(0.2 * np.pi)
+    up = notch * np.sin(0.2 * np.pi)
     return (right * np.abs(u) + up * (v - tip)) / np.hypot(right, up)
 
 
 def _heart(u: Array, v: Array) -> Array:
-    v, half = v + 0.08, 0.53
+    v = v + 0.08
+    half = 0.53
     tilted = _box((u + v) * np.sqrt(0.5), (v - u) * np.sqrt(0.5), half, half)
     lobe = half * np.sqrt(0.5)
     return np.minimum(tilted, np.sqrt((np.abs(u) - lobe) ** 2 + (v - lobe) ** 2) - half)
@@ -138,14 +147,18 @@ CLASSES: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
-# ------------------------------------------------------------------------------------------------------------- the scene
+# ---------------------------------------------------------------------------------------- the scene
 
 
 class _Numbers:
-    """The random numbers of some images; every call takes the next column. The order of the calls is part of VERSION."""
+    """The random numbers of some images; every call takes the next column.
+
+    The order of the calls is part of VERSION.
+    """
 
     def __init__(self, numbers: Array) -> None:
-        self.numbers, self.column = numbers, 0
+        self.numbers = numbers
+        self.column = 0
 
     def between(self, low: float, high: float) -> Array:
         """One number for each image, [n, 1, 1]."""
@@ -153,20 +166,25 @@ class _Numbers:
         return (low + (high - low) * self.numbers[:, self.column - 1])[:, None, None]
 
     def direction(self, most: float = np.pi) -> tuple[Array, Array]:
-        """A unit vector for each image, at an angle from -most to most."""
+        """Return a unit vector for each image, at an angle from -most to most."""
         angle = self.between(-most, most)
         return np.cos(angle), np.sin(angle)
 
     def colour(self, light: Array, strongest: float = 0.2) -> Array:
         """Of a given lightness, in a random hue, [n, 3, 1]."""
-        hue, strength = self.between(0, 2 * np.pi), self.between(0, strongest)
-        return (light + strength * np.cos(hue - np.array([0, 2, 4])[:, None] * np.pi / 3)).clip(0.02, 0.98)
+        hue = self.between(0, 2 * np.pi)
+        strength = self.between(0, strongest)
+        return (light + strength * np.cos(hue - np.array([0, 2, 4])[:, None] * np.pi / 3)).clip(
+            0.02, 0.98
+        )
 
 
 def _draw(split: str, count: int, size: int, seed: int) -> Array:
     """uint8 [count, 3, size, size]."""
     images = np.empty((count, 3, size, size), dtype=np.uint8)
-    raw = randomness.numpy_generator(seed, VERSION, f"shapes {split}").bit_generator.random_raw(count * DRAWS)
+    raw = randomness.numpy_generator(seed, VERSION, f"shapes {split}").bit_generator.random_raw(
+        count * DRAWS
+    )
     numbers = (raw >> np.uint64(11)).reshape(count, DRAWS) * 2.0**-53
     chunk = max(CHUNK_PIXELS // size**2, 1)
     for label, outline in enumerate(CLASSES.values()):
@@ -179,7 +197,9 @@ def _draw(split: str, count: int, size: int, seed: int) -> Array:
 
 
 def _scene(draw: _Numbers, outline: Callable[[Array, Array], Array], size: int) -> Array:
-    """Values in [0, 1], [n, 3, size * size]: ground, clutter, shape, bar, light, from back to front."""
+    """Values in [0, 1], [n, 3, size * size]: ground, clutter, shape, bar, light, from back to
+    front.
+    """
     side = (2 * np.arange(size) + 1) / size - 1
     x, y = side[None, None, :], -side[None, :, None]  # y points up; pixel centres lie in (-1, 1)
 
@@ -191,14 +211,21 @@ def _scene(draw: _Numbers, outline: Callable[[Array, Array], Array], size: int) 
         _paint(picture, piece, size, draw.colour(draw.between(0.1, 0.8)))
 
     surface = _textured(draw, x, y, light + draw.between(0.25, 0.5), 0.22)
-    centre_x, centre_y, radius = draw.between(-0.25, 0.25), draw.between(-0.25, 0.25), draw.between(0.45, 0.8)
+    centre_x = draw.between(-0.25, 0.25)
+    centre_y = draw.between(-0.25, 0.25)
+    radius = draw.between(0.45, 0.8)
     u, v = _turned(draw, x - centre_x, y - centre_y, most=0.5)
     stretch = draw.between(0.85, 1.18)
     _paint(picture, outline(u * stretch / radius, v / stretch / radius) * radius, size, surface)
 
     across, along = draw.direction()
     distance = across * (x - centre_x) + along * (y - centre_y) - draw.between(0, 0.8) * radius
-    _paint(picture, np.abs(distance) - draw.between(-0.1, 0.18) * radius, size, draw.colour(draw.between(0.1, 0.9)))
+    _paint(
+        picture,
+        np.abs(distance) - draw.between(-0.1, 0.18) * radius,
+        size,
+        draw.colour(draw.between(0.1, 0.9)),
+    )
 
     right, up = draw.direction()
     light = draw.between(0.75, 1.15) + draw.between(0, 0.35) * (right * x + up * y)
@@ -212,9 +239,12 @@ def _turned(draw: _Numbers, x: Array, y: Array, most: float = np.pi) -> tuple[Ar
 
 
 def _textured(draw: _Numbers, x: Array, y: Array, light: Array, strongest: float) -> Array:
-    """Stripes or checks between two colours of about one lightness, on a slope between them, [n, 3, pixels]."""
+    """Stripes or checks between two colours of about one lightness, on a slope between them, [n, 3,
+    pixels].
+    """
     u, v = _turned(draw, x, y)
-    frequency, checks = draw.between(3, 14), draw.between(0, 1) < 0.5
+    frequency = draw.between(3, 14)
+    checks = draw.between(0, 1) < 0.5
     pattern = np.sin(frequency * u + draw.between(0, 2 * np.pi))
     pattern *= np.where(checks, np.sin(frequency * v + draw.between(0, 2 * np.pi)), 1)
     share = 0.5 + draw.between(-0.4, 0.4) * v + draw.between(0, 0.3) * pattern

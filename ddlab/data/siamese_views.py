@@ -1,4 +1,5 @@
-r"""Differentiable Siamese augmentation (DSA): one drawn view for real and learned images alike (Zhao & Bilen 2021, arXiv 2102.08259).
+r"""Differentiable Siamese augmentation (DSA): one drawn view for real and learned images alike
+(Zhao & Bilen 2021, arXiv 2102.08259).
 
 | operation | of an image x | drawn from | function |
 |---|---|---|---|
@@ -11,12 +12,14 @@ r"""Differentiable Siamese augmentation (DSA): one drawn view for real and learn
 | scale | x at s times the distance from the centre, 0 outside | s in U(1/1.2, 1.2), one for each axis | `scale` |
 | rotate | x turned around the centre, 0 outside | U(-15, 15) degrees | `rotate` |
 
-Rows i and columns j count from 0; parts of a side are rounded half up to whole pixels. Images are normalised: 0 is the dataset's mean
-colour, not black, and b is in its standard deviations. Each operation takes images [n, c, h, w] and one value for all of them, a
-tensor [1], or one for each, [n].
+Rows i and columns j count from 0; parts of a side are rounded half up to whole pixels. Images are
+normalised: 0 is the dataset's mean colour, not black, and b is in its standard deviations. Each
+operation takes images [n, c, h, w] and one value for all of them, a tensor [1], or one for each,
+[n].
 
-As in the authors' code one operation is drawn for a batch. They leave flip out for digits, and show students a view of its own for each
-image (`each`). One deviation: images that are not square are turned without being sheared.
+As in the authors' code one operation is drawn for a batch. They leave flip out for digits, and show
+students a view of its own for each image (`each`). One deviation: images that are not square are
+turned without being sheared.
 """
 
 import torch
@@ -29,15 +32,21 @@ from ..core.devices import moved
 STRATEGIES = ("color", "crop", "cutout", "flip", "scale", "rotate")
 """The operations that a strategy can name, in the published order."""
 ALL = "_".join(STRATEGIES)  # the published strategy for natural images
-UPRIGHT = "_".join(name for name in STRATEGIES if name != "flip")  # and for digits, which must not be mirrored
+# And for digits, which must not be mirrored.
+UPRIGHT = "_".join(name for name in STRATEGIES if name != "flip")
 
 
-def siamese_view(images: Tensor, strategy: str, *, seed: int, step: int, each: bool = False) -> Tensor:
-    """One view of images [n, c, h, w], by one operation of `strategy`; the same for any batch that is given the same seed and step.
+def siamese_view(
+    images: Tensor, strategy: str, *, seed: int, step: int, each: bool = False
+) -> Tensor:
+    """One view of images [n, c, h, w], by one operation of `strategy`; the same for any batch that
+    is given the same seed and step.
 
     Args:
-        strategy: operations joined by "_", such as "crop_flip", in any order; "" gives back the images themselves.
-        each: values of its own for each image; False: the same for all, whatever their number, dtype and device.
+        strategy: operations joined by "_", such as "crop_flip", in any order; "" gives back the
+            images themselves.
+        each: values of its own for each image; False: the same for all, whatever their number,
+            dtype and device.
     """
     names = operations(strategy)
     if names:
@@ -50,7 +59,7 @@ def siamese_view(images: Tensor, strategy: str, *, seed: int, step: int, each: b
 
 
 def operations(strategy: str) -> tuple[str, ...]:
-    """The operations of a strategy, in the published order.
+    """Return the operations of a strategy, in the published order.
 
     >>> operations("rotate_crop")
     ('crop', 'rotate')
@@ -69,7 +78,9 @@ def brightness(images: Tensor, amount: Tensor) -> Tensor:
 
 
 def saturation(images: Tensor, factor: Tensor) -> Tensor:
-    """Each pixel's distance from the mean of its channels, times the factor; images of one channel stay as they are."""
+    """Each pixel's distance from the mean of its channels, times the factor; images of one channel
+    stay as they are.
+    """
     mean = images.mean(1, keepdim=True)
     return mean + _along(images, "factor", factor) * (images - mean)
 
@@ -81,7 +92,9 @@ def contrast(images: Tensor, factor: Tensor) -> Tensor:
 
 
 def crop(images: Tensor, top: Tensor, left: Tensor) -> Tensor:
-    """A window of the images' own size whose corner lies at row `top` and column `left` of the image; 0 outside the image."""
+    """Return a window of the images' own size whose corner lies at row `top` and column `left` of the
+    image; 0 outside the image.
+    """
     height, width = images.shape[2:]
     rows = _along(images, "top", top) + torch.arange(height, device=images.device)[:, None]
     columns = _along(images, "left", left) + torch.arange(width, device=images.device)
@@ -92,11 +105,17 @@ def crop(images: Tensor, top: Tensor, left: Tensor) -> Tensor:
 
 
 def cutout(images: Tensor, row: Tensor, column: Tensor) -> Tensor:
-    """0 in a box of half the height and half the width around this pixel, cut off at the edges; half of an even side lies before it."""
+    """0 in a box of half the height and half the width around this pixel, cut off at the edges;
+    half of an even side lies before it.
+    """
     height, width = images.shape[2:]
     rows, columns = _rounded(height / 2), _rounded(width / 2)
-    down = torch.arange(height, device=images.device)[:, None] - _along(images, "row", row) + rows // 2
-    right = torch.arange(width, device=images.device) - _along(images, "column", column) + columns // 2
+    down = (
+        torch.arange(height, device=images.device)[:, None] - _along(images, "row", row) + rows // 2
+    )
+    right = (
+        torch.arange(width, device=images.device) - _along(images, "column", column) + columns // 2
+    )
     return images.masked_fill((down >= 0) & (down < rows) & (right >= 0) & (right < columns), 0)
 
 
@@ -106,7 +125,9 @@ def flip(images: Tensor, flipped: Tensor) -> Tensor:
 
 
 def scale(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-    """Sampled at these multiples of the distance from the centre: below 1 what is seen grows, above 1 it shrinks. Bilinear, 0 outside."""
+    """Sampled at these multiples of the distance from the centre: below 1 what is seen grows, above
+    1 it shrinks. Bilinear, 0 outside.
+    """
     down, right = _along(images, "rows", rows), _along(images, "columns", columns)
     zero = torch.zeros_like(down)
     return _sampled(images, right, zero, zero, down)
@@ -119,19 +140,27 @@ def rotate(images: Tensor, degrees: Tensor) -> Tensor:
 
 
 def _sampled(images: Tensor, a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
-    """At (x, y) pixels right of and below the centre, what lies at (a x + b y, c x + d y); a, b, c, d [1 or n, 1, 1, 1]."""
+    """At (x, y) pixels right of and below the centre, what lies at (a x + b y, c x + d y); a, b, c,
+    d [1 or n, 1, 1, 1].
+    """
     if images.numel() == 0:
         return images
     height, width = images.shape[2:]
     zero = torch.zeros_like(a)
     # The grid counts from -1 to 1 along both sides, whatever their lengths.
-    moves = torch.stack([a, b * (height / width), zero, c * (width / height), d, zero], 1).view(-1, 2, 3)
+    moves = torch.stack([a, b * (height / width), zero, c * (width / height), d, zero], 1).view(
+        -1, 2, 3
+    )
     grid = F.affine_grid(moves, [len(moves), *images.shape[1:]], align_corners=False)
-    return F.grid_sample(images, grid.expand(len(images), -1, -1, -1), padding_mode="zeros", align_corners=False)
+    return F.grid_sample(
+        images, grid.expand(len(images), -1, -1, -1), padding_mode="zeros", align_corners=False
+    )
 
 
 def _drawn(name: str, images: Tensor, count: int, draw: torch.Generator) -> Tensor:
-    """One operation, with `count` values of each kind; drawn in float64, so that every dtype gets the same."""
+    """One operation, with `count` values of each kind; drawn in float64, so that every dtype gets
+    the same.
+    """
 
     def uniform(low: float, high: float) -> Tensor:
         drawn = low + (high - low) * torch.rand(count, generator=draw, dtype=torch.float64)
@@ -164,7 +193,9 @@ def _rounded(pixels: float) -> int:
 def _along(images: Tensor, argument: str, values: Tensor) -> Tensor:
     """One value for all images or one for each, [1 or n, 1, 1, 1]."""
     if len(values) not in (1, len(images)):
-        errors.fail(argument, f"one value for all images or one for each of the {len(images)}", values)
+        errors.fail(
+            argument, f"one value for all images or one for each of the {len(images)}", values
+        )
     if values.device != images.device:
         errors.fail(argument, f"on the images' device, {images.device}", str(values.device))
     return values[:, None, None, None]

@@ -1,12 +1,14 @@
-"""Sentences as pictures of one channel: a row for each word, its embedding; so every method and network of images takes them.
+"""Sentences as pictures of one channel: a row for each word, its embedding; so every method and
+network of images takes them.
 
 questions()                                        360 made-up questions of six kinds, like those of TREC              nothing
 read("questions.txt")                              "label<tab>sentence" in each line                                   a file
 read("questions.txt", vectors="glove.6B.100d.txt")     the same, with embeddings from a file of GloVe's                two files
 
-Embeddings come from the sentences themselves where no file gives them: positive pointwise mutual information of words that stand near
-each other, reduced by SVD (Levy & Goldberg 2014, *Neural word embedding as implicit matrix factorization*). Kept as 256 levels, as all
-pixels are. A learned row of a distilled set is read as its nearest word.
+Embeddings come from the sentences themselves where no file gives them: positive pointwise mutual
+information of words that stand near each other, reduced by SVD (Levy & Goldberg 2014, *Neural word
+embedding as implicit matrix factorization*). Kept as 256 levels, as all pixels are. A learned row
+of a distilled set is read as its nearest word.
 """
 
 import collections
@@ -29,7 +31,8 @@ from .images import ImageData
 
 WINDOW = 4  # words to each side that are near
 PADDING = ""
-_ROWS_AT_ONCE = 1000  # whose distances from all words are in memory: 40 MB for TREC's ten thousand words
+# Whose distances from all words are in memory: 40 MB for TREC's ten thousand words.
+_ROWS_AT_ONCE = 1000
 
 Length = Annotated[int, within(1, 1000)]
 Dimensions = Annotated[int, within(1, 1000)]
@@ -41,7 +44,8 @@ class TextData:
 
     Attributes:
         embedded: the sentences [n, 1, length, dim], as any `ImageData`.
-        vocabulary: all words; the first is no word, which fills sentences up. vectors: float32 [words, dim], normalised like `embedded`.
+        vocabulary: all words; the first is no word, which fills sentences up.
+        vectors: float32 [words, dim], normalised like `embedded`.
     """
 
     embedded: ImageData
@@ -52,15 +56,26 @@ class TextData:
         """Sentences [n, 1, length, dim], each row as its nearest word."""
         errors.check_tensor("images", images, shape=[None, 1, *self.embedded.image_size])
         rows = images[:, 0].flatten(0, 1).cpu().float().split(_ROWS_AT_ONCE)
-        nearest = torch.cat([torch.cdist(some, self.vectors).argmin(1) for some in rows]).view(len(images), -1)
-        return [" ".join(filter(None, (self.vocabulary[word] for word in row))) for row in nearest.tolist()]
+        nearest = torch.cat([torch.cdist(some, self.vectors).argmin(1) for some in rows]).view(
+            len(images), -1
+        )
+        return [
+            " ".join(filter(None, (self.vocabulary[word] for word in row)))
+            for row in nearest.tolist()
+        ]
 
 
 @checked
 def questions(
-    *, count: Annotated[int, within(12, 10**5)] = 360, length: Length = 10, dim: Dimensions = 16, seed: int = 0
+    *,
+    count: Annotated[int, within(12, 10**5)] = 360,
+    length: Length = 10,
+    dim: Dimensions = 16,
+    seed: int = 0,
 ) -> TextData:
-    """Questions of six kinds, a sixth of them each, made of patterns; every sixth of each kind is for the test."""
+    """Questions of six kinds, a sixth of them each, made of patterns; every sixth of each kind is
+    for the test.
+    """
     draws = generator(seed, 0, "questions")
 
     def one(rows: Sequence[str]) -> str:
@@ -70,7 +85,12 @@ def questions(
     lines = []
     for number in range(count):
         pattern = one(_PATTERNS[kinds[number % 6]])
-        lines.append((kinds[number % 6], re.sub(r"<(\w+)>", lambda found: one(_WORDS[found[1]].split(",")), pattern)))
+        lines.append(
+            (
+                kinds[number % 6],
+                re.sub(r"<(\w+)>", lambda found: one(_WORDS[found[1]].split(",")), pattern),
+            )
+        )
     test = [number for number in range(count) if number // 6 % 6 == 5]
     return _text_data("questions", lines, test, length, dim, None)
 
@@ -87,17 +107,23 @@ def read(
     dim: Dimensions = 100,
     seed: Index = 0,
 ) -> TextData:
-    """A file of two columns: label, tab, sentence, whose words are separated by spaces. Blank lines are left out.
+    """Return a file of two columns: label, tab, sentence, whose words are separated by spaces.
+
+    Blank lines are left out.
 
     Args:
         test: a second such file; without one a share of each class is for the test.
-        vectors: a text file in GloVe's format, or word2vec's with its first line; words that it lacks lie at its mean.
-        format: "trec": as TREC's files are, "DESC:manner How did ..." in Latin-1, of which the coarse label is taken.
-        test_fraction: share of each class for the test, at least one sentence. seed: of that split.
+        vectors: a text file in GloVe's format, or word2vec's with its first line; words that it
+            lacks lie at its mean.
+        format: "trec": as TREC's files are, "DESC:manner How did ..." in Latin-1, of which the
+            coarse label is taken.
+        test_fraction: share of each class for the test, at least one sentence.
+        seed: of that split.
 
     Raises:
-        DDLabError: no file, or not in UTF-8; a line without tab or words; a first line that only names the columns; one class, a class of
-            one sentence; words that all stand alone; ragged vectors (their line).
+        DDLabError: no file, or not in UTF-8; a line without tab or words; a first line that only
+            names the columns; one class, a class of one sentence; words that all stand alone;
+            ragged vectors (their line).
     """
     lines = _lines("path", path, format)
     more = [] if test is None else _lines("test", test, format)
@@ -109,60 +135,83 @@ def read(
         for number, (label, members) in enumerate(places.items()):
             if len(members) < 2:
                 raise DDLabError(
-                    f"path must hold at least two sentences of each class to split; given {label!r} with one."
+                    "path must hold at least two sentences of each class to split; given "
+                    f"{label!r} with one."
                 )
-            rows += [members[row] for row in split_rows(len(members), test_fraction, seed=seed, number=number)[1]]
+            rows += [
+                members[row]
+                for row in split_rows(len(members), test_fraction, seed=seed, number=number)[1]
+            ]
     known = None if vectors is None else _glove(vectors)
-    return _text_data(storage.checked_path(path).stem, lines + more, sorted(rows), length, dim, known)
+    return _text_data(
+        storage.checked_path(path).stem, lines + more, sorted(rows), length, dim, known
+    )
 
 
 def _lines(argument: str, path: str | os.PathLike[str], format: str) -> list[tuple[str, str]]:
     found = []
-    for number, line in enumerate(_read(argument, path, "latin-1" if format == "trec" else "utf-8"), 1):
+    for number, line in enumerate(
+        _read(argument, path, "latin-1" if format == "trec" else "utf-8"), 1
+    ):
         if not line.strip():
             continue
         label, tab, sentence = line.partition(" " if format == "trec" else "\t")
         label, colon, _ = label.partition(":") if format == "trec" else (label, ":", "")
         if not (tab and colon and label.strip() and sentence.split()):
-            allowed = "a label such as DESC:manner, a blank" if format == "trec" else "a label, a tab"
+            allowed = (
+                "a label such as DESC:manner, a blank" if format == "trec" else "a label, a tab"
+            )
             raise DDLabError(
-                f"{argument} must have {allowed} and words in each line; given {line[:60]!r} in line {number} of {path}."
+                f"{argument} must have {allowed} and words in each line; given {line[:60]!r} "
+                f"in line {number} of {path}."
             )
         found.append((label.strip(), sentence))
-    if found and found[0][0].lower() in _HEADS and all(label != found[0][0] for label, _ in found[1:]):
+    if (
+        found
+        and found[0][0].lower() in _HEADS
+        and all(label != found[0][0] for label, _ in found[1:])
+    ):
         raise DDLabError(
-            f"{argument} must hold sentences from the first line on; given {found[0]} there, the names of its columns."
+            f"{argument} must hold sentences from the first line on; given {found[0]} there, "
+            "the names of its columns."
         )
     return found
 
 
-_HEADS = ("label", "labels", "class", "category", "sentiment", "target")  # what a first line calls the column of labels
+# What a first line calls the column of labels.
+_HEADS = ("label", "labels", "class", "category", "sentiment", "target")
 
 
 def _glove(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     lines = [line.rstrip() for line in _read("vectors", path, "utf-8") if line.strip()]
     first = lines[0].split(" ") if lines else []
-    if len(first) == 2 and all(part.isdigit() for part in first):  # word2vec's: how many words, how many numbers
+    # Word2vec's: how many words, how many numbers.
+    if len(first) == 2 and all(part.isdigit() for part in first):
         lines = lines[1:]
-    known, wanted = dict[str, np.ndarray](), None
+    known = dict[str, np.ndarray]()
+    wanted = None
     for number, line in enumerate(lines, 1):
         fields = line.split(" ")
         wanted = len(fields) - 1 if wanted is None else wanted
-        word, numbers = fields[: len(fields) - wanted], fields[len(fields) - wanted :]  # a word may hold blanks
+        # A word may hold blanks.
+        word = fields[: len(fields) - wanted]
+        numbers = fields[len(fields) - wanted :]
         try:
             known[" ".join(word)] = vector = np.asarray(numbers, np.float32)
         except ValueError:
             vector = np.full(1, np.nan, np.float32)
         if not (word and wanted and np.isfinite(vector).all()):
             given = f"{line[:60]!r} in line {number} of {path}"
-            raise DDLabError(f"vectors must have a word and equally many numbers in each line; given {given}.")
+            raise DDLabError(
+                f"vectors must have a word and equally many numbers in each line; given {given}."
+            )
     if not known:
         raise DDLabError(f"vectors must have a word in some line; given none in {path}.")
     return known
 
 
 def _read(argument: str, path: str | os.PathLike[str], encoding: str) -> list[str]:
-    """The lines of a file, each ending at a line feed alone; a byte-order mark is none of its text."""
+    """Return the lines of a file, each ending at a line feed alone; a byte-order mark is none of its text."""
     try:
         text = storage.checked_path(path, argument).read_text(encoding=encoding)
     except (OSError, UnicodeDecodeError):
@@ -171,7 +220,12 @@ def _read(argument: str, path: str | os.PathLike[str], encoding: str) -> list[st
 
 
 def _text_data(
-    name: str, lines: list[tuple[str, str]], test: list[int], length: int, dim: int, known: dict[str, np.ndarray] | None
+    name: str,
+    lines: list[tuple[str, str]],
+    test: list[int],
+    length: int,
+    dim: int,
+    known: dict[str, np.ndarray] | None,
 ) -> TextData:
     names = tuple(dict.fromkeys(label for label, _ in lines))
     if len(names) < 2:
@@ -185,11 +239,14 @@ def _text_data(
     vectors = embeddings(train, vocabulary, dim) if known is None else _looked_up(vocabulary, known)
     low, high = float(vectors.min()), float(vectors.max())
     if low == high:
-        errors.fail("path", "sentences of more than one word, or with vectors", "words that stand alone")
+        errors.fail(
+            "path", "sentences of more than one word, or with vectors", "words that stand alone"
+        )
     levels = np.round((vectors - low) / (high - low) * 255).astype(np.uint8)
     rows = np.zeros((len(order), length), np.int64)
     for row, number in enumerate(order):
-        told = [places.get(word, 0) for word in sentences[number]]  # a word that no training sentence has is none
+        # A word that no training sentence has is none.
+        told = [places.get(word, 0) for word in sentences[number]]
         rows[row, : len(told)] = told
     pixels = torch.from_numpy(levels)[torch.from_numpy(rows)][:, None]
     labels = torch.tensor([names.index(lines[number][0]) for number in order])
@@ -206,8 +263,12 @@ def _text_data(
     return TextData(data, vocabulary, units)
 
 
-def embeddings(sentences: Sequence[Sequence[str]], vocabulary: Sequence[str], dim: int) -> np.ndarray:
-    """PPMI of words within `WINDOW` of each other, by SVD: U sqrt(S) of the first `dim`, float32 [words, dim]; no word lies at 0."""
+def embeddings(
+    sentences: Sequence[Sequence[str]], vocabulary: Sequence[str], dim: int
+) -> np.ndarray:
+    """PPMI of words within `WINDOW` of each other, by SVD: U sqrt(S) of the first `dim`, float32
+    [words, dim]; no word lies at 0.
+    """
     import scipy.sparse
     from sklearn.utils.extmath import randomized_svd
 
@@ -217,12 +278,17 @@ def embeddings(sentences: Sequence[Sequence[str]], vocabulary: Sequence[str], di
         told = [places[word] for word in sentence]
         for here, word in enumerate(told):
             counts.update(
-                (word, near) for near in told[max(here - WINDOW, 0) : here] + told[here + 1 : here + 1 + WINDOW]
+                (word, near)
+                for near in told[max(here - WINDOW, 0) : here] + told[here + 1 : here + 1 + WINDOW]
             )
     rows, columns = np.array(list(counts) or [(0, 0)]).T
-    table = scipy.sparse.coo_matrix((list(counts.values()) or [0.0], (rows, columns)), (len(vocabulary),) * 2, float)
+    table = scipy.sparse.coo_matrix(
+        (list(counts.values()) or [0.0], (rows, columns)), (len(vocabulary),) * 2, float
+    )
     each = np.asarray(table.sum(1)).ravel()
-    table.data = np.log(np.maximum(table.data * each.sum() / np.maximum(each[rows] * each[columns], 1), 1))
+    table.data = np.log(
+        np.maximum(table.data * each.sum() / np.maximum(each[rows] * each[columns], 1), 1)
+    )
     left, strength, _ = randomized_svd(table, min(dim, len(vocabulary)), n_iter=8, random_state=0)
     found = np.zeros((len(vocabulary), dim), np.float32)
     found[:, : len(strength)] = left * np.sqrt(strength)
@@ -230,7 +296,9 @@ def embeddings(sentences: Sequence[Sequence[str]], vocabulary: Sequence[str], di
 
 
 def _looked_up(vocabulary: Sequence[str], known: dict[str, np.ndarray]) -> np.ndarray:
-    middle: Any = np.mean([known[word] for word in vocabulary if word in known] or list(known.values()), 0)
+    middle: Any = np.mean(
+        [known[word] for word in vocabulary if word in known] or list(known.values()), 0
+    )
     rows = [np.zeros_like(middle)] + [known.get(word, middle) for word in vocabulary[1:]]
     return np.stack(rows).astype(np.float32)
 
@@ -246,7 +314,8 @@ _PATTERNS = {
 _WORDS = {
     "short": "nasa,usa,bbc,dna,cpu,nato,fbi,ibm,rom,aids",
     "part": "brain,heart,tooth,eye,ear,tail",
-    "thing": "paper,glass,gravity,a compass,the telephone,a violin,steam,the wheel,ink,a lens,bread,the radio",
+    "thing": "paper,glass,gravity,a compass,the telephone,a violin,steam,the wheel,ink,a "
+    "lens,bread,the radio",
     "kind": "bird,fish,dog,flower,tree,game,song,metal,fruit,colour",
     "how": "rare,common,old,loved,useful,dangerous",
     "place": "rome,peru,egypt,texas,paris,the moon,africa,norway,cuba,the nile",

@@ -1,8 +1,8 @@
 """`mnist`, `fashion-mnist`, `cifar10`, `cifar100`: the files that torchvision.datasets reads.
 
-Nothing is downloaded unless asked for. CIFAR comes as pickles, which can run code when they are read: each file is compared with its
-published md5 first, and nothing is read when one differs. MNIST's files are plain bytes; torchvision's older copies of them
-(processed/*.pt) are left alone.
+Nothing is downloaded unless asked for. CIFAR comes as pickles, which can run code when they are
+read: each file is compared with its published md5 first, and nothing is read when one differs.
+MNIST's files are plain bytes; torchvision's older copies of them (processed/*.pt) are left alone.
 
 name            images              size    classes     source
 mnist           60,000 + 10,000     1x28    10          LeCun et al. 1998, doi 10.1109/5.726791
@@ -22,7 +22,12 @@ from ..core import errors, storage
 from ..core.errors import DDLabError
 from .images import ImageData
 
-CLASSES = {"mnist": "MNIST", "fashion-mnist": "FashionMNIST", "cifar10": "CIFAR10", "cifar100": "CIFAR100"}
+CLASSES = {
+    "mnist": "MNIST",
+    "fashion-mnist": "FashionMNIST",
+    "cifar10": "CIFAR10",
+    "cifar100": "CIFAR100",
+}
 NAMES = tuple(CLASSES)
 
 
@@ -32,10 +37,12 @@ def load(name: str, root: str | os.PathLike[str], *, download: bool = False) -> 
     Args:
         name: one of `NAMES`.
         root: the folder that torchvision keeps its datasets in; made by a download.
-        download: fetch what is missing there. A file that is there but differs from the published one is fetched anew.
+        download: fetch what is missing there. A file that is there but differs from the published
+            one is fetched anew.
 
     Raises:
-        DDLabError: nothing there, a file that differs from the published one or cannot be read, or a download that fails.
+        DDLabError: nothing there, a file that differs from the published one or cannot be read, or
+            a download that fails.
     """
     errors.check_choice("name", name, NAMES)
     place = storage.checked_path(root, "root", "a folder's path")
@@ -47,11 +54,15 @@ def load(name: str, root: str | os.PathLike[str], *, download: bool = False) -> 
         # For CIFAR the constructor compares every md5 (once more) before it unpickles anything.
         train = dataset(place, train=True, download=download)
         test = dataset(place, train=False)
-        (train_images, train_labels), (test_images, test_labels) = _tensors(train), _tensors(test)
-    except Exception as problem:  # a failed download; or all that a damaged file makes the readers raise
+        (train_images, train_labels) = _tensors(train)
+        (test_images, test_labels) = _tensors(test)
+    # A failed download; or all that a damaged file makes the readers raise.
+    except Exception as problem:
         reason = " ".join(f"{type(problem).__name__}: {problem}".split())[:200]
         _check_files(name, dataset, place, reason)
-        raise DDLabError(f"root must hold readable files of {name}; given {str(place)!r} ({reason}).") from problem
+        raise DDLabError(
+            f"root must hold readable files of {name}; given {str(place)!r} ({reason})."
+        ) from problem
     return ImageData(
         name=name,
         train_images=train_images,
@@ -64,7 +75,7 @@ def load(name: str, root: str | os.PathLike[str], *, download: bool = False) -> 
 
 
 def _dataset(name: str) -> Any:
-    """The class of torchvision; for MNIST without its old storage, which is a pickle."""
+    """Return the class of torchvision; for MNIST without its old storage, which is a pickle."""
     from torchvision import datasets
 
     found = getattr(datasets, CLASSES[name])
@@ -74,7 +85,9 @@ def _dataset(name: str) -> Any:
 
 
 def _check_files(name: str, dataset: Any, place: Path, reason: str = "") -> None:
-    """Raise if a file is missing or is not the published one; `reason`: why a download did not help."""
+    """Raise if a file is missing or is not the published one; `reason`: why a download did not
+    help.
+    """
     from torchvision.datasets.utils import check_integrity
 
     hint = f" ({reason})" if reason else ""
@@ -83,16 +96,27 @@ def _check_files(name: str, dataset: Any, place: Path, reason: str = "") -> None
             wanted = f"root must hold {name} as torchvision stores it (download=True fetches it)"
             raise DDLabError(f"{wanted}; given {str(place)!r} without {file}{hint}.")
         if not check_integrity(place / file, md5):
-            wanted = f"root must hold the published files of {name} (download=True fetches them anew)"
-            raise DDLabError(f"{wanted}; given {str(place)!r} with another {file}, which was not read{hint}.")
+            wanted = (
+                f"root must hold the published files of {name} (download=True fetches them anew)"
+            )
+            raise DDLabError(
+                f"{wanted}; given {str(place)!r} with another {file}, which was not read{hint}."
+            )
 
 
 def _files(dataset: Any) -> list[tuple[str, str | None]]:
-    """The files below root that are read, with their published md5 where torchvision knows one."""
+    """Return the files below root that are read, with their published md5 where torchvision knows one."""
     if hasattr(dataset, "train_list"):
-        listed = [*dataset.train_list, *dataset.test_list, (dataset.meta["filename"], dataset.meta["md5"])]
+        listed = [
+            *dataset.train_list,
+            *dataset.test_list,
+            (dataset.meta["filename"], dataset.meta["md5"]),
+        ]
         return [(f"{dataset.base_folder}/{file}", md5) for file, md5 in listed]
-    return [(f"{dataset.__name__}/raw/{file.removesuffix('.gz')}", None) for file, _ in dataset.resources]
+    return [
+        (f"{dataset.__name__}/raw/{file.removesuffix('.gz')}", None)
+        for file, _ in dataset.resources
+    ]
 
 
 def _tensors(dataset: Any) -> tuple[Tensor, Tensor]:

@@ -3,8 +3,9 @@
 PATH/CLASS/...                                  classes alone
 PATH/train/CLASS/..., PATH/test/CLASS/...       splits, by the usual names in any case, or as `train=` and `test=` name them
 
-A split is a folder of folders, so that a class may be called "train". Where folders could be either, nobody guesses: it is said which,
-and what to give. Every real folder and file is read once, where it lies, and only then by what links to it; a link may lead anywhere.
+A split is a folder of folders, so that a class may be called "train". Where folders could be
+either, nobody guesses: it is said which, and what to give. Every real folder and file is read once,
+where it lies, and only then by what links to it; a link may lead anywhere.
 """
 
 import itertools
@@ -17,7 +18,19 @@ from typing import NoReturn
 
 from ..core.errors import DDLabError
 
-SUFFIXES = (".bmp", ".gif", ".jfif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
+SUFFIXES = (
+    ".bmp",
+    ".gif",
+    ".jfif",
+    ".jpeg",
+    ".jpg",
+    ".pgm",
+    ".png",
+    ".ppm",
+    ".tif",
+    ".tiff",
+    ".webp",
+)
 TRAINS = ("train", "training", "seg_train")
 TESTS = ("test", "testing", "seg_test", "val", "valid", "validation", "dev")
 
@@ -26,7 +39,8 @@ Listing = dict[str, list[str]]
 
 
 def found_splits(root: Path, train: str | None, test: str | None) -> tuple[Path, Path | None]:
-    """The folder of the training classes, and that of the test classes or None where there are no splits.
+    """Return the folder of the training classes, and that of the test classes or None where there are no
+    splits.
 
     Raises:
         DDLabError: one split without the other, or folders that could be splits as well as classes.
@@ -36,23 +50,41 @@ def found_splits(root: Path, train: str | None, test: str | None) -> tuple[Path,
             return root, None
         if train is None or test is None:
             _refuse(
-                root, "given as both train= and test=, or as train='.' where its folders are the classes", (train, test)
+                root,
+                "given as both train= and test=, or as train='.' where its folders are the classes",
+                (train, test),
             )
         return _named(root, "train", train), _named(root, "test", test)
     folders = _directories(root)
     trains, tests = (
-        [place for name in names for place in folders if place.name.casefold() == name and _is_split(place)]
+        [
+            place
+            for name in names
+            for place in folders
+            if place.name.casefold() == name and _is_split(place)
+        ]
         for names in (TRAINS, TESTS)
     )
-    options = "train= and test= say which of its folders are the splits, train='.' that they are the classes"
+    options = (
+        "train= and test= say which of its folders are the splits, train='.' that they are the "
+        "classes"
+    )
     for places in (trains, tests):
-        if len({place.name.casefold() for place in places}) < len(places) or (places is trains and len(places) > 1):
-            _refuse(root, f"of one training and one test split ({options})", [place.name for place in places])
+        if len({place.name.casefold() for place in places}) < len(places) or (
+            places is trains and len(places) > 1
+        ):
+            _refuse(
+                root,
+                f"of one training and one test split ({options})",
+                [place.name for place in places],
+            )
     if trains and tests:
         return _unwrapped(trains[0]), _unwrapped(tests[0])
     if trains or tests:
         _refuse(
-            root, f"of both train and test (or val) or of class folders ({options})", [place.name for place in folders]
+            root,
+            f"of both train and test (or val) or of class folders ({options})",
+            [place.name for place in folders],
         )
     inner = {
         place.name: {each.name.casefold() for each in _directories(_unwrapped(place))}
@@ -67,7 +99,7 @@ def found_splits(root: Path, train: str | None, test: str | None) -> tuple[Path,
 
 
 def listings(splits: Sequence[Path]) -> list[Listing]:
-    """The files of each class in each split.
+    """Return the files of each class in each split.
 
     Raises:
         DDLabError: fewer than two class folders, one without an image, or one that cannot be read.
@@ -75,7 +107,10 @@ def listings(splits: Sequence[Path]) -> list[Listing]:
     classes = [{place.name: place for place in _directories(split)} for split in splits]
     for split, folders in zip(splits, classes, strict=True):
         if len(folders) < 2:
-            raise DDLabError(f"path must hold at least two class folders; given {str(split)!r} with {list(folders)}.")
+            raise DDLabError(
+                f"path must hold at least two class folders; given {str(split)!r} with "
+                f"{list(folders)}."
+            )
     seen = {os.path.realpath(place) for split in splits for place in (split, *split.parents)}
     left: Counter[str] = Counter()
     first: dict[str, str] = {}  # of what was left out, a name
@@ -84,10 +119,12 @@ def listings(splits: Sequence[Path]) -> list[Listing]:
     owned = {os.path.realpath(place) for folders in classes for place in folders.values()}
     for listing, folders in zip(found, classes, strict=True):
         for name, place in folders.items():
-            if (real := os.path.realpath(place)) in owned:  # else another class folder is the same one
+            # Else another class folder is the same one.
+            if (real := os.path.realpath(place)) in owned:
                 owned.remove(real)
                 links += [
-                    (listing[name], link) for link in _walk(place, listing[name], seen | owned, seen, left, first)
+                    (listing[name], link)
+                    for link in _walk(place, listing[name], seen | owned, seen, left, first)
                 ]
     while links:  # in the end what links lead to, unless it was read where it lies
         files, link = links.pop(0)
@@ -106,16 +143,23 @@ def listings(splits: Sequence[Path]) -> list[Listing]:
             if not files:
                 place = str(split / name)
                 raise DDLabError(
-                    f"path must hold {', '.join(SUFFIXES)} images in every class folder; given {place!r} with none."
+                    f"path must hold {', '.join(SUFFIXES)} images in every class folder; "
+                    f"given {place!r} with none."
                 )
     if left:
         words = " and ".join(f"{count} {what}, as {first[what]!r}," for what, count in left.items())
-        warnings.warn(f"In {str(splits[0])!r} {words} were left out.", stacklevel=7)  # where data.load was called
+        # Where data.load was called.
+        warnings.warn(f"In {str(splits[0])!r} {words} were left out.", stacklevel=7)
     return found
 
 
 def _walk(
-    place: Path, files: list[str], closed: set[str], seen: set[str], left: Counter[str], first: dict[str, str]
+    place: Path,
+    files: list[str],
+    closed: set[str],
+    seen: set[str],
+    left: Counter[str],
+    first: dict[str, str],
 ) -> Iterator[Path]:
     """Keep the images in a folder and below it; yields links, which are for later."""
     real = os.path.realpath(place)
@@ -139,8 +183,12 @@ def _keep(file: Path, files: list[str], left: Counter[str], first: dict[str, str
         first.setdefault("files that are no images", file.name)
 
 
-def _entries(place: Path, wanted: Callable[[os.DirEntry[str]], bool] = lambda entry: True) -> list[os.DirEntry[str]]:
-    """What a folder holds, by name, without what is hidden (.x) or some program's own (__MACOSX, @eaDir)."""
+def _entries(
+    place: Path, wanted: Callable[[os.DirEntry[str]], bool] = lambda entry: True
+) -> list[os.DirEntry[str]]:
+    """What a folder holds, by name, without what is hidden (.x) or some program's own (__MACOSX,
+    @eaDir).
+    """
     try:
         with os.scandir(place) as entries:
             return sorted(
@@ -148,7 +196,9 @@ def _entries(place: Path, wanted: Callable[[os.DirEntry[str]], bool] = lambda en
                 key=lambda entry: entry.name,
             )
     except OSError as problem:
-        raise DDLabError(f"path must be readable throughout; given {str(place)!r} ({problem.strerror}).") from problem
+        raise DDLabError(
+            f"path must be readable throughout; given {str(place)!r} ({problem.strerror})."
+        ) from problem
 
 
 def _directories(place: Path) -> list[Path]:
@@ -156,11 +206,14 @@ def _directories(place: Path) -> list[Path]:
 
 
 def _has_images(place: Path) -> bool:
-    return any(entry.name.lower().endswith(SUFFIXES) for entry in _entries(place, lambda entry: entry.is_file()))
+    return any(
+        entry.name.lower().endswith(SUFFIXES)
+        for entry in _entries(place, lambda entry: entry.is_file())
+    )
 
 
 def _is_split(place: Path) -> bool:
-    """Whether a folder holds folders and no image of its own."""
+    """Return whether a folder holds folders and no image of its own."""
     inner = _unwrapped(place)
     return not _has_images(place) and not _has_images(inner) and bool(_directories(inner))
 
@@ -168,7 +221,9 @@ def _is_split(place: Path) -> bool:
 def _unwrapped(place: Path) -> Path:
     """What lies in a folder that holds nothing but one of its own name, as archives unpack."""
     inner = _directories(place)
-    return inner[0] if len(inner) == 1 and inner[0].name.casefold() == place.name.casefold() else place
+    return (
+        inner[0] if len(inner) == 1 and inner[0].name.casefold() == place.name.casefold() else place
+    )
 
 
 def _named(root: Path, argument: str, name: str) -> Path:
@@ -176,7 +231,8 @@ def _named(root: Path, argument: str, name: str) -> Path:
     if not place.is_dir():
         there = [folder.name for folder in _directories(root)]
         raise DDLabError(
-            f"{argument} must be one of the folders in {str(root)!r} ({', '.join(there)}); given {name!r}."
+            f"{argument} must be one of the folders in {str(root)!r} ({', '.join(there)}); "
+            f"given {name!r}."
         )
     return _unwrapped(place)
 

@@ -1,4 +1,6 @@
-"""ZCA whitening: neighbouring pixels no longer tell each other; MTT's printed numbers are of such data."""
+"""ZCA whitening: neighbouring pixels no longer tell each other; MTT's printed numbers are of such
+data.
+"""
 
 from dataclasses import replace
 from typing import Annotated
@@ -11,39 +13,56 @@ from ..core.boundary import checked, within
 from .images import ImageData, denormalise
 
 _AT_ONCE = 1024  # images
-_KEPT = 4.0  # standard deviations of all whitened values on either side of 0; what lies further out is cut
+# Standard deviations of all whitened values on either side of 0; what lies further out is cut.
+_KEPT = 4.0
 
 
 @as_usual
 @checked
-def whitened(data: ImageData, *, epsilon: Annotated[float, within(0, open_low=True)] = 0.1) -> ImageData:
-    """`data` with decorrelated pixels: what `normalised` hands out are the whitened values, kept as bytes like every pixel.
+def whitened(
+    data: ImageData, *, epsilon: Annotated[float, within(0, open_low=True)] = 0.1
+) -> ImageData:
+    """`data` with decorrelated pixels: what `normalised` hands out are the whitened values, kept as
+    bytes like every pixel.
 
-    x -> (x - mean) W with W = U (S + epsilon)^(-1/2) U^T, of the covariance U S U^T of all channels and places of the training images, with
-    pixels in [0, 1] (Cazenavette et al. 2022, whose epsilon is .1). The byte is a 32nd of the values' deviation. Images of 32 pixels take
-    a matrix of 75 MB and a minute; of 64 pixels 16 times and 64 times as much.
+    x -> (x - mean) W with W = U (S + epsilon)^(-1/2) U^T, of the covariance U S U^T of all channels
+    and places of the training images, with pixels in [0, 1] (Cazenavette et al. 2022, whose epsilon
+    is .1). The byte is a 32nd of the values' deviation. Images of 32 pixels take a matrix of 75 MB
+    and a minute; of 64 pixels 16 times and 64 times as much.
 
     Raises:
         DDLabError: an epsilon that is not above 0.
     """
     centre, covariance = moments(data.train_images)
     matrix = zca(covariance, epsilon)
-    # The deviation of (x - mean) W over all places follows from the covariance: no second pass. Of images all alike it is 0.
+    # The deviation of (x - mean) W over all places follows from the covariance: no second pass. Of
+    # images all alike it is 0.
     spread = _KEPT * float((matrix @ covariance * matrix).sum().div(len(centre)).sqrt()) or 1.0
-    mean, std = (torch.full((data.channels,), value) for value in (0.5, 0.5 / spread))  # from -spread to spread
-    middle, narrow = centre.float(), matrix.float()
+    # From -spread to spread.
+    mean, std = (torch.full((data.channels,), value) for value in (0.5, 0.5 / spread))
+    middle = centre.float()
+    narrow = matrix.float()
 
     def seen(part: Tensor) -> Tensor:
-        return denormalise(((part.flatten(1).float() / 255 - middle) @ narrow).view(part.shape), mean, std)
+        return denormalise(
+            ((part.flatten(1).float() / 255 - middle) @ narrow).view(part.shape), mean, std
+        )
 
     splits = ("train_images", "test_images")
-    images = {name: torch.cat([seen(part) for part in getattr(data, name).split(_AT_ONCE)]) for name in splits}
+    images = {
+        name: torch.cat([seen(part) for part in getattr(data, name).split(_AT_ONCE)])
+        for name in splits
+    }
     return replace(data, name=f"{data.name}, whitened", mean=mean, std=std, **images)
 
 
 def moments(images: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean [c h w] and covariance [c h w, c h w] of uint8 images [n, c, h, w] in units of [0, 1], float64, over n - 1; of one image 0."""
-    mean = torch.stack([part.double().sum(0).flatten() for part in images.split(_AT_ONCE)]).sum(0) / (255 * len(images))
+    """Mean [c h w] and covariance [c h w, c h w] of uint8 images [n, c, h, w] in units of [0, 1],
+    float64, over n - 1; of one image 0.
+    """
+    mean = torch.stack([part.double().sum(0).flatten() for part in images.split(_AT_ONCE)]).sum(
+        0
+    ) / (255 * len(images))
     covariance = mean.new_zeros(len(mean), len(mean))
     for part in images.split(_AT_ONCE):
         centred = part.flatten(1).double() / 255 - mean

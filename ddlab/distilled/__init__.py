@@ -1,10 +1,19 @@
-"""Distilled sets: what every method returns, its targets, and what sets of bases and coefficients are made of and take to store."""
+"""Distilled sets: what every method returns, its targets, and what sets of bases and coefficients
+are made of and take to store.
+"""
 
 from ..core.public import listing
 from . import bases, factorisation, shift_models, storage_budget
 from .distilled_set import DECODERS, DistilledSet
 from .representations import Representations
-from .targets import HardLabels, OnlineTeacher, OrderedSteps, RegressionLabels, StoredLabels, Targets
+from .targets import (
+    HardLabels,
+    OnlineTeacher,
+    OrderedSteps,
+    RegressionLabels,
+    StoredLabels,
+    Targets,
+)
 
 __all__ = [
     "DECODERS",

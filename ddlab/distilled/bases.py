@@ -1,7 +1,10 @@
-r"""Principal bases: the directions in which images, or a teacher's representations, differ most. No training here.
+r"""Principal bases: the directions in which images, or a teacher's representations, differ most.
 
-Yu, Yao & Chiu 2025 (Boost), section 3.2: the first U principal components of the images and the first V of the representations begin the
-bases B^x and B^y of a distilled set. What is made of bases stands in `factorisation`.
+No training here.
+
+Yu, Yao & Chiu 2025 (Boost), section 3.2: the first U principal components of the images and the
+first V of the representations begin the bases B^x and B^y of a distilled set. What is made of bases
+stands in `factorisation`.
 
 principal_bases    B = [b_1 ... b_k], the first k principal components
 spectrum, rank     all their variances, and how many are not 0: more bases than that cannot be had
@@ -16,7 +19,8 @@ from torch import Tensor
 from ..core import errors, randomness
 
 LARGEST_EXACT = 4e10  # n d min(n, d) up to which all components are found: seconds on one core
-# Of a set's length: what rounding alone leaves in a direction in which there is nothing. Float32 data carries its own rounding.
+# Of a set's length: what rounding alone leaves in a direction in which there is nothing. Float32
+# data carries its own rounding.
 _ROUNDING = {torch.float32: 4 * 2.0**-23, torch.float64: 1e-12}
 
 
@@ -25,11 +29,14 @@ class PrincipalBases:
     """The first principal components, that of largest variance first; made by `principal_bases`.
 
     Attributes:
-        bases: [k, *shape], orthonormal when flattened, the entry of largest size positive; of the points' dtype.
+        bases: [k, *shape], orthonormal when flattened, the entry of largest size positive; of the
+            points' dtype.
         mean: [*shape], of all points, whether they were centred or not.
-        variances: float64 [k], falling: mean square of the points (less their mean where centred) along each basis.
+        variances: float64 [k], falling: mean square of the points (less their mean where centred)
+            along each basis.
         total_variance: the same, summed over all directions.
-        centred: whether the mean was taken off. points: how many there were.
+        centred: whether the mean was taken off.
+        points: how many there were.
     """
 
     bases: Tensor
@@ -45,16 +52,20 @@ class PrincipalBases:
         return self.variances / self.total_variance
 
 
-def principal_bases(points: Tensor, *, count: int, centred: bool = True, seed: int = 0) -> PrincipalBases:
-    """The first principal components of points whose float64 copies fit into memory.
+def principal_bases(
+    points: Tensor, *, count: int, centred: bool = True, seed: int = 0
+) -> PrincipalBases:
+    """Return the first principal components of points whose float64 copies fit into memory.
 
-    Exact up to `LARGEST_EXACT`; beyond by scikit-learn's randomised solver (Halko et al. 2011), which is near exact where variances fall
-    fast (200 bases of 4,000 CIFAR-10 images at 16 px hold .98538 of the variance, not .98553).
+    Exact up to `LARGEST_EXACT`; beyond by scikit-learn's randomised solver (Halko et al. 2011),
+    which is near exact where variances fall fast (200 bases of 4,000 CIFAR-10 images at 16 px hold
+    .98538 of the variance, not .98553).
 
     Args:
         points: [n, *shape], images or representations, float32 or float64.
         count: how many bases, at most the rank.
-        centred: take the mean off first; otherwise the directions of largest mean square, in which the mean counts.
+        centred: take the mean off first; otherwise the directions of largest mean square, in which
+            the mean counts.
         seed: of the randomised solver.
 
     Raises:
@@ -70,16 +81,26 @@ def principal_bases(points: Tensor, *, count: int, centred: bool = True, seed: i
         from sklearn.utils.extmath import randomized_svd
 
         state = randomness.derived_seed(seed, 0, "randomised bases")
-        _, lengths, directions = randomized_svd(shifted, min(count, rows, width), random_state=state)
+        _, lengths, directions = randomized_svd(
+            shifted, min(count, rows, width), random_state=state
+        )
     there = int((lengths[:count] > _ROUNDING[points.dtype] * float(np.linalg.norm(values))).sum())
     total = float(np.square(shifted).sum())
     if there == 0 or total < np.finfo(np.float64).tiny:
-        errors.fail("points", "at least two points that differ" if centred else "points that are not all 0", points)
+        errors.fail(
+            "points",
+            "at least two points that differ" if centred else "points that are not all 0",
+            points,
+        )
     if count > there:
         less = " less their mean" if centred else ""
-        errors.fail("count", f"an integer in [1, {there}], the rank of these {rows} points{less}", count)
+        errors.fail(
+            "count", f"an integer in [1, {there}], the rank of these {rows} points{less}", count
+        )
     return PrincipalBases(
-        bases=torch.from_numpy(_oriented(directions[:count])).to(points).reshape(count, *points.shape[1:]),
+        bases=torch.from_numpy(_oriented(directions[:count]))
+        .to(points)
+        .reshape(count, *points.shape[1:]),
         mean=torch.from_numpy(mean).to(points).reshape(points.shape[1:]),
         variances=torch.from_numpy(lengths[:count] ** 2 / rows),
         total_variance=total / rows,
@@ -89,15 +110,20 @@ def principal_bases(points: Tensor, *, count: int, centred: bool = True, seed: i
 
 
 def is_exact(points: Tensor) -> bool:
-    """Whether points [n, *shape] are few and short enough for all their components to be found together."""
-    rows, width = len(points), points[0].numel()
+    """Return whether points [n, *shape] are few and short enough for all their components to be found
+    together.
+    """
+    rows = len(points)
+    width = points[0].numel()
     return rows * width * min(rows, width) <= LARGEST_EXACT
 
 
 def spectrum(points: Tensor, *, centred: bool = True) -> Tensor:
-    """The variances of all principal components: points [n, *shape], float32 or float64 -> float64 [min(n, d)], falling.
+    """Return the variances of all principal components: points [n, *shape], float32 or float64 -> float64
+    [min(n, d)], falling.
 
-    The eigenvalues of the covariance matrix (divided by n), of which there are d; those left out are 0.
+    The eigenvalues of the covariance matrix (divided by n), of which there are d; those left out
+    are 0.
     """
     values = _values(points)
     lengths, _ = _full(values - values.mean(0) if centred else values)
@@ -105,14 +131,19 @@ def spectrum(points: Tensor, *, centred: bool = True) -> Tensor:
 
 
 def rank(points: Tensor, *, centred: bool = True) -> int:
-    """How many principal components points [n, *shape] have, without those that rounding alone can make: the most bases to be had."""
+    """Return how many principal components points [n, *shape] have, without those that rounding alone can
+    make: the most bases to be had.
+    """
     values = _values(points)
     lengths = (spectrum(points, centred=centred) * len(values)).sqrt()
     return int((lengths > _ROUNDING[points.dtype] * float(np.linalg.norm(values))).sum())
 
 
 def _full(shifted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Singular values, falling, and the directions in rows. The triangle of a QR has both and is small where points are many."""
+    """Singular values, falling, and the directions in rows.
+
+    The triangle of a QR has both and is small where points are many.
+    """
     rows, width = shifted.shape
     _, lengths, directions = np.linalg.svd(
         np.linalg.qr(shifted, mode="r") if rows > width else shifted, full_matrices=False
@@ -121,7 +152,9 @@ def _full(shifted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _oriented(directions: np.ndarray) -> np.ndarray:
-    """Each row with the sign that makes its largest entry positive: of entries alike but for rounding, the first."""
+    """Each row with the sign that makes its largest entry positive: of entries alike but for
+    rounding, the first.
+    """
     sizes = np.abs(directions)
     first = (sizes >= (1 - 1e-6) * sizes.max(1, keepdims=True)).argmax(1)
     return directions * np.sign(np.take_along_axis(directions, first[:, None], 1))

@@ -1,4 +1,6 @@
-"""`DistilledSet`: what every method returns: few tensors that decode to training images, and targets for them."""
+"""`DistilledSet`: what every method returns: few tensors that decode to training images, and
+targets for them.
+"""
 
 import functools
 import html
@@ -38,7 +40,9 @@ __all__ = [
 
 _LARGEST_SCALE = 64
 _MOST_NUMBERS = 2**29  # of all images, decoded: two gigabytes
-_ALL_TARGETS = "HardLabels, StoredLabels, OnlineTeacher, Representations, RegressionLabels and OrderedSteps"
+_ALL_TARGETS = (
+    "HardLabels, StoredLabels, OnlineTeacher, Representations, RegressionLabels and OrderedSteps"
+)
 
 
 def _plain(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
@@ -53,7 +57,9 @@ def _check_decoded(*lengths: int) -> None:
     """Raise for images [n, c, h, w] that small tensors decode to and no memory should hold."""
     if math.prod(lengths) > _MOST_NUMBERS:
         errors.fail(
-            "tensors", f"a set whose images are at most {_MOST_NUMBERS:,} numbers", f"{lengths} of them, decoded"
+            "tensors",
+            f"a set whose images are at most {_MOST_NUMBERS:,} numbers",
+            f"{lengths} of them, decoded",
         )
 
 
@@ -63,15 +69,24 @@ def _factorised(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
     if not needed <= set(tensors) <= needed | {"image_mean"}:
         errors.fail("tensors", f"a dict of {sorted(needed)} (and 'image_mean')", sorted(tensors))
     if set(settings) != {"scale"}:
-        errors.fail("settings", "{'scale': a whole number} for a set of kind 'factorised'", settings)
+        errors.fail(
+            "settings", "{'scale': a whole number} for a set of kind 'factorised'", settings
+        )
     scale = errors.check_integer("settings['scale']", settings["scale"], 1, _LARGEST_SCALE)
-    bases = errors.check_tensor("image_bases", tensors["image_bases"], shape=[None] * 4, dtype=torch.float32)
+    bases = errors.check_tensor(
+        "image_bases", tensors["image_bases"], shape=[None] * 4, dtype=torch.float32
+    )
     if not bases.numel():
         errors.fail("image_bases", "at least one of images of at least one pixel", bases)
     coefficients = errors.check_tensor(
-        "image_coefficients", tensors["image_coefficients"], shape=[None, len(bases)], dtype=torch.float32
+        "image_coefficients",
+        tensors["image_coefficients"],
+        shape=[None, len(bases)],
+        dtype=torch.float32,
     )
-    _check_decoded(len(coefficients), bases.shape[1], scale * bases.shape[2], scale * bases.shape[3])
+    _check_decoded(
+        len(coefficients), bases.shape[1], scale * bases.shape[2], scale * bases.shape[3]
+    )
     mean = tensors.get("image_mean")
     if mean is not None:
         errors.check_tensor("image_mean", mean, shape=list(bases.shape[1:]), dtype=torch.float32)
@@ -79,15 +94,24 @@ def _factorised(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
 
 
 def _generated(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
-    shape, latents = settings.get("shape"), tensors.get("latents")
-    if isinstance(shape, list) and all(isinstance(side, int) for side in shape) and latents is not None:
+    shape = settings.get("shape")
+    latents = tensors.get("latents")
+    if (
+        isinstance(shape, list)
+        and all(isinstance(side, int) for side in shape)
+        and latents is not None
+    ):
         _check_decoded(len(latents), *shape)
     return generators.decoded(tensors, settings)
 
 
 def _bytes(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
     if set(tensors) != {"pixels"} or settings:
-        errors.fail("tensors", "a dict of 'pixels' alone, without settings, for a set of kind 'bytes'", sorted(tensors))
+        errors.fail(
+            "tensors",
+            "a dict of 'pixels' alone, without settings, for a set of kind 'bytes'",
+            sorted(tensors),
+        )
     return errors.check_tensor("pixels", tensors["pixels"], shape=[None] * 4, dtype=torch.uint8)
 
 
@@ -105,21 +129,26 @@ class DistilledSet:
     """A distilled dataset.
 
     Attributes:
-        kind: a key of `DECODERS`. "images": the tensor "images" is what it says, normalised float32 [n, channels, h, w]. "factorised":
-            "image_bases" [U, channels, h / s, w / s] and "image_coefficients" [n, U], on request "image_mean" [channels, h / s, w / s].
-            "bytes": "pixels", uint8 [n, channels, h, w], are normalised whenever they are asked for: `rows` asks for few.
-            "generator": "latents" [n, d] and the weights of a network that makes images of them (`distilled.generators`).
+        kind: a key of `DECODERS`. "images": the tensor "images" is what it says, normalised float32
+            [n, channels, h, w]. "factorised": "image_bases" [U, channels, h / s, w / s] and
+            "image_coefficients" [n, U], on request "image_mean" [channels, h / s, w / s]. "bytes":
+            "pixels", uint8 [n, channels, h, w], are normalised whenever they are asked for: `rows`
+            asks for few. "generator": "latents" [n, d] and the weights of a network that makes
+            images of them (`distilled.generators`).
         tensors: what is stored, by name, float32; "pixels" uint8.
-        targets: what a network is to say of the images, at most one of each kind; hard labels or representations always.
+        targets: what a network is to say of the images, at most one of each kind; hard labels or
+            representations always.
         class_names: one name per class; a set without labels may have none.
         mean, std: float32 [channels], of the dataset whose normalisation the images carry.
         complete: False when the run was interrupted; the images are then those reached so far.
         provenance: method, config, data and teacher fingerprints, steps done (JSON types).
-        settings: of the decoder, JSON types: {"scale": s} of kind "factorised" (s from 1 to 64), {"shape": [channels, h, w], "batch": b}
-            of kind "generator", which makes b images at once, else none.
+        settings: of the decoder, JSON types: {"scale": s} of kind "factorised" (s from 1 to 64),
+            {"shape": [channels, h, w], "batch": b} of kind "generator", which makes b images at
+            once, else none.
 
     Raises:
-        DDLabError: an unknown kind, wrong shapes or dtypes, non-finite values, labels outside the classes.
+        DDLabError: an unknown kind, wrong shapes or dtypes, non-finite values, labels outside the
+            classes.
     """
 
     tensors: dict[str, Tensor]
@@ -139,7 +168,9 @@ class DistilledSet:
         for name, value in self.tensors.items():
             errors.check_tensor(f"tensors[{name!r}]", value)
         dtype = torch.uint8 if self.kind == "bytes" else torch.float32
-        images = errors.check_tensor("images", self._decoded, shape=[None, len(self.mean), None, None], dtype=dtype)
+        images = errors.check_tensor(
+            "images", self._decoded, shape=[None, len(self.mean), None, None], dtype=dtype
+        )
         _targets.check_targets(self.targets, len(images), self.classes)
         for target in self.targets:
             if isinstance(
@@ -152,9 +183,13 @@ class DistilledSet:
             errors.fail("tensors", "a dict of tensors", self.tensors)
         if not all(isinstance(name, str) for name in self.tensors):
             errors.fail("tensors", "a dict of tensors by name", self.tensors)
-        if not isinstance(self.targets, tuple) or not all(isinstance(target, Targets) for target in self.targets):
+        if not isinstance(self.targets, tuple) or not all(
+            isinstance(target, Targets) for target in self.targets
+        ):
             errors.fail("targets", f"a tuple of {_ALL_TARGETS}", self.targets)
-        if not isinstance(self.class_names, tuple) or not all(isinstance(name, str) for name in self.class_names):
+        if not isinstance(self.class_names, tuple) or not all(
+            isinstance(name, str) for name in self.class_names
+        ):
             errors.fail("class_names", "a tuple of strings", self.class_names)
         errors.check_names("class_names", self.class_names)
         for name in ("provenance", "settings"):
@@ -164,24 +199,39 @@ class DistilledSet:
         shape = " x ".join(map(str, self._decoded.shape[1:]))
         kinds = ", ".join(target.kind for target in self.targets)
         state = "" if self.complete else ", not complete"
-        return f"<DistilledSet of {len(self)} images of {shape}, {self.classes} classes, targets {kinds}{state}>"
+        return (
+            f"<DistilledSet of {len(self)} images of {shape}, {self.classes} classes, targets "
+            f"{kinds}{state}>"
+        )
 
     def _repr_html_(self) -> str:
-        """Its first hundred images; with labels a column for each class, where every class has as many."""
-        count, columns = min(len(self), _IMAGES_SHOWN), 10
+        """Its first hundred images; with labels a column for each class, where every class has as
+        many.
+        """
+        count = min(len(self), _IMAGES_SHOWN)
+        columns = 10
         order = torch.arange(len(self))
         labelled = self.classes and any(target.kind == "hard" for target in self.targets)
         if labelled:
             each = self.labels.bincount(minlength=self.classes)
             order = self.labels.argsort(stable=True)
             if len(each.unique()) == 1:
-                order, columns = order.view(self.classes, -1).T.flatten(), self.classes
-        words = f"{self!r} {self.storage_floats():,} floats. {', '.join(self.class_names) if labelled else ''}"
-        return pictures.shown(words, self.to_uint8()[order[:count]], columns) if count else html.escape(words)
+                order = order.view(self.classes, -1).T.flatten()
+                columns = self.classes
+        words = (
+            f"{self!r} {self.storage_floats():,} floats. "
+            f"{', '.join(self.class_names) if labelled else ''}"
+        )
+        return (
+            pictures.shown(words, self.to_uint8()[order[:count]], columns)
+            if count
+            else html.escape(words)
+        )
 
     @property
     def images(self) -> Tensor:
-        """The training images, float32 [n, channels, height, width], normalised with the original data's mean and std.
+        """The training images, float32 [n, channels, height, width], normalised with the original
+        data's mean and std.
 
         Of a set of bytes they are made anew each time, four times as large.
         """
@@ -189,15 +239,24 @@ class DistilledSet:
         return normalise(found, self.mean, self.std) if found.dtype == torch.uint8 else found
 
     @checked
-    def rows(self, indices: Annotated[Tensor, tensor("m", torch.int64)], device: torch.device | str = "cpu") -> Tensor:
-        """Some of the images [m, channels, height, width] on a device; of a set of bytes only these are normalised.
+    def rows(
+        self,
+        indices: Annotated[Tensor, tensor("m", torch.int64)],
+        device: torch.device | str = "cpu",
+    ) -> Tensor:
+        """Some of the images [m, channels, height, width] on a device; of a set of bytes only these
+        are normalised.
 
         Raises:
             DDLabError: an index that is none of 0 to n - 1.
         """
         if len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < len(self):
-            errors.fail("indices", f"from 0 to {len(self) - 1}", [int(indices.min()), int(indices.max())])
-        found = devices.rows_on(self, "images", self._decoded, indices, devices.checked_device(device))
+            errors.fail(
+                "indices", f"from 0 to {len(self) - 1}", [int(indices.min()), int(indices.max())]
+            )
+        found = devices.rows_on(
+            self, "images", self._decoded, indices, devices.checked_device(device)
+        )
         return normalise(found, self.mean, self.std) if found.dtype == torch.uint8 else found
 
     @property
@@ -237,13 +296,23 @@ class DistilledSet:
         """A hash of images and targets, as they are now."""
         # In one order: a file does not keep the order in which labels were added.
         ordered = sorted(self.targets, key=lambda target: list(_targets.KINDS).index(target.kind))
-        targets = [{field.name: getattr(each, field.name) for field in fields(each)} for each in ordered]
+        targets = [
+            {field.name: getattr(each, field.name) for field in fields(each)} for each in ordered
+        ]
         return storage.kept_fingerprint(
-            self, self.kind, self.tensors, targets, self.class_names, self.mean, self.std, self.settings
+            self,
+            self.kind,
+            self.tensors,
+            targets,
+            self.class_names,
+            self.mean,
+            self.std,
+            self.settings,
         )
 
     def target(self, kind: str) -> Any:
-        """What the set has of one kind: "hard", "stored", "online", "representations", "regression" or "steps".
+        """What the set has of one kind: "hard", "stored", "online", "representations", "regression"
+        or "steps".
 
         Raises:
             DDLabError: an unknown kind, or one that this set does not have.
@@ -252,10 +321,13 @@ class DistilledSet:
         for target in self.targets:
             if target.kind == kind:
                 return target
-        raise DDLabError(f"labels must be of a kind this set has ({[t.kind for t in self.targets]}); given {kind!r}.")
+        raise DDLabError(
+            f"labels must be of a kind this set has ({[t.kind for t in self.targets]}); "
+            f"given {kind!r}."
+        )
 
     def with_targets(self, *targets: Targets) -> Self:
-        """A copy in which `targets` replace those of the same kind or join them."""
+        """Return a copy in which `targets` replace those of the same kind or join them."""
         if not all(isinstance(target, Targets) for target in targets):
             errors.fail("targets", f"of {_ALL_TARGETS}", targets)
         new = [target.kind for target in targets]
@@ -268,7 +340,8 @@ class DistilledSet:
         A class number counts as one float, a float16 as half, a byte as a quarter.
 
         Args:
-            labels: only what a student of these needs: no other targets; for "steps" whose labels are not learned class numbers too.
+            labels: only what a student of these needs: no other targets; for "steps" whose labels
+                are not learned class numbers too.
             teacher: who answers to labels "online"; must be kept, so its numbers count.
 
         Raises:
@@ -279,12 +352,17 @@ class DistilledSet:
             needed = [self.target(labels)]
             if labels == "steps" and needed[0].labels is None:
                 needed.append(self.target("hard"))
-        kept = sum(value.numel() for value in teacher.weights.values()) if teacher and labels == "online" else 0
+        kept = (
+            sum(value.numel() for value in teacher.weights.values())
+            if teacher and labels == "online"
+            else 0
+        )
         stored = sum(-(-value.nbytes // 4) for value in self.tensors.values())
         return stored + sum(target.storage_floats() for target in needed) + kept
 
     def pairs(self) -> tuple[Tensor, Tensor]:
-        """All views of all images and their representations: [(A + 1) n, c, h, w] and [(A + 1) n, d], one view after another.
+        """All views of all images and their representations: [(A + 1) n, c, h, w] and [(A + 1) n,
+        d], one view after another.
 
         The images themselves come first; row a n + i is view a of image i.
 
@@ -297,18 +375,21 @@ class DistilledSet:
             views = predefined_views.augmented(self.images, target.augmentation)
             return views.flatten(0, 1), target.values.flatten(0, 1)
 
-        return storage.kept_while_unchanged(self, "pairs", made, *self.tensors.values(), *target.tensors.values())
+        return storage.kept_while_unchanged(
+            self, "pairs", made, *self.tensors.values(), *target.tensors.values()
+        )
 
     @checked
     def as_dataset(
         self, labels: Literal["hard", "stored", "regression"] | None = None
     ) -> torch.utils.data.TensorDataset:
-        """For any PyTorch training loop: pairs of a normalised image and what a network is to say of it.
+        """For any PyTorch training loop: pairs of a normalised image and what a network is to say
+        of it.
 
         Args:
-            labels: "hard": class numbers; "stored": teachers' logits, float32 [classes]; "regression": what a
-                regression is to give, float32 [classes]; None takes class numbers, or, of a set without
-                labels, pairs of a view and its representation.
+            labels: "hard": class numbers; "stored": teachers' logits, float32 [classes];
+                "regression": what a regression is to give, float32 [classes]; None takes class
+                numbers, or, of a set without labels, pairs of a view and its representation.
 
         Raises:
             DDLabError: labels that this set does not have.
@@ -318,21 +399,26 @@ class DistilledSet:
         if labels == "regression":
             return torch.utils.data.TensorDataset(self.images, self.target("regression").values)
         labelled = labels or any(isinstance(target, HardLabels) for target in self.targets)
-        return torch.utils.data.TensorDataset(*((self.images, self.labels) if labelled else self.pairs()))
+        return torch.utils.data.TensorDataset(
+            *((self.images, self.labels) if labelled else self.pairs())
+        )
 
     def export_folder(self, path: str | os.PathLike[str]) -> Path:
-        """Write PATH/CLASS/00000.png, ... as torchvision's ImageFolder and `data.load("folder", ...)` read them, and PATH/labels.json.
+        """Write PATH/CLASS/00000.png, ... as torchvision's ImageFolder and `data.load("folder",
+        ...)` read them, and PATH/labels.json.
 
-        The table has for each file its class number and, of a set with stored labels, the logits; name and folder of each class; mean and
-        std. `from_folder` makes the set of it again, `data.load("folder", path, split=False)` data with the same classes.
-        Images are rounded to bytes. Class names that cannot be folders, or stand in another order than theirs, get a number in front.
-        The folder is written whole or not at all.
+        The table has for each file its class number and, of a set with stored labels, the logits;
+        name and folder of each class; mean and std. `from_folder` makes the set of it again,
+        `data.load("folder", path, split=False)` data with the same classes. Images are rounded to
+        bytes. Class names that cannot be folders, or stand in another order than theirs, get a
+        number in front. The folder is written whole or not at all.
 
         Args:
             path: where nothing is yet, not even a link.
 
         Raises:
-            DDLabError: something is there, a place that cannot be written to, a set without class numbers, channels other than 1 and 3.
+            DDLabError: something is there, a place that cannot be written to, a set without class
+                numbers, channels other than 1 and 3.
         """
         from . import export
 
@@ -340,21 +426,27 @@ class DistilledSet:
 
     @staticmethod
     def from_folder(path: str | os.PathLike[str]) -> "DistilledSet":
-        """The set that `export_folder` wrote: its images, rounded to bytes, with hard and stored labels, classes, mean and std.
+        """Return the set that `export_folder` wrote: its images, rounded to bytes, with hard and stored
+        labels, classes, mean and std.
 
         Raises:
-            DDLabError: a folder without its table, or with another program's; a file that is missing, no image, or elsewhere.
+            DDLabError: a folder without its table, or with another program's; a file that is
+                missing, no image, or elsewhere.
         """
         from . import export
 
         return export.from_folder(path)
 
     def to_uint8(self) -> Tensor:
-        """The images as bytes [n, channels, height, width], for showing."""
-        return self._decoded if self.kind == "bytes" else denormalise(self.images, self.mean, self.std)
+        """Return the images as bytes [n, channels, height, width], for showing."""
+        return (
+            self._decoded if self.kind == "bytes" else denormalise(self.images, self.mean, self.std)
+        )
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write to one safetensors file, new or of the same kind; with `overwrite` in the place of any."""
+        """Write to one safetensors file, new or of the same kind; with `overwrite` in the place of
+        any.
+        """
         tensors = {f"tensors/{name}": value for name, value in self.tensors.items()} | {
             "mean": self.mean,
             "std": self.std,
@@ -363,7 +455,9 @@ class DistilledSet:
         described |= {"complete": self.complete, "provenance": self.provenance}
         described |= {"settings": self.settings} if self.settings else {}
         of_targets, about = _targets.written(self.targets)
-        return storage.save(path, tensors | of_targets, described | about, "distilled set", overwrite=overwrite)
+        return storage.save(
+            path, tensors | of_targets, described | about, "distilled set", overwrite=overwrite
+        )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -377,7 +471,11 @@ class DistilledSet:
             errors.check_instance("class_names", header["class_names"], list, "a list of names")
             return cls(
                 kind=header["set_kind"],
-                tensors={n.removeprefix("tensors/"): v for n, v in tensors.items() if n.startswith("tensors/")},
+                tensors={
+                    n.removeprefix("tensors/"): v
+                    for n, v in tensors.items()
+                    if n.startswith("tensors/")
+                },
                 targets=_targets.read(tensors, header),
                 class_names=tuple(header["class_names"]),
                 mean=tensors["mean"],

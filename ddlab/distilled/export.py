@@ -32,17 +32,29 @@ def export_folder(distilled: "DistilledSet", path: str | os.PathLike[str]) -> Pa
     """`DistilledSet.export_folder`."""
     place = storage.checked_path(path)
     if os.path.lexists(place):
-        raise DDLabError(f"path must be a place where nothing is yet; given {str(place)!r}, which exists.")
+        raise DDLabError(
+            f"path must be a place where nothing is yet; given {str(place)!r}, which exists."
+        )
     labels = distilled.labels.tolist()
     images = pictures.pictures(distilled.to_uint8())
     logits = _logits(distilled)
     folders = folder_names(distilled.class_names)
     files = [f"{folders[label]}/{number:05}.png" for number, label in enumerate(labels)]
-    rows: list[dict[str, Any]] = [{"file": file, "label": label} for file, label in zip(files, labels, strict=True)]
+    rows: list[dict[str, Any]] = [
+        {"file": file, "label": label} for file, label in zip(files, labels, strict=True)
+    ]
     for row, values in zip(rows, [] if logits is None else logits.tolist(), strict=False):
         row["logits"] = values
-    described = {"classes": [{"name": n, "folder": f} for n, f in zip(distilled.class_names, folders, strict=True)]}
-    described |= {"mean": distilled.mean.tolist(), "std": distilled.std.tolist(), "complete": distilled.complete}
+    described = {
+        "classes": [
+            {"name": n, "folder": f} for n, f in zip(distilled.class_names, folders, strict=True)
+        ]
+    }
+    described |= {
+        "mean": distilled.mean.tolist(),
+        "std": distilled.std.tolist(),
+        "complete": distilled.complete,
+    }
     described |= {"provenance": distilled.provenance}
     temporary = place.parent / f".{uuid.uuid4().hex}"
     try:
@@ -54,11 +66,13 @@ def export_folder(distilled: "DistilledSet", path: str | os.PathLike[str]) -> Pa
             image.save(temporary / file)
         text = json.dumps(described | {"images": rows}, indent=1)
         (temporary / LABELS).write_text(text, encoding="utf-8")
-        # Of all that may have come to lie there meanwhile only an empty folder is replaced: no file, and no link.
+        # Of all that may have come to lie there meanwhile only an empty folder is replaced: no
+        # file, and no link.
         os.rename(temporary, place)
     except OSError as problem:
         raise DDLabError(
-            f"path must be a place that can be written to; given {str(place)!r} ({problem.strerror})."
+            f"path must be a place that can be written to; given {str(place)!r} "
+            f"({problem.strerror})."
         ) from problem
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -74,7 +88,9 @@ def from_folder(path: str | os.PathLike[str]) -> "DistilledSet":
         table = json.loads((root / LABELS).read_text(encoding="utf-8"))
     except OSError as problem:
         given = f"{str(root)!r}, whose {LABELS} cannot be read ({problem.strerror})"
-        raise DDLabError(f"path must be a folder that export_folder wrote; given {given}.") from problem
+        raise DDLabError(
+            f"path must be a folder that export_folder wrote; given {given}."
+        ) from problem
     except (ValueError, RecursionError) as problem:
         raise DDLabError(
             f"path must be a folder that export_folder wrote; given {str(root)!r} ({problem})."
@@ -85,7 +101,9 @@ def from_folder(path: str | os.PathLike[str]) -> "DistilledSet":
         targets: list[Any] = [HardLabels(torch.tensor([row["label"] for row in rows]))]
         if rows and "logits" in rows[0]:
             targets.append(StoredLabels(torch.tensor([row["logits"] for row in rows])))
-        images = np.stack([_read(root, row["file"], len(mean)) for row in rows]).transpose(0, 3, 1, 2)
+        images = np.stack([_read(root, row["file"], len(mean)) for row in rows]).transpose(
+            0, 3, 1, 2
+        )
         return DistilledSet(
             tensors={"images": normalise(torch.from_numpy(images.copy()), mean, std)},
             targets=tuple(targets),
@@ -108,20 +126,27 @@ def _read(root: Path, file: str, channels: int) -> np.ndarray:
         with Image.open(place) as image:
             return pictures.pixels(image, Reading(channels=channels))[0]
     except Exception as problem:  # PIL raises many kinds
-        raise DDLabError(f"path must hold the images of its {LABELS}; given {str(place)!r} ({problem}).") from problem
+        raise DDLabError(
+            f"path must hold the images of its {LABELS}; given {str(place)!r} ({problem})."
+        ) from problem
 
 
 def folder_names(class_names: Sequence[str]) -> list[str]:
-    """A folder's name for each class: the class's own where these can be folders and stand in their order, else numbered.
+    """Return a folder's name for each class: the class's own where these can be folders and stand in their
+    order, else numbered.
 
     >>> folder_names(["cat", "dog"]), folder_names(["../dog", "cat"])
     (['cat', 'dog'], ['0_.._dog', '1_cat'])
     """
     safe = [_UNSAFE.sub("_", name)[:_LONGEST].rstrip(" .") for name in class_names]
-    # ImageFolder numbers the classes by the order of the folders; some file systems do not tell "A" from "a".
+    # ImageFolder numbers the classes by the order of the folders; some file systems do not tell "A"
+    # from "a".
     different = len({name.casefold() for name in safe}) == len(safe)
     taken = (*TRAINS, *TESTS, LABELS)
-    hidden = any(not name or name.startswith((".", "__", "@", " ")) or name.casefold() in taken for name in safe)
+    hidden = any(
+        not name or name.startswith((".", "__", "@", " ")) or name.casefold() in taken
+        for name in safe
+    )
     if safe == list(class_names) and safe == sorted(safe) and different and not hidden:
         return safe
     digits = len(str(len(safe) - 1))

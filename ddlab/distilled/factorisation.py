@@ -1,6 +1,7 @@
 r"""Images and representations as products of few bases and of coefficients.
 
-Yu, Yao & Chiu 2025 (Boost), section 3.2: a set of m images and m representations is stored as bases and coefficients.
+Yu, Yao & Chiu 2025 (Boost), section 3.2: a set of m images and m representations is stored as bases
+and coefficients.
 
 C = (X - mean) B^T      project                 [m, k]; how coefficients begin
 min_C |X - C B|^2       fitted                  [m, k]; the same for bases that are not orthonormal
@@ -8,7 +9,8 @@ Y_s = C^y B^y           reconstruct             [m, d]
 X_s = D(C^x B^x, s)     decoded                 [m, c, s h, s w]; D is `upsampled`
 h x w -> h/s x w/s      downsampled             goes before the image bases are looked for
 
-The paper does not say what becomes of the mean. `mean` in `project` and in `reconstruct` leaves it open:
+The paper does not say what becomes of the mean. `mean` in `project` and in `reconstruct` leaves it
+open:
 
 bases (`bases.principal_bases`)   coefficients       made           floats of the mean
 centred                           X B^T              C B            0: bases of images hold most of the mean as well
@@ -16,12 +18,13 @@ centred                           (X - mean) B^T     C B + mean     d
 not centred                       X B^T              C B            0: the first basis is nearly the mean
 centred                           (X - mean) B^T     C B            0, and the mean is lost
 
-The first is right for images; representations behind a ReLU are far from 0 and want the second or third. What is left of 4,000 images
-of CIFAR-10 (s = 2, U = 200, relative squared error): normalised pixels .0143 in the first three ways, .0282 in the last; pixels in
-[0, 1] .0030 and .797.
+The first is right for images; representations behind a ReLU are far from 0 and want the second or
+third. What is left of 4,000 images of CIFAR-10 (s = 2, U = 200, relative squared error): normalised
+pixels .0143 in the first three ways, .0282 in the last; pixels in [0, 1] .0030 and .797.
 
-The paper does not name the filter that scales images down either: here it is the mean of each s x s block, for s = 2 the same as bilinear.
-It is nearer to what D needs than bilinear with antialiasing: D makes of 500 images of CIFAR-10 .057 against .076, for s = 4 .156 and .177.
+The paper does not name the filter that scales images down either: here it is the mean of each s x s
+block, for s = 2 the same as bilinear. It is nearer to what D needs than bilinear with antialiasing:
+D makes of 500 images of CIFAR-10 .057 against .076, for s = 4 .156 and .177.
 """
 
 import torch
@@ -32,24 +35,31 @@ from ..core import errors
 
 
 def project(points: Tensor, bases: Tensor, *, mean: Tensor | None = None) -> Tensor:
-    """Coefficients C = (X - mean) B^T; points [m, *shape], bases [k, *shape], mean [*shape] -> [m, k]. Differentiable.
+    """Coefficients C = (X - mean) B^T; points [m, *shape], bases [k, *shape], mean [*shape] -> [m,
+    k]. Differentiable.
 
-    Of orthonormal bases, as principal ones are, these are the coefficients that reconstruct the points best.
+    Of orthonormal bases, as principal ones are, these are the coefficients that reconstruct the
+    points best.
     """
     shifted = points if mean is None else points - mean
     return shifted.flatten(1) @ bases.flatten(1).T
 
 
 def reconstruct(coefficients: Tensor, bases: Tensor, *, mean: Tensor | None = None) -> Tensor:
-    """C B + mean; coefficients [m, k], bases [k, *shape], mean [*shape] -> [m, *shape]. Differentiable (Boost: Y_s = C^y B^y)."""
+    """C B + mean; coefficients [m, k], bases [k, *shape], mean [*shape] -> [m, *shape].
+
+    Differentiable (Boost: Y_s = C^y B^y).
+    """
     made = (coefficients @ bases.flatten(1)).reshape(len(coefficients), *bases.shape[1:])
     return made if mean is None else made + mean
 
 
 def fitted(points: Tensor, bases: Tensor) -> Tensor:
-    """The coefficients that reconstruct points best from any bases: [m, *shape] and [k, *shape] -> [m, k]. No gradient.
+    """Return the coefficients that reconstruct points best from any bases: [m, *shape] and [k, *shape] ->
+    [m, k]. No gradient.
 
-    Of orthonormal bases they are `project`'s. Where several do as well (more bases than numbers), those of least length.
+    Of orthonormal bases they are `project`'s. Where several do as well (more bases than numbers),
+    those of least length.
     """
     if not len(points):
         errors.fail("points", "at least one", points)
@@ -58,7 +68,9 @@ def fitted(points: Tensor, bases: Tensor) -> Tensor:
 
 
 def relative_squared_error(points: Tensor, made: Tensor) -> Tensor:
-    """sum |x - x~|^2 / sum |x|^2 over all points [m, *shape] and what was made of them; a scalar, 0 where they are equal."""
+    """sum |x - x~|^2 / sum |x|^2 over all points [m, *shape] and what was made of them; a scalar, 0
+    where they are equal.
+    """
     size = points.abs().max() if points.numel() else torch.zeros(())
     if not float(size.detach()) > 0:
         errors.fail("points", "not 0 everywhere", points)
@@ -67,7 +79,9 @@ def relative_squared_error(points: Tensor, made: Tensor) -> Tensor:
 
 
 def downsampled(images: Tensor, *, scale: int) -> Tensor:
-    """Means of scale x scale blocks: images [n, c, h, w] -> [n, c, h / scale, w / scale]. Differentiable.
+    """Means of scale x scale blocks: images [n, c, h, w] -> [n, c, h / scale, w / scale].
+
+    Differentiable.
 
     Raises:
         DDLabError: a height or width that `scale` does not divide.
@@ -80,11 +94,18 @@ def downsampled(images: Tensor, *, scale: int) -> Tensor:
 
 
 def upsampled(images: Tensor, *, scale: int) -> Tensor:
-    """D, bilinear upsampling, corners not aligned: images [n, c, h, w] -> [n, c, scale h, scale w]. Linear in them, differentiable."""
+    """D, bilinear upsampling, corners not aligned: images [n, c, h, w] -> [n, c, scale h, scale w].
+
+    Linear in them, differentiable.
+    """
     size = (images.shape[2] * scale, images.shape[3] * scale)
     return F.interpolate(images, size=size, mode="bilinear", align_corners=False)
 
 
-def decoded(coefficients: Tensor, bases: Tensor, *, scale: int, mean: Tensor | None = None) -> Tensor:
-    """X_s = D(C^x B^x, s): coefficients [m, k], bases [k, c, h, w] (and their mean [c, h, w]) -> images [m, c, scale h, scale w]."""
+def decoded(
+    coefficients: Tensor, bases: Tensor, *, scale: int, mean: Tensor | None = None
+) -> Tensor:
+    """X_s = D(C^x B^x, s): coefficients [m, k], bases [k, c, h, w] (and their mean [c, h, w]) ->
+    images [m, c, scale h, scale w].
+    """
     return upsampled(reconstruct(coefficients, bases, mean=mean), scale=scale)

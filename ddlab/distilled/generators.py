@@ -1,17 +1,20 @@
-r"""Generators: small networks that make the images of a set out of latent vectors and class numbers. No training here.
+r"""Generators: small networks that make the images of a set out of latent vectors and class
+numbers. No training here.
 
 Such et al. 2020 (Generative Teaching Networks, arXiv 1912.07768). Each layer is
 
     y = W x + b,   W = g V / ||V||, a norm and a g for each output unit (weight normalisation, Salimans & Kingma 2016)    `layer_weight`
 
-with W = V where there is no g; leaky ReLU of slope .1 between layers, 2 tanh at the end, in normalised pixels.
+with W = V where there is no g; leaky ReLU of slope .1 between layers, 2 tanh at the end, in
+normalised pixels.
 
 perceptron       [z; one-hot] -> width -> pixels
 convolutional    [z; one-hot] -> width -> width / 8 maps of a quarter of the size -> (twice as large, 3x3) x 2, over width / 16 maps, as in
-                 the reference code: reflected edges, and batch norm beside weight norm in all layers but the last
+                 the reference code: reflected edges, and batch norm beside weight norm in all
+                 layers but the last
 
-Batch norm takes the mean and variance of the images that are made together, so a batch is part of what a set stores. The class of row i is
-i mod classes.
+Batch norm takes the mean and variance of the images that are made together, so a batch is part of
+what a set stores. The class of row i is i mod classes.
 """
 
 import math
@@ -25,7 +28,9 @@ from torch import Tensor
 from ..core import errors
 
 LAYOUTS = ("convolutional", "perceptron")
-LEAK, REACH, EPSILON = 0.1, 2.0, 1e-5
+LEAK = 0.1
+REACH = 2.0
+EPSILON = 1e-5
 _PARTS = ("length", "bias", "scale", "shift")  # beside the direction, where a layer has them
 
 
@@ -38,13 +43,21 @@ def layer_weight(direction: Tensor, length: Tensor | None) -> Tensor:
 
 
 def first_weights(
-    layout: str, shape: tuple[int, int, int], *, inputs: int, width: int, weight_norm: bool, draws: torch.Generator
+    layout: str,
+    shape: tuple[int, int, int],
+    *,
+    inputs: int,
+    width: int,
+    weight_norm: bool,
+    draws: torch.Generator,
 ) -> dict[str, Tensor]:
     """By name, "LAYER.PART": He's normal draw (He et al. 2015), g = ||V||, no shifts.
 
     Args:
-        layout: one of `LAYOUTS`. shape: (channels, h, w) of an image; divisible by 4 where the layout is convolutional.
-        inputs: latent numbers and classes together. width: units of the first hidden layer.
+        layout: one of `LAYOUTS`.
+        shape: (channels, h, w) of an image; divisible by 4 where the layout is convolutional.
+        inputs: latent numbers and classes together.
+        width: units of the first hidden layer.
     """
     channels, height, wide = shape
     if layout == "perceptron":
@@ -52,9 +65,12 @@ def first_weights(
     else:
         if height % 4 or wide % 4 or min(height, wide) < 8 or width < 16:
             errors.fail(
-                "generator", "for sides divisible by 4, at least 8, and a width of at least 16", [*shape, width]
+                "generator",
+                "for sides divisible by 4, at least 8, and a width of at least 16",
+                [*shape, width],
             )
-        maps, few = width // 8, width // 16
+        maps = width // 8
+        few = width // 16
         pixels = height // 4 * (wide // 4)
         sizes = [(width, inputs), (maps * pixels, width), (few, maps, 3, 3), (channels, few, 3, 3)]
     found: dict[str, Tensor] = {}
@@ -70,11 +86,15 @@ def first_weights(
     return found
 
 
-def generate(weights: Mapping[str, Tensor], latents: Tensor, labels: Tensor, shape: tuple[int, int, int]) -> Tensor:
+def generate(
+    weights: Mapping[str, Tensor], latents: Tensor, labels: Tensor, shape: tuple[int, int, int]
+) -> Tensor:
     """One batch of images.
 
     Args:
-        weights: as `first_weights` names them. latents: [b, d]. labels: class numbers int64 [b].
+        weights: as `first_weights` names them.
+        latents: [b, d].
+        labels: class numbers int64 [b].
 
     Returns:
         [b, channels, h, w], normalised pixels from -2 to 2.
@@ -88,7 +108,11 @@ def generate(weights: Mapping[str, Tensor], latents: Tensor, labels: Tensor, sha
         if direction.ndim == 2:
             now = F.linear(now, layer_weight(direction, length), bias)
         else:
-            now = now.view(len(now), direction.shape[1], shape[1] // 4, shape[2] // 4) if now.ndim == 2 else now
+            now = (
+                now.view(len(now), direction.shape[1], shape[1] // 4, shape[2] // 4)
+                if now.ndim == 2
+                else now
+            )
             large = F.pad(F.interpolate(now, scale_factor=2), (1, 1, 1, 1), mode="reflect")
             now = F.conv2d(large, layer_weight(direction, length), bias)
         if scale is not None:
@@ -99,7 +123,11 @@ def generate(weights: Mapping[str, Tensor], latents: Tensor, labels: Tensor, sha
 
 
 def generated(
-    weights: Mapping[str, Tensor], latents: Tensor, labels: Tensor, shape: tuple[int, int, int], batch: int
+    weights: Mapping[str, Tensor],
+    latents: Tensor,
+    labels: Tensor,
+    shape: tuple[int, int, int],
+    batch: int,
 ) -> Tensor:
     """All images [n, channels, h, w], a batch at a time; see `generate`."""
     batches = zip(latents.split(batch), labels.split(batch), strict=True)
@@ -107,22 +135,30 @@ def generated(
 
 
 def decoded(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
-    """The images of a set of kind "generator".
+    """Return the images of a set of kind "generator".
 
     Raises:
         DDLabError: tensors or settings that make no images.
     """
     if set(settings) != {"shape", "batch"}:
         errors.fail(
-            "settings", "{'shape': [channels, h, w], 'batch': a number} for a set of kind 'generator'", settings
+            "settings",
+            "{'shape': [channels, h, w], 'batch': a number} for a set of kind 'generator'",
+            settings,
         )
     shape = errors.check_instance("settings['shape']", settings["shape"], list, "[channels, h, w]")
     sides = [errors.check_integer("settings['shape']", side, 1, 4096) for side in shape]
     batch = errors.check_integer("settings['batch']", settings["batch"], 1)
     if len(sides) != 3 or not {"latents", "0.direction"} <= set(tensors):
-        errors.fail("tensors", "'latents' and the layers of a generator, for a shape of three sides", sorted(tensors))
+        errors.fail(
+            "tensors",
+            "'latents' and the layers of a generator, for a shape of three sides",
+            sorted(tensors),
+        )
     weights = {name: value for name, value in tensors.items() if name != "latents"}
-    latents = errors.check_tensor("latents", tensors["latents"], shape=[None, None], dtype=torch.float32)
+    latents = errors.check_tensor(
+        "latents", tensors["latents"], shape=[None, None], dtype=torch.float32
+    )
     try:
         classes = weights["0.direction"].shape[1] - latents.shape[1]
         labels = torch.arange(len(latents)) % classes

@@ -1,4 +1,6 @@
-"""A teacher's representations as the targets of a distilled set: as they are, or as bases and coefficients, for every predefined view."""
+"""A teacher's representations as the targets of a distilled set: as they are, or as bases and
+coefficients, for every predefined view.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,19 +15,23 @@ from . import factorisation, shift_models
 from .storage_budget import SHIFTS, Shift
 
 _PLAIN = {"representations"}
-_FACTORS, _OPTIONAL = {"bases", "coefficients"}, {"mean"}
+_FACTORS = {"bases", "coefficients"}
+_OPTIONAL = {"mean"}
 
 
 @dataclass(frozen=True, eq=False)
 class Representations:
-    """What a teacher without labels says of each image and of each of its views; the targets of a regression.
+    """What a teacher without labels says of each image and of each of its views; the targets of a
+    regression.
 
     Attributes:
-        tensors: float32, by name. Plain: {"representations": [A + 1, m, d]}, the images' own first; [1, m, d] where a view has its image's
-            (shift "same"). As factors: {"bases": [V, d], "coefficients": [m, V]}, on request "mean" [d], and what the shift stores
+        tensors: float32, by name. Plain: {"representations": [A + 1, m, d]}, the images' own first;
+            [1, m, d] where a view has its image's (shift "same"). As factors: {"bases": [V, d],
+            "coefficients": [m, V]}, on request "mean" [d], and what the shift stores
             (`shift_models.TENSORS`).
         augmentation: which views: a kind of `predefined_views`; A follows from it.
-        shift: how the views' representations follow from the images' own; plain ones know "stored" and "same".
+        shift: how the views' representations follow from the images' own; plain ones know "stored"
+            and "same".
     """
 
     tensors: dict[str, Tensor]
@@ -45,7 +51,7 @@ class Representations:
 
     @property
     def plain(self) -> bool:
-        """Whether they are stored as they are, not as factors."""
+        """True if they are stored as they are, not as factors."""
         return "representations" in self.tensors
 
     @property
@@ -58,7 +64,9 @@ class Representations:
             values = self.tensors["representations"]
             return values.expand(self.views + 1, -1, -1) if self.shift == "same" else values
         stored = {name: self.tensors[name] for name in shift_models.TENSORS[self.shift]}
-        coefficients = shift_models.shifted(self.tensors["coefficients"], stored, self.shift, views=self.views)
+        coefficients = shift_models.shifted(
+            self.tensors["coefficients"], stored, self.shift, views=self.views
+        )
         flat = factorisation.reconstruct(
             coefficients.flatten(0, 1), self.tensors["bases"], mean=self.tensors.get("mean")
         )
@@ -78,19 +86,29 @@ class Representations:
             errors.check_tensor(f"representations[{name!r}]", value, dtype=torch.float32)
         if self.plain:
             stored = 1 if self.shift == "same" else self.views + 1
-            errors.check_tensor("representations", tensors["representations"], shape=[stored, images, None])
+            errors.check_tensor(
+                "representations", tensors["representations"], shape=[stored, images, None]
+            )
         else:
-            bases = errors.check_tensor("representations['bases']", tensors["bases"], shape=[None, None])
-            errors.check_tensor("representations['coefficients']", tensors["coefficients"], shape=[images, len(bases)])
+            bases = errors.check_tensor(
+                "representations['bases']", tensors["bases"], shape=[None, None]
+            )
+            errors.check_tensor(
+                "representations['coefficients']",
+                tensors["coefficients"],
+                shape=[images, len(bases)],
+            )
             if "mean" in tensors:
-                errors.check_tensor("representations['mean']", tensors["mean"], shape=[bases.shape[1]])
+                errors.check_tensor(
+                    "representations['mean']", tensors["mean"], shape=[bases.shape[1]]
+                )
         if not self.size:
             errors.fail("representations", "of at least one number", tensors[next(iter(tensors))])
         # Made once and kept; factors of finite numbers can overflow.
         errors.check_tensor("the representations that are made", self.values, dtype=torch.float32)
 
     def written(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """The tensors and the JSON of a file that say what they are."""
+        """Return the tensors and the JSON of a file that say what they are."""
         tensors = {f"targets/representations/{name}": value for name, value in self.tensors.items()}
         return tensors, {"augmentation": self.augmentation, "shift": self.shift}
 
@@ -99,11 +117,18 @@ class Representations:
         """What `written` gave.
 
         Raises:
-            KeyError: a part of the description is missing. DDLabError: a description of another form.
+            KeyError: a part of the description is missing. DDLabError: a description of another
+                form.
         """
-        about = errors.check_instance("representations", described, Mapping, "a description of augmentation and shift")
+        about = errors.check_instance(
+            "representations", described, Mapping, "a description of augmentation and shift"
+        )
         prefix = "targets/representations/"
-        found = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+        found = {
+            name.removeprefix(prefix): value
+            for name, value in tensors.items()
+            if name.startswith(prefix)
+        }
         return cls(found, about["augmentation"], about["shift"])
 
 
@@ -113,4 +138,8 @@ def _check_names(target: Representations, given: set[str]) -> None:
     if not plain and not factors <= given <= factors | _OPTIONAL:
         wanted = f"of {sorted(factors)} (and {sorted(_OPTIONAL)})"
         wanted += f", or {sorted(_PLAIN)} alone" if target.shift in ("stored", "same") else ""
-        errors.fail("representations", f"a dict {wanted} for the shift {target.shift!r}", [str(name) for name in given])
+        errors.fail(
+            "representations",
+            f"a dict {wanted} for the shift {target.shift!r}",
+            [str(name) for name in given],
+        )

@@ -1,6 +1,7 @@
 r"""What a set of bases and coefficients takes, in floats, and how many pairs a budget buys.
 
-Yu, Yao & Chiu 2025 (Boost), section 4 and appendix A.1: a budget of N images is N c h w floats; what is stored must fit into it.
+Yu, Yao & Chiu 2025 (Boost), section 4 and appendix A.1: a budget of N images is N c h w floats;
+what is stored must fit into it.
 
 convention                     floats
 U image bases                  U d_b, d_b = c (h / s) (w / s)
@@ -8,9 +9,11 @@ image coefficients             m U
 V representation bases         V d_y, and d_y more where the mean of the representations is stored
 representation coefficients    m V
 shifts of the A views          "networks" A (2 V H + H + V): Q_a is V -> H -> V with biases;  "bias" A V: one vector for each view;
-                               "same" 0: a view has its image's representation;  "stored" A m V: all coefficients (Table 11)
+                               "same" 0: a view has its image's representation;  "stored" A m V: all
+                               coefficients (Table 11)
 
-Class numbers, means and standard deviations of the pixels, and the few settings are not counted, here or for plain pairs.
+Class numbers, means and standard deviations of the pixels, and the few settings are not counted,
+here or for plain pairs.
 """
 
 from dataclasses import dataclass
@@ -53,19 +56,35 @@ class Bill:
 
 @dataclass(frozen=True, kw_only=True)
 class Factorised(Parameters):
-    """The sizes of a set that is stored as {B^x, C^x, B^y, C^y, Q_a}; the defaults are Boost's for CIFAR and N = 100 (Table 5)."""
+    """The sizes of a set that is stored as {B^x, C^x, B^y, C^y, Q_a}; the defaults are Boost's for
+    CIFAR and N = 100 (Table 5).
+    """
 
     channels: int = parameter(3, symbol="c", range=(1, _MOST), help="Of an image.")
     height: int = parameter(32, symbol="h", range=(1, _MOST), unit="px", help="Of an image.")
     width: int = parameter(32, symbol="w", range=(1, _MOST), unit="px", help="Of an image.")
     scale: int = parameter(
-        2, symbol="s", range=(1, _MOST), help="By how much image bases are smaller on each side.", source="Boost, A.1"
+        2,
+        symbol="s",
+        range=(1, _MOST),
+        help="By how much image bases are smaller on each side.",
+        source="Boost, A.1",
     )
-    image_bases: int = parameter(200, symbol="U", range=(1, _MOST), help="How many.", source="Boost, Table 5")
-    representation_size: int = parameter(512, symbol="d_y", range=(1, _MOST), help="Numbers in a representation.")
-    representation_bases: int = parameter(200, symbol="V", range=(1, _MOST), help="How many.", source="Boost, Table 5")
-    representation_mean: bool = parameter(False, help="Whether the mean of the representations is stored too.")
-    views: int = parameter(3, symbol="A", range=(0, _MOST), help="Of an image, beside itself.", source="Boost, A.1")
+    image_bases: int = parameter(
+        200, symbol="U", range=(1, _MOST), help="How many.", source="Boost, Table 5"
+    )
+    representation_size: int = parameter(
+        512, symbol="d_y", range=(1, _MOST), help="Numbers in a representation."
+    )
+    representation_bases: int = parameter(
+        200, symbol="V", range=(1, _MOST), help="How many.", source="Boost, Table 5"
+    )
+    representation_mean: bool = parameter(
+        False, help="Whether the mean of the representations is stored too."
+    )
+    views: int = parameter(
+        3, symbol="A", range=(0, _MOST), help="Of an image, beside itself.", source="Boost, A.1"
+    )
     shift: Shift = parameter(
         "networks",
         choices=SHIFTS,
@@ -73,7 +92,11 @@ class Factorised(Parameters):
         source="Boost, A.7",
     )
     hidden: int = parameter(
-        4, symbol="H", range=(1, _MOST), help="Hidden units of each approximation network.", source="Boost, A.1"
+        4,
+        symbol="H",
+        range=(1, _MOST),
+        help="Hidden units of each approximation network.",
+        source="Boost, A.1",
     )
 
     def rules(self) -> None:
@@ -82,7 +105,12 @@ class Factorised(Parameters):
             allowed = f"a divisor of the height, {self.height}, and of the width, {self.width}"
             errors.fail("Factorised.scale", allowed, self.scale)
         errors.check_integer("Factorised.image_bases", self.image_bases, 1, self.basis_floats)
-        errors.check_integer("Factorised.representation_bases", self.representation_bases, 1, self.representation_size)
+        errors.check_integer(
+            "Factorised.representation_bases",
+            self.representation_bases,
+            1,
+            self.representation_size,
+        )
 
     @property
     def image_floats(self) -> int:
@@ -98,7 +126,12 @@ class Factorised(Parameters):
         """What `count` pairs (m) take; none are allowed, the bases remain."""
         bases = self.representation_bases
         networks = self.views * (2 * bases * self.hidden + self.hidden + bases)
-        shifts = {"same": 0, "bias": self.views * bases, "networks": networks, "stored": self.views * count * bases}
+        shifts = {
+            "same": 0,
+            "bias": self.views * bases,
+            "networks": networks,
+            "stored": self.views * count * bases,
+        }
         return Bill(
             image_bases=self.image_bases * self.basis_floats,
             image_coefficients=count * self.image_bases,
@@ -109,12 +142,13 @@ class Factorised(Parameters):
         )
 
     def largest_count(self, budget: int) -> int:
-        """The largest number of pairs (m) whose bill is at most `budget` floats.
+        """Return the largest number of pairs (m) whose bill is at most `budget` floats.
 
         Raises:
             DDLabError: a budget that does not buy one pair; the message names one that does.
         """
-        bases, one = self.bill(0).total, self.bill(1).total
+        bases = self.bill(0).total
+        one = self.bill(1).total
         if budget < one:
             images = -(-one // self.image_floats)
             allowed = f"at least {one} floats, {images} images, for these bases and one pair"
@@ -123,5 +157,7 @@ class Factorised(Parameters):
 
 
 def plain_floats(count: int, *, image_floats: int, representation_floats: int = 0) -> int:
-    """What `count` pairs take that are stored as they are: m (d_x + d_y); for all A views of targets d_y is (A + 1) times as large."""
+    """What `count` pairs take that are stored as they are: m (d_x + d_y); for all A views of
+    targets d_y is (A + 1) times as large.
+    """
     return count * (image_floats + representation_floats)

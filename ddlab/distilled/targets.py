@@ -1,4 +1,6 @@
-"""The kinds of labels and other targets that a distilled set comes with, and how they are written to its file."""
+"""The kinds of labels and other targets that a distilled set comes with, and how they are written
+to its file.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,17 +23,19 @@ class HardLabels:
     kind: ClassVar[str] = "hard"
 
     def storage_floats(self) -> int:
-        """A class number counts as one float."""
+        """Return a class number counts as one float."""
         return self.classes.numel()
 
     def check(self, images: int, classes: int) -> None:
         """Raise if these are not labels of so many images and classes, as of every target."""
         errors.check_tensor("hard labels", self.classes, shape=[images], dtype=torch.int64)
         if images and not 0 <= int(self.classes.min()) <= int(self.classes.max()) < classes:
-            errors.fail("hard labels", f"class numbers from 0 to {classes - 1}", self.classes.tolist())
+            errors.fail(
+                "hard labels", f"class numbers from 0 to {classes - 1}", self.classes.tolist()
+            )
 
     def written(self) -> Written:
-        """The tensors of a file, by name, and its JSON, as of every target."""
+        """Return the tensors of a file, by name, and its JSON, as of every target."""
         return {"targets/hard": self.classes}, None
 
     @classmethod
@@ -42,7 +46,9 @@ class HardLabels:
 
 @dataclass(frozen=True, eq=False)
 class StoredLabels:
-    """Teachers' logits for each image as it is, without augmentation, their mean where they are several: float32 [n, classes]."""
+    """Teachers' logits for each image as it is, without augmentation, their mean where they are
+    several: float32 [n, classes].
+    """
 
     logits: Tensor
     kind: ClassVar[str] = "stored"
@@ -52,7 +58,9 @@ class StoredLabels:
         return self.logits.numel()
 
     def check(self, images: int, classes: int) -> None:
-        errors.check_tensor("stored labels", self.logits, shape=[images, classes], dtype=torch.float32)
+        errors.check_tensor(
+            "stored labels", self.logits, shape=[images, classes], dtype=torch.float32
+        )
 
     def written(self) -> Written:
         return {"targets/stored": self.logits}, None
@@ -64,7 +72,8 @@ class StoredLabels:
 
 @dataclass(frozen=True)
 class OnlineTeacher:
-    """Teachers are asked during student training, for each augmented view; the set only names them, by fingerprint.
+    """Teachers are asked during student training, for each augmented view; the set only names them,
+    by fingerprint.
 
     `others` are those beside the first, whose logits are averaged with its own.
     """
@@ -79,7 +88,9 @@ class OnlineTeacher:
         return (self.fingerprint, *self.others)
 
     def storage_floats(self) -> int:
-        """The teachers' weights are not part of the set: 0. (They are a cost all the same, and larger than the images.)"""
+        """Return the teachers' weights are not part of the set: 0. (They are a cost all the same, and
+        larger than the images.)
+        """
         return 0
 
     def check(self, images: int, classes: int) -> None:
@@ -92,16 +103,22 @@ class OnlineTeacher:
 
     @classmethod
     def read(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
-        if not isinstance(described, list) or not described or not all(isinstance(name, str) for name in described):
+        if (
+            not isinstance(described, list)
+            or not described
+            or not all(isinstance(name, str) for name in described)
+        ):
             errors.fail("online", "a list of fingerprints", described)
         return cls(described[0], tuple(described[1:]))
 
 
 @dataclass(frozen=True, eq=False)
 class RegressionLabels:
-    """Real-valued labels that a regression is to give, and that need not be probabilities: float32 [n, classes].
+    """Real-valued labels that a regression is to give, and that need not be probabilities: float32
+    [n, classes].
 
-    Made by KIP and label solve: one-hot less 1 / classes as they begin. The class is that of the largest value.
+    Made by KIP and label solve: one-hot less 1 / classes as they begin. The class is that of the
+    largest value.
     """
 
     values: Tensor
@@ -112,7 +129,9 @@ class RegressionLabels:
         return self.values.numel()
 
     def check(self, images: int, classes: int) -> None:
-        errors.check_tensor("labels of a regression", self.values, shape=[images, classes], dtype=torch.float32)
+        errors.check_tensor(
+            "labels of a regression", self.values, shape=[images, classes], dtype=torch.float32
+        )
 
     def written(self) -> Written:
         return {"targets/regression": self.values}, None
@@ -124,15 +143,18 @@ class RegressionLabels:
 
 @dataclass(frozen=True, eq=False)
 class OrderedSteps:
-    """How a network is to be trained on the set: in which order, and at which rates (DD: Wang et al. 2018, arXiv 1811.10959).
+    """How a network is to be trained on the set: in which order, and at which rates (DD: Wang et
+    al. 2018, arXiv 1811.10959).
 
     Attributes:
-        rates: float32 [epochs, steps], of gradient descent, one for each step of each pass. The images stand in their order: each step
-            has n / steps of them.
+        rates: float32 [epochs, steps], of gradient descent, one for each step of each pass. The
+            images stand in their order: each step has n / steps of them.
         passes: how often a network goes through all these steps.
-        labels: float32 [n, classes], of which the cross-entropy is taken in the place of class numbers, or None; they need not be
-            probabilities (SLDD: Sucholutsky & Schonlau 2021, arXiv 1910.02551).
-        momenta: float32 [epochs, steps], what is left of the velocity at each step, or None for none (GTN: Such et al. 2020).
+        labels: float32 [n, classes], of which the cross-entropy is taken in the place of class
+            numbers, or None; they need not be probabilities (SLDD: Sucholutsky & Schonlau 2021,
+            arXiv 1910.02551).
+        momenta: float32 [epochs, steps], what is left of the velocity at each step, or None for
+            none (GTN: Such et al. 2020).
     """
 
     rates: Tensor
@@ -148,19 +170,30 @@ class OrderedSteps:
 
     def storage_floats(self) -> int:
         """Every rate, momentum and value of a label counts."""
-        return sum(value.numel() for value in (self.rates, self.labels, self.momenta) if value is not None)
+        return sum(
+            value.numel() for value in (self.rates, self.labels, self.momenta) if value is not None
+        )
 
     def check(self, images: int, classes: int) -> None:
-        errors.check_tensor("rates of the steps", self.rates, shape=[None, None], dtype=torch.float32)
+        errors.check_tensor(
+            "rates of the steps", self.rates, shape=[None, None], dtype=torch.float32
+        )
         if not self.rates.numel() or images % self.rates.shape[1]:
-            allowed = f"float32 [epochs, steps], at least one of each, with steps that share {images} images evenly"
+            allowed = (
+                f"float32 [epochs, steps], at least one of each, with steps that share {images} "
+                "images evenly"
+            )
             errors.fail("rates of the steps", allowed, self.rates)
         errors.check_integer("passes of the steps", self.passes, 1)
         if self.labels is not None:
-            errors.check_tensor("labels of the steps", self.labels, shape=[images, classes], dtype=torch.float32)
+            errors.check_tensor(
+                "labels of the steps", self.labels, shape=[images, classes], dtype=torch.float32
+            )
         if self.momenta is not None:
             shape = [*self.rates.shape]
-            errors.check_tensor("momenta of the steps", self.momenta, shape=shape, dtype=torch.float32)
+            errors.check_tensor(
+                "momenta of the steps", self.momenta, shape=shape, dtype=torch.float32
+            )
 
     def written(self) -> Written:
         parts = {"labels": self.labels, "momenta": self.momenta}
@@ -173,10 +206,19 @@ class OrderedSteps:
         return cls(tensors["targets/steps"], labels, described["passes"], momenta)
 
 
-Targets = HardLabels | StoredLabels | OnlineTeacher | Representations | RegressionLabels | OrderedSteps
+Targets = (
+    HardLabels | StoredLabels | OnlineTeacher | Representations | RegressionLabels | OrderedSteps
+)
 KINDS: dict[str, Any] = {
     each.kind: each
-    for each in (HardLabels, StoredLabels, OnlineTeacher, Representations, RegressionLabels, OrderedSteps)
+    for each in (
+        HardLabels,
+        StoredLabels,
+        OnlineTeacher,
+        Representations,
+        RegressionLabels,
+        OrderedSteps,
+    )
 }
 
 
@@ -184,13 +226,15 @@ def check_targets(targets: tuple[Targets, ...], images: int, classes: int) -> No
     """Raise if shapes, dtypes or values are not those of labels for so many images and classes."""
     kinds = [target.kind for target in targets]
     if not {"hard", "representations"} & set(kinds) or len(set(kinds)) != len(kinds):
-        errors.fail("targets", "at most one of each kind, hard labels or representations among them", kinds)
+        errors.fail(
+            "targets", "at most one of each kind, hard labels or representations among them", kinds
+        )
     for target in targets:
         target.check(images, classes)
 
 
 def written(targets: tuple[Targets, ...]) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors and the JSON of a file that say what the targets are."""
+    """Return the tensors and the JSON of a file that say what the targets are."""
     tensors: dict[str, Tensor] = {}
     described: dict[str, Any] = {}
     for target in targets:

@@ -1,4 +1,7 @@
-"""What a distilled set is worth: students from scratch, tested on real images. What features are worth: probes."""
+"""What a distilled set is worth: students from scratch, tested on real images.
+
+What features are worth: probes.
+"""
 
 from ..core.public import listing
 from ..training.accuracy import accuracy

@@ -1,4 +1,6 @@
-"""One distilled set, students of several architectures: does it hold for networks other than the teacher's? (DWA, Table 4)"""
+"""One distilled set, students of several architectures: does it hold for networks other than the
+teacher's? (DWA, Table 4)
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +21,8 @@ from .tables import Tabled, markdown
 class Architectures(Tabled):
     """The evaluations of one distilled set by architecture, in the order in which these were given.
 
-    `complete` is False if an interrupt cut it short; the evaluations are then those that were reached.
+    `complete` is False if an interrupt cut it short; the evaluations are then those that were
+    reached.
     """
 
     evaluations: dict[str, Evaluation]
@@ -27,7 +30,10 @@ class Architectures(Tabled):
 
     def table(self) -> str:
         """Architecture, accuracy and its 95% interval, as a Markdown table."""
-        rows = [(name, f"{found.mean:.3f}", found.interval_words) for name, found in self.evaluations.items()]
+        rows = [
+            (name, f"{found.mean:.3f}", found.interval_words)
+            for name, found in self.evaluations.items()
+        ]
         return markdown(("students", "accuracy", "95% interval"), rows)
 
     def records(self) -> list[dict[str, Any]]:
@@ -56,21 +62,32 @@ def across(
 
     Args:
         networks: specs, or names of families (`ddlab.networks.FAMILIES`); all different.
-        labels, teacher, seeds, config, device, jobs, progress: as in `evaluate`. One learning rate and length for all: an architecture for
-            which they are wrong looks worse than it is.
+        labels, teacher, seeds, config, device, jobs, progress: as in `evaluate`. One learning rate
+            and length for all: an architecture for which they are wrong looks worse than it is.
 
     Raises:
         DDLabError: no architectures, two that are the same, and all that `evaluate` refuses.
-        KeyboardInterrupt: before the first student. Later ones leave what is there, with `complete=False`.
+        KeyboardInterrupt: before the first student. Later ones leave what is there, with
+            `complete=False`.
     """
     if not isinstance(networks, Sequence) or isinstance(networks, str) or not networks:
         errors.fail("networks", "a sequence of at least one NetworkSpec or family name", networks)
     wanted = []
     for each in networks:
-        wanted.append(errors.check_instance("networks", each, NetworkSpec, "NetworkSpecs or family names"))
+        wanted.append(
+            errors.check_instance("networks", each, NetworkSpec, "NetworkSpecs or family names")
+        )
     if len({each.title for each in wanted}) != len(wanted):
         errors.fail("networks", "architectures that all differ", [each.title for each in wanted])
-    shared: dict[str, Any] = {"labels": labels, "teacher": teacher, "seeds": seeds, "config": config, "device": device}
+    shared: dict[str, Any] = {
+        "labels": labels,
+        "teacher": teacher,
+        "seeds": seeds,
+        "config": config,
+        "device": device,
+    }
     asked = {each.title: prepared(distilled, data, network=each, **shared) for each in wanted}
     found = evaluations(asked, jobs, errors.check_boolean("progress", progress))
-    return Architectures(found, complete=len(found) == len(wanted) and all(each.complete for each in found.values()))
+    return Architectures(
+        found, complete=len(found) == len(wanted) and all(each.complete for each in found.values())
+    )

@@ -1,4 +1,7 @@
-"""`board`: a folder of distilled sets, of a class for example, evaluated alike. Only sets are read; nobody's code runs."""
+"""`board`: a folder of distilled sets, of a class for example, evaluated alike.
+
+Only sets are read; nobody's code runs.
+"""
 
 import os
 from pathlib import Path
@@ -36,20 +39,24 @@ def board(
     jobs: Jobs = None,
     progress: bool = True,
 ) -> Comparison:
-    """Evaluate each distilled set of a folder, the best first, beside as many random real images; refused ones say why, last.
+    """Evaluate each distilled set of a folder, the best first, beside as many random real images;
+    refused ones say why, last.
 
     Args:
-        folder: of files NAME.safetensors, as `DistilledSet.save` writes them, or of a folder for each student with such a file,
-            as a course's platform packs them. Nothing else that lies there is opened.
+        folder: of files NAME.safetensors, as `DistilledSet.save` writes them, or of a folder for
+            each student with such a file, as a course's platform packs them. Nothing else that lies
+            there is opened.
         data: whose test images count.
-        images_per_class: a set may hold no more images of a class, and no more floats than these take.
+        images_per_class: a set may hold no more images of a class, and no more floats than these
+            take.
         labels: what students learn from.
         seeds, config, device, jobs, progress: as in `evaluate`; one recipe for all.
 
     Returns:
-        A `Comparison` with one row for each file; a row says if an earlier one holds the same set. A file is refused that is no
-        set or was changed after it was saved, is larger than allowed, or holds near copies of test images: nearer to one by half
-        than to any training image. Sets that were tuned on test images, or mix several of them, are not found out.
+        A `Comparison` with one row for each file; a row says if an earlier one holds the same set.
+        A file is refused that is no set or was changed after it was saved, is larger than allowed,
+        or holds near copies of test images: nearer to one by half than to any training image. Sets
+        that were tuned on test images, or mix several of them, are not found out.
 
     Raises:
         DDLabError: a folder that is not there, or holds no such file.
@@ -58,7 +65,11 @@ def board(
     place = storage.checked_path(folder, "folder", "a folder's path")
     entries = _entries(place) if place.is_dir() else {}
     if not any(entries.values()):
-        errors.fail("folder", f"a folder with at least one file *{ENDING}, itself or in its folders", str(folder))
+        errors.fail(
+            "folder",
+            f"a folder with at least one file *{ENDING}, itself or in its folders",
+            str(folder),
+        )
     sets: dict[str, DistilledSet] = {}
     refused: list[Compared] = []
     first_of_content: dict[str, str] = {}
@@ -76,14 +87,24 @@ def board(
         sets[name if original == name else f"{name} (the same set as {original})"] = distilled
     if not sets:
         return Comparison(rows=tuple(refused), labels=labels, seeds=())
-    options: dict[str, Any] = {"labels": labels, "seeds": seeds, "config": config, "device": device, "jobs": jobs}
+    options: dict[str, Any] = {
+        "labels": labels,
+        "seeds": seeds,
+        "config": config,
+        "device": device,
+        "jobs": jobs,
+    }
     comparison = compare(sets, data, progress=progress, **options)
     rows = sorted(comparison.rows, key=lambda row: -sum(row.accuracies))
-    return Comparison(rows=(*rows, *refused), labels=labels, seeds=comparison.seeds, complete=comparison.complete)
+    return Comparison(
+        rows=(*rows, *refused), labels=labels, seeds=comparison.seeds, complete=comparison.complete
+    )
 
 
 def _entries(place: Path) -> dict[str, Path | None]:
-    """Return name -> file of the sets in a folder and in its folders; None where a student's folder holds no set."""
+    """Return name -> file of the sets in a folder and in its folders; None where a student's folder
+    holds no set.
+    """
     entries: dict[str, Path | None] = {file.stem: file for file in _set_files(place)}
     for folder in sorted(place.iterdir()):
         if not folder.is_dir() or folder.name.startswith((".", "__")):
@@ -105,7 +126,9 @@ def _set_files(folder: Path) -> list[Path]:
     )
 
 
-def _check_entry(distilled: DistilledSet, file: str, data: ImageData, images_per_class: int, labels: str) -> None:
+def _check_entry(
+    distilled: DistilledSet, file: str, data: ImageData, images_per_class: int, labels: str
+) -> None:
     """Raise unless the set of a file may be compared."""
     try:
         check_like(distilled, data)
@@ -115,19 +138,28 @@ def _check_entry(distilled: DistilledSet, file: str, data: ImageData, images_per
     counts = distilled.labels.bincount(minlength=data.classes).tolist()
     most = images_per_class * data.classes
     if max(counts) > images_per_class:
-        given = ", ".join(f"{count} of {name}" for count, name in zip(counts, data.class_names, strict=True))
-        raise DDLabError(f"{file} must hold at most {images_per_class} images of each class; given {given}.")
+        given = ", ".join(
+            f"{count} of {name}" for count, name in zip(counts, data.class_names, strict=True)
+        )
+        raise DDLabError(
+            f"{file} must hold at most {images_per_class} images of each class; given {given}."
+        )
     floats = most * (data.train_images[0].numel() + (1 if labels == "hard" else data.classes))
     taken = distilled.storage_floats(labels)
     if taken > floats:
         raise DDLabError(f"{file} must take at most {floats:,} floats; given {taken:,}.")
     copies = int(near_copies(distilled.images, data).sum())
     if copies:
-        raise DDLabError(f"{file} must be without near copies of test images; given {copies} of {len(distilled)}.")
+        raise DDLabError(
+            f"{file} must be without near copies of test images; given {copies} of "
+            f"{len(distilled)}."
+        )
 
 
 def near_copies(images: Tensor, data: ImageData) -> Tensor:
-    """Which images [n, c, h, w] are less than half as far from a test image as from every training image: bool [n]."""
+    """Return which images [n, c, h, w] are less than half as far from a test image as from every training
+    image: bool [n].
+    """
     test, train = (_nearest(images, data, split) for split in ("test", "train"))
     return test < _NEARER * train
 
@@ -135,8 +167,14 @@ def near_copies(images: Tensor, data: ImageData) -> Tensor:
 def _nearest(images: Tensor, data: ImageData, split: Any) -> Tensor:
     """Euclidean distance to the nearest image of a split, [n]."""
     count = len(data.test_labels if split == "test" else data.train_labels)
-    flat, least = images.flatten(1), torch.full((len(images),), torch.inf)
+    flat = images.flatten(1)
+    least = torch.full((len(images),), torch.inf)
     for start in range(0, count, _AT_ONCE):
-        part = data.normalised(torch.arange(start, min(start + _AT_ONCE, count)), split=split).flatten(1)
-        least = torch.minimum(least, torch.cdist(flat, part, compute_mode="donot_use_mm_for_euclid_dist").min(1).values)
+        part = data.normalised(
+            torch.arange(start, min(start + _AT_ONCE, count)), split=split
+        ).flatten(1)
+        least = torch.minimum(
+            least,
+            torch.cdist(flat, part, compute_mode="donot_use_mm_for_euclid_dist").min(1).values,
+        )
     return least

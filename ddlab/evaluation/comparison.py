@@ -36,11 +36,15 @@ class Compared:
     Attributes:
         name: as given, or of the method; of a baseline with its size.
         accuracies: of a student for each seed, fractions in [0, 1]; none of a method that failed.
-        gains: these minus those of as many random real images of each class, seed by seed; none of those images themselves.
-        seconds: to make a set, on average, without its teacher. floats: that the set takes with
-            these labels, their teacher included (`DistilledSet.storage_floats`).
-        balanced: balanced accuracies of the same students, where the test classes are uneven (`Evaluation.balanced`).
-        counts: images of each class. one_set: whether the set was given, so that the interval is of students alone.
+        gains: these minus those of as many random real images of each class, seed by seed; none of
+            those images themselves.
+        seconds: to make a set, on average, without its teacher.
+        floats: that the set takes with these labels, their teacher included
+            (`DistilledSet.storage_floats`).
+        balanced: balanced accuracies of the same students, where the test classes are uneven
+            (`Evaluation.balanced`).
+        counts: images of each class.
+        one_set: whether the set was given, so that the interval is of students alone.
         failed: why there are no numbers, in words; "" where there are.
     """
 
@@ -57,9 +61,11 @@ class Compared:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison(Tabled):
-    """What `compare` found: `rows` in the order in which they were given, then random real images, a row for each size.
+    """What `compare` found: `rows` in the order in which they were given, then random real images,
+    a row for each size.
 
-    `seeds` are those that every row has; `complete` is False if an interrupt, or the loss of a worker process, came before the others.
+    `seeds` are those that every row has; `complete` is False if an interrupt, or the loss of a
+    worker process, came before the others.
     """
 
     rows: tuple[Compared, ...]
@@ -68,10 +74,19 @@ class Comparison(Tabled):
     complete: bool = True
 
     def table(self) -> str:
-        """Accuracy and gain with their 95% intervals, of two seeds both values, as a Markdown table."""
+        """Accuracy and gain with their 95% intervals, of two seeds both values, as a Markdown
+        table.
+        """
         uneven = any(row.balanced for row in self.rows)
         more = ["balanced accuracy"] if uneven else []
-        heads = ["method", f"accuracy, {self.labels} labels", *more, f"minus {RANDOM}", "seconds a set", "floats"]
+        heads = [
+            "method",
+            f"accuracy, {self.labels} labels",
+            *more,
+            f"minus {RANDOM}",
+            "seconds a set",
+            "floats",
+        ]
         rows = []
         for row in self.rows:
             if row.failed:
@@ -82,19 +97,32 @@ class Comparison(Tabled):
             gains = in_words(row.gains, signed=True) if row.gains else "-"
             rows.append([name, *scores, gains, f"{row.seconds:.1f}", f"{row.floats:,}"])
         whole = ", ".join(map(str, self.seeds))
-        ends = "" if self.complete else f"\n\nNot complete: only the seeds that every row has ({whole})."
+        ends = (
+            ""
+            if self.complete
+            else f"\n\nNot complete: only the seeds that every row has ({whole})."
+        )
         return markdown(heads, rows) + ends
 
     def records(self) -> list[dict[str, Any]]:
         """One line for each row and seed."""
         return [
-            {"method": row.name, "labels": self.labels, "images": sum(row.counts), "one_set": row.one_set, "seed": seed,
-             "accuracy": row.accuracies[place], "balanced": row.balanced[place] if row.balanced else None,
-             "gain": row.gains[place] if row.gains else None,
-             "seconds": row.seconds, "floats": row.floats}
-            for row in self.rows if not row.failed
+            {
+                "method": row.name,
+                "labels": self.labels,
+                "images": sum(row.counts),
+                "one_set": row.one_set,
+                "seed": seed,
+                "accuracy": row.accuracies[place],
+                "balanced": row.balanced[place] if row.balanced else None,
+                "gain": row.gains[place] if row.gains else None,
+                "seconds": row.seconds,
+                "floats": row.floats,
+            }
+            for row in self.rows
+            if not row.failed
             for place, seed in enumerate(self.seeds)
-        ]  # fmt: skip
+        ]
 
 
 @as_usual
@@ -112,25 +140,33 @@ def compare(
     jobs: Jobs = None,
     progress: bool = True,
 ) -> Comparison:
-    """Distil by each method and train a student on each set, once for each seed, beside as many random real images of each class.
+    """Distil by each method and train a student on each set, once for each seed, beside as many
+    random real images of each class.
 
-    A seed is every draw: the method's, the real images, the student's first weights and views. So rows are paired, seed by seed.
+    A seed is every draw: the method's, the real images, the student's first weights and views. So
+    rows are paired, seed by seed.
 
     Args:
-        methods: a list, or name -> what it is: names of methods, in their teaching presets; Configs, or pairs (method, Config) where a
-            Config does not say whose it is; sets that were made before, one for all seeds.
-        teacher: for methods that ask one, and for labels "stored" and "online"; where it is needed and none is given, one is trained.
-        images_per_class: of all that have this setting and no Config of their own. labels: what students learn from; of every row.
-        seeds: one set and one student each. config: how students are trained; default `supervised.Config.for_data(data)`.
-        jobs: how many seeds at once, each in a process of joblib's, as in `evaluate`; on a cluster by `joblib.parallel_config`.
+        methods: a list, or name -> what it is: names of methods, in their teaching presets;
+            Configs, or pairs (method, Config) where a Config does not say whose it is; sets that
+            were made before, one for all seeds.
+        teacher: for methods that ask one, and for labels "stored" and "online"; where it is needed
+            and none is given, one is trained.
+        images_per_class: of all that have this setting and no Config of their own.
+        labels: what students learn from; of every row.
+        seeds: one set and one student each.
+        config: how students are trained; default `supervised.Config.for_data(data)`.
+        jobs: how many seeds at once, each in a process of joblib's, as in `evaluate`; on a cluster
+            by `joblib.parallel_config`.
 
     Returns:
-        A `Comparison`. A method that fails on the way costs no other row: its own says why. After a keyboard interrupt it holds the seeds
-        that every row has, with `complete=False`.
+        A `Comparison`. A method that fails on the way costs no other row: its own says why. After a
+        keyboard interrupt it holds the seeds that every row has, with `complete=False`.
 
     Raises:
-        DDLabError: before anything is computed: no methods, an unknown one, two of one name; labels that a method's sets do not have, more
-            images of a class than there are real ones to compare with; a set or a teacher that does not fit.
+        DDLabError: before anything is computed: no methods, an unknown one, two of one name; labels
+            that a method's sets do not have, more images of a class than there are real ones to
+            compare with; a set or a teacher that does not fit.
         KeyboardInterrupt: before every row had a seed.
     """
     asked = asked_rows(methods, images_per_class)
@@ -144,7 +180,12 @@ def compare(
         if entry.given is not None and (teacher is not None or not needed):
             prepared(entry.given, data, teacher=teacher, seeds=seeds, **options)
     check_jobs(
-        jobs, inputs, *(getattr(each, "network", None) for each in (config, *(row.settings for row in asked.values())))
+        jobs,
+        inputs,
+        *(
+            getattr(each, "network", None)
+            for each in (config, *(row.settings for row in asked.values()))
+        ),
     )
     if teacher is None and needed:
         teacher = whole(train_teacher(data, device=device, progress=progress))
@@ -154,12 +195,21 @@ def compare(
     options |= {"teacher": teacher}
     found, failed = _gathered(asked, data, seeds, options, jobs, progress)
     rows = [
-        Compared(name=name, failed=failed[name]) if name in failed else _row(name, asked[name].given is not None, found)
+        Compared(name=name, failed=failed[name])
+        if name in failed
+        else _row(name, asked[name].given is not None, found)
         for name in asked
     ]
-    sizes = set.intersection(*({key for key in of_seed if isinstance(key, tuple)} for of_seed in found.values()))
-    rows += [_row(counts, False, found) for counts in sorted(sizes, key=lambda counts: (sum(counts), counts))]
-    return Comparison(rows=tuple(rows), labels=labels, seeds=tuple(found), complete=len(found) == len(seeds))
+    sizes = set.intersection(
+        *({key for key in of_seed if isinstance(key, tuple)} for of_seed in found.values())
+    )
+    rows += [
+        _row(counts, False, found)
+        for counts in sorted(sizes, key=lambda counts: (sum(counts), counts))
+    ]
+    return Comparison(
+        rows=tuple(rows), labels=labels, seeds=tuple(found), complete=len(found) == len(seeds)
+    )
 
 
 @dataclass(frozen=True)
@@ -173,7 +223,8 @@ class _Made:
     counts: Counts
 
 
-Found = dict[Any, _Made | str]  # name of a row, or counts of random real images -> what was found, or why nothing was
+# Name of a row, or counts of random real images -> what was found, or why nothing was.
+Found = dict[Any, _Made | str]
 
 
 def _gathered(
@@ -213,9 +264,13 @@ def _gathered(
 
 
 def _of_seed(
-    seed: int, asked: Mapping[str, Entry], data: ImageData, options: dict[str, Any], done: Callable[[], Any] | None
+    seed: int,
+    asked: Mapping[str, Entry],
+    data: ImageData,
+    options: dict[str, Any],
+    done: Callable[[], Any] | None,
 ) -> Found:
-    """A set and a student of each row, and of as many random real images as each holds."""
+    """Return a set and a student of each row, and of as many random real images as each holds."""
     found: Found = {}
     making = {name: options[name] for name in ("teacher", "device")}
 
@@ -223,12 +278,17 @@ def _of_seed(
         begun = time.perf_counter()
         try:
             made = entry.made(seed, data, **making)
-            seconds, counts = time.perf_counter() - begun, counts_of(made)
+            seconds = time.perf_counter() - begun
+            counts = counts_of(made)
             check_counts(str(key), counts, data)
             student = evaluate(made, data, seeds=[seed], progress=False, **options)
-            found[key] = _Made(student.mean, student.balanced, seconds, _floats(made, options), counts)
+            found[key] = _Made(
+                student.mean, student.balanced, seconds, _floats(made, options), counts
+            )
         except Exception as problem:  # whatever a reader's method raises; the other rows stand
-            found[key] = f"{'' if isinstance(problem, DDLabError) else f'{type(problem).__name__}: '}{problem}"
+            found[key] = (
+                f"{'' if isinstance(problem, DDLabError) else f'{type(problem).__name__}: '}{problem}"
+            )
 
     for name, entry in asked.items():
         add(name, entry)
@@ -239,7 +299,9 @@ def _of_seed(
         random = _random(counts, seed, data, **making)
         seconds = time.perf_counter() - begun
         student = evaluate(random, data, seeds=[seed], progress=False, **options)
-        found[counts] = _Made(student.mean, student.balanced, seconds, _floats(random, options), counts)
+        found[counts] = _Made(
+            student.mean, student.balanced, seconds, _floats(random, options), counts
+        )
     return found
 
 
@@ -247,20 +309,26 @@ def _floats(made: DistilledSet, options: dict[str, Any]) -> int:
     return made.storage_floats(options["labels"], options["teacher"])
 
 
-def _random(counts: Counts, seed: int, data: ImageData, *, teacher: Network | None, device: Any) -> DistilledSet:
+def _random(
+    counts: Counts, seed: int, data: ImageData, *, teacher: Network | None, device: Any
+) -> DistilledSet:
     """So many random real images of each class."""
     config = selection.Config(images_per_class=max(counts), seed=seed)
     made = whole(distill("selection", data, teacher, config, device, progress=False))
     if min(counts) == max(counts):
         return made
-    kept = torch.cat([torch.arange(count) + label * max(counts) for label, count in enumerate(counts)])
+    kept = torch.cat(
+        [torch.arange(count) + label * max(counts) for label, count in enumerate(counts)]
+    )
     return from_images(made.images[kept], made.labels[kept], data, teacher)
 
 
 def _row(key: Any, one_set: bool, found: Mapping[int, Found]) -> Compared:
-    """A row of its numbers, all seeds."""
+    """Return a row of its numbers, all seeds."""
     own: list[Any] = [of_seed[key] for of_seed in found.values()]
-    rivals: list[Any] = [of_seed[made.counts] for made, of_seed in zip(own, found.values(), strict=True)]
+    rivals: list[Any] = [
+        of_seed[made.counts] for made, of_seed in zip(own, found.values(), strict=True)
+    ]
     is_random = isinstance(key, tuple)
     return Compared(
         name=f"{RANDOM}, {size_words(key)}" if is_random else key,

@@ -5,8 +5,9 @@
     fitted.positions["recovered"]                      # float32 [m, 2]
     fitted.transform(new_features)                     # float32 [k, 2]: new points on the same map, which does not move
 
-A map is computed once for the same points and settings (`ddlab.runs.cache`). What it shows is a picture, not a measurement: t-SNE and UMAP
-keep neighbours together and lose distances, so numbers such as the coverage (`ddlab.evaluation.measures`) are taken from the features.
+A map is computed once for the same points and settings (`ddlab.runs.cache`). What it shows is a
+picture, not a measurement: t-SNE and UMAP keep neighbours together and lose distances, so numbers
+such as the coverage (`ddlab.evaluation.measures`) are taken from the features.
 
 pca     scikit-learn: the two directions of largest variance; a projection, so distances can only shrink
 t_sne   openTSNE: van der Maaten & Hinton 2008; new points find their place among fixed ones (Poličar et al.
@@ -39,14 +40,18 @@ _umap_lock = threading.Lock()
 _umap_compiled = False
 _MINIMUM_DISTANCE = 0.1  # of two points on a UMAP: its authors' default
 _LARGEST = 1e15  # of a feature: float32 can still square and add them
-UMAP_WAIT = "UMAP compiles itself at its first map: 10 to 30 seconds, once. Later maps take one or two."
+UMAP_WAIT = (
+    "UMAP compiles itself at its first map: 10 to 30 seconds, once. Later maps take one or two."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(Parameters):
     """Which map."""
 
-    kind: str = parameter("pca", choices=KINDS, help="How points are laid out in two dimensions.", explorable=True)
+    kind: str = parameter(
+        "pca", choices=KINDS, help="How points are laid out in two dimensions.", explorable=True
+    )
     perplexity: float = parameter(
         30.0,
         symbol="k",
@@ -63,7 +68,9 @@ class Config(Parameters):
         help="UMAP only: how many neighbours each point is tied to.",
         source="McInnes et al. 2018",
     )
-    seed: int = parameter(0, range=(0, 2**31 - 1), help="Of t-SNE and UMAP; PCA has no chance in it.")
+    seed: int = parameter(
+        0, range=(0, 2**31 - 1), help="Of t-SNE and UMAP; PCA has no chance in it."
+    )
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,8 @@ class Embedding:
     """A fitted map; made by `fit`.
 
     Attributes:
-        config: how it was made. positions: name of the group -> float32 [n, 2], in map units.
+        config: how it was made.
+        positions: name of the group -> float32 [n, 2], in map units.
         kept_variance: PCA: the share of the variance that the map shows; None for the others.
     """
 
@@ -82,7 +90,9 @@ class Embedding:
     _place: Callable[[np.ndarray], np.ndarray]
 
     def transform(self, features: Tensor) -> Tensor:
-        """New points on this map: features [k, d] -> float32 [k, 2]. The points of the fit stay where they are.
+        """New points on this map: features [k, d] -> float32 [k, 2].
+
+        The points of the fit stay where they are.
 
         Raises:
             DDLabError: features of another width than those of the fit, or not finite.
@@ -94,23 +104,29 @@ class Embedding:
 
 
 def features_of(network: Network, images: Tensor, layer: str = "features") -> Tensor:
-    """What a network says of normalised images [n, c, h, w]: its "features" [n, d] or its "logits" [n, classes]."""
+    """What a network says of normalised images [n, c, h, w]: its "features" [n, d] or its "logits"
+    [n, classes].
+    """
     return getattr(networks.predict(network, images), layer)
 
 
 def fit(
-    groups: Mapping[str, Tensor], config: Config | None = None, *, announce: Callable[[str], Any] | None = print
+    groups: Mapping[str, Tensor],
+    config: Config | None = None,
+    *,
+    announce: Callable[[str], Any] | None = print,
 ) -> Embedding:
     """One map of all groups of points together.
 
     Args:
-        groups: name -> features [n, d], floating point, the same d in all; one group may be empty, not all.
+        groups: name -> features [n, d], floating point, the same d in all; one group may be empty,
+            not all.
         config: default PCA.
         announce: told in a sentence when a long wait begins (UMAP's first map); None for silence.
 
     Raises:
-        DDLabError: groups of different width or with values that are not finite; fewer points than the map needs; or t-SNE or UMAP
-            without the package that computes it.
+        DDLabError: groups of different width or with values that are not finite; fewer points than
+            the map needs; or t-SNE or UMAP without the package that computes it.
     """
     config = Config() if config is None else config
     points = _joined(groups)
@@ -127,7 +143,8 @@ def fit(
 class Density:
     """How dense points lie in a map: at x [cells] and y [cells], `rank` [cells (y), cells (x)].
 
-    `rank` is the share of the points that lie where the density is lower: the contour rank = 0.1 encloses the densest 90% of them.
+    `rank` is the share of the points that lie where the density is lower: the contour rank = 0.1
+    encloses the densest 90% of them.
     """
 
     x: Tensor
@@ -135,25 +152,36 @@ class Density:
     rank: Tensor
 
 
-def density(positions: Tensor, *, cells: int = 48, margin: float = 0.08, bandwidth: float = 0.5) -> Density:
-    """The density of points [n, 2] on a grid, by a Gaussian kernel (scipy), as ranks.
+def density(
+    positions: Tensor, *, cells: int = 48, margin: float = 0.08, bandwidth: float = 0.5
+) -> Density:
+    """Return the density of points [n, 2] on a grid, by a Gaussian kernel (scipy), as ranks.
 
     Args:
-        bandwidth: of the kernel, times Scott's rule, which is meant for one cluster and blurs several.
-        cells: of the grid in each direction. margin: how far the grid reaches beyond the points, as a share of their extent.
+        bandwidth: of the kernel, times Scott's rule, which is meant for one cluster and blurs
+            several.
+        cells: of the grid in each direction.
+        margin: how far the grid reaches beyond the points, as a share of their extent.
 
     Raises:
-        DDLabError: fewer than three points, or points on one line, which have no density in the plane.
+        DDLabError: fewer than three points, or points on one line, which have no density in the
+            plane.
     """
     from scipy.stats import gaussian_kde
 
     points = _array(positions).astype(np.float64).T
     low, high = (points.min(1), points.max(1)) if points.size else (np.zeros(2), np.zeros(2))
     # A kernel estimate needs a covariance that can be inverted.
-    if points.shape[1] < 3 or np.linalg.matrix_rank(points - points.mean(1, keepdims=True), tol=1e-9) < 2:
+    if (
+        points.shape[1] < 3
+        or np.linalg.matrix_rank(points - points.mean(1, keepdims=True), tol=1e-9) < 2
+    ):
         errors.fail("positions", "at least three points that do not lie on one line", positions)
     estimate = gaussian_kde(points, bw_method=lambda kernel: bandwidth * kernel.scotts_factor())
-    x, y = (np.linspace(a - margin * (b - a), b + margin * (b - a), cells) for a, b in zip(low, high, strict=True))
+    x, y = (
+        np.linspace(a - margin * (b - a), b + margin * (b - a), cells)
+        for a, b in zip(low, high, strict=True)
+    )
     values = estimate(np.stack(np.meshgrid(x, y)).reshape(2, -1)).reshape(cells, cells)
     rank = np.searchsorted(np.sort(estimate(points)), values) / points.shape[1]
     return Density(*(torch.from_numpy(part.astype(np.float32)) for part in (x, y, rank)))
@@ -175,11 +203,13 @@ def _joined(groups: Mapping[str, Tensor]) -> Tensor:
 def _check_enough(config: Config, count: int) -> None:
     if config.kind == "t_sne" and config.perplexity > (count - 1) / 3:
         raise errors.DDLabError(
-            f"perplexity must be at most a third of the other points, {(count - 1) / 3:.3g}; given {config.perplexity:g}."
+            f"perplexity must be at most a third of the other points, {(count - 1) / 3:.3g}; "
+            f"given {config.perplexity:g}."
         )
     if config.kind == "umap" and config.neighbours >= count:
         raise errors.DDLabError(
-            f"neighbours must be less than the number of points, {count}; given {config.neighbours}."
+            f"neighbours must be less than the number of points, {count}; given "
+            f"{config.neighbours}."
         )
     if count < 3:
         raise errors.DDLabError(f"groups must hold at least 3 points together; given {count}.")
@@ -189,9 +219,13 @@ def _array(points: Tensor) -> np.ndarray:
     return points.detach().cpu().float().numpy()
 
 
-def _fitted(config: Config, points: np.ndarray, announce: Any) -> tuple[np.ndarray, float | None, Any]:
+def _fitted(
+    config: Config, points: np.ndarray, announce: Any
+) -> tuple[np.ndarray, float | None, Any]:
     """Positions [n, 2], the variance kept by PCA, and a function that places new points."""
-    positions, kept, place = {"pca": _pca, "t_sne": _t_sne, "umap": _umap}[config.kind](config, points, announce)
+    positions, kept, place = {"pca": _pca, "t_sne": _t_sne, "umap": _umap}[config.kind](
+        config, points, announce
+    )
     return np.array(positions, dtype=np.float32), kept, place
 
 
@@ -216,7 +250,11 @@ def _t_sne(config: Config, points: np.ndarray, _announce: Any) -> tuple[np.ndarr
     )
     fitted = model.fit(points)
     # A new point settles among at most as many neighbours as the perplexity allows.
-    return np.asarray(fitted), None, lambda new: np.asarray(fitted.transform(new, perplexity=min(5, config.perplexity)))
+    return (
+        np.asarray(fitted),
+        None,
+        lambda new: np.asarray(fitted.transform(new, perplexity=min(5, config.perplexity))),
+    )
 
 
 def _umap(config: Config, points: np.ndarray, announce: Any) -> tuple[np.ndarray, None, Any]:
@@ -225,7 +263,12 @@ def _umap(config: Config, points: np.ndarray, announce: Any) -> tuple[np.ndarray
         announce(UMAP_WAIT)
     umap = _optional("umap", "UMAP")
     # With a seed UMAP uses one thread; saying so keeps it from warning.
-    model = umap.UMAP(n_neighbors=config.neighbours, min_dist=_MINIMUM_DISTANCE, random_state=config.seed, n_jobs=1)
+    model = umap.UMAP(
+        n_neighbors=config.neighbours,
+        min_dist=_MINIMUM_DISTANCE,
+        random_state=config.seed,
+        n_jobs=1,
+    )
     with _umap_lock:
         positions = model.fit_transform(points)
         _umap_compiled = True
@@ -245,6 +288,7 @@ def _optional(module: str, what: str) -> Any:
             return importlib.import_module(module)
     except ImportError as missing:
         raise errors.DDLabError(
-            f"kind must be 'pca' without the package {module}, which computes {what} and comes with ddlab's notebooks "
+            f"kind must be 'pca' without the package {module}, which computes {what} and "
+            "comes with ddlab's notebooks "
             f"(pip install 'ddlab[lab]'); given a Python without it ({missing})."
         ) from missing

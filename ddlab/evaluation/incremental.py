@@ -1,8 +1,10 @@
-"""Class-incremental training with exemplars, phase by phase: one network, and what it has forgotten (Mnemonics: Liu et al. 2020).
+"""Class-incremental training with exemplars, phase by phase: one network, and what it has forgotten
+(Mnemonics: Liu et al. 2020).
 
-The network of a phase goes on from the one before, on the new images and on the exemplars of earlier classes. Exemplars are those of a
-distilled set, or what `methods.mnemonics` keeps by its config. With n_p classes seen, A_p the accuracy on their test images after phase p,
-and a_p(t) that on the classes of task t alone:
+The network of a phase goes on from the one before, on the new images and on the exemplars of
+earlier classes. Exemplars are those of a distilled set, or what `methods.mnemonics` keeps by its
+config. With n_p classes seen, A_p the accuracy on their test images after phase p, and a_p(t) that
+on the classes of task t alone:
 
     average accuracy          mean_p A_p
     forgetting of the first   a_1(1) - a_P(1)                          Mnemonics' forgetting rate
@@ -38,7 +40,8 @@ class Incremental(Tabled):
     """What one network knew after each phase.
 
     Attributes:
-        per_seed: seed -> phase -> test accuracy of each class seen, in order of arrival; every class has as many test images as it has.
+        per_seed: seed -> phase -> test accuracy of each class seen, in order of arrival; every
+            class has as many test images as it has.
         tasks: the names of the classes of each phase.
     """
 
@@ -64,11 +67,14 @@ class Incremental(Tabled):
     @property
     def mean_forgetting(self) -> float:
         """How much of each task but the last is gone at the end, of the most that was known of it."""
-        return self._mean(lambda paths: statistics.fmean(max(path) - path[-1] for path in paths[:-1]))
+        return self._mean(
+            lambda paths: statistics.fmean(max(path) - path[-1] for path in paths[:-1])
+        )
 
     def task_paths(self, seed: int) -> list[list[float]]:
         """Task -> its accuracy after each phase from its own on."""
-        found, start = [], 0
+        found = []
+        start = 0
         for phase, names in enumerate(self.tasks):
             end = start + len(names)
             found.append([statistics.fmean(row[start:end]) for row in self.per_seed[seed][phase:]])
@@ -90,7 +96,8 @@ class Incremental(Tabled):
 
     def table(self) -> str:
         """Accuracy phase by phase, and what is forgotten, as a Markdown table."""
-        seen, rows = 0, []
+        seen = 0
+        rows = []
         for names, score in zip(self.tasks, self.accuracies, strict=True):
             seen += len(names)
             rows.append((f"{seen} classes", f"{score:.3f}"))
@@ -98,17 +105,25 @@ class Incremental(Tabled):
             ("average", f"{self.average_accuracy:.3f}"),
             ("forgetting of the first", f"{self.forgetting_of_first:.3f}"),
         ]
-        return markdown(("after", "accuracy"), [*rows, ("mean forgetting", f"{self.mean_forgetting:.3f}")])
+        return markdown(
+            ("after", "accuracy"), [*rows, ("mean forgetting", f"{self.mean_forgetting:.3f}")]
+        )
 
 
-def class_accuracies(config: Phases, inputs: Inputs, weights: Tensors, seen: int) -> tuple[float, ...]:
+def class_accuracies(
+    config: Phases, inputs: Inputs, weights: Tensors, seen: int
+) -> tuple[float, ...]:
     """Test accuracy of each class seen, in order of arrival, of a network."""
     data = require_data(NAME, inputs)
     with torch.no_grad():
         images = data.normalised(split="test", device=inputs.device)
         places = logits_of(config, inputs, weights, images, seen).argmax(1).cpu()
-    of_class = [data.test_labels == label for label in class_order(data.classes, config.order_seed)[:seen]]
-    return tuple(float((places[rows] == place).float().mean()) for place, rows in enumerate(of_class))
+    of_class = [
+        data.test_labels == label for label in class_order(data.classes, config.order_seed)[:seen]
+    ]
+    return tuple(
+        float((places[rows] == place).float().mean()) for place, rows in enumerate(of_class)
+    )
 
 
 def _moved(bar: Any, done: int, run: Run) -> None:
@@ -125,31 +140,45 @@ def class_incremental(
     device: torch.device | str = "auto",
     progress: bool = True,
 ) -> Incremental:
-    """A network for each seed through all phases, and its accuracy on the classes seen so far.
+    """Return a network for each seed through all phases, and its accuracy on the classes seen so far.
 
     Args:
-        distilled: the memory, by class numbers; None for what `config` keeps by itself (nothing, random images, herding, learned ones).
-        config: tasks, order of the classes, network and training; default: the teaching preset of Mnemonics.
+        distilled: the memory, by class numbers; None for what `config` keeps by itself (nothing,
+            random images, herding, learned ones).
+        config: tasks, order of the classes, network and training; default: the teaching preset of
+            Mnemonics.
 
     Raises:
-        DDLabError: a set of other classes than the data's or without one of them, or tasks that the classes cannot be divided into.
+        DDLabError: a set of other classes than the data's or without one of them, or tasks that the
+            classes cannot be divided into.
     """
-    config, inputs = config or mnemonics.Config.teaching(), Inputs(data=data, distilled=distilled, device=device)
+    config = config or mnemonics.Config.teaching()
+    inputs = Inputs(data=data, distilled=distilled, device=device)
     if distilled is not None:
         errors.check_same_classes("distilled", distilled.class_names, data.class_names)
         fewest = int(distilled.labels.bincount(minlength=data.classes).min())
         if fewest < 1:
-            errors.fail("distilled", "a set with at least one image of each class", distilled.labels.tolist())
+            errors.fail(
+                "distilled",
+                "a set with at least one image of each class",
+                distilled.labels.tolist(),
+            )
         config = config.replace(start="given", exemplar_step="none", images_per_class=fewest)
     seeds = distinct_seeds("seeds", seeds)
-    found, total = {}, mnemonics.total_steps(config, inputs)
+    found = {}
+    total = mnemonics.total_steps(config, inputs)
     with progress_bar("phases", total * len(seeds), progress) as bar:
         for number, seed in enumerate(seeds):
             own = config.replace(seed=seed)
             run = Run(mnemonics, own, inputs)
             run.advance(watch=functools.partial(_moved, bar, number * total))
             models = zip(class_ends(config, data.classes), run.state().models, strict=True)
-            found[seed] = tuple(class_accuracies(own, inputs, weights, seen) for seen, weights in models)
-    order, ends = class_order(data.classes, config.order_seed), class_ends(config, data.classes)
+            found[seed] = tuple(
+                class_accuracies(own, inputs, weights, seen) for seen, weights in models
+            )
+    order = class_order(data.classes, config.order_seed)
+    ends = class_ends(config, data.classes)
     tasks = [order[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-    return Incremental(found, tuple(tuple(data.class_names[label] for label in task) for task in tasks))
+    return Incremental(
+        found, tuple(tuple(data.class_names[label] for label in task) for task in tasks)
+    )

@@ -1,4 +1,6 @@
-"""Kernel ridge regression on few images, and its accuracy (Nguyen, Chen & Lee 2021, arXiv 2011.00050)."""
+"""Kernel ridge regression on few images, and its accuracy (Nguyen, Chen & Lee 2021, arXiv
+2011.00050).
+"""
 
 from typing import Annotated, Literal
 
@@ -32,11 +34,16 @@ def kernel_predictions(
     """What the regression on `images` says of those that are `asked` about: float64 [m, classes].
 
     Args:
-        images: [n, c, h, w], normalised; labels: [n, classes]. asked: [m, c, h, w]. kernel: a `KernelSpec`, or its name.
-        ridge: as a part of the mean of the kernel's diagonal. megabytes: of working memory.
+        images: [n, c, h, w], normalised;
+        labels: [n, classes].
+        asked: [m, c, h, w].
+        kernel: a `KernelSpec`, or its name.
+        ridge: as a part of the mean of the kernel's diagonal.
+        megabytes: of working memory.
 
     Raises:
-        DDLabError: shapes that do not belong together, no image, or a kernel that is singular with this ridge.
+        DDLabError: shapes that do not belong together, no image, or a kernel that is singular with
+            this ridge.
     """
     if not len(images):
         errors.fail("images", "at least one image", images)
@@ -59,13 +66,15 @@ def kernel_accuracy(
     kernel: KernelSpec = _FC1,
     ridge: Ridge = 1e-6,
 ) -> float:
-    """The fraction in [0, 1] of images of a split that the regression on a distilled set has right.
+    """Return the fraction in [0, 1] of images of a split that the regression on a distilled set has right.
 
     Args:
-        labels: of the set: class numbers, as one-hot less 1 / classes, or those of a regression. Others as `kernel_predictions`.
+        labels: of the set: class numbers, as one-hot less 1 / classes, or those of a regression.
+            Others as `kernel_predictions`.
 
     Raises:
-        DDLabError: a set unlike the data or without such labels, or a kernel that is singular with this ridge.
+        DDLabError: a set unlike the data or without such labels, or a kernel that is singular with
+            this ridge.
     """
     check_like(distilled, data)
     if labels == "regression":

@@ -8,8 +8,8 @@ fewest_images                d_A: the smallest M whose accuracy is A            
 label_robust_score           (e^a - 1/e) / (e - 1/e), a = w IOR - (1 - w) HLR    (Li et al. 2025, DD-Ranking, arXiv 2505.13300)
 augmentation_robust_score    the same of b = w IOR with views + (1 - w) IOR without                                  (the same)
 
-DD-Ranking's code tests after each epoch and keeps the best, and looks for the rate of random images on the test set: the definitions
-are taken from there, what an accuracy is not.
+DD-Ranking's code tests after each epoch and keeps the best, and looks for the rate of random images
+on the test set: the definitions are taken from there, what an accuracy is not.
 """
 
 import math
@@ -30,22 +30,29 @@ def distillation_ratio(distilled: float, original: float) -> float:
 
 
 def fewest_images(accuracies: Mapping[int, float], accuracy: float) -> int | None:
-    """d_A: the smallest M of {M: accuracy of M images} that reaches an accuracy; None where none does."""
+    """d_A: the smallest M of {M: accuracy of M images} that reaches an accuracy; None where none
+    does.
+    """
     return min((images for images, found in accuracies.items() if found >= accuracy), default=None)
 
 
 def label_robust_score(improvement: float, missing: float, *, weight: float = 0.5) -> float:
-    """LRS, in [0, 1]: what a set's own labels and recipe are worth, and what its images are with class numbers; fractions, not percent.
+    """LRS, in [0, 1]: what a set's own labels and recipe are worth, and what its images are with
+    class numbers; fractions, not percent.
 
     Args:
-        improvement: IOR, accuracy of the set, trained its own way, minus that of as many random real images trained that way.
-        missing: HLR, accuracy of all real images minus that of the set, both with class numbers. weight: w, in [0, 1].
+        improvement: IOR, accuracy of the set, trained its own way, minus that of as many random
+            real images trained that way.
+        missing: HLR, accuracy of all real images minus that of the set, both with class numbers.
+        weight: w, in [0, 1].
     """
     return _from_exponent(weight * improvement - (1 - weight) * missing)
 
 
 def augmentation_robust_score(with_views: float, without: float, *, weight: float = 0.5) -> float:
-    """ARS, in [0, 1]: accuracies minus those of as many random real images, students seeing augmented views, and none; fractions."""
+    """ARS, in [0, 1]: accuracies minus those of as many random real images, students seeing
+    augmented views, and none; fractions.
+    """
     return _from_exponent(weight * with_views + (1 - weight) * without)
 
 
@@ -55,20 +62,25 @@ def _from_exponent(exponent: float) -> float:
 
 
 def summed_squared_distances(features: Tensor) -> Tensor:
-    r"""sum_i sum_j || f_i - f_j ||^2 over all ordered pairs of rows; features [n, d], result a scalar (eq 21 for one class).
+    r"""sum_i sum_j || f_i - f_j ||^2 over all ordered pairs of rows; features [n, d], result a
+    scalar (eq 21 for one class).
 
     Computed as 2 n sum_i || f_i - mean ||^2, which equals it without n^2 differences.
     """
     return 2 * len(features) * (features - features.mean(0)).square().sum()
 
 
-def feature_distance(distilled: DistilledSet, teacher: Network, *, normalised: bool = True) -> Tensor:
-    """How far apart the images of each class lie in the teacher's last convolutional features (DWA eq 21).
+def feature_distance(
+    distilled: DistilledSet, teacher: Network, *, normalised: bool = True
+) -> Tensor:
+    """How far apart the images of each class lie in the teacher's last convolutional features (DWA
+    eq 21).
 
     Args:
-        normalised: divide by the number of ordered pairs of different images, n (n - 1), and by the mean squared length of all
-            features, so that sets of different size, and networks of different scale, can be compared. The paper normalises its
-            figure and does not say how; plain eq 21 is `normalised=False`.
+        normalised: divide by the number of ordered pairs of different images, n (n - 1), and by the
+            mean squared length of all features, so that sets of different size, and networks of
+            different scale, can be compared. The paper normalises its figure and does not say how;
+            plain eq 21 is `normalised=False`.
 
     Returns:
         float32 [classes]; 0 for a class of one image.
@@ -87,20 +99,25 @@ def feature_distance(distilled: DistilledSet, teacher: Network, *, normalised: b
 
 
 def neighbourhood_radii(real: Tensor, *, neighbours: int = 5) -> Tensor:
-    """The distance from each point to its k-th nearest other point: real [n, d] -> [n].
+    """Return the distance from each point to its k-th nearest other point: real [n, d] -> [n].
 
     Raises:
         DDLabError: fewer than neighbours + 1 points, or points that are not finite.
     """
     if len(real) <= neighbours:
         errors.fail("neighbours", f"less than the number of real points, {len(real)}", neighbours)
-    # A point's distance to itself, 0, is the first of its sorted distances; the k-th other one has index k.
-    radii = [_distances(part, real).kthvalue(neighbours + 1, dim=1).values for part in real.split(_ROWS)]
+    # A point's distance to itself, 0, is the first of its sorted distances; the k-th other one has
+    # index k.
+    radii = [
+        _distances(part, real).kthvalue(neighbours + 1, dim=1).values for part in real.split(_ROWS)
+    ]
     return torch.cat(radii)
 
 
 def covered(real: Tensor, radii: Tensor, points: Tensor) -> Tensor:
-    """Which real points have one of `points` in their neighbourhood: real [n, d], radii [n], points [m, d] -> bool [n]."""
+    """Return which real points have one of `points` in their neighbourhood: real [n, d], radii [n], points
+    [m, d] -> bool [n].
+    """
     errors.check_tensor("radii", radii, shape=[len(real)])
     if not len(points):
         return torch.zeros(len(real), dtype=torch.bool, device=real.device)
@@ -109,16 +126,21 @@ def covered(real: Tensor, radii: Tensor, points: Tensor) -> Tensor:
 
 
 def nearest_neighbour_coverage(real: Tensor, points: Tensor, *, neighbours: int = 5) -> float:
-    """The share of real points that have one of `points` among them: a number in [0, 1] (Naeem et al. 2020, eq 6).
+    """Return the share of real points that have one of `points` among them: a number in [0, 1] (Naeem et
+    al. 2020, eq 6).
 
-    A real point is covered if some point of `points` is not farther than its k-th nearest real neighbour. One point covers about k
-    real ones, so compare sets of the same size only; as many random real images are the reference.
+    A real point is covered if some point of `points` is not farther than its k-th nearest real
+    neighbour. One point covers about k real ones, so compare sets of the same size only; as many
+    random real images are the reference.
 
     Args:
-        real: [n, d], features of real images. points: [m, d], of a distilled set; the same dtype.
+        real: [n, d], features of real images.
+        points: [m, d], of a distilled set; the same dtype.
         neighbours: k; 5 in the paper.
     """
-    return float(covered(real, neighbourhood_radii(real, neighbours=neighbours), points).double().mean())
+    return float(
+        covered(real, neighbourhood_radii(real, neighbours=neighbours), points).double().mean()
+    )
 
 
 _ROWS = 1024  # at a time: the distances of 50,000 points to each other are 10 GB
@@ -126,6 +148,8 @@ _ROWS = 1024  # at a time: the distances of 50,000 points to each other are 10 G
 
 def _distances(some: Tensor, others: Tensor) -> Tensor:
     if some.dtype.itemsize < 4:  # torch has no distances of half-precision numbers
-        some, others = some.float(), others.float()
-    # Without matrix products: rounding must not move a point out of the neighbourhood that it defines.
+        some = some.float()
+        others = others.float()
+    # Without matrix products: rounding must not move a point out of the neighbourhood that it
+    # defines.
     return torch.cdist(some, others, compute_mode="donot_use_mm_for_euclid_dist")

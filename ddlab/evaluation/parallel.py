@@ -1,4 +1,5 @@
-"""Run independent tasks at once, in processes, threads or on a cluster, and lose none that is finished.
+"""Run independent tasks at once, in processes, threads or on a cluster, and lose none that is
+finished.
 
 run_tasks(train, [(config, data), ...], jobs=2)      # yields (number of the task, its result) as tasks finish
 
@@ -24,18 +25,22 @@ Outcome = tuple[int, Any, Exception | None]  # number of the task, its result, o
 
 
 class LostWorkers(Exception):
-    """Tasks that no process finished, though none of them failed by itself; the message is a sentence for the reader."""
+    """Tasks that no process finished, though none of them failed by itself; the message is a
+    sentence for the reader.
+    """
 
 
 def run_tasks(
     function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], *, jobs: int | None
 ) -> Iterator[tuple[int, Any]]:
-    """Run `function(*task)` for each task and yield (number of the task, result) in the order in which they finish.
+    """Run `function(*task)` for each task and yield (number of the task, result) in the order in
+    which they finish.
 
     Args:
         function: can be imported where it runs, or is pickled with what it names.
         tasks: asked for one by one, so that later ones may depend on earlier results.
-        jobs: how many at once; None: one after another here, or what `joblib.parallel_config(...)` says.
+        jobs: how many at once; None: one after another here, or what `joblib.parallel_config(...)`
+            says.
 
     Raises:
         LostWorkers: a process died, or could not read a task. What was yielded before stands.
@@ -45,7 +50,8 @@ def run_tasks(
     outcomes = _outcomes(function, tasks, jobs)
     with _closed_quietly(outcomes):
         while True:
-            # What a task raises comes back as a value, so an exception here is the fault of no task.
+            # What a task raises comes back as a value, so an exception here is the fault of no
+            # task.
             try:
                 number, result, problem = next(outcomes)
             except StopIteration:
@@ -74,7 +80,9 @@ def _closed_quietly(outcomes: Any) -> Iterator[None]:
             outcomes.close()
 
 
-def _outcomes(function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], jobs: int | None) -> Any:
+def _outcomes(
+    function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], jobs: int | None
+) -> Any:
     """Return an iterator over the outcomes of tasks as they finish."""
     import joblib
     from joblib.parallel import get_active_backend
@@ -83,16 +91,20 @@ def _outcomes(function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], jo
     client = getattr(backend, "client", None)
     if client is not None:
         return _outcomes_on_cluster(client, function, tasks)
-    delayed = (joblib.delayed(_outcome)(number, function, *task) for number, task in enumerate(tasks))
+    delayed = (
+        joblib.delayed(_outcome)(number, function, *task) for number, task in enumerate(tasks)
+    )
     return joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")(delayed)
 
 
 def _outcomes_on_cluster(
     client: Any, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]]
 ) -> Iterator[Outcome]:
-    """Run tasks by a dask client, without joblib, which waits for ever for a task whose worker died (seen in 1.6).
+    """Run tasks by a dask client, without joblib, which waits for ever for a task whose worker died
+    (seen in 1.6).
 
-    Data sets are sent once, to all workers, so that no worker that dies takes the only copy with it.
+    Data sets are sent once, to all workers, so that no worker that dies takes the only copy with
+    it.
     """
     from distributed import as_completed
 
@@ -119,7 +131,11 @@ def _outcomes_on_cluster(
         if future.status == "finished":
             yield future.result()
         else:
-            reason = future.exception() if future.status == "error" else RuntimeError("the task was cancelled")
+            reason = (
+                future.exception()
+                if future.status == "error"
+                else RuntimeError("the task was cancelled")
+            )
             yield numbers[future.key], None, _Lost(reason)
         for number, task in itertools.islice(waiting, 1):
             running.add(submit(number, task))
@@ -142,19 +158,21 @@ def tell_lost(problem: LostWorkers, finished: int, total: int, what: str) -> Non
     if not finished:
         raise DDLabError(f"jobs: {problem}; none of {total} {what} is finished.") from problem
     warnings.warn(
-        f"jobs: {problem}; the result holds the {finished} of {total} {what} that are finished.", stacklevel=6
+        f"jobs: {problem}; the result holds the {finished} of {total} {what} that are finished.",
+        stacklevel=6,
     )
 
 
 def is_here(jobs: int | None) -> bool:
-    """Whether tasks run one after another in this thread."""
+    """Return whether tasks run one after another in this thread."""
     import joblib
 
     return joblib.effective_n_jobs(jobs) == 1
 
 
 def check_jobs(jobs: int | None, inputs: Inputs, *networks: Any) -> None:
-    """Raise if other processes are to do what only this one can: train on a GPU, or build a reader's own networks.
+    """Raise if other processes are to do what only this one can: train on a GPU, or build a
+    reader's own networks.
 
     Args:
         networks: specs, or anything else, which is passed over, that the tasks use.
@@ -166,11 +184,13 @@ def check_jobs(jobs: int | None, inputs: Inputs, *networks: Any) -> None:
         errors.fail("jobs", "None or 1 on a GPU", given)
     specs = [*networks, *(teacher.spec for teacher in inputs.teachers)]
     if any(isinstance(spec, NetworkSpec) and spec.family in REGISTERED for spec in specs):
-        errors.fail("jobs", "None or 1 for a network of your own, which other processes do not know", given)
+        errors.fail(
+            "jobs", "None or 1 for a network of your own, which other processes do not know", given
+        )
 
 
 def _shares_memory() -> bool:
-    """Whether the active backend runs tasks in threads of this process."""
+    """Return whether the active backend runs tasks in threads of this process."""
     from joblib.parallel import get_active_backend
 
     backend, _ = get_active_backend()
@@ -190,10 +210,13 @@ def _outcome(number: int, function: Callable[..., Any], *task: Any) -> Outcome:
 
 
 def _sentence(problem: Exception) -> str:
-    unreadable = "un-serialize" in str(problem) or isinstance(problem, (ImportError, AttributeError))
+    unreadable = "un-serialize" in str(problem) or isinstance(
+        problem, (ImportError, AttributeError)
+    )
     if unreadable:
         return (
-            "a worker process could not read its task, so what the task uses must be importable there "
+            "a worker process could not read its task, so what the task uses must be "
+            "importable there "
             f"({type(problem).__name__}); jobs=1 runs everything here"
         )
     return (

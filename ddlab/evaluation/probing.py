@@ -1,8 +1,10 @@
-"""Probes: what a simple reader can tell from a network's features, while the network stays as it is.
+"""Probes: what a simple reader can tell from a network's features, while the network stays as it
+is.
 
-"linear" is logistic regression, "ridge" least squares in closed form, "neighbours" a vote of the nearest training images (`readers.py`).
-A part of the training images is held out, the setting that does best there is taken, and the reader learns again from all of them.
-The test images are looked at last, for the accuracy alone.
+"linear" is logistic regression, "ridge" least squares in closed form, "neighbours" a vote of the
+nearest training images (`readers.py`). A part of the training images is held out, the setting that
+does best there is taken, and the reader learns again from all of them. The test images are looked
+at last, for the accuracy alone.
 """
 
 import statistics
@@ -40,12 +42,17 @@ class Probe:
     """The test accuracy of a reader of a network's features.
 
     Attributes:
-        mean: fraction in [0, 1], over seeds. std: with n - 1; None for one seed.
-        interval: (low, high), 95%, Student's t over seeds; None for one seed. It speaks of the draw of the held-out part alone, for
-            this one network: another training of it may lie outside.
+        mean: fraction in [0, 1], over seeds.
+        std: with n - 1; None for one seed.
+        interval: (low, high), 95%, Student's t over seeds; None for one seed. It speaks of the draw
+            of the held-out part alone, for this one network: another training of it may lie
+            outside.
         per_seed: seed -> accuracy fraction.
-        chosen: seed -> the strength, or the number of neighbours, that did best on the held-out part.
-        kind: "linear", "ridge" or "neighbours". network: its architecture. cpu_seconds: spent here.
+        chosen: seed -> the strength, or the number of neighbours, that did best on the held-out
+            part.
+        kind: "linear", "ridge" or "neighbours".
+        network: its architecture.
+        cpu_seconds: spent here.
     """
 
     mean: float
@@ -79,30 +86,45 @@ def probe(
     device: torch.device | str = "auto",
     keep: bool = True,
 ) -> Probe:
-    """How well a simple reader of a network's features, trained on the training images of `data`, does on its test images.
+    """How well a simple reader of a network's features, trained on the training images of `data`,
+    does on its test images.
 
     Args:
         network: stays as it is; it may have been trained on other data, of the same shape.
-        kind: "linear", "ridge" or "neighbours"; no default, because readers differ in what they find.
-        candidates: strengths above 0, or numbers of neighbours, of which the best on the held-out part is taken (the first of
-            equals); default `STRENGTHS`, or those of `NEIGHBOURS` for which there are images. With one, nothing is chosen.
-        held_out: the part of the training images of each class to choose on, at most 0.9; each class keeps at least one to learn from.
-        seeds: one draw of the held-out part each. More than one show how much hangs on this draw, and nothing else.
+        kind: "linear", "ridge" or "neighbours"; no default, because readers differ in what they
+            find.
+        candidates: strengths above 0, or numbers of neighbours, of which the best on the held-out
+            part is taken (the first of equals); default `STRENGTHS`, or those of `NEIGHBOURS` for
+            which there are images. With one, nothing is chosen.
+        held_out: the part of the training images of each class to choose on, at most 0.9; each
+            class keeps at least one to learn from.
+        seeds: one draw of the held-out part each. More than one show how much hangs on this draw,
+            and nothing else.
         device: where the network runs; the readers learn on the CPU.
-        keep: whether the network's features are kept for the next probe, as `self_supervised.representations` has it.
+        keep: whether the network's features are kept for the next probe, as
+            `self_supervised.representations` has it.
 
     Raises:
-        DDLabError: an unknown kind, candidates out of their range, too few images to hold any out, fewer than two classes, data of another
-            shape than the network's, or features that are not finite.
+        DDLabError: an unknown kind, candidates out of their range, too few images to hold any out,
+            fewer than two classes, data of another shape than the network's, or features that are
+            not finite.
     """
-    seeds, parts, settings = checked_reading(data, kind=kind, candidates=candidates, held_out=held_out, seeds=seeds)
+    seeds, parts, settings = checked_reading(
+        data, kind=kind, candidates=candidates, held_out=held_out, seeds=seeds
+    )
     labels = data.train_labels
     start = time.process_time()
-    learning, testing = (representations(network, data, split, device=device, keep=keep) for split in ("train", "test"))
+    learning, testing = (
+        representations(network, data, split, device=device, keep=keep)
+        for split in ("train", "test")
+    )
     chosen = dict.fromkeys(seeds, settings[0])
     for seed, (kept, held) in parts.items():
         shares = [
-            _share(predictions(kind, learning[kept], labels[kept], learning[held], setting), labels[held])
+            _share(
+                predictions(kind, learning[kept], labels[kept], learning[held], setting),
+                labels[held],
+            )
             for setting in settings
         ]
         chosen[seed] = settings[shares.index(max(shares))]
@@ -129,7 +151,8 @@ def probe(
 def checked_reading(
     data: ImageData, *, kind: Kind, candidates: Any, held_out: HeldOut, seeds: Seeds
 ) -> tuple[Sequence[int], dict[int, tuple[Tensor, Tensor]], list[float]]:
-    """The seeds, seed -> what is kept and what is held out (nothing where nothing is chosen), and the candidates.
+    """Return the seeds, seed -> what is kept and what is held out (nothing where nothing is chosen), and
+    the candidates.
 
     Raises:
         DDLabError: all that `probe` refuses, but for the network.
@@ -138,16 +161,20 @@ def checked_reading(
     if len(labels.unique()) < 2:
         errors.fail("data", "of at least two classes", f"one of {data.classes}")
     one = isinstance(candidates, Sequence) and len(candidates) == 1
-    parts = {} if one else {seed: held_out_part(labels, held_out=held_out, seed=seed) for seed in seeds}
+    parts = (
+        {} if one else {seed: held_out_part(labels, held_out=held_out, seed=seed) for seed in seeds}
+    )
     fewest = min((len(kept) for kept, _ in parts.values()), default=len(labels))
     return seeds, parts, _checked_candidates(candidates, kind, fewest)
 
 
 def held_out_part(labels: Tensor, *, held_out: float, seed: int) -> tuple[Tensor, Tensor]:
-    """Indices, int64, of the images to learn from and of those to choose on: of each class a share, rounded, but never all of it.
+    """Indices, int64, of the images to learn from and of those to choose on: of each class a share,
+    rounded, but never all of it.
 
     Args:
-        labels: int64 [n]. held_out: the share of each class to choose on, in (0, 0.9].
+        labels: int64 [n].
+        held_out: the share of each class to choose on, in (0, 0.9].
 
     Raises:
         DDLabError: a share so small, or classes so small, that nothing is held out.
@@ -160,7 +187,8 @@ def held_out_part(labels: Tensor, *, held_out: float, seed: int) -> tuple[Tensor
     chosen = torch.cat(held) if held else order
     if not len(chosen):
         fitting = (
-            f"large enough to hold out one of {len(labels)} images (candidates may be one alone, with none held out)"
+            f"large enough to hold out one of {len(labels)} images (candidates may be one alone, "
+            "with none held out)"
         )
         errors.fail("held_out", fitting, held_out)
     rest = torch.ones(len(labels), dtype=torch.bool)
@@ -188,13 +216,17 @@ def worth(
     device: Any = "cpu",
     watch: Callable[[Step], None] | None = None,
 ) -> float:
-    """What a set without labels is worth: the test accuracy of a linear probe of a network that was pre-trained on it."""
+    """What a set without labels is worth: the test accuracy of a linear probe of a network that was
+    pre-trained on it.
+    """
     config = pretraining.Config.teaching(seed=seed)
     network = process.run(pretraining, config, Inputs(distilled=made, device=device), on_step=watch)
     return probed(network, data, seed, device=device)
 
 
 def probed(network: Network, data: ImageData, seed: int, *, device: Any = "cpu") -> float:
-    """The test accuracy of logistic regression on a network's features, as strongly regularised for all."""
+    """Return the test accuracy of logistic regression on a network's features, as strongly regularised for
+    all.
+    """
     options: dict[str, Any] = {"candidates": (_STRENGTH,), "seeds": (seed,), "keep": False}
     return probe(network, data, kind="linear", device=device, **options).mean

@@ -6,11 +6,13 @@ r"""Readers: three simple ways to tell classes from features, all scikit-learn's
 | "ridge": $\min \frac1n \sum_i \lVert W f_i + b - t_{y_i} \rVert^2 + s \lVert W \rVert^2$ | strength $s$ |
 | "neighbours": the commonest label among the $k$ rows with the largest cosine (Wu et al. 2018) | $k$ |
 
-The first is logistic regression, of which scikit-learn's C is 1 / (n s); the second least squares, with alpha n s and t of 1 at the class
-and -1 elsewhere. Both read features with mean 0 and variance 1 over the rows they learn from. All is computed in float64. KRR-ST (Lee et
-al. 2024, arXiv 2310.06511) and its followers train the linear reader by SGD with momentum, ReLA (Sun et al. 2024, arXiv 2405.14669, table
-10) by Adam for 100 epochs: a full batch has no learning rate to choose, and its least is reached. Wu et al. (arXiv 1805.01978) weigh the
-votes of neighbours by their cosine; here each counts one.
+The first is logistic regression, of which scikit-learn's C is 1 / (n s); the second least squares,
+with alpha n s and t of 1 at the class and -1 elsewhere. Both read features with mean 0 and variance
+1 over the rows they learn from. All is computed in float64. KRR-ST (Lee et al. 2024, arXiv
+2310.06511) and its followers train the linear reader by SGD with momentum, ReLA (Sun et al. 2024,
+arXiv 2405.14669, table 10) by Adam for 100 epochs: a full batch has no learning rate to choose, and
+its least is reached. Wu et al. (arXiv 1805.01978) weigh the votes of neighbours by their cosine;
+here each counts one.
 """
 
 import warnings
@@ -23,7 +25,9 @@ from ..core import errors
 from ..core.boundary import among, checked, tensor
 
 KINDS = ("linear", "ridge", "neighbours")
-LEAST_STRENGTH, MOST_STRENGTH = 1e-12, 1e12  # between which float64 solves well
+# between which float64 solves well
+LEAST_STRENGTH = 1e-12
+MOST_STRENGTH = 1e12
 _ITERATIONS = 5000
 
 
@@ -49,13 +53,16 @@ def predictions(
     others: Annotated[Tensor, tensor("m d")],
     setting: float,
 ) -> Tensor:
-    """The labels, int64 [m], that a reader of features [n, d] and labels [n] gives to others [m, d].
+    """Return the labels, int64 [m], that a reader of features [n, d] and labels [n] gives to others [m,
+    d].
 
     Args:
-        setting: the strength, above 0, which does not grow with n; or the number of neighbours, at most n.
+        setting: the strength, above 0, which does not grow with n; or the number of neighbours, at
+            most n.
 
     Raises:
-        DDLabError: one class alone, features that are not finite, a setting out of range, or a strength too small to converge.
+        DDLabError: one class alone, features that are not finite, a setting out of range, or a
+            strength too small to converge.
     """
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits  # comes with scikit-learn
@@ -67,20 +74,25 @@ def predictions(
         return torch.zeros(0, dtype=torch.int64)
     learning, reading = (rows.detach().double().numpy() for rows in (features, others))
     try:
-        # One thread: for products this small a second one waits in a loop, on a busy machine for thirty times the work.
+        # One thread: for products this small a second one waits in a loop, on a busy machine for
+        # thirty times the work.
         with warnings.catch_warnings(), threadpool_limits(1, "blas"):
             warnings.simplefilter("error", ConvergenceWarning)
             model = _reader(kind, setting, len(labels)).fit(learning, labels.numpy())
     except ConvergenceWarning:
-        errors.fail("setting", f"large enough for the regression to end in {_ITERATIONS} steps", setting)
+        errors.fail(
+            "setting", f"large enough for the regression to end in {_ITERATIONS} steps", setting
+        )
     return torch.from_numpy(model.predict(reading))
 
 
 def checked_setting(argument: str, setting: Any, kind: str, most: int) -> float:
-    """A strength, or a number of neighbours between 1 and `most`."""
+    """Return a strength, or a number of neighbours between 1 and `most`."""
     if kind != "neighbours":
         return errors.check_number(argument, setting, LEAST_STRENGTH, MOST_STRENGTH)
-    return errors.check_integer(argument, int(setting) if setting in range(most + 1) else setting, 1, most)
+    return errors.check_integer(
+        argument, int(setting) if setting in range(most + 1) else setting, 1, most
+    )
 
 
 def _reader(kind: str, setting: Any, count: int) -> Any:
@@ -93,4 +105,6 @@ def _reader(kind: str, setting: Any, count: int) -> Any:
         return KNeighborsClassifier(setting, algorithm="brute", metric="cosine")
     strength = setting * count
     solve = LogisticRegression(C=1 / strength, tol=1e-6, max_iter=_ITERATIONS)
-    return make_pipeline(StandardScaler(), solve if kind == "linear" else RidgeClassifier(strength, solver="svd"))
+    return make_pipeline(
+        StandardScaler(), solve if kind == "linear" else RidgeClassifier(strength, solver="svd")
+    )

@@ -36,14 +36,22 @@ class Entry:
     @property
     def title(self) -> str:
         """The method's usual name."""
-        name = self.method.NAME if self.given is None else str(self.given.provenance.get("method", "a set"))
+        name = (
+            self.method.NAME
+            if self.given is None
+            else str(self.given.provenance.get("method", "a set"))
+        )
         return (library.MODULES.get(name) or (name,))[0]
 
     @property
     def size(self) -> str:
         if self.given is not None:
             return size_words(counts_of(self.given))
-        return f"{count} per class" if (count := getattr(self.settings, "images_per_class", None)) else ""
+        return (
+            f"{count} per class"
+            if (count := getattr(self.settings, "images_per_class", None))
+            else ""
+        )
 
     def check(self, name: str, inputs: Inputs, labels: str) -> None:
         """Refuse what is known to fail, or could not be compared, before anything is computed."""
@@ -54,16 +62,23 @@ class Entry:
             check_counts(name, counts_of(self.given), data)
             return
         check_call(self.method, self.settings, inputs)
-        kinds = () if getattr(self.method, "WITHOUT_LABELS", False) else getattr(self.method, "LABELS", (labels,))
+        kinds = (
+            ()
+            if getattr(self.method, "WITHOUT_LABELS", False)
+            else getattr(self.method, "LABELS", (labels,))
+        )
         if labels not in kinds:
-            known = f"those that the sets of {name} have ({', '.join(map(repr, kinds)) or 'none: no class numbers'})"
+            known = (
+                f"those that the sets of {name} have "
+                f"({', '.join(map(repr, kinds)) or 'none: no class numbers'})"
+            )
             errors.fail("labels", known, labels)
         count = getattr(self.settings, "images_per_class", None)
         if isinstance(count, int):
             check_counts(name, (count,) * data.classes, data)
 
     def made(self, seed: int, data: ImageData, **options: Any) -> DistilledSet:
-        """The set, or a new one whose every draw is of `seed`."""
+        """Return the set, or a new one whose every draw is of `seed`."""
         if self.given is not None:
             return self.given
         has = any(field.name == "seed" for field in dataclasses.fields(self.settings))
@@ -88,8 +103,12 @@ def check_counts(name: str, counts: Counts, data: ImageData) -> None:
     """As many random real images as a set holds must be there, or nothing is fair."""
     for label, (count, there) in enumerate(zip(counts, data.class_counts().tolist(), strict=True)):
         if count > there:
-            most = f"images per class of {name} must be at most the real ones, to compare with as many"
-            raise DDLabError(f"{most} ({there} of class {data.class_names[label]!r}); given {count}.")
+            most = (
+                f"images per class of {name} must be at most the real ones, to compare with as many"
+            )
+            raise DDLabError(
+                f"{most} ({there} of class {data.class_names[label]!r}); given {count}."
+            )
 
 
 def asked_rows(given: Any, images_per_class: int) -> dict[str, Entry]:
@@ -98,9 +117,15 @@ def asked_rows(given: Any, images_per_class: int) -> dict[str, Entry]:
     if isinstance(given, Sequence) and not isinstance(given, str):
         named = [(each if isinstance(each, str) else None, each) for each in given]
     if not named:
-        allowed = "a list of names of methods, Configs or DistilledSets, or a mapping of name to one of these"
+        allowed = (
+            "a list of names of methods, Configs or DistilledSets, or a mapping of name to one "
+            "of these"
+        )
         errors.fail("methods", allowed, given)
-    names = [None if name is None else errors.check_text("a name in methods", name, empty=False) for name, _ in named]
+    names = [
+        None if name is None else errors.check_text("a name in methods", name, empty=False)
+        for name, _ in named
+    ]
     entries = [_entry(each, images_per_class) for _, each in named]
     names = _distinct(names, entries)
     for name in names:
@@ -110,12 +135,16 @@ def asked_rows(given: Any, images_per_class: int) -> dict[str, Entry]:
 
 
 def _distinct(names: Sequence[str | None], entries: Sequence[Entry]) -> list[str]:
-    """The names that were given; else the method's, with its size where that is not enough, and a number where that is not."""
+    """Return the names that were given; else the method's, with its size where that is not enough, and a
+    number where that is not.
+    """
     titles = [name or entry.title for name, entry in zip(names, entries, strict=True)]
     sized = [
-        name or ", ".join(filter(None, (entry.title, entry.size))) for name, entry in zip(names, entries, strict=True)
+        name or ", ".join(filter(None, (entry.title, entry.size)))
+        for name, entry in zip(names, entries, strict=True)
     ]
-    numbers, found = Counter[str](), []
+    numbers = Counter[str]()
+    found = []
     for name, title, long in zip(names, titles, sized, strict=True):
         numbers[long] += 1
         short = title if titles.count(title) == 1 else long
@@ -129,7 +158,10 @@ def _entry(each: Any, images_per_class: int) -> Entry:
     if isinstance(each, tuple) and len(each) == 2:
         method = library.get(each[0])
         return Entry(
-            method=method, settings=errors.check_instance("config", each[1], method.Config, f"a {method.NAME} Config")
+            method=method,
+            settings=errors.check_instance(
+                "config", each[1], method.Config, f"a {method.NAME} Config"
+            ),
         )
     if (method := _method_of(type(each))) is not None:
         return Entry(method=method, settings=each)
@@ -141,10 +173,13 @@ def _entry(each: Any, images_per_class: int) -> Entry:
 
 
 def _method_of(kind: type) -> Any:
-    """Whose Config this is: a method of ours, one of `from_loss`, or a reader's module; None if nobody's."""
+    """Whose Config this is: a method of ours, one of `from_loss`, or a reader's module; None if
+    nobody's.
+    """
     found: list[Any] = [getattr(kind, "of_method", None), sys.modules.get(kind.__module__)]
     for method in found:
         if getattr(method, "Config", None) is kind:
-            ours = kind.__module__.startswith("ddlab.") and method.NAME not in library.MODULES  # training, say
+            # Training, say.
+            ours = kind.__module__.startswith("ddlab.") and method.NAME not in library.MODULES
             return None if ours else check_process("method", method)
     return None

@@ -35,14 +35,18 @@ class Evaluation:
     """The test accuracy of students trained on a distilled set.
 
     Attributes:
-        mean: fraction in [0, 1], over seeds. std: with n - 1; None for one seed.
-        interval: (low, high), 95%, Student's t over seeds, within [0, 1]; None for one seed. It speaks of the draw of weights and views,
-            for this one distilled set.
-        per_seed: seed -> accuracy fraction. cpu_seconds: of its students, in whichever process; a student that this Python process
-            has asked for before is found again and costs nothing.
-        labels: the kind they learned from. network: their architecture. complete: False if an interrupt cut it short.
-        balanced: the mean over classes of the accuracy on each, mean over seeds, where the largest class has more than twice as many test
-            images as the smallest; else None.
+        mean: fraction in [0, 1], over seeds.
+        std: with n - 1; None for one seed.
+        interval: (low, high), 95%, Student's t over seeds, within [0, 1]; None for one seed. It
+            speaks of the draw of weights and views, for this one distilled set.
+        per_seed: seed -> accuracy fraction.
+        cpu_seconds: of its students, in whichever process; a student that this Python process has
+            asked for before is found again and costs nothing.
+        labels: the kind they learned from.
+        network: their architecture.
+        complete: False if an interrupt cut it short.
+        balanced: the mean over classes of the accuracy on each, mean over seeds, where the largest
+            class has more than twice as many test images as the smallest; else None.
     """
 
     mean: float
@@ -63,7 +67,9 @@ class Evaluation:
         if self.interval is not None:
             words.append(f"{'95% interval ' * (len(self.per_seed) > 2)}{self.interval_words}")
         words += [] if self.balanced is None else [f"balanced accuracy {self.balanced:.3f}"]
-        words += [f"{self.labels} labels", self.network] + ([] if self.complete else ["interrupted"])
+        words += [f"{self.labels} labels", self.network] + (
+            [] if self.complete else ["interrupted"]
+        )
         return ", ".join(words)
 
     @property
@@ -104,35 +110,47 @@ def evaluate(
     jobs: Jobs = None,
     progress: bool = True,
 ) -> Evaluation:
-    """Train students on `distilled` from scratch and test their final weights on the test images of `data`.
+    """Train students on `distilled` from scratch and test their final weights on the test images of
+    `data`.
 
     Nothing is selected on the test set: the last weights count, for every seed.
 
     Args:
-        labels: "hard", "stored", "online", "regression", or "steps": the set says its order, rates and labels. It has no
-            default, because what the labels give is the subject.
-        teacher: one network or several, needed for "online"; must be those that the set names, in any order.
+        labels: "hard", "stored", "online", "regression", or "steps": the set says its order, rates
+            and labels. It has no default, because what the labels give is the subject.
+        teacher: one network or several, needed for "online"; must be those that the set names, in
+            any order.
         network: the students' architecture, or the name of its family; default the config's.
         seeds: one student each; the same seeds pair two evaluations.
-        config: how students are trained; default `supervised.Config.for_data(data)`, a small ConvNet. Its labels and seed are replaced.
-            The published ResNet-18 students are `supervised.Config.paper()`. With labels "steps" there is nothing to set: students have
-            the network that the set was made with, or `network`; they start from its draw of first weights for their seed, of which
-            that of a set with a fixed start is the set's own, or from `teacher`.
-        jobs: how many students are trained at once, each in a process of joblib's with as many threads as this one, so that the numbers
-            are the same, bit for bit; None: one after another here, or what `joblib.parallel_config(...)` around the call says, which
-            may spread them over the machines of a dask cluster.
+        config: how students are trained; default `supervised.Config.for_data(data)`, a small
+            ConvNet. Its labels and seed are replaced. The published ResNet-18 students are
+            `supervised.Config.paper()`. With labels "steps" there is nothing to set: students have
+            the network that the set was made with, or `network`; they start from its draw of first
+            weights for their seed, of which that of a set with a fixed start is the set's own, or
+            from `teacher`.
+        jobs: how many students are trained at once, each in a process of joblib's with as many
+            threads as this one, so that the numbers are the same, bit for bit; None: one after
+            another here, or what `joblib.parallel_config(...)` around the call says, which may
+            spread them over the machines of a dask cluster.
         progress: one line of all students on standard output, with the time left.
 
     Raises:
-        DDLabError: unknown labels, labels that the set does not have, a missing or another teacher, data of another shape or
-            normalisation; several jobs on a GPU, or for networks of your own, which other processes do not know.
-        KeyboardInterrupt: before the first student was finished. Later ones leave what is there, with `complete=False`.
+        DDLabError: unknown labels, labels that the set does not have, a missing or another teacher,
+            data of another shape or normalisation; several jobs on a GPU, or for networks of your
+            own, which other processes do not know.
+        KeyboardInterrupt: before the first student was finished. Later ones leave what is there,
+            with `complete=False`.
 
     Warns:
-        UserWarning: a worker process died. The students that are finished stand, with `complete=False`, and the same call trains
-            only those that are missing.
+        UserWarning: a worker process died. The students that are finished stand, with
+            `complete=False`, and the same call trains only those that are missing.
     """
-    options: dict[str, Any] = {"labels": labels, "teacher": teacher, "network": network, "config": config}
+    options: dict[str, Any] = {
+        "labels": labels,
+        "teacher": teacher,
+        "network": network,
+        "config": config,
+    }
     asked = prepared(distilled, data, seeds=seeds, device=device, **options)
     return evaluations({"": asked}, jobs, progress)[""]
 
@@ -147,7 +165,7 @@ class _Asked:
     seeds: list[int]
 
     def student(self, seed: int) -> "_Student":
-        """The one of a seed."""
+        """Return the one of a seed."""
         return _Student(config=self.config.replace(seed=seed), inputs=self.inputs, data=self.data)
 
 
@@ -170,13 +188,15 @@ class _Student:
 
     @cached_property
     def _is_rememberable(self) -> bool:
-        """Whether the key tells every edit of the networks that it is trained with."""
+        """True if the key tells every edit of the networks that it is trained with."""
         specs = [self.config.network, *(teacher.spec for teacher in self.inputs.teachers)]
         own_families = [REGISTERED[spec.family] for spec in specs if spec.family in REGISTERED]
         return all(family.is_hashable for family in own_families)
 
     def known(self) -> Scores | None:
-        """Return its scores where it has been trained already (the numbers are kept, not the weights)."""
+        """Return its scores where it has been trained already (the numbers are kept, not the
+        weights).
+        """
         if not self._is_rememberable:
             return None
         return cache.find(_trained, *self._key, device=self.inputs.device, count=self.count)
@@ -190,23 +210,39 @@ class _Student:
 
 @as_usual
 def evaluate_all(
-    several: Mapping[Any, Mapping[str, Any]], *, jobs: int | None = None, progress: bool = True, **shared: Any
+    several: Mapping[Any, Mapping[str, Any]],
+    *,
+    jobs: int | None = None,
+    progress: bool = True,
+    **shared: Any,
 ) -> dict[Any, Evaluation]:
     """Several evaluations, all their students at once: the same numbers as `evaluate` of each.
 
     Args:
-        several: name -> arguments of `evaluate` that are its own. shared: those of all.
+        several: name -> arguments of `evaluate` that are its own.
+        shared: those of all.
         jobs, progress: as in `evaluate`.
 
     Raises:
         DDLabError: none, or what `evaluate` refuses; before any student is trained.
-        KeyboardInterrupt: before each had a whole student; those that are whole are found again. Later: as in `evaluate`.
+        KeyboardInterrupt: before each had a whole student; those that are whole are found again.
+            Later: as in `evaluate`.
     """
-    whole = isinstance(several, Mapping) and several and all(isinstance(own, Mapping) for own in several.values())
+    whole = (
+        isinstance(several, Mapping)
+        and several
+        and all(isinstance(own, Mapping) for own in several.values())
+    )
     if not whole:
-        errors.fail("several", "a mapping of at least one name to a mapping of arguments of evaluate", several)
+        errors.fail(
+            "several",
+            "a mapping of at least one name to a mapping of arguments of evaluate",
+            several,
+        )
     for argument in {**shared, **{argument: None for own in several.values() for argument in own}}:
-        errors.check_choice("an argument of evaluate", argument, tuple(inspect.signature(prepared).parameters))
+        errors.check_choice(
+            "an argument of evaluate", argument, tuple(inspect.signature(prepared).parameters)
+        )
     asked = {name: prepared(**{**shared, **own}) for name, own in several.items()}
     found = evaluations(asked, jobs, errors.check_boolean("progress", progress))
     if len(found) < len(asked):
@@ -226,17 +262,21 @@ def prepared(
     config: supervised.Config | None = None,
     device: torch.device | str = "auto",
 ) -> _Asked:
-    """An evaluation of these arguments of `evaluate`, before its students are trained."""
+    """Return an evaluation of these arguments of `evaluate`, before its students are trained."""
     check_like(distilled, data)
     if not distilled.complete:
         warnings.warn(
-            "distilled is not complete: its run was interrupted, and students learn from what there is.", stacklevel=6
+            "distilled is not complete: its run was interrupted, and students learn from "
+            "what there is.",
+            stacklevel=6,
         )
     storage.notice_edits(distilled, data, *as_teachers(teacher, "teacher"))
     own = {} if network is None else {"network": network}
     if labels == "steps":
         if config is not None:
-            errors.fail("config", "None for labels 'steps', for the set says how it is trained on", config)
+            errors.fail(
+                "config", "None for labels 'steps', for the set says how it is trained on", config
+            )
         settings: Any = ordered.Config.made_for(distilled, **own)
     else:
         settings = (config or supervised.Config.for_data(data)).replace(labels=labels, **own)
@@ -247,11 +287,15 @@ def prepared(
     return _Asked(config=settings, inputs=inputs, data=data, seeds=list(seeds))
 
 
-def evaluations(prepared_by_name: Mapping[Any, _Asked], jobs: int | None, progress: bool) -> dict[Any, Evaluation]:
-    """Look up students that were trained before and train the others; return the evaluations with at least one student.
+def evaluations(
+    prepared_by_name: Mapping[Any, _Asked], jobs: int | None, progress: bool
+) -> dict[Any, Evaluation]:
+    """Look up students that were trained before and train the others; return the evaluations with
+    at least one student.
 
     Warns:
-        UserWarning: worker processes were lost; the students that are finished stand, with `complete=False`.
+        UserWarning: worker processes were lost; the students that are finished stand, with
+            `complete=False`.
 
     Raises:
         DDLabError: worker processes were lost before any student was finished.
@@ -271,7 +315,10 @@ def evaluations(prepared_by_name: Mapping[Any, _Asked], jobs: int | None, progre
             results[place] = scores, 0.0
     waiting = {place: student for place, student in students.items() if place not in results}
     places = list(waiting)
-    tasks = [(student.config, student.inputs, student.data, student.count) for student in waiting.values()]
+    tasks = [
+        (student.config, student.inputs, student.data, student.count)
+        for student in waiting.values()
+    ]
     bar = progress_bar("students", len(tasks), progress, unit="student")
     try:
         for number, (scores, seconds) in run_tasks(_trained, tasks, jobs=jobs):
@@ -288,7 +335,9 @@ def evaluations(prepared_by_name: Mapping[Any, _Asked], jobs: int | None, progre
         bar.close()
     evaluations_by_name = {}
     for name, evaluation in prepared_by_name.items():
-        own_results = {seed: results[name, seed] for seed in evaluation.seeds if (name, seed) in results}
+        own_results = {
+            seed: results[name, seed] for seed in evaluation.seeds if (name, seed) in results
+        }
         if own_results:
             evaluations_by_name[name] = _evaluation(evaluation, own_results)
     return evaluations_by_name
@@ -315,11 +364,18 @@ def check_like(distilled: DistilledSet, data: ImageData) -> None:
     """Raise if a set is not of the shape, the classes and the normalisation of these data."""
     if data.classes < 2:
         errors.fail("data", "of at least two classes: of one, every answer is right", data)
-    if (distilled.channels, distilled.image_size, distilled.classes) != (data.channels, data.image_size, data.classes):
+    if (distilled.channels, distilled.image_size, distilled.classes) != (
+        data.channels,
+        data.image_size,
+        data.classes,
+    ):
         wanted = (
-            f"a set of {data.classes} classes with {data.channels} channels and {data.image_size} pixels, like the data"
+            f"a set of {data.classes} classes with {data.channels} channels and "
+            f"{data.image_size} pixels, like the data"
         )
-        errors.fail("distilled", wanted, (distilled.classes, distilled.channels, distilled.image_size))
+        errors.fail(
+            "distilled", wanted, (distilled.classes, distilled.channels, distilled.image_size)
+        )
     errors.check_same_classes("distilled", distilled.class_names, data.class_names)
     if not (torch.allclose(distilled.mean, data.mean) and torch.allclose(distilled.std, data.std)):
         errors.fail(
@@ -330,9 +386,13 @@ def check_like(distilled: DistilledSet, data: ImageData) -> None:
 
 
 def student_accuracy(
-    config: Settings, inputs: Inputs, data: ImageData, *, on_step: Callable[[driver.Step], None] | None = None
+    config: Settings,
+    inputs: Inputs,
+    data: ImageData,
+    *,
+    on_step: Callable[[driver.Step], None] | None = None,
 ) -> float:
-    """The test accuracy of one student; a known one is found again."""
+    """Return the test accuracy of one student; a known one is found again."""
     student = _Student(config=config, inputs=inputs, data=data)
     scores = student.known()
     if scores is None:
@@ -342,18 +402,21 @@ def student_accuracy(
     return scores[0]
 
 
-def _tested(config: Settings, inputs: Inputs, data: ImageData, on_step: Callable[[driver.Step], None] | None) -> Scores:
+def _tested(
+    config: Settings, inputs: Inputs, data: ImageData, on_step: Callable[[driver.Step], None] | None
+) -> Scores:
     process = ordered if isinstance(config, ordered.Config) else supervised
     student = driver.run(process, config, inputs, on_step=on_step)
     if cache.is_partial(student):
         raise KeyboardInterrupt("the student was still being trained")
-    student, counts = student.to(inputs.device), data.class_counts("test")
+    student = student.to(inputs.device)
+    counts = data.class_counts("test")
     uneven = int(counts.max()) > 2 * int(counts.min())
     return accuracy(student, data), balanced_accuracy(student, data) if uneven else None
 
 
 def _trained(config: Settings, inputs: Inputs, data: ImageData, count: int) -> tuple[Scores, float]:
-    """A student's test accuracies and its CPU-seconds, in whichever process, with so many threads."""
+    """Return a student's test accuracies and its CPU-seconds, in whichever process, with so many threads."""
     start = time.process_time()
     if count > 1:
         torch.set_num_threads(count)  # of a process of joblib's

@@ -16,7 +16,7 @@ _MARKS = re.compile(r"([\\|`*\[\]~])")  # what would be more than itself in Mark
 
 
 def markdown(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A Markdown table whose columns stand under each other; nothing in a cell is read as markup.
+    """Return a Markdown table whose columns stand under each other; nothing in a cell is read as markup.
 
     >>> print(markdown(["a", "b"], [["one", 2]]))
     | a   | b |
@@ -26,19 +26,25 @@ def markdown(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     cells = [[escaped(str(cell)) for cell in row] for row in (heads, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in cells
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
+        for row in cells
     ]
-    return "\n".join([lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]])
+    return "\n".join(
+        [lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]]
+    )
 
 
 def escaped(text: str) -> str:
     """Somebody's text on one line of Markdown: tags, formulas and marks stand as they are written."""
     plain = _MARKS.sub(r"\\\1", html.escape(" ".join(text.split()), quote=False))
-    return plain.replace("$", "\\\\$")  # one sign for Markdown, one for MathJax, which reads what Markdown has made
+    # One sign for Markdown, one for MathJax, which reads what Markdown has made.
+    return plain.replace("$", "\\\\$")
 
 
 class Tabled:
-    """A result with a `table()`, which a notebook shows, and `records()`, which files and data frames take."""
+    """A result with a `table()`, which a notebook shows, and `records()`, which files and data
+    frames take.
+    """
 
     def table(self) -> str:
         """Markdown."""
@@ -55,7 +61,7 @@ class Tabled:
         return self.table()
 
     def to_pandas(self) -> Any:
-        """A DataFrame of `records`.
+        """Return a DataFrame of `records`.
 
         Raises:
             DDLabError: pandas is not installed.
@@ -63,19 +69,27 @@ class Tabled:
         try:
             import pandas
         except ImportError as missing:
-            raise DDLabError("pandas must be installed for to_pandas; given none (pip install pandas).") from missing
+            raise DDLabError(
+                "pandas must be installed for to_pandas; given none (pip install pandas)."
+            ) from missing
         return pandas.DataFrame(self.records())
 
     def to_csv(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write `records` to a file of comma-separated values, a head and a line each; whole or not at all.
+        """Write `records` to a file of comma-separated values, a head and a line each; whole or not
+        at all.
 
         Raises:
-            DDLabError: something is there and `overwrite` is False, or a place that cannot be written to.
+            DDLabError: something is there and `overwrite` is False, or a place that cannot be
+                written to.
         """
         place = storage.checked_path(path)
         if os.path.lexists(place) and not errors.check_boolean("overwrite", overwrite):
-            raise DDLabError(f"path must be a place where nothing is yet, or overwrite True; given {str(place)!r}.")
-        text, records = io.StringIO(), self.records()
+            raise DDLabError(
+                "path must be a place where nothing is yet, or overwrite True; given "
+                f"{str(place)!r}."
+            )
+        text = io.StringIO()
+        records = self.records()
         rows = csv.DictWriter(text, list(records[0]) if records else [], lineterminator="\n")
         rows.writeheader()
         rows.writerows(records)

@@ -1,4 +1,6 @@
-"""Explorers: widgets that answer at once. The pieces here; what a lesson makes of them stands in its folder.
+"""Explorers: widgets that answer at once.
+
+The pieces here; what a lesson makes of them stands in its folder.
 
 Plot, Picture        views: a plotly figure, encoded images
 Controls             sliders and buttons from a config

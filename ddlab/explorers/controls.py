@@ -1,12 +1,13 @@
-"""Sliders and buttons made from a config: one control per named field, labelled in words with the symbol.
+"""Sliders and buttons made from a config: one control per named field, labelled in words with the
+symbol.
 
     panel = Controls(Config(), ["learning_rate", "lambda_var", "labels"])
     panel.observe(lambda change: worker.submit(change["new"]), "value")     # change["new"] is a Config
     panel.value = Config.teaching()                                        # moves the controls
     panel["learning_rate"].value = 0.1                                     # one control, as a reader would move it (tests)
 
-`panel.value` is always a valid config. Where a combination is not allowed the config keeps its last valid value and the panel
-says why, in the sentence of the error.
+`panel.value` is always a valid config. Where a combination is not allowed the config keeps its last
+valid value and the panel says why, in the sentence of the error.
 """
 
 import html
@@ -18,17 +19,52 @@ from typing import Any
 import ipywidgets as widgets
 import traitlets
 
-from ..core.errors import DDLabError, check_boolean, check_choice, check_function, check_instance, check_text, fail
+from ..core.errors import (
+    DDLabError,
+    check_boolean,
+    check_choice,
+    check_function,
+    check_instance,
+    check_text,
+    fail,
+)
 from ..core.parameters import Parameter, Parameters, describe
 
 # More choices than this do not fit a row of buttons.
 _MOST_BUTTONS = 6
 _GREEK = {
-    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "zeta": "ζ", "eta": "η", "theta": "θ",
-    "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ",
-    "varphi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω", "Delta": "Δ", "Sigma": "Σ", "Phi": "Φ", "Omega": "Ω", "ell": "ℓ",
-    "cdot": "·", "times": "×", "infty": "∞",
-}  # fmt: skip
+    "alpha": "α",
+    "beta": "β",
+    "gamma": "γ",
+    "delta": "δ",
+    "epsilon": "ε",
+    "varepsilon": "ε",
+    "zeta": "ζ",
+    "eta": "η",
+    "theta": "θ",
+    "kappa": "κ",
+    "lambda": "λ",
+    "mu": "μ",
+    "nu": "ν",
+    "xi": "ξ",
+    "pi": "π",
+    "rho": "ρ",
+    "sigma": "σ",
+    "tau": "τ",
+    "phi": "φ",
+    "varphi": "φ",
+    "chi": "χ",
+    "psi": "ψ",
+    "omega": "ω",
+    "Delta": "Δ",
+    "Sigma": "Σ",
+    "Phi": "Φ",
+    "Omega": "Ω",
+    "ell": "ℓ",
+    "cdot": "·",
+    "times": "×",
+    "infty": "∞",
+}
 
 
 class Controls(widgets.VBox):
@@ -59,31 +95,49 @@ class Controls(widgets.VBox):
         if not isinstance(config, Parameters):
             fail("config", "an instance of a Parameters class", config)
         described = describe(config)
-        labels = {} if labels is None else check_instance("labels", labels, dict, "a dict of field to words")
+        labels = (
+            {}
+            if labels is None
+            else check_instance("labels", labels, dict, "a dict of field to words")
+        )
         words_of_choices = check_instance(
-            "choice_words", {} if choice_words is None else choice_words, dict, "a dict of field to a function"
+            "choice_words",
+            {} if choice_words is None else choice_words,
+            dict,
+            "a dict of field to a function",
         )
         for name, function in words_of_choices.items():
             check_function(f"choice_words[{name!r}]", function)
         if names is None:
-            names = [name for name, parameter in described.items() if parameter.explorable is not None]
+            names = [
+                name for name, parameter in described.items() if parameter.explorable is not None
+            ]
         for name in check_instance("names", names, (list, tuple), "a list of fields"):
             check_choice("a name of controls", name, list(described))
-        words = {name: check_text("labels", labels.get(name, label_of(described[name]))) for name in names}
+        words = {
+            name: check_text("labels", labels.get(name, label_of(described[name])))
+            for name in names
+        }
         for name in check_instance("more", more, (list, tuple), "a list of fields"):
             check_choice("a name of more", name, list(names))
         longest = min(max((len(text) for text in words.values()), default=0), 34)
         width = "auto" if check_boolean("stacked", stacked) else f"{longest * 0.58 + 1:.1f}em"
         self._controls: dict[str, widgets.ValueWidget] = {
             name: _control(
-                described[name], getattr(config, name), words[name], width, words_of_choices.get(name, _plain)
+                described[name],
+                getattr(config, name),
+                words[name],
+                width,
+                words_of_choices.get(name, _plain),
             )
             for name in names
         }
         self._message = widgets.HTML(layout=widgets.Layout(display="none"))
         self._moving = False
         seen = [control for name, control in self._controls.items() if name not in more]
-        self._more = widgets.VBox([self._controls[name] for name in more], layout=widgets.Layout(display="none"))
+        self._more = widgets.VBox(
+            [self._controls[name] for name in more], layout=widgets.Layout(display="none")
+        )
         super().__init__([*seen, *(_fold(self._more) if more else []), self._message], value=config)
         self.add_class("ddlab-controls")
         if stacked:
@@ -106,7 +160,7 @@ class Controls(widgets.VBox):
 
     @property
     def disabled(self) -> bool:
-        """Whether the controls are greyed out."""
+        """True if the controls are greyed out."""
         return all(getattr(control, "disabled", False) for control in self._controls.values())
 
     @disabled.setter
@@ -137,14 +191,20 @@ class Controls(widgets.VBox):
 
     def _say(self, sentence: str) -> None:
         self._message.value = (
-            f'<span role="alert" class="ddlab-sentence-bad">{html.escape(sentence)}</span>' if sentence else ""
+            f'<span role="alert" class="ddlab-sentence-bad">{html.escape(sentence)}</span>'
+            if sentence
+            else ""
         )
         self._message.layout.display = None if sentence else "none"
 
 
 def _fold(box: widgets.VBox) -> list[widgets.Widget]:
-    """A box, and the button that shows and hides it: unlike an accordion's title it takes the Tab key."""
-    button = widgets.ToggleButton(description="More settings", icon="sliders", layout=widgets.Layout(width="auto"))
+    """Return a box, and the button that shows and hides it: unlike an accordion's title it takes the Tab
+    key.
+    """
+    button = widgets.ToggleButton(
+        description="More settings", icon="sliders", layout=widgets.Layout(width="auto")
+    )
     box.add_class("ddlab-controls")
 
     def press(change: Any) -> None:
@@ -165,9 +225,13 @@ def label_of(parameter: Parameter) -> str:
 
 
 def plain_symbol(symbol: str) -> str:
-    r"""A LaTeX symbol as plain text, for labels, which typeset no formulas: r"\lambda_{\mathrm{var}}" -> "λ_var"."""
+    r"""Return a LaTeX symbol as plain text, for labels, which typeset no formulas:
+    r"\lambda_{\mathrm{var}}" -> "λ_var".
+    """
     text = re.sub(
-        r"\\(?:mathrm|text|textrm|operatorname|mathbf|mathcal|boldsymbol|bar|hat|tilde)\s*", "", symbol.strip("$ ")
+        r"\\(?:mathrm|text|textrm|operatorname|mathbf|mathcal|boldsymbol|bar|hat|tilde)\s*",
+        "",
+        symbol.strip("$ "),
     )
     text = re.sub(r"\\([A-Za-z]+)", lambda found: _GREEK.get(found.group(1), found.group(1)), text)
     return re.sub(r"[{}\\]", "", text).strip()
@@ -199,21 +263,29 @@ def _control(
         if len(options) <= _MOST_BUTTONS:
             style = {**common["style"], "button_width": "auto"}
             return widgets.ToggleButtons(
-                options=options, value=value, tooltips=[hint] * len(options), **{**common, "style": style}
+                options=options,
+                value=value,
+                tooltips=[hint] * len(options),
+                **{**common, "style": style},
             )
         # A slider: JupyterLab keeps the arrow keys from a list that drops down.
         return widgets.SelectionSlider(options=options, value=value, **common)
     low, high = _slider_range(parameter, value)
     if parameter.scale == "log":
-        # A slider over chosen stops: readable numbers, the value it starts at among them (a continuous one would round 0.25 to
-        # 0.2512 as soon as it is drawn), and a place for zero and whole numbers.
+        # A slider over chosen stops: readable numbers, the value it starts at among them (a
+        # continuous one would round 0.25 to 0.2512 as soon as it is drawn), and a place for zero
+        # and whole numbers.
         stops = _log_stops(low, high, parameter.type is int, value)
-        return widgets.SelectionSlider(options=[(_readable(stop), stop) for stop in stops], value=value, **common)
+        return widgets.SelectionSlider(
+            options=[(_readable(stop), stop) for stop in stops], value=value, **common
+        )
     if parameter.type is int:
         step = int(parameter.step or 1)
         return widgets.IntSlider(value=value, min=int(low), max=int(high), step=step, **common)
     step = parameter.step or (high - low) / 100
-    return widgets.FloatSlider(value=value, min=low, max=high, step=step, readout_format=_digits(step), **common)
+    return widgets.FloatSlider(
+        value=value, min=low, max=high, step=step, readout_format=_digits(step), **common
+    )
 
 
 def _slider_range(parameter: Parameter, value: Any) -> tuple[float, float]:
@@ -232,7 +304,11 @@ def _log_stops(low: float, high: float, whole: bool, value: float) -> list[float
     bottom = low if low > 0 else (1 if whole else min(high / 1e4, value if value > 0 else high))
     count = max(2, round(math.log10(high / bottom) * (6 if whole else 10)) + 1)
     ratio = (high / bottom) ** (1 / (count - 1))
-    stops = {min(float(f"{bottom * ratio**n:.2g}"), high) for n in range(count)} | {bottom, high, value}
+    stops = {min(float(f"{bottom * ratio**n:.2g}"), high) for n in range(count)} | {
+        bottom,
+        high,
+        value,
+    }
     if low <= 0:
         stops.add(low)
     return sorted({round(stop) for stop in stops} if whole else stops)
@@ -243,12 +319,19 @@ def _readable(number: float) -> str:
 
 
 def _digits(step: float) -> str:
-    return f".{max(0, min(6, math.ceil(-math.log10(step) - 1e-9)))}f" if step < 1 else ".3~g" if step % 1 else ".0f"
+    return (
+        f".{max(0, min(6, math.ceil(-math.log10(step) - 1e-9)))}f"
+        if step < 1
+        else ".3~g"
+        if step % 1
+        else ".0f"
+    )
 
 
 def _read(control: widgets.ValueWidget) -> Any:
     value = control.value
-    # What the reader sees beside the slider is what is computed: 0.10000000000000002 would be another config than 0.1.
+    # What the reader sees beside the slider is what is computed: 0.10000000000000002 would be
+    # another config than 0.1.
     return float(f"{value:.4g}") if isinstance(control, widgets.FloatSlider) else value
 
 

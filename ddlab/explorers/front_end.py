@@ -1,7 +1,8 @@
 """The base of our own widgets: messages that cannot be lost.
 
-anywidget gives each widget's script two seconds to start; a model that was slower never hears of a change again. On a slow page
-that happened to plots in tests, so `listen.js` takes the messages itself and, once started, asks for what it may have missed.
+anywidget gives each widget's script two seconds to start; a model that was slower never hears of a
+change again. On a slow page that happened to plots in tests, so `listen.js` takes the messages
+itself and, once started, asks for what it may have missed.
 """
 
 import uuid
@@ -15,12 +16,12 @@ _HERE = Path(__file__).parent
 
 
 def front_end(*names: str) -> str:
-    """The script of a widget in one piece, with what all of them share before it."""
+    """Return the script of a widget in one piece, with what all of them share before it."""
     return "".join((_HERE / name).read_text(encoding="utf-8") for name in ("listen.js", *names))
 
 
 def style() -> str:
-    """The style sheet of our own widgets."""
+    """Return the style sheet of our own widgets."""
     return (_HERE / "plot.css").read_text(encoding="utf-8")
 
 

@@ -15,15 +15,22 @@ from ..core.errors import fail
 class Picture(widgets.Image):
     """PNG or JPEG bytes with alt text.
 
-    The widget has no alt attribute; its `tooltip` becomes the title of the image, from which a screen reader takes the name.
+    The widget has no alt attribute; its `tooltip` becomes the title of the image, from which a
+    screen reader takes the name.
     """
 
-    # ipywidgets' front end reads the length of the description before it sets a tooltip, and its Image has none.
+    # ipywidgets' front end reads the length of the description before it sets a tooltip, and its
+    # Image has none.
     description = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, encoded: bytes, *, alt: str, **keywords: Any) -> None:
-        keywords.setdefault("layout", widgets.Layout(max_width="100%", object_fit="contain", align_self="flex-start"))
-        super().__init__(value=_checked(encoded), format=_format(encoded), tooltip=_alt(alt), **keywords)
+        keywords.setdefault(
+            "layout",
+            widgets.Layout(max_width="100%", object_fit="contain", align_self="flex-start"),
+        )
+        super().__init__(
+            value=_checked(encoded), format=_format(encoded), tooltip=_alt(alt), **keywords
+        )
 
     @property
     def alt(self) -> str:

@@ -1,21 +1,23 @@
-"""A laboratory is a declaration: settings, what is computed for them, and pure functions that draw it.
+"""A laboratory is a declaration: settings, what is computed for them, and pure functions that draw
+it.
 
     ResidualLab = Lab(
         "Does a residual bring the image back?", World,
         controls=("merge_ratio", "merges"), more=("learning_rate", "iterations"),
         watched=World.run,                                                    # the run that the slider of steps moves along
         wanted=lambda world, settings, run: [run, world.with_ratio(run.config, 1.0)],
-        buttons=[Compute("Train students", lambda world, settings, known: [Value(world.student, settings, 0)])],
-        views=[Strip(strip_data, strip), Chart(curve_data, curves, cursor=step_on_show)],
-        sentence=sentence,
+        buttons=[Compute("Train students", lambda world, settings, known: [Value(world.student,
+        settings, 0)])], views=[Strip(strip_data, strip), Chart(curve_data, curves,
+        cursor=step_on_show)], sentence=sentence,
     )
     ResidualLab(data, teacher)              # World(data, teacher); its `start` are the first settings
     ResidualLab(data, teacher).run()        # everything that is wanted, in the foreground, to be displayed
 
-A job is a `Run`, left anywhere and resumed where it stood, or a `Value`, which is finished and kept. Every function takes the world
-and the settings, which are without a step; they compute nothing that takes long and change nothing. All else is written here, once:
-the thread, newest settings first, stop and reset, progress and the time that is left, the slider of steps, redrawing what changed,
-errors in a sentence.
+A job is a `Run`, left anywhere and resumed where it stood, or a `Value`, which is finished and
+kept. Every function takes the world and the settings, which are without a step; they compute
+nothing that takes long and change nothing. All else is written here, once: the thread, newest
+settings first, stop and reset, progress and the time that is left, the slider of steps, redrawing
+what changed, errors in a sentence.
 """
 
 import contextlib
@@ -49,8 +51,8 @@ Jobs = Sequence["Run | Value"]
 class Value:
     """Something to compute once: `compute(*arguments, watch=watch)`, with hashable arguments.
 
-    `watch(words, share)` is called now and then with what goes on and how much of it is done, from 0 to 1; it raises where the
-    reader has moved on.
+    `watch(words, share)` is called now and then with what goes on and how much of it is done, from
+    0 to 1; it raises where the reader has moved on.
     """
 
     compute: Callable[..., Any]
@@ -63,10 +65,12 @@ class Value:
 
 @dataclass(frozen=True, eq=False)
 class Compute:
-    """A button that asks for jobs: (world, settings, known) -> jobs; it is grey while they are done and when all are known.
+    """A button that asks for jobs: (world, settings, known) -> jobs; it is grey while they are done
+    and when all are known.
 
     Attributes:
-        words: on the button, or (world, settings) -> words. icon, hint: of the button.
+        words: on the button, or (world, settings) -> words.
+        icon, hint: of the button.
         stays: whether it goes on while the reader looks at other settings; else these come first.
         view: what is brought to the front, out of its tab.
     """
@@ -91,20 +95,29 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Declared:
-    """The fields of a `Lab` after its title and world; the functions take (world, settings) unless another signature is given.
+    """The fields of a `Lab` after its title and world; the functions take (world, settings) unless
+    another signature is given.
 
     Attributes:
-        controls, more: fields of the settings, or world -> these: those that are seen at once, and those that are folded away.
-        views: of `explorers.views`, from top to bottom, or world -> these. sentence: (world, settings, known) -> what is seen, in words.
+        controls, more: fields of the settings, or world -> these: those that are seen at once, and
+            those that are folded away.
+        views: of `explorers.views`, from top to bottom, or world -> these.
+        sentence: (world, settings, known) -> what is seen, in words.
         watched: the `Run` that the slider of steps moves along; begun before anything is on show.
-        wanted: (world, settings, the watched run or None) -> the jobs for these settings, the most interesting first. opens_with: how
-            many of them are done before anything is on show, for the first settings.
-        found: (world, settings, known) -> what views, sentence and quest share, as `known.found`: computed once for all of them.
-        step_label: (world, settings, step) -> how the slider calls a step. to_end: fields whose change shows the end of the run.
-        check: raises `DDLabError` where settings cannot be, as `watched` and `wanted` may; those before then stay on show.
+        wanted: (world, settings, the watched run or None) -> the jobs for these settings, the most
+            interesting first.
+        opens_with: how many of them are done before anything is on show, for the first settings.
+        found: (world, settings, known) -> what views, sentence and quest share, as `known.found`:
+            computed once for all of them.
+        step_label: (world, settings, step) -> how the slider calls a step.
+        to_end: fields whose change shows the end of the run.
+        check: raises `DDLabError` where settings cannot be, as `watched` and `wanted` may; those
+            before then stay on show.
         unused: names of fields that play no part.
-        job_words: (world, job) -> what is said beside the bar. buttons: of `Compute` and `Change`.
-        labels: field -> words. choice_words: world -> field -> (choice -> its words).
+        job_words: (world, job) -> what is said beside the bar.
+        buttons: of `Compute` and `Change`.
+        labels: field -> words.
+        choice_words: world -> field -> (choice -> its words).
         stops: world -> field -> (low, high) of a slider with round numbers, or stop -> its words.
         quest: what the reader is asked to reach; checked at every drawing.
     """
@@ -131,15 +144,26 @@ class Declared:
 
 
 class Lab:
-    """A declared laboratory; called with the arguments of its world it makes a `Laboratory`. See the module and `Declared`."""
+    """A declared laboratory; called with the arguments of its world it makes a `Laboratory`.
+
+    See the module and `Declared`.
+    """
 
     def __init__(self, title: str, world: Callable[..., Any], **declared: Any) -> None:
-        self.title, self.world, self.declared = title, world, Declared(**declared)
-        self.__doc__, self.__signature__ = world.__doc__, inspect.signature(world)  # what help shows
+        self.title = title
+        self.world = world
+        self.declared = Declared(**declared)
+        # What help shows.
+        self.__doc__ = world.__doc__
+        self.__signature__ = inspect.signature(world)
 
     def __call__(self, *arguments: Any, key: str | None = None, **options: Any) -> "Laboratory":
-        """The laboratory of `World(*arguments, **options)`; an earlier one of this `key` (default: the title) is closed."""
-        return Laboratory(self, self.world(*arguments, **options), self.title if key is None else key)
+        """Return the laboratory of `World(*arguments, **options)`; an earlier one of this `key` (default:
+        the title) is closed.
+        """
+        return Laboratory(
+            self, self.world(*arguments, **options), self.title if key is None else key
+        )
 
 
 class Results:
@@ -148,11 +172,14 @@ class Results:
     Attributes:
         step: the step on show, None without a slider of steps.
         run: what is watched. wanted: the jobs of the settings on show.
-        past: the settings that were on show, the newest first: those of now, then each one before once.
+        past: the settings that were on show, the newest first: those of now, then each one before
+            once.
     """
 
     def __init__(self, lab: "Laboratory", step: int | None) -> None:
-        self._lab, self.step, self.past = lab, step, lab.past
+        self._lab = lab
+        self.step = step
+        self.past = lab.past
         self.run: Any = lab.watched
         self.wanted: Sequence[Any] = lab.wanted
 
@@ -175,30 +202,38 @@ class Results:
     @cached_property
     def frame(self) -> Frame:
         """The last of them that is not after the step on show."""
-        return next(frame for frame in reversed(self.frames) if self.step is None or frame.step <= self.step)
+        return next(
+            frame for frame in reversed(self.frames) if self.step is None or frame.step <= self.step
+        )
 
     def __call__(self, value: Value) -> Any:
-        """The result of a value, None while it is not known."""
+        """Return the result of a value, None while it is not known."""
         return self._lab.values.get(value)
 
     def every(self, compute: Callable[..., Any]) -> list[tuple[tuple[Any, ...], Any]]:
         """All that is known of one function: (arguments, result), the oldest first."""
-        return [(value.arguments, found) for value, found in self._lab.kept() if value.compute == compute]
+        return [
+            (value.arguments, found)
+            for value, found in self._lab.kept()
+            if value.compute == compute
+        ]
 
     def doing(self, job: Run | Value) -> bool:
-        """Whether a button asked for this job, and it is not done yet."""
+        """Return whether a button asked for this job, and it is not done yet."""
         task = self._lab.runner.task
         return task is not None and job in task.pressed and not self._lab.done(job)
 
     def now(self, compute: Callable[..., Any], *arguments: Any) -> Any:
-        """`compute(*arguments)`, at once and remembered: for what takes a tenth of a second at most."""
+        """`compute(*arguments)`, at once and remembered: for what takes a tenth of a second at
+        most.
+        """
         value = Value(compute, *arguments)
         if value not in self._lab.values:
             self._lab.keep(value, compute(*arguments))
         return self._lab.values[value]
 
     def later(self, compute: Callable[..., Any], *arguments: Any) -> Any:
-        """The same in a second thread, which shows it when it is there; None until then."""
+        """Return the same in a second thread, which shows it when it is there; None until then."""
         value = Value(compute, *arguments)
         if value not in self._lab.values:
             self._lab.ask_beside(value)
@@ -222,9 +257,12 @@ class Laboratory(Explorer):
     """A declared laboratory on the page.
 
     Attributes:
-        world: what it knows of its data. settings: those on show, without a step. start: the first ones. values: what was computed.
-        watched: the run that the slider of steps moves along, or None. wanted: the jobs of the settings on show.
-        panel: the controls; its `value` are the settings that the reader asked for. slider: the steps that can be looked at.
+        world: what it knows of its data. settings: those on show, without a step. start: the first
+            ones. values: what was computed.
+        watched: the run that the slider of steps moves along, or None. wanted: the jobs of the
+            settings on show.
+        panel: the controls; its `value` are the settings that the reader asked for. slider: the
+            steps that can be looked at.
         progress: what is computed and how far it is, or "at rest". runner: the thread.
     """
 
@@ -233,21 +271,30 @@ class Laboratory(Explorer):
         Raises:
             DDLabError: first settings that the check refuses.
         """
-        self.lab, self.world, self.start = lab.declared, world, world.start
+        self.lab = lab.declared
+        self.world = world
+        self.start = world.start
         self.past: tuple[Any, ...] = ()
         self.values: OrderedDict[Value, Any] = OrderedDict()
-        self.refusal, self._failed_beside = "", set[Value]()
+        self.refusal = ""
+        self._failed_beside = set[Value]()
         self._on_page = False  # what is found beside could be drawn
-        self._keeping, self._drawing = threading.RLock(), threading.RLock()
+        self._keeping = threading.RLock()
+        self._drawing = threading.RLock()
         self._placing: int | None = (
-            None  # the thread that moves the slider after the settings; the reader may move it meanwhile
+            # The thread that moves the slider after the settings; the reader may move it meanwhile.
+            None
         )
         declared = self.lab.views(world) if callable(self.lab.views) else self.lab.views
         self._shown = [ViewOnPage(view) for view in flattened(declared)]
         self.quest = None if self.lab.quest is None else QuestLine(self.lab.quest.words)
         self._show(self.start)
-        self.runner = Runner(self._compute, on_error=self._failed, on_busy=self._busy, name="ddlab-lab")
-        self.beside = Runner(self._compute_beside, on_error=self.show_error, name="ddlab-lab-beside")
+        self.runner = Runner(
+            self._compute, on_error=self._failed, on_busy=self._busy, name="ddlab-lab"
+        )
+        self.beside = Runner(
+            self._compute_beside, on_error=self.show_error, name="ddlab-lab-beside"
+        )
         for job in self.wanted[: self.lab.opens_with]:
             self._finish(job)
         if self.watched is not None:
@@ -257,7 +304,12 @@ class Laboratory(Explorer):
         views = [laid_out(view, self._shown) for view in declared]
         super().__init__(
             lab.title,
-            controls=[*([self.quest] if self.quest else []), self.panel, self._button_row, self.progress],
+            controls=[
+                *([self.quest] if self.quest else []),
+                self.panel,
+                self._button_row,
+                self.progress,
+            ],
             views=[*([self.slider] if self.lab.watched else []), *views],
             key=key,
             beside=True,
@@ -266,19 +318,23 @@ class Laboratory(Explorer):
         self.owns(self.beside)
         for shown in self._shown:
             if shown.view.click is not None:
-                shown.widget.observe(self.guard(functools.partial(self._clicked, shown.view.click)), "clicked")
+                shown.widget.observe(
+                    self.guard(functools.partial(self._clicked, shown.view.click)), "clicked"
+                )
         self.panel.observe(self.guard(self._moved), "value")
         self.share(self.panel)
         scrubbed = self.guard(self._scrubbed)
         self.slider.observe(
-            lambda change: None if self._placing == threading.get_ident() else scrubbed(change), "index"
+            lambda change: None if self._placing == threading.get_ident() else scrubbed(change),
+            "index",
         )
         self._on_page = True
         self._draw()
         self._ask()
 
     def run(self) -> Self:
-        """Compute all that the settings on show want, here and now; returns the laboratory, to be displayed.
+        """Compute all that the settings on show want, here and now; returns the laboratory, to be
+        displayed.
 
         Raises:
             DDLabError: settings that the check refuses.
@@ -294,7 +350,7 @@ class Laboratory(Explorer):
         return self
 
     def widget(self, draw: Callable[..., Any]) -> Any:
-        """The widget of the view that `draw` draws."""
+        """Return the widget of the view that `draw` draws."""
         return next(shown.widget for shown in self._shown if shown.view.draw == draw)
 
     # -- what the reader does
@@ -311,12 +367,15 @@ class Laboratory(Explorer):
             self.lab.check(self.world, settings)
             watched = None if self.lab.watched is None else self.lab.watched(self.world, settings)
             wanted = list(self.lab.wanted(self.world, settings, watched))
-            self.settings, self.watched, self.wanted = settings, watched, wanted
+            self.settings = settings
+            self.watched = watched
+            self.wanted = wanted
             self.past = (settings, *(past for past in self.past if past != settings))[:_VALUES]
         self._step = step
 
     def _moved(self, change: Any) -> None:
-        old, new = change["old"], change["new"]
+        old = change["old"]
+        new = change["new"]
         changed = any(getattr(old, name) != getattr(new, name) for name in self.lab.to_end)
         if changed and old.step == new.step is not None:
             self.panel.value = new.replace(step=None)
@@ -347,7 +406,8 @@ class Laboratory(Explorer):
     def _press(self, button: Compute | Change) -> None:
         if isinstance(button, Change):
             self.panel.value = button.change(self.panel.value)
-        elif not self.buttons[button].disabled:  # a second click may come before the page shows it grey
+        # A second click may come before the page shows it grey.
+        elif not self.buttons[button].disabled:
             jobs = self._asked_by(button, self._known())
             if any(job is self.watched for job in jobs):
                 self.panel.value = self.panel.value.replace(step=None)  # follow it
@@ -364,8 +424,11 @@ class Laboratory(Explorer):
         self.panel.value = self.start
 
     def _ask(self) -> None:
-        """Let the runner do what is missing, unless what it does is what would be asked for now, or stays."""
-        task, wanted = self.runner.task, self.wanted
+        """Let the runner do what is missing, unless what it does is what would be asked for now, or
+        stays.
+        """
+        task = self.runner.task
+        wanted = self.wanted
         if task is not None and task.stays:
             if not all(self.done(job) for job in task.pressed):
                 return  # what these settings want comes after it
@@ -396,7 +459,7 @@ class Laboratory(Explorer):
             self.beside.submit(value)
 
     def done(self, job: Run | Value) -> bool:
-        """Whether nothing is left to do for it."""
+        """Return whether nothing is left to do for it."""
         return job.complete if isinstance(job, Run) else job in self.values
 
     def _compute(self, task: _Task, leave: Callable[[], None]) -> None:
@@ -420,20 +483,31 @@ class Laboratory(Explorer):
 
     def _do(self, job: Run | Value, leave: Callable[[], None], pressed: bool) -> None:
         if isinstance(job, Value):
-            self.keep(job, job.compute(*job.arguments, watch=lambda words, share: self._watch(leave, words, share)))
+            self.keep(
+                job,
+                job.compute(
+                    *job.arguments, watch=lambda words, share: self._watch(leave, words, share)
+                ),
+            )
             return
         try:
             if not job.begun:
                 job.begin()
                 self._draw()
-            job.advance(watch=lambda run: self._watch(leave, self.lab.job_words(self.world, run), run.step / run.total))
+            job.advance(
+                watch=lambda run: self._watch(
+                    leave, self.lab.job_words(self.world, run), run.step / run.total
+                )
+            )
         except Left:
             if pressed:
                 job.keep_now()  # what Stop leaves can be looked at
             raise
 
     def _watch(self, leave: Callable[[], None], words: str, share: float) -> None:
-        """Called after every step: leaves what nobody waits for, says how far it is and draws, ten times a second at most."""
+        """Called after every step: leaves what nobody waits for, says how far it is and draws, ten
+        times a second at most.
+        """
         leave()
         if not share or self.progress.due:
             self.progress.show(words, share)
@@ -468,12 +542,16 @@ class Laboratory(Explorer):
         lab = self.lab
         choices = {name: described.choices for name, described in describe(self.start).items()}
         # A choice of one thing is none.
-        seen, folded = (part(self.world) if callable(part) else part for part in (lab.controls, lab.more))
+        seen, folded = (
+            part(self.world) if callable(part) else part for part in (lab.controls, lab.more)
+        )
         names = [name for name in (*seen, *folded) if len(choices[name] or "ab") > 1]
         more = [name for name in folded if name in names]
         labels = {name: words for name, words in lab.labels.items() if name in names}
         said = lab.choice_words(self.world)
-        self.panel = Controls(self.start, names, labels=labels, more=more, stacked=True, choice_words=said)
+        self.panel = Controls(
+            self.start, names, labels=labels, more=more, stacked=True, choice_words=said
+        )
         for name, stops in lab.stops(self.world).items():
             if isinstance(stops, tuple):
                 set_stops(self.panel, name, stops[0], max(stops))
@@ -483,15 +561,23 @@ class Laboratory(Explorer):
         self.buttons: dict[Any, widgets.Button] = {
             button: icon_button(button.icon, button.hint) for button in lab.buttons
         }
-        self.stop_button = icon_button("stop", "Leave what is computed; what there is stays", "Stop")
-        self.reset_button = icon_button("refresh", "The settings this laboratory began with", "Reset")
+        self.stop_button = icon_button(
+            "stop", "Leave what is computed; what there is stays", "Stop"
+        )
+        self.reset_button = icon_button(
+            "refresh", "The settings this laboratory began with", "Reset"
+        )
         for button, pressed in self.buttons.items():
             pressed.on_click(self.guard(lambda _button, button=button: self._press(button)))
         self.stop_button.on_click(self.guard(lambda _button: self._stop()))
         self.reset_button.on_click(self.guard(lambda _button: self._reset()))
-        stop = [self.stop_button] if any(isinstance(button, Compute) for button in lab.buttons) else []
+        stop = (
+            [self.stop_button] if any(isinstance(button, Compute) for button in lab.buttons) else []
+        )
         row = widgets.Layout(flex_flow="row wrap")
-        self._button_row = widgets.HBox([*self.buttons.values(), *stop, self.reset_button], layout=row)
+        self._button_row = widgets.HBox(
+            [*self.buttons.values(), *stop, self.reset_button], layout=row
+        )
         self.progress = Progress(layout=widgets.Layout(width="100%"))
 
     def _watched(self) -> list[Run]:
@@ -500,7 +586,8 @@ class Laboratory(Explorer):
     def _known(self) -> Results:
         """With the step on show: the one asked for, or the newest there is."""
         for run in self._watched():
-            asked, newest = self._step, run.at()
+            asked = self._step
+            newest = run.at()
             if asked is not None and asked < run.total:
                 return Results(self, min(self._steps(run), key=lambda step: abs(step - asked)))
             return Results(self, 0 if newest is None else newest.step)
@@ -515,22 +602,28 @@ class Laboratory(Explorer):
 
     def _draw(self) -> None:
         with self._drawing:
-            begun, known = time.monotonic(), self._known()
+            begun = time.monotonic()
+            known = self._known()
             self._place_slider(known)
             self._enable(known)
             self._draw_views(known)
             with contextlib.suppress(NotYet):  # as what was on show stays, so do the words
                 if self.quest is not None and self.lab.quest is not None and not self.quest.met:
                     self.quest.look(self.lab.quest.met(self.world, self.settings, known))
-                self.say(f"{self.lab.sentence(self.world, self.settings, known)} {self._waiting()}".strip())
+                self.say(
+                    f"{self.lab.sentence(self.world, self.settings, known)} {self._waiting()}".strip()
+                )
             self.progress.drawn(begun)
 
     def _place_slider(self, known: Results) -> None:
         for run in self._watched():
-            steps, slider = self._steps(run), self.slider
+            steps = self._steps(run)
+            slider = self.slider
             self._placing = threading.get_ident()
             try:
-                options = [(self.lab.step_label(self.world, self.settings, step), step) for step in steps]
+                options = [
+                    (self.lab.step_label(self.world, self.settings, step), step) for step in steps
+                ]
                 if list(slider.options) != options:
                     slider.options = options
                 slider.index = steps.index(known.step) if known.step in steps else 0
@@ -546,10 +639,15 @@ class Laboratory(Explorer):
             if isinstance(button, Change):
                 pressed.description = button.words
                 continue
-            words = button.words if isinstance(button.words, str) else button.words(self.world, self.settings)
+            words = (
+                button.words
+                if isinstance(button.words, str)
+                else button.words(self.world, self.settings)
+            )
             jobs = [] if self.refusal else self._asked_by(button, known)
             todo = [job for job in jobs if not self.done(job)]
-            pressed.description, pressed.disabled = words, all(known.doing(job) for job in todo)
+            pressed.description = words
+            pressed.disabled = all(known.doing(job) for job in todo)
         self.stop_button.disabled = task is None or task.button is None
 
     def _asked_by(self, button: Compute, known: Results) -> Jobs:
@@ -576,16 +674,20 @@ class Laboratory(Explorer):
         if missing[0] not in self._watched():
             return f"Being computed: {every}."
         first = f"this run takes about {left[0]:.1f} s more"
-        return f"Being computed: {first}, {every}." if len(left) > 1 else f"Being computed: {first}."
+        return (
+            f"Being computed: {first}, {every}." if len(left) > 1 else f"Being computed: {first}."
+        )
 
 
 def icon_button(icon: str, hint: str, words: str = "") -> widgets.Button:
-    """A button as wide as its words."""
-    return widgets.Button(description=words, icon=icon, tooltip=hint, layout=widgets.Layout(width="auto"))
+    """Return a button as wide as its words."""
+    return widgets.Button(
+        description=words, icon=icon, tooltip=hint, layout=widgets.Layout(width="auto")
+    )
 
 
 def step_slider(words: str) -> widgets.SelectionSlider:
-    """A slider over steps: a list that drops down would lose its arrow keys to JupyterLab."""
+    """Return a slider over steps: a list that drops down would lose its arrow keys to JupyterLab."""
     return widgets.SelectionSlider(
         options=[("0", 0)],
         description=words,

@@ -1,4 +1,5 @@
-"""The base of every explorer: title, controls, views, one sentence that says what they show, and errors in one sentence.
+"""The base of every explorer: title, controls, views, one sentence that says what they show, and
+errors in one sentence.
 
     class Ringing(Explorer):
         def __init__(self, data):
@@ -11,8 +12,9 @@
             self.plot.figure = figure(compute(change["new"]))
             self.say(f"With learning rate {change['new'].learning_rate:g} the loss ends at ...")
 
-What a handler raises would be seen nowhere: `guard` shows it in the explorer, in one sentence with the traceback folded. Outside a
-kernel (plain pytest) it is raised as well. `key` closes the explorer that an earlier run of the same cell has left.
+What a handler raises would be seen nowhere: `guard` shows it in the explorer, in one sentence with
+the traceback folded. Outside a kernel (plain pytest) it is raised as well. `key` closes the
+explorer that an earlier run of the same cell has left.
 """
 
 import functools
@@ -62,7 +64,8 @@ _by_key: dict[str, "Explorer"] = {}  # a cell that runs again closes what it rep
 class Explorer(widgets.VBox):
     """A box that shows itself, its sentence and its errors; see the module."""
 
-    # Here too, because a subclass may raise before it calls __init__, and the half-made widget is closed when collected.
+    # Here too, because a subclass may raise before it calls __init__, and the half-made widget is
+    # closed when collected.
     _belongings: Sequence[Any] = ()
 
     def __init__(
@@ -79,19 +82,22 @@ class Explorer(widgets.VBox):
             title: what the explorer is for, in a few words.
             controls: panels and buttons, shown above the views.
             views: plots and pictures.
-            beside: controls, errors and the sentence in a narrow column beside the views, so that both are seen together.
+            beside: controls, errors and the sentence in a narrow column beside the views, so that
+                both are seen together.
             key: name under which an earlier explorer is closed; default: none.
         """
         check_text("title", title, empty=False)
         check_boolean("beside", beside)
         check_text("key", key)
-        controls, views = _checked_widgets("controls", controls), _checked_widgets("views", views)
+        controls = _checked_widgets("controls", controls)
+        views = _checked_widgets("views", views)
         self.title = title
         self.error: BaseException | None = None
         self._closed = False
         self._belongings = []
         self._title = widgets.HTML(
-            f'{_STYLE}<div class="ddlab-title" role="heading" aria-level="3">{html.escape(title)}</div>'
+            f'{_STYLE}<div class="ddlab-title" role="heading" '
+            f'aria-level="3">{html.escape(title)}</div>'
         )
         self._sentence = Sentence()
         self._sentence.on_msg(self._count_views)
@@ -99,7 +105,12 @@ class Explorer(widgets.VBox):
         self._error_box = widgets.HTML(layout=widgets.Layout(display="none"))
         self.controls_box = widgets.VBox(list(controls))
         self.views_box = widgets.VBox(list(views))
-        parts: list[widgets.Widget] = [self.controls_box, self._error_box, self.views_box, self._sentence]
+        parts: list[widgets.Widget] = [
+            self.controls_box,
+            self._error_box,
+            self.views_box,
+            self._sentence,
+        ]
         if beside:
             column = widgets.VBox([self.controls_box, self._error_box, self._sentence])
             parts = [widgets.Box([column, self.views_box])]
@@ -124,7 +135,10 @@ class Explorer(widgets.VBox):
         self._sentence.text = text
 
     def show_error(self, error: BaseException) -> None:
-        """Show an error: one sentence, the traceback folded. Of `DDLabError` the sentence is enough."""
+        """Show an error: one sentence, the traceback folded.
+
+        Of `DDLabError` the sentence is enough.
+        """
         self.error = error
         own = isinstance(error, DDLabError)
         sentence = str(error) if own else f"This did not work: {type(error).__name__}: {error}"
@@ -143,7 +157,9 @@ class Explorer(widgets.VBox):
             self._error_box.layout.display = "none"
 
     def guard(self, handler: Callable[..., Any]) -> Callable[..., None]:
-        """`handler` for `observe` or `on_click`: what it raises is shown here, and raised as well outside a kernel."""
+        """`handler` for `observe` or `on_click`: what it raises is shown here, and raised as well
+        outside a kernel.
+        """
 
         @functools.wraps(handler)
         def guarded(*arguments: Any, **keywords: Any) -> None:
@@ -157,7 +173,8 @@ class Explorer(widgets.VBox):
                 if not in_kernel():
                     raise
             else:
-                if self.error is before:  # else the handler moved a control whose own handler has failed
+                # Else the handler moved a control whose own handler has failed.
+                if self.error is before:
                     self.clear_error()
 
         return guarded
@@ -165,7 +182,9 @@ class Explorer(widgets.VBox):
     # -- state
 
     def share(self, panel: Controls) -> None:
-        """Add a text with the state of `panel` under its folded settings; typing another state there restores it."""
+        """Add a text with the state of `panel` under its folded settings; typing another state
+        there restores it.
+        """
         self.share_field = field = widgets.Text(
             value=panel.value.to_string(),
             description="share these",
@@ -178,7 +197,8 @@ class Explorer(widgets.VBox):
 
         @self.guard
         def restore(change: Any) -> None:
-            before, self.error = panel.value, None
+            before = panel.value
+            self.error = None
             wanted = type(before).from_string(change["new"])
             try:
                 panel.value = wanted
@@ -186,12 +206,14 @@ class Explorer(widgets.VBox):
             except Exception as error:
                 refused = error
             if refused is not None:
-                # A state that the explorer cannot show leaves everything as it was, and the reason stays.
+                # A state that the explorer cannot show leaves everything as it was, and the reason
+                # stays.
                 panel.value = before
                 raise refused
 
         def typed(change: Any) -> None:
-            # Text that follows the controls restores nothing, and what they have shown as an error stays.
+            # Text that follows the controls restores nothing, and what they have shown as an error
+            # stays.
             if change["new"] != panel.value.to_string():
                 restore(change)
 
@@ -206,7 +228,9 @@ class Explorer(widgets.VBox):
     # -- end
 
     def _count_views(self, _widget: Any, content: Any, _buffers: Any) -> None:
-        """Stop computing when the last view goes: its cell was deleted or cleared, and nobody sees what would come."""
+        """Stop computing when the last view goes: its cell was deleted or cleared, and nobody sees
+        what would come.
+        """
         if content.get("kind") != "view":
             return
         self._views_on_page += int(content["change"])
@@ -239,18 +263,22 @@ def side_by_side(views: Sequence[widgets.Widget]) -> widgets.Box:
             view.layout.min_width = "0"
     return widgets.Box(
         list(views),
-        layout=widgets.Layout(display="flex", flex_flow="row wrap", align_items="flex-start", grid_gap="8px"),
+        layout=widgets.Layout(
+            display="flex", flex_flow="row wrap", align_items="flex-start", grid_gap="8px"
+        ),
     )
 
 
 def _checked_widgets(argument: str, value: Any) -> Sequence[widgets.Widget]:
-    if not isinstance(value, list | tuple) or not all(isinstance(item, widgets.Widget) for item in value):
+    if not isinstance(value, list | tuple) or not all(
+        isinstance(item, widgets.Widget) for item in value
+    ):
         fail(argument, "a list of widgets", value)
     return value
 
 
 def in_kernel() -> bool:
-    """Whether this runs in a Jupyter kernel, where nobody sees what a callback raises."""
+    """Return whether this runs in a Jupyter kernel, where nobody sees what a callback raises."""
     shell = sys.modules.get("IPython")
     running = shell.get_ipython() if shell is not None else None
     return running is not None and hasattr(running, "kernel")

@@ -1,4 +1,5 @@
-"""The lines of an explorer: the sentence that says what is seen, how far the computing is, and a quest.
+"""The lines of an explorer: the sentence that says what is seen, how far the computing is, and a
+quest.
 
 Lab(..., quest=Quest("Cover 25% of the real images.", lambda world, settings, known: coverage(world, settings, known) >= 0.25))
 
@@ -39,16 +40,23 @@ class Progress(widgets.FloatProgress):
     """What is being computed and how much of it is done, or "at rest".
 
     Attributes:
-        due: whether the next picture may be drawn. gap: seconds between two at least; a tenth, or more for who wants few.
+        due: whether the next picture may be drawn. gap: seconds between two at least; a tenth, or
+            more for who wants few.
     """
 
     def __init__(self, *, words: str = "11em", drawing: float = 0.25, **options: Any) -> None:
         """
         Args:
-            words: the width of what is said. drawing: the share of the time that it may take. options: of `ipywidgets.FloatProgress`.
+            words: the width of what is said.
+            drawing: the share of the time that it may take.
+            options: of `ipywidgets.FloatProgress`.
         """
-        super().__init__(max=1.0, description=_AT_REST, style={"description_width": words}, **options)
-        self.gap, self._drawing, self._next = _GAP, drawing, 0.0
+        super().__init__(
+            max=1.0, description=_AT_REST, style={"description_width": words}, **options
+        )
+        self.gap = _GAP
+        self._drawing = drawing
+        self._next = 0.0
 
     @property
     def due(self) -> bool:
@@ -57,11 +65,13 @@ class Progress(widgets.FloatProgress):
     def show(self, words: str, share: float) -> None:
         """Say what is being computed and which share of it, from 0 to 1, is done."""
         self._next = time.monotonic() + self.gap
-        self.value, self.description = share, words
+        self.value = share
+        self.description = words
 
     def rest(self) -> None:
         """Nothing is being computed."""
-        self.value, self.description = 0.0, _AT_REST
+        self.value = 0.0
+        self.description = _AT_REST
 
     def drawn(self, begun: float) -> None:
         """A picture was drawn, from `begun` (of `time.monotonic`) until now."""
@@ -71,7 +81,9 @@ class Progress(widgets.FloatProgress):
 
 @dataclass(frozen=True)
 class Quest:
-    """What is to be reached in a laboratory: in words, and (world, settings, known) -> whether what is on show reaches it."""
+    """What is to be reached in a laboratory: in words, and (world, settings, known) -> whether what
+    is on show reaches it.
+    """
 
     words: str
     met: Callable[[Any, Any, Any], bool]
@@ -85,7 +97,8 @@ class QuestLine(widgets.HTML):
     """The line of a quest; `met` says whether it was reached."""
 
     def __init__(self, words: str) -> None:
-        self.words, self.met = errors.check_text("words", words, empty=False), False
+        self.words = errors.check_text("words", words, empty=False)
+        self.met = False
         super().__init__()
         self._show()
 
@@ -98,7 +111,9 @@ class QuestLine(widgets.HTML):
     def _show(self) -> None:
         sign, said = ("★", "Done. ") if self.met else ("☆", "")
         self.value = (
-            f'<div role="status" class="ddlab-quest" data-met="{str(self.met).lower()}" style="padding:4px 8px;line-height:1.4;'
-            f'border:1px {"solid" if self.met else "dashed"} #8A8A8A;border-radius:4px;white-space:normal">'
+            f'<div role="status" class="ddlab-quest" data-met="{str(self.met).lower()}" '
+            'style="padding:4px 8px;line-height:1.4;'
+            f"border:1px {'solid' if self.met else 'dashed'} "
+            '#8A8A8A;border-radius:4px;white-space:normal">'
             f"{sign} <b>Quest.</b> {said}{html.escape(self.words)}</div>"
         )

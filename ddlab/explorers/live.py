@@ -1,13 +1,14 @@
-"""Any process in front of the reader: sliders from its Config, play and pause, images, curves, and what they are worth.
+"""Any process in front of the reader: sliders from its Config, play and pause, images, curves, and
+what they are worth.
 
     Live("sre2l", data, teacher)                       # every name of methods.names(), and their aliases
     Live(ddlab.training.supervised, data)                         # a network that learns: curves alone
     Live(mine, data, teacher, mine.Config(steps=50))   # a process of your own; the docstring of `ddlab.runs` has one
     Live(run)                                          # a film: back and forth through a `Run` that was advanced, its method drawn
 
-It starts paused, before any update, or with the last frame of the run that it is given. Moving a control starts the run again with the
-new setting and the same seed, and goes on playing if it did; the curve of the run before stays. A finished or stopped run starts again
-from its first step.
+It starts paused, before any update, or with the last frame of the run that it is given. Moving a
+control starts the run again with the new setting and the same seed, and goes on playing if it did;
+the curve of the run before stays. A finished or stopped run starts again from its first step.
 """
 
 import threading
@@ -38,7 +39,9 @@ from .live_students import accuracies
 from .runner import Runner
 
 _KEPT = 60  # frames of a run, spread evenly; those at which it rested are kept too
-_GAP, _REDUCED_GAP = 0.1, 0.5  # seconds between two pictures
+# seconds between two pictures
+_GAP = 0.1
+_REDUCED_GAP = 0.5
 _DRAWING = 0.08  # share of the time that they may take from the run
 _BUTTONS = {
     "play": ("Play", "play", "Let the run go on"),
@@ -46,13 +49,19 @@ _BUTTONS = {
     "step": ("Step", "step-forward", "One step, then rest"),
     "reset": ("Reset", "refresh", "Start again with the same seed"),
     "stop": ("Stop", "stop", "End this run, or leave the student, and keep what there is"),
-    "student": ("Train a student on this frame", "graduation-cap", "And one on as many random real images"),
+    "student": (
+        "Train a student on this frame",
+        "graduation-cap",
+        "And one on as many random real images",
+    ),
 }
 
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """What the runner is asked for: a run until a step; or a student on what the run had made at a step."""
+    """What the runner is asked for: a run until a step; or a student on what the run had made at a
+    step.
+    """
 
     run: Run
     until: int
@@ -63,8 +72,9 @@ class Live(Explorer):
     """A process, live; see the module.
 
     Attributes:
-        run: the run on show. state: "paused", "running", "finished", "stopped" or "failed". before: what the run before differs in, and
-            its frames. students: what was found of students, in words. panel, slider, buttons: what the reader moves.
+        run: the run on show. state: "paused", "running", "finished", "stopped" or "failed". before:
+            what the run before differs in, and its frames. students: what was found of students, in
+            words. panel, slider, buttons: what the reader moves.
     """
 
     def __init__(
@@ -81,31 +91,48 @@ class Live(Explorer):
         """
         Args:
             method: name or alias of a method, or a process: `ddlab.training.supervised`,
-                `self_supervised.Teacher(objective)`, one of your own; or a `Run` that has begun, which says all but the last two.
+                `self_supervised.Teacher(objective)`, one of your own; or a `Run` that has begun,
+                which says all but the last two.
             data: the images that it runs on; a distilled set for a process that trains on one.
             teacher: one network or several, for processes that need them.
-            config: where the controls start; default the Config's preset for these data, or its teaching preset.
-            first: the fields that are seen at once; default the first four that can be explored. The others are folded away.
-            key: an earlier explorer of this name is closed; default: the one that played, or showed, the same method.
+            config: where the controls start; default the Config's preset for these data, or its
+                teaching preset.
+            first: the fields that are seen at once; default the first four that can be explored.
+                The others are folded away.
+            key: an earlier explorer of this name is closed; default: the one that played, or
+                showed, the same method.
 
         Raises:
-            DDLabError: what is no process, a config of another one, what the process says of its inputs, or a run without looks.
+            DDLabError: what is no process, a config of another one, what the process says of its
+                inputs, or a run without looks.
         """
         if isinstance(method, Run):
             looks.check_looks("run", method.frames)
-            self.process, self.inputs, self.run = method.process, method.inputs, method
+            self.process = method.process
+            self.inputs = method.inputs
+            self.run = method
             data = self.inputs.distilled if self.inputs.data is None else self.inputs.data
         else:
             self.process = methods.get(method)
-            errors.check_instance("data", data, (ImageData, DistilledSet), "an ImageData or a DistilledSet")
-            given: dict[str, Any] = {"distilled" if isinstance(data, DistilledSet) else "data": data}
+            errors.check_instance(
+                "data", data, (ImageData, DistilledSet), "an ImageData or a DistilledSet"
+            )
+            given: dict[str, Any] = {
+                "distilled" if isinstance(data, DistilledSet) else "data": data
+            }
             self.inputs = Inputs(**given, teachers=as_teachers(teacher, "teacher"), device=device)
-            self.run = self._new_run(_first_config(self.process, data) if config is None else config).begin()
-        self.state, self.students = "finished" if self.run.complete else "paused", ""
+            self.run = self._new_run(
+                _first_config(self.process, data) if config is None else config
+            ).begin()
+        self.state = "finished" if self.run.complete else "paused"
+        self.students = ""
         self.before: tuple[Any, Sequence[Frame]] = (self.run.config, ())
-        self._until, self._asked, self._training = 0, None, False
+        self._until = 0
+        self._asked = None
+        self._training = False
         self._newest = self.run, self.run.frames[-1]
-        self._drawing, self._placing = threading.RLock(), None
+        self._drawing = threading.RLock()
+        self._placing = None
         self._make_controls(first)
         views = self._make_views()
         can_teach = self.picture is not None and isinstance(data, ImageData)
@@ -114,16 +141,23 @@ class Live(Explorer):
         key = key or f"{'film' if isinstance(method, Run) else 'live'} {self.process.NAME}"
         super().__init__(
             f"{_title(self.process)}, live",
-            controls=[self.panel, row, self.progress], views=[self.slider, views], key=key, beside=True,
-        )  # fmt: skip
-        self.runner = self.owns(Runner(self._work, on_error=self._failed, on_busy=self._busy, name="ddlab-live"))
+            controls=[self.panel, row, self.progress],
+            views=[self.slider, views],
+            key=key,
+            beside=True,
+        )
+        self.runner = self.owns(
+            Runner(self._work, on_error=self._failed, on_busy=self._busy, name="ddlab-live")
+        )
         self._listen()
         self._draw()
 
     def _make_controls(self, first: Sequence[str] | None) -> None:
         """A control for each field that can be explored, of which some are seen at once."""
         start = self.run.config
-        explorable = [name for name, field in describe(start).items() if field.explorable is not None]
+        explorable = [
+            name for name, field in describe(start).items() if field.explorable is not None
+        ]
         explorable = [name for name in explorable if getattr(start, name) is not None]
         asked = explorable[:4] if first is None else first
         errors.check_instance("first", asked, (list, tuple), "a list of fields")
@@ -132,21 +166,27 @@ class Live(Explorer):
         self.panel = Controls(start, [*self._seen, *more], more=more, stacked=True)
         self.slider = step_slider("step")
         self.progress = Progress(drawing=_DRAWING, layout=widgets.Layout(width="100%"))
-        self.buttons = {name: icon_button(icon, hint, words) for name, (words, icon, hint) in _BUTTONS.items()}
+        self.buttons = {
+            name: icon_button(icon, hint, words) for name, (words, icon, hint) in _BUTTONS.items()
+        }
 
     def _make_views(self) -> widgets.Widget:
-        """The images of the newest frame, where it has some, and its curves."""
+        """Return the images of the newest frame, where it has some, and its curves."""
         drawn = looks.picture(self.inputs, self._newest[1])
         self.picture = None if drawn is None else Picture(drawn[0], alt=drawn[1])
         # A curve that the newest frame is on comes first, and has a marker.
-        self.charts = looks.Charts(self._chart, looks.chart_names([self._newest[1], *self.run.frames]))
+        self.charts = looks.Charts(
+            self._chart, looks.chart_names([self._newest[1], *self.run.frames])
+        )
         self.plot = self.charts.plot
         return side_by_side([self.charts] if self.picture is None else [self.picture, self.charts])
 
     def _listen(self) -> None:
         """What the reader presses and moves."""
         for name, pressed in self.buttons.items():
-            pressed.on_click(self.guard(lambda _button, name=name: getattr(self, f"_press_{name}")()))
+            pressed.on_click(
+                self.guard(lambda _button, name=name: getattr(self, f"_press_{name}")())
+            )
         self.panel.observe(self.guard(self._moved), "value")
         self.slider.observe(self.guard(self._scrubbed), "index")
         self.plot.observe(self.guard(self._motion), "reduced_motion")
@@ -181,26 +221,34 @@ class Live(Explorer):
         self._rest("paused")
 
     def _press_student(self) -> None:
-        self.state, self._until = ("paused" if self.state == "running" else self.state), 0
+        self.state = "paused" if self.state == "running" else self.state
+        self._until = 0
         frame = self._on_show()
         self.runner.submit(_Task(self.run, 0 if frame is None else frame.step, student=True))
 
     def _rest(self, state: str) -> None:
         """Leave what goes on; where the run rests is drawn."""
-        self.state, self._until = state, 0
+        self.state = state
+        self._until = 0
         self.runner.submit(_Task(self.run, 0))
 
     def _begin_again(self) -> None:
-        """Another run, with the settings of the panel. What is computed of the old one is neither kept nor shown from now on."""
+        """Another run, with the settings of the panel.
+
+        What is computed of the old one is neither kept nor shown from now on.
+        """
         try:
             self.run = self._new_run(self.panel.value)
         except errors.DDLabError:
             self.state = "failed"
             raise
-        self._until, self._asked, self.students = 0, None, ""
+        self._until = 0
+        self._asked = None
+        self.students = ""
 
     def _moved(self, _change: Any) -> None:
-        playing, old = self.state == "running", self.run
+        playing = self.state == "running"
+        old = self.run
         self._begin_again()
         if any(frame.content.numbers for frame in old.frames):
             self.before = (old.config, old.frames)
@@ -234,7 +282,9 @@ class Live(Explorer):
             self._draw()
 
     def _watch(self, run: Run, leave: Callable[[], None]) -> None:
-        """Called after every update: left where the reader wants something else; drawn ten times a second at most."""
+        """Called after every update: left where the reader wants something else; drawn ten times a
+        second at most.
+        """
         leave()
         if self.progress.due and run is self.run:
             begun = time.monotonic()
@@ -252,9 +302,12 @@ class Live(Explorer):
         self._training = True
         self._enable()
         try:
-            run.advance(until=step)  # nothing, unless the reader pressed before the first images were there
+            # Nothing, unless the reader pressed before the first images were there.
+            run.advance(until=step)
             made = run.process.finish(run.config, run.inputs, run.state(step))
-            found = accuracies(errors.check_instance("what is trained on", made, DistilledSet), self.inputs, watch)
+            found = accuracies(
+                errors.check_instance("what is trained on", made, DistilledSet), self.inputs, watch
+            )
             self.students = f"Students of the images at step {step}: {found}."
         finally:
             self._training = False
@@ -274,7 +327,9 @@ class Live(Explorer):
     # -- drawing, in any thread
 
     def _on_show(self) -> Frame | None:
-        """The frame that the slider asks for, or the newest; None where the first images of a run are still made."""
+        """Return the frame that the slider asks for, or the newest; None where the first images of a run
+        are still made.
+        """
         run, newest = self._newest
         return newest if self._asked is None and run is self.run else self.run.at(self._asked)
 
@@ -329,20 +384,32 @@ class Live(Explorer):
 
     def _words(self, frame: Frame) -> str:
         if frame.step == 0 and self.run.step == 0:
-            settings = ", ".join(f"{name.replace('_', ' ')} {getattr(self.run.config, name)}" for name in self._seen)
-            return f"Before the first of {self.run.total} updates{f' with {settings}' if settings else ''}: press Play."
+            settings = ", ".join(
+                f"{name.replace('_', ' ')} {getattr(self.run.config, name)}" for name in self._seen
+            )
+            return (
+                f"Before the first of {self.run.total} "
+                f"updates{f' with {settings}' if settings else ''}: press Play."
+            )
         numbers = looks.words(frame.content)
-        return f"Step {frame.step} of {self.run.total}, {self.state}{f': {numbers}' if numbers else ''}."
+        return (
+            f"Step {frame.step} of {self.run.total}, "
+            f"{self.state}{f': {numbers}' if numbers else ''}."
+        )
 
 
 def _title(process: Any) -> str:
     """As its paper calls it: a module of ours begins with that name and a colon."""
     name, colon, _ = (process.__doc__ or "").partition(":")
-    return name if colon and len(name) < 40 and "\n" not in name else str(process.NAME).replace("_", " ").capitalize()
+    return (
+        name
+        if colon and len(name) < 40 and "\n" not in name
+        else str(process.NAME).replace("_", " ").capitalize()
+    )
 
 
 def _first_config(process: Any, data: Any) -> Parameters:
-    """The preset of a process for these data."""
+    """Return the preset of a process for these data."""
     if process is supervised and isinstance(data, ImageData):
         return supervised.Config.for_data(data, "teacher")
     if hasattr(process.Config, "for_data"):

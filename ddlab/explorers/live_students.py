@@ -1,4 +1,6 @@
-"""What the images of one step of a run are worth: a student of them, beside one of as many random real images."""
+"""What the images of one step of a run are worth: a student of them, beside one of as many random
+real images.
+"""
 
 import dataclasses
 from collections.abc import Callable
@@ -16,23 +18,27 @@ from ..training import supervised
 
 
 def accuracies(made: DistilledSet, inputs: Inputs, watch: Callable[[Step], None]) -> str:
-    """The test accuracy of a student of `made` and of one of random real images, in words.
+    """Return the test accuracy of a student of `made` and of one of random real images, in words.
 
-    A set with classes is learnt with the teacher's labels where it has them, online ones before stored ones, else with hard ones; one with
-    representations by pre-training, whose features a linear probe reads. Nothing is repeated: one student each.
+    A set with classes is learnt with the teacher's labels where it has them, online ones before
+    stored ones, else with hard ones; one with representations by pre-training, whose features a
+    linear probe reads. Nothing is repeated: one student each.
 
     Args:
-        inputs: of the run. watch: called after every update; what it raises ends the training.
+        inputs: of the run.
+        watch: called after every update; what it raises ends the training.
 
     Raises:
         DDLabError: a set without images, or with more of a class than there are real ones.
     """
-    data, kinds = require_data("a student", inputs), [target.kind for target in made.targets]
+    data = require_data("a student", inputs)
+    kinds = [target.kind for target in made.targets]
     if "representations" in kinds:
         sets = made, _real_representations(made, inputs)
         found = [worth(each, data, device=inputs.device, watch=watch) for each in sets]
         return (
-            f"a probe of a network that learnt them finds {found[0]:.1%}, of as many random real images {found[1]:.1%}"
+            f"a probe of a network that learnt them finds {found[0]:.1%}, of as many random real "
+            f"images {found[1]:.1%}"
         )
     labels = next((each for each in ("online", "stored") if each in kinds), "hard")
     config = supervised.Config.for_data(data, labels=labels)
@@ -57,4 +63,6 @@ def _real_images(made: DistilledSet, inputs: Inputs) -> DistilledSet:
     drawn = recovery.real_image_indices(data, int(counts.max()), seed=0)
     rows = torch.cat([drawn[:count, label] for label, count in enumerate(counts.tolist())])
     images = data.normalised(rows, device=inputs.device)
-    return labelled_set(images, data.train_labels[rows], inputs, complete=True, provenance={"method": "real images"})
+    return labelled_set(
+        images, data.train_labels[rows], inputs, complete=True, provenance={"method": "real images"}
+    )

@@ -1,4 +1,6 @@
-"""What the looks of a run are drawn as: its images as one picture, a chart for each curve, its numbers in words."""
+"""What the looks of a run are drawn as: its images as one picture, a chart for each curve, its
+numbers in words.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,7 +22,9 @@ _EMPTY = "The curves begin with the first update"
 
 
 def picture(inputs: Inputs, frame: Frame) -> tuple[bytes, str] | None:
-    """The images of a frame that holds a look, encoded, and an alt text; None where there are none to see."""
+    """Return the images of a frame that holds a look, encoded, and an alt text; None where there are none
+    to see.
+    """
     look: Look = frame.content
     source = inputs.distilled if inputs.data is None else inputs.data
     if look.images is None or source is None:
@@ -30,21 +34,32 @@ def picture(inputs: Inputs, frame: Frame) -> tuple[bytes, str] | None:
     pixels = denormalise(look.images[:_MOST_IMAGES], source.mean, source.std).numpy()
     columns = min(len(pixels), 5 if len(pixels) <= 10 else 10)
     scale = max(1, round((96 if columns <= 5 else 48) / pixels.shape[-1]))
-    count, whole = len(pixels), len(look.images)
-    names = [] if look.labels is None else [source.class_names[label] for label in look.labels[:count].tolist()]
+    count = len(pixels)
+    whole = len(look.images)
+    names = (
+        []
+        if look.labels is None
+        else [source.class_names[label] for label in look.labels[:count].tolist()]
+    )
     classes = f", from class {names[0]} to {names[-1]}" if names else ""
     shown = f"{count} images" if count == whole else f"The first {count} of {whole} images"
-    return encode_grid(pixels, columns=columns, scale=scale), f"{shown} after step {frame.step}{classes}."
+    return encode_grid(
+        pixels, columns=columns, scale=scale
+    ), f"{shown} after step {frame.step}{classes}."
 
 
 def words(look: Look) -> str:
     """ "loss 0.31 nats, learning rate 0.001"."""
-    return ", ".join(f"{name} {number.value:.3g} {number.unit}".strip() for name, number in look.numbers.items())
+    return ", ".join(
+        f"{name} {number.value:.3g} {number.unit}".strip() for name, number in look.numbers.items()
+    )
 
 
 def chart_names(frames: Sequence[Frame]) -> list[str]:
-    """The curves that the numbers of these frames belong to, in their order."""
-    named = (number.curve or name for frame in frames for name, number in frame.content.numbers.items())
+    """Return the curves that the numbers of these frames belong to, in their order."""
+    named = (
+        number.curve or name for frame in frames for name, number in frame.content.numbers.items()
+    )
     return list(dict.fromkeys(named))
 
 
@@ -56,11 +71,14 @@ def cursor(frame: Frame, chart: str) -> float | None:
     return None
 
 
-def curve(frames: Sequence[Frame], chart: str | None, before: tuple[str, Sequence[Frame]] = ("", ())) -> go.Figure:
+def curve(
+    frames: Sequence[Frame], chart: str | None, before: tuple[str, Sequence[Frame]] = ("", ())
+) -> go.Figure:
     """One chart of the numbers in the looks of frames.
 
     Args:
-        before: what an earlier run differs in, and its frames, of which the last number of the chart is drawn too.
+        before: what an earlier run differs in, and its frames, of which the last number of the
+            chart is drawn too.
     """
     drawn, shown = _series(frames, chart)
     earlier, known = _series(before[1], chart)
@@ -78,16 +96,23 @@ def curve(frames: Sequence[Frame], chart: str | None, before: tuple[str, Sequenc
     title = f"{chart[0].upper()}{chart[1:]} along the run"
     unit = f"{chart} ({number.unit})" if number.unit and len(drawn) == 1 else chart
     log = number.scale == "log"
-    return loss_curves(lines, x, title=title, x_label=number.x_label, y_label=unit, log_y=log, height=_HEIGHT)
+    return loss_curves(
+        lines, x, title=title, x_label=number.x_label, y_label=unit, log_y=log, height=_HEIGHT
+    )
 
 
-def _series(frames: Sequence[Frame], chart: str | None) -> tuple[dict[str, dict[float, float]], Any]:
+def _series(
+    frames: Sequence[Frame], chart: str | None
+) -> tuple[dict[str, dict[float, float]], Any]:
     """name -> x -> value of the numbers of a chart, and the last of them."""
-    found, last = {}, None
+    found = {}
+    last = None
     for frame in frames:
         for name, number in frame.content.numbers.items():
             if (number.curve or name) == chart:
-                found.setdefault(name, {})[float(frame.step if number.x is None else number.x)] = number.value
+                found.setdefault(name, {})[float(frame.step if number.x is None else number.x)] = (
+                    number.value
+                )
                 last = number
     return found, last
 
@@ -99,15 +124,23 @@ class Charts(widgets.VBox):
         plot: what is on show. buttons: the names of the charts; hidden where there is only one.
     """
 
-    def __init__(self, draw: Callable[[str | None], tuple[go.Figure, float | None]], names: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        draw: Callable[[str | None], tuple[go.Figure, float | None]],
+        names: Sequence[str] = (),
+    ) -> None:
         """
         Args:
-            draw: name of a chart, None where there is none yet -> its figure and where its cursor stands.
+            draw: name of a chart, None where there is none yet -> its figure and where its cursor
+                stands.
         """
-        self._draw_chart, self._offering = draw, False
+        self._draw_chart = draw
+        self._offering = False
         figure, place = draw(next(iter(names), None))
         self.plot = Plot(figure, announce=False, cursor=place)
-        self.buttons = widgets.ToggleButtons(options=list(names), tooltips=["Show this curve"] * len(names))
+        self.buttons = widgets.ToggleButtons(
+            options=list(names), tooltips=["Show this curve"] * len(names)
+        )
         self.buttons.style.button_width = "auto"
         super().__init__([self.buttons, self.plot])
         self.show(names)
@@ -118,10 +151,13 @@ class Charts(widgets.VBox):
         known = list(self.buttons.options)
         if known != list(names):
             new = next((name for name in names if name not in known), None)
-            chosen = new or (self.buttons.value if self.buttons.value in names else next(iter(names), None))
+            chosen = new or (
+                self.buttons.value if self.buttons.value in names else next(iter(names), None)
+            )
             self._offering = True  # new options choose the first of them, which is not drawn
             self.buttons.options = list(names)
-            self.buttons.value, self._offering = chosen, False
+            self.buttons.value = chosen
+            self._offering = False
         self.buttons.layout.display = None if len(names) > 1 else "none"
         self.redraw()
 
@@ -132,7 +168,7 @@ class Charts(widgets.VBox):
 
 
 def check_looks(argument: str, frames: Sequence[Frame]) -> Sequence[Frame]:
-    """The frames, if there are any and each holds a look.
+    """Return the frames, if there are any and each holds a look.
 
     Raises:
         DDLabError: a run that was not advanced, or whose `Keep` makes something else.
@@ -140,6 +176,7 @@ def check_looks(argument: str, frames: Sequence[Frame]) -> Sequence[Frame]:
     if not frames or not all(isinstance(frame.content, Look) for frame in frames):
         given = "none" if not frames else f"frames that hold a {type(frames[0].content).__name__}"
         raise DDLabError(
-            f"{argument} must have frames that hold looks, as Run(...).advance() keeps them; given {given}."
+            f"{argument} must have frames that hold looks, as Run(...).advance() keeps them; "
+            f"given {given}."
         )
     return frames

@@ -6,10 +6,11 @@
     Plot(figure, draggable="latents").observe(handler, "dragged")   # {"count", "point", "x", "y", "done"} while a point is moved
     plot.observe(handler, "clicked")                   # change["new"] == {"count", "curve", "point", "x", "y", "name", "customdata"}
 
-Build figures in the light theme. The front end (plot.js) follows the page from light to dark by exchanging colours, fits the width,
-drops frames that were overtaken, and offers the numbers as a table. Plotly's own FigureWidget sends its 5 MB of script with every
-figure and loses data under load; here the script travels once per kernel, packed, and the whole figure is one text that cannot be
-lost because the first one goes with the widget itself.
+Build figures in the light theme. The front end (plot.js) follows the page from light to dark by
+exchanging colours, fits the width, drops frames that were overtaken, and offers the numbers as a
+table. Plotly's own FigureWidget sends its 5 MB of script with every figure and loses data under
+load; here the script travels once per kernel, packed, and the whole figure is one text that cannot
+be lost because the first one goes with the widget itself.
 
 Setting `figure` or `cursor` is allowed from any thread.
 """
@@ -33,7 +34,10 @@ _library_lock = threading.Lock()
 
 
 class PlotLibrary(anywidget.AnyWidget):
-    """What all plots of a kernel share: plotly.js, packed, and the colours of both themes. Use `shared_library`."""
+    """What all plots of a kernel share: plotly.js, packed, and the colours of both themes.
+
+    Use `shared_library`.
+    """
 
     _esm = "export default {}"
     gzipped = traitlets.Bytes().tag(sync=True)
@@ -82,21 +86,32 @@ class Plot(SyncedWidget):
         cursor = None if cursor is None else check_number("cursor", cursor)
         self._shown = _checked(figure)
         self._changing = threading.RLock()
-        fixed = {"_library": shared_library().model_id, "announce": announce, "draggable": draggable}
+        fixed = {
+            "_library": shared_library().model_id,
+            "announce": announce,
+            "draggable": draggable,
+        }
         super().__init__(
-            **_state_of(figure), **fixed, cursor=cursor, height=int(figure.layout.height or 360), **keywords
+            **_state_of(figure),
+            **fixed,
+            cursor=cursor,
+            height=int(figure.layout.height or 360),
+            **keywords,
         )
 
     @property
     def figure(self) -> go.Figure:
-        """The figure that is shown. Assign a new one to redraw; changing this one in place does nothing."""
+        """The figure that is shown.
+
+        Assign a new one to redraw; changing this one in place does nothing.
+        """
         return self._shown
 
     @figure.setter
     def figure(self, figure: go.Figure) -> None:
         _checked(figure)
-        # One message for both, so that the alt text never belongs to another picture; under the lock what is sent last is what
-        # is kept, whichever thread comes last.
+        # One message for both, so that the alt text never belongs to another picture; under the
+        # lock what is sent last is what is kept, whichever thread comes last.
         with self._changing, self.hold_sync():
             self._shown = figure
             for name, value in _state_of(figure).items():
@@ -104,7 +119,7 @@ class Plot(SyncedWidget):
 
 
 def shared_library() -> PlotLibrary:
-    """The one library model of this kernel; made anew if it was closed, as by `Widget.close_all()`."""
+    """Return the one library model of this kernel; made anew if it was closed, as by `Widget.close_all()`."""
     with _library_lock:
         if _make_library().comm is None:
             _make_library.cache_clear()
@@ -115,7 +130,9 @@ def shared_library() -> PlotLibrary:
 def _make_library() -> PlotLibrary:
     script = files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
     palettes = {name: palette(name) for name in THEMES}
-    return PlotLibrary(gzipped=gzip.compress(script, 6), version=get_plotlyjs_version(), palettes=palettes)
+    return PlotLibrary(
+        gzipped=gzip.compress(script, 6), version=get_plotlyjs_version(), palettes=palettes
+    )
 
 
 def _checked(figure: Any) -> go.Figure:

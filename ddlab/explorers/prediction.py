@@ -1,4 +1,5 @@
-"""A prediction: the reader commits an answer before the result is shown, and sees both side by side later.
+"""A prediction: the reader commits an answer before the result is shown, and sees both side by side
+later.
 
 prediction = Prediction("Which?", ["one", "other"])
 prediction.observe(handler, "locked")               # change["new"] is the answer, once
@@ -31,7 +32,9 @@ class Prediction(widgets.VBox):
         if len(choices) < 2 or len(set(choices)) != len(choices):
             errors.fail("choices", "at least two different answers", list(choices))
         self.question = question
-        self._answers = widgets.RadioButtons(options=list(choices), value=None, layout=widgets.Layout(width="auto"))
+        self._answers = widgets.RadioButtons(
+            options=list(choices), value=None, layout=widgets.Layout(width="auto")
+        )
         self._button = widgets.Button(
             description="Lock my answer", tooltip="It cannot be changed afterwards", disabled=True
         )
@@ -39,7 +42,11 @@ class Prediction(widgets.VBox):
         self._answers.observe(self._chosen, "value")
         self._button.on_click(lambda _button: self.lock())
         super().__init__(
-            [widgets.HTML(f"<b>{html.escape(question)}</b>"), self._answers, widgets.HBox([self._button, self._said])]
+            [
+                widgets.HTML(f"<b>{html.escape(question)}</b>"),
+                self._answers,
+                widgets.HBox([self._button, self._said]),
+            ]
         )
 
     def choose(self, answer: str) -> None:

@@ -1,4 +1,5 @@
-"""What several laboratories share, ready to be declared: a method's world, strips of images, the curve of a run.
+"""What several laboratories share, ready to be declared: a method's world, strips of images, the
+curve of a run.
 
 class World(MethodWorld):
     method, settings, first = dd, Settings, dd.Config.teaching()
@@ -26,19 +27,27 @@ from ..runs.process import Inputs
 from .lab import Results
 
 HEIGHT = 330  # of a plot, in pixels
-_ROW, _CELL = 480, 112  # pixels that a grid, and an image in a strip, are wide at least, where whole multiples allow it
-_EDGE, _MARK = 4, (230, 159, 0)  # the frame of the chosen image; Okabe and Ito's orange is seen on light and on dark
+# Pixels that a grid, and an image in a strip, are wide at least, where whole multiples allow it.
+_ROW = 480
+_CELL = 112
+# The frame of the chosen image; Okabe and Ito's orange is seen on light and on dark.
+_EDGE = 4
+_MARK = (230, 159, 0)
 _MISSING = 128  # the grey of an image that is not there yet
 
 Watch = Callable[[str, float], None]
 
 
 class MethodWorld:
-    """Data, and where the controls start: a method's settings, its run for each of them, and students.
+    """Data, and where the controls start: a method's settings, its run for each of them, and
+    students.
 
     Attributes:
-        method: a process. settings: what a reader moves, a subclass of its Config. first: the Config where the controls start.
-        frames: how many moments of a run are kept, spread evenly, beside its beginning. frame: what one holds, as in `Keep.make`.
+        method: a process.
+        settings: what a reader moves, a subclass of its Config.
+        first: the Config where the controls start.
+        frames: how many moments of a run are kept, spread evenly, beside its beginning. frame: what
+            one holds, as in `Keep.make`.
 
     Raises:
         DDLabError: settings that the method refuses.
@@ -50,15 +59,20 @@ class MethodWorld:
     frames = 20
     frame: Any = None
 
-    def __init__(self, data: ImageData, config: Any = None, *, device: torch.device | str = "auto") -> None:
+    def __init__(
+        self, data: ImageData, config: Any = None, *, device: torch.device | str = "auto"
+    ) -> None:
         self.data = errors.check_instance("data", data, ImageData)
         config = self.first if config is None else config
-        errors.check_instance("config", config, self.method.Config, f"a {self.method.NAME} Config or None")
+        errors.check_instance(
+            "config", config, self.method.Config, f"a {self.method.NAME} Config or None"
+        )
         self.inputs = Inputs(data=data, device=device)
-        self.start, self._runs = self.started(config), Runs()
+        self.start = self.started(config)
+        self._runs = Runs()
 
     def started(self, config: Any) -> Any:
-        """The first settings: every field of the Config as it was given."""
+        """Return the first settings: every field of the Config as it was given."""
         return self.settings(**vars(config))
 
     def config(self, settings: Any) -> Any:
@@ -66,12 +80,14 @@ class MethodWorld:
         return settings.part(self.method.Config)
 
     def run(self, settings: Any) -> Run:
-        """The run with these settings, as far as it has come."""
+        """Return the run with these settings, as far as it has come."""
         return self.of(self.config(settings))
 
     def of(self, config: Any, inputs: Inputs | None = None) -> Run:
-        """The run with this Config, and with other inputs than the world's where it is told some."""
-        return self._runs.get(self.method, config, self.inputs if inputs is None else inputs, self.keep(config))
+        """Return the run with this Config, and with other inputs than the world's where it is told some."""
+        return self._runs.get(
+            self.method, config, self.inputs if inputs is None else inputs, self.keep(config)
+        )
 
     def keep(self, config: Any) -> Keep:
         """What is kept of a run."""
@@ -82,9 +98,14 @@ class MethodWorld:
         config = selection.Config(kind=kind, images_per_class=images_per_class, seed=seed)
         return cache.run(selection, config, self.inputs)
 
-    def taught(self, made: DistilledSet, students: Sequence[Any], watch: Watch) -> tuple[float, ...]:
-        """Test accuracy of students of a set, one for each Config of a training; those of one seed share first weights and views."""
-        inputs, found = dataclasses.replace(self.inputs, data=None, distilled=made), []
+    def taught(
+        self, made: DistilledSet, students: Sequence[Any], watch: Watch
+    ) -> tuple[float, ...]:
+        """Test accuracy of students of a set, one for each Config of a training; those of one seed
+        share first weights and views.
+        """
+        inputs = dataclasses.replace(self.inputs, data=None, distilled=made)
+        found = []
         for number, config in enumerate(students):
             words = f"student {number + 1} of {len(students)}"
             on_step = lambda step, words=words: watch(words, step.index / step.total)  # noqa: E731
@@ -92,19 +113,27 @@ class MethodWorld:
         return tuple(found)
 
 
-def in_steps(chosen: DistilledSet, network: NetworkSpec, rates: Tensor, passes: int = 1) -> DistilledSet:
-    """Images that learned no rates as the steps of a training, for a network whose first weights are PyTorch's.
+def in_steps(
+    chosen: DistilledSet, network: NetworkSpec, rates: Tensor, passes: int = 1
+) -> DistilledSet:
+    """Images that learned no rates as the steps of a training, for a network whose first weights
+    are PyTorch's.
 
     Args:
-        network: with its channels, classes and size. rates: [steps, 1], of each step. passes: over all steps.
+        network: with its channels, classes and size.
+        rates: [steps, 1], of each step.
+        passes: over all steps.
     """
     told = {"network": network.to_dict(), "initial_weights": "pytorch"}
     steps = chosen.with_targets(OrderedSteps(rates, passes=passes))
     return dataclasses.replace(steps, provenance=chosen.provenance | told)
 
 
-def visited(known: Results, compute: Callable[..., Any], asked: Parameters, name: str, *rest: Any) -> dict[Any, Any]:
-    """Value of a field -> what is known of settings that differ from those asked for in this field alone; the smallest first.
+def visited(
+    known: Results, compute: Callable[..., Any], asked: Parameters, name: str, *rest: Any
+) -> dict[Any, Any]:
+    """Value of a field -> what is known of settings that differ from those asked for in this field
+    alone; the smallest first.
 
     Args:
         compute: of (settings, *rest).
@@ -113,13 +142,15 @@ def visited(known: Results, compute: Callable[..., Any], asked: Parameters, name
     mine = vars(asked) | others
     every = known.every(compute)
     found = {
-        getattr(own, name): value for (own, *more), value in every if (*more,) == rest and vars(own) | others == mine
+        getattr(own, name): value
+        for (own, *more), value in every
+        if (*more,) == rest and vars(own) | others == mine
     }
     return dict(sorted(found.items()))
 
 
 def frame_at(run: Run, step: int) -> Frame | None:
-    """The frame of this very step, where it is there."""
+    """Return the frame of this very step, where it is there."""
     found = run.at(step)
     return found if found is not None and found.step == step else None
 
@@ -128,7 +159,9 @@ def strip(images: Mapping[str, Tensor | None], size: tuple[int, int], *, chosen:
     """Images beside each other, each under its name, the chosen one framed; encoded.
 
     Args:
-        images: name -> uint8 [channels, height, width], or None for one that is not there yet, which is grey. size: (height, width).
+        images: name -> uint8 [channels, height, width], or None for one that is not there yet,
+            which is grey.
+        size: (height, width).
     """
     scale = max(1, round(_CELL / size[1]))
     cells = []
@@ -140,17 +173,23 @@ def strip(images: Mapping[str, Tensor | None], size: tuple[int, int], *, chosen:
         if name == chosen:
             cell[:_EDGE] = cell[-_EDGE:] = cell[:, :_EDGE] = cell[:, -_EDGE:] = _MARK
         cells.append(cell)
-    heads = [f"{name}{', chosen' * (name == chosen)}{' ...' * (image is None)}" for name, image in images.items()]
+    heads = [
+        f"{name}{', chosen' * (name == chosen)}{' ...' * (image is None)}"
+        for name, image in images.items()
+    ]
     return encode_grid(np.stack(cells), columns=len(cells), column_labels=heads, gap=6)
 
 
 def learned_images(data: ImageData, frame: Frame, rows: int) -> tuple[bytes, str]:
-    """The images of a frame (`content.images`, by class in turn): a column for each class, some rows; encoded, and in words."""
+    """Return the images of a frame (`content.images`, by class in turn): a column for each class, some
+    rows; encoded, and in words.
+    """
     pixels = data.to_uint8(frame.content.images[: rows * data.classes])
     scale = max(1, round(_ROW / (data.classes * data.image_size[1])))
     names = [name if len(name) <= 8 else f"{name[:7]}." for name in data.class_names]
     alt = (
-        f"{rows} learned {'image' if rows == 1 else 'images'} of each class after update {frame.step}, "
+        f"{rows} learned {'image' if rows == 1 else 'images'} of each class after update "
+        f"{frame.step}, "
         f"a column for each of {', '.join(data.class_names)}."
     )
     return encode_grid(pixels, data.classes, scale, column_labels=names, gap=4), alt
@@ -167,10 +206,15 @@ def run_curve(
     """One number along a run, so far, beside levels that are known without it.
 
     Args:
-        points: (step, number). total: steps of the whole run. references: name -> level. options: of `figures.loss_curves`.
+        points: (step, number).
+        total: steps of the whole run.
+        references: name -> level.
+        options: of `figures.loss_curves`.
     """
     steps, values = zip(*points, strict=True)
-    figure = loss_curves({name: list(values)}, list(steps), x_label="update", height=HEIGHT, **options)
+    figure = loss_curves(
+        {name: list(values)}, list(steps), x_label="update", height=HEIGHT, **options
+    )
     for each, level in (references or {}).items():
         add_reference(figure, each, level)
     return figure.update_xaxes(range=[0, total])

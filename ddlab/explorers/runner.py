@@ -1,4 +1,5 @@
-"""The one owner of threads: it does the newest task, and leaves an older one at the next place where that one may be left.
+"""The one owner of threads: it does the newest task, and leaves an older one at the next place
+where that one may be left.
 
     def work(task, leave):                   # in the runner's thread
         for step in steps(...):
@@ -11,7 +12,8 @@
     runner.join()                            # tests: wait until idle; what the last task raised is raised here
     runner.close()                           # the thread ends
 
-The thread begins with the first task and is a daemon; no lock is held while a task is done. Nothing here touches torch.
+The thread begins with the first task and is a daemon; no lock is held while a task is done. Nothing
+here touches torch.
 """
 
 import threading
@@ -24,7 +26,9 @@ _NOTHING = object()
 
 
 class Left(Exception):
-    """The reader has moved on: a task that raises it, or lets it pass, is not finished and did not fail."""
+    """The reader has moved on: a task that raises it, or lets it pass, is not finished and did not
+    fail.
+    """
 
 
 class Runner:
@@ -47,7 +51,9 @@ class Runner:
         check_function("work", work)
         for argument, function in (("on_error", on_error), ("on_busy", on_busy)):
             check_function(argument, function, optional=True)
-        self._work, self._on_error, self._on_busy = work, on_error, on_busy
+        self._work = work
+        self._on_error = on_error
+        self._on_busy = on_busy
         self._name = check_text("name", name, empty=False)
         self._condition = threading.Condition()
         self._waiting: Any = _NOTHING
@@ -71,7 +77,10 @@ class Runner:
             return None if self._doing is _NOTHING or self._stopped else self._doing
 
     def submit(self, task: Any) -> None:
-        """Ask for `task`: the one that waits is forgotten, the one that is done is left. After `close` nothing happens."""
+        """Ask for `task`: the one that waits is forgotten, the one that is done is left.
+
+        After `close` nothing happens.
+        """
         with self._condition:
             if self._closed:
                 return
@@ -84,7 +93,8 @@ class Runner:
     def stop(self) -> None:
         """Leave what is done, forget what waits."""
         with self._condition:
-            self._waiting, self._stopped = _NOTHING, True
+            self._waiting = _NOTHING
+            self._stopped = True
             self._condition.notify_all()
 
     def join(self, timeout: float | None = 60.0) -> None:
@@ -97,7 +107,8 @@ class Runner:
             idle = self._condition.wait_for(
                 lambda: self._closed or (not self._busy and self._waiting is _NOTHING), timeout
             )
-            error, self._error = self._error, None
+            error = self._error
+            self._error = None
         if not idle:
             raise TimeoutError(f"{self._name} is still computing after {timeout:g} s")
         if error is not None:
@@ -106,7 +117,8 @@ class Runner:
     def close(self, timeout: float = 30.0) -> None:
         """End the thread: what is done is left and told to nobody."""
         with self._condition:
-            self._closed, self._waiting = True, _NOTHING
+            self._closed = True
+            self._waiting = _NOTHING
             self._condition.notify_all()
             thread = self._thread
         if thread is not None and thread is not threading.current_thread():
@@ -123,11 +135,16 @@ class Runner:
                 self._condition.wait_for(lambda: self._closed or self._waiting is not _NOTHING)
                 if self._closed:
                     return
-                self._doing, self._waiting, self._stopped = self._waiting, _NOTHING, False
-                begins, self._busy, self._told_busy = not self._told_busy, True, True
+                self._doing = self._waiting
+                self._waiting = _NOTHING
+                self._stopped = False
+                begins = not self._told_busy
+                self._busy = True
+                self._told_busy = True
             error = self._attempt(begins)
             with self._condition:
-                self._doing, self._error = _NOTHING, error
+                self._doing = _NOTHING
+                self._error = error
                 rests = self._waiting is _NOTHING
                 self._told_busy = not rests
             if rests and (late := self._told(self._on_busy, False)) is not None:
@@ -144,7 +161,8 @@ class Runner:
         except Left:
             return failed
         except BaseException as error:
-            # `sys.exit()` too: shown in the explorer and raised by join; in a thread it would be seen nowhere.
+            # `sys.exit()` too: shown in the explorer and raised by join; in a thread it would be
+            # seen nowhere.
             self._told(self._on_error, error)
             return error
         return failed

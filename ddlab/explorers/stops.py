@@ -1,4 +1,6 @@
-"""The stops of a slider: round numbers, those that papers use, which even steps would miss; or stops with words of their own."""
+"""The stops of a slider: round numbers, those that papers use, which even steps would miss; or
+stops with words of their own.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,12 +11,18 @@ _STEPS = (1, 1.5, 2, 2.5, 3, 4, 5, 7)
 
 
 def round_numbers(low: int, high: int, *others: int) -> list[int]:
-    """Whole numbers of one or two digits and zeros, from `low` to `high`, which are among them, and `others`.
+    """Whole numbers of one or two digits and zeros, from `low` to `high`, which are among them, and
+    `others`.
 
     >>> round_numbers(1, 64)
     [1, 2, 3, 4, 5, 7, 10, 15, 20, 25, 30, 40, 50, 64]
     """
-    steps = {int(step * 10**power) for power in range(len(str(high))) for step in _STEPS if step * 10**power % 1 == 0}
+    steps = {
+        int(step * 10**power)
+        for power in range(len(str(high)))
+        for step in _STEPS
+        if step * 10**power % 1 == 0
+    }
     return sorted({step for step in steps if low < step < high} | {low, high, *others})
 
 
@@ -30,5 +38,7 @@ def name_stops(panel: Controls, name: str, words: Mapping[Any, str]) -> None:
     """Give the slider of a field these stops, each with its words; where it stands, it stays."""
     slider: Any = panel[name]
     value = slider.value
-    slider.options = [(said, stop) for stop, said in sorted(({value: f"{value:g}"} | dict(words)).items())]
+    slider.options = [
+        (said, stop) for stop, said in sorted(({value: f"{value:g}"} | dict(words)).items())
+    ]
     slider.value = value

@@ -1,12 +1,14 @@
-"""What a laboratory shows, as declarations: where the data come from, and the pure function that draws them.
+"""What a laboratory shows, as declarations: where the data come from, and the pure function that
+draws them.
 
     Chart(curve_data, vanishing, cursor=step_on_show)     # draw(*data) -> plotly figure
     Strip(strip_data, strip)                                          # draw(*data) -> (encoded images, alt text)
     Html(score_data, score_table)                                     # draw(*data) -> HTML
     Row(view, view), Tabs(("Curve", view), ("Stages", view))
 
-The data function takes (world, settings, known) and returns a tuple, or None to leave what is on show. A view is drawn anew only where
-that tuple is another one, so it holds plain values and frames, not tensors.
+The data function takes (world, settings, known) and returns a tuple, or None to leave what is on
+show. A view is drawn anew only where that tuple is another one, so it holds plain values and
+frames, not tensors.
 """
 
 from collections.abc import Callable
@@ -27,10 +29,13 @@ class View:
     """One view: data and drawing; see the module.
 
     Args:
-        data: (world, settings, known) -> a tuple. draw: takes its members.
+        data: (world, settings, known) -> a tuple.
+        draw: takes its members.
         cursor: (world, settings, known) -> where the vertical line of a chart stands.
-        move: of a chart: (figure, *data) -> a figure to show next, mostly the same one changed in place, which is ten times faster.
-        click: of a chart: (world, settings, what was clicked: `Plot.clicked`) -> the settings to show next.
+        move: of a chart: (figure, *data) -> a figure to show next, mostly the same one changed in
+            place, which is ten times faster.
+        click: of a chart: (world, settings, what was clicked: `Plot.clicked`) -> the settings to
+            show next.
     """
 
     def __init__(
@@ -42,10 +47,14 @@ class View:
         move: Callable[..., Any] | None = None,
         click: Callable[[Any, Any, dict[str, Any]], Any] | None = None,
     ) -> None:
-        self.data, self.draw, self.cursor, self.move, self.click = data, draw, cursor, move, click
+        self.data = data
+        self.draw = draw
+        self.cursor = cursor
+        self.move = move
+        self.click = click
 
     def widget(self, drawing: Any) -> widgets.Widget:
-        """A widget that shows a first drawing."""
+        """Return a widget that shows a first drawing."""
         raise NotImplementedError
 
     def show(self, widget: Any, drawing: Any) -> None:
@@ -54,7 +63,7 @@ class View:
 
 
 def step_on_show(world: Any, settings: Any, known: Any) -> float | None:
-    """A cursor at the step on show."""
+    """Return a cursor at the step on show."""
     return known.step
 
 
@@ -99,7 +108,8 @@ class Tabs:
     """Views of which one is on show: (title, view), ..."""
 
     def __init__(self, *views: tuple[str, Any]) -> None:
-        self.titles, self.views = [title for title, _ in views], [view for _, view in views]
+        self.titles = [title for title, _ in views]
+        self.views = [view for _, view in views]
 
 
 class ViewOnPage:
@@ -132,7 +142,8 @@ class ViewOnPage:
             self._show(data)
             self._data = data
         if self.view.cursor is not None:
-            at, widget = self.view.cursor(world, settings, known), cast(Any, self.widget)
+            at = self.view.cursor(world, settings, known)
+            widget = cast(Any, self.widget)
             widget.cursor = None if at is None else float(at)
 
     def _show(self, data: Any) -> None:
@@ -146,7 +157,7 @@ class ViewOnPage:
 
 
 def laid_out(view: Any, shown: list[ViewOnPage]) -> widgets.Widget:
-    """The widgets of a declaration, whose first drawings have been made."""
+    """Return the widgets of a declaration, whose first drawings have been made."""
     if isinstance(view, View):
         return next(one.widget for one in shown if one.view is view)
     children = [laid_out(part, shown) for part in view.views]
@@ -161,10 +172,17 @@ def laid_out(view: Any, shown: list[ViewOnPage]) -> widgets.Widget:
 
 
 def _tabs(titles: list[str], children: list[Any]) -> widgets.VBox:
-    """Buttons, of which one is pressed, above what it stands for: unlike a tab bar they take the Tab and arrow keys."""
-    buttons = widgets.ToggleButtons(options=list(zip(titles, range(len(titles)), strict=True)), index=0)
+    """Buttons, of which one is pressed, above what it stands for: unlike a tab bar they take the
+    Tab and arrow keys.
+    """
+    buttons = widgets.ToggleButtons(
+        options=list(zip(titles, range(len(titles)), strict=True)), index=0
+    )
     buttons.style.button_width = "auto"
-    boxes = [widgets.Box([child], layout=widgets.Layout(display="none", flex="1 1 auto")) for child in children]
+    boxes = [
+        widgets.Box([child], layout=widgets.Layout(display="none", flex="1 1 auto"))
+        for child in children
+    ]
     for child in children:
         if isinstance(child, widgets.DOMWidget):
             child.layout.flex = "1 1 auto"
@@ -181,7 +199,7 @@ def _tabs(titles: list[str], children: list[Any]) -> widgets.VBox:
 
 
 def flattened(views: Any) -> list[View]:
-    """The views inside rows and tabs, in order."""
+    """Return the views inside rows and tabs, in order."""
     found: list[View] = []
     for view in views:
         found += [view] if isinstance(view, View) else flattened(view.views)

@@ -1,7 +1,9 @@
-"""Figures: pure functions of arrays and names that return a plotly figure, or PNG bytes for a grid of images.
+"""Figures: pure functions of arrays and names that return a plotly figure, or PNG bytes for a grid
+of images.
 
-No widgets and no training. Every figure has a title, labelled axes and an alt text in `figure.layout.meta["alt"]` (read it with
-`alt_text`). Figures are light; the plot widget changes their colours in the browser when the page is dark.
+No widgets and no training. Every figure has a title, labelled axes and an alt text in
+`figure.layout.meta["alt"]` (read it with `alt_text`). Figures are light; the plot widget changes
+their colours in the browser when the page is dark.
 """
 
 from ..core.public import listing, needs_lab

@@ -1,4 +1,6 @@
-"""Arguments that several figures take: arrays from anywhere become float numpy arrays, or one sentence says why not."""
+"""Arguments that several figures take: arrays from anywhere become float numpy arrays, or one
+sentence says why not.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -38,7 +40,9 @@ Words = Annotated[str, worded]
 
 
 def as_array(argument: str, value: Any, *, dimensions: tuple[int, ...] = (1,)) -> np.ndarray:
-    """`value` (array, list, or a tensor on any device, with or without gradient) as float numpy array."""
+    """`value` (array, list, or a tensor on any device, with or without gradient) as float numpy
+    array.
+    """
     try:
         if hasattr(value, "detach"):
             value = value.detach().cpu()
@@ -62,13 +66,15 @@ def as_pair(argument: str, value: Any, allowed: str) -> tuple[Any, Any]:
 
 
 def as_series(argument: str, value: Any) -> dict[str, np.ndarray]:
-    """A mapping of name -> curve, all one-dimensional and not empty."""
+    """Return a mapping of name -> curve, all one-dimensional and not empty."""
     curves = named(argument, value)
-    return {str(name): as_array(f"{argument}[{str(name)!r}]", curve) for name, curve in curves.items()}
+    return {
+        str(name): as_array(f"{argument}[{str(name)!r}]", curve) for name, curve in curves.items()
+    }
 
 
 def as_steps(steps: Any, length: int) -> np.ndarray:
-    """The x axis: given steps, or 1 to `length`."""
+    """Return the x axis: given steps, or 1 to `length`."""
     if steps is None:
         return np.arange(1, length + 1, dtype=float)
     array = as_array("steps", steps)
@@ -78,7 +84,7 @@ def as_steps(steps: Any, length: int) -> np.ndarray:
 
 
 def as_names(argument: str, value: Any, count: int | None = None) -> list[str]:
-    """A list of names, of a given length where one is given."""
+    """Return a list of names, of a given length where one is given."""
     if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray) or len(value) == 0:
         fail(argument, "a list of names that is not empty", value)
     if count is not None and len(value) != count:

@@ -23,7 +23,13 @@ def names(words: Sequence[str], most: int = 6) -> str:
     shown = [str(word) for word in words]
     if len(shown) > most:
         return f"{', '.join(shown[:most])} and {len(shown) - most} more"
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}" if shown else "nothing"
+    return (
+        shown[0]
+        if len(shown) == 1
+        else f"{', '.join(shown[:-1])} and {shown[-1]}"
+        if shown
+        else "nothing"
+    )
 
 
 def course(values: np.ndarray) -> str:
@@ -38,7 +44,13 @@ def course(values: np.ndarray) -> str:
     spread = float(finite.max() - finite.min())
     if spread == 0:
         return f"stays at {number(first)}"
-    verb = "falls" if last < first - 0.02 * spread else "rises" if last > first + 0.02 * spread else "goes"
+    verb = (
+        "falls"
+        if last < first - 0.02 * spread
+        else "rises"
+        if last > first + 0.02 * spread
+        else "goes"
+    )
     text = f"{verb} from {number(first)} to {number(last)}"
     low, high = float(finite.min()), float(finite.max())
     if low < min(first, last) - 0.02 * spread:

@@ -26,12 +26,14 @@ def comparison(
     reference: tuple[str, float] | None = None,
     height: int = 360,
 ) -> go.Figure:
-    """Mean and 95% interval (Student's t) of each condition, with every seed as a small point beside it.
+    """Mean and 95% interval (Student's t) of each condition, with every seed as a small point
+    beside it.
 
     Args:
         conditions: name -> one value for each seed. One value alone has no interval.
         intervals: False leaves them out, where three seeds would stretch the axis.
-        reference: (name, value) of a dashed line across, such as chance, the full data, or ("no difference", 0).
+        reference: (name, value) of a dashed line across, such as chance, the full data, or ("no
+            difference", 0).
 
     Example:
         comparison({"noise": [0.60, 0.62], "real": [0.83, 0.85]})
@@ -81,22 +83,37 @@ def grouped_comparison(
     for index, (group, seeds) in enumerate(columns.items()):
         means = np.array([values.mean() for values in seeds.values()])
         spans = [(interval(values.tolist()) if intervals else None) for values in seeds.values()]
-        lows, highs = np.array([span or (mean, mean) for span, mean in zip(spans, means, strict=True)]).T
+        lows, highs = np.array(
+            [span or (mean, mean) for span, mean in zip(spans, means, strict=True)]
+        ).T
         style = look.series_style(index)
         offset = (index - (len(columns) - 1) / 2) * min(0.22, 0.7 / len(columns))
         label = group or "mean"
         _add_seeds(figure, positions + offset, list(seeds.values()), names, label, style)
         figure.add_scatter(
-            x=positions + offset, y=means, mode="markers", name=look.literal(label), customdata=np.stack([lows, highs], 1),
+            x=positions + offset,
+            y=means,
+            mode="markers",
+            name=look.literal(label),
+            customdata=np.stack([lows, highs], 1),
             marker={"symbol": style.marker, "size": 11, "color": style.colour},
-            error_y={"type": "data", "symmetric": False, "array": highs - means, "arrayminus": means - lows,
-                     "thickness": 2, "width": 7, "color": style.colour},
+            error_y={
+                "type": "data",
+                "symmetric": False,
+                "array": highs - means,
+                "arrayminus": means - lows,
+                "thickness": 2,
+                "width": 7,
+                "color": style.colour,
+            },
             text=shown,
             hovertemplate=f"%{{text}}, {look.literal(label)}: %{{y:.3f}}<br>"
             "95% interval %{customdata[0]:.3f} to %{customdata[1]:.3f}<extra></extra>",
-        )  # fmt: skip
+        )
         for name, mean, span in zip(names, means, spans, strict=True):
-            within = "" if span is None else f" ({words.number(span[0])} to {words.number(span[1])})"
+            within = (
+                "" if span is None else f" ({words.number(span[0])} to {words.number(span[1])})"
+            )
             said.append(f"{name}{f', {group}' if group else ''} {words.number(mean)}{within}")
     said += _referred(figure, reference)
     figure.update_xaxes(
@@ -120,7 +137,9 @@ def grouped_comparison(
 
 @checked
 def raise_bars(figure: go.Figure, values: Any, *, text_format: Format = ".3g") -> go.Figure:
-    """Other values for a figure that `bars` made of one group. Changes `figure` in place, and returns it.
+    """Other values for a figure that `bars` made of one group.
+
+    Changes `figure` in place, and returns it.
 
     For bars that follow a slider: a new figure takes ten times as long.
     """
@@ -157,7 +176,9 @@ def bars(
     labels = as_names("names", names)
     shown = [look.literal(name) for name in labels]
     groups = values if isinstance(values, Mapping) else {"": values}
-    figure = look.start_figure(title=title, x_label=x_label or "group", y_label=y_label, height=height)
+    figure = look.start_figure(
+        title=title, x_label=x_label or "group", y_label=y_label, height=height
+    )
     if not x_label:
         figure.update_xaxes(title={"text": ""})
     said = []
@@ -178,7 +199,8 @@ def bars(
             },
         )
         said += [
-            f"{name}{f', {group}' if group else ''} {words.number(v)}" for name, v in zip(labels, heights, strict=True)
+            f"{name}{f', {group}' if group else ''} {words.number(v)}"
+            for name, v in zip(labels, heights, strict=True)
         ]
     said += _referred(figure, reference)
     figure.update_layout(barmode="group")
@@ -190,13 +212,18 @@ def bars(
 
 @checked
 def add_reference(figure: go.Figure, name: str, value: float) -> go.Figure:
-    """A dashed line across the figure at `value`, with its name beside the right end."""
+    """Return a dashed line across the figure at `value`, with its name beside the right end."""
     quiet = look.neutral("quiet")
     words_beside = f"{look.literal(name)}<br>{value:.3g}"
     figure.add_hline(
         y=value,
         line=look.DASHED,
-        annotation={"text": words_beside, "font": {"color": quiet, "size": 12}, "showarrow": False, "align": "left"},
+        annotation={
+            "text": words_beside,
+            "font": {"color": quiet, "size": 12},
+            "showarrow": False,
+            "align": "left",
+        },
         annotation_position="right",
     )
     figure.update_layout(margin={"r": 14 + 7 * max(len(name), 6)})
@@ -215,7 +242,9 @@ def _referred(figure: go.Figure, reference: Any) -> list[str]:
 def _seeds(group: str, conditions: Any) -> dict[str, np.ndarray]:
     """Condition -> the values of its seeds."""
     of = f" of group {group!r}" if group else ""
-    check_instance(f"conditions{of}", conditions, Mapping, "a mapping of names to the values of their seeds")
+    check_instance(
+        f"conditions{of}", conditions, Mapping, "a mapping of names to the values of their seeds"
+    )
     names = as_names(f"conditions{of}", list(conditions))
     return {name: as_array(f"conditions[{name!r}]{of}", conditions[name]) for name in names}
 
@@ -223,20 +252,34 @@ def _seeds(group: str, conditions: Any) -> dict[str, np.ndarray]:
 def _column(argument: str, value: Any, count: int) -> np.ndarray:
     array = as_array(argument, value)
     if array.size != count:
-        raise DDLabError(f"{argument} must be an array with one value per name, {count}; given {array.size} values.")
+        raise DDLabError(
+            f"{argument} must be an array with one value per name, {count}; given "
+            f"{array.size} values."
+        )
     return array
 
 
 def _add_seeds(
-    figure: go.Figure, x: np.ndarray, seeds: list[np.ndarray], names: list[str], label: str, style: look.SeriesStyle
+    figure: go.Figure,
+    x: np.ndarray,
+    seeds: list[np.ndarray],
+    names: list[str],
+    label: str,
+    style: look.SeriesStyle,
 ) -> None:
     figure.add_scatter(
-        x=np.concatenate([np.full(values.size, at + 0.07) for at, values in zip(x, seeds, strict=True)]),
+        x=np.concatenate(
+            [np.full(values.size, at + 0.07) for at, values in zip(x, seeds, strict=True)]
+        ),
         y=np.concatenate(seeds),
         mode="markers",
         name=f"{look.literal(label)}, single seeds",
         showlegend=False,
         marker={"symbol": f"{style.marker}-open", "size": 6, "color": style.colour},
-        text=[look.literal(name) for name, values in zip(names, seeds, strict=True) for _ in range(values.size)],
+        text=[
+            look.literal(name)
+            for name, values in zip(names, seeds, strict=True)
+            for _ in range(values.size)
+        ],
         hovertemplate="%{text}, one seed: %{y:.3f}<extra></extra>",
     )

@@ -29,7 +29,8 @@ def loss_curves(
     """Named curves over steps.
 
     Args:
-        series: name -> values [steps]; curves may be shorter than `steps`, as while a run is going on.
+        series: name -> values [steps]; curves may be shorter than `steps`, as while a run is going
+            on.
         steps: x values [steps]; default 1, 2, ...
         log_y: logarithmic y axis; values that are not above zero leave a hole.
 
@@ -45,7 +46,12 @@ def loss_curves(
         kept = _thin(curve.size)
         # One point draws no line: show it as a marker.
         shape = look.line_style(style, markers=curve.size <= 12)
-        figure.add_scatter(x=x[: curve.size][kept], y=_positive(curve, log_y)[kept], name=look.literal(name), **shape)
+        figure.add_scatter(
+            x=x[: curve.size][kept],
+            y=_positive(curve, log_y)[kept],
+            name=look.literal(name),
+            **shape,
+        )
     above = np.concatenate([curve[curve > 0] for curve in curves.values()])
     if log_y and above.size and above.max() < 10 * above.min():
         figure.update_yaxes(dtick=None)  # there may be no power of ten to write at a tick
@@ -53,7 +59,10 @@ def loss_curves(
         look.legend_below(figure)
     said = "; ".join(f"{name} {words.course(curve)}" for name, curve in list(curves.items())[:6])
     scale = " (logarithmic scale)" if log_y else ""
-    text = f"Line chart of {y_label}{scale} over {x_label}, {words.number(x[0])} to {words.number(x[-1])}: {said}."
+    text = (
+        f"Line chart of {y_label}{scale} over {x_label}, {words.number(x[0])} to "
+        f"{words.number(x[-1])}: {said}."
+    )
     return look.finish_figure(figure, alt=text)
 
 
@@ -79,7 +88,9 @@ def _thin(length: int) -> np.ndarray:
     return np.unique(np.linspace(0, length - 1, _MOST_POINTS).round().astype(int))
 
 
-def add_band(figure: go.Figure, name: str, x: np.ndarray, low: np.ndarray, high: np.ndarray, style: Any) -> None:
+def add_band(
+    figure: go.Figure, name: str, x: np.ndarray, low: np.ndarray, high: np.ndarray, style: Any
+) -> None:
     """A faint band between a lower and an upper curve, to be drawn before the curve itself."""
     figure.add_scatter(
         x=np.concatenate([x, x[::-1]]),

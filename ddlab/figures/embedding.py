@@ -1,4 +1,6 @@
-"""Maps of real and distilled images: which real points are covered, where the real ones are dense, where the distilled ones lie."""
+"""Maps of real and distilled images: which real points are covered, where the real ones are dense,
+where the distilled ones lie.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +18,8 @@ from ._check import Named, Share, as_array, as_extent, as_names
 _CONTOURS = {"start": 0.1, "end": 0.7, "size": 0.3}
 DISTILLED = "distilled"
 _NARROWEST = np.array([380.0, 300.0])  # px of a map beside other views: width, height
-_BARE, _COVERED = "real, not covered", "real, covered"
+_BARE = "real, not covered"
+_COVERED = "real, covered"
 
 
 def embedding_map(
@@ -33,22 +36,28 @@ def embedding_map(
     y_label: str = "map, second axis",
     height: int = 460,
 ) -> go.Figure:
-    """Points in a plane: covered real ones filled, others hollow; distilled ones large, with their class; classes named where they lie.
+    """Points in a plane: covered real ones filled, others hollow; distilled ones large, with their
+    class; classes named where they lie.
 
     Args:
-        real: [n, 2]. distilled: [m, 2].
-        covered: [n], True where a distilled point is near (decided in feature space, not on the map).
-        real_classes: the class of each real point, in words. distilled_classes: of each distilled one.
-        density: (x, y, rank) as `ddlab.evaluation.embeddings.density` gives them, for contours around the densest 90,
-            60 and 30% of the points.
-        extent: (low, high) of both axes, so that the map stands still while points move; default: what the points need.
+        real: [n, 2].
+        distilled: [m, 2].
+        covered: [n], True where a distilled point is near (decided in feature space, not on the
+            map).
+        real_classes: the class of each real point, in words.
+        distilled_classes: of each distilled one.
+        density: (x, y, rank) as `ddlab.evaluation.embeddings.density` gives them, for contours
+            around the densest 90, 60 and 30% of the points.
+        extent: (low, high) of both axes, so that the map stands still while points move; default:
+            what the points need.
 
     Example:
         embedding_map([[0, 0], [1, 0]], [[0.9, 0.1]], covered=[False, True], real_classes=["a", "b"], distilled_classes=["b"])
     """
     points, names, moving, alt = _points(real, distilled, covered, real_classes, distilled_classes)
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
-    quiet, text = look.neutral("axis"), look.neutral("text")
+    quiet = look.neutral("axis")
+    text = look.neutral("text")
     if density is not None:
         add_contours(figure, density)
     for name, marker in (
@@ -56,7 +65,11 @@ def embedding_map(
         (_COVERED, {"symbol": "circle", "color": look.series_style(0).colour, "size": 6}),
     ):
         figure.add_scatter(
-            **moving[name], mode="markers", name=name, marker=marker, hovertemplate="%{text}<extra>" + name + "</extra>"
+            **moving[name],
+            mode="markers",
+            name=name,
+            marker=marker,
+            hovertemplate="%{text}<extra>" + name + "</extra>",
         )
     add_class_names(figure, points, names, extent)
     orange = look.series_style(1).colour
@@ -65,13 +78,20 @@ def embedding_map(
         mode="markers+text",
         name=DISTILLED,
         cliponaxis=False,
-        marker={"symbol": "diamond", "color": orange, "size": 15, "line": {"color": text, "width": 1.2}},
+        marker={
+            "symbol": "diamond",
+            "color": orange,
+            "size": 15,
+            "line": {"color": text, "width": 1.2},
+        },
         textposition="top center",
         textfont={"size": 13, "color": text},
         hovertemplate="%{text}<extra>distilled</extra>",
     )
     look.legend_below(figure)
-    for update, ends in zip((figure.update_xaxes, figure.update_yaxes), as_extent(extent), strict=True):
+    for update, ends in zip(
+        (figure.update_xaxes, figure.update_yaxes), as_extent(extent), strict=True
+    ):
         update(showgrid=False, zeroline=False, range=ends)
     return look.finish_figure(figure, alt=alt)
 
@@ -86,14 +106,18 @@ def move_points(
     real_classes: Sequence[str],
     distilled_classes: Sequence[str],
 ) -> go.Figure:
-    """Other distilled points, and what they cover, on a map that `embedding_map` made. Changes `figure` in place, and returns it.
+    """Other distilled points, and what they cover, on a map that `embedding_map` made.
 
-    For points that move under a reader's hand: a new figure takes ten times as long. Arguments as of `embedding_map`; as many
-    distilled points as before.
+    Changes `figure` in place, and returns it.
+
+    For points that move under a reader's hand: a new figure takes ten times as long. Arguments as
+    of `embedding_map`; as many distilled points as before.
     """
     _, _, moving, alt = _points(real, distilled, covered, real_classes, distilled_classes)
     traces = {trace.name: trace for trace in figure.data}
-    if not moving.keys() <= traces.keys() or len(traces[DISTILLED].x) != len(moving[DISTILLED]["x"]):
+    if not moving.keys() <= traces.keys() or len(traces[DISTILLED].x) != len(
+        moving[DISTILLED]["x"]
+    ):
         fail("figure", f"a map with {len(moving[DISTILLED]['x'])} distilled points", figure)
     for name, changes in moving.items():
         for attribute, values in changes.items():
@@ -103,12 +127,20 @@ def move_points(
 
 @checked
 def coverage_bars(
-    coverage: Named, *, chance: Share | None = None, title: str = "Real images covered", height: int = 300
+    coverage: Named,
+    *,
+    chance: Share | None = None,
+    title: str = "Real images covered",
+    height: int = 300,
 ) -> go.Figure:
-    """The covered share of the real images by set, with the share that as many random real images cover as dashed line."""
+    """Return the covered share of the real images by set, with the share that as many random real images
+    cover as dashed line.
+    """
     from .comparison import bars
 
-    coverage = {name: check_number(f"coverage[{name!r}]", share, 0, 1) for name, share in coverage.items()}
+    coverage = {
+        name: check_number(f"coverage[{name!r}]", share, 0, 1) for name, share in coverage.items()
+    }
     reference = None if chance is None else ("drawn at random", chance)
     figure = bars(
         list(coverage),
@@ -131,13 +163,19 @@ def coverage_bars(
 def _points(
     real: Any, distilled: Any, covered: Any, real_classes: Any, distilled_classes: Any
 ) -> tuple[np.ndarray, list[str], dict[str, dict[str, Any]], str]:
-    """Real points and their classes; what changes when points move, by trace; and what the map shows, in words."""
-    points, marks = as_plane("real", real), as_plane("distilled", distilled)
+    """Real points and their classes; what changes when points move, by trace; and what the map
+    shows, in words.
+    """
+    points = as_plane("real", real)
+    marks = as_plane("distilled", distilled)
     near = as_array("covered", covered).astype(bool)
     names = as_names("real_classes", real_classes, len(points))
     labels = as_names("distilled_classes", distilled_classes, len(marks))
     if len(near) != len(points):
-        raise DDLabError(f"covered must be an array of {len(points)} values, one per real point; given {len(near)}.")
+        raise DDLabError(
+            f"covered must be an array of {len(points)} values, one per real point; given "
+            f"{len(near)}."
+        )
     of_class = np.array([look.literal(name) for name in names])
     moving: dict[str, dict[str, Any]] = {
         name: {"x": short(points[mask, 0]), "y": short(points[mask, 1]), "text": of_class[mask]}
@@ -151,7 +189,8 @@ def _points(
     }
     classes = list(dict.fromkeys(names))
     alt = (
-        f"Map of {len(points)} real images of {len(classes)} classes ({words.names(classes, most=10)}) and {len(marks)} distilled "
+        f"Map of {len(points)} real images of {len(classes)} classes "
+        f"({words.names(classes, most=10)}) and {len(marks)} distilled "
         f"ones; {int(near.sum())} real ones, {near.mean():.0%}, have a distilled one near."
     )
     return points, names, moving, alt
@@ -162,14 +201,20 @@ def as_plane(argument: str, value: Any) -> np.ndarray:
     array = as_array(argument, value, dimensions=(2,))
     if array.shape[1] != 2 or not np.isfinite(array).all():
         raise DDLabError(
-            f"{argument} must be an array of shape [any, 2] with finite values; given one of shape {list(array.shape)}."
+            f"{argument} must be an array of shape [any, 2] with finite values; given one of "
+            f"shape {list(array.shape)}."
         )
     return array
 
 
-def add_class_names(figure: go.Figure, points: np.ndarray, names: Sequence[str], extent: Any = None) -> None:
-    """The name of each class in the middle of its points [n, 2], moved aside where it would lie over another one."""
-    of_class, classes = np.array(names), list(dict.fromkeys(names))
+def add_class_names(
+    figure: go.Figure, points: np.ndarray, names: Sequence[str], extent: Any = None
+) -> None:
+    """The name of each class in the middle of its points [n, 2], moved aside where it would lie
+    over another one.
+    """
+    of_class = np.array(names)
+    classes = list(dict.fromkeys(names))
     middles = np.array([np.median(points[of_class == name], 0) for name in classes])
     span = (
         np.ptp(points, axis=0)
@@ -203,7 +248,8 @@ def apart(places: np.ndarray, sizes: np.ndarray) -> np.ndarray:
                 gap = at[one] - at[other]
                 over = (sizes[one] + sizes[other]) / 2 - np.abs(gap)
                 if (over > 1e-9).all():
-                    axis, still = int(np.argmin(over)), False
+                    axis = int(np.argmin(over))
+                    still = False
                     push = (over[axis] / 2 + 1e-6) * (1 if gap[axis] >= 0 else -1)
                     at[one, axis], at[other, axis] = at[one, axis] + push, at[other, axis] - push
         if still:
@@ -212,13 +258,17 @@ def apart(places: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def add_contours(figure: go.Figure, density: Any) -> None:
-    """Contours around the densest 90, 60 and 30% of the points, where (x, y, rank) is given as `embeddings.density` does."""
+    """Contours around the densest 90, 60 and 30% of the points, where (x, y, rank) is given as
+    `embeddings.density` does.
+    """
     if not isinstance(density, tuple) or len(density) != 3:
         raise DDLabError(f"density must be a tuple (x, y, rank); given a {type(density).__name__}.")
     x, y = as_array("density x", density[0]), as_array("density y", density[1])
     rank = as_array("density rank", density[2], dimensions=(2,))
     if rank.shape != (y.size, x.size):
-        raise DDLabError(f"density rank must be of shape {[y.size, x.size]}; given {list(rank.shape)}.")
+        raise DDLabError(
+            f"density rank must be of shape {[y.size, x.size]}; given {list(rank.shape)}."
+        )
     figure.add_contour(
         x=short(x),
         y=short(y),

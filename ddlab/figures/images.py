@@ -1,7 +1,8 @@
 """Grids of images: as PNG bytes for an image widget, and as a plotly figure for a static view.
 
-Encoding is by hand (zlib level 1): it takes about a tenth of the time of plotting the pixels, and the scrubber encodes every frame
-of a run. Text in the grid is drawn in a grey that reads on light and on dark pages; the gaps are see-through.
+Encoding is by hand (zlib level 1): it takes about a tenth of the time of plotting the pixels, and
+the scrubber encodes every frame of a run. Text in the grid is drawn in a grey that reads on light
+and on dark pages; the gaps are see-through.
 """
 
 import base64
@@ -22,18 +23,23 @@ from ._check import Scale, as_names
 # 4.5:1 on white and 4.2:1 on #111112.
 _LABEL_GREY = 118
 _LABEL_HEIGHT = 18
-WIDEST = 840  # of a figure: a page beside the file browser of JupyterLab; a wider grid is drawn smaller
+# Of a figure: a page beside the file browser of JupyterLab; a wider grid is drawn smaller.
+WIDEST = 840
 
 
 def as_pixels(images: Any) -> np.ndarray:
     """Images as uint8 [n, height, width, 3]; accepts uint8 NCHW, NHWC or NHW, with 1 or 3 channels.
 
-    Arrays whose second axis is 1 or 3 are taken for NCHW, otherwise those whose last axis is 1 or 3 for NHWC.
+    Arrays whose second axis is 1 or 3 are taken for NCHW, otherwise those whose last axis is 1 or 3
+    for NHWC.
     """
     if hasattr(images, "detach"):
         images = images.detach().cpu().numpy()
     array = np.asarray(images)
-    allowed = "a uint8 array of images [n, channels, height, width], [n, height, width, channels] or [n, height, width]"
+    allowed = (
+        "a uint8 array of images [n, channels, height, width], [n, height, width, channels] or "
+        "[n, height, width]"
+    )
     if array.dtype != np.uint8 or array.ndim not in (3, 4) or array.size == 0:
         fail("images", allowed, array)
     if array.ndim == 3:
@@ -55,7 +61,7 @@ def encode_grid(
     column_labels: Sequence[str] | None = None,
     gap: int = 2,
 ) -> bytes:
-    """A grid of images as PNG bytes (level 1).
+    """Return a grid of images as PNG bytes (level 1).
 
     Args:
         images: see `as_pixels`; filled row by row.
@@ -64,7 +70,11 @@ def encode_grid(
         row_labels, column_labels: text left of the rows and above the columns.
         gap: see-through pixels between images.
     """
-    return encode_png(compose_grid(images, columns, scale, row_labels=row_labels, column_labels=column_labels, gap=gap))
+    return encode_png(
+        compose_grid(
+            images, columns, scale, row_labels=row_labels, column_labels=column_labels, gap=gap
+        )
+    )
 
 
 def compose_grid(
@@ -76,7 +86,7 @@ def compose_grid(
     column_labels: Sequence[str] | None = None,
     gap: int = 2,
 ) -> np.ndarray:
-    """The grid of `encode_grid` as RGBA pixels, uint8 [height, width, 4]."""
+    """Return the grid of `encode_grid` as RGBA pixels, uint8 [height, width, 4]."""
     pixels = as_pixels(images)
     count, height, width, _ = pixels.shape
     columns = grid_columns(count, columns, column_labels)
@@ -85,11 +95,14 @@ def compose_grid(
         as_names("row_labels", row_labels, rows)
     if column_labels is not None:
         as_names("column_labels", column_labels, columns)
-    high, wide = height * scale, width * scale
+    high = height * scale
+    wide = width * scale
     # 6 apart, and the 2 that a label is drawn wider.
     left = _text_width(row_labels) + 8 if row_labels is not None else 0
     top = _LABEL_HEIGHT if column_labels is not None else 0
-    canvas = np.zeros((top + rows * (high + gap) - gap, left + columns * (wide + gap) - gap, 4), np.uint8)
+    canvas = np.zeros(
+        (top + rows * (high + gap) - gap, left + columns * (wide + gap) - gap, 4), np.uint8
+    )
     large = pixels.repeat(scale, axis=1).repeat(scale, axis=2) if scale > 1 else pixels
     for index, image in enumerate(large):
         row, column = divmod(index, columns)
@@ -104,7 +117,9 @@ def compose_grid(
     return canvas
 
 
-def grid_columns(count: int, columns: int | None = None, column_labels: Sequence[str] | None = None) -> int:
+def grid_columns(
+    count: int, columns: int | None = None, column_labels: Sequence[str] | None = None
+) -> int:
     """Images per row: as given, one per column label, or as near to a square as possible."""
     if column_labels is not None:
         return len(as_names("column_labels", column_labels, columns))
@@ -124,7 +139,8 @@ def encode_png(pixels: np.ndarray, level: Annotated[int, within(0, 9)] = 1) -> b
     header = struct.pack(">IIBBBBB", width, height, 8, {1: 0, 3: 2, 4: 6}[channels], 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(lines.tobytes(), level)), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body)) for kind, body in chunks
+        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        for kind, body in chunks
     )
 
 
@@ -139,10 +155,12 @@ def image_grid(
     scale: Scale | None = None,
     description: str = "",
 ) -> go.Figure:
-    """A grid of images as one static figure; inside explorers use `encode_grid` and an image widget.
+    """Return a grid of images as one static figure; inside explorers use `encode_grid` and an image
+    widget.
 
     Args:
-        scale: screen pixels per image pixel; default: what makes the grid at most 900 wide and 64 per image.
+        scale: screen pixels per image pixel; default: what makes the grid at most 900 wide and 64
+            per image.
         description: what the images are, for the alt text ("recovered after 500 steps").
     """
     pixels = as_pixels(images)
@@ -154,7 +172,8 @@ def image_grid(
     figure = look.start_figure(title=title, x_label="column", y_label="row")
     source = "data:image/png;base64," + base64.b64encode(encode_png(canvas)).decode()
     figure.add_trace(go.Image(source=source, hoverinfo="skip"))
-    step_x, step_y = width * scale + 2, height * scale + 2
+    step_x = width * scale + 2
+    step_y = height * scale + 2
     hidden = {
         "showgrid": False,
         "zeroline": False,
@@ -190,7 +209,9 @@ def image_grid(
         height=canvas.shape[0] + margin["t"] + margin["b"],
         width=min(max(360, canvas.shape[1] + margin["l"] + margin["r"]), WIDEST),
     )
-    return look.finish_figure(figure, alt=grid_alt(count, rows, columns, title, description, row_labels, column_labels))
+    return look.finish_figure(
+        figure, alt=grid_alt(count, rows, columns, title, description, row_labels, column_labels)
+    )
 
 
 @checked
@@ -203,8 +224,11 @@ def grid_alt(
     row_labels: Sequence[str] | None = None,
     column_labels: Sequence[str] | None = None,
 ) -> str:
-    """The sentence that stands for a grid: for the alt text of an image widget too."""
-    text = f"{title}: {count} image{'s' * (count != 1)} in {rows} row{'s' * (rows != 1)} and {columns} column{'s' * (columns != 1)}"
+    """Return the sentence that stands for a grid: for the alt text of an image widget too."""
+    text = (
+        f"{title}: {count} image{'s' * (count != 1)} in {rows} row{'s' * (rows != 1)} and "
+        f"{columns} column{'s' * (columns != 1)}"
+    )
     text += f", {description}" if description else ""
     for kind, labels in (("rows", row_labels), ("columns", column_labels)):
         if labels is not None:
@@ -213,7 +237,11 @@ def grid_alt(
 
 
 def _shown(argument: str, labels: Sequence[str] | None, count: int) -> list[str]:
-    return [] if labels is None else [look.literal(label) for label in as_names(argument, labels, count)]
+    return (
+        []
+        if labels is None
+        else [look.literal(label) for label in as_names(argument, labels, count)]
+    )
 
 
 @lru_cache(maxsize=1)
@@ -227,19 +255,27 @@ def _text_width(labels: Sequence[str]) -> int:
     return int(max(_font().getlength(str(label)) for label in labels)) + 1
 
 
-def _draw_labels(canvas: np.ndarray, labels: list[str], places: Sequence[tuple[float, float]], anchor: str) -> None:
+def _draw_labels(
+    canvas: np.ndarray, labels: list[str], places: Sequence[tuple[float, float]], anchor: str
+) -> None:
     from PIL import Image, ImageDraw
 
     for label, (x, y) in zip(labels, places, strict=False):
         # Drawn on its own little picture: only the text area of the canvas is touched.
         wide = _text_width([label]) + 2
         mask = Image.new("L", (wide, _LABEL_HEIGHT), 0)
-        ImageDraw.Draw(mask).text((wide / 2, _LABEL_HEIGHT / 2), str(label), fill=255, font=_font(), anchor="mm")
+        ImageDraw.Draw(mask).text(
+            (wide / 2, _LABEL_HEIGHT / 2), str(label), fill=255, font=_font(), anchor="mm"
+        )
         left = round(x - wide / 2) if anchor == "mm" else round(x - wide)
         top = round(y - _LABEL_HEIGHT / 2)
-        y0, x0 = max(top, 0), max(left, 0)
-        y1, x1 = min(top + _LABEL_HEIGHT, canvas.shape[0]), min(left + wide, canvas.shape[1])
+        y0 = max(top, 0)
+        x0 = max(left, 0)
+        y1 = min(top + _LABEL_HEIGHT, canvas.shape[0])
+        x1 = min(left + wide, canvas.shape[1])
         if y1 <= y0 or x1 <= x0:
-            raise DDLabError(f"the label {label!r} must fit the grid; given images too small for it.")
+            raise DDLabError(
+                f"the label {label!r} must fit the grid; given images too small for it."
+            )
         canvas[y0:y1, x0:x1, :3] = _LABEL_GREY
         canvas[y0:y1, x0:x1, 3] = np.asarray(mask)[y0 - top : y1 - top, x0 - left : x1 - left]

@@ -26,17 +26,22 @@ def cell_table(
     smallest_written: float = 0.0,
     height: int = 340,
 ) -> go.Figure:
-    """Numbers in [0, 1] as shaded cells with the number written in each; NaN is a cell without a value.
+    """Numbers in [0, 1] as shaded cells with the number written in each; NaN is a cell without a
+    value.
 
     Args:
-        values: [rows, columns]. empty: what stands in a cell without a value.
+        values: [rows, columns].
+        empty: what stands in a cell without a value.
         smallest_written: smaller numbers are only shaded.
     """
     table = as_array("values", values, dimensions=(2,))
     known = table[~np.isnan(table)]
     if known.size and (known.min() < 0 or known.max() > 1 + 1e-6):
         fail("values", "a table [rows, columns] of numbers in [0, 1] or NaN", table)
-    columns, rows = as_names("column_names", column_names, table.shape[1]), as_names("row_names", row_names, len(table))
+    columns, rows = (
+        as_names("column_names", column_names, table.shape[1]),
+        as_names("row_names", row_names, len(table)),
+    )
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
     blue = look.series_style(0).colour
     text = [[_written(value, empty, smallest_written) for value in row] for row in table]
@@ -58,7 +63,11 @@ def cell_table(
         for column, value in zip(columns, line, strict=True)
         if not np.isnan(value)
     ]
-    listed = "; ".join(cells) if len(cells) <= 16 else f"{len(cells)} numbers, on average {words.number(known.mean())}"
+    listed = (
+        "; ".join(cells)
+        if len(cells) <= 16
+        else f"{len(cells)} numbers, on average {words.number(known.mean())}"
+    )
     said = listed or "no values yet"
     return look.finish_figure(figure, alt=f"{title}, {y_label} by {x_label}: {said}.")
 
@@ -75,15 +84,34 @@ def draw_cells(
     hover: str,
     **more: Any,
 ) -> None:
-    """Cells [rows, columns], shaded by a colour scale between two ends, with text in each and names at the axes."""
+    """Cells [rows, columns], shaded by a colour scale between two ends, with text in each and names
+    at the axes.
+    """
     figure.add_heatmap(
-        z=table, x=list(range(len(columns))), y=list(range(len(rows))), zmin=ends[0], zmax=ends[1], colorscale=scale, text=text,
-        texttemplate="%{text}", textfont={"color": look.neutral("text")}, showscale=False, xgap=1, ygap=1, hovertemplate=hover,
+        z=table,
+        x=list(range(len(columns))),
+        y=list(range(len(rows))),
+        zmin=ends[0],
+        zmax=ends[1],
+        colorscale=scale,
+        text=text,
+        texttemplate="%{text}",
+        textfont={"color": look.neutral("text")},
+        showscale=False,
+        xgap=1,
+        ygap=1,
+        hovertemplate=hover,
         **more,
-    )  # fmt: skip
+    )
     ticks = {"tickmode": "array", "showgrid": False, "zeroline": False}
-    figure.update_xaxes(tickvals=list(range(len(columns))), ticktext=[look.literal(name) for name in columns], **ticks)
-    figure.update_yaxes(tickvals=list(range(len(rows))), ticktext=[look.literal(name) for name in rows], **ticks)
+    figure.update_xaxes(
+        tickvals=list(range(len(columns))),
+        ticktext=[look.literal(name) for name in columns],
+        **ticks,
+    )
+    figure.update_yaxes(
+        tickvals=list(range(len(rows))), ticktext=[look.literal(name) for name in rows], **ticks
+    )
 
 
 def label_matrix(
@@ -97,7 +125,8 @@ def label_matrix(
     """Target probabilities [images, classes]: one row per image.
 
     Args:
-        class_names: one per column. image_names: one per row; default numbers.
+        class_names: one per column.
+        image_names: one per row; default numbers.
 
     Example:
         label_matrix([[1, 0], [0.3, 0.7]], ["cat", "dog"])
@@ -107,12 +136,24 @@ def label_matrix(
         fail("probabilities", "a table [images, classes] of probabilities", table)
     names = [str(row + 1) for row in range(len(table))] if image_names is None else image_names
     figure = cell_table(
-        table, class_names, names, title=title, x_label="class", y_label="image", smallest_written=0.05, height=height
+        table,
+        class_names,
+        names,
+        title=title,
+        x_label="class",
+        y_label="image",
+        smallest_written=0.05,
+        height=height,
     )
     top = table.max(1)
-    said = f"the largest probability of an image is {words.number(top.mean())} on average and {words.number(top.min())} at least"
+    said = (
+        f"the largest probability of an image is {words.number(top.mean())} on average and "
+        f"{words.number(top.min())} at least"
+    )
     return look.finish_figure(
-        figure, alt=f"{title}: target probabilities, {len(table)} images by {table.shape[1]} classes; {said}."
+        figure,
+        alt=f"{title}: target probabilities, {len(table)} images by {table.shape[1]} classes; "
+        f"{said}.",
     )
 
 

@@ -14,7 +14,10 @@ from ._check import Named, Scale, as_names
 from .images import WIDEST, as_pixels, compose_grid, encode_png
 
 _BETWEEN = 22  # see-through pixels between two panels
-_LEFT, _TOP, _EDGE = 84, 78, 10  # room for row names, title and panel names, and nothing
+# room for row names, title and panel names, and nothing
+_LEFT = 84
+_TOP = 78
+_EDGE = 10
 
 
 @checked
@@ -29,11 +32,14 @@ def image_panels(
     """Grids of as many images each, from left to right, each with its name above it.
 
     Args:
-        panels: name -> images as `as_pixels` takes them (uint8), the same number and size in each. columns: images per row of a panel.
-        row_labels: one for each row; all panels share them. scale: screen pixels per image pixel.
+        panels: name -> images as `as_pixels` takes them (uint8), the same number and size in each.
+        columns: images per row of a panel.
+        row_labels: one for each row; all panels share them.
+        scale: screen pixels per image pixel.
 
     Raises:
-        DDLabError: no panels, images of different number or size, or labels that do not fit the rows.
+        DDLabError: no panels, images of different number or size, or labels that do not fit the
+            rows.
 
     Example:
         image_panels({"real": real, "made": made}, columns=5, title="Two sets", row_labels=["cat", "dog"])
@@ -54,12 +60,22 @@ def image_panels(
     figure = look.start_figure(title=title, x_label="set", y_label="class")
     source = "data:image/png;base64," + base64.b64encode(encode_png(canvas)).decode()
     figure.add_trace(go.Image(source=source, hoverinfo="skip"))
-    quiet = {"showgrid": False, "zeroline": False, "showline": False, "ticks": "", "title": {"text": ""}}
+    quiet = {
+        "showgrid": False,
+        "zeroline": False,
+        "showline": False,
+        "ticks": "",
+        "title": {"text": ""},
+    }
     quiet |= {"constrain": "domain", "ticklabelstandoff": 4, "tickmode": "array"}
-    width, step = grids[0].shape[1], high * scale + 2
+    width = grids[0].shape[1]
+    step = high * scale + 2
     centres = [number * (width + _BETWEEN) + width / 2 for number in range(len(grids))]
     figure.update_xaxes(
-        **quiet, side="top", tickvals=centres, ticktext=[f"<b>{look.literal(name)}</b>" for name in pixels]
+        **quiet,
+        side="top",
+        tickvals=centres,
+        ticktext=[f"<b>{look.literal(name)}</b>" for name in pixels],
     )
     middles = [row * step + high * scale / 2 for row in range(rows)]
     figure.update_yaxes(
@@ -74,5 +90,10 @@ def image_panels(
         height=canvas.shape[0] + margin["t"] + margin["b"],
         width=min(canvas.shape[1] + margin["l"] + margin["r"], WIDEST),
     )
-    said = f"{title}: {len(grids)} grids beside each other ({', '.join(pixels)}), each of {count} images in {rows} rows"
-    return look.finish_figure(figure, alt=said + ("." if names is None else f"; rows: {', '.join(names)}."))
+    said = (
+        f"{title}: {len(grids)} grids beside each other ({', '.join(pixels)}), each of {count} "
+        f"images in {rows} rows"
+    )
+    return look.finish_figure(
+        figure, alt=said + ("." if names is None else f"; rows: {', '.join(names)}.")
+    )

@@ -14,12 +14,19 @@ from . import theme as look
 _PLOT = np.array([520.0, 270.0])  # px of a plot beside controls
 _LETTER = 6.6  # px of a letter of a label
 _LINE = 15.0  # and of its line
-_PLACES = {"middle right": (1, 0), "middle left": (-1, 0), "top center": (0, 1), "bottom center": (0, -1)}
+_PLACES = {
+    "middle right": (1, 0),
+    "middle left": (-1, 0),
+    "top center": (0, 1),
+    "bottom center": (0, -1),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """One point of `scatter`: where it lies, its family, and the ends of its interval, None where it has none."""
+    """One point of `scatter`: where it lies, its family, and the ends of its interval, None where
+    it has none.
+    """
 
     x: float
     y: float
@@ -40,10 +47,13 @@ def scatter(
     first: Sequence[str] = (),
     height: int = 400,
 ) -> go.Figure:
-    """Points by name, a colour and shape for each family, with intervals upwards; names stand where there is room, `first` ones first.
+    """Points by name, a colour and shape for each family, with intervals upwards; names stand where
+    there is room, `first` ones first.
 
     Args:
-        points: name -> `Point`. logarithmic: whether x is; it is then above 0. chosen: the name that is ringed.
+        points: name -> `Point`.
+        logarithmic: whether x is; it is then above 0.
+        chosen: the name that is ringed.
 
     Raises:
         DDLabError: no points, or one that has no place.
@@ -57,41 +67,74 @@ def scatter(
         if not np.isfinite([point.x, point.y]).all() or (logarithmic and point.x <= 0):
             fail(f"points[{name!r}]", "of finite numbers, x above 0 on a logarithmic axis", point)
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
-    places = _labels(points, logarithmic, [name for name in (chosen, *first, *points) if name in points])
+    places = _labels(
+        points, logarithmic, [name for name in (chosen, *first, *points) if name in points]
+    )
     families = list(dict.fromkeys(point.family for point in points.values()))
     for number, family in enumerate(families):
         own = {name: point for name, point in points.items() if point.family == family}
-        style, xs, ys = look.series_style(number), [p.x for p in own.values()], [p.y for p in own.values()]
+        style = look.series_style(number)
+        xs = [p.x for p in own.values()]
+        ys = [p.y for p in own.values()]
         ends = [
-            (p.y - (p.y if p.low is None else p.low), (p.y if p.high is None else p.high) - p.y) for p in own.values()
+            (p.y - (p.y if p.low is None else p.low), (p.y if p.high is None else p.high) - p.y)
+            for p in own.values()
         ]
         edges = [look.neutral("text") if name == chosen else style.colour for name in own]
         figure.add_scatter(
-            x=xs, y=ys, mode="markers+text", name=look.literal(family), customdata=[look.literal(name) for name in own], cliponaxis=False,
+            x=xs,
+            y=ys,
+            mode="markers+text",
+            name=look.literal(family),
+            customdata=[look.literal(name) for name in own],
+            cliponaxis=False,
             text=[look.literal(name) if name in places else "" for name in own],
-            textposition=[places.get(name, "top center") for name in own], textfont={"size": 11, "color": look.neutral("text")},
-            marker={"symbol": style.marker, "color": style.colour, "size": [14 if name == chosen else 10 for name in own],
-                    "line": {"color": edges, "width": [3 if name == chosen else 0 for name in own]}},
-            error_y={"type": "data", "symmetric": False, "arrayminus": [low for low, _ in ends], "array": [high for _, high in ends],
-                     "thickness": 1, "width": 0, "color": style.colour},
+            textposition=[places.get(name, "top center") for name in own],
+            textfont={"size": 11, "color": look.neutral("text")},
+            marker={
+                "symbol": style.marker,
+                "color": style.colour,
+                "size": [14 if name == chosen else 10 for name in own],
+                "line": {"color": edges, "width": [3 if name == chosen else 0 for name in own]},
+            },
+            error_y={
+                "type": "data",
+                "symmetric": False,
+                "arrayminus": [low for low, _ in ends],
+                "array": [high for _, high in ends],
+                "thickness": 1,
+                "width": 0,
+                "color": style.colour,
+            },
             hovertext=[look.literal(name) for name in own],
-            hovertemplate="%{hovertext}: %{x:.3g}, %{y:.3f}<extra>" + look.literal(family) + "</extra>",
-        )  # fmt: skip
+            hovertemplate="%{hovertext}: %{x:.3g}, %{y:.3f}<extra>"
+            + look.literal(family)
+            + "</extra>",
+        )
     if logarithmic:
         figure.update_xaxes(type="log", dtick=1)
     said = [
-        f"{name} ({point.family}) at {words.number(point.x)}, {words.number(point.y)}" for name, point in points.items()
+        f"{name} ({point.family}) at {words.number(point.x)}, {words.number(point.y)}"
+        for name, point in points.items()
     ]
-    # Margins that do not follow labels: axes change with every press of a key, and plotly would measure them twice.
+    # Margins that do not follow labels: axes change with every press of a key, and plotly would
+    # measure them twice.
     figure.update_xaxes(automargin=False).update_yaxes(automargin=False)
-    figure.update_layout(margin={"l": 64, "r": 12, "t": 40, "b": 60 + 20 * (len(families) // 2 + 1)})
-    return look.finish_figure(look.legend_below(figure), alt=f"{y_label} against {x_label}: {'; '.join(said)}.")
+    figure.update_layout(
+        margin={"l": 64, "r": 12, "t": 40, "b": 60 + 20 * (len(families) // 2 + 1)}
+    )
+    return look.finish_figure(
+        look.legend_below(figure), alt=f"{y_label} against {x_label}: {'; '.join(said)}."
+    )
 
 
 def _labels(points: dict[str, Point], logarithmic: bool, order: Sequence[str]) -> dict[str, str]:
-    """Where the names stand that find room: one after another, away from all points and from the names before."""
+    """Where the names stand that find room: one after another, away from all points and from the
+    names before.
+    """
     at = np.array([[np.log10(p.x) if logarithmic else p.x, p.y] for p in points.values()])
-    low, span = at.min(0), np.maximum(np.ptp(at, axis=0), 1e-9)
+    low = at.min(0)
+    span = np.maximum(np.ptp(at, axis=0), 1e-9)
     pixels = dict(zip(points, (at - low) / span * _PLOT, strict=True))
     taken = [(*(centre - 6), *(centre + 6)) for centre in pixels.values()]
     found = dict[str, str]()
@@ -102,8 +145,10 @@ def _labels(points: dict[str, Point], logarithmic: bool, order: Sequence[str]) -
             box = (*(centre - half), *(centre + half))
             inside = box[0] > -40 and box[2] < _PLOT[0] + 40
             if inside and not any(
-                box[0] < x1 and x0 < box[2] and box[1] < y1 and y0 < box[3] for x0, y0, x1, y1 in taken
+                box[0] < x1 and x0 < box[2] and box[1] < y1 and y0 < box[3]
+                for x0, y0, x1, y1 in taken
             ):
-                found[name], taken = place, [*taken, box]
+                found[name] = place
+                taken = [*taken, box]
                 break
     return found

@@ -1,4 +1,5 @@
-"""Distilled sets beside each other: all on one map, by the distances inside their classes, and one class of each.
+"""Distilled sets beside each other: all on one map, by the distances inside their classes, and one
+class of each.
 
 They replay Figs 1, 4 and 2 of Du et al. 2024 (DWA, arXiv 2409.17612).
 """
@@ -35,17 +36,21 @@ def sets_on_map(
     y_label: str = "map, second axis",
     height: int = 460,
 ) -> go.Figure:
-    """Several distilled sets on one map of the real images, each with its colour and marker (DWA Fig 1).
+    """Several distilled sets on one map of the real images, each with its colour and marker (DWA
+    Fig 1).
 
     Args:
-        real: [n, 2], small and grey. sets: name -> [m, 2]; the first one is drawn over the others.
+        real: [n, 2], small and grey.
+        sets: name -> [m, 2]; the first one is drawn over the others.
         set_classes: name of a set -> the class of each of its points, in words, shown on hover.
-        density: (x, y, rank) as `ddlab.evaluation.embeddings.density` gives them, for contours around the densest 90,
-            60 and 30% of the real points.
-        extent: (low, high) of both axes, so that the map stands still; default: what the points need.
+        density: (x, y, rank) as `ddlab.evaluation.embeddings.density` gives them, for contours
+            around the densest 90, 60 and 30% of the real points.
+        extent: (low, high) of both axes, so that the map stands still; default: what the points
+            need.
 
     Raises:
-        DDLabError: points that are not [any, 2] and finite, no set, or classes that do not fit the points.
+        DDLabError: points that are not [any, 2] and finite, no set, or classes that do not fit the
+            points.
 
     Example:
         sets_on_map([[0, 0], [1, 0]], {"SRe2L": [[0.2, 0.1]], "DWA": [[0.9, 0.1]]})
@@ -70,20 +75,39 @@ def sets_on_map(
         marks = as_plane(f"sets[{name!r}]", positions)
         classes = (set_classes or {}).get(name)
         if classes is not None:
-            classes = [look.literal(each) for each in as_names(f"set_classes[{name!r}]", classes, len(marks))]
+            classes = [
+                look.literal(each)
+                for each in as_names(f"set_classes[{name!r}]", classes, len(marks))
+            ]
         style = look.series_style(index)
         figure.add_scatter(
-            x=short(marks[:, 0]), y=short(marks[:, 1]), mode="markers", name=look.literal(name),
+            x=short(marks[:, 0]),
+            y=short(marks[:, 1]),
+            mode="markers",
+            name=look.literal(name),
             text=classes,
-            hovertemplate=("" if classes is None else "%{text}") + f"<extra>{look.literal(name)}</extra>",
-            marker={"symbol": style.marker, "color": style.colour, "size": 11,
-                    "line": {"color": look.neutral("background"), "width": 1.2}},
-        )  # fmt: skip
-        said.insert(0, f"{len(marks)} of {name}, spread over {_spread(marks, points)} of the map's width and height")
+            hovertemplate=("" if classes is None else "%{text}")
+            + f"<extra>{look.literal(name)}</extra>",
+            marker={
+                "symbol": style.marker,
+                "color": style.colour,
+                "size": 11,
+                "line": {"color": look.neutral("background"), "width": 1.2},
+            },
+        )
+        said.insert(
+            0,
+            f"{len(marks)} of {name}, spread over {_spread(marks, points)} of the map's "
+            "width and height",
+        )
     look.legend_below(figure).update_layout(legend_traceorder="reversed")
-    for update, ends in zip((figure.update_xaxes, figure.update_yaxes), as_extent(extent), strict=True):
+    for update, ends in zip(
+        (figure.update_xaxes, figure.update_yaxes), as_extent(extent), strict=True
+    ):
         update(showgrid=False, zeroline=False, range=ends)
-    return look.finish_figure(figure, alt=f"Map of {len(points)} real images and distilled ones: {'; '.join(said)}.")
+    return look.finish_figure(
+        figure, alt=f"Map of {len(points)} real images and distilled ones: {'; '.join(said)}."
+    )
 
 
 @checked
@@ -95,15 +119,19 @@ def one_class(
     columns: int = 5,
     scale: int = 3,
 ) -> go.Figure:
-    """The images of one class as each method made them, side by side (DWA Fig 2).
+    """Return the images of one class as each method made them, side by side (DWA Fig 2).
 
     Args:
-        images_by_method: method -> (images as `as_pixels` takes them, uint8 [n, ...]; labels [n]), with as many images of the class in
-            each. label: the class. class_name: in words, for title and alt text.
-        columns: images per row of a method. scale: screen pixels per image pixel.
+        images_by_method: method -> (images as `as_pixels` takes them, uint8 [n, ...]; labels [n]),
+            with as many images of the class in each.
+        label: the class.
+        class_name: in words, for title and alt text.
+        columns: images per row of a method.
+        scale: screen pixels per image pixel.
 
     Raises:
-        DDLabError: a method without an image of the class, or methods with different numbers or sizes of them.
+        DDLabError: a method without an image of the class, or methods with different numbers or
+            sizes of them.
 
     Example:
         one_class({name: (made.to_uint8(), made.labels) for name, made in sets.items()}, 3, class_name="three")
@@ -112,9 +140,14 @@ def one_class(
     for name, pair in images_by_method.items():
         argument = f"images_by_method[{name!r}]"
         images, labels = as_pair(argument, pair, "(images, labels)")
-        pixels, classes = as_pixels(images), as_array(f"the labels of {argument}", labels)
+        pixels = as_pixels(images)
+        classes = as_array(f"the labels of {argument}", labels)
         if len(pixels) != classes.size or not (classes == label).any():
-            fail(f"the labels of {argument}", f"{len(pixels)} class numbers with {label} among them", classes.tolist())
+            fail(
+                f"the labels of {argument}",
+                f"{len(pixels)} class numbers with {label} among them",
+                classes.tolist(),
+            )
         chosen[name] = pixels[classes == label]
     title = f"The images of class {class_name or label}"
     return image_panels(chosen, columns, title=title, scale=scale)

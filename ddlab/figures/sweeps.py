@@ -38,17 +38,22 @@ def sweep_bands(
     best: Literal["largest", "smallest"] = "largest",
     height: int = 380,
 ) -> go.Figure:
-    """Mean and interval of each curve along one setting (DWA Fig 3: lambda_var coupled and decoupled).
+    """Mean and interval of each curve along one setting (DWA Fig 3: lambda_var coupled and
+    decoupled).
 
     Args:
         x: the values of the setting [x], rising; above 0 where `log_x`.
-        curves: name -> values of single seeds [seeds, x], of which the mean and Student's 95% interval over seeds are drawn, or
-            (means, lows, highs) [x] each. NaN is a seed that is missing; every x needs one that is there, and has no band with one only.
-        interval: what the band means, in words. y_range: (low, high) of the y axis, so that two figures can be compared.
-        reference: (name, value) of a dashed line across. best: which end is the good one, for the alt text: "smallest" for errors.
+        curves: name -> values of single seeds [seeds, x], of which the mean and Student's 95%
+            interval over seeds are drawn, or (means, lows, highs) [x] each. NaN is a seed that is
+            missing; every x needs one that is there, and has no band with one only.
+        interval: what the band means, in words.
+        y_range: (low, high) of the y axis, so that two figures can be compared.
+        reference: (name, value) of a dashed line across.
+        best: which end is the good one, for the alt text: "smallest" for errors.
 
     Raises:
-        DDLabError: x that does not rise, or a curve of another length, without any value at some x, or outside its own band.
+        DDLabError: x that does not rise, or a curve of another length, without any value at some x,
+            or outside its own band.
 
     Example:
         sweep_bands([0.01, 0.11], {"coupled": [[0.3, 0.4], [0.32, 0.41]], "decoupled": [[0.3, 0.5], [0.31, 0.52]]}, x_label="λ_var")
@@ -66,12 +71,14 @@ def sweep_bands(
             name=look.literal(name),
             customdata=np.stack([lows, highs], 1),
             **look.line_style(style, markers=True),
-            hovertemplate=f"%{{x}}: %{{y:.3f}}<br>{interval} %{{customdata[0]:.3f}} to %{{customdata[1]:.3f}}"
+            hovertemplate=f"%{{x}}: %{{y:.3f}}<br>{interval} %{{customdata[0]:.3f}} to "
+            "%{customdata[1]:.3f}"
             f"<extra>{look.literal(name)}</extra>",
         )
         at_best = int(means.argmax() if best == "largest" else means.argmin())
         said.append(
-            f"{name} {words.course(means)}; its best is {words.number(means[at_best])} ({words.number(lows[at_best])} to "
+            f"{name} {words.course(means)}; its best is {words.number(means[at_best])} "
+            f"({words.number(lows[at_best])} to "
             f"{words.number(highs[at_best])}) at {words.number(at[at_best])}"
         )
     if reference is not None:
@@ -80,7 +87,10 @@ def sweep_bands(
         said.append(f"the dashed line is {label}, {words.number(value)}")
     ticks = _ticks(at, log_x)
     figure.update_xaxes(
-        type="log" if log_x else "linear", tickmode="array", tickvals=ticks, ticktext=[f"{value:g}" for value in ticks]
+        type="log" if log_x else "linear",
+        tickmode="array",
+        tickvals=ticks,
+        ticktext=[f"{value:g}" for value in ticks],
     )
     if y_range is not None:
         low, high = as_pair("y_range", y_range, "(low, high) of the y axis")
@@ -88,7 +98,8 @@ def sweep_bands(
     look.legend_below(figure)
     scale = " (logarithmic scale)" if log_x else ""
     return look.finish_figure(
-        figure, alt=f"Line chart of {y_label} with {interval} over {x_label}{scale}: {'; '.join(said)}."
+        figure,
+        alt=f"Line chart of {y_label} with {interval} over {x_label}{scale}: {'; '.join(said)}.",
     )
 
 
@@ -104,10 +115,12 @@ def heat_map(
     value_label: Words = "test accuracy (fraction)",
     text_format: Format = ".3f",
 ) -> go.Figure:
-    """One number per pair of two settings, written in its cell (DWA Fig 5: steps K by radius rho); a deeper shade means larger.
+    """One number per pair of two settings, written in its cell (DWA Fig 5: steps K by radius rho);
+    a deeper shade means larger.
 
     Args:
-        rows, columns: the values of the two settings, first row at the bottom. values: [rows, columns]; NaN: not run.
+        rows, columns: the values of the two settings, first row at the bottom.
+        values: [rows, columns]; NaN: not run.
 
     Raises:
         DDLabError: tables of another shape, or values that are infinite.
@@ -123,12 +136,21 @@ def heat_map(
     text = [["" if np.isnan(value) else f"{value:{text_format}}" for value in row] for row in table]
     scale, ends = _scale(table)
     draw_cells(
-        figure, table, text, column_names, row_names, scale=scale, ends=ends, name=value_label,
+        figure,
+        table,
+        text,
+        column_names,
+        row_names,
+        scale=scale,
+        ends=ends,
+        name=value_label,
         hover=f"{row_label} %{{y}}, {column_label} %{{x}}: %{{z:.3f}}<extra></extra>",
-    )  # fmt: skip
+    )
     _mark_missing(figure, table)
     said = _cells_in_words(table, row_names, column_names, (row_label, column_label))
-    return look.finish_figure(figure, alt=f"{value_label} by {row_label} and {column_label}: {said}.")
+    return look.finish_figure(
+        figure, alt=f"{value_label} by {row_label} and {column_label}: {said}."
+    )
 
 
 def _rising(x: Any, log_x: bool) -> np.ndarray:
@@ -140,7 +162,8 @@ def _rising(x: Any, log_x: bool) -> np.ndarray:
 
 def _ticks(at: np.ndarray, log_x: bool) -> list[float]:
     """Of the values that were run as many as there is room for."""
-    places = np.log(at) if log_x else at / max(np.abs(at).max(), 1.0)  # so that their difference is finite
+    # So that their difference is finite.
+    places = np.log(at) if log_x else at / max(np.abs(at).max(), 1.0)
     kept = [0]
     for index in range(1, at.size):
         if places[index] - places[kept[-1]] > _BETWEEN_TICKS * (places[-1] - places[0]):
@@ -154,19 +177,29 @@ def _banded(argument: str, values: Any, count: int) -> tuple[np.ndarray, np.ndar
         if len(values) != 3:
             fail(argument, "an array [seeds, x] or (means, lows, highs)", values)
         means, lows, highs = (as_array(argument, column) for column in values)
-        if {means.size, lows.size, highs.size} != {count} or not (lows <= means).all() or not (means <= highs).all():
+        if (
+            {means.size, lows.size, highs.size} != {count}
+            or not (lows <= means).all()
+            or not (means <= highs).all()
+        ):
             raise DDLabError(
-                f"{argument} must be three curves of {count} values with lows <= means <= highs; given {values}."
+                f"{argument} must be three curves of {count} values with lows <= means <= "
+                f"highs; given {values}."
             )
         return means, lows, highs
     seeds = as_array(argument, values, dimensions=(2,))
     known = [column[~np.isnan(column)] for column in seeds.T]
     if seeds.shape[1] != count or not all(len(column) for column in known) or np.isinf(seeds).any():
-        fail(argument, f"an array [seeds, {count}] of finite numbers or NaN, one number at each x at least", seeds)
+        fail(
+            argument,
+            f"an array [seeds, {count}] of finite numbers or NaN, one number at each x at least",
+            seeds,
+        )
     means = np.array([column.mean() for column in known])
     # One seed says nothing about the spread: the band closes there.
     pairs = [
-        students_interval(column.tolist()) or (mean, mean) for column, mean in zip(known, means.tolist(), strict=True)
+        students_interval(column.tolist()) or (mean, mean)
+        for column, mean in zip(known, means.tolist(), strict=True)
     ]
     return means, np.array([low for low, _ in pairs]), np.array([high for _, high in pairs])
 
@@ -179,7 +212,7 @@ def _finite(argument: str, value: Any) -> np.ndarray:
 
 
 def _name(value: str) -> str:
-    """A setting as it stands at the axis; text, so that unequal steps take equal room."""
+    """Return a setting as it stands at the axis; text, so that unequal steps take equal room."""
     try:
         return f"{float(value):g}"
     except ValueError:
@@ -187,13 +220,19 @@ def _name(value: str) -> str:
 
 
 def _scale(table: np.ndarray) -> tuple[list[list[Any]], tuple[float, float]]:
-    """Colours and the values they end at. Text must stay readable on them, so no colour is at its full strength."""
+    """Colours and the values they end at.
+
+    Text must stay readable on them, so no colour is at its full strength.
+    """
     blue = look.series_style(0).colour
     low, high = np.nanmin(table, initial=np.inf), np.nanmax(table, initial=-np.inf)
     if not low <= high:
         low, high = 0.0, 1.0
     margin = 0.0 if high > low else max(abs(high), 1.0)
-    return [[0, look.faint(blue, 0.06)], [1, look.faint(blue, 0.6)]], (float(low) - margin, float(high) + margin)
+    return [[0, look.faint(blue, 0.06)], [1, look.faint(blue, 0.6)]], (
+        float(low) - margin,
+        float(high) + margin,
+    )
 
 
 def _mark_missing(figure: go.Figure, table: np.ndarray) -> None:
@@ -211,14 +250,24 @@ def _mark_missing(figure: go.Figure, table: np.ndarray) -> None:
         )
 
 
-def _cells_in_words(table: np.ndarray, rows: list[str], columns: list[str], labels: tuple[str, str]) -> str:
+def _cells_in_words(
+    table: np.ndarray, rows: list[str], columns: list[str], labels: tuple[str, str]
+) -> str:
     def cell(row: int, column: int) -> str:
-        return f"{words.number(table[row, column])} at {labels[0]} {rows[row]}, {labels[1]} {columns[column]}"
+        return (
+            f"{words.number(table[row, column])} at {labels[0]} {rows[row]}, {labels[1]} "
+            f"{columns[column]}"
+        )
 
     known = int((~np.isnan(table)).sum())
     missing = f"; {table.size - known} cells were not run" if known < table.size else ""
     if not known:
         return f"none of {table.size} cells was run"
-    best, worst = (np.unravel_index(pick(table), table.shape) for pick in (np.nanargmax, np.nanargmin))
-    said = f"{known} numbers, the largest {cell(*map(int, best))}, the smallest {cell(*map(int, worst))}"
+    best, worst = (
+        np.unravel_index(pick(table), table.shape) for pick in (np.nanargmax, np.nanargmin)
+    )
+    said = (
+        f"{known} numbers, the largest {cell(*map(int, best))}, the smallest "
+        f"{cell(*map(int, worst))}"
+    )
     return said + missing

@@ -1,10 +1,11 @@
 """Colours, line styles and templates of all figures, for light and dark pages.
 
-Colours are those of Okabe and Ito, which readers with colour-vision deficiency can tell apart. The two themes use the same list in
-another order, so that every line keeps enough contrast on its background; line dash and marker shape differ as well as colour.
+Colours are those of Okabe and Ito, which readers with colour-vision deficiency can tell apart. The
+two themes use the same list in another order, so that every line keeps enough contrast on its
+background; line dash and marker shape differ as well as colour.
 
-A figure is built in the light theme. The plot widget moves it to the dark one, in the browser and without asking Python, by exchanging
-colour codes one for one (`palette`).
+A figure is built in the light theme. The plot widget moves it to the dark one, in the browser and
+without asking Python, by exchanging colour codes one for one (`palette`).
 
     figure = start_figure(title="Loss", x_label="step", y_label="loss")
     style = series_style(0)
@@ -26,7 +27,8 @@ from ._check import Words
 ThemeName = Literal["light", "dark"]
 THEMES: tuple[ThemeName, ...] = ("light", "dark")
 
-# One colour per series, in the order of use. Vermillion and green stand far apart: red is never set against green.
+# One colour per series, in the order of use. Vermillion and green stand far apart: red is never set
+# against green.
 _SERIES = {
     "light": ("#0072B2", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#009E73", "#000000"),
     "dark": ("#56B4E9", "#E69F00", "#CC79A7", "#F0E442", "#0072B2", "#009E73", "#FFFFFF"),
@@ -55,17 +57,22 @@ class SeriesStyle:
 
 @checked
 def series_style(index: Annotated[int, within(0)]) -> SeriesStyle:
-    """Colour, dash, marker and bar pattern of series number `index` (from 0; they repeat after seven)."""
+    """Colour, dash, marker and bar pattern of series number `index` (from 0; they repeat after
+    seven).
+    """
     at = index % len(_DASHES)
-    return SeriesStyle(colour=_SERIES["light"][at], dash=_DASHES[at], marker=_MARKERS[at], pattern=_PATTERNS[at])
+    return SeriesStyle(
+        colour=_SERIES["light"][at], dash=_DASHES[at], marker=_MARKERS[at], pattern=_PATTERNS[at]
+    )
 
 
 def neutral(name: Literal["background", "text", "quiet", "axis", "grid"]) -> str:
-    """The colour of something that is not a series."""
+    """Return the colour of something that is not a series."""
     return _NEUTRALS["light"][_NEUTRAL_NAMES.index(name)]
 
 
-DASHED = {"color": neutral("quiet"), "dash": "dash", "width": 1.5}  # of a line that others are held against
+# Of a line that others are held against.
+DASHED = {"color": neutral("quiet"), "dash": "dash", "width": 1.5}
 
 
 def faint(colour: str, alpha: float) -> str:
@@ -78,9 +85,14 @@ def line_style(
     style: SeriesStyle, *, width: Annotated[float, within(0)] = 2.0, markers: bool = False
 ) -> dict[str, Any]:
     """Keyword arguments of a scatter trace."""
-    chosen: dict[str, Any] = {"line": {"color": style.colour, "dash": style.dash, "width": width}, "mode": "lines"}
+    chosen: dict[str, Any] = {
+        "line": {"color": style.colour, "dash": style.dash, "width": width},
+        "mode": "lines",
+    }
     if markers:
-        chosen.update(mode="lines+markers", marker={"symbol": style.marker, "size": 7, "color": style.colour})
+        chosen.update(
+            mode="lines+markers", marker={"symbol": style.marker, "size": 7, "color": style.colour}
+        )
     return chosen
 
 
@@ -90,7 +102,7 @@ def palette(theme: ThemeName) -> list[str]:
 
 
 def template() -> dict[str, Any]:
-    """The plotly template of all figures, as plain dict."""
+    """Return the plotly template of all figures, as plain dict."""
     text, quiet, axis, grid = (neutral(name) for name in ("text", "quiet", "axis", "grid"))
     background = neutral("background")
     one_axis = {
@@ -109,27 +121,43 @@ def template() -> dict[str, Any]:
     layout = {
         "autosize": True,
         "colorway": list(_SERIES["light"]),
-        "font": {"color": text, "family": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', Arial, sans-serif", "size": 13},
+        "font": {
+            "color": text,
+            "family": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', Arial, sans-serif",
+            "size": 13,
+        },
         "hoverlabel": {"bgcolor": background, "bordercolor": axis, "font": {"color": text}},
         "legend": {"bgcolor": "rgba(0,0,0,0)", "font": {"color": text}, "itemsizing": "constant"},
         "margin": {"l": 60, "r": 20, "t": 48, "b": 48},
         "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": axis, "activecolor": text},
         "paper_bgcolor": background,
         "plot_bgcolor": background,
-        "title": {"font": {"size": 14}, "x": 0, "xref": "container", "xanchor": "left", "y": 1, "yref": "container",
-                  "yanchor": "top", "pad": {"t": 14, "l": 8}},
+        "title": {
+            "font": {"size": 14},
+            "x": 0,
+            "xref": "container",
+            "xanchor": "left",
+            "y": 1,
+            "yref": "container",
+            "yanchor": "top",
+            "pad": {"t": 14, "l": 8},
+        },
         "xaxis": one_axis,
         "yaxis": one_axis,
         "annotationdefaults": {"font": {"color": quiet, "size": 12}, "arrowcolor": axis},
-    }  # fmt: skip
+    }
     return {"layout": layout}
 
 
 @checked
 def start_figure(
-    *, title: Words, x_label: Words, y_label: Words, height: Annotated[int, within(10, 20_000)] = 360
+    *,
+    title: Words,
+    x_label: Words,
+    y_label: Words,
+    height: Annotated[int, within(10, 20_000)] = 360,
 ) -> go.Figure:
-    """An empty figure with title and labelled axes."""
+    """Return an empty figure with title and labelled axes."""
     return go.Figure(
         layout={
             "template": template(),
@@ -143,7 +171,9 @@ def start_figure(
 
 
 def stacked_figure(title: str, x_label: str, y_labels: tuple[str, ...], height: int) -> go.Figure:
-    """Empty plots above each other, which share their x axis; traces go to `row=1, col=1` and so on."""
+    """Empty plots above each other, which share their x axis; traces go to `row=1, col=1` and so
+    on.
+    """
     figure = start_figure(title=title, x_label=x_label, y_label=y_labels[0], height=height)
     figure.set_subplots(rows=len(y_labels), cols=1, shared_xaxes=True, vertical_spacing=0.08)
     figure.update_xaxes(title_text="").update_xaxes(title_text=x_label, row=len(y_labels), col=1)
@@ -174,26 +204,44 @@ def finish_figure(figure: go.Figure, *, alt: Words) -> go.Figure:
 
 
 def literal(name: object) -> str:
-    """A name of a reader's own as plotly shows it letter by letter, on one line: `<b>` in it is no markup, `$x$` no formula."""
+    """Return a name of a reader's own as plotly shows it letter by letter, on one line: `<b>` in it is no
+    markup, `$x$` no formula.
+    """
     return html.escape(" ".join(str(name).split()), quote=False).replace("$", "&#36;")
 
 
 def legend_below(figure: go.Figure) -> go.Figure:
-    """Put the legend under the x axis, where it takes no width from the data; however long it is, the plot makes room for it."""
-    place = {"orientation": "h", "x": 0, "xanchor": "left", "y": 0, "yref": "container", "yanchor": "bottom"}
+    """Put the legend under the x axis, where it takes no width from the data; however long it is,
+    the plot makes room for it.
+    """
+    place = {
+        "orientation": "h",
+        "x": 0,
+        "xanchor": "left",
+        "y": 0,
+        "yref": "container",
+        "yanchor": "bottom",
+    }
     figure.update_layout(showlegend=True, legend=place)
     return figure
 
 
 def legend_beside(figure: go.Figure) -> go.Figure:
     """Put the legend to the right of a plot that has more names than fit under it in two lines."""
-    place = {"x": 1.02, "xanchor": "left", "y": 1, "yanchor": "top", "font": {"size": 11}, "tracegroupgap": 0}
+    place = {
+        "x": 1.02,
+        "xanchor": "left",
+        "y": 1,
+        "yanchor": "top",
+        "font": {"size": 11},
+        "tracegroupgap": 0,
+    }
     figure.update_layout(showlegend=True, legend=place)
     return figure
 
 
 @checked
 def alt_text(figure: go.Figure) -> str:
-    """The stored alt text of a figure, or "" where it has none."""
+    """Return the stored alt text of a figure, or "" where it has none."""
     meta = figure.layout.meta
     return str(meta.get("alt", "")) if isinstance(meta, dict) else ""

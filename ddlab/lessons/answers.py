@@ -1,4 +1,6 @@
-"""How exercises judge what a reader hands in: a check returns what it measured, a sentence, or raises `NotYet` with a hint."""
+"""How exercises judge what a reader hands in: a check returns what it measured, a sentence, or
+raises `NotYet` with a hint.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,12 +14,17 @@ class NotYet(Exception):
 
 
 def called(
-    function: Any, *arguments: Any, of: str, read: Callable[[Any], Any] = lambda given: given, **named: Any
+    function: Any,
+    *arguments: Any,
+    of: str,
+    read: Callable[[Any], Any] = lambda given: given,
+    **named: Any,
 ) -> Any:
     """What a reader's function gives of arguments.
 
     Args:
-        of: its arguments in words, for who gave another. read: makes of it what the check needs; what it raises is the reader's.
+        of: its arguments in words, for who gave another.
+        read: makes of it what the check needs; what it raises is the reader's.
 
     Raises:
         NotYet: no function, or one that raised.
@@ -27,7 +34,9 @@ def called(
     try:
         return read(function(*arguments, **named))
     except Exception as problem:
-        raise NotYet(f"Your function raised {type(problem).__name__}: {problem}. Wanted is one of {of}.") from None
+        raise NotYet(
+            f"Your function raised {type(problem).__name__}: {problem}. Wanted is one of {of}."
+        ) from None
 
 
 def float64(given: Any) -> Tensor:
@@ -36,7 +45,9 @@ def float64(given: Any) -> Tensor:
 
 
 def two(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, Any]]:
-    """For `called`: each of two things that a function returns, read; another number of them is the reader's mistake."""
+    """For `called`: each of two things that a function returns, read; another number of them is the
+    reader's mistake.
+    """
 
     def both(given: Any) -> tuple[Any, Any]:
         first, second = map(read, given)
@@ -46,7 +57,8 @@ def two(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, Any]]:
 
 
 def numbers(function: Any, *cases: tuple[Any, ...], of: str) -> list[float]:
-    """Return the number that a reader's function gives of each case; a tensor or an array of one number is one too.
+    """Return the number that a reader's function gives of each case; a tensor or an array of one
+    number is one too.
 
     Raises:
         NotYet: as `called`, and what is no number: a text, True, several numbers.

@@ -1,4 +1,5 @@
-"""What an assignment gives each student: a seed of their own, data drawn with it, and the images of a paper that does not exist.
+"""What an assignment gives each student: a seed of their own, data drawn with it, and the images of
+a paper that does not exist.
 
 No answers stand here: they are in `notebooks/assignments/instructor`.
 """
@@ -32,7 +33,8 @@ Answer = TypeVar("Answer")
 
 
 def seed_of(student: str) -> int:
-    """Return the seed that belongs to a student, in 0 to 999,999: the same on every machine, however the name was typed.
+    """Return the seed that belongs to a student, in 0 to 999,999: the same on every machine,
+    however the name was typed.
 
     Args:
         student: what the course knows the student by ("s1234567").
@@ -51,16 +53,22 @@ def seed_of(student: str) -> int:
 
 
 def _visible(name: str) -> str:
-    """Return a name as it looks: compatible characters alike (NFKC), no invisible ones, single blanks."""
+    """Return a name as it looks: compatible characters alike (NFKC), no invisible ones, single
+    blanks.
+    """
     normalised = unicodedata.normalize("NFKC", name)
     # Cf: format characters, such as the zero-width blanks that a copy from a web page brings along.
-    visible = "".join(character for character in normalised if unicodedata.category(character) != "Cf")
+    visible = "".join(
+        character for character in normalised if unicodedata.category(character) != "Cf"
+    )
     return " ".join(visible.split())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A dataset in words, for the bill: `channels` x `height` x `width` pixels an image, `classes` classes."""
+    """A dataset in words, for the bill: `channels` x `height` x `width` pixels an image, `classes`
+    classes.
+    """
 
     channels: int
     height: int
@@ -73,7 +81,8 @@ class Assignment:
     """One student's copy; made by `start`.
 
     Attributes:
-        student: as given. seed: `seed_of(student)`; everything below follows from it.
+        student: as given.
+        seed: `seed_of(student)`; everything below follows from it.
     """
 
     student: str
@@ -82,30 +91,37 @@ class Assignment:
     @property
     def pairs(self) -> tuple[int, ...]:
         """Five seeds, one for each pair: of its draw of images and of its students."""
-        return tuple(randomness.derived_seed(self.seed, number, "assignment pair") for number in range(PAIRS))
+        return tuple(
+            randomness.derived_seed(self.seed, number, "assignment pair") for number in range(PAIRS)
+        )
 
     @property
     def case(self) -> Case:
         """The dataset of the bill."""
         draw = randomness.numpy_generator(self.seed, 0, "assignment case")
-        size, classes = int(draw.choice([32, 64, 96, 128, 224])), int(draw.choice([10, 20, 50, 100, 200, 365, 1000]))
+        size = int(draw.choice([32, 64, 96, 128, 224]))
+        classes = int(draw.choice([10, 20, 50, 100, 200, 365, 1000]))
         return Case(channels=3, height=size, width=size, classes=classes)
 
     @cached_property
     def data(self) -> ImageData:
         """Nine in ten of the digits' training images, drawn for this student.
 
-        Test images and normalisation are those of `ddlab.data.load("digits")` for everybody, so that the sets of a class can be
-        ranked on one board.
+        Test images and normalisation are those of `ddlab.data.load("digits")` for everybody, so
+        that the sets of a class can be ranked on one board.
         """
         digits = load("digits")
         kept = []
         for label in range(digits.classes):
             members = digits.of_class(label)
-            order = torch.randperm(len(members), generator=randomness.generator(self.seed, label, "assignment images"))
+            order = torch.randperm(
+                len(members), generator=randomness.generator(self.seed, label, "assignment images")
+            )
             kept.append(members[order[: round(KEPT_SHARE * len(members))]])
         rows = torch.cat(kept).sort().values
-        return replace(digits, train_images=digits.train_images[rows], train_labels=digits.train_labels[rows])
+        return replace(
+            digits, train_images=digits.train_images[rows], train_labels=digits.train_labels[rows]
+        )
 
     @property
     def teacher(self) -> Network:
@@ -113,35 +129,49 @@ class Assignment:
         config = supervised.Config.for_data(self.data, "teacher", seed=self.seed)
         return cache.run(supervised, config, Inputs(data=self.data, device="cpu"))
 
-    def set_of(self, rule: Callable[[torch.Tensor, int], Sequence[int]], images_per_class: int = 1) -> DistilledSet:
-        """The images that a selection rule takes from each class, with labels of all three kinds.
+    def set_of(
+        self, rule: Callable[[torch.Tensor, int], Sequence[int]], images_per_class: int = 1
+    ) -> DistilledSet:
+        """Return the images that a selection rule takes from each class, with labels of all three kinds.
 
-        A rule that raises or gives something else than indices is replaced by k-means, so that the next task can be done without it;
-        a line says so.
+        A rule that raises or gives something else than indices is replaced by k-means, so that the
+        next task can be done without it; a line says so.
 
         Args:
             rule: (pixels float32 [n, d] of one class, how many) -> that many indices in 0 to n - 1.
         """
-        data, chosen = self.data, []
+        data = self.data
+        chosen = []
         for label in range(data.classes):
             members = data.of_class(label)
             try:
                 rows = torch.as_tensor(rule(data.normalised(members).flatten(1), images_per_class))
                 chosen.append(members[rows.reshape(images_per_class).long()])
             except Exception as problem:  # whatever a student's function raises
-                print(f"Your rule gave no images ({type(problem).__name__}); the k-means images take their place.")
-                config = selection.Config(kind="k_means", images_per_class=images_per_class, seed=self.seed)
-                return cache.run(selection, config, Inputs(data=data, teachers=(self.teacher,), device="cpu"))
+                print(
+                    f"Your rule gave no images ({type(problem).__name__}); the k-means "
+                    "images take their place."
+                )
+                config = selection.Config(
+                    kind="k_means", images_per_class=images_per_class, seed=self.seed
+                )
+                return cache.run(
+                    selection, config, Inputs(data=data, teachers=(self.teacher,), device="cpu")
+                )
         indices = torch.cat(chosen)
         return from_images(data.normalised(indices), data.train_labels[indices], data, self.teacher)
 
     def random_set(self, seed: int) -> DistilledSet:
         """One random real image of each class, drawn with `seed`, with labels of all three kinds."""
         config = selection.Config.teaching(seed=seed)
-        return cache.run(selection, config, Inputs(data=self.data, teachers=(self.teacher,), device="cpu"))
+        return cache.run(
+            selection, config, Inputs(data=self.data, teachers=(self.teacher,), device="cpu")
+        )
 
     def crisp_set(self, seed: int) -> DistilledSet:
-        """What the made-up CrispSet paper publishes: the images of `random_set(seed)`, sharpened, with labels of all three kinds."""
+        """What the made-up CrispSet paper publishes: the images of `random_set(seed)`, sharpened,
+        with labels of all three kinds.
+        """
         real = self.random_set(seed)
         sharpened = normalise(sharpen(real.to_uint8()), self.data.mean, self.data.std)
         return from_images(sharpened, real.labels, self.data, self.teacher)
@@ -155,13 +185,16 @@ def start(student: str) -> Assignment:
     """Begin: prints whose copy it is and its seed, so that a grader sees both."""
     mine = Assignment(student, seed_of(student))
     print(
-        f"student {_visible(student)}, seed {mine.seed}, torch {torch.__version__}, {torch.get_num_threads()} threads"
+        f"student {_visible(student)}, seed {mine.seed}, torch {torch.__version__}, "
+        f"{torch.get_num_threads()} threads"
     )
     return mine
 
 
 def answer(function: Callable[..., Answer], *arguments: Any) -> Answer | None:
-    """`function(*arguments)`; None, and a line that says so, while it is still the stub that was handed out."""
+    """`function(*arguments)`; None, and a line that says so, while it is still the stub that was
+    handed out.
+    """
     try:
         return function(*arguments)
     except NotImplementedError:
@@ -170,10 +203,15 @@ def answer(function: Callable[..., Answer], *arguments: Any) -> Answer | None:
 
 
 def sharpen(images: torch.Tensor) -> torch.Tensor:
-    """Unsharp masking: each pixel plus its difference from the 3 x 3 binomial mean around it. uint8 [n, c, h, w] -> the same."""
+    """Unsharp masking: each pixel plus its difference from the 3 x 3 binomial mean around it.
+
+    uint8 [n, c, h, w] -> the same.
+    """
     errors.check_tensor("images", images, shape=[None] * 4, dtype=torch.uint8)
     pixels = images.float()
     line = torch.tensor([0.25, 0.5, 0.25])
     kernel = (line[:, None] * line).expand(images.shape[1], 1, 3, 3)
-    blurred = F.conv2d(F.pad(pixels, (1, 1, 1, 1), mode="replicate"), kernel, groups=images.shape[1])
+    blurred = F.conv2d(
+        F.pad(pixels, (1, 1, 1, 1), mode="replicate"), kernel, groups=images.shape[1]
+    )
     return (2 * pixels - blurred).round().clamp(0, 255).to(torch.uint8)

@@ -1,13 +1,16 @@
-"""Makes what students get from what teachers keep: `python -m ddlab.lessons.build` (make lessons), `--check` to write nothing.
+"""Makes what students get from what teachers keep: `python -m ddlab.lessons.build` (make lessons),
+`--check` to write nothing.
 
 notebooks/solutions/NN_topic.ipynb                 -> notebooks/NN_topic.ipynb             the lesson
 notebooks/assignments/instructor/topic.ipynb       -> notebooks/assignments/topic.ipynb    the assignment
 ddlab/lessons/contents.py, ddlab/methods           -> README.md                            its table of lessons, its list of methods
 
-In a code cell of a lesson, the lines from "### BEGIN SOLUTION" to "### END SOLUTION" are replaced by the lines in between that begin
-with "### STUB " (without that mark), so that a stub runs, prints its hint and never raises.
+In a code cell of a lesson, the lines from "### BEGIN SOLUTION" to "### END SOLUTION" are replaced
+by the lines in between that begin with "### STUB " (without that mark), so that a stub runs, prints
+its hint and never raises.
 
-Assignments are made by nbgrader, which `make lessons` installs, so that a course with nbgrader and one without hand out the same file.
+Assignments are made by nbgrader, which `make lessons` installs, so that a course with nbgrader and
+one without hand out the same file.
 """
 
 import copy
@@ -28,7 +31,7 @@ STUB = "### STUB "
 
 
 def lesson_from(solution: dict[str, Any]) -> dict[str, Any]:
-    """The lesson notebook (as JSON) that a solution notebook gives."""
+    """Return the lesson notebook (as JSON) that a solution notebook gives."""
     lesson = copy.deepcopy(solution)
     for cell in lesson["cells"]:
         if cell["cell_type"] == "code":
@@ -37,9 +40,11 @@ def lesson_from(solution: dict[str, Any]) -> dict[str, Any]:
 
 
 def assignment_from(source: dict[str, Any]) -> dict[str, Any]:
-    """The student's notebook (as JSON) that an instructor's notebook gives, by the steps of `nbgrader generate_assignment`.
+    """Return the student's notebook (as JSON) that an instructor's notebook gives, by the steps of
+    `nbgrader generate_assignment`.
 
-    Solutions become stubs, hidden tests go, cells are locked as their role asks for, and each marked cell gets its checksum.
+    Solutions become stubs, hidden tests go, cells are locked as their role asks for, and each
+    marked cell gets its checksum.
     """
     import nbformat
     from nbgrader import preprocessors
@@ -57,7 +62,9 @@ def assignment_from(source: dict[str, Any]) -> dict[str, Any]:
 
 
 def generated(notebooks: Path) -> dict[Path, str]:
-    """What each lesson and assignment, and the README beside the folder where there is one, must contain."""
+    """What each lesson and assignment, and the README beside the folder where there is one, must
+    contain.
+    """
     found = {
         notebooks / solution.name: as_text(lesson_from(_read(solution)))
         for solution in sorted((notebooks / "solutions").glob("*.ipynb"))
@@ -67,13 +74,15 @@ def generated(notebooks: Path) -> dict[Path, str]:
         found[assignments / source.name] = as_text(assignment_from(_read(source)))
     readme = notebooks.parent / "README.md"
     if readme.exists():
-        text = with_part(readme.read_text(encoding="utf-8"), "lessons", f"\n{index('notebooks/')}\n")
+        text = with_part(
+            readme.read_text(encoding="utf-8"), "lessons", f"\n{index('notebooks/')}\n"
+        )
         found[readme] = with_part(text, "methods", f"\n{methods_in_words()}\n")
     return found
 
 
 def methods_in_words() -> str:
-    """The methods by their usual names, for the README."""
+    """Return the methods by their usual names, for the README."""
     found = {name: methods.get(name) for name in dir(methods) if name not in methods.__all__}
     without = [name for name, method in found.items() if getattr(method, "WITHOUT_LABELS", False)]
     labelled = ", ".join(f"`{name}`" for name in found if name not in without)
@@ -81,27 +90,34 @@ def methods_in_words() -> str:
 
 
 def with_part(text: str, name: str, content: str) -> str:
-    """A page with `content` between <!-- NAME: begin --> and <!-- NAME: end -->.
+    """Return a page with `content` between <!-- NAME: begin --> and <!-- NAME: end -->.
 
     Raises:
         DDLabError: the marks are missing, or stand in the wrong order.
     """
-    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    begin = f"<!-- {name}: begin -->"
+    end = f"<!-- {name}: end -->"
     before, found_begin, rest = text.partition(begin)
     _, found_end, after = rest.partition(end)
     if not (found_begin and found_end):
-        raise DDLabError(f"the page must have the marks {begin!r} and {end!r}; given one without them.")
+        raise DDLabError(
+            f"the page must have the marks {begin!r} and {end!r}; given one without them."
+        )
     return f"{before}{begin}{content}{end}{after}"
 
 
 def stale(notebooks: Path) -> dict[Path, str]:
     """Those of `generated` that are not what they must be."""
     wanted = generated(notebooks).items()
-    return {path: text for path, text in wanted if not path.exists() or path.read_text(encoding="utf-8") != text}
+    return {
+        path: text
+        for path, text in wanted
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    }
 
 
 def as_text(notebook: dict[str, Any]) -> str:
-    """The notebook as it stands in the file."""
+    """Return the notebook as it stands in the file."""
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -110,7 +126,7 @@ def _read(notebook: Path) -> dict[str, Any]:
 
 
 def _stub(solution: list[str]) -> list[str]:
-    """The lines of a solution that begin with the stub's mark, without it."""
+    """Return the lines of a solution that begin with the stub's mark, without it."""
     kept = []
     for line in solution:
         if line.strip().startswith(STUB.strip()):
@@ -119,8 +135,9 @@ def _stub(solution: list[str]) -> list[str]:
 
 
 def _replaced(source: str) -> str:
-    """The source with each region "### BEGIN SOLUTION" to "### END SOLUTION" replaced by its stub."""
-    begin, end = "### BEGIN SOLUTION", "### END SOLUTION"
+    """Return the source with each region "### BEGIN SOLUTION" to "### END SOLUTION" replaced by its stub."""
+    begin = "### BEGIN SOLUTION"
+    end = "### END SOLUTION"
     kept: list[str] = []
     inside: list[str] | None = None
     for line in source.splitlines():
@@ -142,13 +159,18 @@ def _lines(source: str) -> list[str]:
 
 
 def main(arguments: Sequence[str], notebooks: Path = NOTEBOOKS) -> int:
-    """Write what is not in step with its source; with "--check" write nothing and return 1 if there is such a file."""
+    """Write what is not in step with its source; with "--check" write nothing and return 1 if there
+    is such a file.
+    """
     check = "--check" in arguments
     found = stale(notebooks)
     for path, text in found.items():
         if not check:
             write_atomically(path, text.encode())
-        print(f"{path.name}: {'not in step with its source, run make lessons' if check else 'written'}")
+        print(
+            f"{path.name}: "
+            f"{'not in step with its source, run make lessons' if check else 'written'}"
+        )
     return 1 if found and check else 0
 
 

@@ -11,7 +11,8 @@ class Entry:
 
     Attributes:
         folder: the lesson's, in `ddlab.lessons`; its `checks` has one function for each exercise.
-        title, finds: `finds` says in one line what a reader finds out. minutes: to read.
+        title, finds: `finds` says in one line what a reader finds out.
+        minutes: to read.
     """
 
     folder: str
@@ -20,8 +21,8 @@ class Entry:
     minutes: int
 
 
-# In the order of the course: 50 explains what 40 differentiates; 10 and 90, a world that is known exactly, are its appendices, and 95 is
-# for an evening.
+# In the order of the course: 50 explains what 40 differentiates; 10 and 90, a world that is known
+# exactly, are its appendices, and 95 is for an evening.
 LESSONS: dict[str, Entry] = {
     "00_start": Entry(
         folder="start_page",
@@ -42,7 +43,10 @@ LESSONS: dict[str, Entry] = {
         minutes=42,
     ),
     "21_diversity": Entry(
-        folder="diversity", title="Diversity", finds="what pulls images of one class apart (DWA)", minutes=32
+        folder="diversity",
+        title="Diversity",
+        finds="what pulls images of one class apart (DWA)",
+        minutes=32,
     ),
     "30_data_residuals": Entry(
         folder="data_residuals",
@@ -87,10 +91,16 @@ LESSONS: dict[str, Entry] = {
         minutes=38,
     ),
     "70_generators": Entry(
-        folder="generators", title="Generators", finds="whether invented steps need their order (GTN)", minutes=41
+        folder="generators",
+        title="Generators",
+        finds="whether invented steps need their order (GTN)",
+        minutes=41,
     ),
     "75_memories": Entry(
-        folder="memories", title="Memories", finds="what to keep of classes that are gone (Mnemonics)", minutes=44
+        folder="memories",
+        title="Memories",
+        finds="what to keep of classes that are gone (Mnemonics)",
+        minutes=44,
     ),
     "80_arena": Entry(
         folder="arena",
@@ -99,7 +109,10 @@ LESSONS: dict[str, Entry] = {
         minutes=40,
     ),
     "10_ideal_data": Entry(
-        folder="ideal_data", title="Ideal data", finds="which samples and targets teach fastest (ReLA)", minutes=45
+        folder="ideal_data",
+        title="Ideal data",
+        finds="which samples and targets teach fastest (ReLA)",
+        minutes=45,
     ),
     "90_theorems_on_trial": Entry(
         folder="theorems_on_trial",
@@ -117,14 +130,18 @@ LESSONS: dict[str, Entry] = {
 
 
 def index(folder: str = "") -> str:
-    """The lessons as a Markdown table with links: what a reader finds out, and minutes to read.
+    """Return the lessons as a Markdown table with links: what a reader finds out, and minutes to read.
 
     Args:
-        folder: where the notebooks are, seen from the page that shows the table: "" beside them, "notebooks/" from the README.
+        folder: where the notebooks are, seen from the page that shows the table: "" beside them,
+            "notebooks/" from the README.
     """
     check_text("folder", folder)
     lines = ["| | lesson | you find out | read |", "|---|---|---|---|"]
     for name, lesson in LESSONS.items():
         number = name.partition("_")[0]
-        lines.append(f"| {number} | [{lesson.title}]({folder}{name}.ipynb) | {lesson.finds} | {lesson.minutes} min |")
+        lines.append(
+            f"| {number} | [{lesson.title}]({folder}{name}.ipynb) | {lesson.finds} | "
+            f"{lesson.minutes} min |"
+        )
     return "\n".join(lines)

@@ -29,15 +29,21 @@ class Lesson:
         self.seed = errors.check_integer("seed", seed, 0)
         self.device = devices.checked_device(device)
         if self.device.type == "cpu":
-            # Small networks are fastest with one: waking a second takes longer than what it does. Before anything is computed,
-            # because gradients differ between one thread and two.
+            # Small networks are fastest with one: waking a second takes longer than what it does.
+            # Before anything is computed, because gradients differ between one thread and two.
             torch.set_num_threads(1)
         self._predictions = _predictions.setdefault(name, {})
-        self._checks = importlib.import_module(f".{LESSONS[name].folder}.checks", __package__).CHECKS
+        self._checks = importlib.import_module(
+            f".{LESSONS[name].folder}.checks", __package__
+        ).CHECKS
 
     def predict(self, key: str, question: str, choices: Sequence[str]) -> Prediction:
-        """A question to be answered before the result is known; `compare` shows both. An answer that was locked before stays."""
-        before, asked = self._predictions.get(key), Prediction(question, choices)
+        """Return a question to be answered before the result is known; `compare` shows both.
+
+        An answer that was locked before stays.
+        """
+        before = self._predictions.get(key)
+        asked = Prediction(question, choices)
         if before is not None and before.locked in choices:
             asked.choose(before.locked)
             asked.lock()
@@ -45,10 +51,15 @@ class Lesson:
         return asked
 
     def compare(self, key: str, result: str) -> None:
-        """Print the locked prediction beside the result; where there is none yet, that it comes first."""
+        """Print the locked prediction beside the result; where there is none yet, that it comes
+        first.
+        """
         asked = self._predictions.get(key)
         if asked is None or asked.locked is None:
-            print(f"Answer the question above first: run its cell, choose, and lock your answer. Measured: {result}.")
+            print(
+                "Answer the question above first: run its cell, choose, and lock your "
+                f"answer. Measured: {result}."
+            )
         else:
             print(asked.against(result))
 
@@ -57,10 +68,12 @@ class Lesson:
         show(figure)
 
     def check(self, exercise: str, answer: Any) -> bool:
-        """Check an exercise: prints "Right" or a hint, at once, and never raises for a wrong answer but where solutions are tested.
+        """Check an exercise: prints "Right" or a hint, at once, and never raises for a wrong answer
+        but where solutions are tested.
 
         Raises:
-            AssertionError: a wrong answer while the variable DDLAB_SOLUTIONS is set, as `make test` does for the solutions.
+            AssertionError: a wrong answer while the variable DDLAB_SOLUTIONS is set, as `make test`
+                does for the solutions.
         """
         check = self._checks[errors.check_choice("exercise", exercise, tuple(self._checks))]
         try:
@@ -69,7 +82,9 @@ class Lesson:
             said = f"{'No answer yet. ' if answer is None else ''}{hint}"
             print(f"Not yet: {said}")
             if os.environ.get("DDLAB_SOLUTIONS"):
-                raise AssertionError(f"the solution of exercise {exercise!r} is not right: {said}") from None
+                raise AssertionError(
+                    f"the solution of exercise {exercise!r} is not right: {said}"
+                ) from None
             return False
         return True
 
@@ -78,7 +93,8 @@ def start(name: str, *, seed: int = 0, device: str = "auto") -> Lesson:
     """Begin a lesson: prints versions and how long it takes to read.
 
     Args:
-        name: of the notebook, without ".ipynb". seed: of everything drawn in it.
+        name: of the notebook, without ".ipynb".
+        seed: of everything drawn in it.
         device: "auto" is a GPU where there is one.
     """
     lesson = Lesson(name, seed=seed, device=device)
@@ -90,11 +106,17 @@ def start(name: str, *, seed: int = 0, device: str = "auto") -> Lesson:
 
 
 def show(figure: Any) -> None:
-    """Display a plotly figure, in the page's theme, and, folded below it, what it shows in words (its alt text)."""
+    """Display a plotly figure, in the page's theme, and, folded below it, what it shows in words
+    (its alt text).
+    """
     from IPython.display import HTML, display
 
     from ..explorers import Plot
     from ..figures import alt_text
 
     display(Plot(figure, announce=False))
-    display(HTML(f"<details><summary>In words</summary><p>{html.escape(alt_text(figure))}</p></details>"))
+    display(
+        HTML(
+            f"<details><summary>In words</summary><p>{html.escape(alt_text(figure))}</p></details>"
+        )
+    )

@@ -1,4 +1,7 @@
-"""The methods: one module each. `get(name)` finds one by name or alias; each is described in its own docstring."""
+"""The methods: one module each.
+
+`get(name)` finds one by name or alias; each is described in its own docstring.
+"""
 
 import importlib
 from typing import Any
@@ -45,19 +48,23 @@ __dir__ = listing([*__all__, *_NAMES.values()])
 def __getattr__(name: str) -> Any:
     if name in _NAMES.values():
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; methods: {', '.join(_NAMES.values())}")
+    raise AttributeError(
+        f"module {__name__!r} has no attribute {name!r}; methods: {', '.join(_NAMES.values())}"
+    )
 
 
 def names() -> list[str]:
-    """The methods' names."""
+    """Return the methods' names."""
     return list(MODULES)
 
 
 def get(name: Any) -> Any:
-    """The method module of that name or alias, in capitals or not; a process of your own is returned as it is.
+    """Return the method module of that name or alias, in capitals or not; a process of your own is
+    returned as it is.
 
     Raises:
-        DDLabError: an unknown name, beside all that are known; or what is neither a name nor a process.
+        DDLabError: an unknown name, beside all that are known; or what is neither a name nor a
+            process.
 
     >>> get("SRe2L").NAME
     'squeeze_recover_relabel'

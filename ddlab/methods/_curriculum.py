@@ -1,4 +1,6 @@
-"""What a GTN's network sees in an update: images in their steps, made by a generator or real, the architecture, and the real batches."""
+"""What a GTN's network sees in an update: images in their steps, made by a generator or real, the
+architecture, and the real batches.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,18 +24,22 @@ CURRICULA = ("full", "batches_shuffled", "all_shuffled", "none")
 class Curriculum(Parameters):
     """What a network sees in its N steps, and which network."""
 
-    steps: int = parameter(64, symbol="N", range=(1, None), help="Steps of a network's training.", explorable=(1, 20))
+    steps: int = parameter(
+        64, symbol="N", range=(1, None), help="Steps of a network's training.", explorable=(1, 20)
+    )
     inner_batch: int = parameter(128, range=(1, None), unit="images", help="Images of a step.")
     curriculum: str = parameter(
         "full",
         choices=CURRICULA,
         explorable=True,
-        help="Latent vectors in learned order; learned, their batches or all of them in random order; fresh noise.",
+        help="Latent vectors in learned order; learned, their batches or all of them in random "
+        "order; fresh noise.",
     )
     generator: str = parameter(
         "convolutional",
         choices=(*generators.LAYOUTS, "none", "real"),
-        help="What makes images; none: they are learned themselves; real: random real ones, only the rates are learned.",
+        help="What makes images; none: they are learned themselves; real: random real ones, only "
+        "the rates are learned.",
     )
     latent: int = parameter(128, symbol="d", range=(1, 4096), help="Numbers of a latent vector.")
     network: NetworkSpec = parameter(
@@ -41,7 +47,9 @@ class Curriculum(Parameters):
         help="Architecture that learns; without batch norm.",
     )
     architectures: str = parameter(
-        "one", choices=("one", "random"), help="Random: a ConvNet of half to twice the width and at most the depth."
+        "one",
+        choices=("one", "random"),
+        help="Random: a ConvNet of half to twice the width and at most the depth.",
     )
     real_loss: str = parameter(
         "every_step", choices=("every_step", "end"), help="Where the loss on real images is taken."
@@ -53,7 +61,9 @@ class Curriculum(Parameters):
         """Random architectures are ConvNets."""
         super().rules()
         if self.architectures == "random" and self.network.family != "convnet":
-            errors.fail("architectures", "'one' for a network other than a convnet", self.architectures)
+            errors.fail(
+                "architectures", "'one' for a network other than a convnet", self.architectures
+            )
 
 
 def class_numbers(config: Curriculum, classes: int) -> Tensor:
@@ -62,7 +72,7 @@ def class_numbers(config: Curriculum, classes: int) -> Tensor:
 
 
 def order_of(config: Curriculum, step: int) -> Tensor:
-    """Which rows of the latent vectors each step of an update sees: int64 [steps, batch]."""
+    """Return which rows of the latent vectors each step of an update sees: int64 [steps, batch]."""
     rows = torch.arange(config.steps * config.inner_batch).view(config.steps, -1)
     draws = randomness.generator(config.seed, step, "order")
     if config.curriculum == "batches_shuffled":
@@ -81,26 +91,38 @@ def latents_of(config: Curriculum, learned: Tensors, step: int) -> Tensor:
     return noise.to(learned["log_rates"])
 
 
-def images_of(config: Curriculum, inputs: Inputs, learned: Tensors, step: int, order: Tensor) -> tuple[Tensor, Tensor]:
-    """The images [steps * batch, c, h, w] that a network sees in an update, and their classes; functions of what is learned."""
+def images_of(
+    config: Curriculum, inputs: Inputs, learned: Tensors, step: int, order: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the images [steps * batch, c, h, w] that a network sees in an update, and their classes;
+    functions of what is learned.
+    """
     data = require_data(NAME, inputs)
     rows = order.flatten()
-    labels, device = class_numbers(config, data.classes)[rows], learned["log_rates"].device
+    labels = class_numbers(config, data.classes)[rows]
+    device = learned["log_rates"].device
     if config.generator == "real":
-        return data.normalised(real_rows(config, inputs, step, labels), device=device), labels.to(device)
-    latents, labels = latents_of(config, learned, step)[rows.to(device)], labels.to(device)
+        return data.normalised(real_rows(config, inputs, step, labels), device=device), labels.to(
+            device
+        )
+    latents = latents_of(config, learned, step)[rows.to(device)]
+    labels = labels.to(device)
     if config.generator == "none":
         return generators.REACH * latents.tanh(), labels
     weights = {name: value for name, value in learned.items() if name[0].isdigit()}
-    return generators.generated(weights, latents, labels, shape_of(inputs), config.inner_batch), labels
+    return generators.generated(
+        weights, latents, labels, shape_of(inputs), config.inner_batch
+    ), labels
 
 
 def real_rows(config: Curriculum, inputs: Inputs, step: int, labels: Tensor) -> Tensor:
     """Rows of random real images of these classes: int64, of the labels' shape."""
-    data, rows = require_data(NAME, inputs), torch.zeros_like(labels)
+    data = require_data(NAME, inputs)
+    rows = torch.zeros_like(labels)
     draws = randomness.generator(config.seed, step, "real steps")
     for label in range(data.classes):
-        places, members = labels == label, data.of_class(label)
+        places = labels == label
+        members = data.of_class(label)
         rows[places] = members[torch.randint(len(members), (int(places.sum()),), generator=draws)]
     return rows
 
@@ -112,12 +134,14 @@ def shape_of(inputs: Inputs) -> tuple[int, int, int]:
 
 
 def learner(config: Curriculum, inputs: Inputs, step: int) -> NetworkSpec:
-    """The architecture that learns in an update."""
+    """Return the architecture that learns in an update."""
     spec = config.network
     if config.architectures == "random":
         options: Any = spec.options
         draws = randomness.generator(config.seed, step, "architecture")
-        width = int(torch.randint(max(options.width // 2, 1), 2 * options.width + 1, (), generator=draws))
+        width = int(
+            torch.randint(max(options.width // 2, 1), 2 * options.width + 1, (), generator=draws)
+        )
         depth = int(torch.randint(1, (options.depth or 3) + 1, (), generator=draws))
         spec = replace(spec, options=options.replace(width=width, depth=depth))
     return spec.for_data(require_data(NAME, inputs))
@@ -125,9 +149,12 @@ def learner(config: Curriculum, inputs: Inputs, step: int) -> NetworkSpec:
 
 def real_batches(config: Curriculum, inputs: Inputs, step: int) -> list[tuple[Tensor, Tensor]]:
     """Real images [b, c, h, w] and classes [b], for each place where the loss is taken."""
-    data, draws = require_data(NAME, inputs), randomness.generator(config.seed, step, "real images")
+    data = require_data(NAME, inputs)
+    draws = randomness.generator(config.seed, step, "real images")
     found = []
     for _ in range(config.steps if config.real_loss == "every_step" else 1):
         rows = torch.randperm(len(data.train_labels), generator=draws)[: config.batch_size]
-        found.append((data.normalised(rows, device=inputs.device), data.train_labels[rows].to(inputs.device)))
+        found.append(
+            (data.normalised(rows, device=inputs.device), data.train_labels[rows].to(inputs.device))
+        )
     return found

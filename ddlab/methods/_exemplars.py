@@ -1,4 +1,6 @@
-"""What moves exemplars: the loss of a network that was trained on them (Mnemonics), or the released trainer's."""
+"""What moves exemplars: the loss of a network that was trained on them (Mnemonics), or the released
+trainer's.
+"""
 
 from dataclasses import dataclass
 
@@ -20,20 +22,26 @@ NAME = "mnemonics"
 class Exemplars(Phases):
     """How many exemplars there are, and how they are learned."""
 
-    images_per_class: int = parameter(20, symbol="m", range=(1, None), help="Exemplars of a class.", explorable=(1, 10))
+    images_per_class: int = parameter(
+        20, symbol="m", range=(1, None), help="Exemplars of a class.", explorable=(1, 10)
+    )
     start: str = parameter(
         "herding",
         choices=("herding", "random", "given", "none"),
         explorable=True,
-        help="Exemplars at first: by herding or at random, those of a distilled set among the inputs; none are kept.",
+        help="Exemplars at first: by herding or at random, those of a distilled set among the "
+        "inputs; none are kept.",
     )
     exemplar_step: str = parameter(
         "bilevel",
         choices=("bilevel", "released", "none"),
         explorable=True,
-        help="How they are learned: through steps of a copy of the network, by the released trainer's loss, or not at all.",
+        help="How they are learned: through steps of a copy of the network, by the released "
+        "trainer's loss, or not at all.",
     )
-    exemplar_updates: int = parameter(50, range=(1, None), help="Updates of exemplars in a phase.", explorable=(1, 50))
+    exemplar_updates: int = parameter(
+        50, range=(1, None), help="Updates of exemplars in a phase.", explorable=(1, 50)
+    )
     exemplar_learning_rate: float = parameter(
         0.01,
         symbol=r"\beta",
@@ -42,9 +50,15 @@ class Exemplars(Phases):
         help="Of Adam on them; 0 keeps them.",
         explorable=(1e-4, 0.1),
     )
-    temporary_steps: int = parameter(5, range=(1, None), help="Steps of the copy on exemplars.", explorable=(1, 10))
-    temporary_learning_rate: float = parameter(0.01, range=(0, None), scale="log", help="Of these steps.")
-    adjust_old: bool = parameter(True, help="Old exemplars are adjusted, half against half, where a class has two.")
+    temporary_steps: int = parameter(
+        5, range=(1, None), help="Steps of the copy on exemplars.", explorable=(1, 10)
+    )
+    temporary_learning_rate: float = parameter(
+        0.01, range=(0, None), scale="log", help="Of these steps."
+    )
+    adjust_old: bool = parameter(
+        True, help="Old exemplars are adjusted, half against half, where a class has two."
+    )
 
 
 def exemplars_per_class(config: Exemplars) -> int:
@@ -52,13 +66,21 @@ def exemplars_per_class(config: Exemplars) -> int:
     return 0 if config.start == "none" else config.images_per_class
 
 
-def temporary(config: Exemplars, inputs: Inputs, buffers: Tensors, labels: Tensor, seen: int) -> Inner:
+def temporary(
+    config: Exemplars, inputs: Inputs, buffers: Tensors, labels: Tensor, seen: int
+) -> Inner:
     """Theta': steps of gradient descent on the learned "images", of these places of classes."""
 
     def loss(step: int, weights: Tensors, learned: Tensors) -> Tensor:
-        return F.cross_entropy(logits_of(config, inputs, {**buffers, **weights}, learned["images"], seen), labels)
+        return F.cross_entropy(
+            logits_of(config, inputs, {**buffers, **weights}, learned["images"], seen), labels
+        )
 
-    return Inner(steps=config.temporary_steps, loss=loss, rate=lambda step, learned: config.temporary_learning_rate)
+    return Inner(
+        steps=config.temporary_steps,
+        loss=loss,
+        rate=lambda step, learned: config.temporary_learning_rate,
+    )
 
 
 def exemplar_gradient(
@@ -70,12 +92,18 @@ def exemplar_gradient(
     judged: tuple[Tensor, Tensor],
     seen: int,
 ) -> tuple[Tensor, Tensor]:
-    """The loss [] on judging images of a network that took its temporary steps on exemplars, and its gradient in these."""
-    own, buffers = ordered.split_buffers(config.network.for_data(require_data(NAME, inputs)), dict(weights))
+    """Return the loss [] on judging images of a network that took its temporary steps on exemplars, and
+    its gradient in these.
+    """
+    own, buffers = ordered.split_buffers(
+        config.network.for_data(require_data(NAME, inputs)), dict(weights)
+    )
     inner = temporary(config, inputs, buffers, labels, seen)
 
     def outer(last: Tensors, _: Tensors) -> Tensor:
-        return F.cross_entropy(logits_of(config, inputs, {**buffers, **last}, judged[0], seen), judged[1])
+        return F.cross_entropy(
+            logits_of(config, inputs, {**buffers, **last}, judged[0], seen), judged[1]
+        )
 
     loss, slopes, _ = outer_gradient(inner, own, {"images": images}, outer)
     return loss, slopes["images"]
@@ -84,24 +112,37 @@ def exemplar_gradient(
 def adjusting_gradient(
     config: Exemplars, inputs: Inputs, weights: Tensors, images: Tensor, labels: Tensor, seen: int
 ) -> Tensor:
-    """The gradient in old exemplars [n, c, h, w], each half judged by the other; rows of a class go to the halves in turn."""
+    """Return the gradient in old exemplars [n, c, h, w], each half judged by the other; rows of a class go
+    to the halves in turn.
+    """
     found = torch.zeros_like(images)
     half = torch.arange(len(images), device=images.device) % exemplars_per_class(config) % 2
     for side in (0, 1):
-        own, other = half == side, half != side
+        own = half == side
+        other = half != side
         judged = (images[other], labels[other])
-        found[own] = exemplar_gradient(config, inputs, weights, images[own], labels[own], judged, seen)[1]
+        found[own] = exemplar_gradient(
+            config, inputs, weights, images[own], labels[own], judged, seen
+        )[1]
     return found
 
 
 def released_gradient(
-    config: Exemplars, inputs: Inputs, weights: Tensors, images: Tensor, labels: Tensor, judged: tuple[Tensor, Tensor]
+    config: Exemplars,
+    inputs: Inputs,
+    weights: Tensors,
+    images: Tensor,
+    labels: Tensor,
+    judged: tuple[Tensor, Tensor],
 ) -> tuple[Tensor, Tensor]:
-    """The released trainer's: cross-entropy [] of real features' cosines to the exemplars' class means, and its gradient.
+    """Return the released trainer's: cross-entropy [] of real features' cosines to the exemplars' class
+    means, and its gradient.
 
-    As in its first phase; later ones leave the old classes' means and exemplars out of the real images.
+    As in its first phase; later ones leave the old classes' means and exemplars out of the real
+    images.
     """
-    spec, classes = config.network.for_data(require_data(NAME, inputs)), labels.unique()
+    spec = config.network.for_data(require_data(NAME, inputs))
+    classes = labels.unique()
     leaf = images.detach().requires_grad_()
     with torch.enable_grad():
         features = networks.call(spec, weights, leaf)[0].features

@@ -16,7 +16,8 @@ _FAR = 100.0  # standard deviations
 def labelled_set(
     images: Tensor, labels: Tensor, inputs: Inputs, *, complete: bool, provenance: dict[str, Any]
 ) -> DistilledSet:
-    """A `DistilledSet` of images with three kinds of labels: hard, the teachers' mean logits stored, the teachers online.
+    """Return a `DistilledSet` of images with three kinds of labels: hard, the teachers' mean logits
+    stored, the teachers online.
 
     Without a teacher the set has hard labels only.
 
@@ -29,9 +30,13 @@ def labelled_set(
     largest = float(images.detach().abs().max()) if images.numel() else 0.0
     if largest > _FAR:
         black, white = (float(value.abs().max()) for value in data.valid_range())
-        where = f"values up to {largest:,.0f}, where black and white lie at {max(black, white):.1f} at most"
+        where = (
+            f"values up to {largest:,.0f}, where black and white lie at {max(black, white):.1f} "
+            "at most"
+        )
         warnings.warn(
-            f"the images have {where}: not normalised like the data, or a run that has diverged.", stacklevel=3
+            f"the images have {where}: not normalised like the data, or a run that has diverged.",
+            stacklevel=3,
         )
     targets: list[Any] = [HardLabels(labels.cpu())]
     if inputs.teachers:

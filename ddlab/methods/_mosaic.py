@@ -1,7 +1,8 @@
-r"""Mosaics of parts of images: cutting squares out, scaling them, and putting f x f of them together.
+r"""Mosaics of parts of images: cutting squares out, scaling them, and putting f x f of them
+together.
 
-What RDED does to pixels (Sun et al. 2024, arXiv 2312.03526), apart from what its teacher says of them; RandomResizedCrop is
-torchvision's.
+What RDED does to pixels (Sun et al. 2024, arXiv 2312.03526), apart from what its teacher says of
+them; RandomResizedCrop is torchvision's.
 """
 
 import torch
@@ -10,18 +11,27 @@ from torch import Tensor
 
 from ..core.errors import DDLabError
 
-_LEAST_SIDE = 2  # px of a patch: torch's antialiased scaling to one column forgets to scale the rows (seen in 2.15)
+# Px of a patch: torch's antialiased scaling to one column forgets to scale the rows (seen in 2.15).
+_LEAST_SIDE = 2
 
 
 def crop_boxes(
-    images: int, crops: int, *, image_size: tuple[int, int], smallest_area: float, generator: torch.Generator
+    images: int,
+    crops: int,
+    *,
+    image_size: tuple[int, int],
+    smallest_area: float,
+    generator: torch.Generator,
 ) -> Tensor:
-    """Random squares: an area uniform between a share of the image's and all of it, a place uniform among those that fit.
+    """Random squares: an area uniform between a share of the image's and all of it, a place uniform
+    among those that fit.
 
-    RandomResizedCrop with the aspect 1, of images of at least 2 px; a part of an image that is not square has the image's aspect.
+    RandomResizedCrop with the aspect 1, of images of at least 2 px; a part of an image that is not
+    square has the image's aspect.
 
     Args:
-        images, crops: how many images, and squares of each. image_size: (height, width).
+        images, crops: how many images, and squares of each.
+        image_size: (height, width).
         smallest_area: share in (0, 1].
 
     Returns:
@@ -36,10 +46,12 @@ def crop_boxes(
 
 
 def cut_patches(images: Tensor, boxes: Tensor, *, patch_size: tuple[int, int]) -> Tensor:
-    """Cut boxes out of images and scale them: bilinear, with the low-pass of PIL where they become smaller.
+    """Cut boxes out of images and scale them: bilinear, with the low-pass of PIL where they become
+    smaller.
 
     Args:
-        images: float32 or float64 [n, c, h, w]. boxes: int64 [n, m, 4], top, left, rows, columns.
+        images: float32 or float64 [n, c, h, w].
+        boxes: int64 [n, m, 4], top, left, rows, columns.
         patch_size: (height, width), from 2 px to the image's.
 
     Returns:
@@ -50,28 +62,39 @@ def cut_patches(images: Tensor, boxes: Tensor, *, patch_size: tuple[int, int]) -
         for image, places in zip(images, boxes.tolist(), strict=True)
         for top, left, rows, columns in places
     ]
-    scaled = [F.interpolate(part, patch_size, mode="bilinear", align_corners=False, antialias=True) for part in parts]
+    scaled = [
+        F.interpolate(part, patch_size, mode="bilinear", align_corners=False, antialias=True)
+        for part in parts
+    ]
     return torch.cat(scaled).unflatten(0, (len(images), boxes.shape[1]))
 
 
 def centred(patches: Tensor, *, image_size: tuple[int, int]) -> Tensor:
-    """Patches in the middle of images of zeros, the mean colour: [n, c, h, w] -> [n, c, *image_size]; one pixel more below and right."""
+    """Patches in the middle of images of zeros, the mean colour: [n, c, h, w] -> [n, c,
+    *image_size]; one pixel more below and right.
+    """
     below, right = (whole - part for whole, part in zip(image_size, patches.shape[2:], strict=True))
-    above, left = below // 2, right // 2
+    above = below // 2
+    left = right // 2
     return F.pad(patches, (left, right - left, above, below - above))
 
 
 def stitch(patches: Tensor, *, factor: int) -> Tensor:
-    """f x f patches to an image: [ipc f^2, c, h, w] -> [ipc, c, f h, f w]; the cells of image j, row by row, are j, j + ipc, ..."""
+    """f x f patches to an image: [ipc f^2, c, h, w] -> [ipc, c, f h, f w]; the cells of image j,
+    row by row, are j, j + ipc, ...
+    """
     cells = patches.unflatten(0, (factor, factor, -1))
     return cells.permute(2, 3, 0, 4, 1, 5).flatten(4, 5).flatten(2, 3)
 
 
 def patch_size_of(image_size: tuple[int, int], factor: int) -> tuple[int, int]:
-    """(height, width) of a patch, f of which make each side of an image; raise if f does not divide it, or leaves 1 px."""
+    """(height, width) of a patch, f of which make each side of an image; raise if f does not divide
+    it, or leaves 1 px.
+    """
     if any(side % factor or side // factor < _LEAST_SIDE for side in image_size):
         raise DDLabError(
-            f"factor must divide both sides of the images, {image_size} px, into patches of at least {_LEAST_SIDE} px; "
+            f"factor must divide both sides of the images, {image_size} px, into patches of "
+            f"at least {_LEAST_SIDE} px; "
             f"given {factor}."
         )
     return image_size[0] // factor, image_size[1] // factor

@@ -1,15 +1,18 @@
-r"""The pool of networks that bi-level methods draw from: each is trained on the distilled pairs for another number of steps.
+r"""The pool of networks that bi-level methods draw from: each is trained on the distilled pairs for
+another number of steps.
 
-FRePo (Zhou et al. 2022) and KRR-ST (Lee et al. 2024): one network would be overfitted, and a new one for each outer iteration would cost Z
-inner steps each. So L networks wait, trained for z_1 ... z_L steps; the one that is drawn gives its features and is trained one step more.
+FRePo (Zhou et al. 2022) and KRR-ST (Lee et al. 2024): one network would be overfitted, and a new
+one for each outer iteration would cost Z inner steps each. So L networks wait, trained for z_1 ...
+z_L steps; the one that is drawn gives its features and is trained one step more.
 
 z_l ~ U{1 ... Z - 1}                                                   waiting_steps
 inner loss: mean of (network(x) - y)^2 over all numbers (eq 2 / d_y)   losses.regression_loss
 theta <- SGD with momentum on it, all pairs at once, training mode     trained_once
 at z_l = Z: new weights, z_l <- 0                                      drawn_anew
 
-`drawn_anew(reset=False)` leaves z_l at Z, as the authors' code does. Such a network is drawn anew each time it comes up, so that in the
-long run nearly every outer iteration sees one that has learnt nothing.
+`drawn_anew(reset=False)` leaves z_l at Z, as the authors' code does. Such a network is drawn anew
+each time it comes up, so that in the long run nearly every outer iteration sees one that has learnt
+nothing.
 """
 
 from dataclasses import dataclass
@@ -28,8 +31,10 @@ class Pool:
     """L networks.
 
     Attributes:
-        weights, velocity: of all networks, named "l/name": weights and buffers, and SGD's velocity of the weights.
-        trained: int64 [L], z_l. births: int64 [L], how often each has been drawn anew.
+        weights, velocity: of all networks, named "l/name": weights and buffers, and SGD's velocity
+            of the weights.
+        trained: int64 [L], z_l.
+        births: int64 [L], how often each has been drawn anew.
     """
 
     weights: dict[str, Tensor]
@@ -38,7 +43,8 @@ class Pool:
     births: Tensor
 
     def __post_init__(self) -> None:
-        # A checkpoint is read onto the inputs' device as a whole; these are counted on the CPU, so that no step waits for a GPU.
+        # A checkpoint is read onto the inputs' device as a whole; these are counted on the CPU, so
+        # that no step waits for a GPU.
         for name in ("trained", "births"):
             object.__setattr__(self, name, getattr(self, name).cpu())
 
@@ -48,18 +54,26 @@ class Pool:
 
 
 def waiting_steps(count: int, most: int, *, seed: int) -> list[int]:
-    """z_l ~ U{1 ... Z - 1}, the steps that each of `count` networks is trained for before the first outer iteration; Z = `most`."""
-    return torch.randint(1, most, (count,), generator=randomness.generator(seed, 0, "pool steps")).tolist()
+    """z_l ~ U{1 ... Z - 1}, the steps that each of `count` networks is trained for before the first
+    outer iteration; Z = `most`.
+    """
+    return torch.randint(
+        1, most, (count,), generator=randomness.generator(seed, 0, "pool steps")
+    ).tolist()
 
 
 def laid_out(value: Tensor) -> Tensor:
-    """Images and convolutions with their channels last in memory, in which convolutions are a sixth faster; the numbers are the same."""
+    """Images and convolutions with their channels last in memory, in which convolutions are a sixth
+    faster; the numbers are the same.
+    """
     return value.to(memory_format=torch.channels_last) if value.ndim == 4 else value
 
 
 def new_pool(spec: NetworkSpec, count: int, *, seed: int, device: torch.device | str) -> Pool:
     """`count` untrained networks of a complete spec."""
-    empty = Pool({}, {}, torch.zeros(count, dtype=torch.int64), torch.zeros(count, dtype=torch.int64))
+    empty = Pool(
+        {}, {}, torch.zeros(count, dtype=torch.int64), torch.zeros(count, dtype=torch.int64)
+    )
     for index in range(count):
         empty = _with_new_weights(empty, spec, index, seed=seed, device=device)
     return empty
@@ -76,8 +90,11 @@ def trained_once(
     momentum: float,
     weight_decay: float,
 ) -> tuple[Pool, Tensor]:
-    """One step of one network on all pairs, images [m, c, h, w] and targets [m, d_y]; the loss before it []."""
-    weights, names = pool.network(index), networks.parameter_names(spec)
+    """Take one step of one network on all pairs, images [m, c, h, w] and targets [m, d_y]; the loss
+    before it [].
+    """
+    weights = pool.network(index)
+    names = networks.parameter_names(spec)
     leaves = {name: weights[name].detach().requires_grad_() for name in names}
     with torch.enable_grad():
         laid = {name: laid_out(value) for name, value in leaves.items()}
@@ -95,32 +112,50 @@ def trained_once(
     trained = pool.trained.clone()
     trained[index] += 1
     changed = pool.weights | _named(index, {**moved, **buffers})
-    return Pool(changed, pool.velocity | _named(index, state.velocity), trained, pool.births), loss.detach()
+    return Pool(
+        changed, pool.velocity | _named(index, state.velocity), trained, pool.births
+    ), loss.detach()
 
 
 def drawn_anew(
-    pool: Pool, spec: NetworkSpec, index: int, *, seed: int, device: torch.device | str, reset: bool = True
+    pool: Pool,
+    spec: NetworkSpec,
+    index: int,
+    *,
+    seed: int,
+    device: torch.device | str,
+    reset: bool = True,
 ) -> Pool:
-    """The pool with new weights for one network, and its steps set to 0 (`reset`) or left as they are."""
+    """Return the pool with new weights for one network, and its steps set to 0 (`reset`) or left as they
+    are.
+    """
     births = pool.births.clone()
     births[index] += 1
     trained = pool.trained.clone()
     if reset:
         trained[index] = 0
-    return _with_new_weights(Pool(pool.weights, pool.velocity, trained, births), spec, index, seed=seed, device=device)
+    return _with_new_weights(
+        Pool(pool.weights, pool.velocity, trained, births), spec, index, seed=seed, device=device
+    )
 
 
-def _with_new_weights(pool: Pool, spec: NetworkSpec, index: int, *, seed: int, device: torch.device | str) -> Pool:
+def _with_new_weights(
+    pool: Pool, spec: NetworkSpec, index: int, *, seed: int, device: torch.device | str
+) -> Pool:
     draw = randomness.derived_seed(seed, int(pool.births[index]), f"network {index} of the pool")
     weights = networks.initialise(spec, seed=draw).to(device).weights
-    velocity = optimisers.sgd_init({name: weights[name] for name in networks.parameter_names(spec)}).velocity
+    velocity = optimisers.sgd_init(
+        {name: weights[name] for name in networks.parameter_names(spec)}
+    ).velocity
     named = pool.weights | _named(index, weights), pool.velocity | _named(index, velocity)
     return Pool(*named, pool.trained, pool.births)
 
 
 def _of(tensors: dict[str, Tensor], index: int) -> dict[str, Tensor]:
     start = f"{index}/"
-    return {name.removeprefix(start): value for name, value in tensors.items() if name.startswith(start)}
+    return {
+        name.removeprefix(start): value for name, value in tensors.items() if name.startswith(start)
+    }
 
 
 def _named(index: int, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -1,4 +1,6 @@
-"""Sets that are trained on in ordered steps: their rates, and labels that are learned or kept as class numbers; DD's and SLDD's."""
+"""Sets that are trained on in ordered steps: their rates, and labels that are learned or kept as
+class numbers; DD's and SLDD's.
+"""
 
 from dataclasses import dataclass
 
@@ -18,24 +20,37 @@ class OrderedSet(Parameters):
     """How many images a step has, and whether their labels are learned."""
 
     images_per_class: int = parameter(
-        1, symbol=r"\mathrm{ipc}", range=(1, None), help="Images of each class in each step.", explorable=(1, 5)
+        1,
+        symbol=r"\mathrm{ipc}",
+        range=(1, None),
+        help="Images of each class in each step.",
+        explorable=(1, 5),
     )
     steps: int = parameter(
-        10, range=(1, None), help="Steps in a pass, each with images of its own.", explorable=(1, 10)
+        10,
+        range=(1, None),
+        help="Steps in a pass, each with images of its own.",
+        explorable=(1, 10),
     )
-    learn_labels: bool = parameter(False, help="Labels are learned as well (SLDD).", explorable=True)
+    learn_labels: bool = parameter(
+        False, help="Labels are learned as well (SLDD).", explorable=True
+    )
     images: int | None = parameter(
         None,
         range=(1, None),
-        help="Images of a step where labels are learned: also fewer than classes. None: as without.",
+        help="Images of a step where labels are learned: also fewer than classes. None: as "
+        "without.",
     )
     initial_labels: str = parameter(
         "class",
         choices=("class", "smoothed", "even", "random"),
-        help="Learned labels begin as one-hot, as one-hot smoothed by .1, as 1 / classes, or as draws from [0, 1).",
+        help="Learned labels begin as one-hot, as one-hot smoothed by .1, as 1 / classes, or as "
+        "draws from [0, 1).",
     )
     softmax: bool = parameter(False, help="Learned labels are logits, of which the softmax counts.")
-    seed: int = parameter(0, range=(0, None), help="Of every draw; a student of the same seed has the fixed start.")
+    seed: int = parameter(
+        0, range=(0, None), help="Of every draw; a student of the same seed has the fixed start."
+    )
 
     def rules(self) -> None:
         """Another number of images than classes needs labels that are learned."""
@@ -50,7 +65,7 @@ def learned_rates(raw: Tensor) -> Tensor:
 
 
 def raw_rates(rates: Tensor) -> Tensor:
-    """The inverse of `learned_rates`, of rates above 0."""
+    """Return the inverse of `learned_rates`, of rates above 0."""
     return rates + (-torch.expm1(-rates)).log()
 
 

@@ -1,4 +1,6 @@
-"""What methods that read no labels share: a teacher's answers, random images, and a set of images with representations."""
+"""What methods that read no labels share: a teacher's answers, random images, and a set of images
+with representations.
+"""
 
 from typing import Any
 
@@ -13,7 +15,9 @@ from ..training.self_supervised import representations
 
 
 def require_finite_teacher(name: str, inputs: Inputs) -> None:
-    """Raise, in the name of a method, if data or teacher are missing or its weights are not finite: all targets come from it."""
+    """Raise, in the name of a method, if data or teacher are missing or its weights are not finite:
+    all targets come from it.
+    """
     require_data(name, inputs)
     check_finite(name, 0, {"the teacher": require_teacher(name, inputs).weights})
 
@@ -25,9 +29,13 @@ def teacher_features(inputs: Inputs) -> Tensor:
 
 
 def real_indices(count: int, wanted: int, *, seed: int) -> Tensor:
-    """int64 [wanted]: which of `count` training images the pairs begin as, at random; their labels play no part."""
+    """int64 [wanted]: which of `count` training images the pairs begin as, at random; their labels
+    play no part.
+    """
     errors.check_integer("wanted", wanted, 1, count)
-    return torch.randperm(count, generator=randomness.generator(seed, 0, "real images of the pairs"))[:wanted]
+    return torch.randperm(
+        count, generator=randomness.generator(seed, 0, "real images of the pairs")
+    )[:wanted]
 
 
 def unlabelled_set(
@@ -43,11 +51,20 @@ def unlabelled_set(
     settings: dict[str, Any] | None = None,
     **provenance: Any,
 ) -> DistilledSet:
-    """A set of the method `name` with representations and without labels, complete after `total` steps; more joins the provenance."""
+    """Return a set of the method `name` with representations and without labels, complete after `total`
+    steps; more joins the provenance.
+    """
     data = require_data(name, inputs)
     made = {"method": name, "step": state.step} | provenance
     made |= {"config": config.to_dict(), "data": data.name, "inputs": inputs.fingerprint}
     return DistilledSet(
-        kind=kind, tensors=tensors, settings=settings or {}, targets=(targets,), class_names=data.class_names, mean=data.mean,
-        std=data.std, complete=state.step >= total, provenance=made,
-    )  # fmt: skip
+        kind=kind,
+        tensors=tensors,
+        settings=settings or {},
+        targets=(targets,),
+        class_names=data.class_names,
+        mean=data.mean,
+        std=data.std,
+        complete=state.step >= total,
+        provenance=made,
+    )

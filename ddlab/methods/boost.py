@@ -1,8 +1,10 @@
-r"""Boost: KRR-ST on bases and coefficients, with predefined views of every image (Yu, Yao & Chiu 2025, ICLR).
+r"""Boost: KRR-ST on bases and coefficients, with predefined views of every image (Yu, Yao & Chiu
+2025, ICLR).
 
-KRR-ST stores whole images and whole representations, and has to leave augmentation out, because random views would bias its outer
-gradient. Here images and representations are sums of few bases, every image comes with the same fixed views, and small networks say
-how a view's representation differs from its image's, so that this need not be stored.
+KRR-ST stores whole images and whole representations, and has to leave augmentation out, because
+random views would bias its outer gradient. Here images and representations are sums of few bases,
+every image comes with the same fixed views, and small networks say how a view's representation
+differs from its image's, so that this need not be stored.
 
 Symbol       In code                                       Shape                 What
 B^x, U       parameters["image_bases"], image_bases        [U, c, h/s, w/s]
@@ -26,14 +28,17 @@ Q_a: least squares of Q_a(C^y) and C^y_a - C^y               finish; shift_model
 It stands on `krr_st`: another way to make the pairs, the same steps.
 
 What the paper leaves open
-- The mean. Image bases are centred, coefficients are projections of the images themselves, no mean is stored: the bases hold most of it
-  (`factorisation` has the figures). Representations behind a ReLU are far from 0: their bases are not centred, or, with
-  `representation_mean`, centred with the mean stored and counted.
+- The mean. Image bases are centred, coefficients are projections of the images themselves, no mean
+  is stored: the bases hold most of it (`factorisation` has the figures). Representations behind a
+  ReLU are far from 0: their bases are not centred, or, with `representation_mean`, centred with the
+  mean stored and counted.
 - How Q_a is trained: `shift_models.fit`.
-- "Same" and "Bias" of Table 11: here, as the networks, they are fitted after the distillation, in which every view has coefficients of
-  its own. Only so are they ways to *store* one result.
-- Whether its real images are cropped and flipped at random, as KRR-ST's code does: here they are not.
-- m, which follows from the budget: 114 pairs for CIFAR and N = 100. `pairs` sets it by hand, for Table 11's "ideal" row.
+- "Same" and "Bias" of Table 11: here, as the networks, they are fitted after the distillation, in
+  which every view has coefficients of its own. Only so are they ways to *store* one result.
+- Whether its real images are cropped and flipped at random, as KRR-ST's code does: here they are
+  not.
+- m, which follows from the budget: 114 pairs for CIFAR and N = 100. `pairs` sets it by hand, for
+  Table 11's "ideal" row.
 """
 
 from dataclasses import dataclass
@@ -80,7 +85,12 @@ class Config(krr_st.Config):
         explorable=(1, 4),
     )
     image_bases: int = parameter(
-        200, symbol="U", range=(1, None), help="How many image bases.", source="Boost, Table 5", explorable=(2, 200)
+        200,
+        symbol="U",
+        range=(1, None),
+        help="How many image bases.",
+        source="Boost, Table 5",
+        explorable=(2, 200),
     )
     representation_bases: int = parameter(
         200,
@@ -91,7 +101,11 @@ class Config(krr_st.Config):
         explorable=(2, 200),
     )
     augmentation: Kind = parameter(
-        "rotation", choices=KINDS, help="The views of every image.", source="Boost, Table 12", explorable=True
+        "rotation",
+        choices=KINDS,
+        help="The views of every image.",
+        source="Boost, Table 12",
+        explorable=True,
     )
     shift: Shift = parameter(
         "networks",
@@ -101,9 +115,15 @@ class Config(krr_st.Config):
         explorable=True,
     )
     hidden: int = parameter(
-        4, symbol="h", range=(1, 10**4), help="Width of the approximation networks.", source="Boost, A.1"
+        4,
+        symbol="h",
+        range=(1, 10**4),
+        help="Width of the approximation networks.",
+        source="Boost, A.1",
     )
-    representation_mean: bool = parameter(False, help="Centre the representation bases and store the mean too.")
+    representation_mean: bool = parameter(
+        False, help="Centre the representation bases and store the mean too."
+    )
     bases_start: str = parameter(
         "principal",
         choices=STARTS,
@@ -119,23 +139,31 @@ class Config(krr_st.Config):
         help="What the coefficients begin as: those of real images, or noise.",
     )
     pairs: int | None = parameter(
-        None, symbol="m", range=(1, None), help="How many images; None is as many as the budget buys."
+        None,
+        symbol="m",
+        range=(1, None),
+        help="How many images; None is as many as the budget buys.",
     )
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """KRR-ST's teaching preset with twice as many bases as images, for images of 16 px and a teacher of about a hundred features."""
+        """KRR-ST's teaching preset with twice as many bases as images, for images of 16 px and a
+        teacher of about a hundred features.
+        """
         small: dict[str, Any] = {"image_bases": 40, "representation_bases": 40}
         return super().teaching(**small | changes)
 
     @classmethod
     def paper(cls, dataset: str = "cifar100", *, budget: int = 100, **changes: Any) -> Self:
-        """The published settings (A.1, Table 5).
+        """Return the published settings (A.1, Table 5).
 
         Args:
-            dataset: "cifar10" or "cifar100". budget: N; 25, 50, 100, 1000 or 5000.
+            dataset: "cifar10" or "cifar100".
+            budget: N; 25, 50, 100, 1000 or 5000.
         """
-        image_bases, representation_bases = TABLE_5[errors.check_choice("budget", budget, tuple(TABLE_5))]
+        image_bases, representation_bases = TABLE_5[
+            errors.check_choice("budget", budget, tuple(TABLE_5))
+        ]
         found: dict[str, Any] = {
             "budget": budget,
             "image_bases": image_bases,
@@ -149,8 +177,9 @@ TABLE_5 = {25: (50, 50), 50: (100, 100), 100: (200, 200), 1000: (500, 500), 5000
 
 
 def factors(config: Config, inputs: Inputs) -> Factorised:
-    """The sizes of the set, from which follow its bill and m."""
-    data, _ = require_data(NAME, inputs), require_teacher(NAME, inputs)
+    """Return the sizes of the set, from which follow its bill and m."""
+    data = require_data(NAME, inputs)
+    _ = require_teacher(NAME, inputs)
     height, width = data.image_size
     return Factorised(
         channels=data.channels,
@@ -179,18 +208,26 @@ def count_pairs(config: Config, inputs: Inputs) -> int:
 
 
 def pairs(config: Config, parameters: Parameterised) -> tuple[Tensor, Tensor]:
-    """X~_s and Y~_s: all views of all images [(A + 1) m, c, h, w], view after view, and their representations [(A + 1) m, d_y]."""
-    images = decoded(parameters["image_coefficients"], parameters["image_bases"], scale=config.scale)
+    """X~_s and Y~_s: all views of all images [(A + 1) m, c, h, w], view after view, and their
+    representations [(A + 1) m, d_y].
+    """
+    images = decoded(
+        parameters["image_coefficients"], parameters["image_bases"], scale=config.scale
+    )
     coefficients = parameters["representation_coefficients"].flatten(0, 1)
-    targets = reconstruct(coefficients, parameters["representation_bases"], mean=parameters.get("representation_mean"))
+    targets = reconstruct(
+        coefficients, parameters["representation_bases"], mean=parameters.get("representation_mean")
+    )
     return augmented(images, config.augmentation).flatten(0, 1), targets
 
 
 def image_start(config: Config, inputs: Inputs, chosen: Tensor) -> tuple[Tensor, Tensor]:
-    """B^x [U, c, h/s, w/s] and C^x [m, U] before the first step; `chosen` are the m real images that coefficients are taken from.
+    """B^x [U, c, h/s, w/s] and C^x [m, U] before the first step; `chosen` are the m real images
+    that coefficients are taken from.
 
     Raises:
-        DDLabError: a scale that does not divide the images' sides, or more bases than the rank of the images.
+        DDLabError: a scale that does not divide the images' sides, or more bases than the rank of
+            the images.
     """
     small = _scaled_down(require_data(NAME, inputs), config.scale)
     bases = _first_bases(config, small, config.image_bases, "image bases", centred=True)
@@ -201,7 +238,8 @@ def representation_start(config: Config, inputs: Inputs) -> tuple[Tensor, Tensor
     """B^y [V, d_y] before the first step, and the mean [d_y] where it is stored."""
     wanted = teacher_features(inputs)
     mean = wanted.mean(0) if config.representation_mean else None
-    points, count = wanted if mean is None else wanted - mean, config.representation_bases
+    points = wanted if mean is None else wanted - mean
+    count = config.representation_bases
     return _first_bases(config, points, count, "representation bases", centred=False), mean
 
 
@@ -209,25 +247,33 @@ def init(config: Config, inputs: Inputs) -> State:
     """Bases and coefficients, and an untrained pool.
 
     Raises:
-        DDLabError: a budget that buys no pair, more bases than the rank, images that the scale or the views cannot take, or more pairs
-            than there are images.
+        DDLabError: a budget that buys no pair, more bases than the rank, images that the scale or
+            the views cannot take, or more pairs than there are images.
     """
     require_finite_teacher(NAME, inputs)
-    teacher, wanted = require_teacher(NAME, inputs), teacher_features(inputs)
+    teacher = require_teacher(NAME, inputs)
+    wanted = teacher_features(inputs)
     count = count_pairs(config, inputs)
     if count > len(wanted):
-        argument, given = ("budget", config.budget) if config.pairs is None else ("pairs", config.pairs)
-        errors.fail(argument, f"small enough for {len(wanted)} pairs, one for each training image", given)
+        argument, given = (
+            ("budget", config.budget) if config.pairs is None else ("pairs", config.pairs)
+        )
+        errors.fail(
+            argument, f"small enough for {len(wanted)} pairs, one for each training image", given
+        )
     chosen = real_indices(len(wanted), count, seed=config.seed)
     image_bases, image_coefficients = image_start(config, inputs, chosen)
     representation_bases, mean = representation_start(config, inputs)
     images = decoded(image_coefficients, image_bases, scale=config.scale)
-    # Of the images that the set holds, not of the real ones; the first row is that of the real images, as the paper says.
+    # Of the images that the set holds, not of the real ones; the first row is that of the real
+    # images, as the paper says.
     views = augmented(images, config.augmentation)[1:]
     seen = [networks.predict(teacher, view.to(inputs.device)).features.cpu() for view in views]
     shifted = torch.cat([wanted[chosen], *seen])
     shifted = shifted if mean is None else shifted - mean
-    coefficients = _coefficients(config, shifted, representation_bases, "representation coefficients")
+    coefficients = _coefficients(
+        config, shifted, representation_bases, "representation coefficients"
+    )
     parameters = {
         "image_bases": image_bases,
         "image_coefficients": image_coefficients,
@@ -236,35 +282,55 @@ def init(config: Config, inputs: Inputs) -> State:
     }
     if mean is not None:
         parameters["representation_mean"] = mean
-    return krr_st.initial_state(config, inputs, {name: value.to(inputs.device) for name, value in parameters.items()})
+    return krr_st.initial_state(
+        config, inputs, {name: value.to(inputs.device) for name, value in parameters.items()}
+    )
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """One step of a network of the pool while it is filled, then one outer iteration."""
-    return krr_st.update_with_pairs(config, inputs, state, lambda parameters: pairs(config, parameters))
+    """Take one step of a network of the pool while it is filled, then one outer iteration."""
+    return krr_st.update_with_pairs(
+        config, inputs, state, lambda parameters: pairs(config, parameters)
+    )
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """{B^x, C^x, B^y, C^y, Q_a}: the shift model is fitted here."""
-    parameters = {name: value.detach().cpu().contiguous() for name, value in state.parameters.items()}
+    parameters = {
+        name: value.detach().cpu().contiguous() for name, value in state.parameters.items()
+    }
     coefficients, *views = parameters["representation_coefficients"]
     shift: Shift = config.shift if views else "same"  # without views nothing shifts
     others = torch.stack(views) if views else coefficients.new_zeros((0, *coefficients.shape))
     shifts = shift_models.fit(coefficients, others, shift, hidden=config.hidden, seed=config.seed)
-    tensors = {"bases": parameters["representation_bases"], "coefficients": coefficients.contiguous()} | shifts
+    tensors = {
+        "bases": parameters["representation_bases"],
+        "coefficients": coefficients.contiguous(),
+    } | shifts
     if "representation_mean" in parameters:
         tensors["mean"] = parameters["representation_mean"]
     targets = Representations(tensors=tensors, augmentation=config.augmentation, shift=shift)
     return unlabelled_set(
-        NAME, config, inputs, state, total_steps(config, inputs), kind="factorised", settings={"scale": config.scale},
-        tensors={name: parameters[name] for name in ("image_bases", "image_coefficients")}, targets=targets,
-    )  # fmt: skip
+        NAME,
+        config,
+        inputs,
+        state,
+        total_steps(config, inputs),
+        kind="factorised",
+        settings={"scale": config.scale},
+        tensors={name: parameters[name] for name in ("image_bases", "image_coefficients")},
+        targets=targets,
+    )
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-    """The images that bases and coefficients make, without their views; the loss of the phase over its own steps."""
+    """Return the images that bases and coefficients make, without their views; the loss of the phase over
+    its own steps.
+    """
     parameters = state.parameters
-    images = decoded(parameters["image_coefficients"], parameters["image_bases"], scale=config.scale)
+    images = decoded(
+        parameters["image_coefficients"], parameters["image_bases"], scale=config.scale
+    )
     return Look(images, None, krr_st.phase_numbers(config, state, trace))
 
 
@@ -273,18 +339,30 @@ def _views(config: Config) -> int:
 
 
 def _scaled_down(data: ImageData, scale: int) -> Tensor:
-    """All training images, float32 [n, c, h/s, w/s]; kept where they are few, because sliders ask again and again."""
+    """All training images, float32 [n, c, h/s, w/s]; kept where they are few, because sliders ask
+    again and again.
+    """
 
     def compute() -> Tensor:
         every = torch.arange(len(data.train_labels))
-        return torch.cat([downsampled(data.normalised(rows), scale=scale) for rows in every.split(_BATCH)])
+        return torch.cat(
+            [downsampled(data.normalised(rows), scale=scale) for rows in every.split(_BATCH)]
+        )
 
     numbers = data.train_images.numel() // scale**2
-    return cache.remember(compute, "scaled-down images", data.fingerprint, scale) if numbers <= _FEW else compute()
+    return (
+        cache.remember(compute, "scaled-down images", data.fingerprint, scale)
+        if numbers <= _FEW
+        else compute()
+    )
 
 
-def _first_bases(config: Config, points: Tensor, count: int, stream: str, *, centred: bool) -> Tensor:
-    """The first `count` bases [count, *shape] for points [n, *shape]; `centred` says how principal components are taken."""
+def _first_bases(
+    config: Config, points: Tensor, count: int, stream: str, *, centred: bool
+) -> Tensor:
+    """Return the first `count` bases [count, *shape] for points [n, *shape]; `centred` says how principal
+    components are taken.
+    """
     field = stream.replace(" ", "_")
     if config.bases_start == "principal":
         return _principal(points, count, field, centred=centred, seed=config.seed)
@@ -296,28 +374,38 @@ def _first_bases(config: Config, points: Tensor, count: int, stream: str, *, cen
 
 
 def _principal(points: Tensor, count: int, name: str, *, centred: bool, seed: int) -> Tensor:
-    """`principal_bases`, kept: where all components are found together anyway, another U or V only cuts them (sliders move U and V)."""
+    """`principal_bases`, kept: where all components are found together anyway, another U or V only
+    cuts them (sliders move U and V).
+    """
     most = min(len(points), points[0].numel())
 
     def compute() -> Tensor:
         try:
             return principal_bases(points, count=most, centred=centred).bases
         except errors.DDLabError:  # fewer: the points have no such rank
-            return principal_bases(points, count=rank(points, centred=centred), centred=centred).bases
+            return principal_bases(
+                points, count=rank(points, centred=centred), centred=centred
+            ).bases
 
     if is_exact(points):
         found = cache.remember(compute, "all principal bases", points, centred)
         if count > len(found):
-            errors.fail(name, f"an integer in [1, {len(found)}], the rank of these {len(points)} points", count)
+            errors.fail(
+                name,
+                f"an integer in [1, {len(found)}], the rank of these {len(points)} points",
+                count,
+            )
         return found[:count].clone()
     return principal_bases(points, count=count, centred=centred, seed=seed).bases
 
 
 def _coefficients(config: Config, points: Tensor, bases: Tensor, stream: str) -> Tensor:
-    """The first coefficients [m, k]: those of points [m, *shape], or standard normal numbers."""
+    """Return the first coefficients [m, k]: those of points [m, *shape], or standard normal numbers."""
     if config.coefficients_start == "projection":
         return fitted(points, bases)
-    return torch.randn((len(points), len(bases)), generator=randomness.generator(config.seed, 0, stream))
+    return torch.randn(
+        (len(points), len(bases)), generator=randomness.generator(config.seed, 0, stream)
+    )
 
 
 SMALL = Config(  # for the contract tests

@@ -1,7 +1,9 @@
-r"""DC: dataset condensation with gradient matching (Zhao, Mopuri & Bilen 2021, ICLR, arXiv 2006.05929).
+r"""DC: dataset condensation with gradient matching (Zhao, Mopuri & Bilen 2021, ICLR, arXiv
+2006.05929).
 
-Images are learned so that a network which looks at them wants to change in the direction in which real images of the class would
-change it: at its random start, and again and again while it is trained on the learned images themselves.
+Images are learned so that a network which looks at them wants to change in the direction in which
+real images of the class would change it: at its random start, and again and again while it is
+trained on the learned images themselves.
 
 Symbol       In code                     Shape                        Unit
 S            images                      [ipc * classes, c, h, w]     normalised pixels
@@ -17,15 +19,20 @@ eq 10  D = sum over layers of sum over output channels of 1 - cos              m
 eq 8   theta_t+1 = theta_t - eta_theta grad L^S(theta_t), sigma_theta epochs   trained_between
 Alg 1  loops over networks k and matchings t, flattened: step = k T + t        update
 
-One step is one update of the images of all classes. Where the paper and the reference code, which made the tables, differ, this is
-the code:
-- All classes are matched, then their images move, each by its own gradient; Algorithm 1 moves a class at a time, which is the same.
-- Biases, and scales and shifts of norms, are not matched, and 1e-6 is added to the product of lengths in the cosine.
-- After the last matching the network is not trained: with (T, epochs) = (1, 1), as at one image per class, it never is.
-- T and the epochs follow from the images per class: `schedule`. The code has them for 1, 10, 20, 30, 40 and 50.
-- With batch norm a pass over 16 real images of each class moves the running statistics before each matching, which then stand still.
-And away from it
-- Between two of those numbers T and epochs are interpolated, above 50 they stay; `provenance` says so.
+One step is one update of the images of all classes. Where the paper and the reference code, which
+made the tables, differ, this is the code:
+- All classes are matched, then their images move, each by its own gradient; Algorithm 1 moves a
+  class at a time, which is the same.
+- Biases, and scales and shifts of norms, are not matched, and 1e-6 is added to the product of
+  lengths in the cosine.
+- After the last matching the network is not trained: with (T, epochs) = (1, 1), as at one image per
+  class, it never is.
+- T and the epochs follow from the images per class: `schedule`. The code has them for 1, 10, 20,
+  30, 40 and 50.
+- With batch norm a pass over 16 real images of each class moves the running statistics before each
+  matching, which then stand still. And away from it
+- Between two of those numbers T and epochs are interpolated, above 50 they stay; `provenance` says
+  so.
 """
 
 from dataclasses import dataclass
@@ -63,7 +70,11 @@ class Config(matching.Config):
     """Hyper-parameters. The defaults are those of the reference code, for all its datasets."""
 
     networks: int = parameter(
-        1000, symbol="K", range=(1, None), help="Fresh networks, one after another.", explorable=(1, 100)
+        1000,
+        symbol="K",
+        range=(1, None),
+        help="Fresh networks, one after another.",
+        explorable=(1, 100),
     )
     outer_steps: int | None = parameter(
         None,
@@ -90,7 +101,8 @@ class Config(matching.Config):
     distance: str = parameter(
         "channels",
         choices=matching.DISTANCES,
-        help="Between two gradients: 1 - cos for each output channel, squared error, or 1 - cos of all as one vector.",
+        help="Between two gradients: 1 - cos for each output channel, squared error, or 1 - cos "
+        "of all as one vector.",
         source="DC, eq 10 and appendix",
         explorable=True,
     )
@@ -99,12 +111,17 @@ class Config(matching.Config):
     def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, 16 pixels, half a minute: a hundred narrow networks."""
         return cls.preset(
-            changes, network=networks.spec("convnet", width=32, norm="instance"), networks=100, batch_size=64
+            changes,
+            network=networks.spec("convnet", width=32, norm="instance"),
+            networks=100,
+            batch_size=64,
         )
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """The published settings for "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100": the network pads grey images."""
+        """Return the published settings for "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100": the
+        network pads grey images.
+        """
         errors.check_choice("dataset", dataset, DATASETS)
         return cls.preset(changes, network=supervised.convnet_for(dataset))
 
@@ -117,7 +134,9 @@ class Config(matching.Config):
 
 @dataclass(frozen=True)
 class State:
-    """`step` updates done; images, their optimiser, and the network in which the next update matches (weights and buffers)."""
+    """`step` updates done; images, their optimiser, and the network in which the next update
+    matches (weights and buffers).
+    """
 
     step: int
     images: Tensor
@@ -130,7 +149,9 @@ class Trace:
     """One update.
 
     Attributes:
-        distances: layer -> [classes], before the update; first, for a NaN is named by what holds it first. loss: [], their sum.
+        distances: layer -> [classes], before the update; first, for a NaN is named by what holds it
+            first.
+        loss: [], their sum.
         matching: t, which matching in its network it was, from 0.
     """
 
@@ -140,20 +161,22 @@ class Trace:
 
 
 def schedule(images_per_class: int) -> tuple[int, int]:
-    """T and the epochs between two matchings: the reference code's, on straight lines between its numbers, constant above 50.
+    """T and the epochs between two matchings: the reference code's, on straight lines between its
+    numbers, constant above 50.
 
     >>> schedule(10), schedule(15)
     ((10, 50), (15, 38))
     """
     known = sorted(SCHEDULE)
     outer, inner = (
-        round(float(np.interp(images_per_class, known, [SCHEDULE[n][part] for n in known]))) for part in (0, 1)
+        round(float(np.interp(images_per_class, known, [SCHEDULE[n][part] for n in known])))
+        for part in (0, 1)
     )
     return outer, inner
 
 
 def network_spec(config: Config, inputs: Inputs) -> NetworkSpec:
-    """The architecture for the data."""
+    """Return the architecture for the data."""
     return config.network.for_data(require_data(NAME, inputs))
 
 
@@ -164,22 +187,34 @@ def fresh_network(config: Config, inputs: Inputs, number: int) -> dict[str, Tens
 
 
 def warmed_up(config: Config, inputs: Inputs, state: State) -> dict[str, Tensor]:
-    """The network, its batch-norm statistics moved by a pass over real images of every class; without batch norm as it is."""
-    spec, data = network_spec(config, inputs), require_data(NAME, inputs)
+    """Return the network, its batch-norm statistics moved by a pass over real images of every class;
+    without batch norm as it is.
+    """
+    spec = network_spec(config, inputs)
+    data = require_data(NAME, inputs)
     if not networks.batch_norm_layers(spec):
         return state.network
-    real = [matching.real_batch(config, inputs, label, step=state.step, count=WARM_UP) for label in range(data.classes)]
+    real = [
+        matching.real_batch(config, inputs, label, step=state.step, count=WARM_UP)
+        for label in range(data.classes)
+    ]
     with torch.no_grad():
-        _, buffers = networks.call(spec, state.network, torch.cat(real).to(state.images.dtype), train=True)
+        _, buffers = networks.call(
+            spec, state.network, torch.cat(real).to(state.images.dtype), train=True
+        )
     return {**state.network, **buffers}
 
 
 def matched_step(
     config: Config, inputs: Inputs, state: State, weights: dict[str, Tensor]
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """Eq 9, one t: the gradient of the distance with respect to all images, and the distances by layer, [classes] each."""
-    data, spec = require_data(NAME, inputs), network_spec(config, inputs)
-    gradient, found = torch.zeros_like(state.images), []
+    """Eq 9, one t: the gradient of the distance with respect to all images, and the distances by
+    layer, [classes] each.
+    """
+    data = require_data(NAME, inputs)
+    spec = network_spec(config, inputs)
+    gradient = torch.zeros_like(state.images)
+    found = []
     for label in range(data.classes):
         drawn: dict[str, Any] = {"step": state.step, "label": label, "classes": data.classes}
         real = matching.real_batch(config, inputs, label, step=state.step).to(state.images.dtype)
@@ -201,20 +236,29 @@ def matched_step(
     return gradient, {name: torch.stack([each[name] for each in found]) for name in found[0]}
 
 
-def trained_between(config: Config, inputs: Inputs, state: State, weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Eq 8: the network after the epochs on the learned images that lie between two matchings, by SGD on class numbers."""
-    data, spec = require_data(NAME, inputs), network_spec(config, inputs)
+def trained_between(
+    config: Config, inputs: Inputs, state: State, weights: dict[str, Tensor]
+) -> dict[str, Tensor]:
+    """Eq 8: the network after the epochs on the learned images that lie between two matchings, by
+    SGD on class numbers.
+    """
+    data = require_data(NAME, inputs)
+    spec = network_spec(config, inputs)
     names = networks.parameter_names(spec)
     labels = descent.classes_in_turn(len(state.images), data).to(state.images.device)
     optimiser = optimisers.sgd_init({name: weights[name] for name in names})
     strategy = getattr(config, "strategy", "")
     for epoch in range(config.loops[1]):
-        order = torch.randperm(len(labels), generator=randomness.generator(config.seed, state.step, f"epoch {epoch}"))
+        order = torch.randperm(
+            len(labels), generator=randomness.generator(config.seed, state.step, f"epoch {epoch}")
+        )
         for number, rows in enumerate(order.split(TRAINED_AT_ONCE)):
             images = state.images[rows]
             if strategy:
                 own = randomness.derived_seed(config.seed, state.step, "views in training")
-                images = siamese_view(images, strategy, seed=own, step=epoch * len(order) + number, each=True)
+                images = siamese_view(
+                    images, strategy, seed=own, step=epoch * len(order) + number, each=True
+                )
             leaves = {name: weights[name].detach().requires_grad_() for name in names}
             with torch.enable_grad():
                 outputs, buffers = networks.call(spec, {**weights, **leaves}, images, train=True)
@@ -242,45 +286,68 @@ def init(config: Config, inputs: Inputs) -> State:
         DDLabError: no data, or more images per class than a class has.
     """
     images = descent.first_images(NAME, config, inputs)
-    return State(0, images, optimisers.sgd_init({"images": images}), fresh_network(config, inputs, 0))
+    return State(
+        0, images, optimisers.sgd_init({"images": images}), fresh_network(config, inputs, 0)
+    )
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """One matching, one update of all images, and the network's training on them; after the last matching the next network."""
+    """One matching, one update of all images, and the network's training on them; after the last
+    matching the next network.
+    """
     number, matched = divmod(state.step, config.loops[0])
     weights = warmed_up(config, inputs, state)
     gradient, distances = matched_step(config, inputs, state, weights)
     after = State(
         state.step + 1,
-        *descent.sgd_step(state.images, gradient, state.optimiser, config.learning_rate, config.momentum),
+        *descent.sgd_step(
+            state.images, gradient, state.optimiser, config.learning_rate, config.momentum
+        ),
         weights,
     )
     last = matched == config.loops[0] - 1
     if not last:
-        after = State(after.step, after.images, after.optimiser, trained_between(config, inputs, after, weights))
+        after = State(
+            after.step,
+            after.images,
+            after.optimiser,
+            trained_between(config, inputs, after, weights),
+        )
     elif number < config.networks - 1:
-        after = State(after.step, after.images, after.optimiser, fresh_network(config, inputs, number + 1))
+        after = State(
+            after.step, after.images, after.optimiser, fresh_network(config, inputs, number + 1)
+        )
     loss = torch.stack(list(distances.values())).sum()
     return after, Trace(distances, loss, matched)
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """The images with hard labels, and with a teacher's where there is one."""
-    told = {"loops": list(config.loops), "loops_interpolated": config.images_per_class not in SCHEDULE}
+    """Return the images with hard labels, and with a teacher's where there is one."""
+    told = {
+        "loops": list(config.loops),
+        "loops_interpolated": config.images_per_class not in SCHEDULE,
+    }
     return descent.images_in_turn(NAME, config, inputs, state, total_steps(config, inputs), **told)
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-    """The images, and the distance by layer, summed over the classes."""
+    """Return the images, and the distance by layer, summed over the classes."""
     numbers = {}
     if trace is not None:
         numbers = {"distance": Number(trace.loss, curve="distance", scale="log")}
         if len(trace.distances) > 1:
             parts = trace.distances.items()
-            numbers |= {name: Number(value.sum(), curve="distance by layer", scale="log") for name, value in parts}
+            numbers |= {
+                name: Number(value.sum(), curve="distance by layer", scale="log")
+                for name, value in parts
+            }
     return descent.look_at(inputs, state, numbers)
 
 
 SMALL = Config(  # for the contract tests
-    network=networks.spec("convnet", width=4, norm="instance"), networks=2, outer_steps=2, inner_epochs=1, batch_size=4
+    network=networks.spec("convnet", width=4, norm="instance"),
+    networks=2,
+    outer_steps=2,
+    inner_epochs=1,
+    batch_size=4,
 )

@@ -1,8 +1,10 @@
-r"""DD: dataset distillation (Wang, Zhu, Torralba & Efros 2018, arXiv 1811.10959), and with learned labels SLDD (`sldd`).
+r"""DD: dataset distillation (Wang, Zhu, Torralba & Efros 2018, arXiv 1811.10959), and with learned
+labels SLDD (`sldd`).
 
-A network takes a few steps of gradient descent on the learned images, and the loss of where it ends, on real images, is differentiated
-through these steps: with respect to the images, and to the rate of each step. So the set is a training, images, order and rates together,
-and a student goes through it as it stands (`training.ordered`, `evaluate(labels="steps")`).
+A network takes a few steps of gradient descent on the learned images, and the loss of where it
+ends, on real images, is differentiated through these steps: with respect to the images, and to the
+rate of each step. So the set is a training, images, order and rates together, and a student goes
+through it as it stands (`training.ordered`, `evaluate(labels="steps")`).
 
 Symbol         In code         Shape                          Unit
 x~             images          [steps * m, c, h, w]           normalised pixels; group s is seen in step s of each pass
@@ -18,9 +20,11 @@ eq 5  min E_{theta_0 ~ p} L, as the mean over `networks` draws                  
 sec 3.5  a class is taken for another after one step: the same loss with real             real_batch
          labels changed, from networks that are trained already
 
-As in the reference code Adam moves everything learned, with betas .5 and .999 and a rate that is halved every tenth of a run; images begin
-as N(0, 1), weights as Xavier's draw. Away from it: the real batch is drawn anew at each update, not pass by pass. The "94% with ten MNIST
-images" of the paper is one step and three passes, from one start; its 10 x 3 on a hundred images is for random starts.
+As in the reference code Adam moves everything learned, with betas .5 and .999 and a rate that is
+halved every tenth of a run; images begin as N(0, 1), weights as Xavier's draw. Away from it: the
+real batch is drawn anew at each update, not pass by pass. The "94% with ten MNIST images" of the
+paper is one step and three passes, from one start; its 10 x 3 on a hundred images is for random
+starts.
 """
 
 from collections.abc import Iterable
@@ -54,20 +58,34 @@ _LENET = networks.spec("lenet")
 
 @dataclass(frozen=True, kw_only=True)
 class Config(OrderedSet):
-    """Hyper-parameters. The defaults are those of the reference code for MNIST and random starts."""
+    """Hyper-parameters.
+
+    The defaults are those of the reference code for MNIST and random starts.
+    """
 
     process: ClassVar[str] = NAME  # SLDD and TDD are the same process under names of their own
-    epochs: int = parameter(3, range=(1, None), help="Passes, each with rates of its own.", explorable=(1, 10))
+    epochs: int = parameter(
+        3, range=(1, None), help="Passes, each with rates of its own.", explorable=(1, 10)
+    )
     starts: str = parameter(
         "random",
         choices=("fixed", "random", "pretrained"),
         explorable=True,
-        help="Where training starts: one draw of weights, a new one each time, or the networks that are handed in.",
+        help="Where training starts: one draw of weights, a new one each time, or the networks "
+        "that are handed in.",
     )
-    networks: int = parameter(4, range=(1, None), help="Starts of an update; a fixed one is one.", explorable=(1, 8))
-    initial_weights: str = with_default(ordered.Config, "initial_weights", "xavier", source="reference code")
-    network: NetworkSpec = parameter(_LENET, help="Architecture, without batch norm; pretrained ones have their own.")
-    iterations: int = parameter(23_600, range=(1, None), help="Updates of the set.", explorable=(10, 500), step=10)
+    networks: int = parameter(
+        4, range=(1, None), help="Starts of an update; a fixed one is one.", explorable=(1, 8)
+    )
+    initial_weights: str = with_default(
+        ordered.Config, "initial_weights", "xavier", source="reference code"
+    )
+    network: NetworkSpec = parameter(
+        _LENET, help="Architecture, without batch norm; pretrained ones have their own."
+    )
+    iterations: int = parameter(
+        23_600, range=(1, None), help="Updates of the set.", explorable=(10, 500), step=10
+    )
     learning_rate: float = parameter(
         0.01,
         range=(0, None),
@@ -76,7 +94,9 @@ class Config(OrderedSet):
         help="Of Adam on all that is learned.",
         explorable=(1e-3, 0.1),
     )
-    halvings: int = parameter(10, range=(0, 100), help="How often Adam's rate is halved in a run, evenly.")
+    halvings: int = parameter(
+        10, range=(0, 100), help="How often Adam's rate is halved in a run, evenly."
+    )
     initial_rate: float = parameter(
         0.02,
         symbol=r"\tilde\eta_0",
@@ -86,35 +106,58 @@ class Config(OrderedSet):
         help="Of each step, at the beginning.",
         explorable=(0.001, 0.5),
     )
-    batch_size: int = parameter(1024, range=(1, None), unit="images", help="Real images in the loss.")
-    attacked_class: int | None = parameter(None, range=(0, None), help="Real images of this class are called another.")
-    taken_for: int | None = parameter(None, range=(0, None), help="What they are called: the set poisons a network.")
-    recompute: bool = parameter(False, help="Compute steps again on the way back: memory of one step, more work.")
+    batch_size: int = parameter(
+        1024, range=(1, None), unit="images", help="Real images in the loss."
+    )
+    attacked_class: int | None = parameter(
+        None, range=(0, None), help="Real images of this class are called another."
+    )
+    taken_for: int | None = parameter(
+        None, range=(0, None), help="What they are called: the set poisons a network."
+    )
+    recompute: bool = parameter(
+        False, help="Compute steps again on the way back: memory of one step, more work."
+    )
 
     def rules(self) -> None:
         """An attacked class is taken for another."""
         super().rules()
         pair = (self.attacked_class, self.taken_for)
         if pair != (None, None) and (None in pair or pair[0] == pair[1]):
-            errors.fail("taken_for", "another class than attacked_class, or both None", self.taken_for)
+            errors.fail(
+                "taken_for", "another class than attacked_class, or both None", self.taken_for
+            )
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """Two CPU cores, 16 pixels, seconds: a perceptron, three steps on the same images, a hundred updates from one start."""
+        """Two CPU cores, 16 pixels, seconds: a perceptron, three steps on the same images, a
+        hundred updates from one start.
+        """
         return cls.preset(
             changes,
-            network=networks.spec("mlp"), initial_weights="pytorch", steps=1, starts="fixed", iterations=100,
-            learning_rate=0.05, halvings=0, initial_rate=0.1, batch_size=256,
-        )  # fmt: skip
+            network=networks.spec("mlp"),
+            initial_weights="pytorch",
+            steps=1,
+            starts="fixed",
+            iterations=100,
+            learning_rate=0.05,
+            halvings=0,
+            initial_rate=0.1,
+            batch_size=256,
+        )
 
     @classmethod
     def paper(cls, dataset: str = "mnist", **changes: Any) -> Self:
-        """The published settings for "mnist" or "cifar10", the latter (and "cifar100", which has none) on a ConvNet in AlexNet's place.
+        """Return the published settings for "mnist" or "cifar10", the latter (and "cifar100", which has
+        none) on a ConvNet in AlexNet's place.
 
-        They are those of random starts, a hundred images in ten steps; with `starts="fixed"`, "mnist" has ten images in one step.
+        They are those of random starts, a hundred images in ten steps; with `starts="fixed"`,
+        "mnist" has ten images in one step.
         """
         errors.check_choice("dataset", dataset, ("mnist", "cifar10", "cifar100"))
-        one: dict[str, Any] = {"steps": 1} if changes.get("starts") == "fixed" and dataset == "mnist" else {}
+        one: dict[str, Any] = (
+            {"steps": 1} if changes.get("starts") == "fixed" and dataset == "mnist" else {}
+        )
         plain = networks.spec("convnet", norm="none")
         colour: dict[str, Any] = {"network": plain, "initial_rate": 0.001, "iterations": 19_600}
         return cls(**(colour if dataset != "mnist" else one) | changes)
@@ -122,7 +165,9 @@ class Config(OrderedSet):
 
 @dataclass(frozen=True)
 class State:
-    """`step` updates done; what is learned, "images", "raw_rates" and perhaps "labels", and their optimiser."""
+    """`step` updates done; what is learned, "images", "raw_rates" and perhaps "labels", and their
+    optimiser.
+    """
 
     step: int
     learned: dict[str, Tensor]
@@ -131,26 +176,30 @@ class State:
 
 @dataclass(frozen=True)
 class Trace:
-    """One update: the loss after the last inner step, before the update, mean over the starts, []; the rates, [epochs, steps]."""
+    """One update: the loss after the last inner step, before the update, mean over the starts, [];
+    the rates, [epochs, steps].
+    """
 
     loss: Tensor
     rates: Tensor
 
 
 def outer_loss(spec: NetworkSpec, weights: Tensors, images: Tensor, labels: Tensor) -> Tensor:
-    """Eq 3, the loss of the trained network: mean cross-entropy of real images [n, c, h, w] and class numbers [n]; []."""
+    """Eq 3, the loss of the trained network: mean cross-entropy of real images [n, c, h, w] and
+    class numbers [n]; [].
+    """
     return cross_entropy(networks.call(spec, weights, images)[0].logits, labels)
 
 
 def network_of(config: Config, inputs: Inputs) -> NetworkSpec:
-    """The architecture that is trained."""
+    """Return the architecture that is trained."""
     if config.starts == "pretrained":
         return require_teacher(config.process, inputs).spec
     return config.network.for_data(require_data(config.process, inputs))
 
 
 def inner_of(config: Config, inputs: Inputs, buffers: Tensors) -> Inner:
-    """The ordered steps of a network with these buffers, as functions of what is learned."""
+    """Return the ordered steps of a network with these buffers, as functions of what is learned."""
     classes = require_data(config.process, inputs).classes
     return ordered.inner(
         network_of(config, inputs),
@@ -164,7 +213,8 @@ def inner_of(config: Config, inputs: Inputs, buffers: Tensors) -> Inner:
 
 def starts(config: Config, inputs: Inputs, step: int) -> Iterable[dict[str, Tensor]]:
     """theta_0 of each network of an update, by name."""
-    spec, options = network_of(config, inputs), {"device": inputs.device}
+    spec = network_of(config, inputs)
+    options = {"device": inputs.device}
     if config.starts == "fixed":
         yield ordered.first_weights(spec, config.initial_weights, seed=config.seed, **options)
     elif config.starts == "random":
@@ -182,7 +232,9 @@ def starts(config: Config, inputs: Inputs, step: int) -> Iterable[dict[str, Tens
 def real_batch(config: Config, inputs: Inputs, step: int) -> tuple[Tensor, Tensor]:
     """Random real images [n, c, h, w] and their classes [n]."""
     data = require_data(config.process, inputs)
-    order = torch.randperm(len(data.train_labels), generator=randomness.generator(config.seed, step, "real images"))
+    order = torch.randperm(
+        len(data.train_labels), generator=randomness.generator(config.seed, step, "real images")
+    )
     rows = order[: config.batch_size]
     labels = data.train_labels[rows]
     if config.attacked_class is not None and config.taken_for is not None:
@@ -190,9 +242,12 @@ def real_batch(config: Config, inputs: Inputs, step: int) -> tuple[Tensor, Tenso
     return data.normalised(rows, device=inputs.device), labels.to(inputs.device)
 
 
-def gradients(config: Config, inputs: Inputs, step: int, learned: Tensors) -> tuple[Tensor, dict[str, Tensor]]:
+def gradients(
+    config: Config, inputs: Inputs, step: int, learned: Tensors
+) -> tuple[Tensor, dict[str, Tensor]]:
     """Eq 5: the mean loss [] over the starts of an update, and its gradient by name."""
-    spec, (images, labels) = network_of(config, inputs), real_batch(config, inputs, step)
+    spec = network_of(config, inputs)
+    (images, labels) = real_batch(config, inputs, step)
     found = []
     for start in starts(config, inputs, step):
         weights, buffers = ordered.split_buffers(spec, start)
@@ -201,7 +256,9 @@ def gradients(config: Config, inputs: Inputs, step: int, learned: Tensors) -> tu
                 inner_of(config, inputs, buffers),
                 weights,
                 learned,
-                lambda last, _, buffers=buffers: outer_loss(spec, {**buffers, **last}, images, labels),
+                lambda last, _, buffers=buffers: outer_loss(
+                    spec, {**buffers, **last}, images, labels
+                ),
                 recompute=config.recompute,
             )
         )
@@ -224,8 +281,14 @@ def init(config: Config, inputs: Inputs) -> State:
         if (getattr(config, name) or 0) >= data.classes:
             errors.fail(name, f"below {data.classes}, the number of classes", getattr(config, name))
     count = len(class_numbers(config, data.classes))
-    learned = {"images": recovery.noise_images(data, count, seed=config.seed, batch=0, device=inputs.device)}
-    learned["raw_rates"] = raw_rates(torch.full((config.epochs, config.steps), config.initial_rate)).to(inputs.device)
+    learned = {
+        "images": recovery.noise_images(
+            data, count, seed=config.seed, batch=0, device=inputs.device
+        )
+    }
+    learned["raw_rates"] = raw_rates(
+        torch.full((config.epochs, config.steps), config.initial_rate)
+    ).to(inputs.device)
     if config.learn_labels:
         learned["labels"] = first_labels(config, data.classes).to(inputs.device)
     return State(0, learned, optimisers.adam_init(learned))
@@ -236,31 +299,59 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     with diverging(config.process, state.step + 1):
         loss, slopes = gradients(config, inputs, state.step, state.learned)
     rate = config.learning_rate * 0.5 ** (config.halvings * state.step // config.iterations)
-    learned, adam = optimisers.adam_update(state.learned, slopes, state.optimiser, learning_rate=rate, betas=BETAS)
-    return State(state.step + 1, learned, adam), Trace(loss, learned_rates(state.learned["raw_rates"]))
+    learned, adam = optimisers.adam_update(
+        state.learned, slopes, state.optimiser, learning_rate=rate, betas=BETAS
+    )
+    return State(state.step + 1, learned, adam), Trace(
+        loss, learned_rates(state.learned["raw_rates"])
+    )
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """The images with their order, rates and labels; class numbers beside learned labels are the largest of each."""
+    """Return the images with their order, rates and labels; class numbers beside learned labels are the
+    largest of each.
+    """
     classes = require_data(config.process, inputs).classes
     rates = learned_rates(state.learned["raw_rates"]).detach().cpu()
-    learned = answers(config, state.learned, classes).detach().cpu() if config.learn_labels else None
+    learned = (
+        answers(config, state.learned, classes).detach().cpu() if config.learn_labels else None
+    )
     labels = class_numbers(config, classes) if learned is None else learned.argmax(1)
-    told = {"network": network_of(config, inputs).to_dict(), "initial_weights": config.initial_weights}
-    plain = replace(inputs, teachers=())  # networks that training starts from say nothing of the images
+    told = {
+        "network": network_of(config, inputs).to_dict(),
+        "initial_weights": config.initial_weights,
+    }
+    # Networks that training starts from say nothing of the images.
+    plain = replace(inputs, teachers=())
     images = state.learned["images"]
-    made = descent.distilled(config.process, config, plain, state, images, labels, config.iterations, **told)
+    made = descent.distilled(
+        config.process, config, plain, state, images, labels, config.iterations, **told
+    )
     return made.with_targets(OrderedSteps(rates, learned))
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-    """The images of all steps, the loss and the mean rate."""
-    images, found = state.learned["images"], {}
+    """Return the images of all steps, the loss and the mean rate."""
+    images = state.learned["images"]
+    found = {}
     if trace is not None:
-        found = {"loss": Number(trace.loss, "nats", scale="log"), "rate": Number(trace.rates.mean())}
-    return Look(images, class_numbers(config, require_data(config.process, inputs).classes).to(images.device), found)
+        found = {
+            "loss": Number(trace.loss, "nats", scale="log"),
+            "rate": Number(trace.rates.mean()),
+        }
+    return Look(
+        images,
+        class_numbers(config, require_data(config.process, inputs).classes).to(images.device),
+        found,
+    )
 
 
 SMALL = Config(  # for the contract tests
-    network=networks.spec("mlp", width=4), steps=2, epochs=2, networks=2, iterations=4, batch_size=8, initial_rate=0.1
+    network=networks.spec("mlp", width=4),
+    steps=2,
+    epochs=2,
+    networks=2,
+    iterations=4,
+    batch_size=8,
+    initial_rate=0.1,
 )

@@ -1,6 +1,8 @@
-"""What methods share whose images descend a loss: where images begin, a step of them, the set that they make, and what is seen of them.
+"""What methods share whose images descend a loss: where images begin, a step of them, the set that
+they make, and what is seen of them.
 
-Such a method's file holds its Config, its equations and the gradient of its loss; `total_steps` and what follows is here.
+Such a method's file holds its Config, its equations and the gradient of its loss; `total_steps` and
+what follows is here.
 """
 
 from typing import Any
@@ -24,7 +26,8 @@ def total_steps(config: Any, inputs: Inputs) -> int:
 
 
 def first_images(name: str, config: Any, inputs: Inputs) -> Tensor:
-    """[images_per_class * classes, c, h, w], classes in turn: noise, of which there may be more than images in a class, or real ones.
+    """[images_per_class * classes, c, h, w], classes in turn: noise, of which there may be more
+    than images in a class, or real ones.
 
     Raises:
         DDLabError: no data for the method `name`, or more real images per class than a class has.
@@ -43,30 +46,48 @@ def classes_in_turn(count: int, data: ImageData) -> Tensor:
 
 
 def sgd_step(
-    value: Tensor, gradient: Tensor, optimiser: SGDState, rate: float, momentum: float, name: str = "images"
+    value: Tensor,
+    gradient: Tensor,
+    optimiser: SGDState,
+    rate: float,
+    momentum: float,
+    name: str = "images",
 ) -> tuple[Tensor, SGDState]:
-    """What is learned, one tensor of this name, after one step against its gradient; and its optimiser."""
+    """What is learned, one tensor of this name, after one step against its gradient; and its
+    optimiser.
+    """
     options = {"learning_rate": rate, "momentum": momentum}
     moved, after = optimisers.sgd_update({name: value}, {name: gradient}, optimiser, **options)
     return moved[name], after
 
 
 def distilled(
-    name: str, config: Any, inputs: Inputs, state: Any, images: Tensor, labels: Tensor, total: int, **provenance: Any
+    name: str,
+    config: Any,
+    inputs: Inputs,
+    state: Any,
+    images: Tensor,
+    labels: Tensor,
+    total: int,
+    **provenance: Any,
 ) -> DistilledSet:
-    """Images [n, c, h, w] with class numbers [n], and with a teacher's labels where there is one; not complete before `total` updates."""
+    """Images [n, c, h, w] with class numbers [n], and with a teacher's labels where there is one;
+    not complete before `total` updates.
+    """
     own = {"method": name, "config": config.to_dict(), "step": state.step}
     complete = state.step >= total
     return labelled_set(images, labels, inputs, complete=complete, provenance=own | provenance)
 
 
-def images_in_turn(name: str, config: Any, inputs: Inputs, state: Any, total: int, **provenance: Any) -> DistilledSet:
-    """The set of `state.images`, whose classes come in turn."""
+def images_in_turn(
+    name: str, config: Any, inputs: Inputs, state: Any, total: int, **provenance: Any
+) -> DistilledSet:
+    """Return the set of `state.images`, whose classes come in turn."""
     labels = classes_in_turn(len(state.images), require_data(name, inputs))
     return distilled(name, config, inputs, state, state.images, labels, total, **provenance)
 
 
 def look_at(inputs: Inputs, state: Any, numbers: dict[str, Number]) -> Look:
-    """The images of a state, whose classes come in turn, and some numbers."""
+    """Return the images of a state, whose classes come in turn, and some numbers."""
     labels = classes_in_turn(len(state.images), require_data("a look", inputs))
     return Look(state.images, labels.to(state.images.device), numbers)

@@ -37,11 +37,14 @@ def train_teacher(
     checkpoint: str | os.PathLike[str] | None = None,
     resume_anyway: bool = False,
 ) -> Network:
-    """Train a network on the training images of `data`, with their labels or, by a config of `self_supervised`, without.
+    """Train a network on the training images of `data`, with their labels or, by a config of
+    `self_supervised`, without.
 
     Args:
-        config: default `supervised.Config.for_data(data, "teacher")`, a small ConvNet that learns the labels.
-        progress: one line on standard output, and at the end the test accuracy of what learned labels.
+        config: default `supervised.Config.for_data(data, "teacher")`, a small ConvNet that learns
+            the labels.
+        progress: one line on standard output, and at the end the test accuracy of what learned
+            labels.
         checkpoint, resume_anyway: as for `distill`.
 
     Raises:
@@ -52,9 +55,17 @@ def train_teacher(
     return _trained(data, config, device, progress, **files)
 
 
-def _trained(data: ImageData, config: Any, device: torch.device | str, progress: bool, **files: Any) -> Network:
-    process: Any = self_supervised.teacher_of(config) if isinstance(config, self_supervised.Training) else supervised
-    network = driver.run(process, config, Inputs(data=data, device=device), progress=progress, **files)
+def _trained(
+    data: ImageData, config: Any, device: torch.device | str, progress: bool, **files: Any
+) -> Network:
+    process: Any = (
+        self_supervised.teacher_of(config)
+        if isinstance(config, self_supervised.Training)
+        else supervised
+    )
+    network = driver.run(
+        process, config, Inputs(data=data, device=device), progress=progress, **files
+    )
     if progress and process is supervised:
         print(f"The network is right on {accuracy(network, data):.1%} of the test images.")
     return network
@@ -68,16 +79,20 @@ def from_images(
     data: ImageData,
     teacher: Teachers | None = None,
 ) -> DistilledSet:
-    """A distilled set of any images: what a method of your own made, noise, or hand-picked ones.
+    """Return a distilled set of any images: what a method of your own made, noise, or hand-picked ones.
 
     Args:
-        images: float32 [n, channels, height, width], normalised like `data`. labels: int64 [n].
-        teacher: a network, or several, whose mean counts: adds stored and online labels to the hard ones.
+        images: float32 [n, channels, height, width], normalised like `data`.
+        labels: int64 [n].
+        teacher: a network, or several, whose mean counts: adds stored and online labels to the hard
+            ones.
 
     Raises:
         DDLabError: shapes or dtypes that do not fit the data.
     """
-    errors.check_tensor("images", images, shape=[None, data.channels, *data.image_size], finite=False)
+    errors.check_tensor(
+        "images", images, shape=[None, data.channels, *data.image_size], finite=False
+    )
     inputs = Inputs(data=data, teachers=as_teachers(teacher, "teacher"), device=images.device)
     return labelled_set(images, labels, inputs, complete=True, provenance={"method": "from_images"})
 
@@ -100,44 +115,64 @@ def distill(
     """Distil a dataset: `distill("dm", data, images_per_class=10, seed=3)`.
 
     Args:
-        method: name or alias of a method (`ddlab.methods.names()`), or a module of your own with the same parts (`ddlab.runs` shows one).
+        method: name or alias of a method (`ddlab.methods.names()`), or a module of your own with
+            the same parts (`ddlab.runs` shows one).
         data: the dataset.
-        teacher: a trained network, or several: FADRM+ takes them in turn. Where the method needs one and none is given, one is trained
-            visibly, without labels for a method that reads none.
-        config: the method's Config; default its `Config.teaching()`, or `Config()` where it has no presets.
+        teacher: a trained network, or several: FADRM+ takes them in turn. Where the method needs
+            one and none is given, one is trained visibly, without labels for a method that reads
+            none.
+        config: the method's Config; default its `Config.teaching()`, or `Config()` where it has no
+            presets.
         device: "auto", "cpu" or "cuda".
-        checkpoint: a file to go on from and to write to, until the run is complete; a teacher trained here has its own beside it, with
-            ".teacher" added.
+        checkpoint: a file to go on from and to write to, until the run is complete; a teacher
+            trained here has its own beside it, with ".teacher" added.
         resume_anyway: go on from it also where the source of the method was edited since.
-        progress: one line on standard output. on_step: called after every update (a recording, say).
+        progress: one line on standard output.
+        on_step: called after every update (a recording, say).
         options: fields of the Config with other values than it has.
 
     Returns:
-        A `DistilledSet`. After a keyboard interrupt it holds what was reached, with `complete=False`, and a line says so: a loop of
-        your own over several sets must look at `complete` and stop there.
+        A `DistilledSet`. After a keyboard interrupt it holds what was reached, with
+        `complete=False`, and a line says so: a loop of your own over several sets must look at
+        `complete` and stop there.
 
     Raises:
-        DDLabError: an unknown method or option, a config of another method, a teacher that does not fit, or a method that makes
-            something else.
-        KeyboardInterrupt: while the teacher was still being trained: there is no set yet, but its checkpoint is valid.
+        DDLabError: an unknown method or option, a config of another method, a teacher that does not
+            fit, or a method that makes something else.
+        KeyboardInterrupt: while the teacher was still being trained: there is no set yet, but its
+            checkpoint is valid.
     """
-    module, teachers = methods.get(method), as_teachers(teacher, "teacher")
+    module = methods.get(method)
+    teachers = as_teachers(teacher, "teacher")
     storage.notice_edits(data, *teachers)
     config = getattr(module.Config, "teaching", module.Config)() if config is None else config
     if type(config) is not module.Config:  # not isinstance: a method's Config may extend another's
         errors.fail("config", f"a {module.NAME} Config", config)
     for name in options:
-        errors.check_choice(f"an option of {module.NAME}", name, [field.name for field in dataclasses.fields(config)])
+        errors.check_choice(
+            f"an option of {module.NAME}",
+            name,
+            [field.name for field in dataclasses.fields(config)],
+        )
     config = dataclasses.replace(config, **options)
     beside = None
     if not teachers and getattr(module, "NEEDS_TEACHER", False):
         beside = None if checkpoint is None else f"{os.fspath(checkpoint)}.teacher"
         unlabelled = getattr(module, "WITHOUT_LABELS", False)
-        own = self_supervised.Config.for_data(data) if unlabelled else supervised.Config.for_data(data, "teacher")
-        beside_it: dict[str, Any] = {"checkpoint": beside, "resume_anyway": resume_anyway, "keep_checkpoint": True}
+        own = (
+            self_supervised.Config.for_data(data)
+            if unlabelled
+            else supervised.Config.for_data(data, "teacher")
+        )
+        beside_it: dict[str, Any] = {
+            "checkpoint": beside,
+            "resume_anyway": resume_anyway,
+            "keep_checkpoint": True,
+        }
         teachers = (_trained(data, own, device, progress, **beside_it),)
         if not teachers[0].provenance["complete"]:
-            # Nothing has been distilled yet, and going on from half a teacher is not what an interrupt asks for.
+            # Nothing has been distilled yet, and going on from half a teacher is not what an
+            # interrupt asks for.
             raise KeyboardInterrupt("the teacher was still being trained")
     inputs = Inputs(data=data, teachers=teachers, device=device)
     files: dict[str, Any] = {"checkpoint": checkpoint, "resume_anyway": resume_anyway}

@@ -1,7 +1,8 @@
 r"""DM: distribution matching (Zhao & Bilen 2023, WACV, arXiv 2110.04181).
 
-Each update draws a fresh, untrained network, and moves the learned images of a class so that the mean of their features comes nearer
-to the mean of the features of real ones. No loss of a network is ever taken, no network is trained, and nothing is differentiated twice.
+Each update draws a fresh, untrained network, and moves the learned images of a class so that the
+mean of their features comes nearer to the mean of the features of real ones. No loss of a network
+is ever taken, no network is trained, and nothing is differentiated twice.
 
 Symbol       In code        Shape                        Unit
 S            images         [ipc * classes, c, h, w]     normalised pixels
@@ -12,8 +13,10 @@ Equation                                                                        
 eq 6  min_S E_theta,omega sum_c || mean psi(A(T_c, omega)) - mean psi(A(S_c, omega)) ||^2   mean_feature_distance
 
 One step is one update. As in the reference code
-- the printed objective has the two means exchanged, which is the same; the sum runs over the classes, and over d without a mean;
-- in a network with batch norm all classes go through together, in training mode: each batch's own statistics.
+- the printed objective has the two means exchanged, which is the same; the sum runs over the
+  classes, and over d without a mean;
+- in a network with batch norm all classes go through together, in training mode: each batch's own
+  statistics.
 """
 
 from dataclasses import dataclass
@@ -45,14 +48,24 @@ class Config(matching.Config, matching.Siamese):
     """Hyper-parameters. The defaults are those of the reference code for photographs."""
 
     iterations: int = parameter(
-        20_000, range=(1, None), help="Updates, each in a fresh network.", explorable=(10, 500), step=10
+        20_000,
+        range=(1, None),
+        help="Updates, each in a fresh network.",
+        explorable=(10, 500),
+        step=10,
     )
     networks: int | None = parameter(
         None, range=(1, None), help="Networks in all, in turn; None: a fresh one each time."
     )
-    learning_rate: float = with_default(matching.Config, "learning_rate", 1.0, source="reference code")
-    initialisation: str = with_default(matching.Config, "initialisation", "real", source="reference code")
-    strategy: str = with_default(matching.Siamese, "strategy", siamese_views.ALL, source="reference code")
+    learning_rate: float = with_default(
+        matching.Config, "learning_rate", 1.0, source="reference code"
+    )
+    initialisation: str = with_default(
+        matching.Config, "initialisation", "real", source="reference code"
+    )
+    strategy: str = with_default(
+        matching.Siamese, "strategy", siamese_views.ALL, source="reference code"
+    )
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
@@ -67,7 +80,9 @@ class Config(matching.Config, matching.Siamese):
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """The published settings for "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100"; digits are not mirrored."""
+        """Return the published settings for "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100";
+        digits are not mirrored.
+        """
         errors.check_choice("dataset", dataset, dc.DATASETS)
         own: dict[str, Any] = {"network": supervised.convnet_for(dataset)}
         own |= {"strategy": siamese_views.UPRIGHT} if dataset in dsa.DIGITS else {}
@@ -85,37 +100,55 @@ class State:
 
 @dataclass(frozen=True)
 class Trace:
-    """One update: the distance before it of each class, [classes], first, for a NaN is named by what holds it first; their sum, []."""
+    """One update: the distance before it of each class, [classes], first, for a NaN is named by
+    what holds it first; their sum, [].
+    """
 
     distances: Tensor
     loss: Tensor
 
 
 def mean_feature_distance(real: Tensor, learned: Tensor) -> Tensor:
-    """Eq 6, one class: the squared distance of the mean of real [n, d] from that of learned [m, d] features, summed over d; []."""
+    """Eq 6, one class: the squared distance of the mean of real [n, d] from that of learned [m, d]
+    features, summed over d; [].
+    """
     return (real.mean(0) - learned.mean(0)).square().sum()
 
 
-def fresh_network(config: Config, inputs: Inputs, step: int) -> tuple[NetworkSpec, dict[str, Tensor]]:
-    """The network of one update: architecture and weights, drawn anew, or one of so many in turn."""
+def fresh_network(
+    config: Config, inputs: Inputs, step: int
+) -> tuple[NetworkSpec, dict[str, Tensor]]:
+    """Return the network of one update: architecture and weights, drawn anew, or one of so many in turn."""
     spec = config.network.for_data(require_data(NAME, inputs))
-    seed = randomness.derived_seed(config.seed, step % config.networks if config.networks else step, "network")
+    seed = randomness.derived_seed(
+        config.seed, step % config.networks if config.networks else step, "network"
+    )
     return spec, networks.initialise(spec, seed=seed).to(inputs.device).weights
 
 
-def features(spec: NetworkSpec, weights: dict[str, Tensor], images: Tensor, *, at_once: int | None = None) -> Tensor:
-    """psi, [n, d]: what the last linear layer sees, some images at a time; with batch norm of all of them, in training mode.
+def features(
+    spec: NetworkSpec, weights: dict[str, Tensor], images: Tensor, *, at_once: int | None = None
+) -> Tensor:
+    """psi, [n, d]: what the last linear layer sees, some images at a time; with batch norm of all
+    of them, in training mode.
 
     Args:
         at_once: images in one pass; None: all.
     """
     train = bool(networks.batch_norm_layers(spec))
     parts = images.split(len(images) if train or at_once is None else at_once)
-    return torch.cat([networks.call(spec, weights, part, train=train)[0].features for part in parts])
+    return torch.cat(
+        [networks.call(spec, weights, part, train=train)[0].features for part in parts]
+    )
 
 
 def class_distances(
-    config: Config, inputs: Inputs, step: int, images: dict[int, Tensor], spec: NetworkSpec, weights: dict[str, Tensor]
+    config: Config,
+    inputs: Inputs,
+    step: int,
+    images: dict[int, Tensor],
+    spec: NetworkSpec,
+    weights: dict[str, Tensor],
 ) -> Tensor:
     """Eq 6 for some classes, in one network, through the views of this step.
 
@@ -126,23 +159,45 @@ def class_distances(
         [classes in images], differentiable with respect to them.
     """
     drawn: dict[str, Any] = {"step": step, "classes": require_data(NAME, inputs).classes}
-    made = [matching.augmented(config, each, learned=True, label=label, **drawn) for label, each in images.items()]
-    batches = {label: matching.real_batch(config, inputs, label, step=step).to(made[0].dtype) for label in images}
-    real = [matching.augmented(config, each, learned=False, label=label, **drawn) for label, each in batches.items()]
+    made = [
+        matching.augmented(config, each, learned=True, label=label, **drawn)
+        for label, each in images.items()
+    ]
+    batches = {
+        label: matching.real_batch(config, inputs, label, step=step).to(made[0].dtype)
+        for label in images
+    }
+    real = [
+        matching.augmented(config, each, learned=False, label=label, **drawn)
+        for label, each in batches.items()
+    ]
     with torch.no_grad():
-        wanted = features(spec, weights, torch.cat(real), at_once=matching.passes(spec, inputs.device))
+        wanted = features(
+            spec, weights, torch.cat(real), at_once=matching.passes(spec, inputs.device)
+        )
     found = features(spec, weights, torch.cat(made))
-    pairs = zip(wanted.split([len(each) for each in real]), found.split([len(each) for each in made]), strict=True)
+    pairs = zip(
+        wanted.split([len(each) for each in real]),
+        found.split([len(each) for each in made]),
+        strict=True,
+    )
     return torch.stack([mean_feature_distance(one, other) for one, other in pairs])
 
 
 def matched_step(config: Config, inputs: Inputs, state: State) -> tuple[Tensor, Tensor]:
-    """Eq 6: the gradient of the distance with respect to all images, and the distance of each class."""
+    """Eq 6: the gradient of the distance with respect to all images, and the distance of each
+    class.
+    """
     classes = require_data(NAME, inputs).classes
     spec, weights = fresh_network(config, inputs, state.step)
     # Some classes at a time keep a pass small; batch norm sees all of them together.
-    several = classes if networks.batch_norm_layers(spec) else max(LEARNED_AT_ONCE // config.images_per_class, 1)
-    gradient, found = torch.zeros_like(state.images), []
+    several = (
+        classes
+        if networks.batch_norm_layers(spec)
+        else max(LEARNED_AT_ONCE // config.images_per_class, 1)
+    )
+    gradient = torch.zeros_like(state.images)
+    found = []
     for labels in torch.arange(classes).split(several):
         images = {
             label: matching.of_class(state.images, label, classes).detach().requires_grad_()
@@ -173,20 +228,27 @@ def init(config: Config, inputs: Inputs) -> State:
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """One update of all images in a network of its own."""
     gradient, distances = matched_step(config, inputs, state)
-    images, optimiser = descent.sgd_step(state.images, gradient, state.optimiser, config.learning_rate, config.momentum)
+    images, optimiser = descent.sgd_step(
+        state.images, gradient, state.optimiser, config.learning_rate, config.momentum
+    )
     return State(state.step + 1, images, optimiser), Trace(distances, distances.sum())
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """The images with hard labels, and with a teacher's where there is one."""
+    """Return the images with hard labels, and with a teacher's where there is one."""
     return descent.images_in_turn(NAME, config, inputs, state, total_steps(config, inputs))
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-    """The images, and the distance, summed over the classes."""
-    return descent.look_at(inputs, state, {} if trace is None else {"distance": Number(trace.loss, scale="log")})
+    """Return the images, and the distance, summed over the classes."""
+    return descent.look_at(
+        inputs, state, {} if trace is None else {"distance": Number(trace.loss, scale="log")}
+    )
 
 
 SMALL = Config(  # for the contract tests
-    network=networks.spec("convnet", width=4, norm="instance"), iterations=4, batch_size=4, strategy="crop_flip"
+    network=networks.spec("convnet", width=4, norm="instance"),
+    iterations=4,
+    batch_size=4,
+    strategy="crop_flip",
 )

@@ -1,8 +1,10 @@
-r"""DSA: gradient matching through one differentiable view of both (Zhao & Bilen 2021, ICML, arXiv 2102.08259).
+r"""DSA: gradient matching through one differentiable view of both (Zhao & Bilen 2021, ICML, arXiv
+2102.08259).
 
-DC matches the gradients of plain images. DSA draws one operation (a crop, a rotation, ...) for each class and update, applies it with
-the same parameters to the real batch and to the learned images, and differentiates through it: what real images say about every place of an
-image reaches the learned ones, and students may augment them as they would real ones.
+DC matches the gradients of plain images. DSA draws one operation (a crop, a rotation, ...) for each
+class and update, applies it with the same parameters to the real batch and to the learned images,
+and differentiates through it: what real images say about every place of an image reaches the
+learned ones, and students may augment them as they would real ones.
 
 Symbol       In code       What
 A_omega      strategy      operations, of which one is drawn; omega: its parameters (`data.siamese_views`)
@@ -12,8 +14,9 @@ Equation                                                                        
 eq 4  min_S D(grad L(A(S, omega^S), theta_t), grad L(A(T, omega^T), theta_t))    dc.matched_step through matching.augmented
 Alg 1, line 9  theta_t+1 from S seen through a draw of its own for each image    dc.trained_between
 
-All else is DC's, on whose module this one stands: without a strategy both are the same bit for bit. As in the reference code images
-begin as random real ones. Its code cannot match a single image on today's torch; this one can.
+All else is DC's, on whose module this one stands: without a strategy both are the same bit for bit.
+As in the reference code images begin as random real ones. Its code cannot match a single image on
+today's torch; this one can.
 """
 
 from dataclasses import dataclass
@@ -36,10 +39,15 @@ DIGITS = ("mnist", "svhn")
 
 @dataclass(frozen=True, kw_only=True)
 class Config(dc.Config, matching.Siamese):
-    """DC's hyper-parameters and the views. The defaults are those of the reference code for photographs."""
+    """DC's hyper-parameters and the views.
+
+    The defaults are those of the reference code for photographs.
+    """
 
     initialisation: str = with_default(dc.Config, "initialisation", "real", source="reference code")
-    strategy: str = with_default(matching.Siamese, "strategy", siamese_views.ALL, source="reference code")
+    strategy: str = with_default(
+        matching.Siamese, "strategy", siamese_views.ALL, source="reference code"
+    )
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
@@ -48,7 +56,9 @@ class Config(dc.Config, matching.Siamese):
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """The published settings for "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100"; digits are not mirrored."""
+        """Return the published settings for "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100";
+        digits are not mirrored.
+        """
         errors.check_choice("dataset", dataset, dc.DATASETS)
         own: dict[str, Any] = {"network": supervised.convnet_for(dataset)}
         own |= {"strategy": siamese_views.UPRIGHT} if dataset in DIGITS else {}
@@ -62,8 +72,13 @@ def init(config: Config, inputs: Inputs) -> State:
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """The images with hard labels, and with a teacher's where there is one; students should see them through the strategy too."""
-    told = {"loops": list(config.loops), "loops_interpolated": config.images_per_class not in dc.SCHEDULE}
+    """Return the images with hard labels, and with a teacher's where there is one; students should see
+    them through the strategy too.
+    """
+    told = {
+        "loops": list(config.loops),
+        "loops_interpolated": config.images_per_class not in dc.SCHEDULE,
+    }
     return descent.images_in_turn(NAME, config, inputs, state, total_steps(config, inputs), **told)
 
 

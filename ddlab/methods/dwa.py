@@ -1,7 +1,8 @@
 r"""DWA: directed weight adjustment (Du, Zhang, Hu, Huang & Zhou 2024, NeurIPS, arXiv 2409.17612).
 
-Images that are recovered batch by batch from one frozen teacher look alike. DWA moves the teacher's weights a little before each batch,
-in a direction that this batch's real images choose, and weights the variance gap apart from the mean gap.
+Images that are recovered batch by batch from one frozen teacher look alike. DWA moves the teacher's
+weights a little before each batch, in a direction that this batch's real images choose, and weights
+the variance gap apart from the mean gap.
 
 Symbol         In code                          Shape                       Unit
 s              images                           [classes, channels, h, w]   normalised pixels
@@ -20,21 +21,26 @@ Table 3  the control: a Gaussian Delta theta of the same length                 
 eq 16  min over s of l(f_theta_T + Delta theta, s) + lambda_mean L_mean + lambda_var L_var
                                                                                        sre2l.image_step
 
-The rest is SRe2L's recovery, on whose module this one stands: with rho = 0, equal lambdas and noise as first images both are the same
-bit for bit.
+The rest is SRe2L's recovery, on whose module this one stands: with rho = 0, equal lambdas and noise
+as first images both are the same bit for bit.
 
 Deviations, all towards the reference code, which made the tables
-- Each of the K gradients is divided by its length over all parameters; Algorithm 1 prints the raw gradient, with which the length of
-  the step depends on how sure the teacher is.
-- The batch-norm terms see the adjusted weights, too; eq 16 prints the teacher's own, which would take a second pass. The targets are
-  the teacher's running statistics either way, and they are never adjusted.
-- lambda_mean = .01, lambda_var = .11 (ImageNet .02): the appendix prints 11 and 2, which are multiples of .01.
-- L_B is the mean over the batch, eq 12 writes the sum; for the normalised gradient this is the same.
-And away from it
-- The reference code for ImageNet keeps adding adjustments to one teacher, batch after batch; here, as in its code for CIFAR and in
-  Algorithm 1, each batch starts from the untouched teacher. The gradients of the adjustment never reach the images.
-- Its adjustment sees the real batch in the random view of the first update, shifted (CIFAR) or cropped too; ours sees it as it is.
-- Its script for ImageNet takes 100 classes at a time, and batch statistics over these, and sets K = 15; here as in Table 8 it is 12.
+- Each of the K gradients is divided by its length over all parameters; Algorithm 1 prints the raw
+  gradient, with which the length of the step depends on how sure the teacher is.
+- The batch-norm terms see the adjusted weights, too; eq 16 prints the teacher's own, which would
+  take a second pass. The targets are the teacher's running statistics either way, and they are
+  never adjusted.
+- lambda_mean = .01, lambda_var = .11 (ImageNet .02): the appendix prints 11 and 2, which are
+  multiples of .01.
+- L_B is the mean over the batch, eq 12 writes the sum; for the normalised gradient this is the
+  same. And away from it
+- The reference code for ImageNet keeps adding adjustments to one teacher, batch after batch; here,
+  as in its code for CIFAR and in Algorithm 1, each batch starts from the untouched teacher. The
+  gradients of the adjustment never reach the images.
+- Its adjustment sees the real batch in the random view of the first update, shifted (CIFAR) or
+  cropped too; ours sees it as it is.
+- Its script for ImageNet takes 100 classes at a time, and batch statistics over these, and sets K =
+  15; here as in Table 8 it is 12.
 - B is a batch of real images even where the images start from noise: eq 12 takes it from the data.
 """
 
@@ -58,20 +64,29 @@ from . import recovery, sre2l
 NAME = "directed_weight_adjustment"
 ALIASES = ("dwa",)
 NEEDS_TEACHER = True
-AT_ONCE = 50  # images in one pass for the adjustment: a hundred of 32 px through ResNet-18 would take 1.9 GB
+# Images in one pass for the adjustment: a hundred of 32 px through ResNet-18 would take 1.9 GB.
+AT_ONCE = 50
 SMALLEST_LENGTH = 1e-12  # added to a gradient's length, as in the reference code
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(sre2l.Config):
-    """SRe2L's hyper-parameters and the adjustment's. The defaults are the CIFAR ones of the reference code."""
+    """SRe2L's hyper-parameters and the adjustment's.
 
-    initialisation: str = with_default(sre2l.Config, "initialisation", "real", source="reference code")
-    lambda_var: float = with_default(sre2l.Config, "lambda_var", 0.11, source="DWA, Fig 3 and Table 6")
+    The defaults are the CIFAR ones of the reference code.
+    """
+
+    initialisation: str = with_default(
+        sre2l.Config, "initialisation", "real", source="reference code"
+    )
+    lambda_var: float = with_default(
+        sre2l.Config, "lambda_var", 0.11, source="DWA, Fig 3 and Table 6"
+    )
     perturbation: str = parameter(
         "directed",
         choices=("none", "random", "directed"),
-        help="How the teacher's weights are moved before each batch; random is as long as directed.",
+        help="How the teacher's weights are moved before each batch; random is as long as "
+        "directed.",
         source="DWA, Table 3",
         explorable=True,
     )
@@ -96,7 +111,8 @@ class Config(sre2l.Config):
 
 @dataclass(frozen=True)
 class State(sre2l.State):
-    """SRe2L's, and the adjusted parameters (not the buffers) for the batch under work; empty where nothing is adjusted.
+    """SRe2L's, and the adjusted parameters (not the buffers) for the batch under work; empty where
+    nothing is adjusted.
 
     `adjustment_length` is ||Delta theta||, []."""
 
@@ -113,24 +129,33 @@ class Trace(sre2l.Trace):
 
 @dataclass(frozen=True)
 class Adjustment:
-    """Delta theta by parameter; `losses` [K]: the mean cross-entropy on the batch, in nats, before each step; `length` []."""
+    """Delta theta by parameter; `losses` [K]: the mean cross-entropy on the batch, in nats, before
+    each step; `length` [].
+    """
 
     weights: dict[str, Tensor]
     losses: Tensor
     length: Tensor
 
 
-def directed_adjustment(teacher: Network, images: Tensor, labels: Tensor, *, steps: int, radius: float) -> Adjustment:
-    r"""Eq 12 by Algorithm 1: K steps Delta theta += rho/K g, g = grad L_B(theta_T + Delta theta), uphill, of length 1.
+def directed_adjustment(
+    teacher: Network, images: Tensor, labels: Tensor, *, steps: int, radius: float
+) -> Adjustment:
+    r"""Eq 12 by Algorithm 1: K steps Delta theta += rho/K g, g = grad L_B(theta_T + Delta theta),
+    uphill, of length 1.
 
     Args:
-        teacher: stays as it is; its parameters are moved, its batch-norm statistics are not, in evaluation mode.
-        images: [n, channels, h, w], real ones, normalised. labels: int64 [n], every class that is there equally often.
-        steps: K, at least 0. radius: rho, at least 0; no adjustment is longer.
+        teacher: stays as it is; its parameters are moved, its batch-norm statistics are not, in
+            evaluation mode.
+        images: [n, channels, h, w], real ones, normalised.
+        labels: int64 [n], every class that is there equally often.
+        steps: K, at least 0.
+        radius: rho, at least 0; no adjustment is longer.
 
     Raises:
         DDLabError: no labels, uneven ones, or steps or a radius below 0 or not finite.
-        NonFiniteError: a radius so large, or a teacher so broken, that the adjustment is not finite.
+        NonFiniteError: a radius so large, or a teacher so broken, that the adjustment is not
+            finite.
     """
     parameters = {name: teacher.weights[name] for name in networks.parameter_names(teacher.spec)}
     # Copies of our own, moved in place: new ones at each step would cost a third of its time.
@@ -144,13 +169,19 @@ def directed_adjustment(teacher: Network, images: Tensor, labels: Tensor, *, ste
                 leaf.addcmul_(slope, radius / steps / length)
         losses.append(loss)
     moved = {name: leaf.detach() - parameters[name] for name, leaf in leaves.items()}
-    found = Adjustment(moved, torch.stack(losses) if losses else images.new_zeros(0), _length(moved.values()))
+    found = Adjustment(
+        moved, torch.stack(losses) if losses else images.new_zeros(0), _length(moved.values())
+    )
     _check_finite(found, radius)
     return found
 
 
-def random_adjustment(teacher: Network, *, length: float | Tensor, seed: int, batch: int = 0) -> Adjustment:
-    """The control of Table 3: a Gaussian direction over all parameters, stretched to `length` (at least 0). No losses."""
+def random_adjustment(
+    teacher: Network, *, length: float | Tensor, seed: int, batch: int = 0
+) -> Adjustment:
+    """Return the control of Table 3: a Gaussian direction over all parameters, stretched to `length` (at
+    least 0). No losses.
+    """
     draw = randomness.generator(seed, batch, "random adjustment")
     own = ((name, teacher.weights[name]) for name in networks.parameter_names(teacher.spec))
     drawn = {name: torch.randn(value.shape, generator=draw).to(value) for name, value in own}
@@ -160,24 +191,31 @@ def random_adjustment(teacher: Network, *, length: float | Tensor, seed: int, ba
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
-    """Image updates of the whole run: one batch after another. The K steps of a batch are not counted."""
+    """Image updates of the whole run: one batch after another.
+
+    The K steps of a batch are not counted.
+    """
     return sre2l.total_steps(config, inputs)
 
 
 def init(config: Config, inputs: Inputs) -> State:
-    """The first batch before its first update, and the teacher adjusted for it.
+    """Return the first batch before its first update, and the teacher adjusted for it.
 
     Raises:
-        DDLabError: no data, no teacher, a teacher without batch norm, or more images per class than a class has.
+        DDLabError: no data, no teacher, a teacher without batch norm, or more images per class than
+            a class has.
     """
-    data, teacher = require_data(NAME, inputs), require_teacher(NAME, inputs)
+    data = require_data(NAME, inputs)
+    teacher = require_teacher(NAME, inputs)
     recovery.require_batch_norm_teacher(NAME, teacher)
     recovery.check_images_per_class(data, config.images_per_class)
     return State(**vars(sre2l.init(config, inputs)), **_adjustment(config, inputs, batch=0))
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """One image update with the adjusted teacher; after the last one of a batch the teacher is adjusted anew for the next."""
+    """One image update with the adjusted teacher; after the last one of a batch the teacher is
+    adjusted anew for the next.
+    """
     teacher = require_teacher(NAME, inputs)
     length = state.adjustment_length
     state, trace = sre2l.image_step(config, inputs, state, weights=teacher.weights | state.adjusted)
@@ -198,18 +236,33 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
     seen = sre2l.look(config, inputs, state, trace)
     if trace is None:
         return seen
-    return replace(seen, numbers={**seen.numbers, "length of the adjustment": Number(trace.adjustment_length)})
+    return replace(
+        seen, numbers={**seen.numbers, "length of the adjustment": Number(trace.adjustment_length)}
+    )
 
 
 def _adjustment(config: Config, inputs: Inputs, batch: int) -> dict[str, Any]:
-    """What State holds of the adjustment for a batch: found from the untouched teacher, whatever was done before."""
-    data, teacher = require_data(NAME, inputs), require_teacher(NAME, inputs)
-    if config.perturbation == "none" or config.adjustment_steps == 0 or config.adjustment_radius == 0:
+    """What State holds of the adjustment for a batch: found from the untouched teacher, whatever
+    was done before.
+    """
+    data = require_data(NAME, inputs)
+    teacher = require_teacher(NAME, inputs)
+    if (
+        config.perturbation == "none"
+        or config.adjustment_steps == 0
+        or config.adjustment_radius == 0
+    ):
         return {"adjusted": {}, "adjustment_length": torch.zeros((), device=inputs.device)}
     indices = sre2l.real_images(config, inputs, batch)
-    real = data.normalised(indices, device=inputs.device).to(next(iter(teacher.weights.values())).dtype)
+    real = data.normalised(indices, device=inputs.device).to(
+        next(iter(teacher.weights.values())).dtype
+    )
     found = directed_adjustment(
-        teacher, real, data.train_labels[indices], steps=config.adjustment_steps, radius=config.adjustment_radius
+        teacher,
+        real,
+        data.train_labels[indices],
+        steps=config.adjustment_steps,
+        radius=config.adjustment_radius,
     )
     if config.perturbation == "random":
         found = random_adjustment(teacher, length=found.length, seed=config.seed, batch=batch)
@@ -220,9 +273,14 @@ def _adjustment(config: Config, inputs: Inputs, batch: int) -> dict[str, Any]:
 def _batch_loss(
     teacher: Network, leaves: dict[str, Tensor], images: Tensor, labels: Tensor
 ) -> tuple[Tensor, list[Tensor]]:
-    """L_B, the mean cross-entropy, [], and its gradient by the leaves; some images at a time, whose activations are then forgotten."""
-    total, slopes = images.new_zeros(()), [torch.zeros_like(leaf) for leaf in leaves.values()]
-    for some, classes in zip(images.split(AT_ONCE), labels.to(images.device).split(AT_ONCE), strict=True):
+    """L_B, the mean cross-entropy, [], and its gradient by the leaves; some images at a time, whose
+    activations are then forgotten.
+    """
+    total = images.new_zeros(())
+    slopes = [torch.zeros_like(leaf) for leaf in leaves.values()]
+    for some, classes in zip(
+        images.split(AT_ONCE), labels.to(images.device).split(AT_ONCE), strict=True
+    ):
         with torch.enable_grad():
             logits = networks.call(teacher.spec, teacher.weights | leaves, some)[0].logits
             loss = F.cross_entropy(logits, classes, reduction="sum") / len(images)
@@ -233,17 +291,22 @@ def _batch_loss(
 
 
 def _length(tensors: Iterable[Tensor]) -> Tensor:
-    """The Euclidean length of several tensors as one vector, []."""
-    return torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(value) for value in tensors]))
+    """Return the Euclidean length of several tensors as one vector, []."""
+    return torch.linalg.vector_norm(
+        torch.stack([torch.linalg.vector_norm(value) for value in tensors])
+    )
 
 
 def _check_finite(found: Adjustment, radius: float) -> None:
-    """Uphill without bound, or with a broken teacher, the numbers end; said here, where the cause is known."""
+    """Uphill without bound, or with a broken teacher, the numbers end; said here, where the cause
+    is known.
+    """
     if not bool(torch.isfinite(found.length)):
         finite = torch.isfinite(found.losses).tolist()
         step = finite.index(False) if False in finite else len(finite)
         raise errors.NonFiniteError(
-            f"{NAME} must stay finite; given NaN or infinity in the adjustment at step {step} of {len(finite)}, with radius={radius:g}."
+            f"{NAME} must stay finite; given NaN or infinity in the adjustment at step "
+            f"{step} of {len(finite)}, with radius={radius:g}."
         )
 
 

@@ -1,7 +1,9 @@
-r"""FADRM: fast and accurate data residual matching (Cui, Bi, Luo, Zhao, Liu & Shen 2025, arXiv 2506.24125).
+r"""FADRM: fast and accurate data residual matching (Cui, Bi, Luo, Zhao, Liu & Shen 2025, arXiv
+2506.24125).
 
-Images that are optimised for long against a frozen network forget the real images that they began with. FADRM mixes those back in
-a few times on the way (the adjustable residual connection), and takes every second part of the way at a smaller size, which is cheaper.
+Images that are optimised for long against a frozen network forget the real images that they began
+with. FADRM mixes those back in a few times on the way (the adjustable residual connection), and
+takes every second part of the way at a smaller size, which is cheaper.
 
 Symbol      In code                          Shape                       Unit
 x           images                           [classes of the batch, channels, h, w]   normalised pixels
@@ -21,20 +23,27 @@ eq 9, 10, line 9  x <- alpha x + (1 - alpha) Resample(P, D)                   me
 lines 6, 12       GradStep: SRe2L's loss and image update                     sre2l.gradient_step
 FADRM+            one network per step, in turn                               network_of
 
-Several networks, `distill("fadrm", data, [a, b, c])`, make it FADRM+. Each stage has a fresh Adam; one cosine spans all B steps. With
+Several networks, `distill("fadrm", data, [a, b, c])`, make it FADRM+. Each stage has a fresh Adam;
+one cosine spans all B steps. With
 alpha = 1 and no resizing it is SRe2L from real images whose Adam is reset k times, bit for bit.
 
 Deviations
-- For even k, 0 included, Algorithm 1 ends at D_ds. The result is then resampled to D_orig, without further steps.
-- The weights of the gaps (.01, the first layer ten times) and the circular shift are the reference code's; the paper prints neither.
-- Where the reference code's scripts for one network and 50 images differ from the paper's tables, the tables hold here: on Tiny ImageNet
-  a learning rate of .01, B = 1000 and k = 1; on ImageNette a rate of .05. The ShuffleNetV2 of its FADRM+ has full width at 224 px.
+- For even k, 0 included, Algorithm 1 ends at D_ds. The result is then resampled to D_orig, without
+  further steps.
+- The weights of the gaps (.01, the first layer ten times) and the circular shift are the reference
+  code's; the paper prints neither.
+- Where the reference code's scripts for one network and 50 images differ from the paper's tables,
+  the tables hold here: on Tiny ImageNet a learning rate of .01, B = 1000 and k = 1; on ImageNette a
+  rate of .05. The ShuffleNetV2 of its FADRM+ has full width at 224 px.
 - The default is float32 throughout; `paper()` has its mixed precision, without a scale of the loss.
 - A batch holds one image of every class; the paper takes at most 100 classes at a time.
-- The defaults mix in a whole real image of the class, drawn at random. `patches="crop"` and `"mosaic"` take RDED's best parts instead,
-  one or 2 x 2 to an image (1 x 1 and 2 x 2 in Table 3; the paper does not say how its patches are chosen).
-- The labels stored are the networks' mean in evaluation mode, for the images as they are; the paper's in training mode, for every view.
-- `initialisation="noise"` begins elsewhere than at P, which is what is merged all the same: is it the start or the residual that helps?
+- The defaults mix in a whole real image of the class, drawn at random. `patches="crop"` and
+  `"mosaic"` take RDED's best parts instead, one or 2 x 2 to an image (1 x 1 and 2 x 2 in Table 3;
+  the paper does not say how its patches are chosen).
+- The labels stored are the networks' mean in evaluation mode, for the images as they are; the
+  paper's in training mode, for every view.
+- `initialisation="noise"` begins elsewhere than at P, which is what is merged all the same: is it
+  the start or the residual that helps?
 """
 
 import functools
@@ -62,10 +71,15 @@ _FACTORS = {"crop": 1, "mosaic": 2}  # parts of real images along each side
 
 @dataclass(frozen=True, kw_only=True)
 class Config(sre2l.Config):
-    """SRe2L's hyper-parameters and those of the stages. The defaults are the CIFAR-100 ones of the paper."""
+    """SRe2L's hyper-parameters and those of the stages.
+
+    The defaults are the CIFAR-100 ones of the paper.
+    """
 
     iterations: int = with_default(sre2l.Config, "iterations", 2000, source="FADRM, Table 8")
-    initialisation: str = with_default(sre2l.Config, "initialisation", "real", source="FADRM, Algorithm 1")
+    initialisation: str = with_default(
+        sre2l.Config, "initialisation", "real", source="FADRM, Algorithm 1"
+    )
     crop: str = with_default(sre2l.Config, "crop", "always", source="FADRM, Table 8")
     merge_ratio: float = parameter(
         0.5,
@@ -95,27 +109,33 @@ class Config(sre2l.Config):
     patches: str = parameter(
         "real",
         choices=("real", *_FACTORS),
-        help="What is mixed in: a whole real image of the class, RDED's best crop of one, or a mosaic of four.",
+        help="What is mixed in: a whole real image of the class, RDED's best crop of one, or a "
+        "mosaic of four.",
         source="FADRM, Table 3: 1 x 1 or 2 x 2",
         explorable=True,
     )
     precision: str = parameter(
         "single",
         choices=("single", "mixed"),
-        help="Of the network's passes: float32, or float16 (bfloat16 on a CPU); statistics and images stay in float32.",
+        help="Of the network's passes: float32, or float16 (bfloat16 on a CPU); statistics and "
+        "images stay in float32.",
         source="FADRM, Table 4",
     )
-    candidates_per_class: int = with_default(rded.Config, "candidates_per_class", 300, source="RDED")
+    candidates_per_class: int = with_default(
+        rded.Config, "candidates_per_class", 300, source="RDED"
+    )
 
     @classmethod
     def paper(cls, dataset: str = "cifar100", **changes: Any) -> Self:
-        """The published settings for "cifar10" or "cifar100"."""
+        """Return the published settings for "cifar10" or "cifar100"."""
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100"))
         return cls.preset(changes, precision="mixed")
 
     def rules(self) -> None:
         if self.merges + 1 > self.iterations:
-            errors.fail("merges", f"below the number of iterations ({self.iterations})", self.merges)
+            errors.fail(
+                "merges", f"below the number of iterations ({self.iterations})", self.merges
+            )
         if self.patches in _FACTORS:
             _selection(self)
 
@@ -134,7 +154,8 @@ class Trace(sre2l.Trace):
 
 
 def stage_of(iteration: int, *, iterations: int, merges: int) -> int:
-    """The stage, from 1 to merges + 1, of an iteration (from 0): floor(B / (k + 1)) each, and the last takes what is left.
+    """Return the stage, from 1 to merges + 1, of an iteration (from 0): floor(B / (k + 1)) each, and the
+    last takes what is left.
 
     >>> [stage_of(iteration, iterations=8, merges=2) for iteration in range(8)]
     [1, 1, 2, 2, 3, 3, 3, 3]
@@ -142,8 +163,11 @@ def stage_of(iteration: int, *, iterations: int, merges: int) -> int:
     return min(iteration // (iterations // (merges + 1)), merges) + 1
 
 
-def stage_size(stage: int, *, image_size: tuple[int, int], small_size: int | None) -> tuple[int, int]:
-    """(height, width) in a stage (from 1): the shorter side is `small_size` pixels in the odd ones, the other in proportion.
+def stage_size(
+    stage: int, *, image_size: tuple[int, int], small_size: int | None
+) -> tuple[int, int]:
+    """(height, width) in a stage (from 1): the shorter side is `small_size` pixels in the odd ones,
+    the other in proportion.
 
     >>> [stage_size(stage, image_size=(224, 224), small_size=200) for stage in (1, 2, 3)]
     [(200, 200), (224, 224), (200, 200)]
@@ -158,7 +182,9 @@ def stage_size(stage: int, *, image_size: tuple[int, int], small_size: int | Non
 
 
 def resampled(images: Tensor, size: tuple[int, int]) -> Tensor:
-    """Images [n, channels, h, w] at another size (height, width): eq 54, bilinear between pixel centres, without smoothing first."""
+    """Images [n, channels, h, w] at another size (height, width): eq 54, bilinear between pixel
+    centres, without smoothing first.
+    """
     if tuple(images.shape[2:]) == size:
         return images
     return F.interpolate(images, size=size, mode="bilinear", align_corners=False)
@@ -168,7 +194,9 @@ def merged_with_residual(images: Tensor, patches: Tensor, merge_ratio: float) ->
     """Eq 9: alpha x + (1 - alpha) Resample(P, size of x).
 
     Args:
-        images: [n, channels, h, w]. patches: [n, channels, H, W], real images of any size. merge_ratio: alpha in [0, 1].
+        images: [n, channels, h, w].
+        patches: [n, channels, H, W], real images of any size.
+        merge_ratio: alpha in [0, 1].
     """
     height, width = images.shape[2:]
     return merge_ratio * images + (1 - merge_ratio) * resampled(patches, (height, width))
@@ -189,35 +217,49 @@ def total_steps(config: Config, inputs: Inputs) -> int:
 
 
 def prefix(config: Config) -> tuple[int, Config]:
-    """The updates of a run that are the same for every merge ratio, those before the first merge, and the config that shares them."""
+    """Return the updates of a run that are the same for every merge ratio, those before the first merge,
+    and the config that shares them.
+    """
     whole = config.images_per_class * config.iterations
     first = config.iterations // (config.merges + 1) - 1 if config.merges else whole
     return first, config.replace(merge_ratio=1.0)
 
 
 def init(config: Config, inputs: Inputs) -> State:
-    """The first batch before its first update, at the size of its first stage.
+    """Return the first batch before its first update, at the size of its first stage.
 
     Raises:
-        DDLabError: no data, no teacher, one without batch norm, more images per class than a class has, a small size that is not
-            below the images' or that a teacher cannot take.
+        DDLabError: no data, no teacher, one without batch norm, more images per class than a class
+            has, a small size that is not below the images' or that a teacher cannot take.
     """
-    data, _ = require_data(NAME, inputs), require_teacher(NAME, inputs)
+    data = require_data(NAME, inputs)
+    _ = require_teacher(NAME, inputs)
     recovery.check_images_per_class(data, config.images_per_class)
     size = stage_size(1, image_size=data.image_size, small_size=config.small_size)
     if config.roll_pixels >= min(size):
-        errors.fail("roll_pixels", f"below the smallest image size of {min(size)} px", config.roll_pixels)
+        errors.fail(
+            "roll_pixels", f"below the smallest image size of {min(size)} px", config.roll_pixels
+        )
     for teacher in inputs.teachers:
         recovery.require_batch_norm_teacher(NAME, teacher)
         if not networks.takes_size(teacher.spec, size):
-            wanted = f"a network that takes {size[0]} x {size[1]} pixels as well (small_size), one with global pooling"
-            errors.fail("teacher", wanted, f"{teacher.spec.title} for {data.image_size[0]} x {data.image_size[1]}")
+            wanted = (
+                f"a network that takes {size[0]} x {size[1]} pixels as well (small_size), one "
+                "with global pooling"
+            )
+            errors.fail(
+                "teacher",
+                wanted,
+                f"{teacher.spec.title} for {data.image_size[0]} x {data.image_size[1]}",
+            )
     images = _first_images(config, inputs, 0)
     return State(0, images, optimisers.adam_init({"images": images}), ())
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """One image update of the batch under work; the last one of a stage merges, that of a batch starts the next batch."""
+    """One image update of the batch under work; the last one of a stage merges, that of a batch
+    starts the next batch.
+    """
     require_teacher(NAME, inputs)
     batch, iteration = divmod(state.step, config.iterations)
     stage = stage_of(iteration, iterations=config.iterations, merges=config.merges)
@@ -232,7 +274,10 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """Relabel by all networks. An interrupted run gives the batches done and the one under work, at full size."""
+    """Relabel by all networks.
+
+    An interrupted run gives the batches done and the one under work, at full size.
+    """
     full = resampled(state.images, require_data(NAME, inputs).image_size)
     made = sre2l.finish(config, inputs, replace(state, images=full))
     return replace(made, provenance=made.provenance | {"method": NAME})
@@ -245,7 +290,7 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
 
 
 def _next_stage(config: Config, inputs: Inputs, state: State, batch: int, stage: int) -> State:
-    """The other size, the patches merged in, a fresh optimiser."""
+    """Return the other size, the patches merged in, a fresh optimiser."""
     data = require_data(NAME, inputs)
     size = stage_size(stage, image_size=data.image_size, small_size=config.small_size)
     mixed_in = patches(config, inputs, batch).to(state.images.dtype)
@@ -269,14 +314,22 @@ def _first_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
 
 
 def patches(config: Config, inputs: Inputs, batch: int = 0) -> Tensor:
-    """P: one real image, crop or mosaic of each class of a batch, a different one in each batch; [classes, channels, H, W], normalised."""
+    """P: one real image, crop or mosaic of each class of a batch, a different one in each batch;
+    [classes, channels, H, W], normalised.
+    """
     data = require_data(NAME, inputs)
     if config.patches in _FACTORS:
-        # The first network chooses. The choice is a function of config and inputs, so it is looked up, not kept in every state.
+        # The first network chooses. The choice is a function of config and inputs, so it is looked
+        # up, not kept in every state.
         try:
-            made = cache.run(rded, _selection(config), replace(inputs, teachers=inputs.teachers[:1]))
+            made = cache.run(
+                rded, _selection(config), replace(inputs, teachers=inputs.teachers[:1])
+            )
         except NonFiniteError as problem:
-            words = f"{NAME} must stay finite; given NaN or infinity from the teacher that chooses the {config.patches}s, at step 0."
+            words = (
+                f"{NAME} must stay finite; given NaN or infinity from the teacher that chooses "
+                f"the {config.patches}s, at step 0."
+            )
             raise NonFiniteError(words) from problem
         by_image = made.images.unflatten(0, (data.classes, -1)).transpose(0, 1)
         return by_image[batch].to(inputs.device)
@@ -285,7 +338,9 @@ def patches(config: Config, inputs: Inputs, batch: int = 0) -> Tensor:
 
 def _selection(config: Config) -> rded.Config:
     """RDED's settings for crops or mosaics; the best of each class go to the first batch."""
-    shared = {name: getattr(config, name) for name in ("images_per_class", "candidates_per_class", "seed")}
+    shared = {
+        name: getattr(config, name) for name in ("images_per_class", "candidates_per_class", "seed")
+    }
     return rded.Config(factor=_FACTORS[config.patches], **shared)
 
 

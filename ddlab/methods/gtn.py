@@ -1,7 +1,9 @@
-r"""GTN: generative teaching networks (Such, Rawal, Lehman, Stanley & Clune 2020, arXiv 1912.07768), for images with classes.
+r"""GTN: generative teaching networks (Such, Rawal, Lehman, Stanley & Clune 2020, arXiv 1912.07768),
+for images with classes.
 
-A generator makes the images of every step out of latent vectors and class numbers; a fresh network learns from them in N steps, and the
-loss on real images of where it ends, or of every place on the way, moves the generator, the latent vectors and the rates of the steps.
+A generator makes the images of every step out of latent vectors and class numbers; a fresh network
+learns from them in N steps, and the loss on real images of where it ends, or of every place on the
+way, moves the generator, the latent vectors and the rates of the steps.
 
 Symbol        In code                       Shape                       Unit
 G             "LAYER.PART"                  as its layers               see `distilled.generators`
@@ -15,11 +17,13 @@ sec 2  theta_{t+1} = theta_t - eta_t v_{t+1},  v_{t+1} = m_t v_t + grad l(G(z_t,
 sec 3.1  weight normalisation, W = g V / ||V||                                            generators.layer_weight
 sec 3.2  curricula: no curriculum (fresh noise), all shuffled, batches shuffled, full     order_of
 
-As in the reference code: the real loss is taken after every step, each on a batch of its own (the paper describes the last alone);
-shuffled curricula are drawn with replacement at each update; labels stand in turn; Adam's rate falls on a cosine to a tenth. Learners are
-ddlab's networks without batch norm, and not weight-normalised (theirs: 64 and 128 maps, max-pooling, leaky ReLU of slope .1, 256 units);
-their real loss is a sum over places, here a mean; a bias is scaled by its unit's g, too; `finish` keeps the last curriculum in its order.
-"real" batches in the place of made ones are the control, with rates and momenta learned for them. The paper's reinforcement learning is
+As in the reference code: the real loss is taken after every step, each on a batch of its own (the
+paper describes the last alone); shuffled curricula are drawn with replacement at each update;
+labels stand in turn; Adam's rate falls on a cosine to a tenth. Learners are ddlab's networks
+without batch norm, and not weight-normalised (theirs: 64 and 128 maps, max-pooling, leaky ReLU of
+slope .1, 256 units); their real loss is a sum over places, here a mean; a bias is scaled by its
+unit's g, too; `finish` keeps the last curriculum in its order. "real" batches in the place of made
+ones are the control, with rates and momenta learned for them. The paper's reinforcement learning is
 out of scope.
 """
 
@@ -38,9 +42,25 @@ from ..distilled import DistilledSet, OrderedSteps, generators
 from ..runs.look import Look, Number
 from ..runs.process import Inputs, require_data
 from ..training import ordered
-from ..training.unrolled import Tensors, detached, diverging, gradients_along, leaves_of, outer_gradient
+from ..training.unrolled import (
+    Tensors,
+    detached,
+    diverging,
+    gradients_along,
+    leaves_of,
+    outer_gradient,
+)
 from . import dc, descent
-from ._curriculum import NAME, Curriculum, images_of, latents_of, learner, order_of, real_batches, shape_of
+from ._curriculum import (
+    NAME,
+    Curriculum,
+    images_of,
+    latents_of,
+    learner,
+    order_of,
+    real_batches,
+    shape_of,
+)
 from .dd import outer_loss
 
 ALIASES = ("gtn",)
@@ -52,7 +72,9 @@ LAST_SHARE = 0.1  # of Adam's rate, at the end of its cosine
 class Config(Curriculum):
     """Hyper-parameters. The defaults are those of the reference code for MNIST."""
 
-    width: int = parameter(1024, range=(1, 4096), help="Units of the generator's first hidden layer.")
+    width: int = parameter(
+        1024, range=(1, 4096), help="Units of the generator's first hidden layer."
+    )
     weight_norm: bool = parameter(True, help="Of the generator's layers.", explorable=True)
     initial_rate: float = parameter(
         0.02,
@@ -64,35 +86,56 @@ class Config(Curriculum):
         explorable=(0.001, 0.5),
     )
     initial_momentum: float = parameter(0.5, range=(0, 1), help="Of each step, at the beginning.")
-    iterations: int = parameter(2000, range=(1, None), help="Updates.", explorable=(10, 200), step=10)
-    learning_rate: float = parameter(0.02, range=(0, None), open_low=True, scale="log", help="Of Adam, at first.")
+    iterations: int = parameter(
+        2000, range=(1, None), help="Updates.", explorable=(10, 200), step=10
+    )
+    learning_rate: float = parameter(
+        0.02, range=(0, None), open_low=True, scale="log", help="Of Adam, at first."
+    )
     longest: float | None = parameter(
         None, range=(0, None), open_low=True, help="Norm to which a longer gradient is cut."
     )
-    recompute: bool = parameter(True, help="Compute steps again on the way back: memory of one step, more work.")
+    recompute: bool = parameter(
+        True, help="Compute steps again on the way back: memory of one step, more work."
+    )
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, 16 pixels, ten seconds: a perceptron makes twelve steps of twenty images."""
         return cls.preset(
             changes,
-            steps=12, inner_batch=20, generator="perceptron", width=128, latent=32, real_loss="end",
-            network=networks.spec("convnet", width=12, depth=2, norm="instance"), iterations=100, longest=5.0,
-            batch_size=256, initial_rate=0.1, recompute=False,
-        )  # fmt: skip
+            steps=12,
+            inner_batch=20,
+            generator="perceptron",
+            width=128,
+            latent=32,
+            real_loss="end",
+            network=networks.spec("convnet", width=12, depth=2, norm="instance"),
+            iterations=100,
+            longest=5.0,
+            batch_size=256,
+            initial_rate=0.1,
+            recompute=False,
+        )
 
     @classmethod
     def paper(cls, dataset: str = "mnist", **changes: Any) -> Self:
-        """The published settings for "mnist"; "cifar10" (and "cifar100", which has none) has them too, on a wider network."""
+        """Return the published settings for "mnist"; "cifar10" (and "cifar100", which has none) has them
+        too, on a wider network.
+        """
         errors.check_choice("dataset", dataset, dc.DATASETS)
-        wide = networks.spec("convnet", width=128, depth=3, norm="instance", activation="leaky_relu")
+        wide = networks.spec(
+            "convnet", width=128, depth=3, norm="instance", activation="leaky_relu"
+        )
         own: dict[str, Any] = {"network": wide} if dataset.startswith("cifar") else {}
         return cls(**own | changes)
 
 
 @dataclass(frozen=True)
 class State:
-    """`step` updates done; what is learned: a generator's "LAYER.PART", "latents", "log_rates", "log_momenta"; their optimiser."""
+    """`step` updates done; what is learned: a generator's "LAYER.PART", "latents", "log_rates",
+    "log_momenta"; their optimiser.
+    """
 
     step: int
     learned: dict[str, Tensor]
@@ -101,62 +144,91 @@ class State:
 
 @dataclass(frozen=True)
 class Trace:
-    """One update: the real loss before it, mean over the places where it is taken, []; rates and momenta, [steps] each."""
+    """One update: the real loss before it, mean over the places where it is taken, []; rates and
+    momenta, [steps] each.
+    """
 
     loss: Tensor
     rates: Tensor
     momenta: Tensor
 
 
-def gradients(config: Config, inputs: Inputs, step: int, learned: Tensors) -> tuple[Tensor, dict[str, Tensor]]:
-    """The real loss [] of an update and its gradient by name: through all steps to their images, and once through what makes these."""
-    spec, real = learner(config, inputs, step), real_batches(config, inputs, step)
+def gradients(
+    config: Config, inputs: Inputs, step: int, learned: Tensors
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """Return the real loss [] of an update and its gradient by name: through all steps to their images,
+    and once through what makes these.
+    """
+    spec = learner(config, inputs, step)
+    real = real_batches(config, inputs, step)
     seed = randomness.derived_seed(config.seed, step, "start")
     start = ordered.first_weights(spec, "pytorch", seed=seed, device=inputs.device)
     weights, buffers = ordered.split_buffers(spec, start)
     leaves = leaves_of(learned)
     with torch.enable_grad():
         images, labels = images_of(config, inputs, leaves, step, order_of(config, step))
-        made = {"images": images, "rates": leaves["log_rates"].exp(), "momenta": leaves["log_momenta"].exp()}
+        made = {
+            "images": images,
+            "rates": leaves["log_rates"].exp(),
+            "momenta": leaves["log_momenta"].exp(),
+        }
 
     def loss(batch: int, now: Tensors) -> Tensor:
         return outer_loss(spec, {**buffers, **now}, *real[batch]) / len(real)
 
     total, slopes, _ = outer_gradient(
         ordered.inner(
-            spec, buffers, epochs=1, steps=config.steps, rates=lambda given: given["rates"],
-            answers=lambda given: labels, momenta=lambda given: given["momenta"],
+            spec,
+            buffers,
+            epochs=1,
+            steps=config.steps,
+            rates=lambda given: given["rates"],
+            answers=lambda given: labels,
+            momenta=lambda given: given["momenta"],
         ),
-        weights, detached(made), lambda last, _: loss(-1, last),
-        along=(lambda at, now, _: loss(at - 1, now)) if len(real) > 1 else None, recompute=config.recompute,
-    )  # fmt: skip
+        weights,
+        detached(made),
+        lambda last, _: loss(-1, last),
+        along=(lambda at, now, _: loss(at - 1, now)) if len(real) > 1 else None,
+        recompute=config.recompute,
+    )
     names = [name for name, value in made.items() if value.requires_grad]
-    ends, behind = [made[name] for name in names], [slopes[name] for name in names]
+    ends = [made[name] for name in names]
+    behind = [slopes[name] for name in names]
     found = gradients_along(ends, behind, list(leaves.values()))
     return total, dict(zip(leaves, found, strict=True))
 
 
 def shortened(gradient: Tensors, longest: float) -> dict[str, Tensor]:
-    """The gradient, of all tensors together no longer than this; as torch's own, which keeps 1e-6 from 0."""
+    """Return the gradient, of all tensors together no longer than this; as torch's own, which keeps 1e-6
+    from 0.
+    """
     norm = torch.nn.utils.get_total_norm(gradient.values())
-    return {name: value * (longest / (norm + 1e-6)).clamp(max=1) for name, value in gradient.items()}
+    return {
+        name: value * (longest / (norm + 1e-6)).clamp(max=1) for name, value in gradient.items()
+    }
 
 
 total_steps = descent.total_steps
 
 
 def init(config: Config, inputs: Inputs) -> State:
-    """A generator's first draw, latent vectors from N(0, 1), equal rates and momenta.
+    """Return a generator's first draw, latent vectors from N(0, 1), equal rates and momenta.
 
     Raises:
-        DDLabError: no data, fewer than two classes, a class without images, a network with batch norm, or images that a convolutional
-            generator cannot make.
+        DDLabError: no data, fewer than two classes, a class without images, a network with batch
+            norm, or images that a convolutional generator cannot make.
     """
     data = require_data(NAME, inputs)
     if data.classes < 2 or not bool(data.class_counts().all()):
-        errors.fail("data", "of at least two classes, each with training images", data.class_counts().tolist())
+        errors.fail(
+            "data",
+            "of at least two classes, each with training images",
+            data.class_counts().tolist(),
+        )
     ordered.check_plain(learner(config, inputs, 0))
-    draws, learned = randomness.generator(config.seed, 0, "generator"), dict[str, Tensor]()
+    draws = randomness.generator(config.seed, 0, "generator")
+    learned = dict[str, Tensor]()
     if config.generator in generators.LAYOUTS:
         learned |= generators.first_weights(
             config.generator,
@@ -168,7 +240,9 @@ def init(config: Config, inputs: Inputs) -> State:
         )
     if config.curriculum != "none" and config.generator != "real":
         shape = shape_of(inputs) if config.generator == "none" else (config.latent,)
-        learned["latents"] = torch.randn((config.steps * config.inner_batch, *shape), generator=draws)
+        learned["latents"] = torch.randn(
+            (config.steps * config.inner_batch, *shape), generator=draws
+        )
     learned["log_rates"] = torch.full((config.steps,), math.log(config.initial_rate + 1e-6))
     learned["log_momenta"] = torch.full((config.steps,), math.log(config.initial_momentum + 1e-6))
     learned = {name: value.to(inputs.device) for name, value in learned.items()}
@@ -180,23 +254,31 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     with diverging(NAME, state.step + 1):
         loss, slopes = gradients(config, inputs, state.step, state.learned)
     slopes = slopes if config.longest is None else shortened(slopes, config.longest)
-    rate = optimisers.cosine(state.step, config.iterations, config.learning_rate, final_fraction=LAST_SHARE)
-    learned, adam = optimisers.adam_update(state.learned, slopes, state.optimiser, learning_rate=rate)
+    rate = optimisers.cosine(
+        state.step, config.iterations, config.learning_rate, final_fraction=LAST_SHARE
+    )
+    learned, adam = optimisers.adam_update(
+        state.learned, slopes, state.optimiser, learning_rate=rate
+    )
     rates, momenta = (state.learned[name].exp() for name in ("log_rates", "log_momenta"))
     return State(state.step + 1, learned, adam), Trace(loss, rates, momenta)
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """The steps in learned order, with their rates and momenta; a set of kind "generator" where one makes the images.
+    """Return the steps in learned order, with their rates and momenta; a set of kind "generator" where one
+    makes the images.
 
     Of fresh noise, and of real batches, it holds one draw.
     """
-    data, in_order = require_data(NAME, inputs), order_of(config.replace(curriculum="full"), 0)
+    data = require_data(NAME, inputs)
+    in_order = order_of(config.replace(curriculum="full"), 0)
     with torch.no_grad():
         images, labels = images_of(config, inputs, state.learned, config.iterations, in_order)
     told = {"initial_weights": "pytorch", "network": config.network.for_data(data).to_dict()}
     made = descent.distilled(NAME, config, inputs, state, images, labels, config.iterations, **told)
-    rates, momenta = (state.learned[name].exp()[None].cpu() for name in ("log_rates", "log_momenta"))
+    rates, momenta = (
+        state.learned[name].exp()[None].cpu() for name in ("log_rates", "log_momenta")
+    )
     if config.generator in generators.LAYOUTS:
         tensors = {name: value.cpu() for name, value in state.learned.items() if name[0].isdigit()}
         tensors["latents"] = latents_of(config, state.learned, config.iterations).cpu()
@@ -206,13 +288,17 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-    """The images in learned order, the loss and the mean rate."""
+    """Return the images in learned order, the loss and the mean rate."""
     in_order = order_of(config.replace(curriculum="full"), 0)
     with torch.no_grad():
         images, labels = images_of(config, inputs, state.learned, state.step, in_order)
     if trace is None:
         return Look(images, labels)
-    return Look(images, labels, {"loss": Number(trace.loss, "nats", scale="log"), "rate": Number(trace.rates.mean())})
+    return Look(
+        images,
+        labels,
+        {"loss": Number(trace.loss, "nats", scale="log"), "rate": Number(trace.rates.mean())},
+    )
 
 
 SMALL = Config(  # for the contract tests

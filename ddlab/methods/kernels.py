@@ -1,9 +1,9 @@
 r"""Kernels of images: RBF, and those of infinitely wide ReLU networks, NNGP and NTK.
 
-Cho & Saul 2009 (arc-cosine kernels, NeurIPS); Lee et al. 2018 (NNGP, arXiv 1711.00165); Jacot et al. 2018 (NTK, arXiv 1806.07572);
-Novak et al. 2019 and Arora et al. 2019 (convolutions, arXiv 1810.05148, 1904.11955).
-A network of infinite width, drawn at random, is a Gaussian process of covariance K (NNGP); trained by gradient descent it is kernel
-regression with Theta (NTK).
+Cho & Saul 2009 (arc-cosine kernels, NeurIPS); Lee et al. 2018 (NNGP, arXiv 1711.00165); Jacot et
+al. 2018 (NTK, arXiv 1806.07572); Novak et al. 2019 and Arora et al. 2019 (convolutions, arXiv
+1810.05148, 1904.11955). A network of infinite width, drawn at random, is a Gaussian process of
+covariance K (NNGP); trained by gradient descent it is kernel regression with Theta (NTK).
 
 Symbol              In code                     Shape        What
 x, x'               first, second               [n, c, h, w], [m, c, h, w]
@@ -20,9 +20,10 @@ ReLU     K <- sqrt(q q') (sin theta + (pi - theta) cos theta) / (2 pi)          
          Theta <- Theta (pi - theta) / (2 pi)
 conv     K(p, p') <- mean over the 3 x 3 offsets o of K(p + o, p' + o), then dense          filtered
 
-Without pooling only K(p, p), one number for each pixel, is ever asked for. Padding is by zeros, and the mean counts them. Kernels with
-pooling (Myrtle, Shankar et al. 2020), with which the paper's best numbers were made, ask for any two pixels, 1,024 times as much.
-A kernel is computed in blocks; with a gradient each block is computed again on the way back, where there are several.
+Without pooling only K(p, p), one number for each pixel, is ever asked for. Padding is by zeros, and
+the mean counts them. Kernels with pooling (Myrtle, Shankar et al. 2020), with which the paper's
+best numbers were made, ask for any two pixels, 1,024 times as much. A kernel is computed in blocks;
+with a gradient each block is computed again on the way back, where there are several.
 """
 
 import math
@@ -87,15 +88,15 @@ class KernelSpec(Parameters):
 
     @classmethod
     def from_name(cls, argument: str, name: str) -> Self:
-        """The kernel of that name, otherwise of default settings."""
+        """Return the kernel of that name, otherwise of default settings."""
         return cls(kernel=errors.check_choice(argument, name, KERNELS))
 
 
 class _ReLU(torch.autograd.Function):
     """Both equations of a ReLU, with their derivatives in closed form.
 
-    By plain autograd the derivative of the first would be the difference of two infinities where two images are equal. There the second
-    has none (Theta has a kink), and gets 0.
+    By plain autograd the derivative of the first would be the difference of two infinities where
+    two images are equal. There the second has none (Theta has a kink), and gets 0.
     """
 
     @staticmethod
@@ -103,7 +104,8 @@ class _ReLU(torch.autograd.Function):
         ctx.set_materialize_grads(False)
         smallest = 8 * torch.finfo(kernel.dtype).eps
         cosine = (kernel / norm).clamp_(-1, 1)
-        cosine = torch.where(cosine.abs() > 1 - smallest, cosine.sign(), cosine)  # equal but for rounding
+        # Equal but for rounding.
+        cosine = torch.where(cosine.abs() > 1 - smallest, cosine.sign(), cosine)
         sine = ((1 - cosine) * (1 + cosine)).sqrt_()
         share = cosine.acos().mul_(-0.5 / math.pi).add_(0.5)
         ctx.save_for_backward(cosine, sine, share, norm)
@@ -113,7 +115,8 @@ class _ReLU(torch.autograd.Function):
     def backward(ctx: Any, *slopes: Tensor | None) -> Any:
         by_kernel, by_share = slopes
         cosine, sine, share, norm = ctx.saved_tensors
-        of_kernel, of_norm = torch.zeros_like(cosine), torch.zeros_like(cosine)
+        of_kernel = torch.zeros_like(cosine)
+        of_norm = torch.zeros_like(cosine)
         if by_kernel is not None:
             of_kernel.addcmul_(by_kernel, share)
             of_norm.addcmul_(by_kernel, sine, value=0.5 / math.pi)
@@ -127,7 +130,11 @@ class _ReLU(torch.autograd.Function):
 
 def rbf(first: Tensor, second: Tensor, *, gamma: float = 1.0) -> Tensor:
     """exp(-gamma ||x - x'||^2 / d): [n, d] and [m, d] -> [n, m]."""
-    squares = first.square().mean(1)[:, None] + second.square().mean(1) - 2 * inner_products(first, second)
+    squares = (
+        first.square().mean(1)[:, None]
+        + second.square().mean(1)
+        - 2 * inner_products(first, second)
+    )
     return (-gamma * squares.clamp_min(0)).exp()
 
 
@@ -137,36 +144,47 @@ def inner_products(first: Tensor, second: Tensor) -> Tensor:
 
 
 def pixel_products(first: Tensor, second: Tensor) -> Tensor:
-    """K^0 of each pixel: the mean over the channels of their products: [n, c, h, w] and [m, c, h, w] -> [n, m, h, w]."""
+    """K^0 of each pixel: the mean over the channels of their products: [n, c, h, w] and [m, c, h,
+    w] -> [n, m, h, w].
+    """
     return torch.einsum("nchw,mchw->nmhw", first / first.shape[1], second)
 
 
-def dense(kernel: Tensor, tangent: Tensor | None, *, weight_std: float, bias_std: float) -> tuple[Tensor, Tensor]:
-    """K <- sigma_w^2 K + sigma_b^2 and Theta <- K + sigma_w^2 Theta, of one shape; without a tangent the first layer, of Theta = K."""
+def dense(
+    kernel: Tensor, tangent: Tensor | None, *, weight_std: float, bias_std: float
+) -> tuple[Tensor, Tensor]:
+    """K <- sigma_w^2 K + sigma_b^2 and Theta <- K + sigma_w^2 Theta, of one shape; without a
+    tangent the first layer, of Theta = K.
+    """
     kernel = weight_std**2 * kernel + bias_std**2
     return kernel, kernel if tangent is None else kernel + weight_std**2 * tangent
 
 
 def relu(kernel: Tensor, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
-    """E[relu(u) relu(v)] and E[relu'(u) relu'(v)] of Gaussian u and v: (K, factor of Theta), each of the kernel's shape.
+    """E[relu(u) relu(v)] and E[relu'(u) relu'(v)] of Gaussian u and v: (K, factor of Theta), each
+    of the kernel's shape.
 
     Args:
-        kernel: their covariances. first, second: their variances, at least 0, of shapes that broadcast to it.
+        kernel: their covariances.
+        first, second: their variances, at least 0, of shapes that broadcast to it.
     """
-    tiny = torch.finfo(kernel.dtype).tiny  # where a variance is 0 the covariance is, and the derivative is 0
+    # Where a variance is 0 the covariance is, and the derivative is 0.
+    tiny = torch.finfo(kernel.dtype).tiny
     norm = (first.clamp_min(tiny).sqrt() * second.clamp_min(tiny).sqrt()).expand_as(kernel)
     found: tuple[Tensor, Tensor] = _ReLU.apply(kernel, norm)
     return found
 
 
 def filtered(kernel: Tensor) -> Tensor:
-    """A 3 x 3 convolution: the mean over the nine offsets of both pixels together; [..., h, w]."""
+    """Return a 3 x 3 convolution: the mean over the nine offsets of both pixels together; [..., h, w]."""
     maps = kernel.reshape(-1, 1, *kernel.shape[-2:])
     return F.avg_pool2d(maps, 3, stride=1, padding=1).view_as(kernel)
 
 
 def layers(spec: KernelSpec) -> tuple[str, ...]:
-    """What a network of this kernel is made of, in order: "dense", "relu", "filter" and "mean"; of RBF nothing."""
+    """What a network of this kernel is made of, in order: "dense", "relu", "filter" and "mean"; of
+    RBF nothing.
+    """
     if spec.kernel == "rbf":
         return ()
     if spec.kernel.startswith("fc"):
@@ -193,20 +211,26 @@ def variances(spec: KernelSpec, images: Tensor) -> list[Tensor]:
     return found
 
 
-def network_kernel(spec: KernelSpec, kernel: Tensor, first: list[Tensor], second: list[Tensor]) -> Tensor:
+def network_kernel(
+    spec: KernelSpec, kernel: Tensor, first: list[Tensor], second: list[Tensor]
+) -> Tensor:
     """NNGP or NTK [n, m] of K^0, through all layers; first, second: `variances` of both sides."""
-    tangent, seen = None, 0
+    tangent = None
+    seen = 0
     for layer in layers(spec):
         if layer == "relu":
             kernel, factor = relu(kernel, first[seen][:, None], second[seen])
-            tangent, seen = None if tangent is None else tangent * factor, seen + 1
+            tangent = None if tangent is None else tangent * factor
+            seen = seen + 1
         else:
             kernel, tangent = _through(spec, layer, kernel, tangent)
             tangent = tangent if spec.kind == "ntk" else None
     return kernel if tangent is None else tangent
 
 
-def _through(spec: KernelSpec, layer: str, kernel: Tensor, tangent: Tensor | None) -> tuple[Tensor, Tensor | None]:
+def _through(
+    spec: KernelSpec, layer: str, kernel: Tensor, tangent: Tensor | None
+) -> tuple[Tensor, Tensor | None]:
     if layer == "dense":
         return dense(kernel, tangent, weight_std=spec.weight_std, bias_std=spec.bias_std)
 
@@ -220,7 +244,8 @@ def bytes_per_pair(spec: KernelSpec, *, height: int, width: int, item: int = 8) 
     """Working memory for one entry of the kernel with its gradient, in bytes.
 
     Args:
-        height, width: of the images in pixels. item: bytes of a number.
+        height, width: of the images in pixels.
+        item: bytes of a number.
     """
     pixels = 1 if spec.kernel == "rbf" or spec.kernel.startswith("fc") else height * width
     # What each ReLU keeps for the way back, and what is there beside it at one time.
@@ -237,13 +262,19 @@ def _products(spec: KernelSpec, first: Tensor, second: Tensor) -> Tensor:
 def _block(spec: KernelSpec, first: Tensor, second: Tensor) -> Tensor:
     if spec.kernel == "rbf":
         return rbf(first.flatten(1), second.flatten(1), gamma=spec.gamma)
-    return network_kernel(spec, _products(spec, first, second), variances(spec, first), variances(spec, second))
+    return network_kernel(
+        spec, _products(spec, first, second), variances(spec, first), variances(spec, second)
+    )
 
 
-def kernel_matrix(spec: KernelSpec, first: Tensor, second: Tensor, *, megabytes: float = _MEGABYTES) -> Tensor:
-    """The kernel of each image of one side with each of the other: [n, c, h, w] and [m, c, h, w] -> [n, m], of their dtype.
+def kernel_matrix(
+    spec: KernelSpec, first: Tensor, second: Tensor, *, megabytes: float = _MEGABYTES
+) -> Tensor:
+    """Return the kernel of each image of one side with each of the other: [n, c, h, w] and [m, c, h, w] ->
+    [n, m], of their dtype.
 
-    Differentiable in both. In float32 the diagonal of a network's NTK is exact to about 1e-3, in float64 to 1e-7.
+    Differentiable in both. In float32 the diagonal of a network's NTK is exact to about 1e-3, in
+    float64 to 1e-7.
 
     Args:
         megabytes: of working memory (`bytes_per_pair`), beside images and result.
@@ -257,20 +288,25 @@ def kernel_matrix(spec: KernelSpec, first: Tensor, second: Tensor, *, megabytes:
     strips = []
     for some in first.split(rows):
         pairs = [(spec, some, others) for others in second.split(columns)]
-        strips.append(torch.cat([_recomputed(*pair) if graph else _block(*pair) for pair in pairs], 1))
+        strips.append(
+            torch.cat([_recomputed(*pair) if graph else _block(*pair) for pair in pairs], 1)
+        )
     return torch.cat(strips)
 
 
 def support_and_cross(
     spec: KernelSpec, support: Tensor, others: Tensor, *, megabytes: float = _MEGABYTES
 ) -> tuple[Tensor, Tensor]:
-    """K_ss [n, n] and K_ts [m, n], what a regression on `support` asks for: both in one pass where memory allows.
+    """K_ss [n, n] and K_ts [m, n], what a regression on `support` asks for: both in one pass where
+    memory allows.
 
     Args and errors as `kernel_matrix`; support: [n, c, h, w]; others: [m, c, h, w].
     """
     rows = len(support) + len(others)
     if spec.kernel == "rbf" or rows * len(support) > _pairs_at_once(spec, support, megabytes):
-        own, cross = (kernel_matrix(spec, each, support, megabytes=megabytes) for each in (support, others))
+        own, cross = (
+            kernel_matrix(spec, each, support, megabytes=megabytes) for each in (support, others)
+        )
         return own, cross
     own = variances(spec, support)
     start = torch.cat([_products(spec, each, support) for each in (support, others)])
@@ -280,15 +316,18 @@ def support_and_cross(
 
 
 def _pairs_at_once(spec: KernelSpec, images: Tensor, megabytes: float) -> int:
-    """How many entries of the kernel memory allows; at least one."""
+    """Return how many entries of the kernel memory allows; at least one."""
     height, width = images.shape[2:]
     pair = bytes_per_pair(spec, height=height, width=width, item=images.element_size())
     if pair > megabytes * 2**20:
-        wanted = f"at least {math.ceil(pair / 2**20)} for one pair of {height} x {width} pixels in {spec.kernel}"
+        wanted = (
+            f"at least {math.ceil(pair / 2**20)} for one pair of {height} x {width} pixels in "
+            f"{spec.kernel}"
+        )
         errors.fail("megabytes", wanted, megabytes)
     return int(megabytes * 2**20 / pair)
 
 
 def _recomputed(spec: KernelSpec, first: Tensor, second: Tensor) -> Tensor:
-    """A block of which nothing is kept: on the way back it is computed again."""
+    """Return a block of which nothing is kept: on the way back it is computed again."""
     return checkpoint(_block, spec, first, second, use_reentrant=False, preserve_rng_state=False)

@@ -1,7 +1,8 @@
 r"""KIP: kernel inducing points (Nguyen, Chen & Lee 2021, ICLR, arXiv 2011.00050).
 
-Few images (and, on request, their labels) are moved until kernel ridge regression on them says of real images what their labels say. The
-inner problem has a closed form, so that each update is a plain gradient: no network is trained, none is unrolled.
+Few images (and, on request, their labels) are moved until kernel ridge regression on them says of
+real images what their labels say. The inner problem has a closed form, so that each update is a
+plain gradient: no network is trained, none is unrolled.
 
 Symbol            In code             Shape              Unit
 X_s               images              [n, c, h, w]       normalised pixels, classes in turn
@@ -16,10 +17,11 @@ eq 7   L = 1/2 mean (y_t - K_ts (K_ss + lambda I)^-1 y_s)^2                     
 Alg 1  line 3: a random kernel, a random batch of real images                        drawn_kernel, target_batch
 KIP_p  a random p-share of the numbers of each image stays as it begins              corrupted
 
-One step is one update. As in the reference code: the mean is over images and classes, Adam moves the pixels, the gradient passes through
-lambda too, and all points take part in each step (Algorithm 1 allows a batch of them). Solves are in float64. `kernel_ridge` is the same
-regression on a network's features, for KRR-ST and Boost: its lambda is a strength times the trace, not its mean, and a constant; its loss
-has no 1/2.
+One step is one update. As in the reference code: the mean is over images and classes, Adam moves
+the pixels, the gradient passes through lambda too, and all points take part in each step (Algorithm
+1 allows a batch of them). Solves are in float64. `kernel_ridge` is the same regression on a
+network's features, for KRR-ST and Boost: its lambda is a strength times the trace, not its mean,
+and a constant; its loss has no 1/2.
 """
 
 from dataclasses import dataclass
@@ -52,13 +54,20 @@ class Config(KernelSpec):
     kernel: str = parameter(
         "fc1",
         choices=(*KERNELS, RANDOM),
-        help="RBF, or of a network; 'random' draws one of fc1 to fc3 and conv1 to conv3 for each step.",
+        help="RBF, or of a network; 'random' draws one of fc1 to fc3 and conv1 to conv3 for each "
+        "step.",
         explorable=True,
     )
     images_per_class: int = parameter(
-        1, symbol=r"\mathrm{ipc}", range=(1, None), help="Images learned for each class.", explorable=(1, 10)
+        1,
+        symbol=r"\mathrm{ipc}",
+        range=(1, None),
+        help="Images learned for each class.",
+        explorable=(1, 10),
     )
-    iterations: int = parameter(300, range=(1, None), help="Updates.", explorable=(10, 1000), step=10)
+    iterations: int = parameter(
+        300, range=(1, None), help="Updates.", explorable=(10, 1000), step=10
+    )
     learning_rate: float = parameter(
         0.04,
         range=(0, None),
@@ -77,11 +86,20 @@ class Config(KernelSpec):
         source="reference code",
     )
     ridge: float = parameter(
-        1e-6, symbol=r"\lambda", range=(0, 1e6), help="As a part of the mean of the kernel's diagonal.", source="eq 7"
+        1e-6,
+        symbol=r"\lambda",
+        range=(0, 1e6),
+        help="As a part of the mean of the kernel's diagonal.",
+        source="eq 7",
     )
-    learn_labels: bool = parameter(False, help="Labels are learned with the images.", explorable=True)
+    learn_labels: bool = parameter(
+        False, help="Labels are learned with the images.", explorable=True
+    )
     initialisation: str = parameter(
-        "real", choices=("real", "noise"), help="Where images begin: random real ones, or N(0, 1).", explorable=True
+        "real",
+        choices=("real", "noise"),
+        help="Where images begin: random real ones, or N(0, 1).",
+        explorable=True,
     )
     corruption: float = parameter(
         0.0,
@@ -98,7 +116,9 @@ class Config(KernelSpec):
         explorable=True,
     )
     strategy: str = parameter(
-        "", help="DSA's operations by which real images are augmented: crop_flip, say; one is drawn for each step."
+        "",
+        help="DSA's operations by which real images are augmented: crop_flip, say; one is drawn "
+        "for each step.",
     )
     megabytes: int = parameter(512, range=(1, None), unit="MB", help="Working memory of a kernel.")
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
@@ -115,14 +135,18 @@ class Config(KernelSpec):
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """Ten images per class of "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100", as the authors' notebook."""
+        """Ten images per class of "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100", as the
+        authors' notebook.
+        """
         errors.check_choice("dataset", dataset, dc.DATASETS)
         return cls.preset(changes, images_per_class=10)
 
 
 @dataclass(frozen=True)
 class State:
-    """`step` updates done; images [n, c, h, w], labels [n, classes], their optimiser, and which numbers are `corrupted`, bool as images."""
+    """`step` updates done; images [n, c, h, w], labels [n, classes], their optimiser, and which
+    numbers are `corrupted`, bool as images.
+    """
 
     step: int
     images: Tensor
@@ -133,7 +157,9 @@ class State:
 
 @dataclass(frozen=True)
 class Trace:
-    """One update: the loss and the share of its real images that were classified right before it, []; which kernel."""
+    """One update: the loss and the share of its real images that were classified right before it,
+    []; which kernel.
+    """
 
     loss: Tensor
     accuracy_fraction: Tensor
@@ -152,8 +178,13 @@ def mean_ridge(kernel: Tensor, *, strength: float) -> Tensor:
     return strength * kernel.diagonal().mean()
 
 
-def predictions(support: Tensor, cross: Tensor, labels: Tensor, *, strength: float = 1e-6) -> Tensor:
-    """K_ts (K_ss + lambda I)^-1 y_s in float64: K_ss [n, n], K_ts [m, n], y_s [n, o] -> [m, o]. Differentiable."""
+def predictions(
+    support: Tensor, cross: Tensor, labels: Tensor, *, strength: float = 1e-6
+) -> Tensor:
+    """K_ts (K_ss + lambda I)^-1 y_s in float64: K_ss [n, n], K_ts [m, n], y_s [n, o] -> [m, o].
+
+    Differentiable.
+    """
     weights = kernel_ridge.solve(support, labels, ridge=mean_ridge(support, strength=strength))
     return cross.double() @ weights
 
@@ -164,18 +195,23 @@ def kernel_loss(predicted: Tensor, wanted: Tensor) -> Tensor:
 
 
 def drawn_kernel(config: Config, step: int) -> KernelSpec:
-    """The kernel of one step."""
+    """Return the kernel of one step."""
     settings = {name: getattr(config, name) for name in describe(KernelSpec)}
     if config.kernel == RANDOM:
-        place = torch.randint(len(SIX), (), generator=randomness.generator(config.seed, step, "kernel"))
+        place = torch.randint(
+            len(SIX), (), generator=randomness.generator(config.seed, step, "kernel")
+        )
         settings["kernel"] = SIX[int(place)]
     return KernelSpec(**settings)
 
 
 def target_batch(config: Config, inputs: Inputs, step: int) -> tuple[Tensor, Tensor]:
-    """Random real images of a step [m, c, h, w], as many of each class, none twice, through its view; their labels [m, classes]."""
+    """Random real images of a step [m, c, h, w], as many of each class, none twice, through its
+    view; their labels [m, classes].
+    """
     data = require_data(NAME, inputs)
-    rows, draw = torch.arange(len(data.train_labels)), randomness.generator(config.seed, step, "real batch")
+    rows = torch.arange(len(data.train_labels))
+    draw = randomness.generator(config.seed, step, "real batch")
     if config.batch_size < len(rows):
         each = max(config.batch_size // data.classes, 1)
         classes = [data.of_class(label) for label in range(data.classes)]
@@ -186,16 +222,24 @@ def target_batch(config: Config, inputs: Inputs, step: int) -> tuple[Tensor, Ten
 
 
 def corrupted(config: Config, images: Tensor) -> tuple[Tensor, Tensor]:
-    """The first images [n, c, h, w] with a random p-share of each one's numbers replaced, and which these are, bool."""
+    """Return the first images [n, c, h, w] with a random p-share of each one's numbers replaced, and which
+    these are, bool.
+    """
     if not config.corruption:
         return images, torch.zeros_like(images, dtype=torch.bool)
     draw = randomness.generator(config.seed, 0, "corrupted pixels")
-    order = torch.rand(images.flatten(1).shape, generator=draw).argsort(1).argsort(1).view(images.shape)
+    order = (
+        torch.rand(images.flatten(1).shape, generator=draw).argsort(1).argsort(1).view(images.shape)
+    )
     chosen = order < round(config.corruption * images[0].numel())
     filling = torch.zeros(images.shape)
     if config.corrupted_by == "noise":
-        filling = torch.randn(images.shape, generator=randomness.generator(config.seed, 0, "corruption"))
-    return torch.where(chosen.to(images.device), filling.to(images), images), chosen.to(images.device)
+        filling = torch.randn(
+            images.shape, generator=randomness.generator(config.seed, 0, "corruption")
+        )
+    return torch.where(chosen.to(images.device), filling.to(images), images), chosen.to(
+        images.device
+    )
 
 
 def first_labels(inputs: Inputs, count: int) -> Tensor:
@@ -231,25 +275,39 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         loss = kernel_loss(predicted, wanted)
         slopes = dict(zip(leaves, torch.autograd.grad(loss, list(leaves.values())), strict=True))
     slopes["images"] = slopes["images"].masked_fill(state.corrupted, 0)
-    moved, optimiser = optimisers.adam_update(learned, slopes, state.optimiser, learning_rate=config.learning_rate)
+    moved, optimiser = optimisers.adam_update(
+        learned, slopes, state.optimiser, learning_rate=config.learning_rate
+    )
     right = (predicted.detach().argmax(1) == wanted.argmax(1)).float().mean()
-    state = State(state.step + 1, moved["images"], moved.get("labels", state.labels), optimiser, state.corrupted)
+    state = State(
+        state.step + 1,
+        moved["images"],
+        moved.get("labels", state.labels),
+        optimiser,
+        state.corrupted,
+    )
     return state, Trace(loss.detach(), right, spec.kernel)
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """The images with their classes, and their labels for a regression; with a teacher's where there is one."""
+    """Return the images with their classes, and their labels for a regression; with a teacher's where
+    there is one.
+    """
     return regression_set(NAME, config, inputs, state, total=total_steps(config, inputs))
 
 
-def regression_set(name: str, config: Any, inputs: Inputs, state: Any, *, total: int) -> DistilledSet:
-    """A set of `state.images` with `state.labels` for a regression; class numbers are those with which the images began."""
+def regression_set(
+    name: str, config: Any, inputs: Inputs, state: Any, *, total: int
+) -> DistilledSet:
+    """Return a set of `state.images` with `state.labels` for a regression; class numbers are those with
+    which the images began.
+    """
     made = descent.images_in_turn(name, config, inputs, state, total)
     return made.with_targets(RegressionLabels(state.labels.detach().float().cpu().contiguous()))
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-    """The images; the loss, and how many images of the batch the regression has right."""
+    """Return the images; the loss, and how many images of the batch the regression has right."""
     return descent.look_at(inputs, state, regression_numbers(trace))
 
 

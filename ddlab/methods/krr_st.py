@@ -1,8 +1,11 @@
-r"""KRR-ST: images and representations on which a network learns what a teacher without labels says (Lee et al. 2024, arXiv 2310.06511).
+r"""KRR-ST: images and representations on which a network learns what a teacher without labels says
+(Lee et al. 2024, arXiv 2310.06511).
 
-What is wanted are few images, each with a vector, such that a network which learns the vectors from the images says of real images what
-the teacher says. Differentiating through that training would be long and, with random augmentation in it, biased; so each outer step
-takes a network that has already learnt from the present pairs, fits its last layer in closed form and moves the pairs down its error.
+What is wanted are few images, each with a vector, such that a network which learns the vectors from
+the images says of real images what the teacher says. Differentiating through that training would be
+long and, with random augmentation in it, biased; so each outer step takes a network that has
+already learnt from the present pairs, fits its last layer in closed form and moves the pairs down
+its error.
 
 Symbol         In code                    Shape                 What
 X_s            parameters["images"]       [m, c, h, w]          normalised pixels
@@ -20,19 +23,23 @@ eq 3, outer loss on a batch of real images, AdamW on X_s, Y_s   kernel_ridge.out
 eq 2, one more step of the network that was drawn               losses.regression_loss, inner_step
 z_l = Z: it is drawn anew, z_l <- 0                             _network_pool.drawn_anew
 
-One step of a run is one step of a network while the pool is being filled (`Trace.phase` "pool": sum_l z_l of them), then one outer
-iteration ("outer"). So the long filling can be watched, stopped and resumed like everything else.
+One step of a run is one step of a network while the pool is being filled (`Trace.phase` "pool":
+sum_l z_l of them), then one outer iteration ("outer"). So the long filling can be watched, stopped
+and resumed like everything else.
 
 Deviations
-- From the authors' code: it forgets to set z_l to 0 when a network is drawn anew (`reset=False` does the same), and it forms K with a
-  column of ones, which `kernel_ridge.gram` adds as the number 1. Its teacher's stem pads by 2 pixels, ours by 1, and its learning rate
-  ends at a thousandth of itself, ours at 0.
-- The authors' code crops (padding of 4 pixels) and flips each batch of real images at random and asks the teacher for these views.
-  Here the images are as they are, for which the teacher is asked once.
-- Budget, learning rate and the number of outer iterations are Boost's for CIFAR-100, in whose tables KRR-ST is compared. The authors' own
-  code learns 1,000 images in 160,000 iterations, and its README names rates of 1e-4 and 1e-5.
-- Boost's Algorithm 1, taken word by word, trains the network that was drawn on the pairs as they were before the outer step; here on
-  those after it, like every step to come.
+- From the authors' code: it forgets to set z_l to 0 when a network is drawn anew (`reset=False`
+  does the same), and it forms K with a column of ones, which `kernel_ridge.gram` adds as the number
+  1. Its teacher's stem pads by 2 pixels, ours by 1, and its learning rate ends at a thousandth of
+  itself, ours at 0.
+- The authors' code crops (padding of 4 pixels) and flips each batch of real images at random and
+  asks the teacher for these views. Here the images are as they are, for which the teacher is asked
+  once.
+- Budget, learning rate and the number of outer iterations are Boost's for CIFAR-100, in whose
+  tables KRR-ST is compared. The authors' own code learns 1,000 images in 160,000 iterations, and
+  its README names rates of 1e-4 and 1e-5.
+- Boost's Algorithm 1, taken word by word, trains the network that was drawn on the pairs as they
+  were before the outer step; here on those after it, like every step to come.
 - The labels of the data are never read.
 """
 
@@ -65,7 +72,8 @@ WITHOUT_LABELS = True
 Parameterised = dict[str, Tensor]
 Pairs = Callable[[Parameterised], tuple[Tensor, Tensor]]
 
-# Pixels of real images that go through a network together: what its layers make of them fits the cache.
+# Pixels of real images that go through a network together: what its layers make of them fits the
+# cache.
 _AT_ONCE = 32 * 32 * 32
 # SGD of the inner networks, the decay in the gradient.
 INNER = {"learning_rate": 0.1, "momentum": 0.9, "weight_decay": 1e-3}
@@ -73,7 +81,9 @@ INNER = {"learning_rate": 0.1, "momentum": 0.9, "weight_decay": 1e-3}
 
 @dataclass(frozen=True, kw_only=True)
 class Config(Parameters):
-    """How pairs are distilled; the defaults are those of the authors' code where Boost's tables, for 100 images, do not say otherwise."""
+    """How pairs are distilled; the defaults are those of the authors' code where Boost's tables,
+    for 100 images, do not say otherwise.
+    """
 
     budget: int = parameter(
         100,
@@ -86,15 +96,27 @@ class Config(Parameters):
     network: NetworkSpec = parameter(
         networks.spec("convnet", width=128, growth=2), help="Architecture of the inner networks."
     )
-    pool_size: int = parameter(10, symbol="L", range=(1, 1000), help="Networks in the pool.", explorable=(1, 10))
+    pool_size: int = parameter(
+        10, symbol="L", range=(1, 1000), help="Networks in the pool.", explorable=(1, 10)
+    )
     pool_steps: int = parameter(
-        1000, symbol="Z", range=(2, None), help="Inner steps after which a network is drawn anew.", explorable=(5, 200)
+        1000,
+        symbol="Z",
+        range=(2, None),
+        help="Inner steps after which a network is drawn anew.",
+        explorable=(5, 200),
     )
     reset: bool = parameter(
-        True, help="Count a network that was drawn anew from 0; off, as in the authors' code.", explorable=True
+        True,
+        help="Count a network that was drawn anew from 0; off, as in the authors' code.",
+        explorable=True,
     )
-    iterations: int = parameter(30_000, symbol="T", range=(1, None), help="Outer steps.", source="Boost, A.1")
-    batch_size: int = parameter(1024, range=(1, None), help="Real images in each outer loss, at most.")
+    iterations: int = parameter(
+        30_000, symbol="T", range=(1, None), help="Outer steps.", source="Boost, A.1"
+    )
+    batch_size: int = parameter(
+        1024, range=(1, None), help="Real images in each outer loss, at most."
+    )
     learning_rate: float = parameter(
         1e-3,
         symbol=r"\mathrm{lr}",
@@ -105,7 +127,11 @@ class Config(Parameters):
         explorable=(1e-4, 1e-1),
     )
     ridge: float = parameter(
-        1e-6, symbol=r"\lambda", range=(0, 1e3), scale="log", help="Of the regression, as a part of the trace of K."
+        1e-6,
+        symbol=r"\lambda",
+        range=(0, 1e3),
+        scale="log",
+        help="Of the regression, as a part of the trace of K.",
     )
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 
@@ -125,7 +151,7 @@ class Config(Parameters):
 
     @classmethod
     def paper(cls, dataset: str = "cifar100", **changes: Any) -> Self:
-        """The published settings for "cifar10" or "cifar100"."""
+        """Return the published settings for "cifar10" or "cifar100"."""
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100"))
         return cls(**changes)
 
@@ -145,8 +171,11 @@ class Trace:
     """One step.
 
     Attributes:
-        phase: "pool" while it is filled, then "outer". loss: [], inner or outer, before the step.
-        network: which was trained or drawn. trained: how many steps it had done. learning_rate: of the pairs; 0 in the phase "pool".
+        phase: "pool" while it is filled, then "outer".
+        loss: [], inner or outer, before the step.
+        network: which was trained or drawn.
+        trained: how many steps it had done.
+        learning_rate: of the pairs; 0 in the phase "pool".
     """
 
     phase: Literal["pool", "outer"]
@@ -162,8 +191,12 @@ def pairs(parameters: Parameterised) -> tuple[Tensor, Tensor]:
 
 
 def inner_spec(config: Config, inputs: Inputs) -> NetworkSpec:
-    """The inner networks' architecture: its last layer has as many outputs as the teacher has features."""
-    return config.network.for_data(require_data(NAME, inputs), outputs=teacher_features(inputs).shape[1])
+    """Return the inner networks' architecture: its last layer has as many outputs as the teacher has
+    features.
+    """
+    return config.network.for_data(
+        require_data(NAME, inputs), outputs=teacher_features(inputs).shape[1]
+    )
 
 
 def outer_step(
@@ -218,24 +251,30 @@ def inner_step(
 
 
 def filling_steps(config: Config) -> int:
-    """How many steps it takes to fill the pool: sum_l z_l."""
+    """Return how many steps it takes to fill the pool: sum_l z_l."""
     return sum(pools.waiting_steps(config.pool_size, config.pool_steps, seed=config.seed))
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
-    """The steps that fill the pool, and the outer iterations."""
+    """Return the steps that fill the pool, and the outer iterations."""
     return filling_steps(config) + config.iterations
 
 
 def initial_state(config: Config, inputs: Inputs, parameters: Parameterised) -> State:
-    """The state before the first step: what is distilled as it begins, and a pool of untrained networks."""
-    pool = pools.new_pool(inner_spec(config, inputs), config.pool_size, seed=config.seed, device=inputs.device)
+    """Return the state before the first step: what is distilled as it begins, and a pool of untrained
+    networks.
+    """
+    pool = pools.new_pool(
+        inner_spec(config, inputs), config.pool_size, seed=config.seed, device=inputs.device
+    )
     held = {name: value.detach().clone().contiguous() for name, value in parameters.items()}
     return State(0, held, optimisers.adam_init(held), pool)
 
 
-def update_with_pairs(config: Config, inputs: Inputs, state: State, made: Pairs) -> tuple[State, Trace]:
-    """One step of a method of this kind, whatever its pairs are made from."""
+def update_with_pairs(
+    config: Config, inputs: Inputs, state: State, made: Pairs
+) -> tuple[State, Trace]:
+    """Take one step of a method of this kind, whatever its pairs are made from."""
     index = _network_to_fill(config, state.step)
     if index is not None:
         trained = int(state.pool.trained[index])
@@ -248,10 +287,17 @@ def update_with_pairs(config: Config, inputs: Inputs, state: State, made: Pairs)
         pool, _ = inner_step(config, inputs, state.pool, parameters, index, made)
     else:
         pool = pools.drawn_anew(
-            state.pool, inner_spec(config, inputs), index, seed=config.seed, device=inputs.device, reset=config.reset
+            state.pool,
+            inner_spec(config, inputs),
+            index,
+            seed=config.seed,
+            device=inputs.device,
+            reset=config.reset,
         )
     learning_rate = _learning_rate(config, state.step - filling_steps(config))
-    return State(state.step + 1, parameters, optimiser, pool), Trace("outer", loss, index, trained, learning_rate)
+    return State(state.step + 1, parameters, optimiser, pool), Trace(
+        "outer", loss, index, trained, learning_rate
+    )
 
 
 def init(config: Config, inputs: Inputs) -> State:
@@ -261,33 +307,44 @@ def init(config: Config, inputs: Inputs) -> State:
         DDLabError: no data or teacher, or more pairs than there are images.
     """
     require_finite_teacher(NAME, inputs)
-    data, wanted = require_data(NAME, inputs), teacher_features(inputs)
+    data = require_data(NAME, inputs)
+    wanted = teacher_features(inputs)
     if config.budget > len(wanted):
-        errors.fail("budget", f"at most {len(wanted)}, the number of training images", config.budget)
+        errors.fail(
+            "budget", f"at most {len(wanted)}, the number of training images", config.budget
+        )
     chosen = real_indices(len(wanted), config.budget, seed=config.seed)
     images = data.normalised(chosen, device=inputs.device)
-    return initial_state(config, inputs, {"images": images, "representations": wanted[chosen].to(inputs.device)})
+    return initial_state(
+        config, inputs, {"images": images, "representations": wanted[chosen].to(inputs.device)}
+    )
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """One step of a network of the pool while it is filled, then one outer iteration."""
+    """Take one step of a network of the pool while it is filled, then one outer iteration."""
     return update_with_pairs(config, inputs, state, pairs)
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """The images, and a representation for each."""
-    targets = Representations(tensors={"representations": state.parameters["representations"][None].cpu()})
+    """Return the images, and a representation for each."""
+    targets = Representations(
+        tensors={"representations": state.parameters["representations"][None].cpu()}
+    )
     tensors = {"images": state.parameters["images"].detach().cpu().contiguous()}
-    return unlabelled_set(NAME, config, inputs, state, total_steps(config, inputs), tensors=tensors, targets=targets)
+    return unlabelled_set(
+        NAME, config, inputs, state, total_steps(config, inputs), tensors=tensors, targets=targets
+    )
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-    """The images, which have no classes; the loss of the phase over its own steps."""
+    """Return the images, which have no classes; the loss of the phase over its own steps."""
     return Look(state.parameters["images"], None, phase_numbers(config, state, trace))
 
 
 def phase_numbers(config: Config, state: State, trace: Trace | None) -> dict[str, Number]:
-    """The inner loss while the pool is filled, then the outer one and the learning rate of the pairs."""
+    """Return the inner loss while the pool is filled, then the outer one and the learning rate of the
+    pairs.
+    """
     if trace is None:
         return {}
     if trace.phase == "pool":
@@ -300,7 +357,9 @@ def phase_numbers(config: Config, state: State, trace: Trace | None) -> dict[str
 
 
 def _real_batch(inputs: Inputs, batch: Tensor) -> tuple[Iterable[Tensor], Tensor]:
-    """X_t part by part, for the first layer's maps of a thousand images alone are half a gigabyte, and g_phi(X_t) [n, d_y]."""
+    """X_t part by part, for the first layer's maps of a thousand images alone are half a gigabyte,
+    and g_phi(X_t) [n, d_y].
+    """
     data = require_data(NAME, inputs)
     # A GPU takes all of them.
     at_once = _AT_ONCE if torch.device(inputs.device).type == "cpu" else len(batch) * _AT_ONCE
@@ -315,8 +374,12 @@ def _features(spec: NetworkSpec, weights: dict[str, Tensor], images: Tensor) -> 
 
 
 def _network_to_fill(config: Config, step: int) -> int | None:
-    """Which network the step trains while the pool is filled: one after another; None when all have their steps."""
-    for index, waiting in enumerate(pools.waiting_steps(config.pool_size, config.pool_steps, seed=config.seed)):
+    """Return which network the step trains while the pool is filled: one after another; None when all have
+    their steps.
+    """
+    for index, waiting in enumerate(
+        pools.waiting_steps(config.pool_size, config.pool_steps, seed=config.seed)
+    ):
         if step < waiting:
             return index
         step -= waiting
@@ -328,5 +391,10 @@ def _learning_rate(config: Config, iteration: int) -> float:
 
 
 SMALL = Config(  # for the contract tests
-    budget=4, network=networks.spec("convnet", width=3), pool_size=2, pool_steps=2, iterations=4, batch_size=8
+    budget=4,
+    network=networks.spec("convnet", width=3),
+    pool_size=2,
+    pool_steps=2,
+    iterations=4,
+    batch_size=8,
 )

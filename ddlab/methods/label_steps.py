@@ -1,4 +1,5 @@
-r"""The two ways of LD to a gradient in labels: the last layer by ridge regression, or one step of the whole network.
+r"""The two ways of LD to a gradient in labels: the last layer by ridge regression, or one step of
+the whole network.
 
 Symbol      In code      Shape                  What
 Phi         features     [N_i, d + 1]           of N_i images with learned labels, with a column of ones
@@ -13,8 +14,8 @@ alg 1  W <- (1 - alpha) W + alpha W_l, labels, then network and s               
 eq 1   dL(theta - r grad l(X~, Y~, theta); X, Y) / dY~                                   second_order_step
        labels cut to [0, 1], rows divided by their sum                                   as_probabilities
 
-Features of images with learned labels are computed once a step, real images without a graph: dL / dW is their features times softmax
-minus one-hot. `state` and `config` are those of `ld`.
+Features of images with learned labels are computed once a step, real images without a graph: dL /
+dW is their features times softmax minus one-hot. `state` and `config` are those of `ld`.
 """
 
 from typing import Any
@@ -41,7 +42,9 @@ Moved = tuple[Tensor, Tensor, AdamState, dict[str, Tensor], dict[str, Any]]
 
 
 def ridge_weights(features: Tensor, labels: Tensor, ridge: float) -> Tensor:
-    """Eq 3: features with ones [n, d + 1], labels [n, classes] -> [d + 1, classes], in float64; differentiable in both."""
+    """Eq 3: features with ones [n, d + 1], labels [n, classes] -> [d + 1, classes], in float64;
+    differentiable in both.
+    """
     return features.T.double() @ kernel_ridge.solve(features @ features.T, labels, ridge=ridge)
 
 
@@ -51,15 +54,22 @@ def label_gradient(features: Tensor, slopes: Tensor, ridge: float) -> Tensor:
 
 
 def as_probabilities(labels: Tensor) -> Tensor:
-    """Cut to [0, 1] and divided by the sum of each row [n, classes]; a row without any is even again."""
+    """Cut to [0, 1] and divided by the sum of each row [n, classes]; a row without any is even
+    again.
+    """
     cut = labels.clamp(0, 1)
     total = cut.sum(1, keepdim=True)
-    return torch.where(total > 0, cut / total.clamp_min(torch.finfo(cut.dtype).tiny), 1 / cut.shape[1])
+    return torch.where(
+        total > 0, cut / total.clamp_min(torch.finfo(cut.dtype).tiny), 1 / cut.shape[1]
+    )
 
 
-def ridge_step(config: Any, spec: NetworkSpec, state: Any, rows: Tensor, real: Tensor, answers: Tensor) -> Moved:
+def ridge_step(
+    config: Any, spec: NetworkSpec, state: Any, rows: Tensor, real: Tensor, answers: Tensor
+) -> Moved:
     """W by ridge regression, labels through W_l, then network and scale."""
-    fixed, leaves = buffers_of(spec, real.device), leaves_of({**state.weights, "scale": state.scale})
+    fixed = buffers_of(spec, real.device)
+    leaves = leaves_of({**state.weights, "scale": state.scale})
     scale = leaves.pop("scale")
     with torch.enable_grad():
         features = with_ones(spec, {**fixed, **leaves}, state.images[rows])
@@ -72,22 +82,37 @@ def ridge_step(config: Any, spec: NetworkSpec, state: Any, rows: Tensor, real: T
     labels, optimiser = moved_labels(config, state, rows, slopes.to(features.dtype))
     with torch.enable_grad():
         inner = F.cross_entropy(scale * features @ classifier, labels[rows])
-        *found, of_scale = torch.autograd.grad(inner, [*leaves.values(), scale], materialize_grads=True)
+        *found, of_scale = torch.autograd.grad(
+            inner, [*leaves.values(), scale], materialize_grads=True
+        )
     scales, scale_optimiser = optimisers.adam_update(
         {"scale": state.scale}, {"scale": of_scale}, state.scale_optimiser, learning_rate=SCALE_RATE
     )
-    rest = {"classifier": classifier.detach(), "scale": scales["scale"], "scale_optimiser": scale_optimiser}
+    rest = {
+        "classifier": classifier.detach(),
+        "scale": scales["scale"],
+        "scale_optimiser": scale_optimiser,
+    }
     return logits, labels, optimiser, dict(zip(leaves, found, strict=True)), rest
 
 
-def second_order_step(config: Any, spec: NetworkSpec, state: Any, rows: Tensor, real: Tensor, answers: Tensor) -> Moved:
-    """Labels by the gradient through a step of the whole network, which then moves by that step's slopes."""
-    fixed, images, leaves = buffers_of(spec, real.device), state.images[rows], leaves_of(state.weights)
+def second_order_step(
+    config: Any, spec: NetworkSpec, state: Any, rows: Tensor, real: Tensor, answers: Tensor
+) -> Moved:
+    """Labels by the gradient through a step of the whole network, which then moves by that step's
+    slopes.
+    """
+    fixed = buffers_of(spec, real.device)
+    images = state.images[rows]
+    leaves = leaves_of(state.weights)
 
     def loss(step: int, weights: Tensors, learned: Tensors) -> Tensor:
-        return F.cross_entropy(networks.call(spec, {**fixed, **weights}, images)[0].logits, learned["labels"])
+        return F.cross_entropy(
+            networks.call(spec, {**fixed, **weights}, images)[0].logits, learned["labels"]
+        )
 
-    learned, still = leaves_of({"labels": state.labels[rows]}), optimisers.sgd_init(leaves).velocity
+    learned = leaves_of({"labels": state.labels[rows]})
+    still = optimisers.sgd_init(leaves).velocity
     inner = Inner(steps=1, loss=loss, rate=lambda step, learned: FAST_RATE)
     fast, gradients = inner_step(inner, 0, leaves, still, learned, differentiable=True)
     with torch.enable_grad():
@@ -100,7 +125,10 @@ def moved_labels(config: Any, state: Any, rows: Tensor, slopes: Tensor) -> tuple
     """All labels after Adam's step, for slopes of those of this batch [N_i, classes]."""
     gradients = {"labels": torch.zeros_like(state.labels).index_copy(0, rows, slopes)}
     labels, optimiser = optimisers.adam_update(
-        {"labels": state.labels}, gradients, state.label_optimiser, learning_rate=config.learning_rate
+        {"labels": state.labels},
+        gradients,
+        state.label_optimiser,
+        learning_rate=config.learning_rate,
     )
     return as_probabilities(labels["labels"]), optimiser
 

@@ -1,8 +1,10 @@
-r"""LD: label distillation (Bohdal, Yang & Hospedales 2020, *Flexible Dataset Distillation*, arXiv 2006.08572).
+r"""LD: label distillation (Bohdal, Yang & Hospedales 2020, *Flexible Dataset Distillation*, arXiv
+2006.08572).
 
-Images stay as they are, real ones, noise or those of another dataset, and only their labels are learned: so that a network which learns
-from them is right about real images. Network and labels learn in turn, one step each; a network that overfits is replaced by a fresh one,
-whence the labels serve every stage of training, any order and any optimiser.
+Images stay as they are, real ones, noise or those of another dataset, and only their labels are
+learned: so that a network which learns from them is right about real images. Network and labels
+learn in turn, one step each; a network that overfits is replaced by a fresh one, whence the labels
+serve every stage of training, any order and any optimiser.
 
 Symbol      In code      Shape                  Unit
 X~, Y~      images, labels    [n, c, h, w], [n, classes]     labels are probabilities, at first 1 / classes
@@ -14,9 +16,11 @@ eq 3, alg 1, lines 9 to 12: by ridge regression                                 
 eq 1: by a step of the whole network                                                            label_steps.second_order_step
 alg 1, line 13  reset where the mean error of a window has not fallen for as long               watched
 
-As in the reference code the labels' gradient passes through alpha W_l alone; W is not detached in the network's step; the error rate is
-watched, not the loss; T_i counts the steps to the lowest mean. Away from it: it holds 10,000 images out and keeps the labels that are best
-on them; its students have Adam at a constant rate, and the ridge way's a ridge head (`student`: AdamW, a falling rate, rounded T_i).
+As in the reference code the labels' gradient passes through alpha W_l alone; W is not detached in
+the network's step; the error rate is watched, not the loss; T_i counts the steps to the lowest
+mean. Away from it: it holds 10,000 images out and keeps the labels that are best on them; its
+students have Adam at a constant rate, and the ridge way's a ridge head (`student`: AdamW, a falling
+rate, rounded T_i).
 """
 
 import statistics
@@ -48,7 +52,10 @@ SMALLEST = 1e-6  # probability whose logarithm is stored
 
 @dataclass(frozen=True, kw_only=True)
 class Config(Parameters):
-    """Hyper-parameters. The defaults are those of the reference code for a hundred images of MNIST."""
+    """Hyper-parameters.
+
+    The defaults are those of the reference code for a hundred images of MNIST.
+    """
 
     images_per_class: int = parameter(
         10, symbol=r"\mathrm{ipc}", range=(1, None), help="Images, by class.", explorable=(1, 50)
@@ -56,7 +63,8 @@ class Config(Parameters):
     initialisation: str = parameter(
         "real",
         choices=("real", "noise"),
-        help="The images: random real ones, or N(0, 1); a distilled set among the inputs takes their place.",
+        help="The images: random real ones, or N(0, 1); a distilled set among the inputs takes "
+        "their place.",
     )
     solver: str = parameter(
         "ridge",
@@ -64,37 +72,63 @@ class Config(Parameters):
         help="The last layer in closed form, or the gradient through a step of the whole network.",
         explorable=True,
     )
-    network: NetworkSpec = parameter(networks.spec("lenet"), help="Architecture; without batch norm.")
-    learning_rate: float = parameter(1e-3, range=(0, None), open_low=True, scale="log", help="Of Adam on the labels.")
+    network: NetworkSpec = parameter(
+        networks.spec("lenet"), help="Architecture; without batch norm."
+    )
+    learning_rate: float = parameter(
+        1e-3, range=(0, None), open_low=True, scale="log", help="Of Adam on the labels."
+    )
     network_learning_rate: float = parameter(
         1e-3, range=(0, None), open_low=True, scale="log", help="Of Adam on the network."
     )
-    inner_batch: int = parameter(50, symbol="N_i", range=(1, None), help="Images with learned labels in a step.")
-    batch_size: int = parameter(1024, symbol="N_o", range=(1, None), unit="images", help="Real images in a step.")
-    patience: int = parameter(50, range=(1, None), help="Steps of the window, and without a better one before a reset.")
-    iterations: int = parameter(19_600, range=(1, None), help="Steps.", explorable=(100, 2000), step=100)
+    inner_batch: int = parameter(
+        50, symbol="N_i", range=(1, None), help="Images with learned labels in a step."
+    )
+    batch_size: int = parameter(
+        1024, symbol="N_o", range=(1, None), unit="images", help="Real images in a step."
+    )
+    patience: int = parameter(
+        50, range=(1, None), help="Steps of the window, and without a better one before a reset."
+    )
+    iterations: int = parameter(
+        19_600, range=(1, None), help="Steps.", explorable=(100, 2000), step=100
+    )
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, seconds: a perceptron, a thousand steps, faster labels."""
-        return cls.preset(changes, network=networks.spec("mlp"), learning_rate=0.01, batch_size=256, iterations=1000)
+        return cls.preset(
+            changes,
+            network=networks.spec("mlp"),
+            learning_rate=0.01,
+            batch_size=256,
+            iterations=1000,
+        )
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """A hundred images of ten classes, or one for each of "cifar100"; on CIFAR the network is DC's ConvNet, not an AlexNet."""
+        """Return a hundred images of ten classes, or one for each of "cifar100"; on CIFAR the network is
+        DC's ConvNet, not an AlexNet.
+        """
         errors.check_choice("dataset", dataset, dc.DATASETS)
         own: dict[str, Any] = {}
         if dataset in ("svhn", "cifar10", "cifar100"):
             own = {"network": networks.spec("convnet", norm="instance"), "iterations": 17_600}
         if dataset == "cifar100":
-            own |= {"images_per_class": 1, "inner_batch": 100, "patience": 100, "iterations": 35_200}
+            own |= {
+                "images_per_class": 1,
+                "inner_batch": 100,
+                "patience": 100,
+                "iterations": 35_200,
+            }
         return cls(**own | changes)
 
 
 @dataclass(frozen=True)
 class State:
-    """`step` updates done; images, labels, what moves them; the network, W and its scale; `recent` error rates [at most patience] and the
+    """`step` updates done; images, labels, what moves them; the network, W and its scale; `recent`
+    error rates [at most patience] and the
     lowest sum of a window, steps `waited` since, steps `since_reset`, and T_i of each reset."""
 
     step: int
@@ -115,7 +149,9 @@ class State:
 
 @dataclass(frozen=True)
 class Trace:
-    """One step: loss and share of errors on real images before it, []; and whether the network is fresh after it."""
+    """One step: loss and share of errors on real images before it, []; and whether the network is
+    fresh after it.
+    """
 
     loss: Tensor
     error_fraction: Tensor
@@ -125,38 +161,59 @@ class Trace:
 def watched(
     recent: Tensor, lowest: Tensor, waited: int, error: Tensor, patience: int
 ) -> tuple[Tensor, Tensor, int, bool]:
-    """(error rates of the window, the lowest sum, steps since then, whether that is too long) after one more error rate []."""
+    """(error rates of the window, the lowest sum, steps since then, whether that is too long) after
+    one more error rate [].
+    """
     recent = torch.cat([recent, error.view(1)])[-patience:]
     if len(recent) < patience:
         return recent, lowest, 0, False
     total = recent.sum()
-    return (recent, total, 0, False) if bool(total < lowest) else (recent, lowest, waited + 1, waited == patience)
+    return (
+        (recent, total, 0, False)
+        if bool(total < lowest)
+        else (recent, lowest, waited + 1, waited == patience)
+    )
 
 
 total_steps = descent.total_steps
 
 
 def init(config: Config, inputs: Inputs) -> State:
-    """The images, even labels, and a first network.
+    """Return the images, even labels, and a first network.
 
     Raises:
-        DDLabError: no data, more real images per class than a class has, a distilled set of another shape, or batch norm.
+        DDLabError: no data, more real images per class than a class has, a distilled set of another
+            shape, or batch norm.
     """
     data = require_data(NAME, inputs)
     spec = config.network.for_data(data)
     ordered.check_plain(spec)
     images = ls.fixed_images(NAME, config, inputs)
     labels = torch.full((len(images), data.classes), 1 / data.classes, device=inputs.device)
-    return State(0, images, labels, optimisers.adam_init({"labels": labels}), **fresh(config, inputs, 0), resets=())
+    return State(
+        0,
+        images,
+        labels,
+        optimisers.adam_init({"labels": labels}),
+        **fresh(config, inputs, 0),
+        resets=(),
+    )
 
 
 def fresh(config: Config, inputs: Inputs, number: int) -> dict[str, Any]:
-    """What reset `number` begins anew, fields of a `State`: the network, W = 0, its scale of 1, their optimisers, and the window."""
-    data, device = require_data(NAME, inputs), inputs.device
+    """What reset `number` begins anew, fields of a `State`: the network, W = 0, its scale of 1,
+    their optimisers, and the window.
+    """
+    data = require_data(NAME, inputs)
+    device = inputs.device
     spec = config.network.for_data(data)
     seed = randomness.derived_seed(config.seed, number, "network")
-    weights = ordered.split_buffers(spec, ordered.first_weights(spec, "pytorch", seed=seed, device=device))[0]
-    features = with_ones(spec, {**buffers_of(spec, device), **weights}, data.normalised(slice(1), device=device))
+    weights = ordered.split_buffers(
+        spec, ordered.first_weights(spec, "pytorch", seed=seed, device=device)
+    )[0]
+    features = with_ones(
+        spec, {**buffers_of(spec, device), **weights}, data.normalised(slice(1), device=device)
+    )
     scale = torch.ones((), device=device)
     return {
         "weights": weights,
@@ -172,13 +229,16 @@ def fresh(config: Config, inputs: Inputs, number: int) -> dict[str, Any]:
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """One step of labels and network; a network that overfits is replaced."""
+    """Take one step of labels and network; a network that overfits is replaced."""
     data = require_data(NAME, inputs)
     spec = config.network.for_data(data)
     chosen = randomness.generator(config.seed, state.step, "images of a step")
-    rows = torch.randperm(len(state.images), generator=chosen)[: config.inner_batch].to(inputs.device)
+    rows = torch.randperm(len(state.images), generator=chosen)[: config.inner_batch].to(
+        inputs.device
+    )
     drawn = torch.randperm(
-        len(data.train_labels), generator=randomness.generator(config.seed, state.step, "real images")
+        len(data.train_labels),
+        generator=randomness.generator(config.seed, state.step, "real images"),
     )
     real = data.normalised(drawn[: config.batch_size], device=inputs.device)
     answers = data.train_labels[drawn[: config.batch_size]].to(inputs.device)
@@ -187,24 +247,39 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     weights, optimiser = optimisers.adam_update(
         state.weights, gradients, state.optimiser, learning_rate=config.network_learning_rate
     )
-    error, since = (logits.argmax(1) != answers).float().mean(), state.since_reset + 1
-    recent, lowest, waited, late = watched(state.recent, state.lowest, state.waited, error, config.patience)
+    error = (logits.argmax(1) != answers).float().mean()
+    since = state.since_reset + 1
+    recent, lowest, waited, late = watched(
+        state.recent, state.lowest, state.waited, error, config.patience
+    )
     rest |= {"recent": recent, "lowest": lowest, "waited": waited, "since_reset": since}
-    rest |= {"labels": labels, "label_optimiser": label_optimiser, "weights": weights, "optimiser": optimiser}
+    rest |= {
+        "labels": labels,
+        "label_optimiser": label_optimiser,
+        "weights": weights,
+        "optimiser": optimiser,
+    }
     if late:
         resets = (*state.resets, since - waited)
         rest |= {**fresh(config, inputs, len(resets)), "resets": resets}
-    return replace(state, step=state.step + 1, **rest), Trace(F.cross_entropy(logits, answers), error, late)
+    return replace(state, step=state.step + 1, **rest), Trace(
+        F.cross_entropy(logits, answers), error, late
+    )
 
 
 def training_steps(state: State) -> int:
-    """For how many steps a student trains: the mean of the last three T_i; before the first, the steps to the lowest error so far."""
+    """For how many steps a student trains: the mean of the last three T_i; before the first, the
+    steps to the lowest error so far.
+    """
     return round(statistics.fmean(state.resets[-3:] or [max(state.since_reset - state.waited, 1)]))
 
 
 def student(made: DistilledSet, **changes: Any) -> supervised.Config:
-    """How to train on a set that LD made: T_i steps on images as they are, with the batches and the rate of the labels' own networks."""
-    told, batch = made.provenance, min(made.provenance["config"]["inner_batch"], len(made))
+    """How to train on a set that LD made: T_i steps on images as they are, with the batches and the
+    rate of the labels' own networks.
+    """
+    told = made.provenance
+    batch = min(made.provenance["config"]["inner_batch"], len(made))
     fitting: dict[str, Any] = {
         "labels": "stored",
         "temperature": 1.0,
@@ -212,24 +287,48 @@ def student(made: DistilledSet, **changes: Any) -> supervised.Config:
         "learning_rate": told["config"]["network_learning_rate"],
     }
     fitting["epochs"] = max(round(told["training_steps"] * batch / len(made)), 1)
-    return supervised.Config.teaching(**{"crop_pixels": 0, "flip": False, "mixup_alpha": 0.0} | fitting | changes)
+    return supervised.Config.teaching(
+        **{"crop_pixels": 0, "flip": False, "mixup_alpha": 0.0} | fitting | changes
+    )
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """The images; their labels as logarithms (stored labels, of temperature 1) and as the likeliest classes."""
-    likeliest, steps = state.labels.argmax(1), training_steps(state)
+    """Return the images; their labels as logarithms (stored labels, of temperature 1) and as the likeliest
+    classes.
+    """
+    likeliest = state.labels.argmax(1)
+    steps = training_steps(state)
     made = descent.distilled(
-        NAME, config, inputs, state, state.images, likeliest, config.iterations, training_steps=steps
+        NAME,
+        config,
+        inputs,
+        state,
+        state.images,
+        likeliest,
+        config.iterations,
+        training_steps=steps,
     )
-    return made.with_targets(StoredLabels(state.labels.clamp_min(SMALLEST).log().float().cpu().contiguous()))
+    return made.with_targets(
+        StoredLabels(state.labels.clamp_min(SMALLEST).log().float().cpu().contiguous())
+    )
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-    """The images under their likeliest classes; loss and errors on real images."""
-    numbers = {} if trace is None else {"loss": Number(trace.loss, "nats"), "errors": Number(trace.error_fraction)}
+    """Return the images under their likeliest classes; loss and errors on real images."""
+    numbers = (
+        {}
+        if trace is None
+        else {"loss": Number(trace.loss, "nats"), "errors": Number(trace.error_fraction)}
+    )
     return Look(state.images, state.labels.argmax(1), numbers)
 
 
 SMALL = Config(  # for the contract tests
-    network=networks.spec("mlp", width=4), images_per_class=2, inner_batch=3, batch_size=8, patience=1, iterations=5, learning_rate=0.1,
-)  # fmt: skip
+    network=networks.spec("mlp", width=4),
+    images_per_class=2,
+    inner_batch=3,
+    batch_size=8,
+    patience=1,
+    iterations=5,
+    learning_rate=0.1,
+)

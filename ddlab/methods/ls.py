@@ -1,7 +1,7 @@
 r"""LS: label solve (Nguyen, Chen & Lee 2021, ICLR, arXiv 2011.00050).
 
-The images stay as they are, real ones, noise, or those of another dataset; the labels with which kernel ridge regression on them says of
-real images what their own labels say have a closed form.
+The images stay as they are, real ones, noise, or those of another dataset; the labels with which
+kernel ridge regression on them says of real images what their own labels say have a closed form.
 
 Symbol            In code             Shape              Unit
 X_s, y_s          images, labels      [n, c, h, w], [n, classes]
@@ -13,9 +13,11 @@ r                 ridge               []                 strength * trace / n, o
 Equation                                                                       Function
 eq 8  y_s = (K_ss + r I) (K_st K_ts + r I)^-1 K_st y_t                         solved_labels
 
-One step sees one batch of real images, and solves for the labels of those seen so far: after the last the labels are those of all
-training images. (The authors' demonstration solves on the images on which it then tests; here test images are never seen.) Both sums and
-the solve are in float64. r is relative to either matrix, because the two are of different size; eq 7's of the first is that of KIP.
+One step sees one batch of real images, and solves for the labels of those seen so far: after the
+last the labels are those of all training images. (The authors' demonstration solves on the images
+on which it then tests; here test images are never seen.) Both sums and the solve are in float64. r
+is relative to either matrix, because the two are of different size; eq 7's of the first is that of
+KIP.
 """
 
 import math
@@ -32,7 +34,15 @@ from ..runs.look import Look
 from ..runs.process import Inputs, require_data
 from . import dc, descent, kernel_ridge
 from .kernels import KernelSpec, kernel_matrix
-from .kip import centred_labels, first_labels, kernel_loss, mean_ridge, predictions, regression_numbers, regression_set
+from .kip import (
+    centred_labels,
+    first_labels,
+    kernel_loss,
+    mean_ridge,
+    predictions,
+    regression_numbers,
+    regression_set,
+)
 
 NAME = "label_solve"
 ALIASES = ("ls",)
@@ -44,36 +54,49 @@ class Config(KernelSpec):
     """Hyper-parameters."""
 
     images_per_class: int = parameter(
-        1, symbol=r"\mathrm{ipc}", range=(1, None), help="Images whose labels are solved, by class.", explorable=(1, 10)
+        1,
+        symbol=r"\mathrm{ipc}",
+        range=(1, None),
+        help="Images whose labels are solved, by class.",
+        explorable=(1, 10),
     )
     initialisation: str = parameter(
         "real",
         choices=("real", "noise"),
-        help="The images: random real ones, or N(0, 1); a distilled set among the inputs takes their place.",
+        help="The images: random real ones, or N(0, 1); a distilled set among the inputs takes "
+        "their place.",
         explorable=True,
     )
     batch_size: int = parameter(1000, range=(1, None), unit="images", help="Real images in a step.")
     ridge: float = parameter(
-        1e-6, symbol="r", range=(0, 1e6), help="As a part of the mean of either matrix's diagonal.", source="eq 8"
+        1e-6,
+        symbol="r",
+        range=(0, 1e6),
+        help="As a part of the mean of either matrix's diagonal.",
+        source="eq 8",
     )
     megabytes: int = parameter(512, range=(1, None), unit="MB", help="Working memory of a kernel.")
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """A hundred images of ten classes."""
+        """Return a hundred images of ten classes."""
         return cls.preset(changes, images_per_class=10)
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """A thousand images of ten classes of "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100"."""
+        """Return a thousand images of ten classes of "mnist", "fashion-mnist", "svhn", "cifar10" or
+        "cifar100".
+        """
         errors.check_choice("dataset", dataset, dc.DATASETS)
         return cls.preset(changes, images_per_class=100)
 
 
 @dataclass(frozen=True)
 class State:
-    """`step` batches seen; images [n, c, h, w], their kernel, gram [n, n], moments and labels [n, classes], all but the images float64."""
+    """`step` batches seen; images [n, c, h, w], their kernel, gram [n, n], moments and labels [n,
+    classes], all but the images float64.
+    """
 
     step: int
     images: Tensor
@@ -91,8 +114,12 @@ class Trace:
     accuracy_fraction: Tensor
 
 
-def solved_labels(support: Tensor, gram: Tensor, moments: Tensor, *, strength: float = 1e-6) -> Tensor:
-    """Eq 8: (K_ss + r I) (K_st K_ts + r I)^-1 K_st y_t: K_ss, K_st K_ts [n, n], K_st y_t [n, o] -> [n, o], float64."""
+def solved_labels(
+    support: Tensor, gram: Tensor, moments: Tensor, *, strength: float = 1e-6
+) -> Tensor:
+    """Eq 8: (K_ss + r I) (K_st K_ts + r I)^-1 K_st y_t: K_ss, K_st K_ts [n, n], K_st y_t [n, o] ->
+    [n, o], float64.
+    """
     weights = kernel_ridge.solve(gram, moments, ridge=mean_ridge(gram, strength=strength))
     return support.double() @ weights + mean_ridge(support, strength=strength) * weights
 
@@ -103,10 +130,13 @@ def total_steps(config: Config, inputs: Inputs) -> int:
 
 
 def fixed_images(name: str, config: Any, inputs: Inputs) -> Tensor:
-    """[n, c, h, w]: those of a distilled set among the inputs, else noise or real ones; errors as `init`."""
+    """[n, c, h, w]: those of a distilled set among the inputs, else noise or real ones; errors as
+    `init`.
+    """
     if inputs.distilled is None:
         return descent.first_images(name, config, inputs)
-    data, images = require_data(name, inputs), inputs.distilled.images.to(inputs.device)
+    data = require_data(name, inputs)
+    images = inputs.distilled.images.to(inputs.device)
     wanted = [data.channels, *data.image_size]
     if list(images.shape[1:]) != wanted or not len(images):
         errors.fail("distilled", f"at least one image of {wanted}, like the data", images)
@@ -114,10 +144,11 @@ def fixed_images(name: str, config: Any, inputs: Inputs) -> Tensor:
 
 
 def init(config: Config, inputs: Inputs) -> State:
-    """The images, with the labels of their classes.
+    """Return the images, with the labels of their classes.
 
     Raises:
-        DDLabError: no data, more real images per class than a class has, or a distilled set of another shape.
+        DDLabError: no data, more real images per class than a class has, or a distilled set of
+            another shape.
     """
     images = fixed_images(NAME, config, inputs)
     labels = first_labels(inputs, len(images))
@@ -126,13 +157,15 @@ def init(config: Config, inputs: Inputs) -> State:
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """The sums with one more batch of real images, and the labels for them."""
-    data, start = require_data(NAME, inputs), state.step * config.batch_size
+    """Return the sums with one more batch of real images, and the labels for them."""
+    data = require_data(NAME, inputs)
+    start = state.step * config.batch_size
     rows = slice(start, start + config.batch_size)
     real = data.normalised(rows, device=inputs.device).double()
     wanted = centred_labels(data.train_labels[rows].to(inputs.device), data.classes)
     cross = kernel_matrix(config, real, state.images.double(), megabytes=config.megabytes)
-    gram, moments = state.gram + cross.T @ cross, state.moments + cross.T @ wanted
+    gram = state.gram + cross.T @ cross
+    moments = state.moments + cross.T @ wanted
     labels = solved_labels(state.kernel, gram, moments, strength=config.ridge)
     predicted = predictions(state.kernel, cross, labels, strength=config.ridge)
     right = (predicted.argmax(1) == wanted.argmax(1)).float().mean()
@@ -141,12 +174,12 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """The images with their classes, and the labels for a regression."""
+    """Return the images with their classes, and the labels for a regression."""
     return regression_set(NAME, config, inputs, state, total=total_steps(config, inputs))
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-    """The images, which stay; the loss, and how many images of the batch the regression has right."""
+    """Return the images, which stay; the loss, and how many images of the batch the regression has right."""
     return descent.look_at(inputs, state, regression_numbers(trace, x_label="batch"))
 
 

@@ -1,10 +1,12 @@
-r"""What gradient and distribution matching share: learned images of every class, batches of real ones, and views that both see.
+r"""What gradient and distribution matching share: learned images of every class, batches of real
+ones, and views that both see.
 
-DC, DSA (Zhao, Mopuri & Bilen 2021, arXiv 2006.05929; Zhao & Bilen 2021, arXiv 2102.08259) and DM (Zhao & Bilen 2023, arXiv 2110.04181)
-learn images x of class c so that a fresh, mostly untrained network cannot tell a batch of them from a batch of real ones: by the gradient
-of its loss, or by its mean features. Only class numbers are asked of the data, and no teacher.
-Their code divides CIFAR-10 by (.2023, .1994, .2010), and here, as all data, it is divided by the deviations of its pixels, (.247, .243,
-.261): their noise and learning rates are in units a fifth smaller.
+DC, DSA (Zhao, Mopuri & Bilen 2021, arXiv 2006.05929; Zhao & Bilen 2021, arXiv 2102.08259) and DM
+(Zhao & Bilen 2023, arXiv 2110.04181) learn images x of class c so that a fresh, mostly untrained
+network cannot tell a batch of them from a batch of real ones: by the gradient of its loss, or by
+its mean features. Only class numbers are asked of the data, and no teacher. Their code divides
+CIFAR-10 by (.2023, .1994, .2010), and here, as all data, it is divided by the deviations of its
+pixels, (.247, .243, .261): their noise and learning rates are in units a fifth smaller.
 
 Symbol       In code      Shape                          Unit
 S            images       [ipc * classes, c, h, w]       normalised pixels, classes in turn
@@ -15,7 +17,8 @@ omega        view         a draw of `siamese_view`
 
 Equation (DC)                                                              Function
 eq 10  d(A, B) = sum_i (1 - A_i . B_i / (||A_i|| ||B_i||)), i: output channels       channel_distance
-       alternatives in the code: squared error; 1 - cos of all weights as one vector  squared_distance, vector_distance
+       alternatives in the code: squared error; 1 - cos of all weights as one vector
+       squared_distance, vector_distance
        their sum over the layers                                           distances
 Alg 1, line 7  the gradient of the mean cross-entropy                      class_gradient
 """
@@ -38,7 +41,8 @@ from ..runs.process import Inputs, require_data
 DISTANCES = ("channels", "squared", "vector")
 VIEWS = ("shared", "independent", "real", "learned", "none")
 SMALLEST_LENGTH = 1e-6  # added to the product of two lengths, as in the reference code
-ON_CPU = 2**19  # activations of a layer in one pass: caches hold so many, which halves the time of 256 real images
+# Activations of a layer in one pass: caches hold so many, which halves the time of 256 real images.
+ON_CPU = 2**19
 _CONVNET = networks.spec("convnet", norm="instance")
 
 Gradients = Mapping[str, Tensor]
@@ -49,7 +53,11 @@ class Config(Parameters):
     """What every matching method has. The defaults are those of the reference code."""
 
     images_per_class: int = parameter(
-        1, symbol=r"\mathrm{ipc}", range=(1, None), help="Images learned for each class.", explorable=(1, 10)
+        1,
+        symbol=r"\mathrm{ipc}",
+        range=(1, None),
+        help="Images learned for each class.",
+        explorable=(1, 10),
     )
     learning_rate: float = parameter(
         0.1,
@@ -60,13 +68,24 @@ class Config(Parameters):
         help="Of SGD on the images.",
         explorable=(0.01, 10.0),
     )
-    momentum: float = parameter(0.5, range=(0, 0.9999), help="Of SGD on the images.", source="reference code")
-    batch_size: int = parameter(
-        256, range=(1, None), unit="images", help="Real images of each class in an update.", explorable=(8, 256)
+    momentum: float = parameter(
+        0.5, range=(0, 0.9999), help="Of SGD on the images.", source="reference code"
     )
-    network: NetworkSpec = parameter(_CONVNET, help="Architecture of the networks in which is matched.")
+    batch_size: int = parameter(
+        256,
+        range=(1, None),
+        unit="images",
+        help="Real images of each class in an update.",
+        explorable=(8, 256),
+    )
+    network: NetworkSpec = parameter(
+        _CONVNET, help="Architecture of the networks in which is matched."
+    )
     initialisation: str = parameter(
-        "noise", choices=("noise", "real"), help="Where images begin: N(0, 1), or random real ones.", explorable=True
+        "noise",
+        choices=("noise", "real"),
+        help="Where images begin: N(0, 1), or random real ones.",
+        explorable=True,
     )
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 
@@ -77,13 +96,15 @@ class Siamese(Parameters):
 
     strategy: str = parameter(
         "",
-        help="Operations out of color, crop, cutout, flip, scale and rotate, joined by _; one is drawn for each update and class.",
+        help="Operations out of color, crop, cutout, flip, scale and rotate, joined by _; one is "
+        "drawn for each update and class.",
         source="DSA, section 3.2",
     )
     views: str = parameter(
         "shared",
         choices=VIEWS,
-        help="Who sees the operation: real and learned images the same draw, each its own, only one of the two, or neither.",
+        help="Who sees the operation: real and learned images the same draw, each its own, only "
+        "one of the two, or neither.",
         source="DSA, Table 4",
         explorable=True,
     )
@@ -95,17 +116,21 @@ class Siamese(Parameters):
 
 
 def channel_distance(real: Tensor, learned: Tensor) -> Tensor:
-    """Eq 10, one layer: over the output channels, 1 minus the cosine of the two gradients' rows; from 0 to twice their number, [].
+    """Eq 10, one layer: over the output channels, 1 minus the cosine of the two gradients' rows;
+    from 0 to twice their number, [].
 
     Args:
         real, learned: [output channels, ...], gradients of one weight. A row of zeros counts 1.
     """
-    real, learned = real.flatten(1), learned.flatten(1)
-    return (1 - (real * learned).sum(1) / (_length(real) * _length(learned) + SMALLEST_LENGTH)).sum()
+    real = real.flatten(1)
+    learned = learned.flatten(1)
+    return (
+        1 - (real * learned).sum(1) / (_length(real) * _length(learned) + SMALLEST_LENGTH)
+    ).sum()
 
 
 def squared_distance(real: Gradients, learned: Gradients) -> Tensor:
-    """The squared error between all gradients; []."""
+    """Return the squared error between all gradients; []."""
     return torch.stack([(real[name] - learned[name]).square().sum() for name in learned]).sum()
 
 
@@ -116,21 +141,31 @@ def vector_distance(real: Gradients, learned: Gradients) -> Tensor:
 
 
 def distances(real: Gradients, learned: Gradients, kind: str = "channels") -> dict[str, Tensor]:
-    """The distance of two gradients by layer, name -> []; biases, and scales and shifts of norms, are left out where `kind` is "channels".
+    """Return the distance of two gradients by layer, name -> []; biases, and scales and shifts of norms,
+    are left out where `kind` is "channels".
 
     The other two kinds take all weights together, under the name "all".
 
     Args:
-        real, learned: one tensor for each parameter, as `class_gradient` makes them. kind: one of `DISTANCES`.
+        real, learned: one tensor for each parameter, as `class_gradient` makes them.
+        kind: one of `DISTANCES`.
 
     Raises:
         DDLabError: a network without a weight of more than one axis.
     """
     if kind != "channels":
         return {"all": (squared_distance if kind == "squared" else vector_distance)(real, learned)}
-    matched = {name: channel_distance(real[name], value) for name, value in learned.items() if value.ndim > 1}
+    matched = {
+        name: channel_distance(real[name], value)
+        for name, value in learned.items()
+        if value.ndim > 1
+    }
     if not matched:
-        errors.fail("network", "one with weights of more than one axis, whose gradients are matched", list(learned))
+        errors.fail(
+            "network",
+            "one with weights of more than one axis, whose gradients are matched",
+            list(learned),
+        )
     return matched
 
 
@@ -143,13 +178,18 @@ def class_gradient(
     at_once: int | None = None,
     differentiable: bool = False,
 ) -> dict[str, Tensor]:
-    """Alg 1, line 7: the gradient of the mean cross-entropy of images of one class, by parameter; batch norm as in evaluation.
+    """Alg 1, line 7: the gradient of the mean cross-entropy of images of one class, by parameter;
+    batch norm as in evaluation.
 
     Args:
-        images: [n, c, h, w]. at_once: images in one pass, whose gradients are summed: the same but for rounding, in less memory.
+        images: [n, c, h, w].
+        at_once: images in one pass, whose gradients are summed: the same but for rounding, in less
+            memory.
         differentiable: keep the way back to the images, which then are one pass.
     """
-    leaves = {name: weights[name].detach().requires_grad_() for name in networks.parameter_names(spec)}
+    leaves = {
+        name: weights[name].detach().requires_grad_() for name in networks.parameter_names(spec)
+    }
     total: list[Tensor] = []
     for part in images.split(len(images) if differentiable or at_once is None else at_once):
         with torch.enable_grad():
@@ -162,37 +202,54 @@ def class_gradient(
 
 
 def of_class(images: Tensor, label: int, classes: int) -> Tensor:
-    """The learned images of one class, [ipc, c, h, w]."""
+    """Return the learned images of one class, [ipc, c, h, w]."""
     return images[label::classes]
 
 
-def real_batch(config: Config, inputs: Inputs, label: int, *, step: int, count: int | None = None) -> Tensor:
-    """Random real images of one class, [count, c, h, w], none twice; all of them where the class has fewer.
+def real_batch(
+    config: Config, inputs: Inputs, label: int, *, step: int, count: int | None = None
+) -> Tensor:
+    """Random real images of one class, [count, c, h, w], none twice; all of them where the class
+    has fewer.
 
     Args:
         count: default `config.batch_size`.
     """
     data = require_data("matching", inputs)
     members = data.of_class(label)
-    order = torch.randperm(len(members), generator=randomness.generator(config.seed, step, f"real images of {label}"))
-    return data.normalised(members[order[: config.batch_size if count is None else count]], device=inputs.device)
+    order = torch.randperm(
+        len(members), generator=randomness.generator(config.seed, step, f"real images of {label}")
+    )
+    return data.normalised(
+        members[order[: config.batch_size if count is None else count]], device=inputs.device
+    )
 
 
-def augmented(config: Any, images: Tensor, *, learned: bool, step: int, label: int, classes: int) -> Tensor:
-    """How images of a class are seen at one update: through the operation that `config` draws for both kinds, or as they are.
+def augmented(
+    config: Any, images: Tensor, *, learned: bool, step: int, label: int, classes: int
+) -> Tensor:
+    """How images of a class are seen at one update: through the operation that `config` draws for
+    both kinds, or as they are.
 
     Args:
-        config: with the fields of `Siamese`; of a config without them images are seen as they are. learned: or real.
+        config: with the fields of `Siamese`; of a config without them images are seen as they are.
+        learned: or real.
     """
     views = getattr(config, "views", "none")
-    if not getattr(config, "strategy", "") or views == "none" or views == ("real" if learned else "learned"):
+    if (
+        not getattr(config, "strategy", "")
+        or views == "none"
+        or views == ("real" if learned else "learned")
+    ):
         return images
     own = learned and views == "independent"
-    return siamese_view(images, config.strategy, seed=config.seed, step=2 * (step * classes + label) + own)
+    return siamese_view(
+        images, config.strategy, seed=config.seed, step=2 * (step * classes + label) + own
+    )
 
 
 def passes(spec: NetworkSpec, device: torch.device | str) -> int | None:
-    """How many real images go through the network at once, 16 at least; None: all."""
+    """Return how many real images go through the network at once, 16 at least; None: all."""
     if torch.device(device).type != "cpu":
         return None
     height, width = spec.image_size or (32, 32)
@@ -203,4 +260,6 @@ def _length(rows: Tensor) -> Tensor:
     """Euclidean lengths over the last axis; where a row is 0 its derivative is 0, not NaN."""
     squares = rows.square().sum(-1)
     some = squares > 0
-    return torch.where(some, torch.where(some, squares, torch.ones_like(squares)).sqrt(), torch.zeros_like(squares))
+    return torch.where(
+        some, torch.where(some, squares, torch.ones_like(squares)).sqrt(), torch.zeros_like(squares)
+    )

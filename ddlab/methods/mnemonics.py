@@ -1,7 +1,9 @@
-r"""Mnemonics: exemplars that are learned for class-incremental training (Liu, Su, Liu, Schiele & Sun 2020, arXiv 2002.10211).
+r"""Mnemonics: exemplars that are learned for class-incremental training (Liu, Su, Liu, Schiele &
+Sun 2020, arXiv 2002.10211).
 
-Classes come in phases. One network learns each phase on its images and on a few exemplars of the classes before; then it chooses exemplars
-of the new classes, and these are learned, too: so that a copy of the network, trained on them alone, is right about the phase's images.
+Classes come in phases. One network learns each phase on its images and on a few exemplars of the
+classes before; then it chooses exemplars of the new classes, and these are learned, too: so that a
+copy of the network, trained on them alone, is right about the phase's images.
 
 Symbol        In code          Shape
 Theta_i       weights          after phase i; models[i] is what is tested
@@ -14,11 +16,13 @@ exemplars   Theta' = steps of Theta_i on E_i;  E_i <- E_i - beta grad L_c(Theta'
 old ones    E^A <- E^A - beta grad L_c(Theta'(E^A); E^B), and the other way round               adjusting_gradient
 then        fine-tuning on exemplars, as many of each class                                     update
 
-The released trainer has no such step: it freezes the network and asks that real features be nearest, by their cosine, to the mean feature
-of the exemplars of their class ("released"), and cuts images to bytes. As in its code exemplars may begin as herding chooses them (the
-paper's text draws them). Away from it: learned exemplars move by Adam (theirs: SGD of 1e-5, momentum .9), as many of each class (theirs:
-2,000 in all); in later phases their queries leave old classes out; networks without batch norm, no crops or flips, a mask for classes
-that have not come, no transfer of weights.
+The released trainer has no such step: it freezes the network and asks that real features be
+nearest, by their cosine, to the mean feature of the exemplars of their class ("released"), and cuts
+images to bytes. As in its code exemplars may begin as herding chooses them (the paper's text draws
+them). Away from it: learned exemplars move by Adam (theirs: SGD of 1e-5, momentum .9), as many of
+each class (theirs: 2,000 in all); in later phases their queries leave old classes out; networks
+without batch norm, no crops or flips, a mask for classes that have not come, no transfer of
+weights.
 """
 
 from dataclasses import dataclass, replace
@@ -35,10 +39,26 @@ from ..distilled import DistilledSet
 from ..runs.look import Look, Number
 from ..runs.process import Inputs, require_data
 from ..training import ordered
-from ..training.phases import arrived, batch_of, class_ends, class_order, logits_of, model_loss, model_steps, rate_at
+from ..training.phases import (
+    arrived,
+    batch_of,
+    class_ends,
+    class_order,
+    logits_of,
+    model_loss,
+    model_steps,
+    rate_at,
+)
 from ..training.unrolled import diverging, leaves_of
 from . import dc, descent, selection
-from ._exemplars import NAME, Exemplars, adjusting_gradient, exemplar_gradient, exemplars_per_class, released_gradient
+from ._exemplars import (
+    NAME,
+    Exemplars,
+    adjusting_gradient,
+    exemplar_gradient,
+    exemplars_per_class,
+    released_gradient,
+)
 
 ALIASES = ()
 NEEDS_TEACHER = False
@@ -46,22 +66,37 @@ NEEDS_TEACHER = False
 
 @dataclass(frozen=True, kw_only=True)
 class Config(Exemplars):
-    """Hyper-parameters. The defaults are those of the reference code for CIFAR-100 as far as it has them."""
+    """Hyper-parameters.
+
+    The defaults are those of the reference code for CIFAR-100 as far as it has them.
+    """
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, 16 pixels, seconds: digits in five phases of two, forty steps each."""
         return cls.preset(
             changes,
-            tasks=5, images_per_class=2, network=networks.spec("convnet", width=16, norm="instance"), epochs=5,
-            batch_size=32, replay_batch_size=32, learning_rate=0.05, momentum=0.0, weight_decay=0.0,
-            learning_rate_decay=1.0, tuning_steps=10, exemplar_updates=30,
-            exemplar_learning_rate=0.003, temporary_learning_rate=0.1,
-        )  # fmt: skip
+            tasks=5,
+            images_per_class=2,
+            network=networks.spec("convnet", width=16, norm="instance"),
+            epochs=5,
+            batch_size=32,
+            replay_batch_size=32,
+            learning_rate=0.05,
+            momentum=0.0,
+            weight_decay=0.0,
+            learning_rate_decay=1.0,
+            tuning_steps=10,
+            exemplar_updates=30,
+            exemplar_learning_rate=0.003,
+            temporary_learning_rate=0.1,
+        )
 
     @classmethod
     def paper(cls, dataset: str = "cifar100", **changes: Any) -> Self:
-        """Half of 100 classes, then ten of them in each of five phases; of ten classes, five phases of two."""
+        """Half of 100 classes, then ten of them in each of five phases; of ten classes, five phases
+        of two.
+        """
         errors.check_choice("dataset", dataset, dc.DATASETS)
         own: dict[str, Any] = {"first_classes": 50} if dataset == "cifar100" else {"tasks": 5}
         return cls(**own | changes)
@@ -69,7 +104,9 @@ class Config(Exemplars):
 
 @dataclass(frozen=True)
 class State:
-    """`step` updates done; the network and its velocity; exemplars and what moves them; the network after each phase."""
+    """`step` updates done; the network and its velocity; exemplars and what moves them; the network
+    after each phase.
+    """
 
     step: int
     weights: dict[str, Tensor]
@@ -81,7 +118,9 @@ class State:
 
 @dataclass(frozen=True)
 class Trace:
-    """One update: its loss before it, []; its phase, and what it moved: "model", "exemplars" or "tuning"."""
+    """One update: its loss before it, []; its phase, and what it moved: "model", "exemplars" or
+    "tuning".
+    """
 
     loss: Tensor
     phase: int
@@ -92,7 +131,9 @@ def parts(config: Config, inputs: Inputs) -> list[tuple[int, str, int]]:
     """(phase, what is moved, steps), in order."""
     found = []
     for phase in range(config.tasks):
-        found.append((phase, "model", model_steps(config, inputs, phase, exemplars_per_class(config))))
+        found.append(
+            (phase, "model", model_steps(config, inputs, phase, exemplars_per_class(config)))
+        )
         if exemplars_per_class(config) and config.exemplar_step != "none":
             found.append((phase, "exemplars", config.exemplar_updates))
         if exemplars_per_class(config) and config.tuning_steps:
@@ -106,11 +147,11 @@ def total_steps(config: Config, inputs: Inputs) -> int:
 
 
 def init(config: Config, inputs: Inputs) -> State:
-    """A fresh network, and nothing kept.
+    """Return a fresh network, and nothing kept.
 
     Raises:
-        DDLabError: no data, classes that the phases cannot share, fewer images in a class than exemplars, batch norm, or "given" without a
-            distilled set that has exemplars enough.
+        DDLabError: no data, classes that the phases cannot share, fewer images in a class than
+            exemplars, batch norm, or "given" without a distilled set that has exemplars enough.
     """
     data = require_data(NAME, inputs)
     spec = config.network.for_data(data)
@@ -118,34 +159,55 @@ def init(config: Config, inputs: Inputs) -> State:
     class_ends(config, data.classes)
     given = inputs.distilled if config.start == "given" else None
     if config.start == "given" and given is None:
-        errors.fail("distilled", f"a set of the data's {data.classes} classes, whose images are the exemplars", given)
+        errors.fail(
+            "distilled",
+            f"a set of the data's {data.classes} classes, whose images are the exemplars",
+            given,
+        )
     if given is not None:
         errors.check_same_classes("distilled", given.class_names, data.class_names)
-    fewest = int((data.class_counts() if given is None else given.labels.bincount(minlength=data.classes)).min())
+    fewest = int(
+        (
+            data.class_counts() if given is None else given.labels.bincount(minlength=data.classes)
+        ).min()
+    )
     if exemplars_per_class(config) > fewest:
-        errors.fail("images_per_class", f"at most {fewest}, what the smallest class has", config.images_per_class)
+        errors.fail(
+            "images_per_class",
+            f"at most {fewest}, what the smallest class has",
+            config.images_per_class,
+        )
     weights = ordered.first_weights(spec, "pytorch", seed=config.seed, device=inputs.device)
     exemplars = torch.zeros(
-        (data.classes * exemplars_per_class(config), data.channels, *data.image_size), device=inputs.device
+        (data.classes * exemplars_per_class(config), data.channels, *data.image_size),
+        device=inputs.device,
     )
     velocity = optimisers.sgd_init(ordered.split_buffers(spec, weights)[0]).velocity
-    return State(0, weights, velocity, exemplars, optimisers.adam_init({"exemplars": exemplars}), ())
+    return State(
+        0, weights, velocity, exemplars, optimisers.adam_init({"exemplars": exemplars}), ()
+    )
 
 
 def first_exemplars(config: Config, inputs: Inputs, state: State, phase: int) -> Tensor:
     """All exemplars, with those of a phase's classes as they begin."""
-    data, found = require_data(NAME, inputs), state.exemplars.clone()
+    data = require_data(NAME, inputs)
+    found = state.exemplars.clone()
     rows, places = arrived(config, data, phase)
-    order, count = class_order(data.classes, config.order_seed), exemplars_per_class(config)
+    order = class_order(data.classes, config.order_seed)
+    count = exemplars_per_class(config)
     for place in places.unique().tolist():
         members = rows[places == place]
         if config.start == "given" and inputs.distilled is not None:
             made = inputs.distilled
-            images = made.images[(made.labels == order[place]).nonzero().flatten()[:count]].to(found.device)
+            images = made.images[(made.labels == order[place]).nonzero().flatten()[:count]].to(
+                found.device
+            )
         else:
             images = data.normalised(members, device=found.device)
             if config.start == "herding":
-                features = networks.call(config.network.for_data(data), state.weights, images)[0].features
+                features = networks.call(config.network.for_data(data), state.weights, images)[
+                    0
+                ].features
                 images = images[selection.herding(features.detach(), count)]
             else:
                 draws = randomness.generator(config.seed, place, "exemplars")
@@ -155,7 +217,9 @@ def first_exemplars(config: Config, inputs: Inputs, state: State, phase: int) ->
 
 
 class Place(NamedTuple):
-    """Where a step stands: which phase and what of it moves, its number of so many, and how many classes there are before and now."""
+    """Where a step stands: which phase and what of it moves, its number of so many, and how many
+    classes there are before and now.
+    """
 
     phase: int
     part: str
@@ -176,10 +240,15 @@ def place_of(config: Config, inputs: Inputs, step: int) -> Place:
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """One step of the network on a phase's images, of the exemplars, or of the network on the exemplars alone."""
+    """Take one step of the network on a phase's images, of the exemplars, or of the network on the
+    exemplars alone.
+    """
     place = place_of(config, inputs, state.step)
     if place.index == 0:  # each training has an optimiser of its own
-        state = replace(state, velocity={name: torch.zeros_like(value) for name, value in state.velocity.items()})
+        state = replace(
+            state,
+            velocity={name: torch.zeros_like(value) for name, value in state.velocity.items()},
+        )
     step = {"model": phase_step, "exemplars": exemplars_step, "tuning": tuning_step}[place.part]
     state, loss = step(config, inputs, state, place)
     models = state.models
@@ -189,31 +258,47 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
 
 def phase_step(config: Config, inputs: Inputs, state: State, place: Place) -> tuple[State, Tensor]:
-    """One step of the network on images of the phase and exemplars; after the last one the phase's exemplars begin."""
+    """Take one step of the network on images of the phase and exemplars; after the last one the phase's
+    exemplars begin.
+    """
     old = state.exemplars[: place.before * exemplars_per_class(config)]
     images, labels = batch_of(config, inputs, old, place.phase, place.index)
-    before = logits_of(config, inputs, state.models[-1], images, place.before) if state.models else None
+    before = (
+        logits_of(config, inputs, state.models[-1], images, place.before) if state.models else None
+    )
     rate = rate_at(config, place.index, place.steps)
-    state, loss = network_step(config, inputs, state, images, labels, before, seen=place.now, learning_rate=rate)
+    state, loss = network_step(
+        config, inputs, state, images, labels, before, seen=place.now, learning_rate=rate
+    )
     if place.index == place.steps - 1 and exemplars_per_class(config):
         first = first_exemplars(config, inputs, state, place.phase)
-        state = replace(state, exemplars=first, optimiser=optimisers.adam_init({"exemplars": first}))
+        state = replace(
+            state, exemplars=first, optimiser=optimisers.adam_init({"exemplars": first})
+        )
     return state, loss
 
 
 def tuning_step(config: Config, inputs: Inputs, state: State, place: Place) -> tuple[State, Tensor]:
-    """One step of the network on all exemplars, the same number of every class."""
+    """Take one step of the network on all exemplars, the same number of every class."""
     labels = labels_of(config, inputs, place.now)
-    images, rate = state.exemplars[: len(labels)], config.learning_rate
-    return network_step(config, inputs, state, images, labels, None, seen=place.now, learning_rate=rate)
+    images = state.exemplars[: len(labels)]
+    rate = config.learning_rate
+    return network_step(
+        config, inputs, state, images, labels, None, seen=place.now, learning_rate=rate
+    )
 
 
-def exemplars_step(config: Config, inputs: Inputs, state: State, place: Place) -> tuple[State, Tensor]:
-    """One step of the exemplars; those of the released code are cut to bytes after the last."""
+def exemplars_step(
+    config: Config, inputs: Inputs, state: State, place: Place
+) -> tuple[State, Tensor]:
+    """Take one step of the exemplars; those of the released code are cut to bytes after the last."""
     with diverging(NAME, state.step + 1):
         gradient, loss = exemplars_gradient(config, inputs, state, place)
-        now, rate = {"exemplars": state.exemplars}, config.exemplar_learning_rate
-        moved, adam = optimisers.adam_update(now, {"exemplars": gradient}, state.optimiser, learning_rate=rate)
+        now = {"exemplars": state.exemplars}
+        rate = config.exemplar_learning_rate
+        moved, adam = optimisers.adam_update(
+            now, {"exemplars": gradient}, state.optimiser, learning_rate=rate
+        )
     state = replace(state, exemplars=moved["exemplars"], optimiser=adam)
     if config.exemplar_step == "released" and place.index == place.steps - 1:
         data = require_data(NAME, inputs)
@@ -223,17 +308,35 @@ def exemplars_step(config: Config, inputs: Inputs, state: State, place: Place) -
 
 
 def network_step(
-    config: Config, inputs: Inputs, state: State, images: Tensor, labels: Tensor, before: Tensor | None, *,
-    seen: int, learning_rate: float,
-) -> tuple[State, Tensor]:  # fmt: skip
-    """One step of SGD on images and labels, and on the earlier network's logits where there are some."""
-    own, buffers = ordered.split_buffers(config.network.for_data(require_data(NAME, inputs)), state.weights)
+    config: Config,
+    inputs: Inputs,
+    state: State,
+    images: Tensor,
+    labels: Tensor,
+    before: Tensor | None,
+    *,
+    seen: int,
+    learning_rate: float,
+) -> tuple[State, Tensor]:
+    """Take one step of SGD on images and labels, and on the earlier network's logits where there are
+    some.
+    """
+    own, buffers = ordered.split_buffers(
+        config.network.for_data(require_data(NAME, inputs)), state.weights
+    )
     leaves = leaves_of(own)
     with torch.enable_grad():
-        loss = model_loss(config, logits_of(config, inputs, {**buffers, **leaves}, images, seen), labels, before)
+        loss = model_loss(
+            config, logits_of(config, inputs, {**buffers, **leaves}, images, seen), labels, before
+        )
         slopes = torch.autograd.grad(loss, list(leaves.values()))
-    gradients, optimiser = dict(zip(own, slopes, strict=True)), optimisers.SGDState(state.step, state.velocity)
-    options = {"momentum": config.momentum, "learning_rate": learning_rate, "weight_decay": config.weight_decay}
+    gradients = dict(zip(own, slopes, strict=True))
+    optimiser = optimisers.SGDState(state.step, state.velocity)
+    options = {
+        "momentum": config.momentum,
+        "learning_rate": learning_rate,
+        "weight_decay": config.weight_decay,
+    }
     moved, velocity = optimisers.sgd_update(own, gradients, optimiser, **options)
     return replace(state, weights={**moved, **buffers}, velocity=velocity.velocity), loss.detach()
 
@@ -243,14 +346,18 @@ def labels_of(config: Config, inputs: Inputs, seen: int) -> Tensor:
     return torch.arange(seen, device=inputs.device).repeat_interleave(exemplars_per_class(config))
 
 
-def exemplars_gradient(config: Config, inputs: Inputs, state: State, place: Place) -> tuple[Tensor, Tensor]:
+def exemplars_gradient(
+    config: Config, inputs: Inputs, state: State, place: Place
+) -> tuple[Tensor, Tensor]:
     """What moves all exemplars, and the loss of the new ones, []."""
-    data, labels = require_data(NAME, inputs), labels_of(config, inputs, place.now)
+    data = require_data(NAME, inputs)
+    labels = labels_of(config, inputs, place.now)
     rows, places = arrived(config, data, place.phase)
     draws = randomness.generator(config.seed, place.index, f"judging images of phase {place.phase}")
     chosen = torch.randperm(len(rows), generator=draws)[: config.batch_size]
     judged = data.normalised(rows[chosen], device=inputs.device), places[chosen].to(inputs.device)
-    old, gradient = place.before * exemplars_per_class(config), torch.zeros_like(state.exemplars)
+    old = place.before * exemplars_per_class(config)
+    gradient = torch.zeros_like(state.exemplars)
     new = slice(old, len(labels))
     given = config, inputs, state.weights, state.exemplars[new], labels[new], judged
     if config.exemplar_step == "released":
@@ -265,24 +372,35 @@ def exemplars_gradient(config: Config, inputs: Inputs, state: State, place: Plac
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """The exemplars of all classes that have come."""
+    """Return the exemplars of all classes that have come."""
     data = require_data(NAME, inputs)
-    order, count = class_order(data.classes, config.order_seed), exemplars_per_class(config)
+    order = class_order(data.classes, config.order_seed)
+    count = exemplars_per_class(config)
     seen = ([0, *class_ends(config, data.classes)])[len(state.models)]
     labels = torch.tensor(order[:seen], dtype=torch.int64).repeat_interleave(count)
     kept_images = state.exemplars[: seen * count]
-    return descent.distilled(NAME, config, inputs, state, kept_images, labels, total_steps(config, inputs))
+    return descent.distilled(
+        NAME, config, inputs, state, kept_images, labels, total_steps(config, inputs)
+    )
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-    """The exemplars so far, and the loss."""
+    """Return the exemplars so far, and the loss."""
     data = require_data(NAME, inputs)
-    labels = torch.tensor(class_order(data.classes, config.order_seed)).repeat_interleave(exemplars_per_class(config))
+    labels = torch.tensor(class_order(data.classes, config.order_seed)).repeat_interleave(
+        exemplars_per_class(config)
+    )
     numbers = {} if trace is None else {"loss": Number(trace.loss, "nats", scale="log")}
     return Look(state.exemplars, labels, numbers)
 
 
 SMALL = Config(  # for the contract tests
-    network=networks.spec("convnet", width=4, depth=1, norm="instance"), tasks=3, images_per_class=2, epochs=1, batch_size=8,
-    temporary_steps=2, exemplar_updates=1, tuning_steps=1,
-)  # fmt: skip
+    network=networks.spec("convnet", width=4, depth=1, norm="instance"),
+    tasks=3,
+    images_per_class=2,
+    epochs=1,
+    batch_size=8,
+    temporary_steps=2,
+    exemplar_updates=1,
+    tuning_steps=1,
+)

@@ -1,8 +1,11 @@
-r"""MTT: matching training trajectories (Cazenavette, Wang, Torralba, Efros & Zhu 2022, CVPR, arXiv 2203.11932).
+r"""MTT: matching training trajectories (Cazenavette, Wang, Torralba, Efros & Zhu 2022, CVPR, arXiv
+2203.11932).
 
-Experts are networks trained on the real data, whose weights are kept after every epoch. A student starts where an expert stood, takes N
-steps on the learned images, and should end where the expert stood M epochs later. The distance is differentiated through the N steps,
-with respect to the images and to their learning rate. It is gradient matching (`dc`) made long: one matched step there, N here.
+Experts are networks trained on the real data, whose weights are kept after every epoch. A student
+starts where an expert stood, takes N steps on the learned images, and should end where the expert
+stood M epochs later. The distance is differentiated through the N steps, with respect to the images
+and to their learning rate. It is gradient matching (`dc`) made long: one matched step there, N
+here.
 
 Symbol            In code        Shape                     Unit
 D_syn             images         [ipc * classes, c, h, w]  normalised pixels
@@ -16,12 +19,14 @@ alg 1, line 8  theta^_{t+i+1} = theta^_{t+i} - alpha grad l(A(b), theta^_{t+i}) 
 eq 3  L = || theta^_{t+N} - theta*_{t+M} ||^2 / || theta*_t - theta*_{t+M} ||^2              matching_loss
       t uniform in [0, T+), the expert uniform; SGD with momentum .5 on images and alpha     update
 
-A run trains the experts first (an update is an epoch of one), then matches; they serve every setting of the matching (`prefix`).
-As in the reference code experts see DSA's whole strategy, batches of learned images are permuted, and images begin as real ones.
-The set holds alpha beside the images: students train at it, `passes` times on all images (`evaluate(labels="steps")`).
-Pixels are as the data has them: `data.whitened` is the authors' ZCA, and `replicate` takes it. Away from it: their students have momentum,
-decay and views (`replicate`); a permutation's last, smaller batch comes last; `paper` has experts of T+ - 1 + M epochs (theirs train for 50
-at one rate, of which nobody reads the others).
+A run trains the experts first (an update is an epoch of one), then matches; they serve every
+setting of the matching (`prefix`). As in the reference code experts see DSA's whole strategy,
+batches of learned images are permuted, and images begin as real ones. The set holds alpha beside
+the images: students train at it, `passes` times on all images (`evaluate(labels="steps")`). Pixels
+are as the data has them: `data.whitened` is the authors' ZCA, and `replicate` takes it. Away from
+it: their students have momentum, decay and views (`replicate`); a permutation's last, smaller batch
+comes last; `paper` has experts of T+ - 1 + M epochs (theirs train for 50 at one rate, of which
+nobody reads the others).
 """
 
 from dataclasses import dataclass, replace
@@ -54,64 +59,118 @@ _LARGEST_RATE = 1e3  # no student learns at such a rate: it has diverged
 
 @dataclass(frozen=True, kw_only=True)
 class Config(matching.Config):
-    """Hyper-parameters. The defaults are no published row: the reference's README for CIFAR-100 with a lower rate; `paper` has the rows."""
+    """Hyper-parameters.
 
-    experts: int = parameter(100, range=(1, None), help="Networks trained on the real data.", explorable=(1, 10))
+    The defaults are no published row: the reference's README for CIFAR-100 with a lower rate;
+    `paper` has the rows.
+    """
+
+    experts: int = parameter(
+        100, range=(1, None), help="Networks trained on the real data.", explorable=(1, 10)
+    )
     expert_epochs: int = parameter(50, range=(1, None), help="Of each, whose weights are all kept.")
     expert_learning_rate: float = parameter(
         0.01, range=(0, None), open_low=True, scale="log", help="Of the experts' SGD."
     )
-    strategy: str = with_default(matching.Siamese, "strategy", siamese_views.ALL, source="reference code")
-    inner_steps: int = parameter(20, symbol="N", range=(0, None), help="Steps on the images.", explorable=(1, 20))
-    matched_epochs: int = parameter(3, symbol="M", range=(1, None), help="Epochs of the expert.", explorable=(1, 5))
-    latest_start: int = parameter(20, symbol="T^+", range=(1, None), help="Starts come from earlier epochs.")
-    initialisation: str = with_default(matching.Config, "initialisation", "real", source="reference code")
-    learning_rate: float = with_default(matching.Config, "learning_rate", 100.0, source="reference code")
+    strategy: str = with_default(
+        matching.Siamese, "strategy", siamese_views.ALL, source="reference code"
+    )
+    inner_steps: int = parameter(
+        20, symbol="N", range=(0, None), help="Steps on the images.", explorable=(1, 20)
+    )
+    matched_epochs: int = parameter(
+        3, symbol="M", range=(1, None), help="Epochs of the expert.", explorable=(1, 5)
+    )
+    latest_start: int = parameter(
+        20, symbol="T^+", range=(1, None), help="Starts come from earlier epochs."
+    )
+    initialisation: str = with_default(
+        matching.Config, "initialisation", "real", source="reference code"
+    )
+    learning_rate: float = with_default(
+        matching.Config, "learning_rate", 100.0, source="reference code"
+    )
     rate_learning_rate: float = parameter(
-        1e-5, range=(0, None), scale="log", help="Of SGD on the rate; 0 leaves it.", explorable=(1e-6, 1e-2)
+        1e-5,
+        range=(0, None),
+        scale="log",
+        help="Of SGD on the rate; 0 leaves it.",
+        explorable=(1e-6, 1e-2),
     )
     initial_rate: float = parameter(
-        0.01, symbol=r"\alpha_0", range=(0, None), open_low=True, scale="log", help="The rate to begin with."
+        0.01,
+        symbol=r"\alpha_0",
+        range=(0, None),
+        open_low=True,
+        scale="log",
+        help="The rate to begin with.",
     )
-    learned_batch: int | None = parameter(None, range=(1, None), help="Learned images of a step; None takes all.")
-    iterations: int = parameter(5000, range=(1, None), help="Updates of the images.", explorable=(10, 300), step=10)
+    learned_batch: int | None = parameter(
+        None, range=(1, None), help="Learned images of a step; None takes all."
+    )
+    iterations: int = parameter(
+        5000, range=(1, None), help="Updates of the images.", explorable=(10, 300), step=10
+    )
     passes: int = parameter(1000, range=(1, None), help="How often a student goes through the set.")
-    recompute: bool = parameter(False, help="Compute steps again on the way back: memory of one step, more work.")
+    recompute: bool = parameter(
+        False, help="Compute steps again on the way back: memory of one step, more work."
+    )
 
     def rules(self) -> None:
         """There is an epoch to match for every start."""
         super().rules()
         siamese_views.operations(self.strategy)
         if self.latest_start - 1 + self.matched_epochs > self.expert_epochs:
-            allowed = f"expert_epochs + 1 - latest_start at most, {self.expert_epochs + 1 - self.latest_start}"
+            allowed = (
+                "expert_epochs + 1 - latest_start at most, "
+                f"{self.expert_epochs + 1 - self.latest_start}"
+            )
             errors.fail("matched_epochs", allowed, self.matched_epochs)
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """Two CPU cores, 16 pixels, ten seconds: five experts of a narrow ConvNet, ten epochs each, a hundred updates."""
+        """Two CPU cores, 16 pixels, ten seconds: five experts of a narrow ConvNet, ten epochs each,
+        a hundred updates.
+        """
         return cls.preset(
             changes,
-            network=networks.spec("convnet", width=16, norm="instance"), experts=5, expert_epochs=10, expert_learning_rate=0.05,
-            batch_size=64, strategy="", inner_steps=10, matched_epochs=2, latest_start=4, rate_learning_rate=1e-3,
-            initial_rate=0.05, iterations=100, passes=200,
-        )  # fmt: skip
+            network=networks.spec("convnet", width=16, norm="instance"),
+            experts=5,
+            expert_epochs=10,
+            expert_learning_rate=0.05,
+            batch_size=64,
+            strategy="",
+            inner_steps=10,
+            matched_epochs=2,
+            latest_start=4,
+            rate_learning_rate=1e-3,
+            initial_rate=0.05,
+            iterations=100,
+            passes=200,
+        )
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """Return the authors' settings for one or ten images per class of "cifar10" and one of "cifar100".
+        """Return the authors' settings for one or ten images per class of "cifar10" and one of
+        "cifar100".
 
-        Fewer than 50 images per class of other datasets take the nearest of these. All are for whitened pixels
-        (`data.whitened`). Digits are not mirrored.
+        Fewer than 50 images per class of other datasets take the nearest of these. All are for
+        whitened pixels (`data.whitened`). Digits are not mirrored.
 
         Raises:
-            DDLabError: another dataset, or 50 images per class and more, for which the settings are not known here.
+            DDLabError: another dataset, or 50 images per class and more, for which the settings are
+                not known here.
         """
         errors.check_choice("dataset", dataset, dsa.dc.DATASETS)
-        upright: dict[str, Any] = {"strategy": siamese_views.UPRIGHT} if dataset in dsa.DIGITS else {}
+        upright: dict[str, Any] = (
+            {"strategy": siamese_views.UPRIGHT} if dataset in dsa.DIGITS else {}
+        )
         images_per_class = changes.get("images_per_class", 1)
         if images_per_class >= 50:
             errors.fail(
-                "images_per_class", "below 50, for which the authors' settings are known here", images_per_class
+                "images_per_class",
+                "below 50, for which the authors' settings are known here",
+                images_per_class,
             )
         few = images_per_class < 10
         row = ROWS["cifar100" if dataset == "cifar100" else "cifar10, 1" if few else "cifar10, 10"]
@@ -122,19 +181,34 @@ class Config(matching.Config):
 
 ROWS: dict[str, dict[str, Any]] = {
     "cifar10, 1": {
-        "inner_steps": 50, "matched_epochs": 2, "latest_start": 2, "rate_learning_rate": 1e-7, "initial_rate": 0.01,
+        "inner_steps": 50,
+        "matched_epochs": 2,
+        "latest_start": 2,
+        "rate_learning_rate": 1e-7,
+        "initial_rate": 0.01,
     },
     "cifar10, 10": {
-        "inner_steps": 30, "matched_epochs": 2, "latest_start": 20, "rate_learning_rate": 1e-5, "initial_rate": 0.001,
+        "inner_steps": 30,
+        "matched_epochs": 2,
+        "latest_start": 20,
+        "rate_learning_rate": 1e-5,
+        "initial_rate": 0.001,
     },
-    "cifar100": {"inner_steps": 20, "matched_epochs": 3, "latest_start": 20, "learning_rate": 1000.0},
-}  # fmt: skip
+    "cifar100": {
+        "inner_steps": 20,
+        "matched_epochs": 3,
+        "latest_start": 20,
+        "learning_rate": 1000.0,
+    },
+}
 """Data and images per class -> what the authors' list of settings has for them (images' rate 100 where nothing is said)."""
 
 
 @dataclass(frozen=True)
 class State:
-    """`step` updates done; the experts' weights so far, expert after expert, each from its start; images, rate, and their optimisers."""
+    """`step` updates done; the experts' weights so far, expert after expert, each from its start;
+    images, rate, and their optimisers.
+    """
 
     step: int
     paths: tuple[Tensor, ...]
@@ -146,7 +220,9 @@ class State:
 
 @dataclass(frozen=True)
 class Trace:
-    """One update: of an expert's epoch the mean loss, of a matching the distance, before it; []; and the learned rate, []."""
+    """One update: of an expert's epoch the mean loss, of a matching the distance, before it; [];
+    and the learned rate, [].
+    """
 
     loss: Tensor
     rate: Tensor
@@ -154,7 +230,8 @@ class Trace:
 
 
 def matching_loss(student: Tensor, start: Tensor, expert: Tensor) -> Tensor:
-    """Eq 3: the squared distance of the student's weights [P] from the expert's, divided by how far the expert went; [].
+    """Eq 3: the squared distance of the student's weights [P] from the expert's, divided by how far
+    the expert went; [].
 
     Args:
         start, expert: theta*_t and theta*_{t+M}, [P] each.
@@ -163,11 +240,14 @@ def matching_loss(student: Tensor, start: Tensor, expert: Tensor) -> Tensor:
 
 
 def inner_of(config: Config, inputs: Inputs, step: int) -> Inner:
-    """Alg 1, lines 7 and 8: N steps on batches of the learned "images" at the learned "rate", with the draws of this update."""
+    """Alg 1, lines 7 and 8: N steps on batches of the learned "images" at the learned "rate", with
+    the draws of this update.
+    """
     data = require_data(NAME, inputs)
     spec = config.network.for_data(data)
     labels = descent.classes_in_turn(config.images_per_class * data.classes, data).to(inputs.device)
-    draws, batches = randomness.generator(config.seed, step, "learned batches"), list[Any]()
+    draws = randomness.generator(config.seed, step, "learned batches")
+    batches = list[Any]()
     while len(batches) < config.inner_steps:
         if config.learned_batch is None:
             batches.append(slice(None))  # all of them, whose order does not matter
@@ -177,9 +257,14 @@ def inner_of(config: Config, inputs: Inputs, step: int) -> Inner:
     fixed = buffers_of(spec, inputs.device)
 
     def loss(number: int, weights: Tensors, learned: Tensors) -> Tensor:
-        rows, view = batches[number], step * max(config.inner_steps, 1) + number
-        images = siamese_view(learned["images"][rows], config.strategy, seed=config.seed, step=view, each=True)
-        return F.cross_entropy(networks.call(spec, {**fixed, **weights}, images)[0].logits, labels[rows])
+        rows = batches[number]
+        view = step * max(config.inner_steps, 1) + number
+        images = siamese_view(
+            learned["images"][rows], config.strategy, seed=config.seed, step=view, each=True
+        )
+        return F.cross_entropy(
+            networks.call(spec, {**fixed, **weights}, images)[0].logits, labels[rows]
+        )
 
     return Inner(steps=config.inner_steps, loss=loss, rate=lambda number, learned: learned["rate"])
 
@@ -187,9 +272,13 @@ def inner_of(config: Config, inputs: Inputs, step: int) -> Inner:
 def matched_step(config: Config, inputs: Inputs, state: State) -> tuple[Tensor, dict[str, Tensor]]:
     """Eq 3 from a drawn start of a drawn expert, and its gradient in images and rate."""
     draws = randomness.generator(config.seed, state.step, "expert and start")
-    expert, begun = (int(torch.randint(most, (), generator=draws)) for most in (config.experts, config.latest_start))
+    expert, begun = (
+        int(torch.randint(most, (), generator=draws))
+        for most in (config.experts, config.latest_start)
+    )
     place = expert * (config.expert_epochs + 1) + begun
-    start, aim = state.paths[place], state.paths[place + config.matched_epochs]
+    start = state.paths[place]
+    aim = state.paths[place + config.matched_epochs]
     weights = by_name(config.network.for_data(require_data(NAME, inputs)), start)
     inner = inner_of(config, inputs, state.step)
 
@@ -212,9 +301,21 @@ def total_steps(config: Config, inputs: Inputs) -> int:
 
 
 def prefix(config: Config) -> tuple[int, Config]:
-    """The experts do not depend on how they are matched; the images that wait for them do on their number and start alone."""
-    kept = ("experts", "expert_epochs", "expert_learning_rate", "strategy", "batch_size", "network", "images_per_class", "initialisation",
-            "initial_rate", "seed")  # fmt: skip
+    """Return the experts do not depend on how they are matched; the images that wait for them do on their
+    number and start alone.
+    """
+    kept = (
+        "experts",
+        "expert_epochs",
+        "expert_learning_rate",
+        "strategy",
+        "batch_size",
+        "network",
+        "images_per_class",
+        "initialisation",
+        "initial_rate",
+        "seed",
+    )
     return expert_updates(config), Config(
         **{name: getattr(config, name) for name in kept}, matched_epochs=1, latest_start=1
     )
@@ -229,28 +330,49 @@ def init(config: Config, inputs: Inputs) -> State:
     ordered.check_plain(config.network.for_data(require_data(NAME, inputs)))
     images = descent.first_images(NAME, config, inputs)
     rate = torch.tensor(config.initial_rate, device=inputs.device)
-    return State(0, (), images, rate, optimisers.sgd_init({"images": images}), optimisers.sgd_init({"rate": rate}))
+    return State(
+        0,
+        (),
+        images,
+        rate,
+        optimisers.sgd_init({"images": images}),
+        optimisers.sgd_init({"rate": rate}),
+    )
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """An epoch of an expert, or one update of images and rate."""
+    """Return an epoch of an expert, or one update of images and rate."""
     if state.step < expert_updates(config):
         expert, epoch = divmod(state.step, config.expert_epochs)
-        spec, paths = config.network.for_data(require_data(NAME, inputs)), state.paths
+        spec = config.network.for_data(require_data(NAME, inputs))
+        paths = state.paths
         if epoch == 0:
             seed = randomness.derived_seed(config.seed, expert, "expert")
             fresh = ordered.first_weights(spec, "pytorch", seed=seed, device=inputs.device)
             paths += (vector(ordered.split_buffers(spec, fresh)[0]),)
         after, loss = sgd_epoch(
-            spec, paths[-1], inputs, rate=config.expert_learning_rate, batch_size=config.batch_size, strategy=config.strategy,
-            seed=config.seed, step=state.step,
-        )  # fmt: skip
-        return replace(state, step=state.step + 1, paths=(*paths, after)), Trace(loss, state.rate, "experts")
+            spec,
+            paths[-1],
+            inputs,
+            rate=config.expert_learning_rate,
+            batch_size=config.batch_size,
+            strategy=config.strategy,
+            seed=config.seed,
+            step=state.step,
+        )
+        return replace(state, step=state.step + 1, paths=(*paths, after)), Trace(
+            loss, state.rate, "experts"
+        )
     with diverging(NAME, state.step + 1):
         loss, slopes = matched_step(config, inputs, state)
-    momentum, rate_optimiser = config.momentum, state.rate_optimiser
-    images = descent.sgd_step(state.images, slopes["images"], state.image_optimiser, config.learning_rate, momentum)
-    rate = descent.sgd_step(state.rate, slopes["rate"], rate_optimiser, config.rate_learning_rate, momentum, "rate")
+    momentum = config.momentum
+    rate_optimiser = state.rate_optimiser
+    images = descent.sgd_step(
+        state.images, slopes["images"], state.image_optimiser, config.learning_rate, momentum
+    )
+    rate = descent.sgd_step(
+        state.rate, slopes["rate"], rate_optimiser, config.rate_learning_rate, momentum, "rate"
+    )
     if abs(found := float(rate[0])) > _LARGEST_RATE:
         left = f"within {_LARGEST_RATE:g} of 0; given {found:g} at step {state.step + 1}"
         advice = f"a smaller rate_learning_rate than {config.rate_learning_rate:g} usually helps"
@@ -260,14 +382,19 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """The images with hard labels, and the rate at which students take their passes; with a teacher's labels where there is one."""
-    told = {"network": config.network.for_data(require_data(NAME, inputs)).to_dict(), "initial_weights": "pytorch"}
+    """Return the images with hard labels, and the rate at which students take their passes; with a
+    teacher's labels where there is one.
+    """
+    told = {
+        "network": config.network.for_data(require_data(NAME, inputs)).to_dict(),
+        "initial_weights": "pytorch",
+    }
     made = descent.images_in_turn(NAME, config, inputs, state, total_steps(config, inputs), **told)
     return made.with_targets(OrderedSteps(state.rate.cpu().view(1, 1), passes=config.passes))
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-    """The images; an expert's loss, then the distance and the rate."""
+    """Return the images; an expert's loss, then the distance and the rate."""
     numbers = {}
     if trace is not None and trace.phase == "experts":
         numbers = {"expert's loss": Number(trace.loss, "nats", scale="log")}
@@ -277,6 +404,17 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
 
 
 SMALL = Config(  # for the contract tests
-    network=networks.spec("mlp", width=4), experts=2, expert_epochs=2, expert_learning_rate=0.1, batch_size=8, strategy="crop_flip",
-    inner_steps=2, matched_epochs=1, latest_start=2, iterations=3, learning_rate=1.0, rate_learning_rate=1e-3, passes=3,
-)  # fmt: skip
+    network=networks.spec("mlp", width=4),
+    experts=2,
+    expert_epochs=2,
+    expert_learning_rate=0.1,
+    batch_size=8,
+    strategy="crop_flip",
+    inner_steps=2,
+    matched_epochs=1,
+    latest_start=2,
+    iterations=3,
+    learning_rate=1.0,
+    rate_learning_rate=1e-3,
+    passes=3,
+)

@@ -2,12 +2,14 @@
 
     def loss(config, inputs, images, labels, step):
         rows = inputs.data.of_class(3)
-        return (images[labels == 3].mean(0) - inputs.data.normalised(rows, device=inputs.device).mean(0)).square().sum()
+        return (images[labels == 3].mean(0) - inputs.data.normalised(rows,
+        device=inputs.device).mean(0)).square().sum()
 
     mine = ddlab.from_loss("means", loss, iterations=100)
     ddlab.distill(mine, data)
 
-A method that learns more than images, or in another way, is a process of its own: `ddlab.runs.process` says of which parts.
+A method that learns more than images, or in another way, is a process of its own:
+`ddlab.runs.process` says of which parts.
 """
 
 from __future__ import annotations  # State and Trace name attributes of the class too
@@ -38,21 +40,40 @@ _KINDS = (bool, int, float, str, NetworkSpec, Parameters)
 class Config(Parameters):
     """What every method from a loss has; `from_loss` adds the loss's own parameters."""
 
-    images_per_class: int = parameter(1, range=(1, None), help="Images learned for each class.", explorable=(1, 10))
-    iterations: int = parameter(100, range=(1, None), help="Updates of the images.", explorable=(10, 400), step=10)
+    images_per_class: int = parameter(
+        1, range=(1, None), help="Images learned for each class.", explorable=(1, 10)
+    )
+    iterations: int = parameter(
+        100, range=(1, None), help="Updates of the images.", explorable=(10, 400), step=10
+    )
     learning_rate: float = parameter(
-        0.1, range=(0, None), open_low=True, scale="log", help="Adam's on the images.", explorable=(0.01, 1.0)
+        0.1,
+        range=(0, None),
+        open_low=True,
+        scale="log",
+        help="Adam's on the images.",
+        explorable=(0.01, 1.0),
     )
     initialisation: str = parameter(
-        "real", choices=("real", "noise"), help="Where images begin: random real ones, or N(0, 1).", explorable=True
+        "real",
+        choices=("real", "noise"),
+        help="Where images begin: random real ones, or N(0, 1).",
+        explorable=True,
     )
-    valid_pixels: bool = parameter(True, help="Whether pixels stay between black and white.", explorable=True)
-    seed: int = parameter(0, range=(0, None), help="Of every draw: generator(config.seed, step, stream).")
+    valid_pixels: bool = parameter(
+        True, help="Whether pixels stay between black and white.", explorable=True
+    )
+    seed: int = parameter(
+        0, range=(0, None), help="Of every draw: generator(config.seed, step, stream)."
+    )
 
 
 @dataclass(frozen=True)
 class State:
-    """All that is needed to go on. `images`: float32 [images_per_class * classes, c, h, w], normalised, classes in turn."""
+    """All that is needed to go on.
+
+    `images`: float32 [images_per_class * classes, c, h, w], normalised, classes in turn.
+    """
 
     step: int
     images: Tensor
@@ -70,10 +91,17 @@ class Trace:
 class FromLoss:
     """The process that `from_loss` makes."""
 
-    State, Trace, ALIASES, total_steps = State, Trace, (), staticmethod(descent.total_steps)
+    State = State
+    Trace = Trace
+    ALIASES = ()
+    total_steps = staticmethod(descent.total_steps)
 
-    def __init__(self, name: str, loss: Loss, config: type[Parameters], needs_teacher: bool) -> None:
-        self.NAME, self.loss, self.NEEDS_TEACHER = name, loss, needs_teacher
+    def __init__(
+        self, name: str, loss: Loss, config: type[Parameters], needs_teacher: bool
+    ) -> None:
+        self.NAME = name
+        self.loss = loss
+        self.NEEDS_TEACHER = needs_teacher
         self.Config: Any = config
         self.Config.of_method = self  # so that a Config says whose it is, as one of a module does
         self.__module__ = config.__module__  # the user's: whose source a checkpoint is of
@@ -89,28 +117,43 @@ class FromLoss:
     def update(self, config: Any, inputs: Inputs, state: State) -> tuple[State, Trace]:
         """One Adam step against the gradient of the loss with respect to the images."""
         images = state.images.detach().requires_grad_()
-        labels = descent.classes_in_turn(len(images), require_data(self.NAME, inputs)).to(images.device)
+        labels = descent.classes_in_turn(len(images), require_data(self.NAME, inputs)).to(
+            images.device
+        )
         with torch.enable_grad():
             terms = _checked_terms(self.NAME, self.loss(config, inputs, images, labels, state.step))
             loss = torch.stack(list(terms.values())).sum()
-            (gradient,) = torch.autograd.grad(loss, images, allow_unused=True) if loss.requires_grad else (None,)
+            (gradient,) = (
+                torch.autograd.grad(loss, images, allow_unused=True)
+                if loss.requires_grad
+                else (None,)
+            )
         if gradient is None:
-            errors.fail(f"the loss of {self.NAME}", "computed from images, so that it has a gradient", loss.detach())
+            errors.fail(
+                f"the loss of {self.NAME}",
+                "computed from images, so that it has a gradient",
+                loss.detach(),
+            )
         moved, optimiser = optimisers.adam_update(
-            {"images": state.images}, {"images": gradient}, state.optimiser, learning_rate=config.learning_rate
+            {"images": state.images},
+            {"images": gradient},
+            state.optimiser,
+            learning_rate=config.learning_rate,
         )
         made = moved["images"]
         if config.valid_pixels:
-            made = recovery.clamp_to_valid(made, *require_data(self.NAME, inputs).valid_range(inputs.device))
+            made = recovery.clamp_to_valid(
+                made, *require_data(self.NAME, inputs).valid_range(inputs.device)
+            )
         told = {name: term.detach() for name, term in terms.items()} if len(terms) > 1 else {}
         return State(state.step + 1, made, optimiser), Trace(loss.detach(), told)
 
     def finish(self, config: Any, inputs: Inputs, state: State) -> DistilledSet:
-        """The images with hard labels, and with a teacher's where there is one."""
+        """Return the images with hard labels, and with a teacher's where there is one."""
         return descent.images_in_turn(self.NAME, config, inputs, state, config.iterations)
 
     def look(self, config: Any, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-        """The images, the loss and its terms."""
+        """Return the images, the loss and its terms."""
         told = {} if trace is None else {"loss": trace.loss, **trace.terms}
         numbers = {name: Number(value, curve="loss") for name, value in told.items()}
         return descent.look_at(inputs, state, numbers)
@@ -118,29 +161,36 @@ class FromLoss:
 
 @checked
 def from_loss(name: str, loss: Loss, *, needs_teacher: bool = False, **parameters: Any) -> FromLoss:
-    """A method whose images descend `loss` by Adam, for `distill`, `Run`, `Live` and whatever else takes a method.
+    """Return a method whose images descend `loss` by Adam, for `distill`, `Run`, `Live` and whatever else
+    takes a method.
 
     Args:
         name: of the method.
-        loss: (config, inputs, images, labels, step) -> a tensor of one number, or a dict of such terms, of which the sum is the loss.
-            images: float32 [n, channels, height, width], normalised like `inputs.data`; labels: int64 [n]; step: updates done, for
+        loss: (config, inputs, images, labels, step) -> a tensor of one number, or a dict of such
+            terms, of which the sum is the loss. images: float32 [n, channels, height, width],
+            normalised like `inputs.data`; labels: int64 [n]; step: updates done, for
             `ddlab.methods.generator(config.seed, step, stream)`, from which all draws must come.
-        needs_teacher: whether `distill` trains a teacher where none is given (`inputs.teachers[0]`).
-        parameters: fields of its `Config`: a default (bool, int, float, str, NetworkSpec or Parameters), or
-            `ddlab.methods.parameter(default, help=..., range=..., explorable=...)` to give it a slider. Other defaults for
-            images_per_class (1), iterations (100), learning_rate (0.1), initialisation ("real"), valid_pixels (True) and seed (0) too.
+        needs_teacher: whether `distill` trains a teacher where none is given
+            (`inputs.teachers[0]`).
+        parameters: fields of its `Config`: a default (bool, int, float, str, NetworkSpec or
+            Parameters), or `ddlab.methods.parameter(default, help=..., range=..., explorable=...)`
+            to give it a slider. Other defaults for images_per_class (1), iterations (100),
+            learning_rate (0.1), initialisation ("real"), valid_pixels (True) and seed (0) too.
 
-    A method that learns labels, alternates networks and images, or selects, has parts of its own (`ddlab.runs.process`). Then
-    - its State may hold tensors, None, bool, int, float, str, lists, tuples and dicts of them, dataclasses and `Network`, each where an
-      annotation names it: no modules, sets or named tuples;
-    - before the first update parts, config, data and teacher are checked, and with a checkpoint that the State comes back from a file;
-      after each update that `step` has grown; at frames, checkpoints and the end that everything is finite;
-    - a fifth part, `look(config, inputs, state, trace)`, says what `explorers.Live` shows (`ddlab.runs.Look`); without it that is the
-      images of the State and the numbers of the Trace.
+    A method that learns labels, alternates networks and images, or selects, has parts of its own
+    (`ddlab.runs.process`). Then
+    - its State may hold tensors, None, bool, int, float, str, lists, tuples and dicts of them,
+      dataclasses and `Network`, each where an annotation names it: no modules, sets or named
+      tuples;
+    - before the first update parts, config, data and teacher are checked, and with a checkpoint
+      that the State comes back from a file; after each update that `step` has grown; at frames,
+      checkpoints and the end that everything is finite;
+    - a fifth part, `look(config, inputs, state, trace)`, says what `explorers.Live` shows
+      (`ddlab.runs.Look`); without it that is the images of the State and the numbers of the Trace.
 
     Raises:
-        DDLabError: a name that is no identifier, a loss that is no function, a parameter of another type. From a run: a loss that is no
-            number, or does not depend on the images.
+        DDLabError: a name that is no identifier, a loss that is no function, a parameter of another
+            type. From a run: a loss that is no number, or does not depend on the images.
     """
     if not name.isidentifier():
         errors.fail("name", "a name such as 'gradient_matching'", name)
@@ -149,7 +199,10 @@ def from_loss(name: str, loss: Loss, *, needs_teacher: bool = False, **parameter
         default = given.default if isinstance(given, dataclasses.Field) else given
         if not isinstance(default, _KINDS):
             errors.fail(
-                field, "a default of type bool, int, float, str, NetworkSpec or Parameters, or a parameter()", given
+                field,
+                "a default of type bool, int, float, str, NetworkSpec or Parameters, or a "
+                "parameter()",
+                given,
             )
         if isinstance(given, dataclasses.Field):
             made = given
@@ -173,7 +226,17 @@ def from_loss(name: str, loss: Loss, *, needs_teacher: bool = False, **parameter
 
 def _checked_terms(name: str, found: Any) -> Mapping[str, Tensor]:
     terms = found if isinstance(found, Mapping) else {"loss": found}
-    scalars = [value for value in terms.values() if isinstance(value, Tensor) and value.numel() == 1]
-    if not terms or not all(value.is_floating_point() for value in scalars) or len(scalars) < len(terms):
-        errors.fail(f"what the loss of {name} returns", "a tensor of one number, or a dict of such terms", found)
+    scalars = [
+        value for value in terms.values() if isinstance(value, Tensor) and value.numel() == 1
+    ]
+    if (
+        not terms
+        or not all(value.is_floating_point() for value in scalars)
+        or len(scalars) < len(terms)
+    ):
+        errors.fail(
+            f"what the loss of {name} returns",
+            "a tensor of one number, or a dict of such terms",
+            found,
+        )
     return {str(term): value.reshape(()) for term, value in terms.items()}

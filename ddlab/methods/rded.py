@@ -1,8 +1,10 @@
-r"""RDED: the parts of real images that a teacher is surest of, several to an image (Sun et al. 2024, CVPR, arXiv 2312.03526).
+r"""RDED: the parts of real images that a teacher is surest of, several to an image (Sun et al.
+2024, CVPR, arXiv 2312.03526).
 
-Of each class some images are drawn and some random squares cut from each. The teacher's cross-entropy at the true label says how
-real a square is; the best of each image compete, and the best of these become the distilled images, f x f to a mosaic. Nothing is
-optimised: one forward pass of each square is all that it costs.
+Of each class some images are drawn and some random squares cut from each. The teacher's
+cross-entropy at the true label says how real a square is; the best of each image compete, and the
+best of these become the distilled images, f x f to a mosaic. Nothing is optimised: one forward pass
+of each square is all that it costs.
 
 Symbol      In code                     Shape                       Unit
 n           candidates_per_class        images of a class looked at
@@ -24,16 +26,20 @@ f x f patches to an image                                                       
 all of it, for the images of one class                                              class_mosaics
 soft labels y = phi_theta(mosaic)                                                   _labelling.labelled_set
 
-One step is one class: its squares compete with each other and with no other class's, so that a replay shows a whole contest and the
-state holds finished mosaics only. The draws of a class depend on (seed, class), not on the other classes.
+One step is one class: its squares compete with each other and with no other class's, so that a
+replay shows a whole contest and the state holds finished mosaics only. The draws of a class depend
+on (seed, class), not on the other classes.
 
 Deviations
-- Two things are the reference code's: for f = 2 the teacher sees a patch of half the size amid zeros (the mean colour), not enlarged;
-  and mosaic j has the patches of rank j, j + ipc, j + 2 ipc, ... in its cells, row by row, so that each has one of the ipc best.
-- The cross-entropy is taken from logits; the reference's log of a softmax is infinite where the softmax underflows.
+- Two things are the reference code's: for f = 2 the teacher sees a patch of half the size amid
+  zeros (the mean colour), not enlarged; and mosaic j has the patches of rank j, j + ipc, j + 2 ipc,
+  ... in its cells, row by row, so that each has one of the ipc best.
+- The cross-entropy is taken from logits; the reference's log of a softmax is infinite where the
+  softmax underflows.
 - Of images that are not square the parts have the image's own aspect, so that nothing is distorted.
 - The result is kept as floats; the reference stores lossy JPEG.
-- The students' training (cutmix, 300 epochs, learning rates that end at half) is no part of the method here: see `evaluation`.
+- The students' training (cutmix, 300 epochs, learning rates that end at half) is no part of the
+  method here: see `evaluation`.
 """
 
 from dataclasses import dataclass
@@ -63,7 +69,11 @@ class Config(Parameters):
     """What is cut, and how much of it is kept; the defaults are the reference code's for CIFAR."""
 
     images_per_class: int = parameter(
-        10, symbol=r"\mathrm{ipc}", range=(1, None), help="Mosaics made for each class.", explorable=(1, 10)
+        10,
+        symbol=r"\mathrm{ipc}",
+        range=(1, None),
+        help="Mosaics made for each class.",
+        explorable=(1, 10),
     )
     factor: int = parameter(
         1,
@@ -74,7 +84,11 @@ class Config(Parameters):
         source="2 for ImageNet",
     )
     crops_per_image: int = parameter(
-        5, symbol="m", range=(1, 1000), help="Squares cut from each image; the best is kept.", explorable=(1, 20)
+        5,
+        symbol="m",
+        range=(1, 1000),
+        help="Squares cut from each image; the best is kept.",
+        explorable=(1, 20),
     )
     candidates_per_class: int = parameter(
         300,
@@ -83,13 +97,19 @@ class Config(Parameters):
         help="Images of each class that squares are cut from, at most; drawn at random.",
     )
     smallest_area: float = parameter(
-        0.08, range=(0, 1), open_low=True, help="Share of its image that a square has at least.", explorable=(0.01, 1)
+        0.08,
+        range=(0, 1),
+        open_low=True,
+        help="Share of its image that a square has at least.",
+        explorable=(0.01, 1),
     )
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 
     def rules(self) -> None:
         """One square of each candidate is enough for all mosaics."""
-        _check_enough(self.images_per_class, self.factor, self.candidates_per_class, "candidates_per_class")
+        _check_enough(
+            self.images_per_class, self.factor, self.candidates_per_class, "candidates_per_class"
+        )
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
@@ -98,15 +118,20 @@ class Config(Parameters):
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """The published settings for "cifar10", "cifar100" or "tiny-imagenet"; on ImageNet mosaics are of 2 x 2."""
+        """Return the published settings for "cifar10", "cifar100" or "tiny-imagenet"; on ImageNet mosaics
+        are of 2 x 2.
+        """
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet"))
         return cls(**changes)
 
 
 @dataclass(frozen=True)
 class State:
-    """`step` classes done; of each its mosaics [classes done, ipc, c, h, w], and of each of their patches the training-set index
-    [classes done, ipc, f^2], the box (top, left, rows, columns) in pixels [classes done, ipc, f^2, 4] and the loss as the index."""
+    """`step` classes done; of each its mosaics [classes done, ipc, c, h, w], and of each of their
+    patches the training-set index
+    [classes done, ipc, f^2], the box (top, left, rows, columns) in pixels [classes done, ipc, f^2,
+    4] and the loss as the index.
+    """
 
     step: int
     images: Tensor
@@ -121,7 +146,8 @@ class Mosaics:
 
     Attributes:
         images: [ipc, c, h, w].
-        rows, crops: int64 [ipc, f^2], which image and which of its squares fills each cell, row by row.
+        rows, crops: int64 [ipc, f^2], which image and which of its squares fills each cell, row by
+            row.
         boxes: int64 [n, m, 4], every square: top, left, rows, columns in pixels.
         losses: [n, m], the teacher's cross-entropy on each, in nats.
     """
@@ -135,7 +161,9 @@ class Mosaics:
 
 @dataclass(frozen=True)
 class Trace:
-    """One class: its number, the training-set indices of its candidates [n], and their squares, losses and the mosaics made."""
+    """One class: its number, the training-set indices of its candidates [n], and their squares,
+    losses and the mosaics made.
+    """
 
     label: int
     candidates: Tensor
@@ -143,21 +171,32 @@ class Trace:
 
 
 def candidate_indices(data: ImageData, label: int, count: int, *, seed: int) -> Tensor:
-    """int64 [at most count]: training-set indices of one class, drawn at random without repetition; a larger count only adds some."""
+    """int64 [at most count]: training-set indices of one class, drawn at random without repetition;
+    a larger count only adds some.
+    """
     members = data.of_class(label)
-    return members[torch.randperm(len(members), generator=randomness.generator(seed, label, "real images"))[:count]]
+    return members[
+        torch.randperm(len(members), generator=randomness.generator(seed, label, "real images"))[
+            :count
+        ]
+    ]
 
 
 def realism_losses(logits: Tensor, label: int) -> Tensor:
-    r"""-log softmax(phi_theta(x))_label in nats, at least 0: logits [n, classes] -> [n]. The lower, the more real is x."""
+    r"""-log softmax(phi_theta(x))_label in nats, at least 0: logits [n, classes] -> [n].
+
+    The lower, the more real is x.
+    """
     return -logits.log_softmax(1)[:, label]
 
 
 def best_crops(losses: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The square of least loss of each image, and of these the `count` of least loss, in order; the first where losses are equal.
+    """Return the square of least loss of each image, and of these the `count` of least loss, in order; the
+    first where losses are equal.
 
     Args:
-        losses: [n, m], of m squares of each of n images. count: at most n.
+        losses: [n, m], of m squares of each of n images.
+        count: at most n.
 
     Returns:
         int64 [count] each: the images, all different, and their squares.
@@ -178,35 +217,48 @@ def class_mosaics(
     crops_per_image: int = 5,
     smallest_area: float = 0.08,
 ) -> Mosaics:
-    """RDED's mosaics from images of one class; other methods take them as the patches that they start from.
+    """RDED's mosaics from images of one class; other methods take them as the patches that they
+    start from.
 
     Args:
-        images: [n, c, h, w], normalised, of the teacher's size and dtype; sides that `factor` divides, and n at least ipc f^2.
-        label: their class. generator: of the squares. The rest as in `Config`.
+        images: [n, c, h, w], normalised, of the teacher's size and dtype; sides that `factor`
+            divides, and n at least ipc f^2.
+        label: their class.
+        generator: of the squares. The rest as in `Config`.
 
     Raises:
-        DDLabError: images that are too few, of another shape, or that cannot be divided; a number out of range.
+        DDLabError: images that are too few, of another shape, or that cannot be divided; a number
+            out of range.
         NonFiniteError: the teacher's outputs on some square are not finite.
     """
     image_size = (images.shape[2], images.shape[3])
     patch_size = mosaic.patch_size_of(image_size, factor)
     _check_enough(images_per_class, factor, len(images), "images")
     boxes = mosaic.crop_boxes(
-        len(images), crops_per_image, image_size=image_size, smallest_area=smallest_area, generator=generator
+        len(images),
+        crops_per_image,
+        image_size=image_size,
+        smallest_area=smallest_area,
+        generator=generator,
     )
     patches = mosaic.cut_patches(images.detach(), boxes, patch_size=patch_size)
     # One square of each image at a time: at 224 px all of them, amid zeros, would take a gigabyte.
-    logits = [_logits(teacher, mosaic.centred(part, image_size=image_size), label) for part in patches.unbind(1)]
+    logits = [
+        _logits(teacher, mosaic.centred(part, image_size=image_size), label)
+        for part in patches.unbind(1)
+    ]
     losses = torch.stack([realism_losses(part, label) for part in logits], dim=1)
     check_finite(NAME, label + 1, {"losses": losses})
     rows, crops = best_crops(losses, images_per_class * factor**2)
     mosaics = mosaic.stitch(patches[rows, crops], factor=factor)
     by_mosaic = (factor**2, images_per_class)
-    return Mosaics(mosaics, rows.view(by_mosaic).T.cpu(), crops.view(by_mosaic).T.cpu(), boxes, losses)
+    return Mosaics(
+        mosaics, rows.view(by_mosaic).T.cpu(), crops.view(by_mosaic).T.cpu(), boxes, losses
+    )
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
-    """One step per class."""
+    """Take one step per class."""
     return require_data(NAME, inputs).classes
 
 
@@ -214,7 +266,8 @@ def init(config: Config, inputs: Inputs) -> State:
     """Nothing selected yet.
 
     Raises:
-        DDLabError: no data or teacher, a side of the images that the factor does not divide, or a class with fewer images than patches.
+        DDLabError: no data or teacher, a side of the images that the factor does not divide, or a
+            class with fewer images than patches.
     """
     data = require_data(NAME, inputs)
     require_teacher(NAME, inputs)
@@ -222,15 +275,25 @@ def init(config: Config, inputs: Inputs) -> State:
     counts = torch.bincount(data.train_labels, minlength=data.classes)
     words = f"images of class {data.class_names[int(counts.argmin())]!r}"
     _check_enough(config.images_per_class, config.factor, int(counts.min()), words)
-    ipc, cells, device = config.images_per_class, config.factor**2, inputs.device
+    ipc = config.images_per_class
+    cells = config.factor**2
+    device = inputs.device
     images = torch.zeros((0, ipc, data.channels, *data.image_size), device=device)
     indices = torch.zeros((0, ipc, cells), dtype=torch.int64)
-    return State(0, images, indices, torch.zeros((0, ipc, cells, 4), dtype=torch.int64), torch.zeros((0, ipc, cells)))
+    return State(
+        0,
+        images,
+        indices,
+        torch.zeros((0, ipc, cells, 4), dtype=torch.int64),
+        torch.zeros((0, ipc, cells)),
+    )
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """Make the mosaics of one class."""
-    data, teacher, label = require_data(NAME, inputs), require_teacher(NAME, inputs), state.step
+    data = require_data(NAME, inputs)
+    teacher = require_teacher(NAME, inputs)
+    label = state.step
     candidates = candidate_indices(data, label, config.candidates_per_class, seed=config.seed)
     made = class_mosaics(
         data.normalised(candidates, device=inputs.device),
@@ -248,27 +311,43 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         "boxes": made.boxes[made.rows, made.crops],
         "losses": made.losses.cpu()[made.rows, made.crops],
     }
-    # A checkpoint is read onto the inputs' device as a whole; indices and boxes are kept on the CPU.
-    grown = {name: torch.cat([getattr(state, name).to(value.device), value[None]]) for name, value in new.items()}
+    # A checkpoint is read onto the inputs' device as a whole; indices and boxes are kept on the
+    # CPU.
+    grown = {
+        name: torch.cat([getattr(state, name).to(value.device), value[None]])
+        for name, value in new.items()
+    }
     return State(label + 1, **grown), Trace(label, candidates, made)
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """The mosaics with hard, stored and online labels; the provenance has the index and the box of each patch."""
+    """Return the mosaics with hard, stored and online labels; the provenance has the index and the box of
+    each patch.
+    """
     labels = torch.arange(state.step).repeat_interleave(config.images_per_class)
     parts = {"indices": state.indices.tolist(), "boxes": state.boxes.tolist()}
-    images, total = state.images.flatten(0, 1), total_steps(config, inputs)
+    images = state.images.flatten(0, 1)
+    total = total_steps(config, inputs)
     return descent.distilled(NAME, config, inputs, state, images, labels, total, **parts)
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-    """The mosaics of the classes done; how real the teacher finds the squares of the last one, those chosen and all."""
+    """Return the mosaics of the classes done; how real the teacher finds the squares of the last one,
+    those chosen and all.
+    """
     classes = torch.arange(state.step).repeat_interleave(config.images_per_class)
     if trace is None:
         return Look(state.images.flatten(0, 1), classes)
-    losses = {"loss of the squares chosen": state.losses[-1].mean(), "of all squares": trace.mosaics.losses.mean()}
+    losses = {
+        "loss of the squares chosen": state.losses[-1].mean(),
+        "of all squares": trace.mosaics.losses.mean(),
+    }
     shared: dict[str, Any] = {"unit": "nats", "curve": "teacher's loss", "x_label": "class"}
-    return Look(state.images.flatten(0, 1), classes, {name: Number(loss, **shared) for name, loss in losses.items()})
+    return Look(
+        state.images.flatten(0, 1),
+        classes,
+        {name: Number(loss, **shared) for name, loss in losses.items()},
+    )
 
 
 def _logits(teacher: Network, images: Tensor, label: int) -> Tensor:
@@ -280,7 +359,9 @@ def _logits(teacher: Network, images: Tensor, label: int) -> Tensor:
 def _check_enough(images_per_class: int, factor: int, count: int, words: str) -> None:
     """Raise if `count` images, which `words` names, are fewer than the patches of all mosaics."""
     if images_per_class * factor**2 > count:
-        allowed = f"at most {count // factor**2} for mosaics of {factor} x {factor} from {count} {words}"
+        allowed = (
+            f"at most {count // factor**2} for mosaics of {factor} x {factor} from {count} {words}"
+        )
         errors.fail("images_per_class", allowed, images_per_class)
 
 

@@ -1,7 +1,8 @@
-r"""What recovery methods share: matching batch-norm statistics, circular shifts, the valid pixel range, first images.
+r"""What recovery methods share: matching batch-norm statistics, circular shifts, the valid pixel
+range, first images.
 
-SRe2L, DWA and FADRM all optimise images against a frozen teacher whose batch-norm layers remember the mean and variance of the
-training data at each depth.
+SRe2L, DWA and FADRM all optimise images against a frozen teacher whose batch-norm layers remember
+the mean and variance of the training data at each depth.
 
 Equation -> function (Du et al. 2024, DWA, arXiv 2409.17612, eq 4)
 L_mean = sum_l ||mu_l(S) - mu_l(T)||_2              batch_norm_mean_gap, one layer
@@ -35,7 +36,8 @@ def batch_norm_mean_gap(inputs: Tensor, running_mean: Tensor) -> Tensor:
     r"""L_mean of one layer: || mean of the batch - running mean ||_2, over channels (DWA eq 4).
 
     Args:
-        inputs: [n, c, h, w], the input of a batch-norm layer. running_mean: [c], what the layer remembers.
+        inputs: [n, c, h, w], the input of a batch-norm layer.
+        running_mean: [c], what the layer remembers.
 
     Returns:
         A scalar of at least 0: a norm, not its square.
@@ -44,7 +46,8 @@ def batch_norm_mean_gap(inputs: Tensor, running_mean: Tensor) -> Tensor:
 
 
 def batch_norm_variance_gap(inputs: Tensor, running_variance: Tensor) -> Tensor:
-    r"""L_var of one layer: || biased variance of the batch - running variance ||_2, over channels (DWA eq 4).
+    r"""L_var of one layer: || biased variance of the batch - running variance ||_2, over channels
+    (DWA eq 4).
 
     Args and result as `batch_norm_mean_gap`.
     """
@@ -54,16 +57,17 @@ def batch_norm_variance_gap(inputs: Tensor, running_variance: Tensor) -> Tensor:
 def channel_statistics(inputs: Tensor) -> tuple[Tensor, Tensor]:
     """(biased variance, mean) over images and both axes: [n, c, h, w] -> [c] each.
 
-    On the CPU torch.var_mean takes longer than several passes over the data. Row sums and row norms, put together in float64, take
-    a twentieth; the variance E[x^2] - mean^2 is then as good as float32 as long as the mean does not dwarf the spread, which is
-    checked.
+    On the CPU torch.var_mean takes longer than several passes over the data. Row sums and row
+    norms, put together in float64, take a twentieth; the variance E[x^2] - mean^2 is then as good
+    as float32 as long as the mean does not dwarf the spread, which is checked.
     """
     if inputs.device.type == "cpu" and inputs.dtype == torch.float32:
         rows = inputs.flatten(2)
         count = rows.shape[0] * rows.shape[2]
         by_image = rows.sum(2), torch.linalg.vector_norm(rows, dim=2)
         total, length = (each.double() for each in by_image)
-        mean, second = total.sum(0) / count, length.square().sum(0) / count
+        mean = total.sum(0) / count
+        second = length.square().sum(0) / count
         variance = second - mean.square()
         if bool((second <= _LARGEST_RATIO * variance).all()):
             return variance.float(), mean.float()
@@ -73,8 +77,9 @@ def channel_statistics(inputs: Tensor) -> tuple[Tensor, Tensor]:
 class _BatchNormGaps(torch.autograd.Function):
     """The identity on the inputs, and both gaps beside it.
 
-    The gaps' derivative is one affine function of the inputs per channel. Because the inputs pass through, it is added to the
-    derivative that arrives from above in the same sweep: about 10% over the bare network instead of 40% by plain autograd.
+    The gaps' derivative is one affine function of the inputs per channel. Because the inputs pass
+    through, it is added to the derivative that arrives from above in the same sweep: about 10% over
+    the bare network instead of 40% by plain autograd.
     """
 
     @staticmethod
@@ -82,8 +87,10 @@ class _BatchNormGaps(torch.autograd.Function):
         ctx: Any, inputs: Tensor, running_mean: Tensor, running_variance: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
         variance, mean = channel_statistics(inputs)
-        mean_offset, variance_offset = mean - running_mean, variance - running_variance
-        mean_gap, variance_gap = torch.linalg.vector_norm(mean_offset), torch.linalg.vector_norm(variance_offset)
+        mean_offset = mean - running_mean
+        variance_offset = variance - running_variance
+        mean_gap = torch.linalg.vector_norm(mean_offset)
+        variance_gap = torch.linalg.vector_norm(variance_offset)
         ctx.save_for_backward(inputs, mean, mean_offset, variance_offset, mean_gap, variance_gap)
         return inputs.view_as(inputs), mean_gap, variance_gap
 
@@ -93,15 +100,23 @@ class _BatchNormGaps(torch.autograd.Function):
         above, mean_slope, variance_slope = slopes
         inputs, mean, mean_offset, variance_offset, mean_gap, variance_gap = ctx.saved_tensors
         count = inputs.numel() / inputs.shape[1]
-        # d||o||/do = o / ||o||, and 0 where the gap is closed; d mean / dx = 1/N; d var / dx = 2 (x - mean) / N.
+        # d||o||/do = o / ||o||, and 0 where the gap is closed; d mean / dx = 1/N; d var / dx = 2 (x
+        # - mean) / N.
         scale = 2 * variance_slope * _unit(variance_offset, variance_gap) / count
         shift = mean_slope * _unit(mean_offset, mean_gap) / count - scale * mean
         per_channel = (1, -1, 1, 1)
-        return torch.addcmul(above, inputs, scale.view(per_channel)).add_(shift.view(per_channel)), None, None
+        return (
+            torch.addcmul(above, inputs, scale.view(per_channel)).add_(shift.view(per_channel)),
+            None,
+            None,
+        )
 
 
-def batch_norm_gaps(inputs: Tensor, running_mean: Tensor, running_variance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """(the inputs unchanged, `batch_norm_mean_gap`, `batch_norm_variance_gap`) with one pass forward and one back.
+def batch_norm_gaps(
+    inputs: Tensor, running_mean: Tensor, running_variance: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(the inputs unchanged, `batch_norm_mean_gap`, `batch_norm_variance_gap`) with one pass
+    forward and one back.
 
     Use the returned inputs downstream: the gaps' derivative is added where theirs flows back.
     """
@@ -110,7 +125,9 @@ def batch_norm_gaps(inputs: Tensor, running_mean: Tensor, running_variance: Tens
 
 @dataclass(frozen=True)
 class Matched:
-    """One pass through the teacher: its outputs, and both gaps per layer, [layers] each, in the network's order."""
+    """One pass through the teacher: its outputs, and both gaps per layer, [layers] each, in the
+    network's order.
+    """
 
     outputs: Outputs
     mean_gaps: Tensor
@@ -118,15 +135,21 @@ class Matched:
 
 
 def matched_call(
-    teacher: Network, images: Tensor, *, weights: Mapping[str, Tensor] | None = None, half: bool = False
+    teacher: Network,
+    images: Tensor,
+    *,
+    weights: Mapping[str, Tensor] | None = None,
+    half: bool = False,
 ) -> Matched:
-    """Run the frozen teacher on images and compare the statistics at each batch-norm layer with what the layer remembers.
+    """Run the frozen teacher on images and compare the statistics at each batch-norm layer with
+    what the layer remembers.
 
     Args:
         teacher: with BatchNorm2d layers; its running buffers are the targets.
         images: [n, channels, h, w], of any size that the teacher takes.
         weights: weights to run with, where they are not the teacher's own (perturbed ones).
-        half: mixed precision: the network under autocast, in float16 on CUDA and bfloat16 on a CPU; the statistics stay in float32.
+        half: mixed precision: the network under autocast, in float16 on CUDA and bfloat16 on a CPU;
+            the statistics stay in float32.
     """
     gaps: list[tuple[Tensor, Tensor]] = []  # of each layer
 
@@ -140,7 +163,9 @@ def matched_call(
         return wide.to(inputs.dtype)
 
     device = images.device.type
-    with torch.autocast(device, dtype=torch.bfloat16 if device == "cpu" else torch.float16, enabled=half):
+    with torch.autocast(
+        device, dtype=torch.bfloat16 if device == "cpu" else torch.float16, enabled=half
+    ):
         outputs, _ = networks.call(
             teacher.spec, weights or teacher.weights, images, at_batch_norm=compare, any_size=True
         )
@@ -148,12 +173,16 @@ def matched_call(
 
 
 def weighted_gap(gaps: Tensor) -> Tensor:
-    """The sum over layers of one kind of gap, the first layer counted ten times, as in SRe2L's reference code."""
+    """Return the sum over layers of one kind of gap, the first layer counted ten times, as in SRe2L's
+    reference code.
+    """
     return gaps.sum() + (FIRST_LAYER - 1) * gaps[0]
 
 
 def circular_shift(images: Tensor, pixels: int, *, seed: int, step: int) -> Tensor:
-    """Roll the whole batch by one draw of 0 to `pixels` pixels along each axis; what leaves on one side enters on the other."""
+    """Roll the whole batch by one draw of 0 to `pixels` pixels along each axis; what leaves on one
+    side enters on the other.
+    """
     if pixels == 0:
         return images
     return torch.roll(images, shifts=drawn_shift(pixels, seed=seed, step=step), dims=(2, 3))
@@ -161,20 +190,28 @@ def circular_shift(images: Tensor, pixels: int, *, seed: int, step: int) -> Tens
 
 def drawn_shift(pixels: int, *, seed: int, step: int) -> list[int]:
     """By how many pixels `circular_shift` rolls along each axis."""
-    return torch.randint(0, pixels + 1, (2,), generator=randomness.generator(seed, step, "roll")).tolist()
+    return torch.randint(
+        0, pixels + 1, (2,), generator=randomness.generator(seed, step, "roll")
+    ).tolist()
 
 
-def random_resized_crop_and_flip(images: Tensor, smallest_area: float, *, seed: int, step: int) -> Tensor:
-    """Cut one random rectangle out of the whole batch, scale it back up, and mirror it every second time.
+def random_resized_crop_and_flip(
+    images: Tensor, smallest_area: float, *, seed: int, step: int
+) -> Tensor:
+    """Cut one random rectangle out of the whole batch, scale it back up, and mirror it every second
+    time.
 
     Args:
-        images: [n, c, h, w]. smallest_area: share of the picture that the rectangle has at least, in (0, 1]; drawn by
+        images: [n, c, h, w].
+        smallest_area: share of the picture that the rectangle has at least, in (0, 1]; drawn by
             `augmentation.random_rectangle`.
 
     Scaled bilinearly, corners not aligned; differentiable.
     """
     height, width = images.shape[2:]
-    (top, left, high, wide), mirrored = drawn_part(height, width, smallest_area, seed=seed, step=step)
+    (top, left, high, wide), mirrored = drawn_part(
+        height, width, smallest_area, seed=seed, step=step
+    )
     cut = images[:, :, top : top + high, left : left + wide]
     scaled = F.interpolate(cut, size=(height, width), mode="bilinear", align_corners=False)
     return scaled.flip(3) if mirrored else scaled
@@ -183,46 +220,63 @@ def random_resized_crop_and_flip(images: Tensor, smallest_area: float, *, seed: 
 def drawn_part(
     height: int, width: int, smallest_area: float, *, seed: int, step: int
 ) -> tuple[tuple[int, int, int, int], bool]:
-    """What `random_resized_crop_and_flip` cuts out, (top, left, rows, columns), and whether it mirrors it."""
+    """What `random_resized_crop_and_flip` cuts out, (top, left, rows, columns), and whether it
+    mirrors it.
+    """
     draw = randomness.generator(seed, step, "crop and flip")
     part = random_rectangle(height, width, smallest_area=smallest_area, generator=draw)
     return part, float(torch.rand(1, generator=draw)) < 0.5
 
 
 def clamp_to_valid(images: Tensor, low: Tensor, high: Tensor) -> Tensor:
-    """Clamp normalised images to the values of black and white in each channel (`ImageData.valid_range`)."""
+    """Clamp normalised images to the values of black and white in each channel
+    (`ImageData.valid_range`).
+    """
     return torch.minimum(torch.maximum(images, low), high)
 
 
 def noise_images(data: ImageData, count: int, *, seed: int, batch: int, device: Any) -> Tensor:
     """`count` images of N(0, 1) values in normalised units."""
     shape = (count, data.channels, *data.image_size)
-    return torch.randn(shape, generator=randomness.generator(seed, batch, "noise images")).to(device)
+    return torch.randn(shape, generator=randomness.generator(seed, batch, "noise images")).to(
+        device
+    )
 
 
 def real_image_indices(data: ImageData, images_per_class: int, *, seed: int) -> Tensor:
-    """int64 [images_per_class, classes]: for each class so many different training images, drawn at random.
+    """int64 [images_per_class, classes]: for each class so many different training images, drawn at
+    random.
 
-    The draw for a class does not depend on `images_per_class`: ten images per class begin with the five that five would give.
+    The draw for a class does not depend on `images_per_class`: ten images per class begin with the
+    five that five would give.
     """
     check_images_per_class(data, images_per_class)
     columns = []
     for label in range(data.classes):
         members = data.of_class(label)
-        columns.append(members[real_image_rows(len(members), images_per_class, label=label, seed=seed)])
+        columns.append(
+            members[real_image_rows(len(members), images_per_class, label=label, seed=seed)]
+        )
     return torch.stack(columns, dim=1)
 
 
 def real_image_rows(members: int, count: int, *, label: int, seed: int) -> Tensor:
     """int64 [count]: which of the `members` of one class `real_image_indices` draws."""
-    return torch.randperm(members, generator=randomness.generator(seed, label, "real images"))[:count]
+    return torch.randperm(members, generator=randomness.generator(seed, label, "real images"))[
+        :count
+    ]
 
 
-def next_batch(state: Any, batch: int, made: Tensor, *, count: int, first: Callable[[int], Tensor]) -> Any:
-    """The state after a batch: its images join the done ones; the next one of `count` begins with a fresh Adam, if there is one.
+def next_batch(
+    state: Any, batch: int, made: Tensor, *, count: int, first: Callable[[int], Tensor]
+) -> Any:
+    """Return the state after a batch: its images join the done ones; the next one of `count` begins with a
+    fresh Adam, if there is one.
 
     Args:
-        state: with images, optimiser and done. made: the images of the batch, of full size. first: batch -> what it begins with.
+        state: with images, optimiser and done.
+        made: the images of the batch, of full size.
+        first: batch -> what it begins with.
     """
     state = replace(state, done=(*state.done, made))
     if batch + 1 == count:
@@ -237,7 +291,8 @@ def check_images_per_class(data: ImageData, images_per_class: int) -> None:
     if images_per_class > int(counts.min()):
         smallest = data.class_names[int(counts.argmin())]
         raise DDLabError(
-            f"images_per_class must be at most {int(counts.min())}, the images of class {smallest!r}; given {images_per_class}."
+            f"images_per_class must be at most {int(counts.min())}, the images of class "
+            f"{smallest!r}; given {images_per_class}."
         )
 
 
@@ -249,5 +304,7 @@ def require_batch_norm_teacher(name: str, teacher: Network) -> None:
 
 def _unit(offset: Tensor, length: Tensor) -> Tensor:
     return torch.where(
-        length > 0, offset / torch.where(length > 0, length, torch.ones_like(length)), torch.zeros_like(offset)
+        length > 0,
+        offset / torch.where(length > 0, length, torch.ones_like(length)),
+        torch.zeros_like(offset),
     )

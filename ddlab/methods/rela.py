@@ -1,8 +1,10 @@
-r"""ReLA-D: real images, with what any frozen network says of them as targets (Sun, Jiang & Lin 2024, arXiv 2405.14669).
+r"""ReLA-D: real images, with what any frozen network says of them as targets (Sun, Jiang & Lin
+2024, arXiv 2405.14669).
 
-Section 4.1 and appendices H, K and N. Labels are not read and nothing is optimised: a network, drawn at random, trained with labels or
-without, on these images or on others, is asked once about each image. Its features, reduced to as many numbers as the student's features
-have, are the targets from which another network learns faster than from its own views (`ddlab.training.with_targets`).
+Section 4.1 and appendices H, K and N. Labels are not read and nothing is optimised: a network,
+drawn at random, trained with labels or without, on these images or on others, is asked once about
+each image. Its features, reduced to as many numbers as the student's features have, are the targets
+from which another network learns faster than from its own views (`ddlab.training.with_targets`).
 
 | symbol | here | shape |
 |---|---|---|
@@ -15,8 +17,8 @@ have, are the targets from which another network learns faster than from its own
 | 41: centre, project, standardise | `targets` |
 | 43: the part of the images; drawn once here, anew in each epoch by ReLA-F | `real_indices` |
 
-A step asks the prior about one batch and keeps its features; the end turns them into targets. The images stay bytes (`DistilledSet` of
-kind "bytes"); those of all are not even copied.
+A step asks the prior about one batch and keeps its features; the end turns them into targets. The
+images stay bytes (`DistilledSet` of kind "bytes"); those of all are not even copied.
 
 | deviation | why |
 |---|---|
@@ -54,16 +56,22 @@ class Config(Parameters):
     """How targets are made, and for how many images."""
 
     network: NetworkSpec = parameter(
-        networks.spec("resnet18"), help="The student's architecture, for the size of whose features targets are made."
+        networks.spec("resnet18"),
+        help="The student's architecture, for the size of whose features targets are made.",
     )
     components: int | None = parameter(
         None,
         symbol="k",
         range=(1, None),
-        help="Numbers in a target; none: as many as the student's features have, or the prior's if these are fewer.",
+        help="Numbers in a target; none: as many as the student's features have, or the prior's "
+        "if these are fewer.",
     )
     ratio: float = parameter(
-        1.0, range=(0, 1), open_low=True, help="Share of the training images that are kept.", explorable=(0.05, 1)
+        1.0,
+        range=(0, 1),
+        open_low=True,
+        help="Share of the training images that are kept.",
+        explorable=(0.05, 1),
     )
     batch_size: int = parameter(512, range=(1, None), unit="images", help="Images in one step.")
     seed: int = parameter(0, range=(0, None), help="Of the draw of the images.")
@@ -75,7 +83,7 @@ class Config(Parameters):
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """The published settings for "cifar10", "cifar100" or "tiny-imagenet"."""
+        """Return the published settings for "cifar10", "cifar100" or "tiny-imagenet"."""
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet"))
         return cls(**changes)
 
@@ -98,12 +106,14 @@ class Trace:
 
 
 def principal_components(features: Tensor, components: int) -> dict[str, Tensor]:
-    """What `targets` needs, of features [n, d]: "mean" [d], "directions" [d, k] and "deviations" [k] along them; float64.
+    """What `targets` needs, of features [n, d]: "mean" [d], "directions" [d, k] and "deviations"
+    [k] along them; float64.
 
     Directions have length 1 and their largest entry is positive; deviations are unbiased and fall.
 
     Raises:
-        DDLabError: more components than features, fewer than two images, or features that are the same for all.
+        DDLabError: more components than features, fewer than two images, or features that are the
+            same for all.
     """
     errors.check_integer("components", components, 1, features.shape[1])
     if len(features) < 2:
@@ -114,16 +124,20 @@ def principal_components(features: Tensor, components: int) -> dict[str, Tensor]
     covariance = centred.T @ centred / (len(values) - 1)
     if not bool((covariance.diagonal().clamp_min(0).sqrt() > 1e-12 * mean.abs()).any()):
         raise DDLabError(
-            f"teacher must have features that differ between images; given a network that says the same of all {len(values)}."
+            "teacher must have features that differ between images; given a network that "
+            f"says the same of all {len(values)}."
         )
     variances, directions = torch.linalg.eigh(covariance)
-    variances, directions = variances.flip(0)[:components].clamp_min(0), directions.flip(1)[:, :components]
+    variances = variances.flip(0)[:components].clamp_min(0)
+    directions = directions.flip(1)[:, :components]
     largest = directions.gather(0, directions.abs().argmax(0, keepdim=True))
     return {"mean": mean, "directions": directions * largest.sign(), "deviations": variances.sqrt()}
 
 
 def targets(features: Tensor, basis: dict[str, Tensor]) -> Tensor:
-    """R'_Y, float32 [m, k], of features [m, d]: equation 41, standardised after the projection; basis: of `principal_components`."""
+    """R'_Y, float32 [m, k], of features [m, d]: equation 41, standardised after the projection;
+    basis: of `principal_components`.
+    """
     components = (features.detach().double() - basis["mean"]) @ basis["directions"]
     deviations = basis["deviations"]
     return (components / (deviations + EPSILON * deviations.max())).float()
@@ -135,14 +149,16 @@ def total_steps(config: Config, inputs: Inputs) -> int:
 
 
 def init(config: Config, inputs: Inputs) -> State:
-    """Which images are kept; the prior has not been asked.
+    """Return which images are kept; the prior has not been asked.
 
     Raises:
-        DDLabError: no data or teacher, a teacher whose weights are not finite, fewer than two images, or more components than features.
+        DDLabError: no data or teacher, a teacher whose weights are not finite, fewer than two
+            images, or more components than features.
     """
     require_finite_teacher(NAME, inputs)
     _components(config, inputs)
-    count, size = len(require_data(NAME, inputs).train_labels), _size(config, inputs)
+    count = len(require_data(NAME, inputs).train_labels)
+    size = _size(config, inputs)
     indices = torch.arange(count)
     if size < count:
         indices = real_indices(count, size, seed=config.seed).sort().values
@@ -150,7 +166,7 @@ def init(config: Config, inputs: Inputs) -> State:
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """The features of one batch."""
+    """Return the features of one batch."""
     rows = _batches(config, state)[state.step]
     features = _features(inputs, require_data(NAME, inputs).normalised(rows, device=inputs.device))
     after = State(state.step + 1, state.indices, (*state.features, features.cpu()))
@@ -158,31 +174,45 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """The images that the prior was asked about, as bytes, and their targets; of a single image there are none."""
-    data, k = require_data(NAME, inputs), _components(config, inputs)
-    features = torch.cat([each.cpu() for each in state.features]) if state.features else torch.zeros(0, k)
+    """Return the images that the prior was asked about, as bytes, and their targets; of a single image
+    there are none.
+    """
+    data = require_data(NAME, inputs)
+    k = _components(config, inputs)
+    features = (
+        torch.cat([each.cpu() for each in state.features]) if state.features else torch.zeros(0, k)
+    )
     done = len(features) if len(features) > 1 else 0
     found = torch.zeros(0, k)
     if done:
         found = targets(features, principal_components(features, k))
     indices = state.indices[:done].cpu()
     pixels = data.train_images if done == len(data.train_labels) else data.train_images[indices]
-    made, total = Representations(tensors={"representations": found[None]}), total_steps(config, inputs)
-    tensors, prior = {"pixels": pixels}, require_teacher(NAME, inputs).fingerprint
-    return unlabelled_set(NAME, config, inputs, state, total, tensors=tensors, targets=made, kind="bytes", prior=prior)
+    made = Representations(tensors={"representations": found[None]})
+    total = total_steps(config, inputs)
+    tensors = {"pixels": pixels}
+    prior = require_teacher(NAME, inputs).fingerprint
+    return unlabelled_set(
+        NAME, config, inputs, state, total, tensors=tensors, targets=made, kind="bytes", prior=prior
+    )
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-    """The images of the last batch, and how much its features vary."""
+    """Return the images of the last batch, and how much its features vary."""
     rows = _batches(config, state)[0] if trace is None else trace.indices
     images = require_data(NAME, inputs).normalised(rows.cpu(), device=inputs.device)
-    return Look(images) if trace is None else Look(images, None, {"variance of the features": Number(trace.variance)})
+    return (
+        Look(images)
+        if trace is None
+        else Look(images, None, {"variance of the features": Number(trace.variance)})
+    )
 
 
 def with_targets(distilled: DistilledSet, config: Config, inputs: Inputs) -> DistilledSet:
-    """A distilled set, labelled or not, with the prior's targets for its own images (appendix K).
+    """Return a distilled set, labelled or not, with the prior's targets for its own images (appendix K).
 
-    Mean, components and standard deviations are those of the training images: a set of ten has no covariance of its own.
+    Mean, components and standard deviations are those of the training images: a set of ten has no
+    covariance of its own.
 
     Args:
         config, inputs: as of a run: the data that were distilled, and the prior.
@@ -190,7 +220,8 @@ def with_targets(distilled: DistilledSet, config: Config, inputs: Inputs) -> Dis
     Raises:
         DDLabError: as a run, or a set of another shape than the data.
     """
-    state, total = init(config, inputs), total_steps(config, inputs)
+    state = init(config, inputs)
+    total = total_steps(config, inputs)
     while state.step < total:
         state, _ = update(config, inputs, state)
     basis = principal_components(torch.cat(state.features), _components(config, inputs))
@@ -200,9 +231,13 @@ def with_targets(distilled: DistilledSet, config: Config, inputs: Inputs) -> Dis
         errors.fail("distilled", wanted, (distilled.channels, distilled.image_size))
     parts = [
         targets(_features(inputs, distilled.rows(rows, inputs.device)), basis).cpu()
-        for rows in torch.arange(len(distilled)).split(max(min(config.batch_size, len(distilled)), 1))
+        for rows in torch.arange(len(distilled)).split(
+            max(min(config.batch_size, len(distilled)), 1)
+        )
     ]
-    return distilled.with_targets(Representations(tensors={"representations": torch.cat(parts)[None]}))
+    return distilled.with_targets(
+        Representations(tensors={"representations": torch.cat(parts)[None]})
+    )
 
 
 def _features(inputs: Inputs, images: Tensor) -> Tensor:
@@ -232,4 +267,5 @@ def _components(config: Config, inputs: Inputs) -> int:
     return config.components or most
 
 
-SMALL = Config(network=networks.spec("convnet", width=4), ratio=0.6, batch_size=9)  # for the contract tests
+# For the contract tests.
+SMALL = Config(network=networks.spec("convnet", width=4), ratio=0.6, batch_size=9)

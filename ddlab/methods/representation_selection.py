@@ -1,7 +1,9 @@
-r"""Real images with what a teacher without labels says of them: the baselines of self-supervised distillation.
+r"""Real images with what a teacher without labels says of them: the baselines of self-supervised
+distillation.
 
-Yu, Yao & Chiu 2025 (Boost), section 4, after Lee et al. 2024 (KRR-ST): "Random" draws images, "KMeans" takes the image nearest to each
-centre of the teacher's features. Both keep the teacher's representation of each. Labels are never read.
+Yu, Yao & Chiu 2025 (Boost), section 4, after Lee et al. 2024 (KRR-ST): "Random" draws images,
+"KMeans" takes the image nearest to each centre of the teacher's features. Both keep the teacher's
+representation of each. Labels are never read.
 
 Symbol    In code          Shape         What
 N, m      budget           m = N, or fewer where representations count
@@ -12,8 +14,8 @@ The two conventions of a budget of N images
 images only (`targets_count=False`)        m = N, as in the paper; representations are free
 images and representations                 m (c h w + (A + 1) d_y) <= N c h w
 
-`augmentation` adds the predefined views of every image with the teacher's representation of each: what Boost's views give without any
-distillation. The paper has no such baseline.
+`augmentation` adds the predefined views of every image with the teacher's representation of each:
+what Boost's views give without any distillation. The paper has no such baseline.
 """
 
 from dataclasses import dataclass
@@ -42,7 +44,9 @@ WITHOUT_LABELS = True
 class Config(Parameters):
     """What is selected."""
 
-    kind: str = parameter("random", choices=("random", "k_means"), help="Rule of selection.", explorable=True)
+    kind: str = parameter(
+        "random", choices=("random", "k_means"), help="Rule of selection.", explorable=True
+    )
     budget: int = parameter(
         100,
         symbol="N",
@@ -54,7 +58,9 @@ class Config(Parameters):
     targets_count: bool = parameter(
         False, help="Whether representations take their part of the budget.", explorable=True
     )
-    augmentation: Kind = parameter("none", choices=KINDS, help="Views of every image that come with a representation.")
+    augmentation: Kind = parameter(
+        "none", choices=KINDS, help="Views of every image that come with a representation."
+    )
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 
     @classmethod
@@ -64,14 +70,16 @@ class Config(Parameters):
 
     @classmethod
     def paper(cls, dataset: str = "cifar100", **changes: Any) -> Self:
-        """The published number for "cifar10" or "cifar100"."""
+        """Return the published number for "cifar10" or "cifar100"."""
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100"))
         return cls.preset(changes, budget=100)
 
 
 @dataclass(frozen=True)
 class State:
-    """`step` images taken, in the order int64 [m] of their training-set indices; float32 [A + 1, step, d_y], what the teacher says."""
+    """`step` images taken, in the order int64 [m] of their training-set indices; float32 [A + 1,
+    step, d_y], what the teacher says.
+    """
 
     step: int
     order: Tensor
@@ -80,7 +88,9 @@ class State:
 
 @dataclass(frozen=True)
 class Trace:
-    """One image: its training-set index, and the mean distance of all training images to the nearest one taken, in features []."""
+    """One image: its training-set index, and the mean distance of all training images to the
+    nearest one taken, in features [].
+    """
 
     index: int
     distance: Tensor
@@ -98,69 +108,96 @@ def affordable(budget: int, *, image_floats: int, representation_floats: int) ->
     one = image_floats + representation_floats
     if budget * image_floats < one:
         errors.fail(
-            "budget", f"at least {-(-one // image_floats)} images, for one image and its representations", budget
+            "budget",
+            f"at least {-(-one // image_floats)} images, for one image and its representations",
+            budget,
         )
     return budget * image_floats // one
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
-    """One step for each image."""
+    """Take one step for each image."""
     return _count(config, inputs)
 
 
 def init(config: Config, inputs: Inputs) -> State:
-    """Which images are taken, and in what order; the teacher has not been asked about any.
+    """Return which images are taken, and in what order; the teacher has not been asked about any.
 
     Raises:
         DDLabError: no data or teacher, a budget for no pair, or for more than there are images.
     """
     require_finite_teacher(NAME, inputs)
-    features, count = teacher_features(inputs), _count(config, inputs)
+    features = teacher_features(inputs)
+    count = _count(config, inputs)
     if config.kind == "random":
         order = real_indices(len(features), count, seed=config.seed)
     else:
-        order = k_means(features, count, seed=randomness.derived_seed(config.seed, 0, "k-means of all"))
-    return State(0, order, features.new_zeros((len(NAMES[config.augmentation]), 0, features.shape[1])))
+        order = k_means(
+            features, count, seed=randomness.derived_seed(config.seed, 0, "k-means of all")
+        )
+    return State(
+        0, order, features.new_zeros((len(NAMES[config.augmentation]), 0, features.shape[1]))
+    )
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """Take one image, and ask the teacher about all its views."""
     taken = state.order[: state.step + 1]
-    views = augmented(require_data(NAME, inputs).normalised(taken[-1:], device=inputs.device), config.augmentation)
+    views = augmented(
+        require_data(NAME, inputs).normalised(taken[-1:], device=inputs.device), config.augmentation
+    )
     seen = networks.predict(require_teacher(NAME, inputs), views.flatten(0, 1)).features.cpu()
     representations = torch.cat([state.representations.cpu(), seen[:, None]], 1)
     features = teacher_features(inputs)
-    chosen = features[taken.cpu()].double()  # in float32 an image would be a little away from itself
+    # In float32 an image would be a little away from itself.
+    chosen = features[taken.cpu()].double()
     nearest = [torch.cdist(part.double(), chosen).min(1).values for part in features.split(4096)]
-    return State(state.step + 1, state.order, representations), Trace(int(taken[-1]), torch.cat(nearest).mean().float())
+    return State(state.step + 1, state.order, representations), Trace(
+        int(taken[-1]), torch.cat(nearest).mean().float()
+    )
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """The images as they are, and the teacher's representation of each view."""
-    indices, total = state.order[: state.step], total_steps(config, inputs)
+    """Return the images as they are, and the teacher's representation of each view."""
+    indices = state.order[: state.step]
+    total = total_steps(config, inputs)
     made = {"representations": state.representations.cpu()}
     targets = Representations(tensors=made, augmentation=config.augmentation)
     tensors = {"images": require_data(NAME, inputs).normalised(indices)}
     return unlabelled_set(
-        NAME, config, inputs, state, total, tensors=tensors, targets=targets, indices=indices.tolist()
+        NAME,
+        config,
+        inputs,
+        state,
+        total,
+        tensors=tensors,
+        targets=targets,
+        indices=indices.tolist(),
     )
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-    """The images taken; how far all others are from the nearest of them, in features."""
+    """Return the images taken; how far all others are from the nearest of them, in features."""
     images = require_data(NAME, inputs).normalised(state.order[: state.step], device=inputs.device)
     name = "distance to the nearest image taken"
-    return Look(images, None, {} if trace is None else {name: Number(trace.distance, x_label="image")})
+    return Look(
+        images, None, {} if trace is None else {name: Number(trace.distance, x_label="image")}
+    )
 
 
 def _count(config: Config, inputs: Inputs) -> int:
-    data, _ = require_data(NAME, inputs), require_teacher(NAME, inputs)
+    data = require_data(NAME, inputs)
+    _ = require_teacher(NAME, inputs)
     width = teacher_features(inputs).shape[1]
     image_floats = data.channels * data.image_size[0] * data.image_size[1]
     floats = width * len(NAMES[config.augmentation]) if config.targets_count else 0
     count = affordable(config.budget, image_floats=image_floats, representation_floats=floats)
     if count > len(data.train_labels):
-        errors.fail("budget", f"at most {len(data.train_labels)}, the number of training images", config.budget)
+        errors.fail(
+            "budget",
+            f"at most {len(data.train_labels)}, the number of training images",
+            config.budget,
+        )
     return count
 
 

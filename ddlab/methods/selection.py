@@ -15,7 +15,8 @@ Symbol      In code              Shape                       Unit
 ipc         images_per_class
 f           features             [images of a class, d]      pixels (normalised) or teacher features
 
-One step selects for one class. Distances are Euclidean in `space`: pixels, or the teacher's penultimate features.
+One step selects for one class. Distances are Euclidean in `space`: pixels, or the teacher's
+penultimate features.
 """
 
 import warnings
@@ -49,17 +50,27 @@ class Config(Parameters):
         explorable=True,
     )
     images_per_class: int = parameter(
-        10, symbol=r"\mathrm{ipc}", range=(1, None), help="Images taken from each class.", explorable=(1, 10)
+        10,
+        symbol=r"\mathrm{ipc}",
+        range=(1, None),
+        help="Images taken from each class.",
+        explorable=(1, 10),
     )
     space: str = parameter(
-        "pixels", choices=("pixels", "features"), help="Where distances are taken: pixels, or the teacher's features."
+        "pixels",
+        choices=("pixels", "features"),
+        help="Where distances are taken: pixels, or the teacher's features.",
     )
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 
     def rules(self) -> None:
         """The centres are the images themselves."""
         if self.kind == "centres" and self.space != "pixels":
-            errors.fail("space", "'pixels' for the kind 'centres' (centres of features are no images)", self.space)
+            errors.fail(
+                "space",
+                "'pixels' for the kind 'centres' (centres of features are no images)",
+                self.space,
+            )
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
@@ -74,9 +85,11 @@ class Config(Parameters):
 
 @dataclass(frozen=True)
 class State:
-    """`step` classes done; the images [ipc, c, h, w] of each, and training-set indices [classes done, ipc], -1 for averages and centres.
+    """`step` classes done; the images [ipc, c, h, w] of each, and training-set indices [classes
+    done, ipc], -1 for averages and centres.
 
-    One tensor of images for each class: to join them at every step would copy all of them every time.
+    One tensor of images for each class: to join them at every step would copy all of them every
+    time.
     """
 
     step: int
@@ -86,7 +99,9 @@ class State:
 
 @dataclass(frozen=True)
 class Trace:
-    """One class: its number, the indices taken [ipc], and the distance between the mean of the chosen and of the class []."""
+    """One class: its number, the indices taken [ipc], and the distance between the mean of the
+    chosen and of the class [].
+    """
 
     label: int
     indices: Tensor
@@ -94,8 +109,11 @@ class Trace:
 
 
 def herding(features: Tensor, count: int) -> Tensor:
-    r"""Greedy: the k-th choice minimises || mean(f) - (sum of chosen + f_i) / k ||. features [n, d] -> indices [count], all different."""
-    target, total = features.mean(0), features.new_zeros(features.shape[1])
+    r"""Greedy: the k-th choice minimises || mean(f) - (sum of chosen + f_i) / k ||. features [n, d]
+    -> indices [count], all different.
+    """
+    target = features.mean(0)
+    total = features.new_zeros(features.shape[1])
     chosen: list[int] = []
     free = torch.ones(len(features), dtype=torch.bool, device=features.device)
     for k in range(1, count + 1):
@@ -108,24 +126,29 @@ def herding(features: Tensor, count: int) -> Tensor:
 
 
 def k_center(features: Tensor, count: int) -> Tensor:
-    """Greedy farthest-first, starting with the image nearest to the mean. features [n, d] -> indices [count], all different."""
+    """Greedy farthest-first, starting with the image nearest to the mean.
+
+    features [n, d] -> indices [count], all different.
+    """
     chosen = [int((features - features.mean(0)).square().sum(1).argmin())]
     nearest = (features - features[chosen[0]]).square().sum(1)
     for _ in range(count - 1):
-        nearest[chosen] = -1.0  # duplicates of a chosen image have distance 0 and may still be taken
+        # Duplicates of a chosen image have distance 0 and may still be taken.
+        nearest[chosen] = -1.0
         chosen.append(int(nearest.argmax()))
         nearest = torch.minimum(nearest, (features - features[chosen[-1]]).square().sum(1))
     return torch.tensor(chosen)
 
 
 def centres(features: Tensor, count: int, *, seed: int) -> Tensor:
-    """The `count` k-means centres, for count 1 the mean. features [n, d] -> [count, d]."""
+    """Return the `count` k-means centres, for count 1 the mean. features [n, d] -> [count, d]."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
     points = features.detach().double().cpu().numpy()
-    # One thread: several add up their parts of the images in any order, and another order has other last bits.
+    # One thread: several add up their parts of the images in any order, and another order has other
+    # last bits.
     with warnings.catch_warnings(), threadpool_limits(1):
         # Fewer different images than centres: some centres then coincide.
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -134,11 +157,16 @@ def centres(features: Tensor, count: int, *, seed: int) -> Tensor:
 
 
 def k_means(features: Tensor, count: int, *, seed: int) -> Tensor:
-    """The member nearest to each of `count` k-means centres. features [n, d] -> indices [count], all different."""
+    """Return the member nearest to each of `count` k-means centres.
+
+    features [n, d] -> indices [count], all different.
+    """
     from sklearn.metrics import pairwise_distances
 
     points = features.detach().double().cpu()
-    distances = torch.from_numpy(pairwise_distances(centres(points, count, seed=seed).numpy(), points.numpy()))
+    distances = torch.from_numpy(
+        pairwise_distances(centres(points, count, seed=seed).numpy(), points.numpy())
+    )
     chosen = []
     for row in distances:  # one after another, so that two centres never share an image
         row[chosen] = torch.inf
@@ -147,13 +175,16 @@ def k_means(features: Tensor, count: int, *, seed: int) -> Tensor:
 
 
 def average(images: Tensor, count: int, *, generator: torch.Generator) -> Tensor:
-    """The mean image of each of `count` random parts of equal size (up to one). images [n, c, h, w] -> [count, c, h, w]."""
+    """Return the mean image of each of `count` random parts of equal size (up to one).
+
+    images [n, c, h, w] -> [count, c, h, w].
+    """
     order = torch.randperm(len(images), generator=generator).to(images.device)
     return torch.stack([images[part].mean(0) for part in torch.tensor_split(order, count)])
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
-    """One step per class."""
+    """Take one step per class."""
     return require_data(NAME, inputs).classes
 
 
@@ -161,7 +192,8 @@ def init(config: Config, inputs: Inputs) -> State:
     """Nothing selected yet.
 
     Raises:
-        DDLabError: no data, more images per class than a class has, or no teacher where its features are asked for.
+        DDLabError: no data, more images per class than a class has, or no teacher where its
+            features are asked for.
     """
     data = require_data(NAME, inputs)
     recovery.check_images_per_class(data, config.images_per_class)
@@ -172,46 +204,67 @@ def init(config: Config, inputs: Inputs) -> State:
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """Select for one class."""
-    data, label, ipc = require_data(NAME, inputs), state.step, config.images_per_class
+    data = require_data(NAME, inputs)
+    label = state.step
+    ipc = config.images_per_class
     members = data.of_class(label)
     images = data.normalised(members, device=inputs.device)
     features = _features(config, inputs, images)
-    # A broken teacher would not show in the images taken, and scikit-learn would raise an error of its own.
+    # A broken teacher would not show in the images taken, and scikit-learn would raise an error of
+    # its own.
     check_finite(NAME, label + 1, {"features": features})
     if config.kind in ("average", "centres"):
-        taken, indices = _means(config, images, label), torch.full((ipc,), -1)
+        taken = _means(config, images, label)
+        indices = torch.full((ipc,), -1)
         chosen_features = _features(config, inputs, taken)
     else:
         rows = _rows(config, features, label)
-        taken, indices, chosen_features = images[rows], members[rows], features[rows]
+        taken = images[rows]
+        indices = members[rows]
+        chosen_features = features[rows]
     distance = torch.linalg.vector_norm(chosen_features.mean(0) - features.mean(0))
-    after = State(label + 1, (*state.images, taken), torch.cat([state.indices.cpu(), indices[None]]))
+    after = State(
+        label + 1, (*state.images, taken), torch.cat([state.indices.cpu(), indices[None]])
+    )
     return after, Trace(label, indices, distance)
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """The images with hard labels, and with stored and online ones if a teacher is given."""
+    """Return the images with hard labels, and with stored and online ones if a teacher is given."""
     labels = torch.arange(state.step).repeat_interleave(config.images_per_class)
-    images, total = _joined(inputs, state), total_steps(config, inputs)
-    return descent.distilled(NAME, config, inputs, state, images, labels, total, indices=state.indices.tolist())
+    images = _joined(inputs, state)
+    total = total_steps(config, inputs)
+    return descent.distilled(
+        NAME, config, inputs, state, images, labels, total, indices=state.indices.tolist()
+    )
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-    """The images of the classes done; how far the mean of the last class's is from that of all its images."""
+    """Return the images of the classes done; how far the mean of the last class's is from that of all its
+    images.
+    """
     classes = torch.arange(state.step).repeat_interleave(config.images_per_class)
-    distance = {} if trace is None else {"distance of the means": Number(trace.mean_distance, x_label="class")}
+    distance = (
+        {}
+        if trace is None
+        else {"distance of the means": Number(trace.mean_distance, x_label="class")}
+    )
     return Look(_joined(inputs, state), classes, distance)
 
 
 def _joined(inputs: Inputs, state: State) -> Tensor:
     data = require_data(NAME, inputs)
-    return torch.cat([torch.zeros((0, data.channels, *data.image_size), device=inputs.device), *state.images])
+    return torch.cat(
+        [torch.zeros((0, data.channels, *data.image_size), device=inputs.device), *state.images]
+    )
 
 
 def _means(config: Config, images: Tensor, label: int) -> Tensor:
     ipc = config.images_per_class
     if config.kind == "centres":
-        return centres(images.flatten(1), ipc, seed=_k_means_seed(config, label)).unflatten(1, images.shape[1:])
+        return centres(images.flatten(1), ipc, seed=_k_means_seed(config, label)).unflatten(
+            1, images.shape[1:]
+        )
     return average(images, ipc, generator=randomness.generator(config.seed, label, "average"))
 
 

@@ -1,7 +1,7 @@
 r"""SLDD: soft-label dataset distillation (Sucholutsky & Schonlau 2021, IJCNN, arXiv 1910.02551).
 
-DD with labels that are learned as well, by the same Adam: each image may say something of every class, so that a set may hold fewer images
-than there are classes.
+DD with labels that are learned as well, by the same Adam: each image may say something of every
+class, so that a set may hold fewer images than there are classes.
 
 Symbol       In code    Shape                     Unit
 y~           labels     [steps * m, classes]      of the inner cross-entropy's targets, not probabilities unless `softmax`
@@ -9,8 +9,8 @@ y~           labels     [steps * m, classes]      of the inner cross-entropy's t
 Equation                                                                                   Function
 alg 1  l(x~, y~, theta) = - mean sum_c y~_c log softmax(f(x~; theta))_c; Adam moves y~     `ordered.inner`, `dd.update`
 
-Without `learn_labels` it is DD bit for bit. As in the reference code labels begin as one-hot. There one may choose which
-classes a few images begin with; here they are the first ones.
+Without `learn_labels` it is DD bit for bit. As in the reference code labels begin as one-hot. There
+one may choose which classes a few images begin with; here they are the first ones.
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,9 @@ class Config(dd.Config):
 
     @classmethod
     def paper(cls, dataset: str = "mnist", **changes: Any) -> Self:
-        """The authors' scripts: ten images of "mnist" in one step, a hundred of "cifar10" in ten; one fixed start, 350 epochs."""
+        """Return the authors' scripts: ten images of "mnist" in one step, a hundred of "cifar10" in ten;
+        one fixed start, 350 epochs.
+        """
         known = super().paper(dataset, starts="fixed")  # which says the network
         own: dict[str, Any] = {"initial_rate": 0.01, "iterations": 20_650}
         if dataset != "mnist":

@@ -1,7 +1,8 @@
 r"""SRe2L: squeeze, recover, relabel (Yin, Xing & Shen 2023, NeurIPS, arXiv 2306.13092).
 
-A network trained on the data (squeeze) is frozen; images are then optimised until the network sees the right class in them and its
-batch-norm layers see the statistics they remember (recover); the network labels them (relabel). The images never meet the data again.
+A network trained on the data (squeeze) is frozen; images are then optimised until the network sees
+the right class in them and its batch-norm layers see the statistics they remember (recover); the
+network labels them (relabel). The images never meet the data again.
 
 Symbol      In code                          Shape                       Unit
 s           images                           [classes, channels, h, w]   normalised pixels
@@ -21,14 +22,19 @@ image update  s <- clamp(Adam(s, grad))                                         
 relabel  y = f_theta_T(s)                                                               _labelling.labelled_set
 
 Deviations, all towards the reference code, which made the tables
-- The first batch-norm layer counts ten times (not in the paper): `recovery.weighted_gap`. Adam's betas are .5 and .9.
+- The first batch-norm layer counts ten times (not in the paper): `recovery.weighted_gap`. Adam's
+  betas are .5 and .9.
 - The images are shifted circularly by up to 4 pixels per axis before each pass.
-- lambda stands apart for mean and variance, so that DWA's decoupling is a setting; equal values are SRe2L.
-- `initialisation="real"` starts from real images: DWA's start, offered here because it decides much at small scale.
+- lambda stands apart for mean and variance, so that DWA's decoupling is a setting; equal values are
+  SRe2L.
+- `initialisation="real"` starts from real images: DWA's start, offered here because it decides much
+  at small scale.
 - The result is kept as floats; the reference stores lossy JPEG.
-- From 64 px on each pass sees a random crop, scaled up, and a flip, before the shift, as in the ImageNet code; below there is neither,
-  as in the CIFAR code. `crop="always"` or "never" overrides this.
-- A batch holds one image of every class; the code for ImageNet takes 100 classes at a time, and batch statistics over these.
+- From 64 px on each pass sees a random crop, scaled up, and a flip, before the shift, as in the
+  ImageNet code; below there is neither, as in the CIFAR code. `crop="always"` or "never" overrides
+  this.
+- A batch holds one image of every class; the code for ImageNet takes 100 classes at a time, and
+  batch statistics over these.
 """
 
 import functools
@@ -63,7 +69,11 @@ class Config(Parameters):
     precision: ClassVar[str] = "single"  # a field of FADRM's
 
     images_per_class: int = parameter(
-        10, symbol=r"\mathrm{ipc}", range=(1, None), help="Images made for each class.", explorable=(1, 10)
+        10,
+        symbol=r"\mathrm{ipc}",
+        range=(1, None),
+        help="Images made for each class.",
+        explorable=(1, 10),
     )
     iterations: int = parameter(
         1000,
@@ -109,7 +119,11 @@ class Config(Parameters):
         explorable=True,
     )
     roll_pixels: int = parameter(
-        4, range=(0, None), unit="px", help="Largest circular shift per axis.", source="reference code"
+        4,
+        range=(0, None),
+        unit="px",
+        help="Largest circular shift per axis.",
+        source="reference code",
     )
     crop: str = parameter(
         "by_size",
@@ -121,19 +135,23 @@ class Config(Parameters):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """Two CPU cores, two seconds per image of each class on 16-pixel digits: fewer iterations, smaller shifts."""
+        """Two CPU cores, two seconds per image of each class on 16-pixel digits: fewer iterations,
+        smaller shifts.
+        """
         return cls.preset(changes, images_per_class=1, iterations=200, roll_pixels=2)
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """The published settings for "cifar10" or "cifar100": the defaults."""
+        """Return the published settings for "cifar10" or "cifar100": the defaults."""
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100"))
         return cls(**changes)
 
 
 @dataclass(frozen=True)
 class State:
-    """`step` updates done; the batch under work with its optimiser; the batches already done, each [classes, channels, h, w]."""
+    """`step` updates done; the batch under work with its optimiser; the batches already done, each
+    [classes, channels, h, w].
+    """
 
     step: int
     images: Tensor
@@ -146,7 +164,8 @@ AnyState = TypeVar("AnyState", bound=State)
 
 @dataclass(frozen=True)
 class Trace:
-    """One update: the terms of the loss before it ([] each), gaps per layer [layers], teacher's probability of the class
+    """One update: the terms of the loss before it ([] each), gaps per layer [layers], teacher's
+    probability of the class
     [classes], learning rate."""
 
     class_loss: Tensor
@@ -160,9 +179,16 @@ class Trace:
 
 
 def recovery_loss(
-    class_loss: Tensor, mean_gap: Tensor, variance_gap: Tensor, *, lambda_mean: float, lambda_var: float
+    class_loss: Tensor,
+    mean_gap: Tensor,
+    variance_gap: Tensor,
+    *,
+    lambda_mean: float,
+    lambda_var: float,
 ) -> Tensor:
-    """Eq 3 with a weight for each gap (printed with one): l + lambda_mean L_mean + lambda_var L_var. Scalars in, scalar out."""
+    """Eq 3 with a weight for each gap (printed with one): l + lambda_mean L_mean + lambda_var
+    L_var. Scalars in, scalar out.
+    """
     return class_loss + lambda_mean * mean_gap + lambda_var * variance_gap
 
 
@@ -175,9 +201,15 @@ def image_update(
     betas: tuple[float, float],
     valid_range: tuple[Tensor, Tensor],
 ) -> tuple[Tensor, optimisers.AdamState]:
-    """One Adam step on the images [n, channels, h, w], whose gradient is alike, then back into the range of valid pixels."""
+    """One Adam step on the images [n, channels, h, w], whose gradient is alike, then back into the
+    range of valid pixels.
+    """
     moved, optimiser = optimisers.adam_update(
-        {"images": images}, {"images": gradient}, optimiser, learning_rate=learning_rate, betas=betas
+        {"images": images},
+        {"images": gradient},
+        optimiser,
+        learning_rate=learning_rate,
+        betas=betas,
     )
     return recovery.clamp_to_valid(moved["images"], *valid_range), optimiser
 
@@ -188,23 +220,29 @@ def total_steps(config: Config, inputs: Inputs) -> int:
 
 
 def init(config: Config, inputs: Inputs) -> State:
-    """The first batch before its first update.
+    """Return the first batch before its first update.
 
     Raises:
-        DDLabError: no data, no teacher, a teacher without batch norm, or more images per class than a class has (real start).
+        DDLabError: no data, no teacher, a teacher without batch norm, or more images per class than
+            a class has (real start).
     """
-    data, teacher = require_data(NAME, inputs), require_teacher(NAME, inputs)
+    data = require_data(NAME, inputs)
+    teacher = require_teacher(NAME, inputs)
     recovery.require_batch_norm_teacher(NAME, teacher)
     if config.initialisation == "real":
         recovery.check_images_per_class(data, config.images_per_class)
     if config.roll_pixels >= min(data.image_size):
-        errors.fail("roll_pixels", f"below the image size of {min(data.image_size)} px", config.roll_pixels)
+        errors.fail(
+            "roll_pixels", f"below the image size of {min(data.image_size)} px", config.roll_pixels
+        )
     images = _first_images(config, inputs, 0)
     return State(0, images, optimisers.adam_init({"images": images}), ())
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """One image update of the batch under work; the last one of a batch moves it to the done ones and starts the next."""
+    """One image update of the batch under work; the last one of a batch moves it to the done ones
+    and starts the next.
+    """
     return image_step(config, inputs, state, weights=require_teacher(NAME, inputs).weights)
 
 
@@ -222,13 +260,21 @@ def image_step(
     if iteration + 1 < config.iterations:
         return state, trace
     first = functools.partial(_first_images, config, inputs)
-    return recovery.next_batch(state, batch, state.images, count=config.images_per_class, first=first), trace
+    return recovery.next_batch(
+        state, batch, state.images, count=config.images_per_class, first=first
+    ), trace
 
 
 def gradient_step(
-    config: Config, inputs: Inputs, state: AnyState, *, teacher: Network, weights: Mapping[str, Tensor] | None = None
+    config: Config,
+    inputs: Inputs,
+    state: AnyState,
+    *,
+    teacher: Network,
+    weights: Mapping[str, Tensor] | None = None,
 ) -> tuple[AnyState, Trace]:
-    """Move the batch under work once and count the step; what comes after the last one is the caller's. FADRM stands on it.
+    """Move the batch under work once and count the step; what comes after the last one is the
+    caller's. FADRM stands on it.
 
     Args:
         teacher: one of the networks; its running statistics are the targets.
@@ -236,7 +282,9 @@ def gradient_step(
     """
     data = require_data(NAME, inputs)
     labels = torch.arange(data.classes, device=state.images.device)
-    learning_rate = optimisers.cosine(state.step % config.iterations, config.iterations, config.learning_rate)
+    learning_rate = optimisers.cosine(
+        state.step % config.iterations, config.iterations, config.learning_rate
+    )
     leaf = state.images.detach().requires_grad_()
     with torch.enable_grad():
         terms = _terms(config, teacher, random_view(config, leaf, state.step), labels, weights)
@@ -249,25 +297,36 @@ def gradient_step(
         betas=BETAS,
         valid_range=data.valid_range(state.images.device),
     )
-    trace = Trace(**{name: value.detach() for name, value in terms.items()}, learning_rate=learning_rate)
+    trace = Trace(
+        **{name: value.detach() for name, value in terms.items()}, learning_rate=learning_rate
+    )
     return replace(state, step=state.step + 1, images=images, optimiser=optimiser), trace
 
 
 def _terms(
-    config: Config, teacher: Network, view: Tensor, labels: Tensor, weights: Mapping[str, Tensor] | None
+    config: Config,
+    teacher: Network,
+    view: Tensor,
+    labels: Tensor,
+    weights: Mapping[str, Tensor] | None,
 ) -> dict[str, Tensor]:
     """Eq 3 and 4 of a view [n, channels, h, w], by the names of `Trace`."""
     half = config.precision == "mixed"
     matched = recovery.matched_call(teacher, view, weights=weights, half=half)
     logits = matched.outputs.logits.float() if half else matched.outputs.logits
     class_loss = F.cross_entropy(logits, labels)
-    mean_gap, variance_gap = recovery.weighted_gap(matched.mean_gaps), recovery.weighted_gap(matched.variance_gaps)
+    mean_gap = recovery.weighted_gap(matched.mean_gaps)
+    variance_gap = recovery.weighted_gap(matched.variance_gaps)
     return {
         "class_loss": class_loss,
         "mean_gap": mean_gap,
         "variance_gap": variance_gap,
         "total_loss": recovery_loss(
-            class_loss, mean_gap, variance_gap, lambda_mean=config.lambda_mean, lambda_var=config.lambda_var
+            class_loss,
+            mean_gap,
+            variance_gap,
+            lambda_mean=config.lambda_mean,
+            lambda_var=config.lambda_var,
         ),
         "layer_mean_gaps": matched.mean_gaps,
         "layer_variance_gaps": matched.variance_gaps,
@@ -276,18 +335,27 @@ def _terms(
 
 
 def _is_cropped(config: Config, images: Tensor) -> bool:
-    return min(images.shape[2:]) >= CROPPED_FROM_PIXELS if config.crop == "by_size" else config.crop == "always"
+    return (
+        min(images.shape[2:]) >= CROPPED_FROM_PIXELS
+        if config.crop == "by_size"
+        else config.crop == "always"
+    )
 
 
 def random_view(config: Config, images: Tensor, step: int) -> Tensor:
-    """What the teacher sees of a batch [n, c, h, w] at `step`: cropped and flipped, if the config says so, then shifted."""
+    """What the teacher sees of a batch [n, c, h, w] at `step`: cropped and flipped, if the config
+    says so, then shifted.
+    """
     if _is_cropped(config, images):
-        images = recovery.random_resized_crop_and_flip(images, SMALLEST_CROP, seed=config.seed, step=step)
+        images = recovery.random_resized_crop_and_flip(
+            images, SMALLEST_CROP, seed=config.seed, step=step
+        )
     return recovery.circular_shift(images, config.roll_pixels, seed=config.seed, step=step)
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """Relabel: the images with hard labels, the teacher's logits, and the teacher named for online labels.
+    """Relabel: the images with hard labels, the teacher's logits, and the teacher named for online
+    labels.
 
     An interrupted run gives the batches done and the one under work, marked as not complete.
     """
@@ -298,7 +366,9 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-    """The batch under work, one image of each class; the terms of eq 3, and how sure the teacher is of the wanted class."""
+    """Return the batch under work, one image of each class; the terms of eq 3, and how sure the teacher is
+    of the wanted class.
+    """
     classes = torch.arange(len(state.images), device=state.images.device)
     if trace is None:
         return Look(state.images, classes)
@@ -315,18 +385,29 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
 def _first_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
     if config.initialisation == "noise":
         return noise_images(config, inputs, batch)
-    return require_data(NAME, inputs).normalised(real_images(config, inputs, batch), device=inputs.device)
+    return require_data(NAME, inputs).normalised(
+        real_images(config, inputs, batch), device=inputs.device
+    )
 
 
 def noise_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
-    """float32 [classes, channels, h, w]: the first images of a batch by `recovery.noise_images`. FADRM stands on it."""
+    """float32 [classes, channels, h, w]: the first images of a batch by `recovery.noise_images`.
+
+    FADRM stands on it.
+    """
     data = require_data(NAME, inputs)
-    return recovery.noise_images(data, data.classes, seed=config.seed, batch=batch, device=inputs.device)
+    return recovery.noise_images(
+        data, data.classes, seed=config.seed, batch=batch, device=inputs.device
+    )
 
 
 def real_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
-    """int64 [classes]: a training image of each class for a batch, by `recovery.real_image_indices`. DWA and FADRM stand on it."""
-    return recovery.real_image_indices(require_data(NAME, inputs), config.images_per_class, seed=config.seed)[batch]
+    """int64 [classes]: a training image of each class for a batch, by
+    `recovery.real_image_indices`. DWA and FADRM stand on it.
+    """
+    return recovery.real_image_indices(
+        require_data(NAME, inputs), config.images_per_class, seed=config.seed
+    )[batch]
 
 
 SMALL = Config(images_per_class=2, iterations=3, roll_pixels=2)  # for the contract tests

@@ -1,12 +1,14 @@
-r"""TDD: text dataset distillation (Sucholutsky & Schonlau 2021, IJCNN, arXiv 1910.02551): SLDD of sentences.
+r"""TDD: text dataset distillation (Sucholutsky & Schonlau 2021, IJCNN, arXiv 1910.02551): SLDD of
+sentences.
 
-A sentence is a picture of one channel, a row for each word (`data.text`), so that nothing of `dd` changes: its images x~ are
-[steps * m, 1, length, dim], learned where embeddings lie, and need not be sentences of any words. `TextData.words` reads each of their
-rows as the nearest word.
+A sentence is a picture of one channel, a row for each word (`data.text`), so that nothing of `dd`
+changes: its images x~ are [steps * m, 1, length, dim], learned where embeddings lie, and need not
+be sentences of any words. `TextData.words` reads each of their rows as the nearest word.
 
-The defaults are those of the reference code for TREC's six kinds of questions and a bidirectional LSTM of two layers (which has no dropout
-there either while sentences are learned). Away from it: a TextConvNet has no dropout (.5 there, in the inner steps too); embeddings have a
-deviation of 1 (raw GloVe there, beside starts of N(0, 1)), and a word without a vector lies at their mean (at 0 there).
+The defaults are those of the reference code for TREC's six kinds of questions and a bidirectional
+LSTM of two layers (which has no dropout there either while sentences are learned). Away from it: a
+TextConvNet has no dropout (.5 there, in the inner steps too); embeddings have a deviation of 1 (raw
+GloVe there, beside starts of N(0, 1)), and a word without a vector lies at their mean (at 0 there).
 """
 
 from dataclasses import dataclass
@@ -31,7 +33,9 @@ class Config(dd.Config):
     """SLDD's hyper-parameters, as sentences need them."""
 
     process: ClassVar[str] = NAME
-    network: NetworkSpec = parameter(_LSTM, help="Architecture, without batch norm.", source="reference code")
+    network: NetworkSpec = parameter(
+        _LSTM, help="Architecture, without batch norm.", source="reference code"
+    )
     images_per_class: int = with_default(dd.Config, "images_per_class", 20, source="reference code")
     learn_labels: bool = with_default(dd.Config, "learn_labels", True, source="reference code")
     steps: int = with_default(dd.Config, "steps", 1, source="reference code")
@@ -47,13 +51,19 @@ class Config(dd.Config):
         """Two CPU cores, seconds, the made-up questions: a TextConvNet, one sentence of each kind."""
         return cls.preset(
             changes,
-            network=networks.spec("text_conv"), initial_weights="pytorch", images_per_class=1, epochs=3, initial_rate=0.5,
-            iterations=100, batch_size=128, halvings=0,
-        )  # fmt: skip
+            network=networks.spec("text_conv"),
+            initial_weights="pytorch",
+            images_per_class=1,
+            epochs=3,
+            initial_rate=0.5,
+            iterations=100,
+            batch_size=128,
+            halvings=0,
+        )
 
     @classmethod
     def paper(cls, dataset: str = "trec6", **changes: Any) -> Self:
-        """The published settings for "trec6"."""
+        """Return the published settings for "trec6"."""
         errors.check_choice("dataset", dataset, ("trec6",))
         return cls(**changes)
 

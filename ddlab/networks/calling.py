@@ -1,4 +1,7 @@
-"""`call`: run a network on given weights. Pure: weights and buffers that are passed in stay as they are."""
+"""`call`: run a network on given weights.
+
+Pure: weights and buffers that are passed in stay as they are.
+"""
 
 import contextlib
 import copy
@@ -31,9 +34,11 @@ class Outputs:
     Attributes:
         logits: [n, classes].
         features: [n, d], the input of the last linear layer.
-        last_conv: [n, c, h, w], the output of the last convolutional stage; for a network without convolutions the last hidden
-            layer, with h = w = 1. Of your own modules without maps the features.
-        batch_norm_inputs: the input [n, c, h, w] of each BatchNorm2d layer by name, in order; empty unless asked for.
+        last_conv: [n, c, h, w], the output of the last convolutional stage; for a network without
+            convolutions the last hidden layer, with h = w = 1. Of your own modules without maps the
+            features.
+        batch_norm_inputs: the input [n, c, h, w] of each BatchNorm2d layer by name, in order; empty
+            unless asked for.
     """
 
     logits: Tensor
@@ -58,17 +63,20 @@ def call(
         spec: complete.
         weights: all parameters and buffers of the spec, by name.
         images: float [n, channels, height, width], normalised.
-        train: batch statistics and updated running statistics (True), or the running statistics (False).
+        train: batch statistics and updated running statistics (True), or the running statistics
+            (False).
         batch_norm_inputs: also return the input of every BatchNorm2d layer.
-        at_batch_norm: a function (layer name, input) -> input that stands in front of every BatchNorm2d layer; for terms
-            on these inputs that bring their own derivative.
-        any_size: also accept images of another size than the spec's, where `takes_size` says that the network can.
+        at_batch_norm: a function (layer name, input) -> input that stands in front of every
+            BatchNorm2d layer; for terms on these inputs that bring their own derivative.
+        any_size: also accept images of another size than the spec's, where `takes_size` says that
+            the network can.
 
     Returns:
         The outputs, and the buffers after the pass (changed only with `train`).
 
     Raises:
-        DDLabError: images of another shape than the spec's (with `any_size`: of a size that the network cannot take).
+        DDLabError: images of another shape than the spec's (with `any_size`: of a size that the
+            network cannot take).
     """
     module = skeleton(spec)
     check_weights(spec, weights)
@@ -94,38 +102,60 @@ def call(
     return Outputs(logits, features, last_conv, inputs), buffers
 
 
-def _check_images(spec: NetworkSpec, weights: Mapping[str, Tensor], images: Any, any_size: bool) -> None:
+def _check_images(
+    spec: NetworkSpec, weights: Mapping[str, Tensor], images: Any, any_size: bool
+) -> None:
     """Raise unless these are images for the spec, of the weights' dtype and on their device."""
-    fits = isinstance(images, Tensor) and images.ndim == 4 and images.is_floating_point() and errors.is_dense(images)
+    fits = (
+        isinstance(images, Tensor)
+        and images.ndim == 4
+        and images.is_floating_point()
+        and errors.is_dense(images)
+    )
     size = tuple(images.shape[2:]) if fits else ()
-    sized = size == spec.image_size or (any_size and len(size) == 2 and min(size) > 0 and takes_size(spec, size))
+    sized = size == spec.image_size or (
+        any_size and len(size) == 2 and min(size) > 0 and takes_size(spec, size)
+    )
     if not sized or images.shape[1] != spec.channels:
         height, width = spec.image_size or (None, None)
         other = " (or of another size that it can take)" if any_size else ""
-        allowed = f"a float tensor of shape [n, {spec.channels}, {height}, {width}] for {spec.title}{other}"
+        allowed = (
+            f"a float tensor of shape [n, {spec.channels}, {height}, {width}] for "
+            f"{spec.title}{other}"
+        )
         errors.fail("images", allowed, images)
     wanted = next(value for value in weights.values() if value.is_floating_point())
     if images.dtype != wanted.dtype:
-        errors.fail("images", f"of the weights' dtype, {str(wanted.dtype).removeprefix('torch.')}", images)
+        errors.fail(
+            "images", f"of the weights' dtype, {str(wanted.dtype).removeprefix('torch.')}", images
+        )
     if images.device != wanted.device:
         errors.fail("images", f"on the weights' device, {wanted.device}", str(images.device))
 
 
 def _run(module: nn.Module, images: Tensor, train: bool) -> Tensor:
-    """The logits; torch's own sentence for one value per channel, of which no variance can be taken, in our words."""
+    """Return the logits; torch's own sentence for one value per channel, of which no variance can be
+    taken, in our words.
+    """
     try:
         return module(images)
     except ValueError as problem:
         if not train or len(images) > 1 or isinstance(problem, errors.DDLabError):
             raise
-        errors.fail("images", "at least two in training mode for its batch norm (choose another batch_size)", images)
+        errors.fail(
+            "images",
+            "at least two in training mode for its batch norm (choose another batch_size)",
+            images,
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """What a call needs of a skeleton, looked up once: to walk through its modules at each call takes longer than a small network.
+    """What a call needs of a skeleton, looked up once: to walk through its modules at each call
+    takes longer than a small network.
 
-    `places`: of each tensor, tied ones at each of their places: the dict that holds it, its key there, its name among the weights.
+    `places`: of each tensor, tied ones at each of their places: the dict that holds it, its key
+    there, its name among the weights.
     """
 
     module: nn.Module
@@ -145,8 +175,18 @@ def _parts_of(spec: NetworkSpec, module: nn.Module) -> _Parts:
             for held in (part._parameters, part._buffers):
                 for key, value in held.items():
                     if value is not None:
-                        places.append((held, key, names.setdefault(id(value), f"{path}.{key}" if path else key)))
-        norms = [(name, part) for name, part in module.named_modules() if isinstance(part, nn.BatchNorm2d)]
+                        places.append(
+                            (
+                                held,
+                                key,
+                                names.setdefault(id(value), f"{path}.{key}" if path else key),
+                            )
+                        )
+        norms = [
+            (name, part)
+            for name, part in module.named_modules()
+            if isinstance(part, nn.BatchNorm2d)
+        ]
         last_conv, classifier = hooked_layers(spec)
         known[spec] = _Parts(
             module,
@@ -161,7 +201,9 @@ def _parts_of(spec: NetworkSpec, module: nn.Module) -> _Parts:
 
 @contextlib.contextmanager
 def _holding(parts: _Parts, tensors: Mapping[str, Tensor]) -> Iterator[None]:
-    """The skeleton with these weights and buffers in place of its own, as torch.func.functional_call does it."""
+    """The skeleton with these weights and buffers in place of its own, as
+    torch.func.functional_call does it.
+    """
     own = [held[key] for held, key, _ in parts.places]
     try:
         for held, key, name in parts.places:
@@ -174,28 +216,41 @@ def _holding(parts: _Parts, tensors: Mapping[str, Tensor]) -> Iterator[None]:
 
 @lru_cache(maxsize=64)
 def _check_repeatable(spec: NetworkSpec) -> None:
-    """Raise if a module of one's own draws in training mode (dropout): a run could not be repeated; or gives more than logits there."""
+    """Raise if a module of one's own draws in training mode (dropout): a run could not be repeated;
+    or gives more than logits there.
+    """
     module = zeros_of(skeleton(spec)).train()
     like = next(module.parameters())
     with torch.no_grad(), randomness.Draws(randomness.generator(0)) as draws:
         try:
-            logits = module(torch.zeros((2, spec.channels or 0, *(spec.image_size or ())), dtype=like.dtype))
+            logits = module(
+                torch.zeros((2, spec.channels or 0, *(spec.image_size or ())), dtype=like.dtype)
+            )
         except Exception as problem:
             refuse(f"network {spec.family!r}", "run in training mode on two images", said(problem))
     if draws.count:
-        refuse(f"network {spec.family!r}", "draw nothing in training mode (set its dropout to 0)", "one that draws")
+        refuse(
+            f"network {spec.family!r}",
+            "draw nothing in training mode (set its dropout to 0)",
+            "one that draws",
+        )
     if not isinstance(logits, Tensor) or logits.shape != (2, spec.classes):
-        refuse(f"network {spec.family!r}", "give logits in training mode too", errors.describe(logits))
+        refuse(
+            f"network {spec.family!r}", "give logits in training mode too", errors.describe(logits)
+        )
 
 
 @checked
 def takes_size(spec: NetworkSpec, image_size: ImageSize) -> bool:
-    """Whether a network that was built for images of one size also runs on images of another, with the same weights.
+    """Return whether a network that was built for images of one size also runs on images of another, with
+    the same weights.
 
-    Networks that end in global pooling do; those whose last linear layer sees every position do not.
+    Networks that end in global pooling do; those whose last linear layer sees every position do
+    not.
 
     Args:
-        spec: complete. image_size: (height, width) in pixels.
+        spec: complete.
+        image_size: (height, width) in pixels.
     """
     skeleton(spec)  # an incomplete spec is named here
     return _runs_on(spec, *image_size)
@@ -203,14 +258,18 @@ def takes_size(spec: NetworkSpec, image_size: ImageSize) -> bool:
 
 @lru_cache(maxsize=256)
 def _runs_on(spec: NetworkSpec, height: int, width: int) -> bool:
-    # Without memory only shapes are followed, of images of any size. But then torch imports its compiler, for 150 MB and two seconds; a
-    # few pixels are run in less.
+    # Without memory only shapes are followed, of images of any size. But then torch imports its
+    # compiler, for 150 MB and two seconds; a few pixels are run in less.
     small = height * width <= _PIXELS_RUN
     module = zeros_of(skeleton(spec)) if small else copy.deepcopy(skeleton(spec)).eval()
     like = next(module.parameters())
     try:
         with torch.no_grad():
-            module(torch.zeros((1, spec.channels or 0, height, width), device=like.device, dtype=like.dtype))
+            module(
+                torch.zeros(
+                    (1, spec.channels or 0, height, width), device=like.device, dtype=like.dtype
+                )
+            )
     except Exception as problem:
         if not isinstance(problem, RuntimeError) and spec.family not in REGISTERED:
             raise
@@ -220,9 +279,13 @@ def _runs_on(spec: NetworkSpec, height: int, width: int) -> bool:
 
 @checked
 def predict(
-    network: Network, images: Annotated[Tensor, tensor("n c h w", finite=False)], *, batch_size: Count | None = None
+    network: Network,
+    images: Annotated[Tensor, tensor("n c h w", finite=False)],
+    *,
+    batch_size: Count | None = None,
 ) -> Outputs:
-    """The outputs of a network in evaluation mode, without gradients, in batches of `batch_size` images.
+    """Return the outputs of a network in evaluation mode, without gradients, in batches of `batch_size`
+    images.
 
     The images go to the network's device and the outputs come back to the images'.
 
@@ -245,7 +308,10 @@ def predict(
 
 @contextlib.contextmanager
 def _hooks(
-    parts: _Parts, found: dict[str, Tensor], inputs: dict[str, Tensor] | None, at_batch_norm: AtBatchNorm | None
+    parts: _Parts,
+    found: dict[str, Tensor],
+    inputs: dict[str, Tensor] | None,
+    at_batch_norm: AtBatchNorm | None,
 ) -> Iterator[None]:
     """Hooks that live for one call: the skeleton is shared by all calls of a thread."""
 
@@ -268,7 +334,10 @@ def _hooks(
     if parts.last_conv is not None:
         handles.append(parts.last_conv.register_forward_hook(keep_output))
     if inputs is not None or at_batch_norm is not None:
-        handles += [layer.register_forward_pre_hook(before_batch_norm(name)) for name, layer in parts.batch_norms]
+        handles += [
+            layer.register_forward_pre_hook(before_batch_norm(name))
+            for name, layer in parts.batch_norms
+        ]
     try:
         yield
     finally:

@@ -1,8 +1,9 @@
-"""ConvNet: blocks of 3x3 convolution, normalisation, activation, 2x2 pooling, then one linear layer, with a global mean on request.
+"""ConvNet: blocks of 3x3 convolution, normalisation, activation, 2x2 pooling, then one linear
+layer, with a global mean on request.
 
-The small network of the field since Gidaris & Komodakis 2018 (arXiv 1804.09458); used as in Zhao et al. 2021 (arXiv 2006.05929).
-KRR-ST (Lee et al. 2024, arXiv 2310.06511) doubles the channels from block to block: growth=2 with width=128 at 32 px (128, 256, 512) and
-width=64 at 64 px (64 to 512).
+The small network of the field since Gidaris & Komodakis 2018 (arXiv 1804.09458); used as in Zhao et
+al. 2021 (arXiv 2006.05929). KRR-ST (Lee et al. 2024, arXiv 2310.06511) doubles the channels from
+block to block: growth=2 with width=128 at 32 px (128, 256, 512) and width=64 at 64 px (64 to 512).
 """
 
 import math
@@ -22,18 +23,25 @@ CLASSIFIER = "classifier"
 
 WIDEST = 4096  # channels of a block
 _ACTIVATIONS = {"relu": nn.ReLU, "leaky_relu": lambda: nn.LeakyReLU(0.01), "sigmoid": nn.Sigmoid}
-_POOLINGS = {"average": lambda: nn.AvgPool2d(2), "max": lambda: nn.MaxPool2d(2), "none": nn.Identity}
+_POOLINGS = {
+    "average": lambda: nn.AvgPool2d(2),
+    "max": lambda: nn.MaxPool2d(2),
+    "none": nn.Identity,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Parameters):
     """What a ConvNet can be built with."""
 
-    width: int = parameter(128, range=(1, 2048), help="Channels of the first block.", explorable=(8, 128))
+    width: int = parameter(
+        128, range=(1, 2048), help="Channels of the first block.", explorable=(8, 128)
+    )
     depth: int | None = parameter(
         None,
         range=(1, 8),
-        help="Number of blocks; None takes it from the image size: 3 up to 32 px, one more per doubling.",
+        help="Number of blocks; None takes it from the image size: 3 up to 32 px, one more per "
+        "doubling.",
     )
     norm: str = parameter(
         "batch",
@@ -41,41 +49,69 @@ class Options(Parameters):
         help="Normalisation of each block; group: four groups, as in DC's code.",
         explorable=True,
     )
-    activation: str = parameter("relu", choices=tuple(_ACTIVATIONS), help="Activation of each block.", explorable=True)
-    pooling: str = parameter("average", choices=tuple(_POOLINGS), help="Pooling of each block.", explorable=True)
+    activation: str = parameter(
+        "relu", choices=tuple(_ACTIVATIONS), help="Activation of each block.", explorable=True
+    )
+    pooling: str = parameter(
+        "average", choices=tuple(_POOLINGS), help="Pooling of each block.", explorable=True
+    )
     head: str = parameter(
         "positions",
         choices=("positions", "mean"),
-        help="The linear layer sees every position, or each channel's mean over them; with the mean images of any size will do.",
+        help="The linear layer sees every position, or each channel's mean over them; with the "
+        "mean images of any size will do.",
     )
     padding: int = parameter(
-        1, range=(1, 8), help="Of the first convolution; with 3, as in DC's code for grey images, 28 pixels become 32."
+        1,
+        range=(1, 8),
+        help="Of the first convolution; with 3, as in DC's code for grey images, 28 pixels become "
+        "32.",
     )
     growth: int = parameter(
-        1, range=(1, 4), help="Each block has so many times the channels of the one before it.", explorable=(1, 2)
+        1,
+        range=(1, 4),
+        help="Each block has so many times the channels of the one before it.",
+        explorable=(1, 2),
     )
 
 
 class ConvNet(nn.Module):
     """`depth` blocks and a linear layer; see `Options`."""
 
-    def __init__(self, channels: int, classes: int, image_size: tuple[int, int], options: Options) -> None:
+    def __init__(
+        self, channels: int, classes: int, image_size: tuple[int, int], options: Options
+    ) -> None:
         super().__init__()
-        image_size = image_size[0] + 2 * (options.padding - 1), image_size[1] + 2 * (options.padding - 1)
+        image_size = (
+            image_size[0] + 2 * (options.padding - 1),
+            image_size[1] + 2 * (options.padding - 1),
+        )
         depth = options.depth or depth_for(image_size)
         widths = [channels] + [options.width * options.growth**block for block in range(depth)]
         if widths[-1] > WIDEST:
-            errors.fail("growth", f"1, or small enough for at most {WIDEST} channels in block {depth}", options.growth)
+            errors.fail(
+                "growth",
+                f"1, or small enough for at most {WIDEST} channels in block {depth}",
+                options.growth,
+            )
         paddings = [options.padding] + [1] * (depth - 1)
-        blocks = (_block(*ends, padding, options) for ends, padding in zip(pairwise(widths), paddings, strict=True))
+        blocks = (
+            _block(*ends, padding, options)
+            for ends, padding in zip(pairwise(widths), paddings, strict=True)
+        )
         self.blocks = nn.Sequential(*blocks)
-        height, width = (side // 2**depth if options.pooling != "none" else side for side in image_size)
+        height, width = (
+            side // 2**depth if options.pooling != "none" else side for side in image_size
+        )
         if min(height, width) < 1:
             raise DDLabError(
-                f"depth must be at most {int(math.log2(min(image_size)))} for images of {min(image_size)} px; given {depth}."
+                f"depth must be at most {int(math.log2(min(image_size)))} for images of "
+                f"{min(image_size)} px; given {depth}."
             )
         self.head = options.head
-        self.classifier = nn.Linear(widths[-1] * (1 if self.head == "mean" else height * width), classes)
+        self.classifier = nn.Linear(
+            widths[-1] * (1 if self.head == "mean" else height * width), classes
+        )
 
     def forward(self, images: Tensor) -> Tensor:
         maps = self.blocks(images)
@@ -88,21 +124,23 @@ def depth_for(image_size: tuple[int, int]) -> int:
 
 
 def build(channels: int, classes: int, image_size: tuple[int, int], options: Options) -> nn.Module:
-    """The module, with torch's default initialisation."""
+    """Return the module, with torch's default initialisation."""
     return ConvNet(channels, classes, image_size, options)
 
 
 def last_conv(module: nn.Module) -> str:
-    """The submodule whose output is the last convolutional feature map, before pooling."""
+    """Return the submodule whose output is the last convolutional feature map, before pooling."""
     return LAST_CONV.format(last=len(module.blocks) - 1)  # type: ignore[arg-type]
 
 
 def _block(channels_in: int, channels_out: int, padding: int, options: Options) -> nn.Sequential:
     norms = {
         "batch": lambda: nn.BatchNorm2d(channels_out),
-        "instance": lambda: nn.GroupNorm(channels_out, channels_out),  # per image and channel, affine
+        # Per image and channel, affine.
+        "instance": lambda: nn.GroupNorm(channels_out, channels_out),
         "group": lambda: nn.GroupNorm(math.gcd(4, channels_out), channels_out),
-        # Per image. DC's public code scales and shifts every value by its own two numbers; here they are of a channel, for any image size.
+        # Per image. DC's public code scales and shifts every value by its own two numbers; here
+        # they are of a channel, for any image size.
         "layer": lambda: nn.GroupNorm(1, channels_out),
         "none": nn.Identity,
     }

@@ -1,7 +1,8 @@
-"""`Family`: a family of one's own, with what a module of ours offers; `register` and `from_module` make them (own.py).
+"""`Family`: a family of one's own, with what a module of ours offers; `register` and `from_module`
+make them (own.py).
 
-Its modules are written by others, so they are tried before they are used. Only there, and in `takes_size`, does a network run outside
-of `call`.
+Its modules are written by others, so they are tried before they are used. Only there, and in
+`takes_size`, does a network run outside of `call`.
 """
 
 from __future__ import annotations  # Options names an attribute of the class too
@@ -28,7 +29,10 @@ REGISTERED: dict[str, Family] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Parameters):
-    """A family of one's own has no options. `source` is filled in: networks of edited code are others, in every key and file."""
+    """A family of one's own has no options.
+
+    `source` is filled in: networks of edited code are others, in every key and file.
+    """
 
     source: str = parameter("", help="A hash of the code that builds it.")
 
@@ -38,7 +42,9 @@ class Options(Parameters):
 
 @dataclass(frozen=True)
 class Template:
-    """A module that was handed in, on the meta device, and what it was made for: (channels, height, width), and classes."""
+    """A module that was handed in, on the meta device, and what it was made for: (channels, height,
+    width), and classes.
+    """
 
     module: nn.Module
     shape: tuple[int, int, int]
@@ -52,7 +58,8 @@ class Family:
     """What a module of a family offers.
 
     Attributes:
-        factory: (channels, classes, image_size) -> module; None where only modules were handed in, which cannot start anew.
+        factory: (channels, classes, image_size) -> module; None where only modules were handed in,
+            which cannot start anew.
         CLASSIFIER, LAST_CONV: names of submodules; None where they are found by running it.
         templates: the modules that were handed in, by `Options.source`.
     """
@@ -72,27 +79,40 @@ class Family:
 
     @property
     def is_hashable(self) -> bool:
-        """Whether `source` tells every edit: not where the factory names a random generator, an open file, ..."""
+        """True if `source` tells every edit: not where the factory names a random generator, an
+        open file, ...
+        """
         return not unhashable(self.factory)
 
     def options(self, given: dict[str, Any]) -> Options:
-        """The options of a module that was handed in, if they are these; else those of the factory, as it is now."""
+        """Return the options of a module that was handed in, if they are these; else those of the factory,
+        as it is now.
+        """
         asked = Options(**given)
         if asked.source in self.templates:
             return asked
         if self.factory is None:
             start = f"a factory to be built anew (networks.register({self.FAMILY!r}, factory))"
-            raise DDLabError(f"network must have {start}; given {self.FAMILY!r}, of which there is a module alone.")
+            raise DDLabError(
+                f"network must have {start}; given {self.FAMILY!r}, of which there is a "
+                "module alone."
+            )
         return Options(source=self.source)
 
-    def build(self, channels: int, classes: int, image_size: tuple[int, int], options: Any) -> nn.Module:
-        """A module that is nobody else's: drawn on the CPU by the factory, or that which was handed in, without weights."""
+    def build(
+        self, channels: int, classes: int, image_size: tuple[int, int], options: Any
+    ) -> nn.Module:
+        """Return a module that is nobody else's: drawn on the CPU by the factory, or that which was handed
+        in, without weights.
+        """
         template = self.templates.get(options.source)
         if template is not None:
             return self._copied(template, (channels, *image_size), classes, options)
         if self.factory is None or options.source != self.source:
             now = f"that of {self.FAMILY!r} as its factory is now (networks.spec makes it)"
-            raise DDLabError(f"network must be {now}; given one from before the factory was edited.")
+            raise DDLabError(
+                f"network must be {now}; given one from before the factory was edited."
+            )
         argument = f"the factory of {self.FAMILY!r}"
         with torch.device("cpu"):
             try:
@@ -100,74 +120,120 @@ class Family:
             except DDLabError:
                 raise
             except Exception as problem:
-                refuse(argument, f"build a module for ({channels}, {classes}, {image_size})", said(problem))
+                refuse(
+                    argument,
+                    f"build a module for ({channels}, {classes}, {image_size})",
+                    said(problem),
+                )
         if not isinstance(built, nn.Module):
             refuse(argument, "return an nn.Module", errors.describe(built))
         return usable(argument, built)
 
-    def _copied(self, template: Template, shape: tuple[int, int, int], classes: int, options: Any) -> nn.Module:
+    def _copied(
+        self, template: Template, shape: tuple[int, int, int], classes: int, options: Any
+    ) -> nn.Module:
         if template.shape != shape:
-            refuse(f"images for {self.FAMILY!r}", f"be of shape {list(template.shape)}", str(list(shape)))
+            refuse(
+                f"images for {self.FAMILY!r}",
+                f"be of shape {list(template.shape)}",
+                str(list(shape)),
+            )
         module = copy.deepcopy(template.module)
         if classes != template.classes:  # some of its outputs: `continual.teacher_of`
             _, name = self.layers(module, shape, options)
             last: Any = module.get_submodule(name)
-            few = nn.Linear(last.in_features, classes, last.bias is not None, device="meta", dtype=last.weight.dtype)
+            few = nn.Linear(
+                last.in_features,
+                classes,
+                last.bias is not None,
+                device="meta",
+                dtype=last.weight.dtype,
+            )
             module.set_submodule(name, few)
         return module
 
-    def layers(self, module: nn.Module, shape: tuple[int, int, int], options: Any) -> tuple[str, str]:
-        """The names of (last convolutional map, classifier) in a module of this family on the meta device."""
+    def layers(
+        self, module: nn.Module, shape: tuple[int, int, int], options: Any
+    ) -> tuple[str, str]:
+        """Return the names of (last convolutional map, classifier) in a module of this family on the meta
+        device.
+        """
         template = self.templates.get(options.source)
-        named = (self.LAST_CONV, self.CLASSIFIER) if template is None else (template.last_conv, template.classifier)
+        named = (
+            (self.LAST_CONV, self.CLASSIFIER)
+            if template is None
+            else (template.last_conv, template.classifier)
+        )
         return found_layers(f"network {self.FAMILY!r}", module, shape, *named)
 
 
 def tensors(module: nn.Module) -> dict[str, Tensor]:
-    """Parameters and buffers by name, in the order of the state_dict; then buffers that it leaves out. Tied ones stand once."""
+    """Parameters and buffers by name, in the order of the state_dict; then buffers that it leaves
+    out. Tied ones stand once.
+    """
     known = dict(module.named_parameters()) | dict(module.named_buffers())
     return {name: known[name] for name in (*module.state_dict(), *known) if name in known}
 
 
 def on_meta(module: nn.Module) -> nn.Module:
-    """A copy without weights; `Module.to` would part tied ones."""
+    """Return a copy without weights; `Module.to` would part tied ones."""
     return _with(module, lambda value: value.detach().to("meta"))
 
 
 def zeros_of(module: nn.Module) -> nn.Module:
-    """A copy of a module without weights on the CPU, all of them 0, in evaluation mode: to follow shapes.
+    """Return a copy of a module without weights on the CPU, all of them 0, in evaluation mode: to follow
+    shapes.
 
-    Of `Module.to_empty`, and of a pass on the meta device, torch would import its compiler: two seconds, 140 MB, and an interrupt there
-    breaks it for the rest of the process.
+    Of `Module.to_empty`, and of a pass on the meta device, torch would import its compiler: two
+    seconds, 140 MB, and an interrupt there breaks it for the rest of the process.
     """
-    return _with(module, lambda value: torch.zeros(value.shape, dtype=value.dtype, device="cpu")).eval()
+    return _with(
+        module, lambda value: torch.zeros(value.shape, dtype=value.dtype, device="cpu")
+    ).eval()
 
 
 def _with(module: nn.Module, other: Callable[[Tensor], Tensor]) -> nn.Module:
-    """A copy with other tensors, tied where they were."""
+    """Return a copy with other tensors, tied where they were."""
     held: dict[int, Any] = {}
     for value in (*module.parameters(), *module.buffers()):
         new = other(value)
-        held[id(value)] = nn.Parameter(new, value.requires_grad) if isinstance(value, nn.Parameter) else new
+        held[id(value)] = (
+            nn.Parameter(new, value.requires_grad) if isinstance(value, nn.Parameter) else new
+        )
     return copy.deepcopy(module, held)
 
 
 def usable(argument: str, module: nn.Module) -> nn.Module:
-    """A copy of a module, of float32 numbers.
+    """Return a copy of a module, of float32 numbers.
 
     Raises:
-        DDLabError: a module that cannot be copied, lazy layers, batch norms without running statistics, numbers that are not finite.
+        DDLabError: a module that cannot be copied, lazy layers, batch norms without running
+            statistics, numbers that are not finite.
     """
     lazy = [name for name, value in module.named_parameters() if nn.parameter.is_lazy(value)]
     if lazy:
-        refuse(argument, "be built whole (run it once on an image, or give the sizes)", f"a lazy layer ({lazy[0]!r})")
+        refuse(
+            argument,
+            "be built whole (run it once on an image, or give the sizes)",
+            f"a lazy layer ({lazy[0]!r})",
+        )
     for name, part in module.named_modules():
         if isinstance(part, nn.modules.batchnorm._BatchNorm) and not part.track_running_stats:
-            refuse(argument, "have running statistics in each batch norm", f"{name!r} with track_running_stats=False")
+            refuse(
+                argument,
+                "have running statistics in each batch norm",
+                f"{name!r} with track_running_stats=False",
+            )
     for name, value in tensors(module).items():
-        if value.is_floating_point() and not value.is_meta and not bool(torch.isfinite(value).all()):
+        if (
+            value.is_floating_point()
+            and not value.is_meta
+            and not bool(torch.isfinite(value).all())
+        ):
             refuse(argument, "have finite numbers", f"NaN or infinity in {name!r}")
-    kinds = {value.dtype for value in tensors(module).values() if value.is_floating_point()} - {torch.float32}
+    kinds = {value.dtype for value in tensors(module).values() if value.is_floating_point()} - {
+        torch.float32
+    }
     try:
         copied = copy.deepcopy(module)
     except Exception as problem:
@@ -179,7 +245,9 @@ def usable(argument: str, module: nn.Module) -> nn.Module:
 
 
 def tried(argument: str, module: nn.Module, shape: tuple[int, int, int], classes: int) -> None:
-    """Run a module that is ours once in evaluation mode, as `call` does, and refuse what no method could use."""
+    """Run a module that is ours once in evaluation mode, as `call` does, and refuse what no method
+    could use.
+    """
     images = torch.randn((2, *shape), generator=generator(0))
     try:
         weights = {name: value.detach().clone() for name, value in tensors(module.eval()).items()}
@@ -190,13 +258,22 @@ def tried(argument: str, module: nn.Module, shape: tuple[int, int, int], classes
     except Exception as problem:
         refuse(argument, f"run on images of shape {list(images.shape)}", said(problem))
     if not fits:
-        refuse(argument, f"give finite logits of shape [2, {classes}] for two images", errors.describe(logits))
+        refuse(
+            argument,
+            f"give finite logits of shape [2, {classes}] for two images",
+            errors.describe(logits),
+        )
 
 
 def found_layers(
-    argument: str, module: nn.Module, shape: tuple[int, int, int], last_conv: str | None, classifier: str | None
+    argument: str,
+    module: nn.Module,
+    shape: tuple[int, int, int],
+    last_conv: str | None,
+    classifier: str | None,
 ) -> tuple[str, str]:
-    """(name of the last map before global pooling, "" where there is none; name of the linear layer whose outputs are the logits).
+    """(name of the last map before global pooling, "" where there is none; name of the linear layer
+    whose outputs are the logits).
 
     A module on the meta device runs as a copy with weights of 0 on the CPU.
     """
@@ -205,10 +282,15 @@ def found_layers(
     names = [one.name for one in maps]
     if last_conv is not None:
         if last_conv not in names:
-            refuse(f"last_conv of {argument}", "be the name of a layer with an output [n, c, h, w]", repr(last_conv))
+            refuse(
+                f"last_conv of {argument}",
+                "be the name of a layer with an output [n, c, h, w]",
+                repr(last_conv),
+            )
         return last_conv, last
     large = max((number for number, one in enumerate(maps) if one.pixels > 1), default=-1)
-    # What follows the last map of several pixels is a pooling without parameters, or a convolution that ends in one pixel.
+    # What follows the last map of several pixels is a pooling without parameters, or a convolution
+    # that ends in one pixel.
     pooled = 0 <= large < len(maps) - 1 and not maps[large + 1].has_parameters
     return (names[large if pooled else -1] if names else ""), last
 
@@ -224,7 +306,9 @@ class _Map(NamedTuple):
 def _recorded(
     argument: str, module: nn.Module, shape: tuple[int, int, int]
 ) -> tuple[list[_Map], dict[str, Tensor], Tensor]:
-    """The maps in the order in which they are made, the outputs [n, k] of linear layers by name, and what the module gives."""
+    """Return the maps in the order in which they are made, the outputs [n, k] of linear layers by name,
+    and what the module gives.
+    """
     maps: list[_Map] = []
     linear: dict[str, Tensor] = {}
 
@@ -234,7 +318,9 @@ def _recorded(
         if isinstance(part, nn.Linear) and output.ndim == 2 and given:
             linear[name] = output
         if output.ndim == 4:
-            maps.append(_Map(name, output.shape[2] * output.shape[3], bool(list(part.parameters()))))
+            maps.append(
+                _Map(name, output.shape[2] * output.shape[3], bool(list(part.parameters())))
+            )
 
     run = zeros_of(module)
     for name, part in run.named_modules():
@@ -248,7 +334,7 @@ def _recorded(
 
 
 def _classifier(argument: str, linear: dict[str, Tensor], logits: Tensor, asked: str | None) -> str:
-    """The linear layer that is asked for, or the last one whose output is what the module gives."""
+    """Return the linear layer that is asked for, or the last one whose output is what the module gives."""
     ends = [name for name, output in linear.items() if output.is_set_to(logits)]
     wanted = "be the name of a linear layer [n, features] -> [n, classes]"
     there = f"none whose output is the logits (there are: {', '.join(linear) or 'none'})"
@@ -259,9 +345,19 @@ def _classifier(argument: str, linear: dict[str, Tensor], logits: Tensor, asked:
 
 def parts_of(module: nn.Module) -> list[Any]:
     """What a module is made of beside its numbers: classes, plain attributes and shapes."""
-    shapes = [(name, str(value.dtype), tuple(value.shape)) for name, value in tensors(module).items()]
+    shapes = [
+        (name, str(value.dtype), tuple(value.shape)) for name, value in tensors(module).items()
+    ]
     own = [
-        (name, type(part), {key: value for key, value in vars(part).items() if key[0] != "_" and key != "training"})
+        (
+            name,
+            type(part),
+            {
+                key: value
+                for key, value in vars(part).items()
+                if key[0] != "_" and key != "training"
+            },
+        )
         for name, part in module.named_modules()
     ]
     return [*own, shapes]
@@ -273,6 +369,6 @@ def refuse(argument: str, wanted: str, given: str) -> NoReturn:
 
 
 def said(problem: Exception) -> str:
-    """The first line of somebody's error, as part of a sentence."""
+    """Return the first line of somebody's error, as part of a sentence."""
     words = (str(problem).splitlines() or [""])[0].rstrip(".")[:200]
     return f"{type(problem).__name__}{words and ': '}{words}"

@@ -1,4 +1,6 @@
-"""`folded`: in evaluation mode a batch norm is a fixed scale and shift, which the convolution before it can take over."""
+"""`folded`: in evaluation mode a batch norm is a fixed scale and shift, which the convolution
+before it can take over.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,14 +13,19 @@ from .specification import NetworkSpec
 EPSILON = 1e-5  # of torch's batch norm
 
 
-def folded(spec: NetworkSpec, weights: Mapping[str, Tensor]) -> tuple[NetworkSpec, dict[str, Tensor]]:
-    """A network that does in evaluation mode what this one does, without batch norms where they can be folded into convolutions.
+def folded(
+    spec: NetworkSpec, weights: Mapping[str, Tensor]
+) -> tuple[NetworkSpec, dict[str, Tensor]]:
+    """Return a network that does in evaluation mode what this one does, without batch norms where they can
+    be folded into convolutions.
 
-    A ConvNet with norm "batch" becomes one with norm "none", which takes three quarters of the time; other networks stay as they are.
-    The outputs differ by rounding alone. Gradients pass to the images as before.
+    A ConvNet with norm "batch" becomes one with norm "none", which takes three quarters of the
+    time; other networks stay as they are. The outputs differ by rounding alone. Gradients pass to
+    the images as before.
 
     Args:
-        spec: complete. weights: its parameters and buffers.
+        spec: complete.
+        weights: its parameters and buffers.
     """
     if spec.family != "convnet" or spec.options.norm != "batch":  # type: ignore[attr-defined]
         return spec, dict(weights)
@@ -26,7 +33,8 @@ def folded(spec: NetworkSpec, weights: Mapping[str, Tensor]) -> tuple[NetworkSpe
     for name in [name for name in kept if name.endswith(".convolution.weight")]:
         block = name.removesuffix("convolution.weight")
         norm = {
-            part: weights[f"{block}normalisation.{part}"] for part in ("weight", "bias", "running_mean", "running_var")
+            part: weights[f"{block}normalisation.{part}"]
+            for part in ("weight", "bias", "running_mean", "running_var")
         }
         scale = norm["weight"] * torch.rsqrt(norm["running_var"] + EPSILON)
         kept[name] = weights[name] * scale[:, None, None, None]

@@ -1,4 +1,7 @@
-"""A perceptron: the pixels in one row, hidden layers with ReLU, a linear layer. The smallest network that has something to learn."""
+"""A perceptron: the pixels in one row, hidden layers with ReLU, a linear layer.
+
+The smallest network that has something to learn.
+"""
 
 from dataclasses import dataclass
 
@@ -15,7 +18,9 @@ CLASSIFIER = "classifier"
 class Options(Parameters):
     """What a perceptron can be built with."""
 
-    width: int = parameter(64, range=(1, 4096), help="Units of each hidden layer.", explorable=(8, 256))
+    width: int = parameter(
+        64, range=(1, 4096), help="Units of each hidden layer.", explorable=(8, 256)
+    )
     depth: int = parameter(1, range=(1, 8), help="Hidden layers.", explorable=(1, 3))
 
 
@@ -25,7 +30,11 @@ class MLP(nn.Module):
     def __init__(self, pixels: int, classes: int, options: Options) -> None:
         super().__init__()
         sizes = [pixels, *[options.width] * options.depth]
-        layers = [part for i in range(options.depth) for part in (nn.Linear(sizes[i], sizes[i + 1]), nn.ReLU())]
+        layers = [
+            part
+            for i in range(options.depth)
+            for part in (nn.Linear(sizes[i], sizes[i + 1]), nn.ReLU())
+        ]
         self.hidden = nn.Sequential(nn.Flatten(), *layers)
         self.classifier = nn.Linear(options.width, classes)
 
@@ -34,7 +43,7 @@ class MLP(nn.Module):
 
 
 def build(channels: int, classes: int, image_size: tuple[int, int], options: Options) -> nn.Module:
-    """A module whose weights come from torch's global generator."""
+    """Return a module whose weights come from torch's global generator."""
     return MLP(channels * image_size[0] * image_size[1], classes, options)
 
 

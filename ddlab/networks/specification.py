@@ -21,8 +21,15 @@ from . import convnet, mlp, text, vit, zoo
 from .family import REGISTERED, Family, on_meta, refuse, tensors, tried
 
 # A module, or an Architecture.
-FAMILIES: dict[str, Any] = {"convnet": convnet, **zoo.FAMILIES, "vit": vit, "mlp": mlp, **text.FAMILIES}
-LARGEST = 10**5  # channels, classes and pixels of a side; far above what fits, and far below what overflows
+FAMILIES: dict[str, Any] = {
+    "convnet": convnet,
+    **zoo.FAMILIES,
+    "vit": vit,
+    "mlp": mlp,
+    **text.FAMILIES,
+}
+# Channels, classes and pixels of a side; far above what fits, and far below what overflows.
+LARGEST = 10**5
 _cache = threading.local()  # .skeletons: dict[NetworkSpec, nn.Module]
 _tried: set["NetworkSpec"] = set()  # whose factory is known to start anew by the seed
 
@@ -52,24 +59,29 @@ class NetworkSpec:
             object.__setattr__(self, "image_size", size)
 
     def for_data(self, data: Any, *, outputs: int | None = None) -> Self:
-        """The same architecture for the channels, classes and image size of `data` (an ImageData or a DistilledSet).
+        """Return the same architecture for the channels, classes and image size of `data` (an ImageData or
+        a DistilledSet).
 
         Args:
-            outputs: of the last layer where they are not the classes: the size of the representations that it learns.
+            outputs: of the last layer where they are not the classes: the size of the
+                representations that it learns.
         """
         family = _family(self.family)
         if not all(hasattr(data, name) for name in ("channels", "classes", "image_size")):
             errors.fail("data", "an ImageData or a DistilledSet", data)
         if min(data.image_size) < family.SMALLEST_IMAGE:
             raise DDLabError(
-                f"image_size must be at least {family.SMALLEST_IMAGE} for {self.family}; given {tuple(data.image_size)}."
+                f"image_size must be at least {family.SMALLEST_IMAGE} for {self.family}; "
+                f"given {tuple(data.image_size)}."
             )
         classes = data.classes if outputs is None else outputs
-        return replace(self, channels=data.channels, classes=classes, image_size=tuple(data.image_size))
+        return replace(
+            self, channels=data.channels, classes=classes, image_size=tuple(data.image_size)
+        )
 
     @property
     def complete(self) -> bool:
-        """Whether the data's shape is known."""
+        """True if the data's shape is known."""
         return None not in (self.channels, self.classes, self.image_size)
 
     @property
@@ -86,19 +98,30 @@ class NetworkSpec:
 
     @classmethod
     def from_name(cls, argument: str, name: str) -> Self:
-        """A family with its default options: `argument` is what an error calls it."""
+        """Return a family with its default options: `argument` is what an error calls it."""
         return cls(**_parts(name, {}, argument))
 
     @classmethod
     def from_dict(cls, described: Mapping[str, Any] | str) -> Self:
-        """The inverse of `to_dict`; a text is the name of a family."""
+        """Return the inverse of `to_dict`; a text is the name of a family."""
         if isinstance(described, str):
             return cls.from_name("network", described)
-        if not isinstance(described, Mapping) or not isinstance(described.get("options", {}), Mapping):
-            errors.fail("network", "a mapping of family, options, channels, classes and image_size", described)
-        family, size = described.get("family"), described.get("image_size")
+        if not isinstance(described, Mapping) or not isinstance(
+            described.get("options", {}), Mapping
+        ):
+            errors.fail(
+                "network",
+                "a mapping of family, options, channels, classes and image_size",
+                described,
+            )
+        family = described.get("family")
+        size = described.get("image_size")
         if isinstance(family, str) and family not in (*FAMILIES, *REGISTERED):
-            errors.fail("family", f"one of ddlab's or made known by networks.register({family!r}, factory)", family)
+            errors.fail(
+                "family",
+                f"one of ddlab's or made known by networks.register({family!r}, factory)",
+                family,
+            )
         known: dict[str, Any] = {"image_size": tuple(size) if isinstance(size, list) else size}
         known |= {name: described.get(name) for name in ("channels", "classes")}
         return cls(**_parts(family, described.get("options", {})), **known)
@@ -119,9 +142,10 @@ def spec(family: str, **options: Any) -> NetworkSpec:
     """Describe a network.
 
     Args:
-        family: one of `ddlab.networks.FAMILIES`, or one of your own (`register`); with options in brackets, as tables print it.
-        options: of that family (convnet: width, growth, depth, norm, activation, pooling, head; vit: patch_size, width, depth,
-            heads, norm).
+        family: one of `ddlab.networks.FAMILIES`, or one of your own (`register`); with options in
+            brackets, as tables print it.
+        options: of that family (convnet: width, growth, depth, norm, activation, pooling, head;
+            vit: patch_size, width, depth, heads, norm).
 
     Raises:
         DDLabError: an unknown family or option, or a value that is not allowed.
@@ -143,10 +167,15 @@ def _parts(family: Any, options: Mapping[str, Any], argument: str = "family") ->
     try:
         errors.check_choice(argument, family, (*FAMILIES, *REGISTERED))
     except DDLabError as problem:
-        raise DDLabError(f"{str(problem)[:-1]}, which networks.register has not made known.") from None
+        raise DDLabError(
+            f"{str(problem)[:-1]}, which networks.register has not made known."
+        ) from None
     found = _family(family)
     own = isinstance(found, Family)
-    return {"family": family, "options": found.options(dict(options)) if own else found.Options(**options)}
+    return {
+        "family": family,
+        "options": found.options(dict(options)) if own else found.Options(**options),
+    }
 
 
 def _family(name: str) -> Any:  # ours, or a Family
@@ -160,10 +189,12 @@ class Network:
     Attributes:
         spec: complete (made with `for_data`).
         weights: parameters and buffers by name, as in the module's state_dict.
-        provenance: how it came about (JSON types): process, config, accuracy, whether training was complete.
-        class_names: what its outputs are, in order; None where nobody said it, or where they are no classes. No part of the fingerprint.
-        normalisation: (mean, std) of the images that it was trained on, a number for each channel, in units of [0, 1] pixels; None
-            where nobody said it. No part of the fingerprint.
+        provenance: how it came about (JSON types): process, config, accuracy, whether training was
+            complete.
+        class_names: what its outputs are, in order; None where nobody said it, or where they are no
+            classes. No part of the fingerprint.
+        normalisation: (mean, std) of the images that it was trained on, a number for each channel,
+            in units of [0, 1] pixels; None where nobody said it. No part of the fingerprint.
     """
 
     spec: NetworkSpec
@@ -174,19 +205,29 @@ class Network:
 
     def __post_init__(self) -> None:
         _check_complete(self.spec)
-        check_weights(self.spec, errors.check_instance("weights", self.weights, dict, "a dict of tensors"))
+        check_weights(
+            self.spec, errors.check_instance("weights", self.weights, dict, "a dict of tensors")
+        )
         for name, value in self.weights.items():
             errors.check_tensor(f"weights[{name!r}]", value, finite=False)
         errors.check_instance("provenance", self.provenance, dict, "a dict of JSON types")
         if self.class_names is not None:
             names = errors.check_names("class_names", self.class_names)
             if len(names) != self.spec.classes:
-                errors.fail("class_names", f"a name for each of {self.spec.classes} outputs", f"{len(names)} names")
+                errors.fail(
+                    "class_names",
+                    f"a name for each of {self.spec.classes} outputs",
+                    f"{len(names)} names",
+                )
             object.__setattr__(self, "class_names", names)
         if self.normalisation is not None:
             mean, std = (tuple(map(float, values)) for values in self.normalisation)
             if not len(mean) == len(std) == self.spec.channels:
-                errors.fail("normalisation", f"mean and std of {self.spec.channels} channels", self.normalisation)
+                errors.fail(
+                    "normalisation",
+                    f"mean and std of {self.spec.channels} channels",
+                    self.normalisation,
+                )
             object.__setattr__(self, "normalisation", (mean, std))
 
     def __repr__(self) -> str:
@@ -206,30 +247,40 @@ class Network:
         return next(iter(self.weights.values())).device
 
     def to(self, device: torch.device | str) -> Self:
-        """The same network on a device: "auto", "cpu" or "cuda"."""
+        """Return the same network on a device: "auto", "cpu" or "cuda"."""
         device = devices.checked_device(device)
-        return replace(self, weights={name: devices.moved(value, device) for name, value in self.weights.items()})
+        return replace(
+            self,
+            weights={name: devices.moved(value, device) for name, value in self.weights.items()},
+        )
 
     def __call__(self, images: Tensor) -> Tensor:
-        """Logits [n, classes] of normalised images [n, channels, h, w], in evaluation mode and without gradients (`module` has them)."""
+        """Logits [n, classes] of normalised images [n, channels, h, w], in evaluation mode and
+        without gradients (`module` has them).
+        """
         from .calling import predict
 
         return predict(self, images).logits
 
     def module(self) -> nn.Module:
-        """A plain `nn.Module` with copies of the weights, in evaluation mode: yours to call, to hook and to train.
+        """Return a plain `nn.Module` with copies of the weights, in evaluation mode: yours to call, to
+        hook and to train.
 
-        Images [n, channels, h, w] in, logits [n, classes] out. Unlike `networks.call` it keeps what it is changed to.
+        Images [n, channels, h, w] in, logits [n, classes] out. Unlike `networks.call` it keeps what
+        it is changed to.
         """
         bare = skeleton(self.spec)
         held: dict[int, Any] = {}
         for name, value in tensors(bare).items():
             own = self.weights[name].detach().clone()
-            held[id(value)] = nn.Parameter(own, value.requires_grad) if isinstance(value, nn.Parameter) else own
+            held[id(value)] = (
+                nn.Parameter(own, value.requires_grad) if isinstance(value, nn.Parameter) else own
+            )
         return copy.deepcopy(bare, held).eval()
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write to one safetensors file, new or of the same kind; with `overwrite` in the place of any.
+        """Write to one safetensors file, new or of the same kind; with `overwrite` in the place of
+        any.
 
         Warns:
             UserWarning: a network of a reader's own, whose file holds no code.
@@ -237,7 +288,8 @@ class Network:
         if self.spec.family in REGISTERED:
             call = f"networks.register({self.spec.family!r}, factory)"
             warnings.warn(
-                f"the file holds weights alone: where it is loaded, {call} must have been called.", stacklevel=2
+                f"the file holds weights alone: where it is loaded, {call} must have been called.",
+                stacklevel=2,
             )
         description: dict[str, Any] = {"spec": self.spec.to_dict(), "provenance": self.provenance}
         if self.class_names is not None:
@@ -255,7 +307,8 @@ def load(path: str | os.PathLike[str]) -> Network:
     """
     tensors, header = storage.load(path, "network")
     with storage.made_from(path, "network"):
-        described, about = NetworkSpec.from_dict(header["spec"]), header["provenance"]
+        described = NetworkSpec.from_dict(header["spec"])
+        about = header["provenance"]
         return Network(
             spec=described,
             weights=tensors,
@@ -277,11 +330,17 @@ def initialise(described: NetworkSpec, *, seed: int) -> Network:
     own = REGISTERED.get(described.family)
     if own is not None and described.options.source in own.templates:  # type: ignore[attr-defined]
         start = f"networks.spec({own.FAMILY!r}) after networks.register({own.FAMILY!r}, factory)"
-        refuse("a network that starts anew", f"have a factory ({start})", "the spec of a module that was handed in")
+        refuse(
+            "a network that starts anew",
+            f"have a factory ({start})",
+            "the spec of a module that was handed in",
+        )
     weights = _drawn(described, seed)
     if own is not None and described not in _tried:
         _try_out(described, seed, weights)
-    return Network(spec=described, weights=weights, provenance={"process": "initialise", "seed": seed})
+    return Network(
+        spec=described, weights=weights, provenance={"process": "initialise", "seed": seed}
+    )
 
 
 def _drawn(described: NetworkSpec, seed: int) -> dict[str, Tensor]:
@@ -291,20 +350,28 @@ def _drawn(described: NetworkSpec, seed: int) -> dict[str, Tensor]:
 
 
 def _try_out(described: NetworkSpec, seed: int, weights: dict[str, Tensor]) -> None:
-    """Once for each network of a registered family, before a student begins: it starts anew by the seed, and can be used."""
+    """Once for each network of a registered family, before a student begins: it starts anew by the
+    seed, and can be used.
+    """
     family = described.family
     again, other = (_drawn(described, number) for number in (seed, seed + 1))
     same = [name for name in weights if torch.equal(weights[name], again[name])]
     if len(same) < len(weights) or all(torch.equal(weights[name], other[name]) for name in weights):
-        given = "other weights for the same seed" if len(same) < len(weights) else "the same weights for every seed"
-        refuse(f"the factory of {family!r}", "draw its weights from torch's global generator", given)
+        given = (
+            "other weights for the same seed"
+            if len(same) < len(weights)
+            else "the same weights for every seed"
+        )
+        refuse(
+            f"the factory of {family!r}", "draw its weights from torch's global generator", given
+        )
     with randomness.Draws(randomness.generator(seed)):
         tried(f"network {family!r}", _build(described), _shape(described), described.classes or 0)
     _tried.add(described)
 
 
 def skeleton(described: NetworkSpec) -> nn.Module:
-    """The module without weights (on the meta device), one per thread and spec.
+    """Return the module without weights (on the meta device), one per thread and spec.
 
     Running a network swaps tensors in and out of the module, so threads must not share one.
     """
@@ -313,25 +380,34 @@ def skeleton(described: NetworkSpec) -> nn.Module:
     if described not in cache:
         with torch.device("meta"), randomness.Draws(randomness.generator(0)):
             module = _build(described)
-        cache[described] = on_meta(module) if described.family in REGISTERED else module  # a factory's is on the CPU
+        # A factory's is on the CPU.
+        cache[described] = on_meta(module) if described.family in REGISTERED else module
     return cache[described]
 
 
 def parameter_names(described: NetworkSpec) -> list[str]:
-    """The names of the trainable weights, in the module's order."""
+    """Return the names of the trainable weights, in the module's order."""
     return [name for name, _ in skeleton(described).named_parameters()]
 
 
 def batch_norm_layers(described: NetworkSpec) -> list[str]:
-    """The names of the BatchNorm2d layers, in the module's order."""
-    return [name for name, module in skeleton(described).named_modules() if isinstance(module, nn.BatchNorm2d)]
+    """Return the names of the BatchNorm2d layers, in the module's order."""
+    return [
+        name
+        for name, module in skeleton(described).named_modules()
+        if isinstance(module, nn.BatchNorm2d)
+    ]
 
 
 def hooked_layers(described: NetworkSpec) -> tuple[str, str]:
-    """The names of (the last convolutional stage, the classifier); a module of your own may have no such stage: ""."""
+    """Return the names of (the last convolutional stage, the classifier); a module of your own may have no
+    such stage: "".
+    """
     family = _family(described.family)
     return (
-        _found(described) if isinstance(family, Family) else (family.last_conv(skeleton(described)), family.CLASSIFIER)
+        _found(described)
+        if isinstance(family, Family)
+        else (family.last_conv(skeleton(described)), family.CLASSIFIER)
     )
 
 
@@ -353,7 +429,8 @@ def _build(described: NetworkSpec) -> nn.Module:
 
 
 def check_weights(described: NetworkSpec, weights: Mapping[str, Tensor]) -> None:
-    """Raise if these are not the tensors of the architecture: their names, shapes, and one floating-point dtype.
+    """Raise if these are not the tensors of the architecture: their names, shapes, and one
+    floating-point dtype.
 
     Called at every pass: some microseconds.
     """
@@ -362,14 +439,21 @@ def check_weights(described: NetworkSpec, weights: Mapping[str, Tensor]) -> None
     fits = isinstance(weights, Mapping) and weights.keys() == wanted.keys()
     for name, (shape, floating) in wanted.items() if fits else ():
         value = weights[name]
-        fits = fits and isinstance(value, Tensor) and value.shape == shape and value.is_floating_point() == floating
+        fits = (
+            fits
+            and isinstance(value, Tensor)
+            and value.shape == shape
+            and value.is_floating_point() == floating
+        )
         if fits and floating:
             kinds.add(value.dtype)
     if not fits or len(kinds) > 1:
         _refuse_weights(described, wanted, weights)
 
 
-def _refuse_weights(described: NetworkSpec, wanted: Mapping[str, tuple[torch.Size, bool]], weights: Any) -> NoReturn:
+def _refuse_weights(
+    described: NetworkSpec, wanted: Mapping[str, tuple[torch.Size, bool]], weights: Any
+) -> NoReturn:
     """Say which tensor is the first that does not belong."""
     allowed = f"the parameters and buffers of {described.title}, of one dtype"
     if not isinstance(weights, Mapping) or not weights:
@@ -381,13 +465,21 @@ def _refuse_weights(described: NetworkSpec, wanted: Mapping[str, tuple[torch.Siz
         if not isinstance(value, Tensor):
             odd.append(f"with {name!r} as {errors.describe(value)}")
         elif value.shape != shape or value.is_floating_point() != floating:
-            odd.append(f"with {name!r} of {value.dtype} and shape {list(value.shape)} instead of {list(shape)}")
-    raise DDLabError(f"weights must be {allowed}; given tensors {odd[0] if odd else 'of several dtypes'}.")
+            odd.append(
+                f"with {name!r} of {value.dtype} and shape {list(value.shape)} instead of "
+                f"{list(shape)}"
+            )
+    raise DDLabError(
+        f"weights must be {allowed}; given tensors {odd[0] if odd else 'of several dtypes'}."
+    )
 
 
 @lru_cache(maxsize=64)
 def _layout(described: NetworkSpec) -> dict[str, tuple[torch.Size, bool]]:
-    return {name: (value.shape, value.is_floating_point()) for name, value in tensors(skeleton(described)).items()}
+    return {
+        name: (value.shape, value.is_floating_point())
+        for name, value in tensors(skeleton(described)).items()
+    }
 
 
 def _check_complete(described: NetworkSpec) -> None:

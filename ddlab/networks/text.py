@@ -1,8 +1,11 @@
-"""Networks that read: an embedded sentence is a picture of one channel, a row for each word. TextConvNet, tanh RNN, LSTM.
+"""Networks that read: an embedded sentence is a picture of one channel, a row for each word.
 
-Kim 2014 (TextConvNet, arXiv 1408.5882); Sucholutsky & Schonlau 2021 (TDD, arXiv 1910.02551) distil for all three. Recurrent ones read
-forwards and backwards, in two layers as TDD's, without dropout, which theirs have only in plain training. They run through cells, not
-through `nn.LSTM`, which keeps hold of weights of its own.
+TextConvNet, tanh RNN, LSTM.
+
+Kim 2014 (TextConvNet, arXiv 1408.5882); Sucholutsky & Schonlau 2021 (TDD, arXiv 1910.02551) distil
+for all three. Recurrent ones read forwards and backwards, in two layers as TDD's, without dropout,
+which theirs have only in plain training. They run through cells, not through `nn.LSTM`, which keeps
+hold of weights of its own.
 """
 
 import functools
@@ -26,7 +29,9 @@ class TextConvNet(nn.Module):
     def __init__(self, channels: int, classes: int, image_size: tuple[int, int]) -> None:
         super().__init__()
         length, dim = image_size
-        self.maps = nn.ModuleList(nn.Conv1d(channels * dim, WIDTH, min(size, length)) for size in (3, 4, 5))
+        self.maps = nn.ModuleList(
+            nn.Conv1d(channels * dim, WIDTH, min(size, length)) for size in (3, 4, 5)
+        )
         self.classifier = nn.Linear(3 * WIDTH, classes)
 
     def forward(self, images: Tensor) -> Tensor:
@@ -35,27 +40,38 @@ class TextConvNet(nn.Module):
 
 
 class Recurrent(nn.Module):
-    """Two layers, each of a cell forwards and another backwards; a linear layer on their last states."""
+    """Two layers, each of a cell forwards and another backwards; a linear layer on their last
+    states.
+    """
 
     def __init__(
-        self, cell: type[nn.RNNCell | nn.LSTMCell], channels: int, classes: int, image_size: tuple[int, int]
+        self,
+        cell: type[nn.RNNCell | nn.LSTMCell],
+        channels: int,
+        classes: int,
+        image_size: tuple[int, int],
     ) -> None:
         super().__init__()
         sizes = channels * image_size[1], 2 * WIDTH
-        self.there, self.back = (nn.ModuleList(cell(size, WIDTH) for size in sizes) for _ in range(2))
+        self.there, self.back = (
+            nn.ModuleList(cell(size, WIDTH) for size in sizes) for _ in range(2)
+        )
         self.classifier = nn.Linear(2 * WIDTH, classes)
 
     def forward(self, images: Tensor) -> Tensor:
         row = words(images)
         for cells in zip(self.there, self.back, strict=True):
-            there, back = (states_of(cell, each) for cell, each in zip(cells, (row, row.flip(1)), strict=True))
+            there, back = (
+                states_of(cell, each) for cell, each in zip(cells, (row, row.flip(1)), strict=True)
+            )
             row = torch.cat([there, back.flip(1)], 2)
         return self.classifier(torch.cat([there[:, -1], back[:, -1]], 1))
 
 
 def states_of(cell: nn.Module, row: Tensor) -> Tensor:
-    """A cell's output after each word: [n, length, size] -> [n, length, WIDTH]."""
-    state, found = None, []
+    """Return a cell's output after each word: [n, length, size] -> [n, length, WIDTH]."""
+    state = None
+    found = []
     for word in row.unbind(1):
         state = cell(word, state)
         found.append(state[0] if isinstance(state, tuple) else state)
@@ -66,7 +82,15 @@ FAMILIES = {
     each.FAMILY: each
     for each in (
         Architecture("text_conv", TextConvNet, "classifier", "", SMALLEST_IMAGE=1),
-        Architecture("text_rnn", functools.partial(Recurrent, nn.RNNCell), "classifier", "", SMALLEST_IMAGE=1),
-        Architecture("text_lstm", functools.partial(Recurrent, nn.LSTMCell), "classifier", "", SMALLEST_IMAGE=1),
+        Architecture(
+            "text_rnn", functools.partial(Recurrent, nn.RNNCell), "classifier", "", SMALLEST_IMAGE=1
+        ),
+        Architecture(
+            "text_lstm",
+            functools.partial(Recurrent, nn.LSTMCell),
+            "classifier",
+            "",
+            SMALLEST_IMAGE=1,
+        ),
     )
 }

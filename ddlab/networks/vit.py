@@ -1,15 +1,19 @@
-r"""ViT: square patches as tokens, blocks of self-attention and a two-layer network, the mean of the tokens, one linear layer.
+r"""ViT: square patches as tokens, blocks of self-attention and a two-layer network, the mean of the
+tokens, one linear layer.
 
-Dosovitskiy et al. 2021 (arXiv 2010.11929), small, for images of 16 to 64 px: patches of 4 px, six blocks of width 128 with 4 heads (1.2
-million weights). As there: norm first, GELU, four times the width inside a block, learned positions. Not as there: no class token; the
-linear layer sees the mean of the tokens, as in Beyer et al. 2022 (arXiv 2205.01580). No dropout.
+Dosovitskiy et al. 2021 (arXiv 2010.11929), small, for images of 16 to 64 px: patches of 4 px, six
+blocks of width 128 with 4 heads (1.2 million weights). As there: norm first, GELU, four times the
+width inside a block, learned positions. Not as there: no class token; the linear layer sees the
+mean of the tokens, as in Beyer et al. 2022 (arXiv 2205.01580). No dropout.
 
 A method that compares batch-norm statistics has nothing to compare here.
 
-Attention, $\mathrm{softmax}(Q K^\top / \sqrt{d_h})\, V$ per head, is written out. torch's fused one, which torchvision's ViT calls,
-has no second derivative on a CPU, and gives other last bits without gradients than with them.
+Attention, $\mathrm{softmax}(Q K^\top / \sqrt{d_h})\, V$ per head, is written out. torch's fused
+one, which torchvision's ViT calls, has no second derivative on a CPU, and gives other last bits
+without gradients than with them.
 
-Linear layers are drawn by Glorot's rule with biases of 0, positions with a spread of .02, patches as torch draws a convolution.
+Linear layers are drawn by Glorot's rule with biases of 0, positions with a spread of .02, patches
+as torch draws a convolution.
 """
 
 from dataclasses import dataclass
@@ -31,9 +35,15 @@ class Options(Parameters):
     """What a ViT can be built with."""
 
     patch_size: int = parameter(
-        4, range=(1, 64), unit="px", help="Side of a patch; a divisor of the image's sides.", explorable=(2, 8)
+        4,
+        range=(1, 64),
+        unit="px",
+        help="Side of a patch; a divisor of the image's sides.",
+        explorable=(2, 8),
     )
-    width: int = parameter(128, range=(1, 2048), help="Numbers of a token; a multiple of heads.", explorable=(16, 256))
+    width: int = parameter(
+        128, range=(1, 2048), help="Numbers of a token; a multiple of heads.", explorable=(16, 256)
+    )
     depth: int = parameter(6, range=(1, 24), help="Number of blocks.", explorable=(1, 8))
     heads: int = parameter(4, range=(1, 64), help="Attention heads of a block.", explorable=(1, 8))
 
@@ -52,7 +62,8 @@ class Attention(nn.Module):
         self.outputs = nn.Linear(width, width)
 
     def forward(self, tokens: Tensor) -> Tensor:  # [n, t, width]
-        parts = self.inputs(tokens).unflatten(-1, (3, self.heads, -1))  # [n, t, 3, heads, width / heads]
+        # [n, t, 3, heads, width / heads].
+        parts = self.inputs(tokens).unflatten(-1, (3, self.heads, -1))
         queries, keys, values = parts.permute(2, 0, 3, 1, 4)  # each [n, heads, t, width / heads]
         looks = (queries @ keys.mT * queries.shape[-1] ** -0.5).softmax(-1)  # [n, heads, t, t]
         return self.outputs((looks @ values).transpose(1, 2).flatten(2))
@@ -77,11 +88,18 @@ class Block(nn.Module):
 class ViT(nn.Module):
     """Patches, `depth` blocks and a linear layer; see `Options`."""
 
-    def __init__(self, channels: int, classes: int, image_size: tuple[int, int], options: Options) -> None:
+    def __init__(
+        self, channels: int, classes: int, image_size: tuple[int, int], options: Options
+    ) -> None:
         super().__init__()
-        size, width = options.patch_size, options.width
+        size = options.patch_size
+        width = options.width
         if any(side % size for side in image_size):
-            errors.fail("patch_size", f"a divisor of the image's sides, {image_size[0]} and {image_size[1]} px", size)
+            errors.fail(
+                "patch_size",
+                f"a divisor of the image's sides, {image_size[0]} and {image_size[1]} px",
+                size,
+            )
         grid = (image_size[0] // size, image_size[1] // size)
         self.patches = nn.Conv2d(channels, width, size, stride=size)
         self.positions = nn.Parameter(0.02 * torch.randn(1, width, *grid))
@@ -101,10 +119,12 @@ class ViT(nn.Module):
 
 
 def build(channels: int, classes: int, image_size: tuple[int, int], options: Options) -> nn.Module:
-    """The module, drawn as the text above says."""
+    """Return the module, drawn as the text above says."""
     return ViT(channels, classes, image_size, options)
 
 
 def last_conv(module: nn.Module) -> str:
-    """The submodule whose output stands for the last convolutional feature map: the last tokens, each at its patch's place."""
+    """Return the submodule whose output stands for the last convolutional feature map: the last tokens,
+    each at its patch's place.
+    """
     return "maps"

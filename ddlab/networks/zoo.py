@@ -1,15 +1,17 @@
 """Networks of the field's comparisons: torchvision's, by their names there, and LeNet.
 
-The layers, their names and their draws are torchvision's; what small images need differs. Up to 64 px the first two reductions, which
-would leave a quarter of each side, are left out: the stem is 3x3 with stride 1, and no max-pool (or stride) follows it. So the
-reference code of every method here has it for ResNet-18. The other reductions stay: 8 pixels become one. A new stem is drawn by He's
-rule over its outputs, as torchvision draws ResNet's; that code leaves it as `nn.Conv2d` draws it, with 1.9 times the spread for three
-channels.
+The layers, their names and their draws are torchvision's; what small images need differs. Up to 64
+px the first two reductions, which would leave a quarter of each side, are left out: the stem is 3x3
+with stride 1, and no max-pool (or stride) follows it. So the reference code of every method here
+has it for ResNet-18. The other reductions stay: 8 pixels become one. A new stem is drawn by He's
+rule over its outputs, as torchvision draws ResNet's; that code leaves it as `nn.Conv2d` draws it,
+with 1.9 times the spread for three channels.
 
 Dropout and stochastic depth are off: both would draw from torch's global generator.
 
-ResNet: He et al. 2016, arXiv 1512.03385. VGG: Simonyan & Zisserman 2014, 1409.1556. MobileNetV2: Sandler et al. 2018, 1801.04381.
-ShuffleNetV2: Ma et al. 2018, 1807.11164. EfficientNet: Tan & Le 2019, 1905.11946. DenseNet: Huang et al. 2017, 1608.06993.
+ResNet: He et al. 2016, arXiv 1512.03385. VGG: Simonyan & Zisserman 2014, 1409.1556. MobileNetV2:
+Sandler et al. 2018, 1801.04381. ShuffleNetV2: Ma et al. 2018, 1807.11164. EfficientNet: Tan & Le
+2019, 1905.11946. DenseNet: Huang et al. 2017, 1608.06993.
 """
 
 import math
@@ -47,7 +49,9 @@ class Architecture:
     SMALLEST_IMAGE: int = 8
     Options: ClassVar = NoOptions
 
-    def build(self, channels: int, classes: int, image_size: tuple[int, int], options: Parameters) -> nn.Module:
+    def build(
+        self, channels: int, classes: int, image_size: tuple[int, int], options: Parameters
+    ) -> nn.Module:
         return self.make(channels, classes, image_size)
 
     def last_conv(self, module: nn.Module) -> str:
@@ -55,7 +59,7 @@ class Architecture:
 
 
 def from_torchvision(name: str, classifier: str, maps: str, **options: float) -> Architecture:
-    """A network of torchvision with the stem for its images."""
+    """Return a network of torchvision with the stem for its images."""
 
     def make(channels: int, classes: int, image_size: tuple[int, int]) -> nn.Module:
         import torchvision
@@ -68,13 +72,19 @@ def from_torchvision(name: str, classifier: str, maps: str, **options: float) ->
 
 
 def fit_stem(module: nn.Module, channels: int, *, small: bool) -> None:
-    """Give a module the first convolution for these channels, in place; for small images without the first two reductions."""
-    convolutions = [(name, layer) for name, layer in module.named_modules() if isinstance(layer, nn.Conv2d)]
+    """Give a module the first convolution for these channels, in place; for small images without
+    the first two reductions.
+    """
+    convolutions = [
+        (name, layer) for name, layer in module.named_modules() if isinstance(layer, nn.Conv2d)
+    ]
     pools = [name for name, layer in module.named_modules() if isinstance(layer, nn.MaxPool2d)]
     name, first = convolutions[0]
     if small or channels != first.in_channels:
         kernel, stride = (3, 1) if small else (first.kernel_size[0], first.stride[0])
-        stem = nn.Conv2d(channels, first.out_channels, kernel, stride=stride, padding=kernel // 2, bias=False)
+        stem = nn.Conv2d(
+            channels, first.out_channels, kernel, stride=stride, padding=kernel // 2, bias=False
+        )
         nn.init.kaiming_normal_(stem.weight, mode="fan_out", nonlinearity="relu")
         module.set_submodule(name, stem)
     if small and pools:
@@ -84,7 +94,9 @@ def fit_stem(module: nn.Module, channels: int, *, small: bool) -> None:
 
 
 def _densenet121(channels: int, classes: int, image_size: tuple[int, int]) -> nn.Module:
-    """In a sequence: torchvision rectifies the last map in place and outside of any module, where nothing can look at it."""
+    """In a sequence: torchvision rectifies the last map in place and outside of any module, where
+    nothing can look at it.
+    """
     module = from_torchvision("densenet121", "", "").make(channels, classes, image_size)
     features: nn.Module = module.features  # type: ignore[assignment]
     features.add_module("relu5", nn.ReLU(inplace=True))
@@ -93,10 +105,11 @@ def _densenet121(channels: int, classes: int, image_size: tuple[int, int]) -> nn
 
 
 def _vgg11(channels: int, classes: int, image_size: tuple[int, int]) -> nn.Module:
-    """The convolutions of VGG-11 with batch norm, the mean of each map and one linear layer.
+    """Return the convolutions of VGG-11 with batch norm, the mean of each map and one linear layer.
 
-    torchvision's head of three linear layers, made for maps of 7x7, holds 120 of its 129 million weights. There is no stem: of the five
-    max-pools the first is left out below 32 px, and the second below 16 px.
+    torchvision's head of three linear layers, made for maps of 7x7, holds 120 of its 129 million
+    weights. There is no stem: of the five max-pools the first is left out below 32 px, and the
+    second below 16 px.
     """
     from torchvision.models.vgg import cfgs, make_layers
 
@@ -107,7 +120,9 @@ def _vgg11(channels: int, classes: int, image_size: tuple[int, int]) -> nn.Modul
     if channels != 3:
         features[0] = nn.Conv2d(channels, 64, 3, padding=1)
     pool = nn.Sequential(nn.MaxPool2d(2), nn.AdaptiveAvgPool2d(1), nn.Flatten())
-    module = nn.Sequential(OrderedDict(features=features, pool=pool, classifier=nn.Linear(512, classes)))
+    module = nn.Sequential(
+        OrderedDict(features=features, pool=pool, classifier=nn.Linear(512, classes))
+    )
     for layer in module.modules():
         if isinstance(layer, nn.Conv2d):
             nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
@@ -116,10 +131,12 @@ def _vgg11(channels: int, classes: int, image_size: tuple[int, int]) -> nn.Modul
 
 
 class LeNet(nn.Module):
-    """LeNet-5 (LeCun et al. 1998, doi 10.1109/5.726791) with ReLU and max-pooling, as it is used today.
+    """LeNet-5 (LeCun et al. 1998, doi 10.1109/5.726791) with ReLU and max-pooling, as it is used
+    today.
 
-    Two 5x5 convolutions of 6 and 16 maps, linear layers of 120 and 84 units. Below 32 px the first convolution pads by 2, so that images of
-    28 px have the paper's shapes; other sizes change the first linear layer.
+    Two 5x5 convolutions of 6 and 16 maps, linear layers of 120 and 84 units. Below 32 px the first
+    convolution pads by 2, so that images of 28 px have the paper's shapes; other sizes change the
+    first linear layer.
     """
 
     def __init__(self, channels: int, classes: int, image_size: tuple[int, int]) -> None:
@@ -127,13 +144,21 @@ class LeNet(nn.Module):
         padding = 2 if min(image_size) < 32 else 0
         height, width = (((side + 2 * padding - 4) // 2 - 4) // 2 for side in image_size)
         self.maps = nn.Sequential(
-            nn.Conv2d(channels, 6, 5, padding=padding), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU()
+            nn.Conv2d(channels, 6, 5, padding=padding),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(6, 16, 5),
+            nn.ReLU(),
         )
-        self.hidden = nn.Sequential(nn.Linear(16 * height * width, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU())
+        self.hidden = nn.Sequential(
+            nn.Linear(16 * height * width, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU()
+        )
         self.classifier = nn.Linear(84, classes)
 
     def forward(self, images: Tensor) -> Tensor:
-        return self.classifier(self.hidden(nn.functional.max_pool2d(self.maps(images), 2).flatten(1)))
+        return self.classifier(
+            self.hidden(nn.functional.max_pool2d(self.maps(images), 2).flatten(1))
+        )
 
 
 FAMILIES = {
@@ -145,7 +170,9 @@ FAMILIES = {
         Architecture("vgg11", _vgg11, "classifier", "features"),
         from_torchvision("mobilenet_v2", "classifier.1", "features", dropout=0.0),
         from_torchvision("shufflenet_v2_x0_5", "fc", "conv5"),
-        from_torchvision("efficientnet_b0", "classifier.1", "features", dropout=0.0, stochastic_depth_prob=0.0),
+        from_torchvision(
+            "efficientnet_b0", "classifier.1", "features", dropout=0.0, stochastic_depth_prob=0.0
+        ),
         Architecture("densenet121", _densenet121, "classifier", "features"),
     )
 }

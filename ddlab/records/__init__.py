@@ -1,4 +1,6 @@
-"""Records: tables of runs that take longer than a lesson, a film, and two trained teachers. They come with ddlab as data.
+"""Records: tables of runs that take longer than a lesson, a film, and two trained teachers.
+
+They come with ddlab as data.
 
     table = records.load("matching")
     table.values("hard", data="shapes", rule="DM")      # one number for each seed
@@ -23,7 +25,9 @@ from ..networks import Network
 __all__ = ["Record", "film", "load", "names", "teacher"]
 __dir__ = listing(__all__)
 
-_TABLES, _TEACHERS, _FILMS = (Path(__file__).parent / folder for folder in ("tables", "teachers", "films"))
+_TABLES, _TEACHERS, _FILMS = (
+    Path(__file__).parent / folder for folder in ("tables", "teachers", "films")
+)
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,8 @@ class Record:
     """A table: one row for each setting and seed.
 
     Attributes:
-        name: of the record. description: what was run, and what all rows share.
+        name: of the record.
+        description: what was run, and what all rows share.
         columns: the names of what a row holds: first the setting, then what was measured.
         rows: column -> number, text, True, False, or None where a column does not apply.
         provenance: commit, machine, device, versions, date and CPU-seconds.
@@ -44,7 +49,8 @@ class Record:
     provenance: dict[str, Any]
 
     def values(self, column: str, **wanted: Any) -> list[Any]:
-        """One column of the rows in which each of these columns has this value, in the order of their seeds.
+        """One column of the rows in which each of these columns has this value, in the order of
+        their seeds.
 
         Raises:
             DDLabError: an unknown column, or a value that no row has.
@@ -52,7 +58,9 @@ class Record:
         rows = list(self.rows)
         for name, value in wanted.items():
             errors.check_choice("column", name, self.columns)
-            errors.check_choice(f"{name} in values", value, list(dict.fromkeys(row[name] for row in self.rows)))
+            errors.check_choice(
+                f"{name} in values", value, list(dict.fromkeys(row[name] for row in self.rows))
+            )
             rows = [row for row in rows if row[name] == value]
         if "seed" in self.columns:
             rows.sort(key=lambda row: row["seed"])
@@ -60,12 +68,12 @@ class Record:
 
 
 def names() -> list[str]:
-    """The names of the tables."""
+    """Return the names of the tables."""
     return sorted(file.stem for file in _TABLES.glob("*.json"))
 
 
 def load(name: str) -> Record:
-    """A table by its name.
+    """Return a table by its name.
 
     Raises:
         DDLabError: an unknown name.
@@ -78,7 +86,8 @@ def load(name: str) -> Record:
 
 
 def teacher(name: str) -> Network:
-    """A trained network on the CPU: "shapes64" (lesson 30), or "shapes16_self_supervised", which saw no label (lesson 40).
+    """Return a trained network on the CPU: "shapes64" (lesson 30), or "shapes16_self_supervised", which
+    saw no label (lesson 40).
 
     Raises:
         DDLabError: an unknown name.
@@ -88,11 +97,18 @@ def teacher(name: str) -> Network:
 
 
 def film(name: str, data: ImageData) -> list[tuple[dict[str, Any], Tensor]]:
-    """What a method made of these data: (settings, images as uint8 [n, c, h, w]), by class; empty where it was of other data.
+    """What a method made of these data: (settings, images as uint8 [n, c, h, w]), by class; empty
+    where it was of other data.
 
     Raises:
         DDLabError: an unknown name.
     """
     known = sorted(file.stem for file in _FILMS.glob("*.safetensors"))
-    tensors, found = storage.load(_FILMS / f"{errors.check_choice('name', name, known)}.safetensors", "film")
-    return list(zip(found["settings"], tensors["images"], strict=True)) if found["data"] == data.fingerprint else []
+    tensors, found = storage.load(
+        _FILMS / f"{errors.check_choice('name', name, known)}.safetensors", "film"
+    )
+    return (
+        list(zip(found["settings"], tensors["images"], strict=True))
+        if found["data"] == data.fingerprint
+        else []
+    )

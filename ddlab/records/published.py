@@ -14,7 +14,16 @@ from ..core import errors
 from ..evaluation.tables import Tabled, markdown
 
 _FILE = Path(__file__).parent / "tables/published.csv"
-_COLUMNS = ("method", "dataset", "images per class", "network", "labels", "accuracy (%)", "setting", "source")
+_COLUMNS = (
+    "method",
+    "dataset",
+    "images per class",
+    "network",
+    "labels",
+    "accuracy (%)",
+    "setting",
+    "source",
+)
 
 
 @dataclass(frozen=True)
@@ -22,14 +31,15 @@ class Published(Tabled):
     """Printed numbers.
 
     Attributes:
-        rows: dictionaries with method (as `methods.get` takes it), dataset, images_per_class (a fraction where a set has fewer images than
-            classes), network of the students, labels, accuracy and deviation (percent; None where none is printed), setting, source.
+        rows: dictionaries with method (as `methods.get` takes it), dataset, images_per_class (a
+            fraction where a set has fewer images than classes), network of the students, labels,
+            accuracy and deviation (percent; None where none is printed), setting, source.
     """
 
     rows: tuple[dict[str, Any], ...]
 
     def records(self) -> list[dict[str, Any]]:
-        """The rows."""
+        """Return the rows."""
         return [dict(row) for row in self.rows]
 
     def table(self) -> str:
@@ -42,10 +52,11 @@ class Published(Tabled):
 def published(
     method: str | None = None, dataset: str | None = None, *, images_per_class: float | None = None
 ) -> Published:
-    """The numbers that papers print, all or those of one method, one dataset or one size.
+    """Return the numbers that papers print, all or those of one method, one dataset or one size.
 
     Args:
-        method: its name or alias. dataset: "MNIST", "CIFAR-10", ..., in capitals or not, with hyphens or without.
+        method: its name or alias.
+        dataset: "MNIST", "CIFAR-10", ..., in capitals or not, with hyphens or without.
         images_per_class: of the distilled set.
 
     Raises:
@@ -57,7 +68,9 @@ def published(
         rows = [row for row in rows if methods.get(row["method"]) is asked]
     if dataset is not None:
         known = {plain(row["dataset"]): row["dataset"] for row in _read()}
-        name = known.get(plain(str(dataset))) or errors.check_choice("dataset", dataset, list(known.values()))
+        name = known.get(plain(str(dataset))) or errors.check_choice(
+            "dataset", dataset, list(known.values())
+        )
         rows = [row for row in rows if row["dataset"] == name]
     sizes = sorted({row["images_per_class"] for row in rows})
     if images_per_class is not None:
@@ -65,7 +78,9 @@ def published(
             errors.check_choice("images_per_class", images_per_class, sizes)
         rows = [row for row in rows if row["images_per_class"] == images_per_class]
     if not rows:
-        errors.fail("method and dataset", "a pair for which a paper prints a number", (method, dataset))
+        errors.fail(
+            "method and dataset", "a pair for which a paper prints a number", (method, dataset)
+        )
     return Published(tuple(rows))
 
 
@@ -77,16 +92,27 @@ def _read() -> list[dict[str, Any]]:
 def _numbers(row: dict[str, str]) -> dict[str, Any]:
     size = float(row["images_per_class"])
     deviation = float(row["deviation"]) if row["deviation"] else None
-    found = {"images_per_class": int(size) if size.is_integer() else size, "accuracy": float(row["accuracy"])}
+    found = {
+        "images_per_class": int(size) if size.is_integer() else size,
+        "accuracy": float(row["accuracy"]),
+    }
     return {**row, **found, "deviation": deviation}
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    printed = f"{row['accuracy']:g}" + ("" if row["deviation"] is None else f" ± {row['deviation']:g}")
-    words = (row["method"], row["dataset"], f"{row['images_per_class']:g}", row["network"], row["labels"])
+    printed = f"{row['accuracy']:g}" + (
+        "" if row["deviation"] is None else f" ± {row['deviation']:g}"
+    )
+    words = (
+        row["method"],
+        row["dataset"],
+        f"{row['images_per_class']:g}",
+        row["network"],
+        row["labels"],
+    )
     return [*words, printed, row["setting"], row["source"]]
 
 
 def plain(name: str) -> str:
-    """A dataset's name without capitals and hyphens."""
+    """Return a dataset's name without capitals and hyphens."""
     return name.lower().replace("-", "")

@@ -1,4 +1,6 @@
-"""Replicate a printed number: the published settings, sets and students, and both numbers side by side."""
+"""Replicate a printed number: the published settings, sets and students, and both numbers side by
+side.
+"""
 
 import dataclasses
 import json
@@ -55,7 +57,9 @@ _RDED_BATCHES = {1: 10, 10: 50, 50: 100}  # images per class -> batch for ten cl
 
 Differences = tuple[tuple[str, str], ...]
 
-_SCALE: Differences = (("", "images are divided by the deviations of their own pixels, not by the authors' numbers"),)
+_SCALE: Differences = (
+    ("", "images are divided by the deviations of their own pixels, not by the authors' numbers"),
+)
 _ALEXNET = ("CIFAR", "a ConvNet stands in for AlexNet")
 _TEACHER = ("", "the teacher is trained here")
 _NO_JPEG = ("", "images are kept as floats; theirs are saved as JPEG between recovery and training")
@@ -66,12 +70,15 @@ _LAST = "the last weights count; theirs are the best of {} tests"
 class Protocol:
     """How a paper tests its sets, and what differs here.
 
-    For LD and for methods with a teacher our sources do not say how many sets and students there were: these counts are ours.
+    For LD and for methods with a teacher our sources do not say how many sets and students there
+    were: these counts are ours.
 
     Attributes:
         sets, students: how many sets, and students of each set.
-        student: a recipe of `supervised.Config.paper`; "steps", where the set says how; "ld", `ld.student`; or "kernel", a regression.
-        differs: (part of a dataset's name, what differs on such datasets), for everything that can move a number.
+        student: a recipe of `supervised.Config.paper`; "steps", where the set says how; "ld",
+            `ld.student`; or "kernel", a regression.
+        differs: (part of a dataset's name, what differs on such datasets), for everything that can
+            move a number.
     """
 
     sets: int
@@ -85,7 +92,10 @@ PROTOCOLS = {
         sets=5,
         students=20,
         student="dc",
-        differs=(*_SCALE, ("MNIST", "students see three of DSA's operations; theirs are turned by 45 degrees")),
+        differs=(
+            *_SCALE,
+            ("MNIST", "students see three of DSA's operations; theirs are turned by 45 degrees"),
+        ),
     ),
     "dsa": Protocol(5, 20, "dsa", _SCALE),
     "dm": Protocol(5, 20, "dsa", _SCALE),
@@ -99,16 +109,26 @@ PROTOCOLS = {
             ("", "the last images count; theirs are the best of 51 tests"),
         ),
     ),
-    "dd": Protocol(1, 200, "steps", (_ALEXNET, ("CIFAR", "real images are not cropped and flipped"))),
+    "dd": Protocol(
+        1, 200, "steps", (_ALEXNET, ("CIFAR", "real images are not cropped and flipped"))
+    ),
     "sldd": Protocol(1, 1, "steps", (_ALEXNET,)),
     "tdd": Protocol(1, 1, "steps", (("", "sentences are embedded with a deviation of 1"),)),
     "ld": Protocol(
         sets=1,
         students=20,
         student="ld",
-        differs=(_ALEXNET, ("", "no images are held out to choose among labels; the students' rate falls, by AdamW")),
+        differs=(
+            _ALEXNET,
+            (
+                "",
+                "no images are held out to choose among labels; the students' rate falls, by AdamW",
+            ),
+        ),
     ),
-    "gtn": Protocol(1, 1, "steps", (("", "students see the generator's last images, in their order"),)),
+    "gtn": Protocol(
+        1, 1, "steps", (("", "students see the generator's last images, in their order"),)
+    ),
     "kip": Protocol(1, 1, "kernel", (("", "targets are not augmented"),)),
     "ls": Protocol(1, 1, "kernel"),
     "sre2l": Protocol(1, 3, "sre2l", (_TEACHER, _NO_JPEG, *_SCALE)),
@@ -132,7 +152,11 @@ PROTOCOLS = {
         differs=(
             _TEACHER,
             _NO_JPEG,
-            ("", "the residual is a whole random image; theirs are prepared crops of medium difficulty"),
+            (
+                "",
+                "the residual is a whole random image; theirs are prepared crops of medium "
+                "difficulty",
+            ),
             ("", "labels of a view are float32; theirs are stored as float16"),
             ("", "biases and norms decay too; the learning rate falls within an epoch"),
             ("", _LAST.format("several")),
@@ -153,11 +177,13 @@ class Replication(Tabled):
 
     Attributes:
         printed: the row of `published`.
-        accuracies: set -> student -> percent of the test images that the student classifies correctly.
+        accuracies: set -> student -> percent of the test images that the student classifies
+            correctly.
         differs: a line for each thing that is not as in the paper.
         seconds: of the work on sets and students.
         sets: the distilled sets.
-        histories: set -> (update, percent) pairs along its run; only where one fixed start has one student, else empty.
+        histories: set -> (update, percent) pairs along its run; only where one fixed start has one
+            student, else empty.
     """
 
     printed: dict[str, Any]
@@ -174,9 +200,11 @@ class Replication(Tabled):
 
     @property
     def best(self) -> float | None:
-        """The best percent along the runs, chosen on the test images; None where no history was kept.
+        """The best percent along the runs, chosen on the test images; None where no history was
+        kept.
 
-        It is an optimistic number, and stands beside `accuracy` because a printed number may be one of this kind.
+        It is an optimistic number, and stands beside `accuracy` because a printed number may be one
+        of this kind.
         """
         percents = [percent for history in self.histories for _, percent in history]
         return max([*percents, self.accuracy]) if percents else None
@@ -198,7 +226,11 @@ class Replication(Tabled):
             "high": high,
             "difference": self.accuracy - self.printed["accuracy"],
         }
-        counts = {"sets": len(self.accuracies), "students": len(self.accuracies[0]), "seconds": round(self.seconds)}
+        counts = {
+            "sets": len(self.accuracies),
+            "students": len(self.accuracies[0]),
+            "seconds": round(self.seconds),
+        }
         return [{**self.printed, **ours, **counts, "differs": "; ".join(self.differs)}]
 
     def table(self) -> str:
@@ -244,7 +276,8 @@ def replicate(
     progress: bool = True,
     **options: Any,
 ) -> Replication:
-    """Make a printed number again: the published settings, sets and students, or fewer of them; list whatever differs.
+    """Make a printed number again: the published settings, sets and students, or fewer of them;
+    list whatever differs.
 
     Args:
         data: the paper's, or what stands in for it.
@@ -253,15 +286,20 @@ def replicate(
         row: words of its network, labels or setting where it has several, such as "random starts".
         sets, students: how many; default the paper's.
         student: fields of the students' Config with other values.
-        teacher: for a method that needs one; default the published one, trained here. FADRM+ takes several.
-        folder: keeps what is finished, and the checkpoint of the set that is being made: the same call goes on from it.
-        jobs: how many sets, and then students, are made at once, as in `evaluate`; `joblib.parallel_config` sends them to a cluster.
-        options: fields of the method's Config with other values than published, such as `iterations=200`.
+        teacher: for a method that needs one; default the published one, trained here. FADRM+ takes
+            several.
+        folder: keeps what is finished, and the checkpoint of the set that is being made: the same
+            call goes on from it.
+        jobs: how many sets, and then students, are made at once, as in `evaluate`;
+            `joblib.parallel_config` sends them to a cluster.
+        options: fields of the method's Config with other values than published, such as
+            `iterations=200`.
 
     Raises:
-        DDLabError: nothing printed for this, rows among which `row` does not choose, a method whose students are not here, a row
-            of several networks with fewer teachers, or a folder that holds another replication. A worker process that died: what is
-            finished stays in the folder.
+        DDLabError: nothing printed for this, rows among which `row` does not choose, a method whose
+            students are not here, a row of several networks with fewer teachers, or a folder that
+            holds another replication. A worker process that died: what is finished stays in the
+            folder.
         KeyboardInterrupt: before all was made; with a folder nothing of it is lost.
     """
     name = _name(method)
@@ -297,7 +335,9 @@ def replicate(
         device=device,
         is_fixed=is_fixed,
         folder=place,
-        key=storage.fingerprint(config, data.fingerprint, student_changes, *(t.fingerprint for t in teachers)),
+        key=storage.fingerprint(
+            config, data.fingerprint, student_changes, *(t.fingerprint for t in teachers)
+        ),
     )
     check_jobs(jobs, work.inputs, getattr(config, "network", None), student_changes.get("network"))
     earlier = [work.read(number) for number in range(set_count)]
@@ -309,14 +349,18 @@ def replicate(
     return Replication(
         printed=printed,
         accuracies=tuple(result.first_accuracies(student_count) for result in results),
-        differs=_differences(work, protocol, original_data, published_config, set_count, student_count),
+        differs=_differences(
+            work, protocol, original_data, published_config, set_count, student_count
+        ),
         seconds=sum(result.seconds for result in results),
         sets=tuple(result.distilled for result in results),
         histories=histories if any(histories) else (),
     )
 
 
-def _all_sets(work: "_Work", earlier: list["_Result | None"], jobs: int | None, progress: bool) -> list["_Result"]:
+def _all_sets(
+    work: "_Work", earlier: list["_Result | None"], jobs: int | None, progress: bool
+) -> list["_Result"]:
     """Make the sets that are missing, several at once where `jobs` says so."""
     results = dict(enumerate(earlier))
     missing = [number for number, result in results.items() if result is None]
@@ -345,7 +389,10 @@ def _all_students(
         for student in range(count)
         if student not in result.accuracies
     ]
-    tasks = [(results[number].distilled, work.student_seed(number, student)) for number, student in missing]
+    tasks = [
+        (results[number].distilled, work.student_seed(number, student))
+        for number, student in missing
+    ]
     bar = progress_bar("students", len(results) * count, progress, unit="student")
     bar.update(len(results) * count - len(missing))
     try:
@@ -362,7 +409,11 @@ def _all_students(
 
 
 def _lost(problem: LostWorkers, work: "_Work") -> DDLabError:
-    kept = "nothing is kept without a folder" if work.folder is None else "the same call goes on from its folder"
+    kept = (
+        "nothing is kept without a folder"
+        if work.folder is None
+        else "the same call goes on from its folder"
+    )
     return DDLabError(f"jobs: {problem}; {kept}.")
 
 
@@ -377,7 +428,9 @@ class _Result:
 
     def with_student(self, student: int, percent: float, seconds: float) -> "_Result":
         """Return the result with one more student."""
-        return replace(self, accuracies={**self.accuracies, student: percent}, seconds=self.seconds + seconds)
+        return replace(
+            self, accuracies={**self.accuracies, student: percent}, seconds=self.seconds + seconds
+        )
 
     def first_accuracies(self, count: int) -> tuple[float, ...]:
         """Return the percents of the first students, in their order."""
@@ -434,7 +487,9 @@ class _Work:
                 errors.fail("folder", "empty, or that of the same call", str(file.parent))
             return _Result(
                 distilled=DistilledSet.load(file),
-                accuracies={int(student): percent for student, percent in kept["accuracies"].items()},
+                accuracies={
+                    int(student): percent for student, percent in kept["accuracies"].items()
+                },
                 seconds=float(kept["seconds"]),
                 history=_pairs(kept.get("history", [])),
             )
@@ -444,7 +499,12 @@ class _Work:
         file = self.file(number)
         if file is None:
             return
-        about = {"key": self.key, "accuracies": result.accuracies, "seconds": result.seconds, "history": result.history}
+        about = {
+            "key": self.key,
+            "accuracies": result.accuracies,
+            "seconds": result.seconds,
+            "history": result.history,
+        }
         storage.write_atomically(file.with_suffix(".json"), json.dumps(about).encode())
         if not file.exists():
             result.distilled.save(file)
@@ -514,7 +574,9 @@ class _Work:
         if self.name == "rded":
             published_fields |= _rded_student(self.printed, distilled.classes)
         dataset = _PRESETS[self.printed["dataset"]]
-        return supervised.Config.paper(dataset, recipe=self.kind, **published_fields | self.student_changes)
+        return supervised.Config.paper(
+            dataset, recipe=self.kind, **published_fields | self.student_changes
+        )
 
     def accuracy(self, distilled: DistilledSet, seed: int) -> float:
         """Train a student, or solve a regression, and return its percent of the test images."""
@@ -541,7 +603,9 @@ def _pairs(history: Any) -> tuple[tuple[int, float], ...]:
 
 
 def _rded_student(printed: dict[str, Any], classes: int) -> dict[str, Any]:
-    """Return RDED's batch and rate; a ConvNet on CIFAR-100 has its own (argument.py, "special experiment")."""
+    """Return RDED's batch and rate; a ConvNet on CIFAR-100 has its own (argument.py, "special
+    experiment").
+    """
     if classes == 100 and printed["network"] == "ConvNet-3":
         return {"batch_size": 25, "learning_rate": 2e-3}
     batch = _RDED_BATCHES[printed["images_per_class"]]
@@ -569,8 +633,12 @@ def _teacher(
 
 
 def _network(printed: dict[str, Any]) -> dict[str, Any]:
-    """The network of the teacher and its students, where it is not the published Config's."""
-    return {"network": networks.spec("convnet", norm="batch")} if printed["network"] == "ConvNet-3" else {}
+    """Return the network of the teacher and its students, where it is not the published Config's."""
+    return (
+        {"network": networks.spec("convnet", norm="batch")}
+        if printed["network"] == "ConvNet-3"
+        else {}
+    )
 
 
 def _name(method: str) -> str:
@@ -589,10 +657,15 @@ def _check_student(name: str, protocol: Protocol, student: dict[str, Any]) -> No
 
 
 def _check_teachers(printed: dict[str, Any], teachers: tuple[Network, ...]) -> None:
-    """Raise where a row of several networks is asked for with another number of teachers, or the reverse."""
+    """Raise where a row of several networks is asked for with another number of teachers, or the
+    reverse.
+    """
     is_row_of_several = "four networks" in printed["setting"]
     if is_row_of_several and len(teachers) != 4:
-        wanted = "four networks for a row of FADRM+ (ResNet-18, DenseNet-121, ShuffleNetV2, MobileNetV2 in the paper)"
+        wanted = (
+            "four networks for a row of FADRM+ (ResNet-18, DenseNet-121, ShuffleNetV2, "
+            "MobileNetV2 in the paper)"
+        )
         errors.fail("teacher", wanted, f"{len(teachers)} networks")
     if not is_row_of_several and len(teachers) > 1:
         errors.fail("teacher", "one network for this row", f"{len(teachers)} networks")
@@ -604,9 +677,17 @@ def _row(name: str, dataset: str, images_per_class: float, words: str) -> dict[s
     for row in rows:
         parts = row["network"], f"{row['labels']} labels", row["setting"]
         descriptions.append(", ".join(filter(None, parts)))
-    fitting = [row for row, description in zip(rows, descriptions, strict=True) if words.lower() in description.lower()]
+    fitting = [
+        row
+        for row, description in zip(rows, descriptions, strict=True)
+        if words.lower() in description.lower()
+    ]
     if rows[0]["dataset"] not in _PRESETS:
-        errors.fail("dataset", f"one whose published settings are here: {', '.join(_PRESETS)}", rows[0]["dataset"])
+        errors.fail(
+            "dataset",
+            f"one whose published settings are here: {', '.join(_PRESETS)}",
+            rows[0]["dataset"],
+        )
     if len(fitting) != 1:
         choices = " | ".join(descriptions)
         errors.fail("row", f"words of one row alone of those that are printed ({choices})", words)
@@ -626,7 +707,8 @@ def _config(name: str, printed: dict[str, Any], data: ImageData, options: dict[s
     config = module.Config.paper(_PRESETS[printed["dataset"]], **row_fields)
     if name == "gtn":  # the paper counts 4,096 images, its code's default is twice as many steps
         row_fields["steps"] = round(images_per_class * data.classes / config.inner_batch)
-    steps = config.steps if "images" in field_names else 1  # of an ordered set, each with images of its own
+    # Of an ordered set, each with images of its own.
+    steps = config.steps if "images" in field_names else 1
     if images_per_class < 1:
         row_fields["images"] = round(images_per_class * data.classes)
     elif "images_per_class" in field_names:
@@ -635,7 +717,9 @@ def _config(name: str, printed: dict[str, Any], data: ImageData, options: dict[s
 
 
 def _hours(work: _Work, set_count: int, student_count: int) -> str:
-    """Say how long it will take, by its first updates and a student's, and the memory that these needed."""
+    """Say how long it will take, by its first updates and a student's, and the memory that these
+    needed.
+    """
     run = Run(work.module, work.config, work.inputs)
     updates = work.module.total_steps(work.config, work.inputs)
     run.advance(until=1)
@@ -671,12 +755,20 @@ def _time(seconds: float) -> str:
 
 
 def _differences(
-    work: _Work, protocol: Protocol, data: ImageData, published_config: Any, set_count: int, student_count: int
+    work: _Work,
+    protocol: Protocol,
+    data: ImageData,
+    published_config: Any,
+    set_count: int,
+    student_count: int,
 ) -> tuple[str, ...]:
-    """List everything that is not as in the paper: data, counts, options, and what the protocol says."""
+    """List everything that is not as in the paper: data, counts, options, and what the protocol
+    says.
+    """
     lines = []
     dataset = work.printed["dataset"]
-    name = plain(data.name).removesuffix(str(data.image_size[0]))  # a folder's name ends with the size
+    # A folder's name ends with the size.
+    name = plain(data.name).removesuffix(str(data.image_size[0]))
     if name != plain(dataset):
         description = f"{data!r}".replace("<ImageData ", "").rstrip(">")
         lines.append(f"data: {description}, in place of {dataset}")

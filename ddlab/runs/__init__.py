@@ -1,8 +1,8 @@
 """Runs: a process driven step by step, watched, left and resumed.
 
-A method of your own needs no more than the parts of a process (`Process`, which type checkers read), in a module or in anything that
-has them. Here the mean image of each class
-is moved until a teacher is surer of it:
+A method of your own needs no more than the parts of a process (`Process`, which type checkers
+read), in a module or in anything that has them. Here the mean image of each class is moved until a
+teacher is surer of it:
 
 >>> from dataclasses import dataclass, replace
 >>> from types import SimpleNamespace
@@ -40,7 +40,8 @@ is moved until a teacher is surer of it:
 ...     total_steps=lambda config, inputs: config.steps, init=init, update=update, finish=finish,
 ... )
 
-Now it is driven, checkpointed, looked at and evaluated like those of the house; `ddlab.explorers.Live(mine, data, teacher)` plays it:
+Now it is driven, checkpointed, looked at and evaluated like those of the house;
+`ddlab.explorers.Live(mine, data, teacher)` plays it:
 
 >>> data = ddlab.data.load("digits")
 >>> teacher = networks.initialise(networks.spec("convnet", width=4).for_data(data), seed=0)

@@ -1,7 +1,9 @@
-"""Remember results by content: the same process, config, data and teacher give the same result, so it is computed once.
+"""Remember results by content: the same process, config, data and teacher give the same result, so
+it is computed once.
 
-A key also holds the source code, the device, the version of torch and the number of threads, because they change the last bits.
-What depends on a value that cannot be hashed, such as a random generator, is computed each time.
+A key also holds the source code, the device, the version of torch and the number of threads,
+because they change the last bits. What depends on a value that cannot be hashed, such as a random
+generator, is computed each time.
 
 In memory: the last `MEMORY` results.
 """
@@ -26,12 +28,16 @@ _lock = threading.Lock()
 
 
 def remember(
-    compute: Callable[[], Any], *parts: Any, device: torch.device | str = "cpu", count: int | None = None
+    compute: Callable[[], Any],
+    *parts: Any,
+    device: torch.device | str = "cpu",
+    count: int | None = None,
 ) -> Any:
     """`compute()`, or what it gave before for the same parts (tensors, configs, JSON types).
 
     Args:
-        device: where it computes. count: of its threads, default torch's.
+        device: where it computes.
+        count: of its threads, default torch's.
     """
     errors.check_function("compute", compute)
     if unhashable(compute):
@@ -39,11 +45,14 @@ def remember(
     return _found(_key(compute, device, count, *parts), compute)
 
 
-def find(code: Any, *parts: Any, device: torch.device | str = "cpu", count: int | None = None) -> Any | None:
+def find(
+    code: Any, *parts: Any, device: torch.device | str = "cpu", count: int | None = None
+) -> Any | None:
     """What `remember` keeps for the same parts, or None.
 
     Args:
-        code: the function that computes it, or another of its package. count: as there.
+        code: the function that computes it, or another of its package.
+        count: as there.
     """
     errors.check_function("code", code)
     if unhashable(code):
@@ -53,11 +62,13 @@ def find(code: Any, *parts: Any, device: torch.device | str = "cpu", count: int 
 
 
 def _key(code: Any, device: torch.device | str, count: int | None, *parts: Any) -> str:
-    return storage.fingerprint(parts, source(code), str(device), torch.__version__, count or torch.get_num_threads())
+    return storage.fingerprint(
+        parts, source(code), str(device), torch.__version__, count or torch.get_num_threads()
+    )
 
 
 def _found(key: str, compute: Callable[[], Any]) -> Any:
-    """A copy each time: what one reader changes in place is nobody else's."""
+    """Return a copy each time: what one reader changes in place is nobody else's."""
     with _lock:
         if key in _results:
             _results.move_to_end(key)
@@ -78,12 +89,20 @@ def run(process: Process, config: Any, inputs: Inputs, **options: Any) -> Any:
         options: of `ddlab.runs.process.run`.
 
     Raises:
-        KeyboardInterrupt: the run was interrupted: it is one of several, and the next one is not wanted either.
+        KeyboardInterrupt: the run was interrupted: it is one of several, and the next one is not
+            wanted either.
     """
     driver.check_call(process, config, inputs)
     if unhashable(process):
         return whole(driver.run(process, config, inputs, **options))
-    key = _key(process, inputs.device, thread_count(config, inputs), process.NAME, config, inputs.fingerprint)
+    key = _key(
+        process,
+        inputs.device,
+        thread_count(config, inputs),
+        process.NAME,
+        config,
+        inputs.fingerprint,
+    )
     return _found(key, lambda: whole(driver.run(process, config, inputs, **options)))
 
 
@@ -94,13 +113,15 @@ def clear() -> None:
 
 
 def is_partial(result: Any) -> bool:
-    """Whether a result is of an interrupted run."""
-    complete = getattr(result, "complete", True) and getattr(result, "provenance", {}).get("complete", True)
+    """Return whether a result is of an interrupted run."""
+    complete = getattr(result, "complete", True) and getattr(result, "provenance", {}).get(
+        "complete", True
+    )
     return complete is False
 
 
 def whole(result: Any) -> Any:
-    """The result of a run that came to its end, for whatever does several.
+    """Return the result of a run that came to its end, for whatever does several.
 
     Raises:
         KeyboardInterrupt: it was interrupted.

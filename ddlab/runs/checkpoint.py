@@ -1,8 +1,10 @@
-"""Checkpoints: the State of any process in one file, with what it belongs to: config, inputs, and the source of the process.
+"""Checkpoints: the State of any process in one file, with what it belongs to: config, inputs, and
+the source of the process.
 
-What a State may be made of, field by field: tensors, None, bool, int, float and str, lists, tuples and dicts of these (keys: str or
-int), and dataclasses that its annotations name, such as `Network`. The file says what each part is, so an annotation may be as wide
-as `Any` or `dict`. Anything else is refused before the first update, by its name.
+What a State may be made of, field by field: tensors, None, bool, int, float and str, lists, tuples
+and dicts of these (keys: str or int), and dataclasses that its annotations name, such as `Network`.
+The file says what each part is, so an annotation may be as wide as `Any` or `dict`. Anything else
+is refused before the first update, by its name.
 """
 
 import contextlib
@@ -29,13 +31,16 @@ if TYPE_CHECKING:
     from .run import Run
 
 _ALLOWED = (
-    "made of tensors, None, bool, int, float, str, lists, tuples, dicts with str or int keys, and dataclasses it names"
+    "made of tensors, None, bool, int, float, str, lists, tuples, dicts with str or int keys, "
+    "and dataclasses it names"
 )
 _PARTS = {"process": str, "config": dict, "inputs": str, "source": str, "step": int, "state": dict}
 _PLAIN = (type(None), bool, int, float, str)
 
 
-def save(path: str | os.PathLike[str], process: Process, config: Any, inputs: Inputs, state: Any) -> Path:
+def save(
+    path: str | os.PathLike[str], process: Process, config: Any, inputs: Inputs, state: Any
+) -> Path:
     """Write a State atomically; the file it replaces stays until the new one is whole.
 
     Raises:
@@ -60,7 +65,12 @@ def save(path: str | os.PathLike[str], process: Process, config: Any, inputs: In
 
 
 def load(
-    path: str | os.PathLike[str], process: Process, config: Any, inputs: Inputs, *, resume_anyway: bool = False
+    path: str | os.PathLike[str],
+    process: Process,
+    config: Any,
+    inputs: Inputs,
+    *,
+    resume_anyway: bool = False,
 ) -> Any:
     """Read a State, ready to go on.
 
@@ -68,7 +78,8 @@ def load(
         resume_anyway: also where the process's source was edited since.
 
     Raises:
-        DDLabError: a missing, damaged or foreign file, or a checkpoint of another process, source, config, data or teacher.
+        DDLabError: a missing, damaged or foreign file, or a checkpoint of another process, source,
+            config, data or teacher.
     """
     path = storage.checked_path(path)
     _check(process, config, inputs)
@@ -100,57 +111,90 @@ def remove(path: str | os.PathLike[str]) -> None:
 
 
 def _check_is_of(
-    path: Path, header: dict[str, Any], process: Process, config: Any, inputs: Inputs, resume_anyway: bool
+    path: Path,
+    header: dict[str, Any],
+    process: Process,
+    config: Any,
+    inputs: Inputs,
+    resume_anyway: bool,
 ) -> None:
     """Raise if a file's header names another process, config, inputs or source."""
     if header["process"] != process.NAME:
-        raise DDLabError(f"checkpoint must be of {process.NAME}; given {str(path)!r} of {header['process']}.")
+        raise DDLabError(
+            f"checkpoint must be of {process.NAME}; given {str(path)!r} of {header['process']}."
+        )
     given = as_json(config)
     if header["config"] != given:
         kept = header["config"]
         differing = sorted(n for n in {*given, *kept} if kept.get(n) != given.get(n))
         values = ", ".join(f"{name}={kept.get(name)!r}" for name in differing)
-        raise DDLabError(f"checkpoint must be of the config given; given {str(path)!r} with {values}.")
+        raise DDLabError(
+            f"checkpoint must be of the config given; given {str(path)!r} with {values}."
+        )
     if header["inputs"] != inputs.fingerprint:
         raise DDLabError(
-            f"checkpoint must be of the data and teacher given ({inputs.fingerprint}); given {str(path)!r} of others ({header['inputs']})."
+            f"checkpoint must be of the data and teacher given ({inputs.fingerprint}); given "
+            f"{str(path)!r} of others ({header['inputs']})."
         )
-    if header["source"] != source(process) and not errors.check_boolean("resume_anyway", resume_anyway):
+    if header["source"] != source(process) and not errors.check_boolean(
+        "resume_anyway", resume_anyway
+    ):
         names = ", ".join(map(repr, unhashable(process)))
-        reason = f"and {names}, which cannot be compared with what it was" if names else "of another source"
+        reason = (
+            f"and {names}, which cannot be compared with what it was"
+            if names
+            else "of another source"
+        )
         raise DDLabError(
             f"checkpoint must be of {process.NAME} as it is now; given {str(path)!r} {reason}: "
             "resume_anyway=True goes on from it."
         )
 
 
-def check_comes_back(path: str | os.PathLike[str], process: Process, config: Any, inputs: Inputs, state: Any) -> None:
-    """Read the file back and compare: a field that its dataclass changes when it is made would come back as another.
+def check_comes_back(
+    path: str | os.PathLike[str], process: Process, config: Any, inputs: Inputs, state: Any
+) -> None:
+    """Read the file back and compare: a field that its dataclass changes when it is made would come
+    back as another.
 
     Raises:
         DDLabError: a field is not what it was.
     """
-    known, read = _dataclasses(process.State), load(path, process, config, inputs)
+    known = _dataclasses(process.State)
+    read = load(path, process, config, inputs)
     for field in dataclasses.fields(state):
         before, after = (_identity(getattr(each, field.name), known) for each in (state, read))
         if before != after:
-            errors.fail(f"State.{field.name}", "what comes back from a file as it was", getattr(state, field.name))
+            errors.fail(
+                f"State.{field.name}",
+                "what comes back from a file as it was",
+                getattr(state, field.name),
+            )
 
 
 def _check(process: Process, config: Any, inputs: Any) -> None:
-    if not (isinstance(getattr(process, "NAME", None), str) and isinstance(getattr(process, "State", None), type)):
-        errors.fail("process", "a process module (ddlab.methods.get(name), ddlab.training.supervised)", process)
+    if not (
+        isinstance(getattr(process, "NAME", None), str)
+        and isinstance(getattr(process, "State", None), type)
+    ):
+        errors.fail(
+            "process",
+            "a process module (ddlab.methods.get(name), ddlab.training.supervised)",
+            process,
+        )
     errors.check_instance("config", config, Parameters, f"a {process.NAME} Config")
     errors.check_instance("inputs", inputs, Inputs)
 
 
 def as_json(config: Parameters) -> dict[str, Any]:
-    """A config as it comes back from a file, to be compared with one."""
+    """Return a config as it comes back from a file, to be compared with one."""
     return json.loads(json.dumps(config.to_dict()))
 
 
 def _dataclasses(state: type) -> dict[str, type]:
-    """The dataclasses that a State's annotations name, its own too, by name; those of their fields as well."""
+    """Return the dataclasses that a State's annotations name, its own too, by name; those of their fields
+    as well.
+    """
     found: dict[str, type] = {}
     waiting: list[Any] = [state]
     while waiting:
@@ -169,7 +213,9 @@ def _dataclasses(state: type) -> dict[str, type]:
 
 
 def _written(value: Any, name: str, tensors: dict[str, Tensor], known: dict[str, type]) -> Any:
-    """`value` as JSON types; its tensors go to `tensors`. What is more than a number or a text is {what it is: of
+    """`value` as JSON types; its tensors go to `tensors`.
+
+    What is more than a number or a text is {what it is: of
     what}."""
 
     def parts(items: Iterable[tuple[Any, Any]]) -> list[Any]:
@@ -196,7 +242,7 @@ def _written(value: Any, name: str, tensors: dict[str, Tensor], known: dict[str,
 
 
 def _read(written: Any, tensors: dict[str, Tensor], known: dict[str, type], device: Any) -> Any:
-    """The inverse of `_written`."""
+    """Return the inverse of `_written`."""
 
     def parts(items: Iterable[Any]) -> list[Any]:
         return [_read(item, tensors, known, device) for item in items]
@@ -231,22 +277,28 @@ class Autosave:
     """
 
     def __init__(self, run: "Run", path: Path | None, seconds: float) -> None:
-        self._run, self._path, self._seconds = run, path, seconds
+        self._run = run
+        self._path = path
+        self._seconds = seconds
         self._parts = (run.process, run.config, run.inputs)
-        self._written, self._step, self._warned = time.monotonic(), 0, False
+        self._written = time.monotonic()
+        self._step = 0
+        self._warned = False
 
     @property
     def exists(self) -> bool:
-        """Whether there is a file to go on from."""
+        """True if there is a file to go on from."""
         return self._path is not None and self._path.exists()
 
     def load(self, resume_anyway: bool) -> Any:
-        """The State in the file."""
+        """Return the State in the file."""
         assert self._path is not None
         return load(self._path, *self._parts, resume_anyway=resume_anyway)
 
     def begin(self) -> None:
-        """Write the first: what cannot be written or read back is known before the work, not after it."""
+        """Write the first: what cannot be written or read back is known before the work, not after
+        it.
+        """
         if self._path is not None:
             self._run.check_finite()
             save(self._path, *self._parts, self._run.state())
@@ -260,7 +312,9 @@ class Autosave:
             self._written = time.monotonic()
 
     def save(self, at_end: bool = False) -> None:
-        """Write it; a warning says where that fails, for what was computed is worth more than its copy."""
+        """Write it; a warning says where that fails, for what was computed is worth more than its
+        copy.
+        """
         if self._path is None:
             return
         self._run.check_finite()
@@ -283,5 +337,7 @@ class Autosave:
 
     def _warn(self, reason: str) -> None:
         where = f"checkpoint {str(self._path)!r} is still of step {self._step}"
-        warnings.warn(f"{where}: step {self._run.step} could not be written ({reason}).", stacklevel=4)
+        warnings.warn(
+            f"{where}: step {self._run.step} could not be written ({reason}).", stacklevel=4
+        )
         self._warned = True

@@ -4,7 +4,8 @@
         numbers = {} if trace is None else {"loss": Number(trace.loss, curve="loss", scale="log")}
         return Look(state.images, labels, numbers)
 
-A module without a `look` is looked at by `default_look`: the `images` of its State and the scalars of its Trace.
+A module without a `look` is looked at by `default_look`: the `images` of its State and the scalars
+of its Trace.
 """
 
 import dataclasses
@@ -26,7 +27,8 @@ class Number:
     Attributes:
         value: a float or a tensor of one number (it stays on its device until a frame is kept).
         unit: "bits", "nats", ...; "" for a plain number.
-        curve: the plot it is drawn in, together with all numbers of that name; "" gives it one of its own.
+        curve: the plot it is drawn in, together with all numbers of that name; "" gives it one of
+            its own.
         scale: of the plot's y axis.
         x: where on the x axis it stands; None is the number of updates done.
         x_label: what the x axis counts.
@@ -45,7 +47,8 @@ class Look:
     """What is seen of a step.
 
     Attributes:
-        images: float32 [n, channels, height, width], normalised like the data, or None where there are none to see.
+        images: float32 [n, channels, height, width], normalised like the data, or None where there
+            are none to see.
         labels: int64 [n], the class of each image, or None.
         numbers: name -> `Number`, in the order in which they are shown.
     """
@@ -56,25 +59,32 @@ class Look:
 
     def __post_init__(self) -> None:
         if self.images is not None:
-            errors.check_tensor("images of a look", self.images, shape=[None] * 4, floating=True, finite=False)
+            errors.check_tensor(
+                "images of a look", self.images, shape=[None] * 4, floating=True, finite=False
+            )
         if self.labels is not None:
             shown = [None if self.images is None else len(self.images)]
             errors.check_tensor("labels of a look", self.labels, shape=shown, dtype=torch.int64)
-        errors.check_instance("numbers of a look", self.numbers, Mapping, "a mapping of name to Number")
+        errors.check_instance(
+            "numbers of a look", self.numbers, Mapping, "a mapping of name to Number"
+        )
         for name, number in self.numbers.items():
             errors.check_instance(f"number {name!r} of a look", number, Number)
 
     def kept(self) -> "Look":
-        """A copy that no longer depends on the run: tensors on the CPU, numbers as floats."""
+        """Return a copy that no longer depends on the run: tensors on the CPU, numbers as floats."""
         numbers = {
-            name: dataclasses.replace(number, value=float(number.value)) for name, number in self.numbers.items()
+            name: dataclasses.replace(number, value=float(number.value))
+            for name, number in self.numbers.items()
         }
         images = None if self.images is None else self.images.detach().to("cpu", copy=True)
         return Look(images, None if self.labels is None else self.labels.cpu(), numbers)
 
 
 def default_look(config: Any, inputs: Any, state: Any, trace: Any) -> Look:
-    """The look of a module that has none: `state.images` where they are images, and every scalar field of the trace."""
+    """Return the look of a module that has none: `state.images` where they are images, and every scalar
+    field of the trace.
+    """
     images = getattr(state, "images", None)
     if not (isinstance(images, Tensor) and images.ndim == 4 and images.is_floating_point()):
         images = None

@@ -9,9 +9,11 @@ A process is a module with
     update(config, inputs, state) -> (State, Trace)
     finish(config, inputs, state) -> result
 
-`State` is all that is needed to go on and has an int field `step`. `Trace` is what figures need. Functions change nothing in place and
-draw all randomness from `randomness.generator(seed, step, stream)`, so a run can be replayed, paused, cancelled and resumed bit for bit. A
-method is a process whose `finish` returns a `DistilledSet`; training a network is a process whose `finish` returns a `Network`.
+`State` is all that is needed to go on and has an int field `step`. `Trace` is what figures need.
+Functions change nothing in place and draw all randomness from `randomness.generator(seed, step,
+stream)`, so a run can be replayed, paused, cancelled and resumed bit for bit. A method is a process
+whose `finish` returns a `DistilledSet`; training a network is a process whose `finish` returns a
+`Network`.
 """
 
 import dataclasses
@@ -33,7 +35,8 @@ from ..distilled import DistilledSet
 from ..networks import Network
 
 SAME_NORMALISATION = (
-    0.1  # deviations between means, and between logarithms of deviations: another split stays far below
+    # Deviations between means, and between logarithms of deviations: another split stays far below.
+    0.1
 )
 
 
@@ -48,7 +51,8 @@ class Inputs:
         device: "cpu", "cuda", ..., or "auto" (CUDA when there is one).
 
     Raises:
-        DDLabError: a wrong type, a device that is not there, teachers of another shape than the data, or of other classes.
+        DDLabError: a wrong type, a device that is not there, teachers of another shape than the
+            data, or of other classes.
     """
 
     data: ImageData | None = None
@@ -57,20 +61,36 @@ class Inputs:
     device: torch.device | str = "auto"
 
     def __post_init__(self) -> None:
-        for name, kind, words in (("data", ImageData, "an ImageData"), ("distilled", DistilledSet, "a DistilledSet")):
+        for name, kind, words in (
+            ("data", ImageData, "an ImageData"),
+            ("distilled", DistilledSet, "a DistilledSet"),
+        ):
             value = getattr(self, name)
             if value is not None and not isinstance(value, kind):
                 errors.fail(name, words, value)
-        if not isinstance(self.teachers, tuple) or not all(isinstance(t, Network) for t in self.teachers):
+        if not isinstance(self.teachers, tuple) or not all(
+            isinstance(t, Network) for t in self.teachers
+        ):
             errors.fail("teachers", "a tuple of Networks", self.teachers)
         source = self.data or self.distilled
         for teacher in self.teachers:
             spec = teacher.spec
-            if source is not None and (spec.channels, spec.classes) != (source.channels, source.classes):
+            if source is not None and (spec.channels, spec.classes) != (
+                source.channels,
+                source.classes,
+            ):
                 wanted = f"a network for {source.channels} channels and {source.classes} classes"
-                errors.fail("teacher", wanted, f"{spec.title} for {spec.channels} channels and {spec.classes} classes")
+                errors.fail(
+                    "teacher",
+                    wanted,
+                    f"{spec.title} for {spec.channels} channels and {spec.classes} classes",
+                )
             if source is not None and spec.image_size != tuple(source.image_size):
-                errors.fail("teacher", f"a network for images of {tuple(source.image_size)} pixels", spec.image_size)
+                errors.fail(
+                    "teacher",
+                    f"a network for images of {tuple(source.image_size)} pixels",
+                    spec.image_size,
+                )
             _check_names("teacher", teacher.class_names, source)
         if self.distilled is not None:
             _check_names("distilled", self.distilled.class_names, self.data)
@@ -88,7 +108,8 @@ class Inputs:
 
 
 def warn_of_other_normalisation(argument: str, network: Network, source: Any) -> None:
-    """Warn where images reach a network otherwise normalised than those that it was trained on: whitened, say.
+    """Warn where images reach a network otherwise normalised than those that it was trained on:
+    whitened, say.
 
     Args:
         source: an ImageData or a DistilledSet; None says nothing.
@@ -100,8 +121,10 @@ def warn_of_other_normalisation(argument: str, network: Network, source: Any) ->
     stretch = float((source.std / std).log().abs().max())
     if max(shift, stretch) > SAME_NORMALISATION:
         warnings.warn(
-            f"{argument} was trained on images with mean {_numbers(mean)} and deviation {_numbers(std)}; these have "
-            f"{_numbers(source.mean)} and {_numbers(source.std)}, so it sees other values than it knows.",
+            f"{argument} was trained on images with mean {_numbers(mean)} and deviation "
+            f"{_numbers(std)}; these have "
+            f"{_numbers(source.mean)} and {_numbers(source.std)}, so it sees other values "
+            "than it knows.",
             stacklevel=2,
         )
 
@@ -110,10 +133,14 @@ def _numbers(values: Tensor) -> str:
     return " ".join(f"{value:.3f}" for value in values.tolist())
 
 
-def _check_names(argument: str, names: Sequence[str] | None, source: Any, *, strict: bool = False) -> None:
-    """Raise if classes are other ones, or in another order, than those that the class numbers of `source` mean.
+def _check_names(
+    argument: str, names: Sequence[str] | None, source: Any, *, strict: bool = False
+) -> None:
+    """Raise if classes are other ones, or in another order, than those that the class numbers of
+    `source` mean.
 
-    Where no class number is read, pictures and features may be of something else altogether: but with `strict`.
+    Where no class number is read, pictures and features may be of something else altogether: but
+    with `strict`.
     """
     wanted = () if source is None else source.class_names
     if names and wanted and (strict or not set(names).isdisjoint(wanted)):
@@ -122,7 +149,9 @@ def _check_names(argument: str, names: Sequence[str] | None, source: Any, *, str
 
 @dataclass(frozen=True)
 class Step:
-    """One update of a run: `index` updates of `total` are done, `state` is where the run stands, `trace` what happened."""
+    """One update of a run: `index` updates of `total` are done, `state` is where the run stands,
+    `trace` what happened.
+    """
 
     index: int
     total: int
@@ -151,18 +180,22 @@ def steps(process: Process, config: Any, inputs: Inputs, state: Any = None) -> I
     Arguments are checked at once, not at the first step. The consumer may stop at any time.
     """
     check_call(process, config, inputs, state)
-    return _steps(process, config, inputs, start(process, config, inputs) if state is None else state)
+    return _steps(
+        process, config, inputs, start(process, config, inputs) if state is None else state
+    )
 
 
 def start(process: Process, config: Any, inputs: Inputs) -> Any:
-    """The state before the first update, after checking that the config is the process's own."""
+    """Return the state before the first update, after checking that the config is the process's own."""
     check_call(process, config, inputs)
     exact_float32(inputs.device)
     return process.init(config, inputs)
 
 
 def check_call(process: Process, config: Any, inputs: Any, state: Any = None) -> None:
-    """Raise if these do not belong together: a process, a config of its own, inputs, and a state of its own if one is given."""
+    """Raise if these do not belong together: a process, a config of its own, inputs, and a state of
+    its own if one is given.
+    """
     check_process("process", process)
     if type(config) is not process.Config:  # not isinstance: a method's Config may extend another's
         errors.fail("config", f"a {process.NAME} Config", config)
@@ -184,16 +217,29 @@ def check_process(argument: str, process: Any) -> Process:
         beside = "" if len(missing) == len(parts) else f", with {', '.join(missing)} as well"
         errors.fail(
             argument,
-            f"a process module (ddlab.methods.get(name), ddlab.training.supervised, your own){beside}",
+            "a process module (ddlab.methods.get(name), ddlab.training.supervised, your "
+            f"own){beside}",
             process,
         )
     for name in ("Config", "State", "Trace"):
         kind = getattr(process, name, None)
         own = vars(kind) if isinstance(kind, type) else {}
         if own.get("__annotations__") and "__dataclass_fields__" not in own:
-            errors.fail(f"{argument}.{name}", "a dataclass (without @dataclass above it, it has no fields)", kind)
-        if name == "State" and "__dataclass_fields__" in own and "step" not in own["__dataclass_fields__"]:
-            errors.fail(f"{argument}.State", "a dataclass with a field `step`, the number of updates done", kind)
+            errors.fail(
+                f"{argument}.{name}",
+                "a dataclass (without @dataclass above it, it has no fields)",
+                kind,
+            )
+        if (
+            name == "State"
+            and "__dataclass_fields__" in own
+            and "step" not in own["__dataclass_fields__"]
+        ):
+            errors.fail(
+                f"{argument}.State",
+                "a dataclass with a field `step`, the number of updates done",
+                kind,
+            )
     return process
 
 
@@ -208,7 +254,8 @@ def _steps(process: Process, config: Any, inputs: Inputs, state: Any) -> Iterato
     from . import threads
 
     exact_float32(inputs.device)
-    total, count = process.total_steps(config, inputs), threads.thread_count(config, inputs)
+    total = process.total_steps(config, inputs)
+    count = threads.thread_count(config, inputs)
     while state.step < total:
         before = state.step
         with threads.limit_threads(count):
@@ -226,7 +273,8 @@ def every(run: Iterator[Step], k: int) -> Iterator[Step]:
 
 
 def check_finite(name: str, step: int, *parts: Any) -> None:
-    """Raise `NonFiniteError` with the step and the term if a tensor inside these dataclasses is not finite.
+    """Raise `NonFiniteError` with the step and the term if a tensor inside these dataclasses is not
+    finite.
 
     Called at frames, checkpoints and the end, never in the inner loop: it waits for the device.
     """
@@ -235,7 +283,9 @@ def check_finite(name: str, step: int, *parts: Any) -> None:
             if value.is_floating_point() and not bool(torch.isfinite(value).all()):
                 if value.ndim == 1:  # of each class, say: which one
                     term += f"[{int(torch.isfinite(value).logical_not().nonzero()[0])}]"
-                raise NonFiniteError(f"{name} must stay finite; given NaN or infinity in {term} at step {step}.")
+                raise NonFiniteError(
+                    f"{name} must stay finite; given NaN or infinity in {term} at step {step}."
+                )
 
 
 def _tensors(part: Any, name: str = "") -> Iterator[tuple[str, Tensor]]:
@@ -249,7 +299,9 @@ def _tensors(part: Any, name: str = "") -> Iterator[tuple[str, Tensor]]:
             yield from _tensors(value, f"{name}[{place}]")
     elif dataclasses.is_dataclass(part) and not isinstance(part, type):
         for field in dataclasses.fields(part):
-            yield from _tensors(getattr(part, field.name), f"{name}.{field.name}" if name else field.name)
+            yield from _tensors(
+                getattr(part, field.name), f"{name}.{field.name}" if name else field.name
+            )
 
 
 def run(
@@ -270,24 +322,28 @@ def run(
     Args:
         state: where to start; default the checkpoint if it exists, else the beginning.
         on_step: called after every update.
-        checkpoint: file that is written every `checkpoint_seconds` and on interrupt; when it exists the run goes on there. It is taken
-            away when the run is complete, unless `keep_checkpoint`.
+        checkpoint: file that is written every `checkpoint_seconds` and on interrupt; when it exists
+            the run goes on there. It is taken away when the run is complete, unless
+            `keep_checkpoint`.
         resume_anyway: also where the process's source was edited since.
         progress: write one line of progress to standard output.
 
-    On a keyboard interrupt the run stops after the last whole update, the checkpoint is written and `finish` returns what there
-    is, marked as not complete; a line on standard output says so.
+    On a keyboard interrupt the run stops after the last whole update, the checkpoint is written and
+    `finish` returns what there is, marked as not complete; a line on standard output says so.
     """
     from . import Keep, Run
 
     run = Run(process, config, inputs, state=state, keep=Keep(()), states=0)
-    options: dict[str, Any] = {"checkpoint_seconds": checkpoint_seconds, "resume_anyway": resume_anyway}
+    options: dict[str, Any] = {
+        "checkpoint_seconds": checkpoint_seconds,
+        "resume_anyway": resume_anyway,
+    }
     options["keep_checkpoint"] = keep_checkpoint
     return run.to_end(checkpoint=checkpoint, progress=progress, on_step=on_step, **options)
 
 
 def require_data(name: str, inputs: Inputs) -> ImageData:
-    """The data of `inputs`, or the error that it is missing."""
+    """Return the data of `inputs`, or the error that it is missing."""
     errors.check_instance("inputs", inputs, Inputs)
     if inputs.data is None:
         raise DDLabError(f"data must be given to {name}; given None.")
@@ -295,7 +351,7 @@ def require_data(name: str, inputs: Inputs) -> ImageData:
 
 
 def require_teacher(name: str, inputs: Inputs) -> Network:
-    """The first teacher of `inputs`, or the error that it is missing."""
+    """Return the first teacher of `inputs`, or the error that it is missing."""
     errors.check_instance("inputs", inputs, Inputs)
     if not inputs.teachers:
         raise DDLabError(f"teacher must be given to {name}; given none.")

@@ -1,4 +1,5 @@
-"""A run that can be looked at: a process driven as far as it is wanted, with what was kept of it on the way.
+"""A run that can be looked at: a process driven as far as it is wanted, with what was kept of it on
+the way.
 
     run = Run(sre2l, config, inputs, keep=Keep(40, make=encoded))   # nothing is computed yet
     run.advance(until=40)               # or seconds=0.05; whatever ends it, it stands at a whole step and goes on from there
@@ -35,9 +36,11 @@ from . import threads
 from .look import look
 from .process import Inputs, Process, Step, check_call, check_finite, check_goes_on
 
-Make = Callable[[Any, Inputs, Any, Any], Any]  # config, inputs, state, trace (None before the first update)
+# Config, inputs, state, trace (None before the first update).
+Make = Callable[[Any, Inputs, Any, Any], Any]
 # Seconds and updates: after so many without a look for NaN the next update is looked at.
-_BETWEEN_LOOKS, _UPDATES = 0.5, 25
+_BETWEEN_LOOKS = 0.5
+_UPDATES = 25
 
 
 def kept_look(process: Process) -> Make:
@@ -50,7 +53,8 @@ class Keep:
     """What is kept of a run.
 
     Attributes:
-        steps: which steps: their numbers (0 is before the first update), or how many, spread evenly from first to last.
+        steps: which steps: their numbers (0 is before the first update), or how many, spread evenly
+            from first to last.
         make: (config, inputs, state, trace) -> what a frame holds; default the step's `Look`.
     """
 
@@ -59,14 +63,16 @@ class Keep:
 
     def __post_init__(self) -> None:
         if isinstance(self.steps, Iterable):
-            steps = tuple(sorted({errors.check_integer("a step to keep", step, 0) for step in self.steps}))
+            steps = tuple(
+                sorted({errors.check_integer("a step to keep", step, 0) for step in self.steps})
+            )
             object.__setattr__(self, "steps", steps)
         else:
             errors.check_integer("steps", self.steps, 1)
         errors.check_function("make", self.make, optional=True)
 
     def of(self, total: int) -> tuple[int, ...]:
-        """The steps of a run of `total` updates, in order.
+        """Return the steps of a run of `total` updates, in order.
 
         >>> Keep(3).of(10), Keep((0, 4, 99)).of(10)
         ((0, 5, 10), (0, 4))
@@ -74,7 +80,9 @@ class Keep:
         if isinstance(self.steps, tuple):
             return tuple(step for step in self.steps if step <= total)
         count = min(self.steps, total + 1)
-        return tuple(sorted({round(total * part / max(count - 1, 1)) for part in range(count)} | {total}))
+        return tuple(
+            sorted({round(total * part / max(count - 1, 1)) for part in range(count)} | {total})
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +124,9 @@ class Run:
             DDLabError: a process, config, inputs and state that do not belong together.
         """
         check_call(process, config, inputs, state)
-        self.process, self.config, self.inputs = process, config, inputs
+        self.process = process
+        self.config = config
+        self.inputs = inputs
         self.keep = errors.check_instance("keep", Keep() if keep is None else keep, Keep, "a Keep")
         self._make = self.keep.make or kept_look(process)
         self._spread = errors.check_integer("states", states, 0, 1000)
@@ -125,23 +135,34 @@ class Run:
         self._before, self._shared = before if before is not None else (None, 0)
         if self._before is not None:
             self._before._held.add(self._shared)
-        self._first, self._state, self._trace = state, None, None
+        self._first = state
+        self._state = None
+        self._trace = None
         self._frames: tuple[Frame, ...] = ()
-        self._sized: tuple[tuple[int, ...], int] = ((), 0)  # what was counted last, and at which step
+        # What was counted last, and at which step.
+        self._sized: tuple[tuple[int, ...], int] = ((), 0)
         self._advancing = threading.RLock()
-        self._finite, self._looked = None, 0.0  # the last step that was looked at, and when
-        self.seconds, self._updates, self.started = 0.0, 0, None
+        # the last step that was looked at, and when
+        self._finite = None
+        self._looked = 0.0
+        self.seconds = 0.0
+        self._updates = 0
+        self.started = None
 
     # -- reading, in any thread
 
     @cached_property
     def total(self) -> int:
-        """Updates of the whole run; asked for after `init`, which says more clearly what is wrong with the inputs."""
+        """Updates of the whole run; asked for after `init`, which says more clearly what is wrong
+        with the inputs.
+        """
         return int(self.process.total_steps(self.config, self.inputs))
 
     @cached_property
     def threads(self) -> int:
-        """With how many it computes: 1 where its networks are small, which has the same bits on any machine (`runs.threads`)."""
+        """With how many it computes: 1 where its networks are small, which has the same bits on any
+        machine (`runs.threads`).
+        """
         return threads.thread_count(self.config, self.inputs)
 
     @cached_property
@@ -155,7 +176,9 @@ class Run:
 
     @cached_property
     def _spread_steps(self) -> frozenset[int]:
-        return frozenset(round(self.total * part / (self._spread + 1)) for part in range(1, self._spread + 1))
+        return frozenset(
+            round(self.total * part / (self._spread + 1)) for part in range(1, self._spread + 1)
+        )
 
     @property
     def step(self) -> int:
@@ -168,12 +191,12 @@ class Run:
 
     @property
     def complete(self) -> bool:
-        """Whether it has come to its end."""
+        """True if it has come to its end."""
         return self.step >= self.total
 
     @property
     def begun(self) -> bool:
-        """Whether there is a State to look at."""
+        """True if there is a State to look at."""
         return self._state is not None or (self._before is not None and self._before.begun)
 
     @property
@@ -181,10 +204,13 @@ class Run:
         """What was kept so far, in the order of the steps."""
         if self._before is None:
             return self._frames
-        return tuple(frame for frame in self._before.frames if frame.step <= self._shared) + self._frames
+        return (
+            tuple(frame for frame in self._before.frames if frame.step <= self._shared)
+            + self._frames
+        )
 
     def at(self, step: int | None = None) -> Frame | None:
-        """The last frame that is not after `step` (default: the newest); None before the first."""
+        """Return the last frame that is not after `step` (default: the newest); None before the first."""
         found = None
         for frame in self.frames:
             if step is None or frame.step <= step:
@@ -195,36 +221,52 @@ class Run:
         return f"<Run of {self.process.NAME}: step {self.step} of {self.total}>"
 
     def _repr_html_(self) -> str:
-        """The step, the curve of the first number, the numbers of the last look and its images."""
-        look, data = getattr(self.at(), "content", None), self.inputs.data or self.inputs.distilled
+        """Return the step, the curve of the first number, the numbers of the last look and its images."""
+        look = getattr(self.at(), "content", None)
+        data = self.inputs.data or self.inputs.distilled
         numbers = getattr(look, "numbers", {})
-        words = ", ".join([repr(self), *(f"{name} {float(number.value):.4g}" for name, number in numbers.items())])
+        words = ", ".join(
+            [repr(self), *(f"{name} {float(number.value):.4g}" for name, number in numbers.items())]
+        )
         images = getattr(look, "images", None)
         first = next(iter(numbers), None)
-        curve = "" if first is None else pictures.curve(first, *(self.history()[name] for name in ("step", first)))
+        curve = (
+            ""
+            if first is None
+            else pictures.curve(first, *(self.history()[name] for name in ("step", first)))
+        )
         if images is None or data is None:
             return html.escape(words) + curve
         columns = data.classes if data.classes > 1 and len(images) % data.classes == 0 else 10
-        return curve + pictures.shown(words, denormalise(images[:100], data.mean, data.std), columns)
+        return curve + pictures.shown(
+            words, denormalise(images[:100], data.mean, data.std), columns
+        )
 
     def history(self) -> dict[str, list[float]]:
-        """The numbers of the looks so far, as columns: "step", then each number; NaN where a look has it not.
+        """Return the numbers of the looks so far, as columns: "step", then each number; NaN where a look
+        has it not.
 
         Raises:
             DDLabError: frames that hold something else, because `keep.make` says so.
         """
-        looks: list[tuple[int, Any]] = [(frame.step, getattr(frame.content, "numbers", None)) for frame in self.frames]
+        looks: list[tuple[int, Any]] = [
+            (frame.step, getattr(frame.content, "numbers", None)) for frame in self.frames
+        ]
         if any(numbers is None for _, numbers in looks):
             errors.fail("keep.make", "the default, for a history", self.keep.make)
         names = dict.fromkeys(name for _, numbers in looks for name in numbers)
         columns = {
-            name: [float(numbers[name].value) if name in numbers else math.nan for _, numbers in looks]
+            name: [
+                float(numbers[name].value) if name in numbers else math.nan for _, numbers in looks
+            ]
             for name in names
         }
         return {"step": [step for step, _ in looks], **columns}
 
     def left(self, seconds_per_update: float | None = None) -> float | None:
-        """Seconds that the rest will take, by the updates so far or by another run's rate; None where nothing is known."""
+        """Seconds that the rest will take, by the updates so far or by another run's rate; None
+        where nothing is known.
+        """
         rate = self.seconds / self._updates if self._updates else seconds_per_update
         return None if rate is None else rate * (self.total - self.step)
 
@@ -232,22 +274,29 @@ class Run:
     def nbytes(self) -> int:
         """What its own frames and States take, in bytes."""
         now = self.step, len(self._frames), len(self._states)
-        if self._sized[0] != now:  # counted anew only where something came: `Runs` asks all its runs at every `get`
-            held = _bytes([frame.content for frame in self._frames]) + _bytes(self._states) + _bytes(self._state)
+        # Counted anew only where something came: `Runs` asks all its runs at every `get`.
+        if self._sized[0] != now:
+            held = (
+                _bytes([frame.content for frame in self._frames])
+                + _bytes(self._states)
+                + _bytes(self._state)
+            )
             self._sized = now, held
         return self._sized[1]
 
     # -- computing, in one thread at a time
 
-    def advance(self, until: int | None = None, *, watch: Callable[[Self], None] | None = None) -> Self:
+    def advance(
+        self, until: int | None = None, *, watch: Callable[[Self], None] | None = None
+    ) -> Self:
         """Go on to step `until` (default: the end).
 
         Args:
             watch: called after each update; what it raises ends the advance after that update.
 
         Raises:
-            NonFiniteError: a State or Trace that is not finite, at a kept step, or 25 updates or half a second after the last look;
-                the run stays as it was before that update.
+            NonFiniteError: a State or Trace that is not finite, at a kept step, or 25 updates or
+                half a second after the last look; the run stays as it was before that update.
         """
         until = None if until is None else errors.check_integer("until", until, 0)
         errors.check_function("watch", watch, optional=True)
@@ -260,7 +309,10 @@ class Run:
                 state, trace = self.process.update(self.config, self.inputs, self._state)
                 check_goes_on(self.process, self._state.step, state)
                 self._take(state, trace)
-                self.seconds, self._updates = self.seconds + time.monotonic() - begun, self._updates + 1
+                self.seconds, self._updates = (
+                    self.seconds + time.monotonic() - begun,
+                    self._updates + 1,
+                )
                 if watch is not None:
                     watch(self)
         return self
@@ -270,7 +322,7 @@ class Run:
         return self.advance(until=0)
 
     def now(self) -> Frame:
-        """A frame of where the run stands, made now unless it was kept."""
+        """Return a frame of where the run stands, made now unless it was kept."""
         known = self.at()
         if known is not None and known.step == self.step:
             return known
@@ -279,7 +331,7 @@ class Run:
             return Frame(self.step, self._make(self.config, self.inputs, state, self._trace))
 
     def keep_now(self) -> Frame:
-        """The same, and it is one of the frames from now on: for a run that is left."""
+        """Return the same, and it is one of the frames from now on: for a run that is left."""
         with self._advancing:
             frame = self.now()
             if frame not in self.frames:
@@ -287,7 +339,7 @@ class Run:
             return frame
 
     def state(self, step: int | None = None) -> Any:
-        """The State after `step` updates (default: the newest), which the run must have reached.
+        """Return the State after `step` updates (default: the newest), which the run must have reached.
 
         Raises:
             DDLabError: a step that was not reached yet.
@@ -325,28 +377,36 @@ class Run:
         """Go on to the end and return the result.
 
         Args:
-            checkpoint: file that is written every `checkpoint_seconds` and on interrupt; a run that has not begun goes on from it
-                where it exists. `resume_anyway`: also where the process's source was edited since. It is taken away when the run is
-                complete; `keep_checkpoint` writes it once more instead.
+            checkpoint: file that is written every `checkpoint_seconds` and on interrupt; a run that
+                has not begun goes on from it where it exists. `resume_anyway`: also where the
+                process's source was edited since. It is taken away when the run is complete;
+                `keep_checkpoint` writes it once more instead.
             progress: write one line of progress to standard output, and where a run goes on.
             on_step: called after every update.
 
-        On a keyboard interrupt the run stops after the last whole update, the checkpoint is written and `finish` returns what
-        there is, marked as not complete; a line on standard output says so. Where a checkpoint cannot be written any more, on a full
-        disk, a warning says which step the last one is of, and the run goes on.
+        On a keyboard interrupt the run stops after the last whole update, the checkpoint is written
+        and `finish` returns what there is, marked as not complete; a line on standard output says
+        so. Where a checkpoint cannot be written any more, on a full disk, a warning says which step
+        the last one is of, and the run goes on.
 
         Raises:
-            DDLabError: a State that no file can hold, or a place that cannot be written to, before the first update.
+            DDLabError: a State that no file can hold, or a place that cannot be written to, before
+                the first update.
         """
         from .checkpoint import Autosave
 
         errors.check_function("on_step", on_step, optional=True)
         path = None if checkpoint is None else storage.checked_path(checkpoint, "checkpoint")
-        file = Autosave(self, path, errors.check_number("checkpoint_seconds", checkpoint_seconds, 0))
+        file = Autosave(
+            self, path, errors.check_number("checkpoint_seconds", checkpoint_seconds, 0)
+        )
         if not self.begun and self._first is None and file.exists:
             self._first = file.load(resume_anyway)
             if progress:
-                where = f"step {self._first.step} of {self.process.total_steps(self.config, self.inputs)}"
+                where = (
+                    f"step {self._first.step} of "
+                    f"{self.process.total_steps(self.config, self.inputs)}"
+                )
                 print(f"{self.process.NAME}: going on from {where} ({str(path)!r}).")
         self.begin()
         bar = progress_bar(self.process.NAME, self.total, progress)
@@ -379,7 +439,8 @@ class Run:
         self._check_finite(self.state(), self._trace)
 
     def result(self) -> Any:
-        """What `finish` makes of where the run stands: marked as not complete where it has not come to its end.
+        """What `finish` makes of where the run stands: marked as not complete where it has not come
+        to its end.
 
         Raises:
             NonFiniteError: a State that is not finite.
@@ -389,7 +450,8 @@ class Run:
         with threads.limit_threads(self.threads):
             made = self.process.finish(self.config, self.inputs, state)
         if not self.complete and isinstance(made, DistilledSet):
-            return dataclasses.replace(made, complete=False)  # whoever wrote `finish` may not have thought of it
+            # Whoever wrote `finish` may not have thought of it.
+            return dataclasses.replace(made, complete=False)
         if not self.complete and isinstance(made, Network):
             return dataclasses.replace(made, provenance={**made.provenance, "complete": False})
         return made
@@ -399,7 +461,9 @@ class Run:
             return
         if self._before is not None:
             watched = None if watch is None else lambda _run: watch(self)
-            self._before.advance(self._shared if until is None else min(until, self._shared), watch=watched)
+            self._before.advance(
+                self._shared if until is None else min(until, self._shared), watch=watched
+            )
             if (
                 self._before.step >= self._shared
                 and (until is None or until > self._shared)
@@ -419,29 +483,46 @@ class Run:
         try:
             check_finite(self.process.NAME, int(state.step), trace, state)
         except NonFiniteError as problem:
-            rates = {name: value for name, value in vars(self.config).items() if "learning_rate" in name and value}
-            advice = "; ".join(f"a smaller {name} than {value:g} usually helps" for name, value in rates.items())
+            rates = {
+                name: value
+                for name, value in vars(self.config).items()
+                if "learning_rate" in name and value
+            }
+            advice = "; ".join(
+                f"a smaller {name} than {value:g} usually helps" for name, value in rates.items()
+            )
             known = "" if self._finite is None else f" (all was finite at step {self._finite})"
-            raise NonFiniteError(f"{str(problem).rstrip('.')}{known}{advice and '; '}{advice}.") from None
-        self._finite, self._looked = int(state.step), time.monotonic()
+            raise NonFiniteError(
+                f"{str(problem).rstrip('.')}{known}{advice and '; '}{advice}."
+            ) from None
+        self._finite = int(state.step)
+        self._looked = time.monotonic()
 
     def _take(self, state: Any, trace: Any) -> None:
         step = int(state.step)
-        late = time.monotonic() - self._looked > _BETWEEN_LOOKS or step - (self._finite or 0) >= _UPDATES
+        late = (
+            time.monotonic() - self._looked > _BETWEEN_LOOKS
+            or step - (self._finite or 0) >= _UPDATES
+        )
         if step in self._wanted or late:
             self._check_finite(state, trace)
         if step in self._wanted:
-            self._frames = (*self._frames, Frame(step, self._make(self.config, self.inputs, state, trace)))
+            self._frames = (
+                *self._frames,
+                Frame(step, self._make(self.config, self.inputs, state, trace)),
+            )
         if step in self._held or step in self._spread_steps:
             self._states[step] = state
-        self._state, self._trace = state, trace
+        self._state = state
+        self._trace = trace
 
 
 class Runs:
-    """The last runs, by what they are of: the same process, source, config, inputs, device and frames are one run.
+    """The last runs, by what they are of: the same process, source, config, inputs, device and
+    frames are one run.
 
-    Where a process says which beginning two configs share (`prefix(config) -> (updates, config of the prefix)`), that part is
-    computed once.
+    Where a process says which beginning two configs share (`prefix(config) -> (updates, config of
+    the prefix)`), that part is computed once.
     """
 
     def __init__(self, megabytes: float = 400) -> None:
@@ -450,19 +531,32 @@ class Runs:
         self._lock = threading.RLock()
 
     def get(self, process: Process, config: Any, inputs: Inputs, keep: Keep | None = None) -> Run:
-        """The run, as far as it has come, or a new one before its first update. It is now the last to be forgotten.
+        """Return the run, as far as it has come, or a new one before its first update.
+
+        It is now the last to be forgotten.
 
         Raises:
             DDLabError: what `Run` refuses.
         """
         errors.check_instance("inputs", inputs, Inputs)
         keep = Keep() if keep is None else keep
-        key = (getattr(process, "NAME", None), source(process), config, inputs.fingerprint, str(inputs.device), keep)
+        key = (
+            getattr(process, "NAME", None),
+            source(process),
+            config,
+            inputs.fingerprint,
+            str(inputs.device),
+            keep,
+        )
         with self._lock:
             new = key not in self._runs
             if new:
                 self._runs[key] = Run(
-                    process, config, inputs, keep=keep, before=self._beginning(process, config, inputs, keep)
+                    process,
+                    config,
+                    inputs,
+                    keep=keep,
+                    before=self._beginning(process, config, inputs, keep),
                 )
             self._runs.move_to_end(key)
             if new:
@@ -470,13 +564,18 @@ class Runs:
             return self._runs[key]
 
     def __iter__(self) -> Iterator[Run]:
-        """The runs that updates were done of, the one begun last first."""
+        """Return the runs that updates were done of, the one begun last first."""
         with self._lock:
             return iter(
-                sorted((run for run in self._runs.values() if run.started), key=lambda run: -(run.started or 0))
+                sorted(
+                    (run for run in self._runs.values() if run.started),
+                    key=lambda run: -(run.started or 0),
+                )
             )
 
-    def _beginning(self, process: Process, config: Any, inputs: Inputs, keep: Keep) -> tuple[Run, int] | None:
+    def _beginning(
+        self, process: Process, config: Any, inputs: Inputs, keep: Keep
+    ) -> tuple[Run, int] | None:
         prefix = getattr(process, "prefix", None)
         updates, shared = (0, config) if prefix is None else prefix(config)
         if updates == 0 or shared == config:
@@ -484,9 +583,14 @@ class Runs:
         return self.get(process, shared, inputs, keep), updates
 
     def _forget(self, key: tuple[Any, ...]) -> None:
-        """Drop runs until the rest fits: those without a step first, then the ones that were not asked for longest."""
+        """Drop runs until the rest fits: those without a step first, then the ones that were not
+        asked for longest.
+        """
         sizes = {other: run.nbytes for other, run in self._runs.items()}
-        order = sorted((other for other in self._runs if other != key), key=lambda other: self._runs[other].step > 0)
+        order = sorted(
+            (other for other in self._runs if other != key),
+            key=lambda other: self._runs[other].step > 0,
+        )
         for other in order:
             if sum(sizes.values()) <= self._limit and len(sizes) <= 400:
                 return

@@ -1,8 +1,9 @@
 """How many threads a run computes with: one where its networks are small, all where they are large.
 
-Threads wait for each other in every operation. On two idle cores a second one gains a tenth to a third below `LARGE` multiply-adds, a
-third to a half above; beside a busy program it costs more than it gains, and sums that are cut in other places have other last bits. So
-a small run takes one: it is as fast beside a browser as alone, and has the same bits on any number of cores.
+Threads wait for each other in every operation. On two idle cores a second one gains a tenth to a
+third below `LARGE` multiply-adds, a third to a half above; beside a busy program it costs more than
+it gains, and sums that are cut in other places have other last bits. So a small run takes one: it
+is as fast beside a browser as alone, and has the same bits on any number of cores.
 """
 
 import contextlib
@@ -23,18 +24,22 @@ from .process import Inputs
 LARGE = 2e9  # multiply-adds in a forward pass of a batch
 _UNKNOWN = 100  # multiply-adds for each weight of a network that cannot say it
 _active: list[int] = []
-_lock, _local = threading.Lock(), threading.local()
+_lock = threading.Lock()
+_local = threading.local()
 
 
 @contextlib.contextmanager
 def limit_threads(count: int) -> Iterator[None]:
     """Compute with so many threads, in torch's own defaults.
 
-    While another thread's run takes fewer threads, this one takes fewer too: a part of torch has one number for all.
+    While another thread's run takes fewer threads, this one takes fewer too: a part of torch has
+    one number for all.
     """
     outermost = not getattr(_local, "inside", False)
     if outermost:
-        _local.inside, _local.own = True, available()
+        # First the number, then the mark: `available` answers differently inside a run.
+        _local.own = available()
+        _local.inside = True
     with _lock:
         _active.append(count)
         torch.set_num_threads(min(_active))
@@ -51,7 +56,10 @@ def limit_threads(count: int) -> Iterator[None]:
 
 
 def available() -> int:
-    """The threads that this thread has outside of runs. Where it left a run beside another's, they come back with its next one."""
+    """Return the threads that this thread has outside of runs.
+
+    Where it left a run beside another's, they come back with its next one.
+    """
     now = torch.get_num_threads()
     kept = getattr(_local, "inside", False) or getattr(_local, "left", None) == now
     return _local.own if kept else now
@@ -65,12 +73,18 @@ def thread_count(config: Any, inputs: Inputs) -> int:
 
 
 def work(config: Any, inputs: Inputs) -> int:
-    """Multiply-adds of a forward pass of the largest network by a batch; without a network, of a kernel by the images that are learned."""
+    """Multiply-adds of a forward pass of the largest network by a batch; without a network, of a
+    kernel by the images that are learned.
+    """
     source = inputs.data or inputs.distilled
     if source is None:
         return 0
     network = getattr(config, "network", None)
-    specs = [network.for_data(source, outputs=max(source.classes, 1))] if isinstance(network, NetworkSpec) else []
+    specs = (
+        [network.for_data(source, outputs=max(source.classes, 1))]
+        if isinstance(network, NetworkSpec)
+        else []
+    )
     specs += [teacher.spec for teacher in inputs.teachers]
     learned = getattr(config, "images_per_class", 1) * max(source.classes, 1)
     batch = max(getattr(config, "batch_size", 1), source.classes)
@@ -82,7 +96,8 @@ def work(config: Any, inputs: Inputs) -> int:
 @functools.lru_cache(256)
 def multiply_adds(spec: NetworkSpec) -> int:
     """Of the layers with weights, for one image."""
-    module, counted = zeros_of(skeleton(spec)), list[int]()
+    module = zeros_of(skeleton(spec))
+    counted = list[int]()
 
     def count(layer: nn.Module, _given: Any, found: Tensor) -> None:
         weight: Any = layer.weight
@@ -94,7 +109,9 @@ def multiply_adds(spec: NetworkSpec) -> int:
     like = next(module.parameters())
     try:
         with torch.no_grad():
-            module(torch.zeros((1, spec.channels or 1, *(spec.image_size or (1, 1))), dtype=like.dtype))
+            module(
+                torch.zeros((1, spec.channels or 1, *(spec.image_size or (1, 1))), dtype=like.dtype)
+            )
     except (RuntimeError, TypeError, ValueError):  # a network of one's own may need other numbers
         return _UNKNOWN * sum(weight.numel() for weight in module.parameters())
     return sum(counted)

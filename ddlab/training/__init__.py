@@ -1,4 +1,5 @@
-"""Training, each kind a process: with labels, without labels, and on a distilled set without labels.
+"""Training, each kind a process: with labels, without labels, and on a distilled set without
+labels.
 
 supervised        teachers and students
 self_supervised   teachers without labels
@@ -11,7 +12,16 @@ relabelling       the mean of several teachers' logits
 """
 
 from ..core.public import listing
-from . import losses, ordered, pretraining, relabelling, self_supervised, supervised, unrolled, with_targets
+from . import (
+    losses,
+    ordered,
+    pretraining,
+    relabelling,
+    self_supervised,
+    supervised,
+    unrolled,
+    with_targets,
+)
 
 __all__ = [
     "losses",

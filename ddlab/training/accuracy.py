@@ -18,12 +18,18 @@ from ..runs.process import warn_of_other_normalisation
 @as_usual
 @checked
 def accuracy(
-    network: Network, data: ImageData, split: Split = "test", *, batch_size: Annotated[int, within(1)] = 64
+    network: Network,
+    data: ImageData,
+    split: Split = "test",
+    *,
+    batch_size: Annotated[int, within(1)] = 64,
 ) -> float:
-    """The fraction in [0, 1] of images of a split that the network classifies right, in evaluation mode.
+    """Return the fraction in [0, 1] of images of a split that the network classifies right, in evaluation
+    mode.
 
     Raises:
-        DDLabError: a network of another number of classes than the data's, or whose class names are others or in another order.
+        DDLabError: a network of another number of classes than the data's, or whose class names are
+            others or in another order.
     """
     if network.class_names is not None or network.spec.classes != data.classes:
         named = network.class_names or [str(number) for number in range(network.spec.classes or 0)]
@@ -34,17 +40,26 @@ def accuracy(
 
 @as_usual
 def balanced_accuracy(network: Network, data: ImageData, split: Split = "test") -> float:
-    """The mean over classes of the fraction that is classified right: chance is one over the classes, however uneven these are."""
-    right, labels = _right(network, data, split), data.labels(split)
-    return float(torch.stack([right[labels == label].float().mean() for label in labels.unique()]).mean())
+    """Return the mean over classes of the fraction that is classified right: chance is one over the
+    classes, however uneven these are.
+    """
+    right = _right(network, data, split)
+    labels = data.labels(split)
+    return float(
+        torch.stack([right[labels == label].float().mean() for label in labels.unique()]).mean()
+    )
 
 
 def _right(network: Network, data: ImageData, split: Split, batch_size: int = 64) -> Tensor:
-    """Whether each image of a split is classified right, bool [n]."""
-    device, labels = next(iter(network.weights.values())).device, data.labels(split)
+    """Return whether each image of a split is classified right, bool [n]."""
+    device = next(iter(network.weights.values())).device
+    labels = data.labels(split)
     right = []
     for indices in torch.arange(len(labels)).split(min(batch_size, len(labels))):
         images = data.normalised(indices, split, device)
-        logits = errors.check_tensor("the network's logits", networks.predict(network, images).logits)
-        right.append(logits.argmax(1).cpu() == labels[indices])  # NaN would count as the first class
+        logits = errors.check_tensor(
+            "the network's logits", networks.predict(network, images).logits
+        )
+        # NaN would count as the first class.
+        right.append(logits.argmax(1).cpu() == labels[indices])
     return torch.cat(right)

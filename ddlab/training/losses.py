@@ -17,20 +17,26 @@ def distillation_loss(student_logits: Tensor, targets: Tensor, *, temperature: f
     r"""KL(targets || softmax(student / T)), mean over the batch, without the factor T^2.
 
     Args:
-        student_logits: [n, classes]. targets: probabilities [n, classes], rows sum to 1.
+        student_logits: [n, classes].
+        targets: probabilities [n, classes], rows sum to 1.
         temperature: T, at least `COLDEST`, the one the targets were made with.
 
-    Source: Hinton, Vinyals & Dean 2015, arXiv 1503.02531; SRe2L's relabelling leaves out T^2, which AdamW does not notice.
+    Source: Hinton, Vinyals & Dean 2015, arXiv 1503.02531; SRe2L's relabelling leaves out T^2, which
+    AdamW does not notice.
     """
-    if targets.device.type == "cpu" and bool((targets < 0).any()):  # a GPU must not be waited for in a step
+    # A GPU must not be waited for in a step.
+    if targets.device.type == "cpu" and bool((targets < 0).any()):
         errors.fail("targets", "probabilities, none below 0", targets)
     return F.kl_div((student_logits / temperature).log_softmax(1), targets, reduction="batchmean")
 
 
 def regression_loss(outputs: Tensor, targets: Tensor) -> Tensor:
-    r"""$\frac{1}{nd} \sum_{ij} (\hat y_{ij} - y_{ij})^2$: outputs [n, d], targets [n, d] -> []. Their mean square difference.
+    r"""$\frac{1}{nd} \sum_{ij} (\hat y_{ij} - y_{ij})^2$: outputs [n, d], targets [n, d] -> [].
 
-    Equation 2 of KRR-ST (Lee et al. 2024) and Boost (Yu et al. 2025), divided by d as in KRR-ST's code.
+    Their mean square difference.
+
+    Equation 2 of KRR-ST (Lee et al. 2024) and Boost (Yu et al. 2025), divided by d as in KRR-ST's
+    code.
 
     Raises:
         DDLabError: shapes or dtypes that differ, or no number at all.

@@ -1,13 +1,24 @@
-r"""Training in ordered steps, as a process: how a network learns from a set that says which images come when, and at which rate.
+r"""Training in ordered steps, as a process: how a network learns from a set that says which images
+come when, and at which rate.
 
-A set with the target "steps" (`distilled.OrderedSteps`; dataset distillation, Wang et al. 2018, arXiv 1811.10959) is a whole training:
-its images in S groups, a rate for each group and each of E passes over them. Nothing is shuffled, augmented, decayed or averaged:
+A set with the target "steps" (`distilled.OrderedSteps`; dataset distillation, Wang et al. 2018,
+arXiv 1811.10959) is a whole training: its images in S groups, a rate for each group and each of E
+passes over them. Nothing is shuffled, augmented, decayed or averaged:
 
-    v_{t+1} = m_t v_t + grad l(theta_t; images and labels of group t mod S),  theta_{t+1} = theta_t - r_t v_{t+1},  t = 0 to E S - 1
-                                                                                        `inner`, and `unrolled`; m = 0 where none is stored
+    v_{t+1} = m_t v_t + grad l(theta_t; images and labels of group t mod S),  theta_{t+1} = theta_t
+                                                                                        - r_t
+                                                                                        v_{t+1},  t
+                                                                                        = 0 to E S -
+                                                                                        1 `inner`,
+                                                                                        and
+                                                                                        `unrolled`;
+                                                                                        m = 0 where
+                                                                                        none is
+                                                                                        stored
     l   the mean cross-entropy with class numbers, or with labels that are learned and need not be probabilities
 
-Weights begin as in the reference code, by Xavier's draw, as PyTorch draws them, or are those of a network handed in (`first_weights`).
+Weights begin as in the reference code, by Xavier's draw, as PyTorch draws them, or are those of a
+network handed in (`first_weights`).
 """
 
 import sys
@@ -43,17 +54,21 @@ class Config(Parameters):
     initial_weights: str = parameter(
         "xavier",
         choices=("xavier", "pytorch"),
-        help="Xavier's normal draw with gain 1 and zero biases, or PyTorch's own, which is half as wide in a perceptron.",
+        help="Xavier's normal draw with gain 1 and zero biases, or PyTorch's own, which is half "
+        "as wide in a perceptron.",
     )
     seed: int = parameter(
-        0, range=(0, None), help="Of the first weights; of several networks handed in it takes one in turn."
+        0,
+        range=(0, None),
+        help="Of the first weights; of several networks handed in it takes one in turn.",
     )
 
     @classmethod
     def made_for(cls, distilled: DistilledSet, **changes: Any) -> Self:
         """With the network and the draw of its first weights that the set's provenance names."""
         distilled.target("steps")
-        told, own = distilled.provenance, dict[str, Any]()
+        told = distilled.provenance
+        own = dict[str, Any]()
         if "network" in told:
             named = NetworkSpec.from_dict(told["network"])
             own["network"] = replace(named, channels=None, classes=None, image_size=None)
@@ -82,18 +97,27 @@ class Trace:
 def check_plain(spec: NetworkSpec) -> None:
     """Raise for a network with batch norm, whose running statistics gradient descent does not move."""
     if networks.batch_norm_layers(spec):
-        errors.fail("network", "one without batch norm (mlp, lenet, a convnet with norm='instance')", spec.title)
+        errors.fail(
+            "network",
+            "one without batch norm (mlp, lenet, a convnet with norm='instance')",
+            spec.title,
+        )
 
 
-def first_weights(spec: NetworkSpec, draw: str, *, seed: int, device: torch.device | str = "cpu") -> dict[str, Tensor]:
-    """By name: PyTorch's own draw, or Xavier's normal one (Glorot & Bengio 2010) with gain 1, zero biases and scales of one."""
+def first_weights(
+    spec: NetworkSpec, draw: str, *, seed: int, device: torch.device | str = "cpu"
+) -> dict[str, Tensor]:
+    """By name: PyTorch's own draw, or Xavier's normal one (Glorot & Bengio 2010) with gain 1, zero
+    biases and scales of one.
+    """
     draws = randomness.generator(seed, 0, "xavier")
     weights = networks.initialise(spec, seed=seed).weights
     for name, value in weights.items() if draw == "xavier" else ():
         if value.ndim > 1:
             torch.nn.init.xavier_normal_(value, generator=draws)
         else:
-            value.fill_(0.0 if "bias" in name.rpartition(".")[2] else 1.0)  # recurrent cells have bias_ih and bias_hh
+            # Recurrent cells have bias_ih and bias_hh.
+            value.fill_(0.0 if "bias" in name.rpartition(".")[2] else 1.0)
     return {name: value.to(device) for name, value in weights.items()}
 
 
@@ -107,29 +131,42 @@ def inner(
     answers: Callable[[Tensors], Tensor],
     momenta: Callable[[Tensors], Tensor] | None = None,
 ) -> Inner:
-    """The ordered steps on the learned tensor "images" [n, c, h, w], of which step t takes group t mod `steps`.
+    """Return the ordered steps on the learned tensor "images" [n, c, h, w], of which step t takes group t
+    mod `steps`.
 
     Args:
-        buffers: of the network, by name. rates, momenta: learned -> [epochs, steps].
+        buffers: of the network, by name.
+        rates, momenta: learned -> [epochs, steps].
         answers: learned -> class numbers int64 [n], or labels [n, classes].
     """
 
     def loss(step: int, weights: Tensors, learned: Tensors) -> Tensor:
-        images, labels = (values.chunk(steps)[step % steps] for values in (learned["images"], answers(learned)))
-        return F.cross_entropy(networks.call(spec, {**buffers, **weights}, images)[0].logits, labels)
+        images, labels = (
+            values.chunk(steps)[step % steps] for values in (learned["images"], answers(learned))
+        )
+        return F.cross_entropy(
+            networks.call(spec, {**buffers, **weights}, images)[0].logits, labels
+        )
 
     def momentum(step: int, learned: Tensors) -> Tensor | float:
         return 0.0 if momenta is None else momenta(learned).flatten()[step]
 
     return Inner(
-        steps=epochs * steps, loss=loss, rate=lambda step, learned: rates(learned).flatten()[step], momentum=momentum
+        steps=epochs * steps,
+        loss=loss,
+        rate=lambda step, learned: rates(learned).flatten()[step],
+        momentum=momentum,
     )
 
 
-def split_buffers(spec: NetworkSpec, weights: Tensors) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+def split_buffers(
+    spec: NetworkSpec, weights: Tensors
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """(what gradient descent moves, buffers, which stay), by name."""
     names = networks.parameter_names(spec)
-    return {name: weights[name] for name in names}, {n: value for n, value in weights.items() if n not in names}
+    return {name: weights[name] for name in names}, {
+        n: value for n, value in weights.items() if n not in names
+    }
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
@@ -138,7 +175,7 @@ def total_steps(config: Config, inputs: Inputs) -> int:
 
 
 def init(config: Config, inputs: Inputs) -> State:
-    """The draw for the seed, or the weights of the network handed in.
+    """Return the draw for the seed, or the weights of the network handed in.
 
     Raises:
         DDLabError: no set, one without ordered steps, or a network with batch norm.
@@ -150,7 +187,9 @@ def init(config: Config, inputs: Inputs) -> State:
     if inputs.teachers:
         start = inputs.teachers[config.seed % len(inputs.teachers)]
         if start.spec != spec:
-            errors.fail("teacher", f"a {spec.title}, like the student that starts from it", start.spec.title)
+            errors.fail(
+                "teacher", f"a {spec.title}, like the student that starts from it", start.spec.title
+            )
         weights = start.weights
     return State(0, weights, optimisers.sgd_init(split_buffers(spec, weights)[0]).velocity)
 
@@ -160,7 +199,10 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     made = _set(inputs)
     target = made.target("steps")
     answers = made.labels if target.labels is None else target.labels
-    learned = {name: value.to(inputs.device) for name, value in (("images", made.images), ("labels", answers))}
+    learned = {
+        name: value.to(inputs.device)
+        for name, value in (("images", made.images), ("labels", answers))
+    }
     spec = config.network.for_data(made)
     weights, buffers = split_buffers(spec, state.weights)
     told = inner(
@@ -176,7 +218,8 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         loss = told.loss(state.step % told.steps, leaves, learned)
         slopes = torch.autograd.grad(loss, list(leaves.values()))
     at = state.step % told.steps
-    rate, momentum = float(target.rates.flatten()[at]), 0.0
+    rate = float(target.rates.flatten()[at])
+    momentum = 0.0
     if target.momenta is not None:
         momentum = float(target.momenta.flatten()[at])
     moved, now = optimisers.sgd_update(
@@ -190,22 +233,29 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> Network:
-    """The network with its weights, and whether its training was complete in `provenance`."""
-    spec, total = config.network.for_data(_set(inputs)), total_steps(config, inputs)
+    """Return the network with its weights, and whether its training was complete in `provenance`."""
+    spec = config.network.for_data(_set(inputs))
+    total = total_steps(config, inputs)
     return trained_network(NAME, config, inputs, spec, state, total)
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-    """The loss and the rate of the step."""
-    numbers = {} if trace is None else {"loss": Number(trace.loss, "nats", scale="log"), "rate": Number(trace.rate)}
+    """Return the loss and the rate of the step."""
+    numbers = (
+        {}
+        if trace is None
+        else {"loss": Number(trace.loss, "nats", scale="log"), "rate": Number(trace.rate)}
+    )
     return Look(numbers=numbers)
 
 
 def after_steps(distilled: DistilledSet, start: Network) -> Network:
-    """A network of one's own after the steps of a set: what it is taught, or what poisons it."""
+    """Return a network of one's own after the steps of a set: what it is taught, or what poisons it."""
     changes = {"network": replace(start.spec, channels=None, classes=None, image_size=None)}
     own: Any = sys.modules[__name__]
-    return run(own, Config.made_for(distilled, **changes), Inputs(distilled=distilled, teachers=(start,)))
+    return run(
+        own, Config.made_for(distilled, **changes), Inputs(distilled=distilled, teachers=(start,))
+    )
 
 
 def _set(inputs: Inputs) -> DistilledSet:

@@ -1,4 +1,6 @@
-"""Class-incremental training: classes come in phases, and one network learns them on what it has kept of the earlier ones."""
+"""Class-incremental training: classes come in phases, and one network learns them on what it has
+kept of the earlier ones.
+"""
 
 from dataclasses import dataclass
 
@@ -24,18 +26,28 @@ class Phases(Parameters):
 
     tasks: int = parameter(6, range=(2, None), help="Phases.", explorable=(2, 10))
     first_classes: int | None = parameter(
-        None, range=(1, None), help="Classes of the first phase, the others share the rest; None: all alike."
+        None,
+        range=(1, None),
+        help="Classes of the first phase, the others share the rest; None: all alike.",
     )
-    order_seed: int | None = parameter(None, range=(0, None), help="Of a random order of classes; None: by number.")
+    order_seed: int | None = parameter(
+        None, range=(0, None), help="Of a random order of classes; None: by number."
+    )
     network: NetworkSpec = parameter(
         networks.spec("convnet", norm="instance"), help="Architecture; without batch norm."
     )
-    epochs: int = parameter(160, range=(1, None), help="Passes over the images of a phase.", explorable=(1, 20))
+    epochs: int = parameter(
+        160, range=(1, None), help="Passes over the images of a phase.", explorable=(1, 20)
+    )
     batch_size: int = parameter(128, range=(1, None), unit="images", help="Of a step.")
     replay_batch_size: int | None = parameter(
-        None, range=(1, None), help="Exemplars beside each batch; None: they are among its images, one for each."
+        None,
+        range=(1, None),
+        help="Exemplars beside each batch; None: they are among its images, one for each.",
     )
-    learning_rate: float = parameter(0.1, range=(0, None), open_low=True, scale="log", help="Of SGD on the network.")
+    learning_rate: float = parameter(
+        0.1, range=(0, None), open_low=True, scale="log", help="Of SGD on the network."
+    )
     momentum: float = parameter(0.9, range=(0, 0.999), help="Of SGD on the network.")
     weight_decay: float = parameter(5e-4, range=(0, None), help="Of SGD on the network.")
     learning_rate_decay: float = parameter(
@@ -50,64 +62,91 @@ class Phases(Parameters):
         help="Share of the loss that keeps the earlier network's answers.",
     )
     temperature: float = parameter(2.0, range=(0.1, None), help="Of these answers.")
-    tuning_steps: int = parameter(50, range=(0, None), help="Steps on exemplars alone, the same number of every class.")
+    tuning_steps: int = parameter(
+        50, range=(0, None), help="Steps on exemplars alone, the same number of every class."
+    )
     seed: int = parameter(0, range=(0, None), help="Of every draw.", explorable=(0, 9))
 
 
 def class_order(classes: int, seed: int | None) -> list[int]:
-    """The order in which classes arrive: by number, or at random."""
+    """Return the order in which classes arrive: by number, or at random."""
     if seed is None:
         return list(range(classes))
-    return torch.randperm(classes, generator=randomness.generator(seed, 0, "order of classes")).tolist()
+    return torch.randperm(
+        classes, generator=randomness.generator(seed, 0, "order of classes")
+    ).tolist()
 
 
 def class_ends(config: Phases, classes: int) -> list[int]:
-    """How many classes have come by the end of each phase.
+    """Return how many classes have come by the end of each phase.
 
     Raises:
         DDLabError: classes that the phases cannot share evenly.
     """
     first = config.first_classes or (classes // config.tasks if classes % config.tasks == 0 else 0)
-    rest, others = classes - first, config.tasks - 1
+    rest = classes - first
+    others = config.tasks - 1
     if first < 1 or rest < others or rest % others:
-        errors.fail("tasks", f"such that {classes} classes can be shared evenly (after first_classes)", config.tasks)
+        errors.fail(
+            "tasks",
+            f"such that {classes} classes can be shared evenly (after first_classes)",
+            config.tasks,
+        )
     return [first + phase * rest // others for phase in range(config.tasks)]
 
 
 def arrived(config: Phases, data: ImageData, phase: int) -> tuple[Tensor, Tensor]:
-    """The training images of a phase: rows [n], and the places of their classes in the order of arrival [n]."""
-    ends, order = [0, *class_ends(config, data.classes)], class_order(data.classes, config.order_seed)
+    """Return the training images of a phase: rows [n], and the places of their classes in the order of
+    arrival [n].
+    """
+    ends = [0, *class_ends(config, data.classes)]
+    order = class_order(data.classes, config.order_seed)
     found = [data.of_class(order[place]) for place in range(ends[phase], ends[phase + 1])]
     places = [torch.full((len(rows),), ends[phase] + index) for index, rows in enumerate(found)]
     return torch.cat(found), torch.cat(places)
 
 
-def logits_of(config: Phases, inputs: Inputs, weights: Tensors, images: Tensor, seen: int) -> Tensor:
-    """Of the first `seen` classes in their order of arrival, [n, seen]; one that has not come is in no softmax."""
+def logits_of(
+    config: Phases, inputs: Inputs, weights: Tensors, images: Tensor, seen: int
+) -> Tensor:
+    """Of the first `seen` classes in their order of arrival, [n, seen]; one that has not come is in
+    no softmax.
+    """
     data = require_data(NAME, inputs)
     order = torch.tensor(class_order(data.classes, config.order_seed)[:seen], device=images.device)
     return networks.call(config.network.for_data(data), weights, images)[0].logits[:, order]
 
 
 def model_loss(config: Phases, logits: Tensor, labels: Tensor, before: Tensor | None) -> Tensor:
-    """lambda L_c + (1 - lambda) L_d: cross-entropy, and with an earlier network's logits [n, old] the distance from its answers."""
+    """lambda L_c + (1 - lambda) L_d: cross-entropy, and with an earlier network's logits [n, old]
+    the distance from its answers.
+    """
     plain = F.cross_entropy(logits, labels)
     if before is None or not config.distillation_weight:
         return plain
     targets = soft_targets(before, config.temperature)
     kept = distillation_loss(logits[:, : before.shape[1]], targets, temperature=config.temperature)
-    return (1 - config.distillation_weight) * plain + config.distillation_weight * config.temperature**2 * kept
+    return (
+        1 - config.distillation_weight
+    ) * plain + config.distillation_weight * config.temperature**2 * kept
 
 
-def batch_of(config: Phases, inputs: Inputs, exemplars: Tensor, phase: int, index: int) -> tuple[Tensor, Tensor]:
-    """Images [b, c, h, w] and places of classes [b] of a step: new ones, with exemplars [seen * m, c, h, w] among or beside them."""
+def batch_of(
+    config: Phases, inputs: Inputs, exemplars: Tensor, phase: int, index: int
+) -> tuple[Tensor, Tensor]:
+    """Images [b, c, h, w] and places of classes [b] of a step: new ones, with exemplars [seen * m,
+    c, h, w] among or beside them.
+    """
     data = require_data(NAME, inputs)
     rows, labels = arrived(config, data, phase)
     pool = len(rows) + (len(exemplars) if config.replay_batch_size is None else 0)
     epoch, place = divmod(index, -(-pool // config.batch_size))
-    order = torch.randperm(pool, generator=randomness.generator(config.seed, epoch, f"order of phase {phase}"))
+    order = torch.randperm(
+        pool, generator=randomness.generator(config.seed, epoch, f"order of phase {phase}")
+    )
     chosen = order[place * config.batch_size :][: config.batch_size]
-    new, old = chosen[chosen < len(rows)], chosen[chosen >= len(rows)] - len(rows)
+    new = chosen[chosen < len(rows)]
+    old = chosen[chosen >= len(rows)] - len(rows)
     if config.replay_batch_size is not None and len(exemplars):
         draws = randomness.generator(config.seed, index, f"replayed in phase {phase}")
         old = torch.randint(len(exemplars), (config.replay_batch_size,), generator=draws)
@@ -126,5 +165,7 @@ def model_steps(config: Phases, inputs: Inputs, phase: int, exemplars: int) -> i
 
 
 def rate_at(config: Phases, index: int, steps: int) -> float:
-    """The rate of a step of a phase."""
-    return config.learning_rate * config.learning_rate_decay ** sum(index >= share * steps for share in (0.5, 0.75))
+    """Return the rate of a step of a phase."""
+    return config.learning_rate * config.learning_rate_decay ** sum(
+        index >= share * steps for share in (0.5, 0.75)
+    )

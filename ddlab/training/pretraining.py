@@ -1,14 +1,17 @@
-r"""Pre-training a network on the pairs of a distilled set, as a process: it learns to say of each view what the teacher said.
+r"""Pre-training a network on the pairs of a distilled set, as a process: it learns to say of each
+view what the teacher said.
 
-KRR-ST (Lee et al. 2024, arXiv 2310.06511) and Yu, Yao & Chiu 2025 (Boost), equation 2 and appendix A.1. What the network is worth is then
-asked by a probe of its features on a labelled dataset (`evaluation.pretrained`).
+KRR-ST (Lee et al. 2024, arXiv 2310.06511) and Yu, Yao & Chiu 2025 (Boost), equation 2 and appendix
+A.1. What the network is worth is then asked by a probe of its features on a labelled dataset
+(`evaluation.pretrained`).
 
 One step
 x, y = a batch of the views and their representations                  DistilledSet.pairs, `rows`
 l = mean of (network(x) - y)^2                                         losses.regression_loss
 theta <- SGD with momentum, or AdamW                                   optim
 
-The network's last linear layer has as many outputs as a representation has numbers (`NetworkSpec.classes`).
+The network's last linear layer has as many outputs as a representation has numbers
+(`NetworkSpec.classes`).
 
 | deviation from the paper | why |
 |---|---|
@@ -42,22 +45,45 @@ _WEIGHT_DECAYS = {25: 1e-3, 50: 1e-3, 100: 1e-3, 1000: 1e-4, 5000: 1e-4}
 
 @dataclass(frozen=True, kw_only=True)
 class Config(Parameters):
-    """Hyper-parameters. The defaults are the published ones for CIFAR-100 and a budget of 100 images."""
+    """Hyper-parameters.
 
-    network: NetworkSpec = parameter(networks.spec("convnet", width=128, growth=2), help="Architecture.", source=_PAPER)
-    epochs: int = parameter(1000, range=(1, None), help="Passes over all views.", source=_PAPER, explorable=(10, 1000))
-    batch_size: int = parameter(256, range=(1, None), unit="views", help="Views per step.", source=_PAPER)
-    optimiser: str = parameter("sgd", choices=("sgd", "adamw"), help="SGD with momentum, or AdamW.", source=_PAPER)
+    The defaults are the published ones for CIFAR-100 and a budget of 100 images.
+    """
+
+    network: NetworkSpec = parameter(
+        networks.spec("convnet", width=128, growth=2), help="Architecture.", source=_PAPER
+    )
+    epochs: int = parameter(
+        1000, range=(1, None), help="Passes over all views.", source=_PAPER, explorable=(10, 1000)
+    )
+    batch_size: int = parameter(
+        256, range=(1, None), unit="views", help="Views per step.", source=_PAPER
+    )
+    optimiser: str = parameter(
+        "sgd", choices=("sgd", "adamw"), help="SGD with momentum, or AdamW.", source=_PAPER
+    )
     learning_rate: float = parameter(
-        0.1, symbol=r"\mathrm{lr}", range=(0, 1e3), open_low=True, scale="log", explorable=(1e-4, 1),
-        help="At the start.", source=_PAPER,
-    )  # fmt: skip
+        0.1,
+        symbol=r"\mathrm{lr}",
+        range=(0, 1e3),
+        open_low=True,
+        scale="log",
+        explorable=(1e-4, 1),
+        help="At the start.",
+        source=_PAPER,
+    )
     final_fraction: float = parameter(
-        1.0, range=(0, 1), help="Where a cosine ends, as a fraction of its start; 1: the rate stays.", source=_PAPER
+        1.0,
+        range=(0, 1),
+        help="Where a cosine ends, as a fraction of its start; 1: the rate stays.",
+        source=_PAPER,
     )
     momentum: float = parameter(0.9, range=(0, 0.9999), help="Of SGD.", source=_PAPER)
     weight_decay: float = parameter(
-        1e-3, range=(0, 1e3), help="Decoupled for AdamW, in the gradient for SGD.", source="Boost, Table 5"
+        1e-3,
+        range=(0, 1e3),
+        help="Decoupled for AdamW, in the gradient for SGD.",
+        source="Boost, Table 5",
     )
     seed: int = parameter(0, range=(0, None), help="Of weights and order.")
 
@@ -68,7 +94,9 @@ class Config(Parameters):
 
     @classmethod
     def paper(cls, dataset: str = "cifar100", budget: int = 100, **changes: Any) -> Self:
-        """The published settings for "cifar100", with the weight decay of Table 5 for 25, 50, 100, 1000 or 5000 images."""
+        """Return the published settings for "cifar100", with the weight decay of Table 5 for 25, 50, 100,
+        1000 or 5000 images.
+        """
         errors.check_choice("dataset", dataset, ("cifar100",))
         errors.check_choice("budget", budget, tuple(_WEIGHT_DECAYS))
         return cls.preset(changes, weight_decay=_WEIGHT_DECAYS[budget])
@@ -83,7 +111,9 @@ class Trace:
 
 
 def rows(count: int, step: int, *, batch_size: int, seed: int) -> Tensor:
-    """Which of `count` views are seen at `step`, int64 [at most batch_size]: each once per epoch, in a new order every epoch."""
+    """Return which of `count` views are seen at `step`, int64 [at most batch_size]: each once per epoch,
+    in a new order every epoch.
+    """
     batch_size = min(batch_size, count)
     epoch, number = divmod(step, -(-count // batch_size))
     order = torch.randperm(count, generator=randomness.generator(seed, epoch, "order"))
@@ -94,13 +124,19 @@ def total_steps(config: Config, inputs: Inputs) -> int:
     """Epochs times batches per epoch; a last smaller batch counts.
 
     Raises:
-        DDLabError: no set, or one without representations or images; a batch of one view, of which batch norm has no variance.
+        DDLabError: no set, or one without representations or images; a batch of one view, of which
+            batch norm has no variance.
     """
     count = len(_pairs(inputs)[0])
     if not count:
         raise DDLabError("distilled must hold at least one image to train on; given an empty set.")
-    if 1 in (count, config.batch_size, count % config.batch_size) and networks.batch_norm_layers(_spec(config, inputs)):
-        allowed = f"so that no batch of the {count} views is a single one, of which batch norm has no variance"
+    if 1 in (count, config.batch_size, count % config.batch_size) and networks.batch_norm_layers(
+        _spec(config, inputs)
+    ):
+        allowed = (
+            f"so that no batch of the {count} views is a single one, of which batch norm has no "
+            "variance"
+        )
         errors.fail("batch_size", allowed, config.batch_size)
     return config.epochs * -(-count // config.batch_size)
 
@@ -116,12 +152,18 @@ def init(config: Config, inputs: Inputs) -> State:
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """One step on one batch."""
-    spec, (views, representations) = _spec(config, inputs), _pairs(inputs)
+    """Take one step on one batch."""
+    spec = _spec(config, inputs)
+    (views, representations) = _pairs(inputs)
     seen = rows(len(views), state.step, batch_size=config.batch_size, seed=config.seed)
-    images, targets = (devices.moved(each[seen], inputs.device) for each in (views, representations))
+    images, targets = (
+        devices.moved(each[seen], inputs.device) for each in (views, representations)
+    )
     rate = optimisers.cosine(
-        state.step, total_steps(config, inputs), config.learning_rate, final_fraction=config.final_fraction
+        state.step,
+        total_steps(config, inputs),
+        config.learning_rate,
+        final_fraction=config.final_fraction,
     )
 
     def loss(logits: Tensor) -> Tensor:
@@ -132,17 +174,23 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> Network:
-    """The network with its weights; `provenance` says how it came about and whether its training was complete."""
-    spec, total = _spec(config, inputs), total_steps(config, inputs)
+    """Return the network with its weights; `provenance` says how it came about and whether its training
+    was complete.
+    """
+    spec = _spec(config, inputs)
+    total = total_steps(config, inputs)
     return trained_network(NAME, config, inputs, spec, state, total, classifier="representations")
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-    """The loss of the last batch before its update; there are no images to see."""
+    """Return the loss of the last batch before its update; there are no images to see."""
     if trace is None:
         return Look()
     return Look(
-        numbers={"loss": Number(trace.loss, scale="log"), "learning rate": Number(trace.learning_rate, scale="log")}
+        numbers={
+            "loss": Number(trace.loss, scale="log"),
+            "learning rate": Number(trace.learning_rate, scale="log"),
+        }
     )
 
 
@@ -159,7 +207,9 @@ def _pairs(inputs: Inputs) -> tuple[Tensor, Tensor]:
 def _spec(config: Config, inputs: Inputs) -> NetworkSpec:
     source = _distilled(inputs)
     size = source.target("representations").size
-    return dataclasses.replace(config.network, channels=source.channels, classes=size, image_size=source.image_size)
+    return dataclasses.replace(
+        config.network, channels=source.channels, classes=size, image_size=source.image_size
+    )
 
 
 SMALL = Config(  # for the contract tests

@@ -1,7 +1,8 @@
 """Labels from teachers: y = (1/m) sum_j f_j(x), the mean of the logits of m networks.
 
-The teachers are in evaluation mode, or in training mode: then batch norm takes its statistics from the batch (SRe2L's CIFAR code,
-which never calls `eval`) or from each half of it (FADRM's batch-specific soft labels, BSSL).
+The teachers are in evaluation mode, or in training mode: then batch norm takes its statistics from
+the batch (SRe2L's CIFAR code, which never calls `eval`) or from each half of it (FADRM's
+batch-specific soft labels, BSSL).
 """
 
 from collections.abc import Sequence
@@ -23,18 +24,22 @@ def as_teachers(teachers: Teachers | None, argument: str = "teachers") -> tuple[
         return ()
     if isinstance(teachers, Network):
         return (teachers,)
-    if not isinstance(teachers, (tuple, list)) or not all(isinstance(each, Network) for each in teachers):
+    if not isinstance(teachers, (tuple, list)) or not all(
+        isinstance(each, Network) for each in teachers
+    ):
         errors.fail(argument, "a Network or a sequence of Networks", teachers)
     return tuple(teachers)
 
 
 def teacher_logits(teachers: Teachers, images: Tensor, *, batch_parts: int | None = None) -> Tensor:
-    """Return the mean over the teachers of their logits, [n, classes], without gradients, where the images are.
+    """Return the mean over the teachers of their logits, [n, classes], without gradients, where the
+    images are.
 
     Args:
         images: float [n, c, h, w].
-        batch_parts: None uses the statistics that batch norm remembers; a number splits the batch into so many parts, each of
-            which is normalised by its own statistics. A batch of three or fewer images stays whole.
+        batch_parts: None uses the statistics that batch norm remembers; a number splits the batch
+            into so many parts, each of which is normalised by its own statistics. A batch of three
+            or fewer images stays whole.
 
     Raises:
         DDLabError: no teacher, teachers of different classes, images that a teacher cannot take.

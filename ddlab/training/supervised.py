@@ -1,10 +1,11 @@
 r"""Training a network, as a process: teachers on a dataset, students on a distilled set.
 
-What it trains on is what the inputs hold: `inputs.distilled` if given, else the training images of `inputs.data`. What it learns
-from is `config.labels`: hard class numbers, the soft labels stored with a distilled set, or the teachers asked for every augmented
-view.
+What it trains on is what the inputs hold: `inputs.distilled` if given, else the training images of
+`inputs.data`. What it learns from is `config.labels`: hard class numbers, the soft labels stored
+with a distilled set, or the teachers asked for every augmented view.
 
-One step (sources: SRe2L's relabelling, Yin et al. 2023, arXiv 2306.13092; mixup, Zhang et al. 2018, arXiv 1710.09412)
+One step (sources: SRe2L's relabelling, Yin et al. 2023, arXiv 2306.13092; mixup, Zhang et al. 2018,
+arXiv 1710.09412)
 view x' = mixup(flip(crop(x)))                                     augmentation.augment
 p = one-hot | softmax(stored / T), mixed like the views               mixed_targets
 p = softmax(mean over the teachers of their logits for x' / T)        online_targets
@@ -12,8 +13,9 @@ l = KL(p || softmax(student(x') / T)); T = 1 for hard labels          losses.dis
 l = mean (student(x') - y)^2 for the labels y of a regression         losses.regression_loss
 theta <- SGD or AdamW, the learning rate falling                       optim
 
-FADRM's eq 57, lr = base / 2 (1 + cos(pi e / (eta E))), has the epoch e, and its code, like RDED's, keeps the rate through an epoch;
-here it falls with every update, as everywhere in the house. eta is `stretch`.
+FADRM's eq 57, lr = base / 2 (1 + cos(pi e / (eta E))), has the epoch e, and its code, like RDED's,
+keeps the rate through an epoch; here it falls with every update, as everywhere in the house. eta is
+`stretch`.
 """
 
 from dataclasses import dataclass
@@ -43,9 +45,15 @@ DATASETS = ("mnist", "fashion-mnist", "svhn", "cifar10", "cifar100")
 _GREY = DATASETS[:2]
 _RESNET = networks.spec("resnet18")
 _SGD: dict[str, Any] = {
-    "optimiser": "sgd", "learning_rate": 0.01, "weight_decay": 5e-4,
-    "schedule": "half", "batch_size": 256, "crop_pixels": 0, "flip": False, "mixup_alpha": 0.0,
-}  # fmt: skip
+    "optimiser": "sgd",
+    "learning_rate": 0.01,
+    "weight_decay": 5e-4,
+    "schedule": "half",
+    "batch_size": 256,
+    "crop_pixels": 0,
+    "flip": False,
+    "mixup_alpha": 0.0,
+}
 _CUTMIX: dict[str, dict[str, Any]] = {
     "rded": {"epochs": 300, "batch_size": 50, "forward_passes": 2},
     "fadrm": {
@@ -60,23 +68,33 @@ BATCH_PARTS = {"running": None, "batch": 1, "halves": 2}  # teacher_statistics -
 
 
 def convnet_for(dataset: str) -> NetworkSpec:
-    """The ConvNet of DC, DSA and DM for a dataset: of grey images its first convolution makes 28 pixels 32."""
+    """Return the ConvNet of DC, DSA and DM for a dataset: of grey images its first convolution makes 28
+    pixels 32.
+    """
     options: dict[str, Any] = {"padding": 3} if dataset in _GREY else {}
     return networks.spec("convnet", norm="instance", **options)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(Views):
-    """Hyper-parameters: the views, and how a network learns from them. The defaults train a student as SRe2L's CIFAR code does."""
+    """Hyper-parameters: the views, and how a network learns from them.
+
+    The defaults train a student as SRe2L's CIFAR code does.
+    """
 
     network: NetworkSpec = parameter(_RESNET, help="Architecture.")
     labels: str = parameter(
         "hard",
         choices=("hard", "stored", "online", "regression"),
-        help="Class numbers, stored soft labels, the teachers asked for every view, or a regression's.",
+        help="Class numbers, stored soft labels, the teachers asked for every view, or a "
+        "regression's.",
     )
-    epochs: int = parameter(400, range=(1, None), help="Passes over the images.", explorable=(10, 400), step=10)
-    optimiser: str = parameter("adamw", choices=("adamw", "sgd"), help="AdamW, or SGD with momentum.")
+    epochs: int = parameter(
+        400, range=(1, None), help="Passes over the images.", explorable=(10, 400), step=10
+    )
+    optimiser: str = parameter(
+        "adamw", choices=("adamw", "sgd"), help="AdamW, or SGD with momentum."
+    )
     learning_rate: float = parameter(
         1e-3,
         symbol=r"\mathrm{lr}",
@@ -89,7 +107,8 @@ class Config(Views):
     schedule: str = parameter(
         "cosine",
         choices=("cosine", "half"),
-        help="The rate falls to 0, or once to a tenth, right after half of the epochs, where momentum begins anew.",
+        help="The rate falls to 0, or once to a tenth, right after half of the epochs, where "
+        "momentum begins anew.",
     )
     stretch: float = parameter(
         1.0,
@@ -100,13 +119,15 @@ class Config(Views):
     teacher_statistics: str = parameter(
         "running",
         choices=tuple(BATCH_PARTS),
-        help="Of an online teacher's batch norm: those it remembers, those of the batch, or of each half of it (BSSL).",
+        help="Of an online teacher's batch norm: those it remembers, those of the batch, or of "
+        "each half of it (BSSL).",
     )
     batch_norm_images: int | None = parameter(
         None,
         range=(1, None),
         unit="images",
-        help="The student's batch norm sees so many images of a batch at a time; None shows it all.",
+        help="The student's batch norm sees so many images of a batch at a time; None shows it "
+        "all.",
         source="FADRM, validate_fadrm.sh: two accumulated halves of 16",
     )
     forward_passes: int = parameter(
@@ -116,7 +137,9 @@ class Config(Views):
         source="RDED, validation/main.py: a first pass measures the accuracy, in training mode",
     )
     momentum: float = parameter(0.9, range=(0, 0.9999), help="Of SGD.")
-    weight_decay: float = parameter(0.01, range=(0, None), help="Decoupled for AdamW, in the gradient for SGD.")
+    weight_decay: float = parameter(
+        0.01, range=(0, None), help="Decoupled for AdamW, in the gradient for SGD."
+    )
     strategy: str = parameter(
         "", help="Operations of DSA, joined by _; one for each batch, with values for each image."
     )
@@ -132,7 +155,9 @@ class Config(Views):
 
     @classmethod
     def teaching(cls, role: str = "student", **changes: Any) -> Self:
-        """Two CPU cores, seconds, 16-pixel digits: a ConvNet of width 64, as "student" or "teacher"."""
+        """Two CPU cores, seconds, 16-pixel digits: a ConvNet of width 64, as "student" or
+        "teacher".
+        """
         errors.check_choice("role", role, ("student", "teacher"))
         common = {"network": networks.spec("convnet", width=64), "crop_pixels": 1, "flip": False}
         special = {
@@ -142,40 +167,61 @@ class Config(Views):
         return cls(**common | special[role] | changes)
 
     @classmethod
-    def for_data(cls, data: ImageData | DistilledSet, role: str = "student", **changes: Any) -> Self:
-        """The teaching preset for these images: crops of 4 pixels above 16 px, flips for colour (digits must not be mirrored)."""
+    def for_data(
+        cls, data: ImageData | DistilledSet, role: str = "student", **changes: Any
+    ) -> Self:
+        """Return the teaching preset for these images: crops of 4 pixels above 16 px, flips for colour
+        (digits must not be mirrored).
+        """
         fitting: dict[str, Any] = {"flip": data.channels == 3}
         if min(data.image_size) > 16:
             fitting["crop_pixels"] = 4
         return cls.teaching(role, **fitting | changes)
 
     @classmethod
-    def paper(cls, dataset: str = "cifar10", role: str = "student", *, recipe: str = "sre2l", **changes: Any) -> Self:
-        """Return the published settings of a student on "cifar10", ..., or of its ResNet-18 teacher.
+    def paper(
+        cls,
+        dataset: str = "cifar10",
+        role: str = "student",
+        *,
+        recipe: str = "sre2l",
+        **changes: Any,
+    ) -> Self:
+        """Return the published settings of a student on "cifar10", ..., or of its ResNet-18
+        teacher.
 
-        Unlike theirs, RDED's and FADRM's students decay biases and norms too, and their learning rate falls within an epoch.
+        Unlike theirs, RDED's and FADRM's students decay biases and norms too, and their learning
+        rate falls within an epoch.
 
         Args:
-            recipe: whose student.
-                "sre2l": mixup, T = 30, and a teacher whose batch norm uses the statistics of the batch (relabel_cifar.py
-                never calls `eval`).
-                "dc": no views, but for "mnist", where it sees three of DSA's instead of turns by 45 degrees.
-                "dsa": of DSA, DM and, at the learned rate, MTT. "dc" and "dsa" run one epoch more than printed, as the code does.
-                "rded" and "fadrm": CutMix, T = 20, and a cosine that ends at half the rate.
-                FADRM's teacher (role "teacher", Table 10) has 50 epochs and a decay of 1e-4; the others have SRe2L's.
+            recipe: whose student. "sre2l": mixup, T = 30, and a teacher whose batch norm uses the
+                statistics of the batch (relabel_cifar.py never calls `eval`). "dc": no views, but
+                for "mnist", where it sees three of DSA's instead of turns by 45 degrees. "dsa": of
+                DSA, DM and, at the learned rate, MTT. "dc" and "dsa" run one epoch more than
+                printed, as the code does. "rded" and "fadrm": CutMix, T = 20, and a cosine that
+                ends at half the rate. FADRM's teacher (role "teacher", Table 10) has 50 epochs and
+                a decay of 1e-4; the others have SRe2L's.
         """
         errors.check_choice("role", role, ("student", "teacher"))
         errors.check_choice("recipe", recipe, ("sre2l", "dc", "dsa", *_CUTMIX))
-        names = DATASETS if recipe in ("dc", "dsa") and role == "student" else ("cifar10", "cifar100")
+        names = (
+            DATASETS if recipe in ("dc", "dsa") and role == "student" else ("cifar10", "cifar100")
+        )
         errors.check_choice("dataset", dataset, names)
         own: dict[str, Any] = {}
         if role == "teacher":
             length = (
-                {"epochs": 50, "weight_decay": 1e-4} if recipe == "fadrm" else {"epochs": 200, "weight_decay": 5e-4}
+                {"epochs": 50, "weight_decay": 1e-4}
+                if recipe == "fadrm"
+                else {"epochs": 200, "weight_decay": 5e-4}
             )
             own = {"optimiser": "sgd", "learning_rate": 0.1, "mixup_alpha": 0.0, **length}
         elif recipe == "dsa" or (recipe, dataset) == ("dc", "mnist"):
-            views = (UPRIGHT if dataset in DATASETS[:3] else ALL) if recipe == "dsa" else "crop_scale_rotate"
+            views = (
+                (UPRIGHT if dataset in DATASETS[:3] else ALL)
+                if recipe == "dsa"
+                else "crop_scale_rotate"
+            )
             own = {**_SGD, "network": convnet_for(dataset), "epochs": 1001, "strategy": views}
         elif recipe == "dc":
             own = {**_SGD, "network": convnet_for(dataset), "epochs": 301}
@@ -198,26 +244,32 @@ class Config(Views):
         operations(self.strategy)
 
     def learning_rate_at(self, step: int, steps: int, per_epoch: int) -> float:
-        """The learning rate before `step` (0-based) of `steps`."""
+        """Return the learning rate before `step` (0-based) of `steps`."""
         if self.schedule == "cosine":
             return optimisers.cosine(step, round(self.stretch * steps), self.learning_rate)
         return self.learning_rate / (10 if step >= self.fall_step(per_epoch) else 1)
 
     def fall_step(self, per_epoch: int) -> int:
-        """The first step at a tenth of the rate, with the schedule "half": after epoch E / 2 + 1 of E + 1, counted from 0."""
+        """Return the first step at a tenth of the rate, with the schedule "half": after epoch E / 2 + 1 of
+        E + 1, counted from 0.
+        """
         return (self.epochs // 2 + 2) * per_epoch
 
 
 @dataclass(frozen=True)
 class Trace:
-    """One update: the loss before it [], the share of the batch classified right before it [], the learning rate."""
+    """One update: the loss before it [], the share of the batch classified right before it [], the
+    learning rate.
+    """
 
     loss: Tensor
     accuracy_fraction: Tensor
     learning_rate: float
 
 
-def online_targets(view: View, teacher: Teachers, *, temperature: float, batch_parts: int | None = None) -> Tensor:
+def online_targets(
+    view: View, teacher: Teachers, *, temperature: float, batch_parts: int | None = None
+) -> Tensor:
     """Return softmax(teacher(x') / T) for the views, mixed ones included: [n, classes].
 
     Several teachers give their mean logits; `batch_parts` is that of `teacher_logits`.
@@ -227,8 +279,12 @@ def online_targets(view: View, teacher: Teachers, *, temperature: float, batch_p
 
 
 def mixed_targets(view: View, targets: Tensor) -> Tensor:
-    """Targets [n, classes] of the images, mixed as the views were: share p_i + (1 - share) p_partner[i]."""
-    errors.check_tensor("targets", targets, shape=[len(view.images), None], floating=True, finite=False)
+    """Targets [n, classes] of the images, mixed as the views were: share p_i + (1 - share)
+    p_partner[i].
+    """
+    errors.check_tensor(
+        "targets", targets, shape=[len(view.images), None], floating=True, finite=False
+    )
     return view.share * targets + (1 - view.share) * targets[view.partner]
 
 
@@ -245,18 +301,21 @@ def init(config: Config, inputs: Inputs) -> State:
     """Fresh weights for the seed.
 
     Raises:
-        DDLabError: nothing to train on, labels that the inputs do not have, a teacher that is not the one that made the set.
+        DDLabError: nothing to train on, labels that the inputs do not have, a teacher that is not
+            the one that made the set.
     """
     source = _source(inputs)
     total_steps(config, inputs)
     crop_pixels = config.crop_pixels
     if crop_pixels >= min(source.image_size):
-        errors.fail("crop_pixels", f"below the image size of {min(source.image_size)} px", crop_pixels)
+        errors.fail(
+            "crop_pixels", f"below the image size of {min(source.image_size)} px", crop_pixels
+        )
     return initial_state(config.network.for_data(source), config, inputs.device)
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """One step on one batch."""
+    """Take one step on one batch."""
     source = _source(inputs)
     spec = config.network.for_data(source)
     indices = _batch(config, inputs, state.step)
@@ -291,8 +350,9 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> Network:
-    """The network with its weights, and whether its training was complete in `provenance`."""
-    spec, total = config.network.for_data(_source(inputs)), total_steps(config, inputs)
+    """Return the network with its weights, and whether its training was complete in `provenance`."""
+    spec = config.network.for_data(_source(inputs))
+    total = total_steps(config, inputs)
     return trained_network(NAME, config, inputs, spec, state, total)
 
 
@@ -327,26 +387,35 @@ def _check_labels(config: Config, inputs: Inputs) -> None:
     if config.labels in ("stored", "regression"):
         if inputs.distilled is None:
             raise DDLabError(
-                f"labels must be 'hard' or 'online' to train on a dataset; given {config.labels!r}, which a distilled set has."
+                "labels must be 'hard' or 'online' to train on a dataset; given "
+                f"{config.labels!r}, which a distilled set has."
             )
         inputs.distilled.target(config.labels)
     if config.labels == "online":
         require_teacher("training with online labels", inputs)
-        named = next((target for target in _targets(inputs) if isinstance(target, OnlineTeacher)), None)
+        named = next(
+            (target for target in _targets(inputs) if isinstance(target, OnlineTeacher)), None
+        )
         given = [teacher.fingerprint for teacher in inputs.teachers]
         if named is not None and sorted(named.fingerprints) != sorted(given):
             one = len(named.fingerprints) == 1
             raise DDLabError(
-                f"teacher must be the {'one' if one else 'ones'} that made the set ({', '.join(named.fingerprints)}); "
+                f"teacher must be the {'one' if one else 'ones'} that made the set "
+                f"({', '.join(named.fingerprints)}); "
                 f"given {', '.join(given)}."
             )
 
 
-def _targets_of(config: Config, inputs: Inputs, view: View, labels: Tensor, stored: Tensor | None) -> Tensor:
+def _targets_of(
+    config: Config, inputs: Inputs, view: View, labels: Tensor, stored: Tensor | None
+) -> Tensor:
     if config.labels == "online":
         require_teacher("training with online labels", inputs)
         return online_targets(
-            view, inputs.teachers, temperature=config.temperature, batch_parts=BATCH_PARTS[config.teacher_statistics]
+            view,
+            inputs.teachers,
+            temperature=config.temperature,
+            batch_parts=BATCH_PARTS[config.teacher_statistics],
         )
     if stored is None:
         return mixed_targets(view, F.one_hot(labels, _source(inputs).classes).to(view.images.dtype))
@@ -363,10 +432,17 @@ def _batch(config: Config, inputs: Inputs, step: int) -> Tensor:
     return config.indices(_count(inputs), step)
 
 
-def _examples(config: Config, inputs: Inputs, indices: Tensor, step: int) -> tuple[Tensor, Tensor, Tensor | None]:
-    source, device = _source(inputs), inputs.device
+def _examples(
+    config: Config, inputs: Inputs, indices: Tensor, step: int
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    source = _source(inputs)
+    device = inputs.device
     if isinstance(source, ImageData):
-        return source.normalised(indices, device=device), moved(source.train_labels[indices], device), None
+        return (
+            source.normalised(indices, device=device),
+            moved(source.train_labels[indices], device),
+            None,
+        )
     stored = None
     if config.labels == "stored":
         stored = moved(source.target("stored").logits[indices], device)

@@ -1,4 +1,6 @@
-"""What processes that train a network share: the state, its beginning, a step down a loss of the logits, and the network at the end."""
+"""What processes that train a network share: the state, its beginning, a step down a loss of the
+logits, and the network at the end.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,7 +51,8 @@ def train_step(
         loss: logits [n, classes] -> [].
         restart: the optimiser forgets its moments first.
         batch_norm_images: batch norm sees so many images at a time; None shows it the whole batch.
-        forward_passes: how often the batch passes through in training mode; the running statistics move each time.
+        forward_passes: how often the batch passes through in training mode; the running statistics
+            move each time.
 
     Returns:
         The state, and the loss [] and the logits [n, classes] of the network before the step.
@@ -82,16 +85,30 @@ def train_step(
 
 
 def trained_network(
-    name: str, config: Parameters, inputs: Inputs, spec: NetworkSpec, state: Any, total: int, **more: Any
+    name: str,
+    config: Parameters,
+    inputs: Inputs,
+    spec: NetworkSpec,
+    state: Any,
+    total: int,
+    **more: Any,
 ) -> Network:
-    """The network of a state of the process `name`, complete after `total` updates; `more` joins its provenance.
+    """Return the network of a state of the process `name`, complete after `total` updates; `more` joins
+    its provenance.
 
-    On the CPU wherever it was trained, so that it meets the data there; `Inputs` moves it to the device of the next run.
+    On the CPU wherever it was trained, so that it meets the data there; `Inputs` moves it to the
+    device of the next run.
     """
-    provenance = {"process": name, "config": config.to_dict(), "inputs": inputs.fingerprint, "step": state.step}
+    provenance = {
+        "process": name,
+        "config": config.to_dict(),
+        "inputs": inputs.fingerprint,
+        "step": state.step,
+    }
     provenance |= {"complete": state.step >= total} | more
     source: Any = inputs.data if inputs.distilled is None else inputs.distilled
-    names = None if "classifier" in more else source.class_names  # its outputs are no classes, or mean nothing yet
+    # Its outputs are no classes, or mean nothing yet.
+    names = None if "classifier" in more else source.class_names
     on_cpu = {name: value.cpu() for name, value in state.weights.items()}
     return Network(
         spec=spec,

@@ -1,4 +1,6 @@
-"""Trajectories of training: an epoch of plain SGD, and a network's parameters as one row, as they are kept after each."""
+"""Trajectories of training: an epoch of plain SGD, and a network's parameters as one row, as they
+are kept after each.
+"""
 
 import torch
 import torch.nn.functional as F
@@ -19,35 +21,57 @@ def vector(weights: Tensors) -> Tensor:
 
 
 def by_name(spec: NetworkSpec, row: Tensor) -> dict[str, Tensor]:
-    """The inverse of `vector`."""
+    """Return the inverse of `vector`."""
     shapes = {name: value.shape for name, value in skeleton(spec).named_parameters()}
     parts = row.split([shape.numel() for shape in shapes.values()])
-    return {name: part.view(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
+    return {
+        name: part.view(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)
+    }
 
 
 def buffers_of(spec: NetworkSpec, device: torch.device | str) -> dict[str, Tensor]:
-    """What a network without batch norm holds beside its parameters, by name; training leaves it as it is."""
+    """What a network without batch norm holds beside its parameters, by name; training leaves it as
+    it is.
+    """
     names = [name for name, _ in skeleton(spec).named_buffers()]
     weights = networks.initialise(spec, seed=0).weights if names else {}
     return {name: weights[name].to(device) for name in names}
 
 
 def sgd_epoch(
-    spec: NetworkSpec, row: Tensor, inputs: Inputs, *, rate: float, batch_size: int, strategy: str, seed: int, step: int
+    spec: NetworkSpec,
+    row: Tensor,
+    inputs: Inputs,
+    *,
+    rate: float,
+    batch_size: int,
+    strategy: str,
+    seed: int,
+    step: int,
 ) -> tuple[Tensor, Tensor]:
-    """One epoch of SGD at a constant rate on the data in random order, each image in a view of its own.
+    """One epoch of SGD at a constant rate on the data in random order, each image in a view of its
+    own.
 
     Args:
-        row: all parameters, [P]. strategy: of `data.siamese_views`. seed, step: of the draws.
+        row: all parameters, [P].
+        strategy: of `data.siamese_views`.
+        seed, step: of the draws.
 
     Returns:
         The parameters after it, [P], and the mean loss, [].
     """
-    data, losses, now, fixed = require_data("an epoch", inputs), [], by_name(spec, row), buffers_of(spec, inputs.device)
-    order = torch.randperm(len(data.train_labels), generator=randomness.generator(seed, step, "order of an epoch"))
+    data = require_data("an epoch", inputs)
+    losses = []
+    now = by_name(spec, row)
+    fixed = buffers_of(spec, inputs.device)
+    order = torch.randperm(
+        len(data.train_labels), generator=randomness.generator(seed, step, "order of an epoch")
+    )
     for number, rows in enumerate(order.split(batch_size)):
         view = step * len(order) + number
-        images = siamese_view(data.normalised(rows, device=inputs.device), strategy, seed=seed, step=view, each=True)
+        images = siamese_view(
+            data.normalised(rows, device=inputs.device), strategy, seed=seed, step=view, each=True
+        )
         leaves = leaves_of(now)
         with torch.enable_grad():
             logits = networks.call(spec, {**fixed, **leaves}, images)[0].logits

@@ -1,18 +1,21 @@
-r"""Training that can be differentiated: N inner steps of SGD, and the gradient of what comes after them with respect to all they used.
+r"""Training that can be differentiated: N inner steps of SGD, and the gradient of what comes after
+them with respect to all they used.
 
-Bi-level methods learn images, labels or rates by the loss of the network that was trained on them. With the learned tensors z, weights
-theta and velocity v, one inner step is
+Bi-level methods learn images, labels or rates by the loss of the network that was trained on them.
+With the learned tensors z, weights theta and velocity v, one inner step is
 
     g_t = grad_theta loss_t(theta_t, z),   v_{t+1} = m_t v_t + g_t,   theta_{t+1} = theta_t - r_t v_{t+1}        `inner_step`
 
-and the outer gradient dL(theta_N, z) / dz goes back through all of them (Wang et al. 2018, arXiv 1811.10959, eq 3 and algorithm 1).
-There are two ways to it, with the same result:
+and the outer gradient dL(theta_N, z) / dz goes back through all of them (Wang et al. 2018, arXiv
+1811.10959, eq 3 and algorithm 1). There are two ways to it, with the same result:
 
 unrolled      the graph of all N steps is kept: memory grows with N times the activations of a step
 recomputed    only theta_t and v_t of each step are kept, without a graph; going back, one step at a time is computed again and passes the
-              gradient on (back-propagation through time with checkpoints; Gruslys et al. 2016, arXiv 1606.03401):
+              gradient on (back-propagation through time with checkpoints; Gruslys et al. 2016,
+              arXiv 1606.03401):
               lambda_t = lambda_{t+1} d(theta_{t+1}, v_{t+1}) / d(theta_t, v_t),   dL/dz += lambda_{t+1} d(theta_{t+1}, v_{t+1}) / dz
-              in the memory of one step and of N copies of the weights, for one more forward pass of each step
+              in the memory of one step and of N copies of the weights, for one more forward pass of
+              each step
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,7 +40,8 @@ class Inner:
     Attributes:
         steps: N.
         loss: (step, weights, learned) -> [], the inner loss of step 0 to N - 1.
-        rate, momentum: (step, learned) -> a number or a tensor [], which may be a learned one; without momentum plain gradient descent.
+        rate, momentum: (step, learned) -> a number or a tensor [], which may be a learned one;
+            without momentum plain gradient descent.
     """
 
     steps: int
@@ -47,14 +51,24 @@ class Inner:
 
 
 def inner_step(
-    inner: Inner, step: int, weights: Tensors, velocity: Tensors, learned: Tensors, *, differentiable: bool
+    inner: Inner,
+    step: int,
+    weights: Tensors,
+    velocity: Tensors,
+    learned: Tensors,
+    *,
+    differentiable: bool,
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """theta_{t+1} and v_{t+1}; with `differentiable` as functions of theta_t, which requires a gradient then, of v_t and of z."""
+    """theta_{t+1} and v_{t+1}; with `differentiable` as functions of theta_t, which requires a
+    gradient then, of v_t and of z.
+    """
     with torch.enable_grad():
         if not differentiable:
             weights = leaves_of(weights)
         loss = inner.loss(step, weights, learned)
-        slopes = torch.autograd.grad(loss, list(weights.values()), create_graph=differentiable, materialize_grads=True)
+        slopes = torch.autograd.grad(
+            loss, list(weights.values()), create_graph=differentiable, materialize_grads=True
+        )
     with torch.set_grad_enabled(differentiable):
         moved, state = sgd_update(
             weights,
@@ -95,31 +109,41 @@ def outer_gradient(
     along: Along | None = None,
     recompute: bool = False,
 ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
-    """The outer loss after N inner steps, and its gradient with respect to everything that is learned.
+    """Return the outer loss after N inner steps, and its gradient with respect to everything that is
+    learned.
 
     Args:
-        weights: theta_0, by name. learned: z, by name; no tensor needs to require a gradient.
+        weights: theta_0, by name.
+        learned: z, by name; no tensor needs to require a gradient.
         outer: (theta_N, z) -> [].
         along: (t, theta_t, z) -> [], added for t = 1 to N - 1: an outer loss on the way.
-        recompute: False keeps the graph of all steps, True computes each step again on the way back.
+        recompute: False keeps the graph of all steps, True computes each step again on the way
+            back.
 
     Returns:
         The loss [], {name of z: its gradient, 0 where nothing depends on it}, and theta_N.
 
     Raises:
-        NonFiniteError: a loss that is NaN or infinite; it names the first step whose weights are, and the rate of that step.
+        NonFiniteError: a loss that is NaN or infinite; it names the first step whose weights are,
+            and the rate of that step.
     """
     learned = leaves_of(learned)
     way = _recomputed if recompute else _unrolled
     loss, slopes, last = way(inner, weights, learned, outer, along)
     if not bool(torch.isfinite(loss)):
         trained(inner, weights, learned)
-        raise NonFiniteError(f"the outer loss must stay finite; given {float(loss)} after {inner.steps} inner steps.")
+        raise NonFiniteError(
+            f"the outer loss must stay finite; given {float(loss)} after {inner.steps} inner steps."
+        )
     return loss, dict(zip(learned, slopes, strict=True)), last
 
 
 def _unrolled(
-    inner: Inner, weights: Tensors, learned: Tensors, outer: Callable[[Tensors, Tensors], Tensor], along: Along | None
+    inner: Inner,
+    weights: Tensors,
+    learned: Tensors,
+    outer: Callable[[Tensors, Tensors], Tensor],
+    along: Along | None,
 ) -> tuple[Tensor, tuple[Tensor, ...], dict[str, Tensor]]:
     now: Tensors = leaves_of(weights)
     velocity: Tensors = sgd_init(now).velocity
@@ -136,15 +160,21 @@ def _unrolled(
 
 
 def _recomputed(
-    inner: Inner, weights: Tensors, learned: Tensors, outer: Callable[[Tensors, Tensors], Tensor], along: Along | None
+    inner: Inner,
+    weights: Tensors,
+    learned: Tensors,
+    outer: Callable[[Tensors, Tensors], Tensor],
+    along: Along | None,
 ) -> tuple[Tensor, tuple[Tensor, ...], dict[str, Tensor]]:
     path = _path(inner, weights, learned, checked=False)
     last = leaves_of(path[-1][0])
     with torch.enable_grad():
         loss = outer(last, learned)
     given = torch.autograd.grad(loss, [*last.values(), *learned.values()], materialize_grads=True)
-    behind, slopes = given[: len(last)], given[len(last) :]
-    behind = (*behind, *(torch.zeros_like(value) for value in last.values()))  # with respect to theta_N, and v_N
+    behind = given[: len(last)]
+    slopes = given[len(last) :]
+    # With respect to theta_N, and v_N.
+    behind = (*behind, *(torch.zeros_like(value) for value in last.values()))
     for step in reversed(range(inner.steps)):
         now, speed = map(leaves_of, path[step])
         moved, velocity = inner_step(inner, step, now, speed, learned, differentiable=True)
@@ -155,23 +185,29 @@ def _recomputed(
         if along and step:
             with torch.enable_grad():
                 extra = along(step, now, learned)
-            loss, sources = loss.detach() + extra.detach(), [*now.values(), *learned.values()]
+            loss = loss.detach() + extra.detach()
+            sources = [*now.values(), *learned.values()]
             found = torch.autograd.grad(extra, sources, materialize_grads=True)
             here = zip(behind[: len(now)], found[: len(now)], strict=True)
             behind = (*(total + part for total, part in here), *behind[len(now) :])
-            slopes = tuple(total + part for total, part in zip(slopes, found[len(now) :], strict=True))
+            slopes = tuple(
+                total + part for total, part in zip(slopes, found[len(now) :], strict=True)
+            )
     return loss.detach(), slopes, detached(last)
 
 
 def gradients_along(
     outputs: Sequence[Tensor], along: Sequence[Tensor], sources: Sequence[Tensor]
 ) -> tuple[Tensor, ...]:
-    """sum_i along_i^T d output_i / d source, for each source: the bits of `torch.autograd.grad(outputs, sources, along)`.
+    """sum_i along_i^T d output_i / d source, for each source: the bits of
+    `torch.autograd.grad(outputs, sources, along)`.
 
     For that call torch imports its compiler.
     """
     with torch.enable_grad():
-        total = torch.stack([(output * each).sum() for output, each in zip(outputs, along, strict=True)]).sum()
+        total = torch.stack(
+            [(output * each).sum() for output, each in zip(outputs, along, strict=True)]
+        ).sum()
     return torch.autograd.grad(total, sources, materialize_grads=True)
 
 
@@ -187,16 +223,17 @@ def _path(
         if checked and not all(bool(torch.isfinite(value).all()) for value in path[-1][0].values()):
             rate = float(torch.as_tensor(inner.rate(step, learned)).detach())
             raise NonFiniteError(
-                f"weights must stay finite; given NaN or infinity after inner step {step + 1} of {inner.steps}, of rate {rate:.4g}."
+                "weights must stay finite; given NaN or infinity after inner step "
+                f"{step + 1} of {inner.steps}, of rate {rate:.4g}."
             )
     return path
 
 
 def detached(tensors: Tensors) -> dict[str, Tensor]:
-    """The same tensors without their graph."""
+    """Return the same tensors without their graph."""
     return {name: value.detach() for name, value in tensors.items()}
 
 
 def leaves_of(tensors: Tensors) -> dict[str, Tensor]:
-    """The same tensors as ones that require a gradient."""
+    """Return the same tensors as ones that require a gradient."""
     return {name: value.detach().requires_grad_() for name, value in tensors.items()}

@@ -1,7 +1,9 @@
-r"""ReLA-F: training a network without labels on pairs of images and a prior's targets, beside any self-supervised objective, as a process.
+r"""ReLA-F: training a network without labels on pairs of images and a prior's targets, beside any
+self-supervised objective, as a process.
 
-Sun, Jiang & Lin 2024 (ReLA), arXiv 2405.14669, section 4.2 and appendices H, J and L. Targets that another network has made once tell a
-network more, early on, than it can tell itself from two views. So it learns them first, or more strongly, and then its own objective.
+Sun, Jiang & Lin 2024 (ReLA), arXiv 2405.14669, section 4.2 and appendices H, J and L. Targets that
+another network has made once tell a network more, early on, than it can tell itself from two views.
+So it learns them first, or more strongly, and then its own objective.
 
 | symbol | here | shape |
 |---|---|---|
@@ -19,9 +21,10 @@ network more, early on, than it can tell itself from two views. So it learns the
 | Algorithm 1: $\lambda$ from the loss of the targets | `adapted` |
 | the authors' code: the loss of the targets has reached a plateau | `smoothed`, `at_plateau` |
 
-Pure ReLA ($\lambda$ = 1) has views of its own, `FIRST_VIEWS`; the objective is not asked, its tensors wait, its momentum copies follow.
-At the switch to the objective the optimiser begins anew: Adam's moments of the waiting tensors would be those of no gradient (the
-authors keep them; their untrained prior, `rela rand`, is the student's own first network).
+Pure ReLA ($\lambda$ = 1) has views of its own, `FIRST_VIEWS`; the objective is not asked, its
+tensors wait, its momentum copies follow. At the switch to the objective the optimiser begins anew:
+Adam's moments of the waiting tensors would be those of no gradient (the authors keep them; their
+untrained prior, `rela rand`, is the student's own first network).
 
 | deviation | why |
 |---|---|
@@ -32,7 +35,8 @@ authors keep them; their untrained prior, `rela rand`, is the student's own firs
 | Algorithm 1's averages are as long, as a part of the run, as in one of 39,000 steps | its numbers assume so many |
 | $S_k$ has exactly m images; eq 43 draws each with probability m / n | an epoch has as many steps as any other |
 
-The paper's baseline, an objective on the same re-drawn part of the images, is `schedule="constant", share=0`.
+The paper's baseline, an objective on the same re-drawn part of the images, is `schedule="constant",
+share=0`.
 """
 
 import dataclasses
@@ -58,25 +62,44 @@ from .self_supervised import teacher as parts
 from .trained import trained_network
 
 NAME = "rela_f"
-PUBLISHED_STEPS = 39_000  # 100 epochs of CIFAR-10 in batches of 128, for which Algorithm 1 has its numbers
-LARGEST_SHARE, FIRST_AVERAGES, LOSS_DECAY, RHO_DECAY = 0.8, (2.0, 0.0), 0.999, 0.95
-FIRST_SMOOTHED, PLATEAU = (1.0, 2.0), 0.995
+# 100 epochs of CIFAR-10 in batches of 128, for which Algorithm 1 has its numbers.
+PUBLISHED_STEPS = 39_000
+LARGEST_SHARE = 0.8
+FIRST_AVERAGES = (2.0, 0.0)
+LOSS_DECAY = 0.999
+RHO_DECAY = 0.95
+FIRST_SMOOTHED = (1.0, 2.0)
+PLATEAU = 0.995
 FIRST_VIEWS = {
-    "crop_area": 0.5, "jitter_probability": 0.8, "brightness": 0.8, "contrast": 0.8, "saturation": 0.8, "hue": 0.2,
-    "grey_probability": 0.2, "second_solarise_probability": 0.0,
-}  # fmt: skip
+    "crop_area": 0.5,
+    "jitter_probability": 0.8,
+    "brightness": 0.8,
+    "contrast": 0.8,
+    "saturation": 0.8,
+    "hue": 0.2,
+    "grey_probability": 0.2,
+    "second_solarise_probability": 0.0,
+}
 _REFERENCE = "the authors' code"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(Parameters):
-    """Hyper-parameters. The objective's Config says its network, views, optimiser, batches and epochs."""
+    """Hyper-parameters.
+
+    The objective's Config says its network, views, optimiser, batches and epochs.
+    """
 
     objective: Training = parameter(
-        byol.Config(), help="Config of a self-supervised objective, of which all but the seed counts."
+        byol.Config(),
+        help="Config of a self-supervised objective, of which all but the seed counts.",
     )
     ratio: float = parameter(
-        1.0, range=(0, 1), open_low=True, help="Share of the set's images that an epoch sees.", explorable=(0.05, 1)
+        1.0,
+        range=(0, 1),
+        open_low=True,
+        help="Share of the set's images that an epoch sees.",
+        explorable=(0.05, 1),
     )
     subset: str = parameter(
         "dynamic",
@@ -90,13 +113,21 @@ class Config(Parameters):
         choices=("plateau", "switch", "adaptive", "constant"),
         explorable=True,
         source=_REFERENCE,
-        help="How lambda falls: from 1 to 0 at a plateau of the loss, or at a part of the run; by Algorithm 1; not at all.",
+        help="How lambda falls: from 1 to 0 at a plateau of the loss, or at a part of the run; by "
+        "Algorithm 1; not at all.",
     )
     switch: float = parameter(
-        0.5, range=(0, 1), explorable=(0, 1), help="The part of the run with lambda 1, for a switch."
+        0.5,
+        range=(0, 1),
+        explorable=(0, 1),
+        help="The part of the run with lambda 1, for a switch.",
     )
     share: float = parameter(
-        0.8, symbol=r"\lambda", range=(0, 1), explorable=(0, 1), help="Weight of the targets where it is constant."
+        0.8,
+        symbol=r"\lambda",
+        range=(0, 1),
+        explorable=(0, 1),
+        help="Weight of the targets where it is constant.",
     )
     train_projection: bool = parameter(
         False, help="Train W with the network; on in the paper.", source=_REFERENCE, explorable=True
@@ -121,20 +152,28 @@ class Config(Parameters):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """Two CPU cores, seconds, 16 pixels: a ConvNet of width 32; the switch stands half way, as no loss gets to its plateau."""
+        """Two CPU cores, seconds, 16 pixels: a ConvNet of width 32; the switch stands half way, as
+        no loss gets to its plateau.
+        """
         small = byol.Config.teaching()
-        return cls.preset(changes, objective=small, ratio=0.5, schedule="switch", first_views="objective")
+        return cls.preset(
+            changes, objective=small, ratio=0.5, schedule="switch", first_views="objective"
+        )
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """The published settings for "cifar10", "cifar100" or "tiny-imagenet": ResNet-18, 100 epochs of AdamW."""
+        """Return the published settings for "cifar10", "cifar100" or "tiny-imagenet": ResNet-18, 100
+        epochs of AdamW.
+        """
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet"))
         return cls.preset(changes, objective=byol.Config.paper(dataset), ratio=0.1)
 
 
 @dataclass(frozen=True)
 class State(parts.State):
-    """What the objective's own process keeps; W; the schedule's averages: (l_m, rho_m), or `smoothed`'s; float64 [2]."""
+    """What the objective's own process keeps; W; the schedule's averages: (l_m, rho_m), or
+    `smoothed`'s; float64 [2].
+    """
 
     projection: dict[str, Tensor]
     averages: Tensor
@@ -142,9 +181,11 @@ class State(parts.State):
 
 @dataclass(frozen=True)
 class Trace:
-    """One update: the whole loss [], that of the targets [] (0 where lambda is 0 throughout), lambda [], agreement [] and learning rate.
+    """One update: the whole loss [], that of the targets [] (0 where lambda is 0 throughout),
+    lambda [], agreement [] and learning rate.
 
-    `agreement` is the mean correlation of a projected coordinate in one view with itself in the other.
+    `agreement` is the mean correlation of a projected coordinate in one view with itself in the
+    other.
     """
 
     loss: Tensor
@@ -155,7 +196,10 @@ class Trace:
 
 
 def cosine_loss(projected: Tensor, targets: Tensor) -> Tensor:
-    """The mean of 1 - cos between rows [n, k] and rows [n, k]: [], 0 to 2. Equation 10; a row of zeros has cosine 0."""
+    """Return the mean of 1 - cos between rows [n, k] and rows [n, k]: [], 0 to 2.
+
+    Equation 10; a row of zeros has cosine 0.
+    """
     return (1 - F.cosine_similarity(projected, targets, dim=1)).mean()
 
 
@@ -176,14 +220,20 @@ def subset(count: int, size: int, *, epoch: int, static: bool, seed: int) -> Ten
     size = errors.check_integer("size", size, 2, count)
     if not static:
         return torch.randperm(count, generator=randomness.generator(seed, epoch, "order"))[:size]
-    chosen = torch.randperm(count, generator=randomness.generator(seed, 0, "static subset"))[:size].sort().values
+    chosen = (
+        torch.randperm(count, generator=randomness.generator(seed, 0, "static subset"))[:size]
+        .sort()
+        .values
+    )
     return chosen[torch.randperm(size, generator=randomness.generator(seed, epoch, "order"))]
 
 
 def adapted(
     averages: Tensor, loss: Tensor, loss_decay: float = LOSS_DECAY, rho_decay: float = RHO_DECAY
 ) -> tuple[Tensor, Tensor]:
-    """Algorithm 1: the averages (l_m, rho_m) [2] after a loss [] of the targets, and lambda [], from 0 to 0.8; dtype of the averages."""
+    """Algorithm 1: the averages (l_m, rho_m) [2] after a loss [] of the targets, and lambda [],
+    from 0 to 0.8; dtype of the averages.
+    """
     mean_loss, mean_rho = averages.unbind()
     rho = (-40 * (mean_loss - loss).clamp_min(0)).exp()
     mean_rho = rho_decay * mean_rho + (1 - rho_decay) * rho
@@ -192,18 +242,24 @@ def adapted(
 
 
 def scaled_decay(decay: float, *, total: int) -> float:
-    """The decay whose average is as long a part of a run of `total` steps as `decay`'s is of the published one."""
+    """Return the decay whose average is as long a part of a run of `total` steps as `decay`'s is of the
+    published one.
+    """
     return decay ** (PUBLISHED_STEPS / total)
 
 
 def smoothed(averages: Tensor, loss: Tensor) -> Tensor:
-    """(fast, slow) [2], the averages of the authors' code, after a loss [] of the targets: the slow one follows the fast one."""
+    """(fast, slow) [2], the averages of the authors' code, after a loss [] of the targets: the slow
+    one follows the fast one.
+    """
     fast = 0.999 * averages[0] + 0.001 * loss
     return torch.stack([fast, 0.99 * averages[1] + 0.01 * fast])
 
 
 def at_plateau(averages: Tensor) -> bool:
-    """Whether the slow one of the averages (fast, slow), [2], has come so near to the fast one that the loss no longer falls."""
+    """Return whether the slow one of the averages (fast, slow), [2], has come so near to the fast one that
+    the loss no longer falls.
+    """
     return bool((averages[0] - averages[1]).clamp_max(0).exp() >= PLATEAU)
 
 
@@ -220,7 +276,8 @@ def total_steps(config: Config, inputs: Inputs) -> int:
     """Epochs times whole batches of an epoch's images; fewer images than a batch make one.
 
     Raises:
-        DDLabError: no set, one without representations, or so few images that an epoch sees fewer than two.
+        DDLabError: no set, one without representations, or so few images that an epoch sees fewer
+            than two.
     """
     _targets(inputs)
     return config.objective.epochs * config.objective.steps_per_epoch(_size(config, inputs))
@@ -232,74 +289,119 @@ def init(config: Config, inputs: Inputs) -> State:
     Raises:
         DDLabError: as `total_steps`, or a network that does not fit the images.
     """
-    total, spec = total_steps(config, inputs), _spec(config, inputs)
-    drawn = projection_weights(parts.feature_size(spec), _targets(inputs).shape[1], seed=config.seed)
+    total = total_steps(config, inputs)
+    spec = _spec(config, inputs)
+    drawn = projection_weights(
+        parts.feature_size(spec), _targets(inputs).shape[1], seed=config.seed
+    )
     projection = {name: value.to(inputs.device) for name, value in drawn.items()}
     first = FIRST_SMOOTHED if config.schedule == "plateau" else FIRST_AVERAGES
     averages = torch.tensor(first, dtype=torch.float64, device=inputs.device)
     beside = _trained(config, projection, share_at(config, 0, total, averages))
-    begun = parts.initial_state(_objective(config), config.own, spec, device=inputs.device, beside=beside)
+    begun = parts.initial_state(
+        _objective(config), config.own, spec, device=inputs.device, beside=beside
+    )
     return State(**vars(begun), projection=projection, averages=averages)
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """One step on one batch."""
-    own, total, size = config.own, total_steps(config, inputs), _size(config, inputs)
-    spec, share = _spec(config, inputs), share_at(config, state.step, total, state.averages)
+    """Take one step on one batch."""
+    own = config.own
+    total = total_steps(config, inputs)
+    size = _size(config, inputs)
+    spec = _spec(config, inputs)
+    share = share_at(config, state.step, total, state.averages)
     seen, views = batch_of(config, inputs, state.step, alone=share == 1)
     trained = _trained(config, state.projection, share)
-    if config.schedule == "switch" and state.step and share != share_at(config, state.step - 1, total, state.averages):
+    if (
+        config.schedule == "switch"
+        and state.step
+        and share != share_at(config, state.step - 1, total, state.averages)
+    ):
         state = parts.restarted(own, spec, state, trained)
 
-    def of_targets(leaves: Mapping[str, Tensor], features: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        loss = target_loss({**state.projection, **leaves}, features, moved(_targets(inputs)[seen], inputs.device))
+    def of_targets(
+        leaves: Mapping[str, Tensor], features: tuple[Tensor, Tensor]
+    ) -> tuple[Tensor, Tensor]:
+        loss = target_loss(
+            {**state.projection, **leaves}, features, moved(_targets(inputs)[seen], inputs.device)
+        )
         return loss, weighed(config, state.averages, loss.detach(), share, total)[1].to(loss.dtype)
 
     guide = None if share == 0 else parts.Guide(trained, of_targets, alone=share == 1)
     objective = _objective(config)
-    after, trace, guided = parts.train_step(objective, own, spec, state, views, total=total, count=size, guide=guide)
+    after, trace, guided = parts.train_step(
+        objective, own, spec, state, views, total=total, count=size, guide=guide
+    )
     if guided is None:
         nothing = torch.zeros_like(trace.loss)
         return after, Trace(trace.loss, nothing, nothing, trace.agreement, trace.learning_rate)
     averages, _ = weighed(config, state.averages, guided.loss, share, total)
-    after = dataclasses.replace(after, projection={**state.projection, **guided.trained}, averages=averages)
+    after = dataclasses.replace(
+        after, projection={**state.projection, **guided.trained}, averages=averages
+    )
     if config.schedule == "plateau" and at_plateau(after.averages):
         after = parts.restarted(own, spec, after, {})
     return after, Trace(trace.loss, guided.loss, guided.share, trace.agreement, trace.learning_rate)
 
 
-def batch_of(config: Config, inputs: Inputs, step: int, *, alone: bool) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """Which images a step sees, int64 [n], and two views of them; `alone`: the targets' loss is all there is."""
-    own, source, size = config.own, _distilled(inputs), _size(config, inputs)
+def batch_of(
+    config: Config, inputs: Inputs, step: int, *, alone: bool
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """Return which images a step sees, int64 [n], and two views of them; `alone`: the targets' loss is all
+    there is.
+    """
+    own = config.own
+    source = _distilled(inputs)
+    size = _size(config, inputs)
     epoch, number = divmod(step, own.steps_per_epoch(size))
-    order = subset(len(source), size, epoch=epoch, static=config.subset == "static", seed=config.seed)
+    order = subset(
+        len(source), size, epoch=epoch, static=config.subset == "static", seed=config.seed
+    )
     seen = order[number * own.batch_size : (number + 1) * own.batch_size]
     views = own.replace(**FIRST_VIEWS) if alone and config.first_views == "reference" else own
-    return seen, views.pair(source.rows(seen, inputs.device), mean=source.mean, std=source.std, step=step)
+    return seen, views.pair(
+        source.rows(seen, inputs.device), mean=source.mean, std=source.std, step=step
+    )
 
 
-def target_loss(projection: Mapping[str, Tensor], features: tuple[Tensor, Tensor], targets: Tensor) -> Tensor:
-    """The mean over two views of 1 - cos of their projected features [n, d] with the targets [n, k]; []."""
+def target_loss(
+    projection: Mapping[str, Tensor], features: tuple[Tensor, Tensor], targets: Tensor
+) -> Tensor:
+    """Return the mean over two views of 1 - cos of their projected features [n, d] with the targets [n,
+    k]; [].
+    """
     projected = [F.linear(each, projection["weight"], projection["bias"]) for each in features]
     return torch.stack([cosine_loss(each, targets.to(each.dtype)) for each in projected]).mean()
 
 
-def weighed(config: Config, averages: Tensor, loss: Tensor, share: float | None, total: int) -> tuple[Tensor, Tensor]:
-    """The averages after a loss [] of the targets, and lambda, []: the share that the schedule says, or Algorithm 1's."""
+def weighed(
+    config: Config, averages: Tensor, loss: Tensor, share: float | None, total: int
+) -> tuple[Tensor, Tensor]:
+    """Return the averages after a loss [] of the targets, and lambda, []: the share that the schedule
+    says, or Algorithm 1's.
+    """
     if share is None:
         decays = (scaled_decay(each, total=total) for each in (LOSS_DECAY, RHO_DECAY))
         return adapted(averages, loss, *decays)
-    return smoothed(averages, loss) if config.schedule == "plateau" else averages, torch.full_like(loss, share)
+    return smoothed(averages, loss) if config.schedule == "plateau" else averages, torch.full_like(
+        loss, share
+    )
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> Network:
-    """The network, without projector and W; `provenance` says how it came about and whether its training was complete."""
-    spec, total = _spec(config, inputs), total_steps(config, inputs)
+    """Return the network, without projector and W; `provenance` says how it came about and whether its
+    training was complete.
+    """
+    spec = _spec(config, inputs)
+    total = total_steps(config, inputs)
     return trained_network(NAME, config, inputs, spec, state, total, classifier="untrained")
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-    """The losses of the last batch before its update, lambda and the learning rate; there are no images to see."""
+    """Return the losses of the last batch before its update, lambda and the learning rate; there are no
+    images to see.
+    """
     if trace is None:
         return Look()
     numbers = {
@@ -316,7 +418,9 @@ def _objective(config: Config) -> Any:
     return self_supervised.teacher_of(config.objective).objective
 
 
-def _trained(config: Config, projection: dict[str, Tensor], share: float | None) -> dict[str, Tensor]:
+def _trained(
+    config: Config, projection: dict[str, Tensor], share: float | None
+) -> dict[str, Tensor]:
     """What is trained with the network for the targets."""
     return projection if config.train_projection and share != 0 else {}
 

@@ -1,10 +1,12 @@
-"""Makes ddlab/records/tables/arena.json and its sheets of images: every method beside every other, which lesson 80 shows.
+"""Makes ddlab/records/tables/arena.json and its sheets of images: every method beside every other,
+which lesson 80 shows.
 
 python notebooks/studies/arena.py RUNS 2          # two processes, 8 CPU-hours; RUNS keeps what is finished: the same call goes on
 python notebooks/studies/arena.py RUNS 0          # only gathers the budgets whose runs are all there
 
-A set is made within a budget: so many images of each class, or no more floats than ten of each class take. Students learn from it by one
-recipe, whose rate was chosen for this method on training images (with the first seed), for random images too.
+A set is made within a budget: so many images of each class, or no more floats than ten of each
+class take. Students learn from it by one recipe, whose rate was chosen for this method on training
+images (with the first seed), for random images too.
 """
 
 
@@ -29,16 +31,17 @@ from ddlab.core import storage
 from ddlab.methods.distillation import from_images
 from ddlab.training import supervised
 
-SEEDS, RATES, BUDGETS = range(5), (0.001, 0.005, 0.02), ("1", "10", "floats")
+SEEDS = range(5)
+RATES = (0.001, 0.005, 0.02)
+BUDGETS = ("1", "10", "floats")
 DATA: dict[str, dict[str, Any]] = {"digits": {}, "shapes": {"size": 16}}
 SELECTED = {"random": "random", "herding": "herding", "nearest to centres": "k_means", "class means": "centres"}
 LEARNED_LABELS = {"kip": "regression", "ls": "regression", "ld": "stored"} | dict.fromkeys(
     ("dd", "sldd", "mtt", "gtn"), "steps"
 )
-ONLINE, VECTORS = (
-    ("sre2l", "dwa", "fadrm", "rded"),
-    ("krr_st", "boost"),
-)  # whose own labels are a teacher's, are representations
+# whose own labels are a teacher's, are representations
+ONLINE = ("sre2l", "dwa", "fadrm", "rded")
+VECTORS = ("krr_st", "boost")
 NAMES = (*SELECTED, *ONLINE, *VECTORS, "dc", "dsa", "dm", "mnemonics", *LEARNED_LABELS)
 TRAININGS: dict[str, tuple[str, dict[str, Any]]] = {
     "class numbers": ("hard", {}),
@@ -69,13 +72,15 @@ QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
 def scene(name: str) -> tuple[ddlab.ImageData, Any, float]:
     """Data, teacher, and its seconds."""
     torch.set_num_threads(1)
-    data, began = datasets.load(name, **DATA[name]), time.process_time()
+    data = datasets.load(name, **DATA[name])
+    began = time.process_time()
     return data, ddlab.train_teacher(data, **QUIET), time.process_time() - began
 
 
 def settings(name: str, budget: str, data: ddlab.ImageData, seed: int) -> Any:
     """The Config of a set, or in words why there is none."""
-    count, pixels = (10 if budget == "floats" else int(budget)), data[0][0].numel()
+    count = 10 if budget == "floats" else int(budget)
+    pixels = data[0][0].numel()
     if name in SELECTED and budget != "floats":
         return methods.selection.Config(kind=SELECTED[name], images_per_class=count, seed=seed)
     if name == "boost":
@@ -105,18 +110,18 @@ def run(runs: Path, name: str, dataset: str, budget: str, seed: int) -> None:
     data, teacher, taught = scene(dataset)
     order = torch.randperm(len(data), generator=torch.Generator().manual_seed(0))[:1000]
     tried = dataclasses.replace(data, test_images=data.train_images[order], test_labels=data.train_labels[order])
-    began, wanted = time.process_time(), dict(TRAININGS)
+    began = time.process_time()
+    wanted = dict(TRAININGS)
     if budget == "all":
-        made, wanted = (
-            from_images(data.normalised(), data.train_labels, data),
-            {"class numbers": ("hard", {"epochs": 30})},
-        )
+        made = from_images(data.normalised(), data.train_labels, data)
+        wanted = {"class numbers": ("hard", {"epochs": 30})}
     elif isinstance(config := settings(name, budget, data, seed), str):
         path.write_text(json.dumps({"missing": config}))
         return
     else:
         made = ddlab.distill("selection" if name in SELECTED else name, data, teacher, config, **QUIET)
-    seconds, found = time.process_time() - began + taught * (name in (*ONLINE, *VECTORS)), dict[str, Any]()
+    seconds = time.process_time() - began + taught * (name in (*ONLINE, *VECTORS))
+    found = dict[str, Any]()
     numbers = made.labels if any(each.kind == "hard" for each in made.targets) else teacher(made.images).argmax(1)
     plain = from_images(made.images, numbers, data, teacher)
     targets = plain.targets if name in VECTORS else (plain.target("hard"), plain.target("online"), *made.targets)
@@ -134,12 +139,14 @@ def run(runs: Path, name: str, dataset: str, budget: str, seed: int) -> None:
             "seeds": [seed],
             **QUIET,
         }
-        given, like = (made if training == "own" else plain), "class numbers" if training == "no views" else training
+        given = made if training == "own" else plain
+        like = "class numbers" if training == "no views" else training
         recipes: dict[Any, Any] = {
             rate: supervised.Config.for_data(data).replace(learning_rate=rate, **changes) for rate in RATES
         }
         if labels == "steps":  # which say their rates
-            rate, recipes = None, {None: None}
+            rate = None
+            recipes = {None: None}
         elif like in first:
             rate = first[like]["rate"]
         else:
@@ -151,7 +158,9 @@ def run(runs: Path, name: str, dataset: str, budget: str, seed: int) -> None:
 
 
 def read(runs: Path, name: str, data: str, budget: str, seed: int) -> dict[str, Any]:
-    """What a method's students of each training gave; with equal floats those of ten images of each class, where these fit."""
+    """What a method's students of each training gave; with equal floats those of ten images of each
+    class, where these fit.
+    """
     told = json.loads((runs / f"{data}-{budget}-{name}-{seed}.json").read_text())
     found = {
         training: {**each, **{key: told[key] for key in ("images", "seconds", "bytes")}}
@@ -175,7 +184,9 @@ def whole(runs: Path) -> list[str]:
 
 
 def gathered(runs: Path) -> list[list[Any]]:
-    """A row for each method within each budget by each training, also where it says why there is nothing."""
+    """A row for each method within each budget by each training, also where it says why there is
+    nothing.
+    """
     rows = []
     for data, budget, name, training in itertools.product(DATA, whole(runs), NAMES, (*TRAININGS, "own")):
         if budget != "1" and training in OTHERS:
@@ -197,8 +208,12 @@ def gathered(runs: Path) -> list[list[Any]]:
 
 
 def film(runs: Path, name: str) -> None:
-    """Six images, in the order of their classes, of the first seed's sets: what a strip of the laboratory shows."""
-    data, images, told = scene(name)[0], list[torch.Tensor](), list[dict[str, str]]()
+    """Six images, in the order of their classes, of the first seed's sets: what a strip of the
+    laboratory shows.
+    """
+    data = scene(name)[0]
+    images = list[torch.Tensor]()
+    told = list[dict[str, str]]()
     for budget, method in itertools.product(whole(runs), NAMES):
         path = runs / f"{name}-{budget}-{method}-0.safetensors"
         if not path.exists() or (budget == "floats" and method != "boost"):
@@ -214,7 +229,8 @@ def film(runs: Path, name: str) -> None:
 
 def main() -> None:
     """Run what is not there yet, then gather."""
-    runs, jobs = Path(sys.argv[1]), int(sys.argv[2])
+    runs = Path(sys.argv[1])
+    jobs = int(sys.argv[2])
     runs.mkdir(parents=True, exist_ok=True)
     places = [("everything", data, "all") for data in DATA]
     places += [(name, data, budget) for budget in BUDGETS for data in DATA for name in NAMES]
@@ -223,9 +239,12 @@ def main() -> None:
             tasks = (joblib.delayed(run)(runs, *place, seed) for place in places if place[2] == budget)
             joblib.Parallel(n_jobs=jobs)(tasks)
     description = (
-        "Every method on digits and shapes of 16 pixels, one or ten images of each class or no more floats than ten take, in teaching "
-        "presets (DC and DSA of ten images: five networks): accuracies of five sets with a student each, and these minus random real "
-        "images with the same labels. Seconds are CPU-seconds of one thread, with a teacher's where a method needs one."
+        "Every method on digits and shapes of 16 pixels, one or ten images of each class or "
+            "no more floats than ten take, in teaching "
+        "presets (DC and DSA of ten images: five networks): accuracies of five sets with a "
+            "student each, and these minus random real "
+        "images with the same labels. Seconds are CPU-seconds of one thread, with a "
+            "teacher's where a method needs one."
     )
     more: dict[str, Any] = {"threads": 1}
     if (about := runs / "about.txt").exists():  # what else there is to know of these runs

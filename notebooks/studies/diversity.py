@@ -1,4 +1,5 @@
-"""Makes ddlab/records/tables/diversity.json: what the start, the variance gap's weight and a push each do, which lesson 21 shows.
+"""Makes ddlab/records/tables/diversity.json: what the start, the variance gap's weight and a push
+each do, which lesson 21 shows.
 
 python notebooks/studies/diversity.py            # half an hour
 """
@@ -19,7 +20,9 @@ from ddlab.lessons.diversity.checks import coverage
 from ddlab.methods import dwa, selection
 from ddlab.training import supervised
 
-SEEDS, EACH, SMALL = range(10), 10, networks.spec("convnet", width=32)
+SEEDS = range(10)
+EACH = 10
+SMALL = networks.spec("convnet", width=32)
 ARMS = [(start, weight, "none") for start in ("noise", "real") for weight in (0.01, 0.11)]
 ARMS += [("real", 0.11, push) for push in ("random", "directed")]
 
@@ -27,7 +30,9 @@ ARMS += [("real", 0.11, push) for push in ("random", "directed")]
 def main() -> None:
     """Compute and save."""
     torch.set_num_threads(1)
-    began, data, rows = time.process_time(), datasets.load("shapes", size=16), []
+    began = time.process_time()
+    data = datasets.load("shapes", size=16)
+    rows = []
     told: dict[str, Any] = {"device": "cpu", "progress": False}
     teacher = ddlab.train_teacher(data, supervised.Config.for_data(data, "teacher", network=SMALL), **told)
     recipe = supervised.Config.for_data(data, network=SMALL)
@@ -47,10 +52,8 @@ def main() -> None:
             )
             sets[start, weight, push] = ddlab.distill("dwa", data, teacher, config, **told)
         for (start, weight, push), made in sets.items():
-            apart, covered = (
-                fmean(measures.feature_distance(made, teacher).tolist()),
-                coverage(data, teacher, made.images),
-            )
+            apart = fmean(measures.feature_distance(made, teacher).tolist())
+            covered = coverage(data, teacher, made.images)
             learned = [
                 ddlab.evaluate(made, data, teacher=teacher, labels=labels, config=recipe, seeds=(seed,), **told).mean
                 for labels in ("hard", "online")
@@ -58,9 +61,12 @@ def main() -> None:
             rows.append([start, weight, push, seed, *(round(each, 4) for each in (apart, covered, *learned))])
             print(*rows[-1], f"{time.process_time() - began:.0f} s", flush=True)
     description = (
-        f"Shapes (16 px), {EACH} images of each class, one teacher (ConvNet, width 32), 150 iterations: from noise or real images, with "
-        "two weights of the variance gap (the mean gap: .01), no push, a random one or DWA's (12 steps, .015); the random real "
-        "images of the same seed. Normalised feature distance, coverage of 300 real images, students with class numbers and online labels."
+        f"Shapes (16 px), {EACH} images of each class, one teacher (ConvNet, width 32), 150 "
+            "iterations: from noise or real images, with "
+        "two weights of the variance gap (the mean gap: .01), no push, a random one or DWA's "
+            "(12 steps, .015); the random real "
+        "images of the same seed. Normalised feature distance, coverage of 300 real images, "
+            "students with class numbers and online labels."
     )
     columns = ["start", "lambda_var", "push", "seed", "distance", "coverage", "hard", "online"]
     save("diversity", description, columns, rows, threads=1, cpu_seconds=round(time.process_time() - began))

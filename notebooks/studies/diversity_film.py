@@ -1,4 +1,5 @@
-"""Makes ddlab/records/films/diversity.safetensors: DWA's images for ninety settings, which lesson 21 shows at once.
+"""Makes ddlab/records/films/diversity.safetensors: DWA's images for ninety settings, which lesson
+21 shows at once.
 
 python notebooks/studies/diversity_film.py            # six CPU-minutes
 """
@@ -21,7 +22,9 @@ from ddlab.core import storage
 from ddlab.methods import dwa
 from ddlab.training import supervised
 
-STARTS, WEIGHTS, RADII = ("real", "noise"), (0.01, 0.03, 0.11, 0.33, 1.0), (0.015, 0.05, 0.15, 0.5)
+STARTS = ("real", "noise")
+WEIGHTS = (0.01, 0.03, 0.11, 0.33, 1.0)
+RADII = (0.015, 0.05, 0.15, 0.5)
 PUSHES = [("none", 0.015), *itertools.product(("directed", "random"), RADII)]
 FILE = Path(ddlab.__file__).parent / "records/films/diversity.safetensors"
 
@@ -35,12 +38,13 @@ def made(settings: dict[str, Any], inputs: ddlab.Inputs) -> torch.Tensor:
 
 def main() -> None:
     """Compute and save."""
-    began, (data, teacher) = time.time(), lesson_21()
+    began = time.time()
+    (data, teacher) = lesson_21()
     settings = [
         {"images_per_class": 3, "iterations": 100, "seed": 0, "initialisation": start, "lambda_var": weight,
          "perturbation": push, "adjustment_radius": radius}
         for start, weight, (push, radius) in itertools.product(STARTS, WEIGHTS, PUSHES)
-    ]  # fmt: skip
+    ]
     inputs = ddlab.Inputs(data=data, teachers=(teacher,), device="cpu")
     images = torch.stack(Parallel(n_jobs=2, verbose=5)(delayed(made)(one, inputs) for one in settings))
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
@@ -49,7 +53,7 @@ def main() -> None:
         "device": "cpu", "python": platform.python_version(), "torch": torch.__version__,
         "date": datetime.date.today().isoformat(), "cpu_seconds": round(2 * (time.time() - began), 1),
         "teacher_accuracy": ddlab.accuracy(teacher, data),
-    }  # fmt: skip
+    }
     description = {"data": data.fingerprint, "settings": settings, "provenance": provenance}
     storage.save(FILE, {"images": images}, description, "film")
 

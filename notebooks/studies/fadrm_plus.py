@@ -1,4 +1,5 @@
-"""Makes ddlab/records/tables/fadrm_plus.json: FADRM with one network and with three in turn (FADRM+), by the labels of either.
+"""Makes ddlab/records/tables/fadrm_plus.json: FADRM with one network and with three in turn
+(FADRM+), by the labels of either.
 
 python notebooks/studies/fadrm_plus.py            # eight minutes
 """
@@ -16,7 +17,8 @@ from ddlab import networks
 from ddlab.methods import fadrm
 from ddlab.training import supervised
 
-SEEDS, EACH = range(5), 5
+SEEDS = range(5)
+EACH = 5
 NETWORKS = ("convnet", "shufflenet_v2_x0_5", "mobilenet_v2")
 QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
 
@@ -24,7 +26,8 @@ QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
 def main() -> None:
     """Compute and save."""
     torch.set_num_threads(1)
-    began, rows = time.process_time(), []
+    began = time.process_time()
+    rows = []
     data = datasets.load("shapes", size=16, train=2000)
     usual = supervised.Config.for_data(data, "teacher")
     teachers = [ddlab.train_teacher(data, usual, **QUIET)]
@@ -43,8 +46,11 @@ def main() -> None:
                 rows.append([images, labels, seed, round(ddlab.evaluate(told, data, **asked, **QUIET).mean, 4)])
         print(*rows[-4:], f"{time.process_time() - began:.0f} s", flush=True)
     description = (
-        "Shapes at 16 px (2,000 images), five images of each class, 120 updates, three merges; a ConvNet, or it, a ShuffleNetV2-.5 and a "
-        f"MobileNetV2 in turn (test accuracy {', '.join(f'{each:.3f}' for each in reached)}); a ConvNet student with online labels, of one "
+        "Shapes at 16 px (2,000 images), five images of each class, 120 updates, three "
+            "merges; a ConvNet, or it, a ShuffleNetV2-.5 and a "
+        "MobileNetV2 in turn (test accuracy "
+            f"{', '.join(f'{each:.3f}' for each in reached)}); a ConvNet student with online "
+            "labels, of one "
         "or the mean of three."
     )
     cost = {"threads": 1, "cpu_seconds": round(time.process_time() - began)}

@@ -1,4 +1,5 @@
-"""Makes ddlab/records/tables/generative_teaching.json: what curricula, weight norm and a generator do for GTN, which lesson 70 shows.
+"""Makes ddlab/records/tables/generative_teaching.json: what curricula, weight norm and a generator
+do for GTN, which lesson 70 shows.
 
 python notebooks/studies/generative_teaching.py            # a quarter of an hour
 """
@@ -30,15 +31,19 @@ VARIANTS: dict[str, dict[str, Any]] = {
 def main() -> None:
     """Compute and save."""
     torch.set_num_threads(1)
-    began, world, rows = time.process_time(), World(datasets.load("digits"), device="cpu"), []
+    began = time.process_time()
+    world = World(datasets.load("digits"), device="cpu")
+    rows = []
     for seed in SEEDS:
         for variant, changes in VARIANTS.items():
             found = world.learned(gtn.Config.teaching(seed=seed, **changes), watch=lambda *_: None)
             rows += [[variant, seed, order, round(found[order][-1], 4)] for order in ORDERS]
             print(seed, variant, rows[-len(ORDERS) :], f"{time.process_time() - began:.0f} s", flush=True)
     description = (
-        f"Test accuracy on digits (16 px) after twelve steps of twenty images, mean of {STUDENTS} networks: GTN's teaching "
-        "preset, its steps as they are or shuffled afterwards, and the same with one choice changed; rates and momenta are learned in all."
+        "Test accuracy on digits (16 px) after twelve steps of twenty images, mean of "
+            f"{STUDENTS} networks: GTN's teaching "
+        "preset, its steps as they are or shuffled afterwards, and the same with one choice "
+            "changed; rates and momenta are learned in all."
     )
     save("generative_teaching", description, ["variant", "seed", "shuffled", "accuracy"], rows, threads=1, cpu_seconds=round(time.process_time() - began))
 

@@ -1,4 +1,5 @@
-"""Makes ddlab/records/tables/learned_labels.json: what learned labels teach beside controls, which lesson 65 shows.
+"""Makes ddlab/records/tables/learned_labels.json: what learned labels teach beside controls, which
+lesson 65 shows.
 
 python notebooks/studies/learned_labels.py            # a quarter of an hour
 """
@@ -15,15 +16,19 @@ from ddlab import networks
 from ddlab.lessons.learned_labels.lab import WHO, World
 from ddlab.methods import ld
 
-SEEDS, LENGTHS = range(20), (1, 3)
+SEEDS = range(20)
+LENGTHS = (1, 3)
 
 
 def main() -> None:
     """Compute and save."""
     torch.set_num_threads(1)
-    began, data, rows = time.process_time(), datasets.load("digits"), []
+    began = time.process_time()
+    data = datasets.load("digits")
+    rows = []
     world = World(data, device="cpu")
-    quiet, told = {"watch": lambda *_: None}, {"progress": False, "device": "cpu"}
+    quiet = {"watch": lambda *_: None}
+    told = {"progress": False, "device": "cpu"}
     for seed in SEEDS:
         begun = world.start.replace(seed=seed, pictures=100)
         for source in ("noise", "shapes"):
@@ -44,8 +49,10 @@ def main() -> None:
                 rows.append([name, WHO[0], times, seed, round(found.mean, 4)])
         print(*rows[-12:], f"{time.process_time() - began:.0f} s", flush=True)
     description = (
-        "Digits (16 px) taught by a hundred pictures with labels of LD (teaching preset), by ten real images, and by a hundred real "
-        "digits with LD's or with true labels, for as long as LD found best and three times as long; mean of two students (of five for digits)."
+        "Digits (16 px) taught by a hundred pictures with labels of LD (teaching preset), by "
+            "ten real images, and by a hundred real "
+        "digits with LD's or with true labels, for as long as LD found best and three times "
+            "as long; mean of two students (of five for digits)."
     )
     columns = ["pictures", "network", "times", "seed", "accuracy"]
     save("learned_labels", description, columns, rows, threads=1, cpu_seconds=round(time.process_time() - began))

@@ -1,4 +1,5 @@
-"""Makes ddlab/records/tables/memories.json: what is left of digits that were learned two by two, for each memory, which lesson 75 shows.
+"""Makes ddlab/records/tables/memories.json: what is left of digits that were learned two by two,
+for each memory, which lesson 75 shows.
 
 python notebooks/studies/memories.py            # half an hour
 """
@@ -15,7 +16,8 @@ from ddlab import data as datasets
 from ddlab.evaluation import class_incremental
 from ddlab.methods import dm, mnemonics, selection
 
-SEEDS, COUNTS = range(10), (1, 2, 5)
+SEEDS = range(10)
+COUNTS = (1, 2, 5)
 CENTRES = {"k-means centres": "centres", "nearest to centres": "k_means"}
 PLAIN: dict[str, Any] = {"exemplar_step": "none"}
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -32,7 +34,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
 def main() -> None:
     """Compute and save."""
     torch.set_num_threads(1)
-    began, data, rows = time.process_time(), datasets.load("digits"), []
+    began = time.process_time()
+    data = datasets.load("digits")
+    rows = []
     told: dict[str, Any] = {"device": "cpu", "progress": False}
 
     def measure(memory: str, count: int, seed: int, made: Any = None, **changes: Any) -> None:
@@ -55,8 +59,10 @@ def main() -> None:
             matched = dm.Config.teaching(images_per_class=count, seed=seed)
             measure("DM", count, seed, ddlab.distill("dm", data, config=matched, **told))
     description = (
-        "Digits (16 px) two by two, one network: accuracy on all ten at the end, mean of the accuracies after each phase, and what is "
-        "forgotten of the first task and of each but the last; Mnemonics' teaching preset with other memories of so many images of a class."
+        "Digits (16 px) two by two, one network: accuracy on all ten at the end, mean of the "
+            "accuracies after each phase, and what is "
+        "forgotten of the first task and of each but the last; Mnemonics' teaching preset "
+            "with other memories of so many images of a class."
     )
     columns = ["memory", "exemplars", "seed", "last", "average", "first_forgotten", "forgotten"]
     save("memories", description, columns, rows, threads=1, cpu_seconds=round(time.process_time() - began))

@@ -1,14 +1,17 @@
-"""Makes ddlab/records/tables/replications.json: printed numbers beside ours, on real MNIST, CIFAR-10 and TREC.
+"""Makes ddlab/records/tables/replications.json: printed numbers beside ours, on real MNIST,
+CIFAR-10 and TREC.
 
 python notebooks/studies/published.py DATA RUNS           # DATA holds mnist and cifar10 (.npz or folders), trec/ as its two files
 python notebooks/studies/published.py DATA RUNS kip ls    # only these, by the first word of their names
 python notebooks/studies/published.py DATA RUNS teacher   # only the ResNet-18 that sre2l, dwa, rded and fadrm share
 
-An .npz file holds train_images and test_images, uint8 [n, h, w] or [n, h, w, c], and train_labels and test_labels.
+An .npz file holds train_images and test_images, uint8 [n, h, w] or [n, h, w, c], and train_labels
+and test_labels.
 
-The table takes five hours of one core, or half an hour of a GPU, which is used where there is one: PyTorch, torchvision and
-scikit-learn are enough there. RUNS keeps what is finished and what was begun: the same call goes on from it, also after an
-interrupt. Rows may be made by several processes at once, after the teacher; a last call without names collects them.
+The table takes five hours of one core, or half an hour of a GPU, which is used where there is one:
+PyTorch, torchvision and scikit-learn are enough there. RUNS keeps what is finished and what was
+begun: the same call goes on from it, also after an interrupt. Rows may be made by several processes
+at once, after the teacher; a last call without names collects them.
 """
 
 import functools
@@ -31,7 +34,8 @@ from ddlab import evaluation, networks, records
 from ddlab.methods import mnemonics
 from ddlab.training import supervised
 
-ROWS: dict[str, dict[str, Any]] = {  # shorter than printed where a set would take more than half an hour
+# Shorter than printed where a set would take more than half an hour.
+ROWS: dict[str, dict[str, Any]] = {
     "kip, 100 images": {"dataset": "CIFAR-10", "images_per_class": 10, "row": "FC1", "sets": 3},
     "ls, 500 images": {"dataset": "CIFAR-10", "images_per_class": 50, "row": "FC1", "sets": 3},
     "sldd, 10 images": {"dataset": "MNIST", "images_per_class": 1},
@@ -68,7 +72,8 @@ MACHINE = torch.cuda.get_device_name() if torch.cuda.is_available() else "one co
 def load(root: Path, dataset: str) -> ddlab.ImageData:
     """Load MNIST, CIFAR-10, or TREC's questions of thirty words."""
     if dataset == "TREC-6":
-        train, test = root / "trec/train_5500.label", root / "trec/TREC_10.label"
+        train = root / "trec/train_5500.label"
+        test = root / "trec/TREC_10.label"
         return datasets.text.read(train, test=test, format="trec").embedded
     name = dataset.lower().replace("-", "")
     if not (root / f"{name}.npz").exists():
@@ -95,7 +100,9 @@ def shared_teacher(data: ddlab.ImageData, runs: Path) -> networks.Network:
 
 
 def residual_matching(data: ddlab.ImageData, teacher: networks.Network, folder: Path) -> dict[str, Any]:
-    """Compare FADRM's images with RDED's, both with FADRM's students: the paper has no row of CIFAR-10."""
+    """Compare FADRM's images with RDED's, both with FADRM's students: the paper has no row of
+    CIFAR-10.
+    """
     start = time.monotonic()
     student_config = supervised.Config.paper("cifar10", recipe="fadrm", labels="online", epochs=FADRM_EPOCHS)
     percents = {}
@@ -111,8 +118,10 @@ def residual_matching(data: ddlab.ImageData, teacher: networks.Network, folder: 
             file.write_text(json.dumps(100 * evaluation.mean))
         percents[method] = json.loads(file.read_text())
     differs = (
-        f"no printed number: the paper has CIFAR-100; students' epochs {FADRM_EPOCHS} in place of 1000; "
-        f"RDED's images with the same student {percents['rded']:.1f}; the residual is a whole random image"
+        f"no printed number: the paper has CIFAR-100; students' epochs {FADRM_EPOCHS} in "
+            "place of 1000; "
+        f"RDED's images with the same student {percents['rded']:.1f}; the residual is a "
+            "whole random image"
     )
     return {
         "method": "fadrm",
@@ -134,7 +143,9 @@ def residual_matching(data: ddlab.ImageData, teacher: networks.Network, folder: 
 
 
 def memory(data: ddlab.ImageData, folder: Path, seeds: tuple[int, ...] = (0, 1)) -> dict[str, Any]:
-    """Five phases of two classes in the teaching network, exemplars learned and chosen by herding; the paper prints CIFAR-100 alone."""
+    """Five phases of two classes in the teaching network, exemplars learned and chosen by herding;
+    the paper prints CIFAR-100 alone.
+    """
     found: dict[str, list[float]] = {"bilevel": [], "none": []}
     folder.mkdir(parents=True, exist_ok=True)
     began = time.process_time()
@@ -148,10 +159,11 @@ def memory(data: ddlab.ImageData, folder: Path, seeds: tuple[int, ...] = (0, 1))
     ours, herding = (fmean(each) for each in found.values())
     seconds = sum(float(file.read_text().split()[1]) for file in folder.glob("*-?.txt"))
     low, high = evaluation.interval(found["bilevel"]) or (ours, ours)
-    differs = f"mean of the phases; herding, same seeds, {herding:.1f}; no printed number: the paper has CIFAR-100 and ResNet-32"
+    differs = (f"mean of the phases; herding, same seeds, {herding:.1f}; no printed number: the paper "
+        "has CIFAR-100 and ResNet-32")
     return {"method": "mnemonics", "dataset": "CIFAR-10", "images_per_class": 20, "network": "ConvNet", "accuracy": None, "deviation": None,
             "ours": ours, "low": low, "high": high, "difference": ours - herding, "sets": len(seeds), "students": 1, "seconds": seconds,
-            "differs": differs, "source": "herding here"}  # fmt: skip
+            "differs": differs, "source": "herding here"}
 
 
 def place(name: str) -> str:
@@ -197,7 +209,8 @@ def row(name: str, root: Path, runs: Path) -> dict[str, Any]:
 def table(rows: list[dict[str, Any]]) -> str:
     """Markdown: a line for each row."""
     lines = [
-        "| method | dataset | printed (%) | ours (%) | sets x students | hours, machine | what differs |",
+        "| method | dataset | printed (%) | ours (%) | sets x students | hours, machine | "
+            "what differs |",
         "|---|---|---|---|---|---|---|",
     ]
     for row in rows:
@@ -209,12 +222,15 @@ def table(rows: list[dict[str, Any]]) -> str:
         if row["best"] is not None:
             ours += f", best {row['best']:.1f}"
         counts = f"{row['sets']} x {row['students']} | {row['seconds'] / 3600:.2f}, {row['machine']}"
-        lines.append(f"| {row['row']} | {row['dataset']} | {printed} | {ours} | {counts} | {row['differs']} |")
+        lines.append(f"| {row['row']} | {row['dataset']} | {printed} | {ours} | {counts} | "
+            f"{row['differs']} |")
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
-    """Make the rows that are asked for, and write all that are there; a row that RUNS does not hold stays as it was."""
+    """Make the rows that are asked for, and write all that are there; a row that RUNS does not hold
+    stays as it was.
+    """
     torch.set_num_threads(1)
     root, runs, *names = Path(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:]
     if names == ["teacher"]:
@@ -233,8 +249,10 @@ def main() -> None:
         values = [numbers.get(column) for column in COLUMNS]
         lines.append([round(value, 2) if isinstance(value, float) else value for value in values])
     description = (
-        "What papers print and what their published settings made here, on real data, in percent of the test images; `differs` says what "
-        "was not as in the paper. The interval is over sets, of one set over its students; `best` is the best test along a run, where "
+        "What papers print and what their published settings made here, on real data, in "
+            "percent of the test images; `differs` says what "
+        "was not as in the paper. The interval is over sets, of one set over its students; "
+            "`best` is the best test along a run, where "
         "one fixed start has one student."
     )
     cost = {

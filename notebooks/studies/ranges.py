@@ -17,7 +17,8 @@ NUMBER = re.compile(r"[+-]?(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)")
 
 
 def lines(page: Path, seed: int) -> list[tuple[int, str]]:
-    """The cell and text of each line that the page prints with this seed and that holds a number."""
+    """The cell and text of each line that the page prints with this seed and that holds a number.
+    """
     book = nbformat.read(page, 4)
     for cell in book.cells:
         cell.source = re.sub(r'(start\("[^"]+", seed=)\d+', rf"\g<1>{seed}", cell.source)
@@ -32,8 +33,10 @@ def lines(page: Path, seed: int) -> list[tuple[int, str]]:
 
 
 def main() -> None:
-    """Print each line with its numbers' ranges; lines whose words differ with the seed stand alone."""
-    number, count = sys.argv[1], int(sys.argv[2])
+    """Print each line with its numbers' ranges; lines whose words differ with the seed stand alone.
+    """
+    number = sys.argv[1]
+    count = int(sys.argv[2])
     (page,) = SOLUTIONS.glob(f"{number}_*.ipynb")
     found = defaultdict[tuple[int, str], list[list[str]]](list)
     for seed in range(count):
@@ -42,7 +45,8 @@ def main() -> None:
     for (place, words), seeds in found.items():
         ends = [sorted(values, key=lambda value: float(value.replace(",", ""))) for values in zip(*seeds, strict=True)]
         spans = iter(low if low == high else f"{low} to {high}" for low, *_, high in (v * 2 for v in ends))
-        print(f"[{place}] {len(seeds)} seeds: {re.sub('#', lambda _, spans=spans: next(spans), words)}")
+        print(f"[{place}] {len(seeds)} seeds: "
+            f"{re.sub('#', lambda _, spans=spans: next(spans), words)}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Makes ddlab/records/tables/recovered.json: what images recovered from noise and from real ones teach, which lesson 20 shows.
+"""Makes ddlab/records/tables/recovered.json: what images recovered from noise and from real ones
+teach, which lesson 20 shows.
 
 python notebooks/studies/recovered.py            # a quarter of an hour
 """
@@ -15,7 +16,8 @@ from ddlab import data as datasets
 from ddlab.methods import recovery, selection, sre2l
 from ddlab.training import supervised
 
-SEEDS, LABELS = range(10), ("hard", "stored", "online")
+SEEDS = range(10)
+LABELS = ("hard", "stored", "online")
 ARMS: dict[str, dict[str, Any]] = {
     "recovered from noise": {},
     "recovered from real": {"initialisation": "real"},
@@ -26,7 +28,9 @@ ARMS: dict[str, dict[str, Any]] = {
 def main() -> None:
     """Compute and save."""
     torch.set_num_threads(1)
-    began, data, rows = time.process_time(), datasets.load("digits"), []
+    began = time.process_time()
+    data = datasets.load("digits")
+    rows = []
     told: dict[str, Any] = {"device": "cpu", "progress": False}
     recipe, trained = (supervised.Config.for_data(data, role) for role in ("student", "teacher"))
     for seed in SEEDS:
@@ -46,8 +50,10 @@ def main() -> None:
                 rows.append([name, labels_told, seed, round(found.mean, 4)])
         print(*rows[-3 * len(sets) :], f"{time.process_time() - began:.0f} s", flush=True)
     description = (
-        "Digits (16 px), one image of each class, a teacher for each seed: students of real images, of those that SRe2L (teaching preset) "
-        "made of them at two learning rates, of those it made of noise, and of typical real ones (nearest to the mean of their class)."
+        "Digits (16 px), one image of each class, a teacher for each seed: students of real "
+            "images, of those that SRe2L (teaching preset) "
+        "made of them at two learning rates, of those it made of noise, and of typical real "
+            "ones (nearest to the mean of their class)."
     )
     save(
         "recovered",

@@ -1,4 +1,5 @@
-"""Makes ddlab/records/tables/representations.json: networks that learn a prior's targets first, or none, which lesson 45 shows.
+"""Makes ddlab/records/tables/representations.json: networks that learn a prior's targets first, or
+none, which lesson 45 shows.
 
 python notebooks/studies/representations.py 0 1 2 3 > /tmp/first.txt      # some seeds, six minutes each
 python notebooks/studies/representations.py /tmp/first.txt /tmp/second.txt    # written from what these runs have printed
@@ -43,7 +44,9 @@ def probed(network: Network) -> float:
 
 
 def trained(made: DistilledSet, seed: int, name: str = "simclr", epochs: int = 12, ratio: float = 0.5, **changes: Any) -> Network:
-    """A network after ReLA-F on a set with targets: at first these, from half way the objective alone."""
+    """A network after ReLA-F on a set with targets: at first these, from half way the objective
+    alone.
+    """
     asked = objective(shapes, name, epochs=epochs)
     usual: dict[str, Any] = {"schedule": "switch", "first_views": "objective"}
     config = with_targets.Config(objective=asked, ratio=ratio, seed=seed, **usual | changes)
@@ -117,8 +120,10 @@ def main() -> None:
         return
     rows = [json.loads(line) for path in sys.argv[1:] for line in Path(path).read_text().splitlines()]
     description = (
-        "Shapes (16 px, 5,000 images): a ConvNet-3 of width 16, 600 updates of 50 images, the first half by a prior's targets alone, the "
-        "second by the objective alone; a set of ten images a class by targets throughout. Priors are twice as wide. A seed is every draw. "
+        "Shapes (16 px, 5,000 images): a ConvNet-3 of width 16, 600 updates of 50 images, "
+            "the first half by a prior's targets alone, the "
+        "second by the objective alone; a set of ten images a class by targets throughout. "
+            "Priors are twice as wide. A seed is every draw. "
         "Accuracy of a linear probe."
     )
     save("representations", description, ["prior", "objective", "images", "updates", "seed", "accuracy"], rows, threads=1)

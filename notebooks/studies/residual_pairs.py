@@ -1,4 +1,5 @@
-"""Makes ddlab/records/tables/residual_pairs.json: what FADRM's images teach beside their patches and two leashes, which lesson 30 shows.
+"""Makes ddlab/records/tables/residual_pairs.json: what FADRM's images teach beside their patches
+and two leashes, which lesson 30 shows.
 
 python notebooks/studies/residual_pairs.py            # an hour
 """
@@ -19,10 +20,12 @@ from ddlab.methods import fadrm, rded, selection
 from ddlab.runs.process import Inputs
 from ddlab.training import supervised
 
-SEEDS, EACH = range(10), 5
+SEEDS = range(10)
+EACH = 5
 RATIOS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
-data, teacher = datasets.load("shapes", size=64, train=4000, test=1000), records.teacher("shapes64")
+data = datasets.load("shapes", size=64, train=4000, test=1000)
+teacher = records.teacher("shapes64")
 student = supervised.Config.for_data(data, network=teacher.spec, epochs=100)
 
 
@@ -32,9 +35,12 @@ def batches(made: DistilledSet) -> Tensor:
 
 
 def leashed(patches: DistilledSet, reference: DistilledSet, seed: int) -> dict[str, DistilledSet]:
-    """A run without merges, as far from its patches as the reference is, batch by batch: stopped there, or pulled back from its end."""
+    """A run without merges, as far from its patches as the reference is, batch by batch: stopped
+    there, or pulled back from its end.
+    """
     config = fadrm.Config(images_per_class=EACH, iterations=120, merges=0, seed=seed)
-    starts, found = batches(patches), {"stopped early": [], "pulled back": []}
+    starts = batches(patches)
+    found = {"stopped early": [], "pulled back": []}
     wanted = (batches(reference) - starts).flatten(2).norm(dim=2).mean(1)
     stopped, pulled = found.values()
     for step in runs.steps(fadrm, config, Inputs(data=data, teachers=(teacher,), device="cpu")):
@@ -53,7 +59,8 @@ def leashed(patches: DistilledSet, reference: DistilledSet, seed: int) -> dict[s
 def main() -> None:
     """Compute and save."""
     torch.set_num_threads(1)
-    began, rows = time.process_time(), []
+    began = time.process_time()
+    rows = []
     for seed in SEEDS:
         told: dict[str, Any] = {"images_per_class": EACH, "seed": seed}
         configs: dict[str, tuple[Any, Any]] = {"patches": (selection, selection.Config(**told))}
@@ -69,8 +76,10 @@ def main() -> None:
             rows.append([arm, seed, round(ddlab.evaluate(made, data, teacher=teacher, **asked, **QUIET).mean, 4)])
         print(*rows[-len(sets) :], f"{time.process_time() - began:.0f} s", flush=True)
     description = (
-        "Shapes at 64 px (4,000 images, 1,000 to test), the shipped ConvNet-5 of width 16 as teacher and as students (100 epochs, online "
-        "labels), five images of each class, 120 updates, three merges. A seed is the draw of images and the student's seed."
+        "Shapes at 64 px (4,000 images, 1,000 to test), the shipped ConvNet-5 of width 16 as "
+            "teacher and as students (100 epochs, online "
+        "labels), five images of each class, 120 updates, three merges. A seed is the draw "
+            "of images and the student's seed."
     )
     cost = {"threads": 1, "cpu_seconds": round(time.process_time() - began)}
     save("residual_pairs", description, ["images", "seed", "accuracy"], rows, **cost)

@@ -1,4 +1,6 @@
-"""What the studies of this folder share: a table of `ddlab.records` is written with how it came about."""
+"""What the studies of this folder share: a table of `ddlab.records` is written with how it came
+about.
+"""
 
 
 import datetime
@@ -19,7 +21,7 @@ def save(name: str, description: str, columns: list[str], rows: list[list[Any]],
     provenance = {
         "command": f"python notebooks/studies/{name}.py", "commit": commit.stdout.strip(), "device": "cpu",
         "python": platform.python_version(), "torch": torch.__version__, "date": datetime.date.today().isoformat(), **more,
-    }  # fmt: skip
+    }
     head = {"name": name, "description": description, "columns": columns, "provenance": provenance}
     text = json.dumps(head, indent=1)[:-2] + ',\n "rows": [\n  ' + ",\n  ".join(map(json.dumps, rows)) + "\n ]\n}\n"
     (Path(ddlab.__file__).parent / "records/tables" / f"{name}.json").write_text(text, encoding="utf-8")

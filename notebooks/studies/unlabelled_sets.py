@@ -1,4 +1,5 @@
-"""Makes ddlab/records/tables/unlabelled_sets.json: what sets without labels teach for the floats of twenty images, which lesson 40 shows.
+"""Makes ddlab/records/tables/unlabelled_sets.json: what sets without labels teach for the floats of
+twenty images, which lesson 40 shows.
 
 python notebooks/studies/unlabelled_sets.py            # half an hour
 """
@@ -22,7 +23,7 @@ SHARED: dict[str, Any] = {"budget": unlabelled.BUDGET}
 FEW = 10  # bases of vectors, in the place of 40
 ARMS = (
     "real", "real, turned, free", "real, turned, paid", "KRR-ST", "bases, no views", "Boost", "bases, no views, few", "Boost, few",
-)  # fmt: skip
+)
 
 
 def config_of(arm: str, seed: int) -> tuple[Any, Any]:
@@ -41,8 +42,10 @@ def config_of(arm: str, seed: int) -> tuple[Any, Any]:
 def main() -> None:
     """Compute and save."""
     torch.set_num_threads(1)
-    began, rows = time.process_time(), []
-    data, teacher = unlabelled.images(), unlabelled.teacher()
+    began = time.process_time()
+    rows = []
+    data = unlabelled.images()
+    teacher = unlabelled.teacher()
     world = World(data, teacher)
     inputs = Inputs(data=data, teachers=(teacher,), device="cpu")
     rows.append(["teacher", 0, 0, round(probing.probed(teacher, data, 0), 4)])
@@ -59,9 +62,12 @@ def main() -> None:
         rows.append(["untrained", seed, 0, round(nothing, 4)])
         print(*rows[-len(ARMS) - 3 :], f"{time.process_time() - began:.0f} s", flush=True)
     description = (
-        "Shapes at 16 px (5,000 images), a ConvNet-3 of width 32 as teacher without labels (Barlow Twins; shipped), the floats of twenty "
-        "images, 300 outer steps with a pool of three networks, which are ConvNets of 16, 32 and 64 channels like the pre-trained ones "
-        "(300 epochs). Bases: 40 of images, 40 or (few) 10 of vectors; principal: as they begin, not learned. A seed is that of every draw. Accuracy of a linear probe."
+        "Shapes at 16 px (5,000 images), a ConvNet-3 of width 32 as teacher without labels "
+            "(Barlow Twins; shipped), the floats of twenty "
+        "images, 300 outer steps with a pool of three networks, which are ConvNets of 16, 32 "
+            "and 64 channels like the pre-trained ones "
+        "(300 epochs). Bases: 40 of images, 40 or (few) 10 of vectors; principal: as they "
+            "begin, not learned. A seed is that of every draw. Accuracy of a linear probe."
     )
     cost = {"threads": 1, "cpu_seconds": round(time.process_time() - began)}
     save("unlabelled_sets", description, ["images", "seed", "floats", "accuracy"], rows, **cost)

@@ -9,8 +9,8 @@
         page.set_theme("dark"); page.screenshot("dark")
         page.reload(); page.run_all(); page.kernel_threads()
 
-The server listens on a loopback port; settings, workspaces and runtime files live in a temporary folder; the browser reaches nothing
-but the server. Slider names match the beginning of the label.
+The server listens on a loopback port; settings, workspaces and runtime files live in a temporary
+folder; the browser reaches nothing but the server. Slider names match the beginning of the label.
 """
 
 import json
@@ -47,7 +47,11 @@ _SETTINGS = {
     "docmanager-extension/plugin": {"autosave": False},
     # Cells outside the window would otherwise leave the page, and their plots with them.
     "notebook-extension/tracker": {"windowingMode": "none"},
-    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
+    "apputils-extension/notification": {
+        "fetchNews": "false",
+        "checkForUpdates": False,
+        "doNotDisturbMode": True,
+    },
 }
 
 
@@ -55,7 +59,9 @@ class LabServer:
     """JupyterLab on a free loopback port, serving one folder."""
 
     def __init__(self, folder: Path, log: Path, python: str = sys.executable) -> None:
-        self.folder, self._log, self._python = folder, log, python
+        self.folder = folder
+        self._log = log
+        self._python = python
         self.token = secrets.token_hex(16)
         self.address = ""
 
@@ -98,7 +104,11 @@ class LabServer:
         self._log.parent.mkdir(parents=True, exist_ok=True)
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
-                command, env=environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+                command,
+                env=environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
             )
         try:
             self._wait_until_up()
@@ -147,14 +157,17 @@ class LabServer:
 
 def find_chromium() -> str | None:
     """Path of a Chromium or Chrome on this machine."""
-    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    return next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
 
 
 class Browser:
     """Headless Chromium that knows one JupyterLab."""
 
     def __init__(self, server: LabServer, shots: Path) -> None:
-        self._server, self._shots = server, shots
+        self._server = server
+        self._shots = shots
 
     def __enter__(self) -> Self:
         self._playwright = sync_playwright().start()
@@ -170,16 +183,22 @@ class Browser:
     def open_file(
         self, path: Path, *, width: int = 1280, scheme: Literal["light", "dark"] = "light"
     ) -> tuple[Page, list[str]]:
-        """Open a page from the disk in a fresh profile, without a network; also the addresses it asks for."""
+        """Open a page from the disk in a fresh profile, without a network; also the addresses it
+        asks for.
+        """
         size: Any = {"width": width, "height": 1000}
-        page = self._browser.new_context(viewport=size, color_scheme=scheme, offline=True).new_page()
+        page = self._browser.new_context(
+            viewport=size, color_scheme=scheme, offline=True
+        ).new_page()
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
         page.goto(path.resolve().as_uri())
         return page, asked
 
     def open(self, notebook: str, *, width: int = 1280, height: int = 1000) -> NotebookPage:
-        """Open a notebook of the server's folder in a fresh browser profile, and wait for its kernel."""
+        """Open a notebook of the server's folder in a fresh browser profile, and wait for its
+        kernel.
+        """
         self._server.forget_theme()
         page = self._browser.new_context(viewport={"width": width, "height": height}).new_page()
         opened = NotebookPage(page, self._shots)

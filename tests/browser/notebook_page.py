@@ -1,4 +1,7 @@
-"""One notebook in a browser: run it, look at it, act on it. Made by `lab.Browser.open`; see there for how to use it."""
+"""One notebook in a browser: run it, look at it, act on it.
+
+Made by `lab.Browser.open`; see there for how to use it.
+"""
 
 import ast
 import json
@@ -46,21 +49,27 @@ _PLOTS = """() => [...document.querySelectorAll('.js-plotly-plot')].filter((grap
   overhang: graph.closest('.ddlab-plot') ? (graph.querySelector('.main-svg')?.getBoundingClientRect().width ?? 0) - graph.clientWidth : 0,
 }))"""
 
-_CELLS = """() => [...jupyterapp.shell.currentWidget.content.model.cells].map((cell) => cell.toJSON())"""
+_CELLS = (
+    """() => [...jupyterapp.shell.currentWidget.content.model.cells].map((cell) => cell.toJSON())"""
+)
 
 
 class NotebookPage:
     """One notebook in the browser."""
 
     def __init__(self, page: Page, shots: Path) -> None:
-        self.page, self._shots = page, shots
+        self.page = page
+        self._shots = shots
         self.script_errors: list[str] = []
         page.set_default_timeout(30_000)
         page.on("pageerror", lambda error: self._note(f"uncaught: {error}"))
-        page.on("console", lambda message: self._note(message.text) if message.type == "error" else None)
+        page.on(
+            "console", lambda message: self._note(message.text) if message.type == "error" else None
+        )
 
     def _note(self, text: str) -> None:
-        # anywidget says so when a widget starts slowly; nothing is lost, because the widgets ask for what they missed.
+        # anywidget says so when a widget starts slowly; nothing is lost, because the widgets ask
+        # for what they missed.
         if "Failed to initialize model" not in text:
             self.script_errors.append(text[:400])
 
@@ -104,7 +113,10 @@ class NotebookPage:
               jupyterapp.commands.execute(command).finally(() => { window.__ran = true; }); }""",
             command,
         )
-        done = "() => window.__ran && jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'"
+        done = (
+            "() => window.__ran && "
+            "jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'"
+        )
         self.page.wait_for_function(done, timeout=timeout * 1000, polling=20)
 
     def wait_for(self, condition: str, seconds: float = 20) -> None:
@@ -141,11 +153,15 @@ class NotebookPage:
     # -- looking
 
     def plots(self) -> list[dict[str, Any]]:
-        """Every plot of no folded view: title, traces (0: not drawn), points, times drawn, cursor, alt text, colour of the text, width."""
+        """Every plot of no folded view: title, traces (0: not drawn), points, times drawn, cursor,
+        alt text, colour of the text, width.
+        """
         return self.page.evaluate(_PLOTS)
 
     def wait_for_plots(self, count: int, timeout: float = 20) -> float:
-        """Wait until `count` plots are painted, and every one of no folded view; returns the seconds that took."""
+        """Wait until `count` plots are painted, and every one of no folded view; returns the
+        seconds that took.
+        """
         start = time.monotonic()
         painted = """(count) => { const all = [...document.querySelectorAll('.js-plotly-plot')];
           const painted = (graph) => graph.querySelector('.main-svg') && graph.data?.length;
@@ -154,7 +170,9 @@ class NotebookPage:
         return time.monotonic() - start
 
     def problems(self) -> list[str]:
-        """What a reader should never see: failed cells, text on stderr, broken widgets, script errors, plots over each other."""
+        """What a reader should never see: failed cells, text on stderr, broken widgets, script
+        errors, plots over each other.
+        """
         found = [f"script: {text}" for text in self.script_errors]
         for number, cell in enumerate(self.page.evaluate(_CELLS)):
             if "raises-exception" in cell.get("metadata", {}).get("tags", []):
@@ -168,7 +186,11 @@ class NotebookPage:
         found += [f"on the page: {broken}" for broken in _BROKEN if broken in text]
         self.page.wait_for_timeout(300)  # a plot follows its place with a delay
         found += [f"plot {plot['title']!r} is empty" for plot in self.plots() if not plot["traces"]]
-        found += [f"plot {plot['title']!r} is wider than its place" for plot in self.plots() if plot["overhang"] > 2]
+        found += [
+            f"plot {plot['title']!r} is wider than its place"
+            for plot in self.plots()
+            if plot["overhang"] > 2
+        ]
         return found
 
     def screenshot(self, name: str, *, cell: int | None = None) -> Path:
@@ -176,10 +198,17 @@ class NotebookPage:
         self._shots.mkdir(parents=True, exist_ok=True)
         target = self._shots / f"{name}.png"
         size: ViewportSize = self.page.viewport_size or {"width": 1280, "height": 1000}
-        tall = self.page.evaluate("() => document.querySelector('.jp-WindowedPanel-viewport').scrollHeight")
-        whole: ViewportSize = {"width": size["width"], "height": min(max(int(tall) + 160, size["height"]), 12_000)}
+        tall = self.page.evaluate(
+            "() => document.querySelector('.jp-WindowedPanel-viewport').scrollHeight"
+        )
+        whole: ViewportSize = {
+            "width": size["width"],
+            "height": min(max(int(tall) + 160, size["height"]), 12_000),
+        }
         self.page.set_viewport_size(whole)
-        self.page.evaluate("() => { document.querySelector('.jp-WindowedPanel-outer').scrollTop = 0; }")
+        self.page.evaluate(
+            "() => { document.querySelector('.jp-WindowedPanel-outer').scrollTop = 0; }"
+        )
         self.page.wait_for_timeout(500)
         if cell is None:
             self.page.screenshot(path=target)
@@ -212,7 +241,8 @@ class NotebookPage:
         """Press a key on a slider and wait each time until something is painted anew.
 
         Args:
-            kind: what is waited for: "plot", "cursor" (of a curve) or "picture". plots: how many of the kind.
+            kind: what is waited for: "plot", "cursor" (of a curve) or "picture".
+            plots: how many of the kind.
             cell: number of the cell that has the slider, where several have one of that name.
 
         Returns the milliseconds from key press to painted, one per press.
@@ -235,7 +265,9 @@ class NotebookPage:
             self.page.keyboard.press(key)
             newer = "__watch.painted.filter((one) => one.kind === kind && one.at > __watch.down)"
             self.page.wait_for_function(
-                f"([kind, plots]) => __watch.down && {newer}.length >= plots", arg=[kind, plots], timeout=timeout * 1000
+                f"([kind, plots]) => __watch.down && {newer}.length >= plots",
+                arg=[kind, plots],
+                timeout=timeout * 1000,
             )
             took = f"([kind, plots]) => {newer}[plots - 1].at - __watch.down"
             taken.append(float(self.page.evaluate(took, [kind, plots])))
@@ -244,16 +276,22 @@ class NotebookPage:
 
     def click(self, label: str) -> None:
         """Click the first enabled button with this text."""
-        self.page.locator("button.jupyter-button:not([disabled])").filter(has_text=label).first.click()
+        self.page.locator("button.jupyter-button:not([disabled])").filter(
+            has_text=label
+        ).first.click()
 
     def set_theme(self, theme: str) -> None:
         """Switch JupyterLab to "light" or "dark" and wait until the page has followed."""
         name = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}[theme]
         self.page.evaluate(
-            "(theme) => jupyterapp.commands.execute('apputils:change-theme', {theme}).then(() => null)", name
+            "(theme) => jupyterapp.commands.execute('apputils:change-theme', "
+            "{theme}).then(() => null)",
+            name,
         )
         wanted = "true" if theme == "light" else "false"
-        self.page.wait_for_function("(wanted) => document.body.dataset.jpThemeLight === wanted", arg=wanted)
+        self.page.wait_for_function(
+            "(wanted) => document.body.dataset.jpThemeLight === wanted", arg=wanted
+        )
         self.page.wait_for_timeout(600)
 
     def close(self) -> None:

@@ -1,4 +1,6 @@
-"""A generic reader of any page: what it looks for, and how it moves every control of every explorer once."""
+"""A generic reader of any page: what it looks for, and how it moves every control of every explorer
+once.
+"""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -7,7 +9,8 @@ from tests.browser.notebook_page import NotebookPage
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
-# Each control that can be seen: the number of its explorer, the explorer's title, its label, and what it is.
+# Each control that can be seen: the number of its explorer, the explorer's title, its label, and
+# what it is.
 _CONTROLS = """() => [...document.querySelectorAll('.jp-Notebook .ddlab-explorer')].flatMap((explorer, number) => {
   const title = explorer.querySelector('.ddlab-title')?.textContent ?? '';
   const visible = (element) => element.offsetParent !== null;
@@ -18,14 +21,16 @@ _CONTROLS = """() => [...document.querySelectorAll('.jp-Notebook .ddlab-explorer
       .filter(moves).map(({element, place}) => (
         {explorer: number, title, kind, place, label: label(element.parentElement.closest('.jupyter-widgets') ?? element)})));
 })"""
-# What is drawn or said: of plots on show how often, pictures by their bytes, tables and words (what waits, what is refused) by their text.
+# What is drawn or said: of plots on show how often, pictures by their bytes, tables and words (what
+# waits, what is refused) by their text.
 _DRAWN = """(number) => { const explorer = document.querySelectorAll('.jp-Notebook .ddlab-explorer')[number];
   return [...explorer.querySelectorAll('.ddlab-plot')]
     .map((plot) => [plot.offsetParent !== null, plot.dataset.drawn, plot.dataset.cursor].join())
     .concat([...explorer.querySelectorAll('img')].map((image) => image.src.length + image.src.slice(-200)))
     .concat([...explorer.querySelectorAll('table, .ddlab-sentence, .ddlab-error')].map((text) => text.innerText)).join('|'); }"""
 
-# What does not fit: cells, buttons and words wider than their box, titles of plots that are cut, ticks turned or over each other.
+# What does not fit: cells, buttons and words wider than their box, titles of plots that are cut,
+# ticks turned or over each other.
 _UNFITTING = """(most) => [...document.querySelectorAll('.jp-Notebook .ddlab-explorer')].flatMap((explorer) => {
   const title = explorer.querySelector('.ddlab-title')?.textContent ?? '', seen = (element) => element.getClientRects().length > 0;
   const wide = [...explorer.querySelectorAll('td, th, button, .widget-label, .ddlab-sentence')]
@@ -50,7 +55,9 @@ _UNFITTING = """(most) => [...document.querySelectorAll('.jp-Notebook .ddlab-exp
 
 
 class Control(NamedTuple):
-    """One control on the page: the `place`-th that is visible of its kind in explorer number `explorer`."""
+    """One control on the page: the `place`-th that is visible of its kind in explorer number
+    `explorer`.
+    """
 
     explorer: int
     title: str
@@ -66,12 +73,16 @@ def answer_questions(opened: NotebookPage) -> None:
     """Lock the first answer to every question: what waits for one is drawn."""
     for number in range(opened.page.locator("button", has_text="Lock my answer").count()):
         button = opened.page.locator("button", has_text="Lock my answer").nth(number)
-        button.locator("xpath=ancestor::*[.//input[@type='radio']][1]").locator("input").first.check()
+        button.locator("xpath=ancestor::*[.//input[@type='radio']][1]").locator(
+            "input"
+        ).first.check()
         button.click()
 
 
 def controls(opened: NotebookPage) -> list[Control]:
-    """Those that can be seen, from top to bottom; what is folded away under "More settings" is unfolded first."""
+    """Those that can be seen, from top to bottom; what is folded away under "More settings" is
+    unfolded first.
+    """
     for button in opened.page.locator(".ddlab-explorer button", has_text="More settings").all():
         if button.is_visible():
             button.click()
@@ -87,7 +98,9 @@ def heights(opened: NotebookPage) -> dict[str, int]:
 
 
 def unfitting(opened: NotebookPage, width: int, height: int) -> list[str]:
-    """What is cut, turned, laid over each other, or an explorer higher than that, on a page of that width, which is then as before."""
+    """What is cut, turned, laid over each other, or an explorer higher than that, on a page of that
+    width, which is then as before.
+    """
     before = opened.page.viewport_size
     assert before is not None
     opened.page.set_viewport_size({"width": width, "height": before["height"]})
@@ -106,7 +119,8 @@ def move(opened: NotebookPage, control: Control) -> None:
         handle.focus()
         # Of a run the steps to come are on the slider, too; back is where it can go.
         at_end = (
-            handle.get_attribute("aria-valuenow") == handle.get_attribute("aria-valuemax") or control.label == "step"
+            handle.get_attribute("aria-valuenow") == handle.get_attribute("aria-valuemax")
+            or control.label == "step"
         )
         opened.page.keyboard.press("ArrowLeft" if at_end else "ArrowRight")
     elif control.kind == "buttons":
@@ -115,15 +129,17 @@ def move(opened: NotebookPage, control: Control) -> None:
     else:
         chooser = explorer.locator(".widget-dropdown select:visible").nth(control.place)
         chooser.select_option(
-            index=(1 + chooser.evaluate("(element) => element.selectedIndex")) % chooser.locator("option").count()
+            index=(1 + chooser.evaluate("(element) => element.selectedIndex"))
+            % chooser.locator("option").count()
         )
 
 
 def redraws(opened: NotebookPage, control: Control, seconds: float = 20) -> bool:
-    """Move it: whether its explorer then draws a plot, a picture or a table anew, or says something else.
+    """Move it: whether its explorer then draws a plot, a picture or a table anew, or says something
+    else.
 
-    A run that rests before its first step takes one first: with other settings it would rest at the same picture. A slider that plays
-    no part with the settings on show is grey, and is left alone.
+    A run that rests before its first step takes one first: with other settings it would rest at the
+    same picture. A slider that plays no part with the settings on show is grey, and is left alone.
     """
     if control.kind == "slider":
         explorer = opened.page.locator(".jp-Notebook .ddlab-explorer").nth(control.explorer)

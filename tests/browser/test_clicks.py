@@ -59,7 +59,11 @@ def test_a_point_that_is_clicked_is_kept(open_notebook: Any) -> None:
     title = "Learning E and F"
     (x, y) = opened.page.evaluate(MARKS, [title, "A"])[7]
     click(opened, title, x, y)
-    kept = "([title, x, y]) => (" + MARKS + ")([title, 'kept of A']).some(([a, b]) => Math.hypot(a - x, b - y) < 0.03)"
+    kept = (
+        "([title, x, y]) => ("
+        + MARKS
+        + ")([title, 'kept of A']).some(([a, b]) => Math.hypot(a - x, b - y) < 0.03)"
+    )
     opened.page.wait_for_function(kept, arg=[title, x, y], timeout=60_000)
     click(opened, title, 0.02, 0.02)  # nothing lies there, and nothing happens
     opened.page.wait_for_timeout(1000)

@@ -1,4 +1,6 @@
-"""Three pages of the gate in Chromium: the start page, one laboratory by keyboard, and the plot widget with what can go wrong."""
+"""Three pages of the gate in Chromium: the start page, one laboratory by keyboard, and the plot
+widget with what can go wrong.
+"""
 
 from pathlib import Path
 
@@ -8,8 +10,10 @@ import pytest
 from tests.browser.reader import NOTEBOOKS, after_a_reload, controls, in_both_themes, redraws
 
 LAB = (
-    "import torch\nfrom ddlab import data, networks\nfrom ddlab.lessons.matching.lab import MatchingLab\nfrom ddlab.methods import dm\n"
-    'digits = data.load("digits", size=8)\nconfig = dm.Config.teaching(network=networks.spec("convnet", width=8, norm="instance"), '
+    "import torch\nfrom ddlab import data, networks\nfrom ddlab.lessons.matching.lab import "
+    "MatchingLab\nfrom ddlab.methods import dm\n"
+    'digits = data.load("digits", size=8)\nconfig = '
+    'dm.Config.teaching(network=networks.spec("convnet", width=8, norm="instance"), '
     "iterations=20)",
     "MatchingLab(digits, config, seeds=1)",
 )
@@ -59,7 +63,9 @@ def notebook(path: Path, *cells: str) -> Path:
     """A notebook of these code cells."""
     made = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell(cell.strip()) for cell in cells],
-        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+        metadata={
+            "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}
+        },
     )
     nbformat.write(made, path)
     return path
@@ -72,7 +78,9 @@ def test_the_start_page(open_notebook) -> None:
     opened.wait_for_plots(4, timeout=60)
     assert opened.problems() == [] and all(plot["traces"] for plot in opened.plots())
     static = (NOTEBOOKS / "00_start.ipynb").read_text(encoding="utf-8").count("lesson.show(")
-    assert opened.page.locator("details", has_text="In words").count() == static, "static figures say what they show"
+    assert opened.page.locator("details", has_text="In words").count() == static, (
+        "static figures say what they show"
+    )
     opened.page.get_by_label("the same random images, with a teacher's labels").first.check()
     opened.click("Lock my answer")
     opened.page.get_by_text("Locked: the same random images").wait_for()
@@ -106,7 +114,8 @@ def test_a_laboratory_by_keyboard(open_notebook, tmp_path) -> None:
 @pytest.mark.timeout(300)
 def test_the_plot_widget(open_notebook, tmp_path) -> None:
     opened = open_notebook(notebook(tmp_path / "plots.ipynb", DEMO, "Demo()", FILM, STATIC))
-    # At an eighth of the speed anywidget gives widgets up; what Python sends must arrive all the same.
+    # At an eighth of the speed anywidget gives widgets up; what Python sends must arrive all the
+    # same.
     opened.slow_down(8)
     opened.run_all()
     opened.wait_for_plots(3, 120)
@@ -119,7 +128,10 @@ def test_the_plot_widget(open_notebook, tmp_path) -> None:
     assert opened.page.locator(".widget-text input").first.input_value() == after.replace(" ", "=")
 
     opened.move_slider("step", presses=3, key="ArrowLeft", kind="picture")
-    assert "Step 17 of 20" in opened.page.locator(".jp-Notebook").inner_text() and opened.plots()[1]["cursor"] == "17"
+    assert (
+        "Step 17 of 20" in opened.page.locator(".jp-Notebook").inner_text()
+        and opened.plots()[1]["cursor"] == "17"
+    )
 
     opened.click("stored")
     opened.page.get_by_text("This did not work: RuntimeError: no stored labels here").wait_for()
@@ -131,7 +143,9 @@ def test_the_plot_widget(open_notebook, tmp_path) -> None:
     opened.page.set_viewport_size({"width": 1000, "height": 2000})
     opened.page.wait_for_timeout(1500)  # a plot follows its place with a delay
     assert (
-        opened.page.evaluate("[...document.querySelectorAll('.js-plotly-plot')].map((plot) => plot.clientHeight)")[-1]
+        opened.page.evaluate(
+            "[...document.querySelectorAll('.js-plotly-plot')].map((plot) => plot.clientHeight)"
+        )[-1]
         == 340
     )
     in_both_themes(opened, "plots")

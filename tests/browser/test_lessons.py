@@ -1,4 +1,6 @@
-"""Every lesson in Chromium, read by one generic reader (make test-all): Run All, each control once, both themes, a reload."""
+"""Every lesson in Chromium, read by one generic reader (make test-all): Run All, each control once,
+both themes, a reload.
+"""
 
 import pytest
 

@@ -1,5 +1,7 @@
-"""The cases of the contract: each method with each of its choices, training in each of its roles, the teacher without labels, and
-pre-training on what it said. `MAIN` is one small config for each process, which holds every property; the others are choices of a field.
+"""The cases of the contract: each method with each of its choices, training in each of its roles,
+the teacher without labels, and
+pre-training on what it said. `MAIN` is one small config for each process, which holds every
+property; the others are choices of a field.
 """
 
 import dataclasses
@@ -14,7 +16,13 @@ from ddlab import methods, networks
 from ddlab.core import parameters
 from ddlab.core.randomness import generator
 from ddlab.data import ImageData, predefined_views
-from ddlab.distilled import DistilledSet, OnlineTeacher, OrderedSteps, RegressionLabels, Representations
+from ddlab.distilled import (
+    DistilledSet,
+    OnlineTeacher,
+    OrderedSteps,
+    RegressionLabels,
+    Representations,
+)
 from ddlab.methods import fadrm, selection
 from ddlab.methods.own import from_loss
 from ddlab.networks import Network
@@ -34,7 +42,8 @@ PLAIN = networks.spec("convnet", width=4, norm="none")
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A process, its config, and what it runs on: "data", "data and teacher", ANY_SIZE, "set and teacher", SEVERAL,
+    """A process, its config, and what it runs on: "data", "data and teacher", ANY_SIZE, "set and
+    teacher", SEVERAL,
     REGRESSION or REPRESENTED.
     """
 
@@ -48,8 +57,22 @@ class ByObjective(self_supervised.Teacher):
     """A teacher whose update a test may replace: of a subclass only the fields are frozen."""
 
 
-PARTS = ("NAME", "ALIASES", "NEEDS_TEACHER", "Config", "State", "Trace", "total_steps", "init", "update", "finish", "look", "SMALL",
-         "Config.teaching", "Config.paper")  # fmt: skip
+PARTS = (
+    "NAME",
+    "ALIASES",
+    "NEEDS_TEACHER",
+    "Config",
+    "State",
+    "Trace",
+    "total_steps",
+    "init",
+    "update",
+    "finish",
+    "look",
+    "SMALL",
+    "Config.teaching",
+    "Config.paper",
+)
 
 
 def lacking(module: Any) -> list[str]:
@@ -57,7 +80,8 @@ def lacking(module: Any) -> list[str]:
     return [
         part
         for part in PARTS
-        if functools.reduce(lambda of, name: getattr(of, name, None), part.split("."), module) is None
+        if functools.reduce(lambda of, name: getattr(of, name, None), part.split("."), module)
+        is None
     ]
 
 
@@ -67,7 +91,8 @@ def method_cases() -> Iterator[Case]:
         module = methods.get(name)
         missing = ", ".join(lacking(module))
         assert not missing, (
-            f"{name} must have the parts that CONTRIBUTING.md lists under 'Add a method'; it lacks {missing}."
+            f"{name} must have the parts that CONTRIBUTING.md lists under 'Add a method'; it "
+            f"lacks {missing}."
         )
         yield Case(name, module, module.SMALL, "data and teacher")
         for field, described in parameters.describe(module.Config).items():
@@ -82,7 +107,9 @@ def method_cases() -> Iterator[Case]:
     for kind in ("average", "k_means", "herding", "k_center"):
         config = selection.SMALL.replace(kind=kind, space="features")
         yield Case(f"selection-features-{kind}", selection, config, "data and teacher")
-    yield Case("data_residual_matching-small-size", fadrm, fadrm.SMALL.replace(small_size=6), ANY_SIZE)
+    yield Case(
+        "data_residual_matching-small-size", fadrm, fadrm.SMALL.replace(small_size=6), ANY_SIZE
+    )
 
 
 def training_cases() -> Iterator[Case]:
@@ -101,43 +128,81 @@ def training_cases() -> Iterator[Case]:
     for draw in ("xavier", "pytorch"):
         changed = ordered.Config(network=networks.spec("mlp", width=4), initial_weights=draw)
         yield Case(f"student-ordered-{draw}", ordered, changed, ORDERED)
-    yield Case("student-plain", supervised, small.replace(network=PLAIN, mixup_alpha=0.0), "set and teacher")
+    yield Case(
+        "student-plain",
+        supervised,
+        small.replace(network=PLAIN, mixup_alpha=0.0),
+        "set and teacher",
+    )
 
 
 def other_training_cases() -> Iterator[Case]:
-    """The teacher without labels by every objective, and pre-training, with each optimiser; pre-training without batch norm."""
+    """The teacher without labels by every objective, and pre-training, with each optimiser;
+    pre-training without batch norm.
+    """
     for name, objective in self_supervised.OBJECTIVES.items():
         own = objective is barlow_twins  # the package itself
         for optimiser in ("lars", "adamw"):
             process = self_supervised if own else ByObjective(objective)
             config = objective.SMALL.replace(optimiser=optimiser)
-            yield Case(f"self-supervised-{optimiser}{'' if own else f'-{name}'}", process, config, "data")
+            yield Case(
+                f"self-supervised-{optimiser}{'' if own else f'-{name}'}", process, config, "data"
+            )
     small = pretraining.SMALL
     for optimiser in ("sgd", "adamw"):
-        yield Case(f"pretraining-{optimiser}", pretraining, small.replace(optimiser=optimiser), REPRESENTED)
-    yield Case("pretraining-plain", pretraining, small.replace(network=PLAIN, final_fraction=0.1), REPRESENTED)
+        yield Case(
+            f"pretraining-{optimiser}", pretraining, small.replace(optimiser=optimiser), REPRESENTED
+        )
+    yield Case(
+        "pretraining-plain",
+        pretraining,
+        small.replace(network=PLAIN, final_fraction=0.1),
+        REPRESENTED,
+    )
 
 
 def rela_cases() -> Iterator[Case]:
     """By every objective, and once for each way in which lambda falls, with W trained or not."""
     for name, objective in self_supervised.OBJECTIVES.items():
-        yield Case(f"rela-{name}", with_targets, with_targets.SMALL.replace(objective=objective.SMALL), REPRESENTED)
+        yield Case(
+            f"rela-{name}",
+            with_targets,
+            with_targets.SMALL.replace(objective=objective.SMALL),
+            REPRESENTED,
+        )
     for schedule in ("switch", "adaptive", "constant"):
-        changes: dict[str, Any] = {"schedule": schedule, "subset": "static", "train_projection": True}
-        yield Case(f"rela-{schedule}", with_targets, with_targets.SMALL.replace(**changes), REPRESENTED)
+        changes: dict[str, Any] = {
+            "schedule": schedule,
+            "subset": "static",
+            "train_projection": True,
+        }
+        yield Case(
+            f"rela-{schedule}", with_targets, with_targets.SMALL.replace(**changes), REPRESENTED
+        )
 
 
-def brighter(config: Any, inputs: Inputs, images: torch.Tensor, labels: torch.Tensor, step: int) -> Any:
+def brighter(
+    config: Any, inputs: Inputs, images: torch.Tensor, labels: torch.Tensor, step: int
+) -> Any:
     """A loss with a parameter, a draw and two terms."""
-    noise = torch.randn(len(images), generator=generator(config.seed, step, "weights")).to(images.device)
+    noise = torch.randn(len(images), generator=generator(config.seed, step, "weights")).to(
+        images.device
+    )
     weights = (1 + 0.1 * noise).view(-1, 1, 1, 1)
-    return {"light": (weights * (images - config.light)).square().mean(), "size": 0.1 * images.abs().mean()}
+    return {
+        "light": (weights * (images - config.light)).square().mean(),
+        "size": 0.1 * images.abs().mean(),
+    }
 
 
 def own_cases() -> Iterator[Case]:
     """Methods from a loss."""
     own = from_loss(
-        "brighter", brighter, light=parameters.parameter(0.5, help="Aim."), iterations=4, learning_rate=0.05
+        "brighter",
+        brighter,
+        light=parameters.parameter(0.5, help="Aim."),
+        iterations=4,
+        learning_rate=0.05,
     )
     for start in ("real", "noise"):
         config = own.Config(initialisation=start, images_per_class=2, valid_pixels=start == "real")
@@ -146,30 +211,60 @@ def own_cases() -> Iterator[Case]:
 
 CASES = [*method_cases(), *own_cases(), *training_cases(), *other_training_cases(), *rela_cases()]
 NETWORKS = (  # processes that finish with a network
-    supervised, ordered, self_supervised, pretraining, with_targets, *map(ByObjective, self_supervised.OBJECTIVES.values())
-)  # fmt: skip
+    supervised,
+    ordered,
+    self_supervised,
+    pretraining,
+    with_targets,
+    *map(ByObjective, self_supervised.OBJECTIVES.values()),
+)
 MATCHING = (  # published on small images
-    "gradient_matching", "siamese_gradient_matching", "distribution_matching", "kernel_inducing_points", "label_solve",
-)  # fmt: skip
+    "gradient_matching",
+    "siamese_gradient_matching",
+    "distribution_matching",
+    "kernel_inducing_points",
+    "label_solve",
+)
 MAIN = [  # one small config for each process: its `SMALL` where it is a method
     case
     for case in CASES
-    if case.name in {*methods.names(), "from-loss-real", "teacher-hard-sgd", "student-online-sgd", "self-supervised-lars",
-                     "student-ordered-xavier", "pretraining-sgd", "rela-barlow_twins"}
-]  # fmt: skip
-PROCESSES = [*map(methods.get, methods.names()), supervised, self_supervised, pretraining, with_targets]
+    if case.name
+    in {
+        *methods.names(),
+        "from-loss-real",
+        "teacher-hard-sgd",
+        "student-online-sgd",
+        "self-supervised-lars",
+        "student-ordered-xavier",
+        "pretraining-sgd",
+        "rela-barlow_twins",
+    }
+]
+PROCESSES = [
+    *map(methods.get, methods.names()),
+    supervised,
+    self_supervised,
+    pretraining,
+    with_targets,
+]
 
 
 def bundle(case: Case, data: ImageData, teacher: Network, distilled: DistilledSet) -> Inputs:
     if case.runs_on == "set and teacher":
         return Inputs(distilled=distilled, teachers=(teacher,))
     if case.runs_on == REGRESSION:
-        return Inputs(distilled=distilled.with_targets(RegressionLabels(distilled.target("stored").logits.tanh())))
+        return Inputs(
+            distilled=distilled.with_targets(
+                RegressionLabels(distilled.target("stored").logits.tanh())
+            )
+        )
     if case.runs_on == REPRESENTED:
         views = predefined_views.augmented(distilled.images, "rotation")
         said = torch.stack([networks.predict(teacher, view).features for view in views])
         return Inputs(
-            distilled=dataclasses.replace(distilled, targets=(Representations({"representations": said}, "rotation"),))
+            distilled=dataclasses.replace(
+                distilled, targets=(Representations({"representations": said}, "rotation"),)
+            )
         )
     if case.runs_on == SEVERAL:
         both = (teacher, networks.initialise(teacher.spec, seed=1))
@@ -177,14 +272,22 @@ def bundle(case: Case, data: ImageData, teacher: Network, distilled: DistilledSe
         return Inputs(distilled=distilled.with_targets(named), teachers=both)
     if case.runs_on == PLAIN_TEACHERS:
         plain = PLAIN.for_data(data)
-        return Inputs(data=data, teachers=tuple(networks.initialise(plain, seed=seed) for seed in (0, 1, 2)))
+        return Inputs(
+            data=data, teachers=tuple(networks.initialise(plain, seed=seed) for seed in (0, 1, 2))
+        )
     if case.runs_on == ORDERED:
-        return Inputs(distilled=distilled.with_targets(OrderedSteps(torch.tensor([[0.1], [0.2], [0.3]]))))
+        return Inputs(
+            distilled=distilled.with_targets(OrderedSteps(torch.tensor([[0.1], [0.2], [0.3]])))
+        )
     if case.runs_on == ANY_SIZE:
         pooled = networks.spec("shufflenet_v2_x0_5").for_data(data)
-        return Inputs(data=data, teachers=tuple(networks.initialise(pooled, seed=seed) for seed in (0, 1)))
+        return Inputs(
+            data=data, teachers=tuple(networks.initialise(pooled, seed=seed) for seed in (0, 1))
+        )
     made = distilled if case.runs_on == "data, set and teacher" else None
-    return Inputs(data=data, teachers=(teacher,) if "teacher" in case.runs_on else (), distilled=made)
+    return Inputs(
+        data=data, teachers=(teacher,) if "teacher" in case.runs_on else (), distilled=made
+    )
 
 
 def states(case: Case, inputs: Inputs, state: Any = None) -> list[Step]:
@@ -192,7 +295,9 @@ def states(case: Case, inputs: Inputs, state: Any = None) -> list[Step]:
 
 
 class Unread(TorchDispatchMode):
-    """Refuses to hand a computed number to Python: on a GPU the run would wait for it. (Indices lie on the CPU and are checked.)"""
+    """Refuses to hand a computed number to Python: on a GPU the run would wait for it. (Indices lie
+    on the CPU and are checked.)
+    """
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         read = "local_scalar_dense" in str(func) and args[0].is_floating_point()
@@ -220,7 +325,10 @@ def assert_usable(result: DistilledSet | Network, inputs: Inputs) -> None:
         images = torch.zeros((2, source.channels, *source.image_size))
         assert networks.predict(result, images).logits.isfinite().all()
     else:
-        assert result.images.isfinite().all() and result.images.shape[1:] == (source.channels, *source.image_size)
+        assert result.images.isfinite().all() and result.images.shape[1:] == (
+            source.channels,
+            *source.image_size,
+        )
         assert len(result) == len(result.images) and result.to_uint8().dtype == torch.uint8
         if any(target.kind == "representations" for target in result.targets):
             views, representations = result.pairs()

@@ -16,8 +16,13 @@ from ddlab.training import supervised
 class Given:
     """Right things of every kind."""
 
-    def __init__(self, data: ImageData, teacher: Network, distilled: DistilledSet, folder: Path) -> None:
-        self.data, self.teacher, self.distilled, self.folder = data, teacher, distilled, folder
+    def __init__(
+        self, data: ImageData, teacher: Network, distilled: DistilledSet, folder: Path
+    ) -> None:
+        self.data = data
+        self.teacher = teacher
+        self.distilled = distilled
+        self.folder = folder
         self.spec = networks.spec("convnet", width=4)
         self.inputs = Inputs(data=data, teachers=(teacher,))
         self.student = supervised.Config.teaching(network=self.spec, epochs=1, batch_size=4)
@@ -29,8 +34,12 @@ class Given:
 
     def network(self, **options: object) -> Network:
         """Fresh weights; with head="mean" for images of any size."""
-        return networks.initialise(networks.spec("convnet", width=4, **options).for_data(self.data), seed=0)
+        return networks.initialise(
+            networks.spec("convnet", width=4, **options).for_data(self.data), seed=0
+        )
 
     def module(self) -> nn.Module:
         """A network that is not ours."""
-        return nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 3))
+        return nn.Sequential(
+            nn.Conv2d(1, 4, 3, padding=1), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 3)
+        )

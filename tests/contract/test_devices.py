@@ -1,4 +1,6 @@
-"""No path drops the device of its inputs: processes, resumed ones too, and what stands on them run on a stand-in that refuses mixing."""
+"""No path drops the device of its inputs: processes, resumed ones too, and what stands on them run
+on a stand-in that refuses mixing.
+"""
 
 import dataclasses
 from collections.abc import Callable, Iterator
@@ -22,7 +24,9 @@ from tests.contract.cases import MAIN, Case, bundle
 from tests.stand_in_device import Away, MixedDevices, stand_in_device
 from tests.support import leaves
 
-STUDENT = supervised.Config(network=networks.spec("convnet", width=4), epochs=2, batch_size=4, crop_pixels=1)
+STUDENT = supervised.Config(
+    network=networks.spec("convnet", width=4), epochs=2, batch_size=4, crop_pixels=1
+)
 
 
 @pytest.fixture(autouse=True)
@@ -39,18 +43,22 @@ def device(no_cache: None) -> Iterator[torch.device]:
 
 def assert_close(found: Any, wanted: Any) -> None:
     """The same, on the CPU, but for rounding: there some sums are taken in another order."""
-    first, second = dict(leaves(found)), dict(leaves(wanted))
+    first = dict(leaves(found))
+    second = dict(leaves(wanted))
     assert first.keys() == second.keys()
     for name, one in first.items():
         if isinstance(one, Tensor):
             assert type(one) is Tensor, f"{name} stays on the device"
-            torch.testing.assert_close(one, second[name], rtol=1e-4, atol=1e-4, msg=f"{name} differs")
+            torch.testing.assert_close(
+                one, second[name], rtol=1e-4, atol=1e-4, msg=f"{name} differs"
+            )
         else:
             assert one == second[name], name
 
 
 def test_the_stand_in_refuses_what_a_gpu_refuses(device: torch.device) -> None:
-    here, away = torch.arange(6.0), torch.arange(6.0, device=device)
+    here = torch.arange(6.0)
+    away = torch.arange(6.0, device=device)
     assert type(here) is Tensor and isinstance(away, Away) and away.device.type == device.type
     assert isinstance(torch.tensor([1, 2], device=device), Away) and type(away.cpu()) is Tensor
     refused: list[Callable[[], Any]] = [
@@ -78,9 +86,15 @@ def test_the_stand_in_refuses_what_a_gpu_refuses(device: torch.device) -> None:
 
 
 def test_the_stand_in_computes_what_a_gpu_computes(device: torch.device) -> None:
-    here, draw = torch.arange(6.0), torch.Generator().manual_seed(0)
-    away, weights = here.to(device), torch.randn(4, 1, 3, 3, generator=draw)
-    assert away.tolist() == here.tolist() and float(away.sum()) == 15 and bool((away == here.to(device)).all())
+    here = torch.arange(6.0)
+    draw = torch.Generator().manual_seed(0)
+    away = here.to(device)
+    weights = torch.randn(4, 1, 3, 3, generator=draw)
+    assert (
+        away.tolist() == here.tolist()
+        and float(away.sum()) == 15
+        and bool((away == here.to(device)).all())
+    )
     assert_close((away * torch.tensor(2.0)).cpu(), here * 2)
     assert_close(away[torch.tensor([1, 3])].cpu(), here[[1, 3]])
     changed = away.clone()
@@ -90,7 +104,9 @@ def test_the_stand_in_computes_what_a_gpu_computes(device: torch.device) -> None
     assert here_again.copy_(changed) is here_again and here_again.tolist() == [7, 7, 0, 1, 4, 5]
 
     def loss(kernel: Tensor, values: Tensor) -> Tensor:
-        return torch.nn.functional.conv2d(values.view(1, 1, 2, 3), kernel, padding=1).square().mean()
+        return (
+            torch.nn.functional.conv2d(values.view(1, 1, 2, 3), kernel, padding=1).square().mean()
+        )
 
     def each(kernel: Tensor, values: Tensor) -> Tensor:
         return torch.func.vmap(torch.func.grad(loss), (None, 0))(kernel, values)
@@ -107,7 +123,9 @@ def test_the_stand_in_computes_what_a_gpu_computes(device: torch.device) -> None
 def test_a_resumed_state_beside_new_tensors_of_the_cpu_is_seen(
     device: torch.device, grey: ImageData, teacher: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What no test saw: indices that came back from a checkpoint on the device were joined with new ones of the CPU."""
+    """What no test saw: indices that came back from a checkpoint on the device were joined with new
+    ones of the CPU.
+    """
     case = next(case for case in MAIN if case.name == "realism_selection")
     inputs = Inputs(data=grey, teachers=(teacher,))
     state, _ = case.module.update(case.config, inputs, case.module.init(case.config, inputs))
@@ -127,7 +145,8 @@ def test_a_process_runs_and_resumes_on_its_device(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Of a bias in front of batch norm, whose slope is rounding alone, Adam would make a whole step.
-    file, on_cpu = tmp_path / "run", dataclasses.replace(bundle(case, grey, teacher, distilled), device="cpu")
+    file = tmp_path / "run"
+    on_cpu = dataclasses.replace(bundle(case, grey, teacher, distilled), device="cpu")
     wanted = process.run(case.module, case.config, on_cpu)
     with stand_in_device() as device:
         inputs = dataclasses.replace(on_cpu, device="auto")
@@ -136,7 +155,10 @@ def test_a_process_runs_and_resumes_on_its_device(
         )
         run = Run(case.module, case.config, inputs, keep=Keep((0, 1))).advance(until=1)
         assert all(
-            type(tensor) is Tensor for frame in run.frames for _, tensor in leaves(frame) if torch.is_tensor(tensor)
+            type(tensor) is Tensor
+            for frame in run.frames
+            for _, tensor in leaves(frame)
+            if torch.is_tensor(tensor)
         )
         checkpoint.save(file, case.module, case.config, inputs, run.state())
         resumed = process.run(case.module, case.config, inputs, checkpoint=file)
@@ -153,7 +175,8 @@ def test_a_run_changes_its_device(grey: ImageData, teacher: Network, tmp_path: P
             "representation_selection",
         ):
             continue
-        on_cpu, file = Inputs(data=grey, teachers=(teacher,), device="cpu"), tmp_path / case.name
+        on_cpu = Inputs(data=grey, teachers=(teacher,), device="cpu")
+        file = tmp_path / case.name
         wanted = process.run(case.module, case.config, on_cpu)
         with stand_in_device():
             inputs = dataclasses.replace(on_cpu, device="auto")
@@ -172,11 +195,23 @@ def test_teachers_students_and_probes(
     def found() -> list[Any]:
         quiet: dict[str, Any] = {"progress": False}
         learned = ddlab.train_teacher(grey, STUDENT, **quiet)
-        chosen = ddlab.distill("selection", grey, learned, selection.Config(images_per_class=2), **quiet)
-        options: dict[str, Any] = {"labels": "online", "teacher": learned, "seeds": (0,), "config": STUDENT}
-        scores = [ddlab.evaluate(chosen, grey, **options).mean, evaluation.accuracy(learned.to("auto"), grey)]
+        chosen = ddlab.distill(
+            "selection", grey, learned, selection.Config(images_per_class=2), **quiet
+        )
+        options: dict[str, Any] = {
+            "labels": "online",
+            "teacher": learned,
+            "seeds": (0,),
+            "config": STUDENT,
+        }
+        scores = [
+            ddlab.evaluate(chosen, grey, **options).mean,
+            evaluation.accuracy(learned.to("auto"), grey),
+        ]
         represented = process.run(
-            representation_selection, representation_selection.Config(budget=9), Inputs(data=grey, teachers=(learned,))
+            representation_selection,
+            representation_selection.Config(budget=9),
+            Inputs(data=grey, teachers=(learned,)),
         )
         probed = evaluation.probe(teacher, grey, kind="linear", seeds=(0,), candidates=(1e-2,))
         scores += [probed.mean]

@@ -1,4 +1,6 @@
-"""What a GPU would be asked for in one step, by the stand-in device: calls that make or change numbers, and waiting for it."""
+"""What a GPU would be asked for in one step, by the stand-in device: calls that make or change
+numbers, and waiting for it.
+"""
 
 import dataclasses
 import math
@@ -26,19 +28,24 @@ from tests.support import made_data
 
 
 class Calls(TorchDispatchMode):
-    """Counts what a device is asked for: calls on its tensors that make or change numbers. To look at them in another shape asks for none.
+    """Counts what a device is asked for: calls on its tensors that make or change numbers.
+
+    To look at them in another shape asks for none.
 
     A library's call may be several kernels; a convolution is one here.
     """
 
     def __init__(self, device: torch.device) -> None:
         super().__init__()
-        self.device, self.count = device, 0
+        self.device = device
+        self.count = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         leaves = tree_leaves((args, kwargs, result))
-        there = any(isinstance(leaf, Tensor) and leaf.device.type == self.device.type for leaf in leaves)
+        there = any(
+            isinstance(leaf, Tensor) and leaf.device.type == self.device.type for leaf in leaves
+        )
         allocates = ("empty", "empty_like", "new_empty", "new_empty_strided")
         self.count += there and not func.is_view and func.overloadpacket.__name__ not in allocates
         return result
@@ -53,18 +60,34 @@ def calls(work: Callable[[], Any], device: torch.device) -> int:
 
 
 class Waits(TorchDispatchMode):
-    """What a step would stop for: copies from one device to the other that are not told not to, and numbers that are looked at."""
+    """What a step would stop for: copies from one device to the other that are not told not to, and
+    numbers that are looked at.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.found: list[str] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result, name, kwargs = func(*args, **(kwargs or {})), func.overloadpacket.__name__, kwargs or {}
-        there = [isinstance(leaf, Away) for leaf in tree_leaves((args, result)) if isinstance(leaf, Tensor)]
-        crosses = name in ("_to_copy", "copy_", "index") and len(set(there)) == 2 and not kwargs.get("non_blocking")
+        result = func(*args, **(kwargs or {}))
+        name = func.overloadpacket.__name__
+        kwargs = kwargs or {}
+        there = [
+            isinstance(leaf, Away)
+            for leaf in tree_leaves((args, result))
+            if isinstance(leaf, Tensor)
+        ]
+        crosses = (
+            name in ("_to_copy", "copy_", "index")
+            and len(set(there)) == 2
+            and not kwargs.get("non_blocking")
+        )
         if crosses or (name in ("_local_scalar_dense", "nonzero", "equal") and any(there)):
-            ours = [frame for frame in traceback.extract_stack() if frame.filename.startswith(ddlab.__path__[0])]
+            ours = [
+                frame
+                for frame in traceback.extract_stack()
+                if frame.filename.startswith(ddlab.__path__[0])
+            ]
             self.found.append(f"{name} in {ours[-1]}")
         return result
 
@@ -96,17 +119,24 @@ def test_a_student_waits_for_nothing(labels: str) -> None:
     made = ddlab.distill("selection", data, wise, progress=False)
     config = supervised.SMALL.replace(labels=labels, batch_size=2, epochs=9)
     with stand_in_device() as device:
-        assert waits(supervised, config, Inputs(distilled=made, teachers=(wise,), device=device)) == []
+        assert (
+            waits(supervised, config, Inputs(distilled=made, teachers=(wise,), device=device)) == []
+        )
         if labels != "stored":
-            assert waits(supervised, config, Inputs(data=data, teachers=(wise,), device=device)) == []
+            assert (
+                waits(supervised, config, Inputs(data=data, teachers=(wise,), device=device)) == []
+            )
 
 
-def test_a_ridge_regression_waits_for_its_own_solution_alone_and_takes_all_images_at_once(monkeypatch: Any) -> None:
+def test_a_ridge_regression_waits_for_its_own_solution_alone_and_takes_all_images_at_once(
+    monkeypatch: Any,
+) -> None:
     data = made_data(size=8)
     config = krr_st.SMALL.replace(batch_size=6, pool_size=1, pool_steps=9)
     with stand_in_device() as device:
         inputs = Inputs(data=data, teachers=(teacher(data),), device=device)
-        begun, filled = krr_st.init(config, inputs), krr_st.filling_steps(config)
+        begun = krr_st.init(config, inputs)
+        filled = krr_st.filling_steps(config)
         found = waits(krr_st, config, inputs, step=filled)
         assert len(found) <= 2 and all("kernel_ridge" in place for place in found)
         at_once = dataclasses.replace(begun, step=filled)
@@ -116,11 +146,14 @@ def test_a_ridge_regression_waits_for_its_own_solution_alone_and_takes_all_image
 
 
 @pytest.mark.parametrize("room", [True, False])
-def test_a_dataset_goes_there_once_for_a_run_where_there_is_room(room: bool, monkeypatch: Any) -> None:
+def test_a_dataset_goes_there_once_for_a_run_where_there_is_room(
+    room: bool, monkeypatch: Any
+) -> None:
     data = made_data(size=8)
     if not room:
         monkeypatch.setattr(devices, "_whole", lambda *_: None)
-    expected, black = data.normalised([3, 0, 3]), data.valid_range()[0]
+    expected = data.normalised([3, 0, 3])
+    black = data.valid_range()[0]
     with stand_in_device() as device:
         inputs = Inputs(data=data, device=device)
         assert inputs.data is not None and inputs.data.fingerprint == data.fingerprint
@@ -135,7 +168,9 @@ def test_a_dataset_goes_there_once_for_a_run_where_there_is_room(room: bool, mon
         assert later.bytes == (3 * 8 if room else expected.numel())  # the indices, or the images
         data.train_images.numpy()[3] = 7  # which no version counter tells
         after = Inputs(data=data, device=device).data
-        assert after is not None and torch.equal(after.normalised([3], device=device).inner, data.normalised([3]))  # type: ignore
+        assert after is not None and torch.equal(
+            after.normalised([3], device=device).inner, data.normalised([3])
+        )  # type: ignore
 
 
 class Moved(TorchDispatchMode):
@@ -145,7 +180,11 @@ class Moved(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        if func.overloadpacket.__name__ == "_to_copy" and isinstance(result, Away) and not isinstance(args[0], Away):
+        if (
+            func.overloadpacket.__name__ == "_to_copy"
+            and isinstance(result, Away)
+            and not isinstance(args[0], Away)
+        ):
             self.bytes += args[0].nbytes
         return result
 
@@ -168,7 +207,9 @@ def test_a_students_step_asks_for_little_more_than_the_bare_network() -> None:
 
         def bare() -> None:
             leaves = {name: network.weights[name].detach().requires_grad_() for name in names}
-            logits = networks.call(network.spec, {**network.weights, **leaves}, images, train=True)[0].logits
+            logits = networks.call(network.spec, {**network.weights, **leaves}, images, train=True)[
+                0
+            ].logits
             torch.autograd.grad(F.cross_entropy(logits, labels), list(leaves.values()))
 
         alone = calls(bare, device)

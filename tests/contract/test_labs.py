@@ -1,6 +1,8 @@
-"""What every laboratory must hold: each `Lab` that the folders of lessons declare, and each explorer that is none.
+"""What every laboratory must hold: each `Lab` that the folders of lessons declare, and each
+explorer that is none.
 
-A new laboratory is found, moved, stopped, shared and closed as soon as it has a row of arguments here.
+A new laboratory is found, moved, stopped, shared and closed as soon as it has a row of arguments
+here.
 """
 
 import contextlib
@@ -39,17 +41,33 @@ _TIME = re.compile(r"about [\d.,]+ (s|min|h|seconds|minutes|hours)\b")
 
 LABS: dict[str, Callable[[Given], Arguments]] = {
     "ArenaLab": lambda g: {},
-    "BasesLab": lambda g: {"data": g.data, "teacher": g.teacher, "images": 8, "settings": "bases=4"},
+    "BasesLab": lambda g: {
+        "data": g.data,
+        "teacher": g.teacher,
+        "images": 8,
+        "settings": "bases=4",
+    },
     "ResidualLab": lambda g: {
-        "data": g.data, "teacher": g.teacher, "config": fadrm.SMALL.replace(images_per_class=1), "student": g.student, "seeds": 1,
+        "data": g.data,
+        "teacher": g.teacher,
+        "config": fadrm.SMALL.replace(images_per_class=1),
+        "student": g.student,
+        "seeds": 1,
     },
     "DiversityLab": lambda g: {
-        "data": g.data, "teacher": g.teacher, "config": dwa.SMALL, "student": g.student, "points": 12,
+        "data": g.data,
+        "teacher": g.teacher,
+        "config": dwa.SMALL,
+        "student": g.student,
+        "points": 12,
     },
     "SigmaLab": lambda g: {"settings": "steps=3,seeds=2"},
     "RhoLab": lambda g: {"settings": "steps=3,seeds=2"},
     "TenLab": lambda g: {},
-    "KernelLab": lambda g: {"data": g.data, "config": kip.Config.teaching(iterations=4, batch_size=20, ridge=1e-4)},
+    "KernelLab": lambda g: {
+        "data": g.data,
+        "config": kip.Config.teaching(iterations=4, batch_size=20, ridge=1e-4),
+    },
     "StepsLab": lambda g: {"data": g.data, "config": dd.Config.teaching(epochs=1, iterations=2)},
     "TrajectoryLab": lambda g: {"data": g.data, "config": mtt.SMALL.replace(strategy="", passes=2)},
     "CurriculumLab": lambda g: {"data": g.data, "config": gtn.SMALL.replace(inner_batch=6)},
@@ -59,13 +77,17 @@ LABS: dict[str, Callable[[Given], Arguments]] = {
     "TwoPoints": lambda g: {},
     "MatchingLab": lambda g: {"data": g.data, "config": dm.SMALL, "student": g.student, "seeds": 1},
     "TargetLab": lambda g: {
-        "data": g.data, "network": g.spec, "priors": dict.fromkeys(("untrained", "weak", "strong"), g.network()),
+        "data": g.data,
+        "network": g.spec,
+        "priors": dict.fromkeys(("untrained", "weak", "strong"), g.network()),
     },
     "LabelsAgainstImages": lambda g: {
-        "data": g.data, "teacher": g.teacher, "sets": dict.fromkeys(("real", "noise", "recovered"), g.distilled),
+        "data": g.data,
+        "teacher": g.teacher,
+        "sets": dict.fromkeys(("real", "noise", "recovered"), g.distilled),
         "config": g.student,
     },
-}  # fmt: skip
+}
 """Laboratory -> right arguments."""
 
 
@@ -81,7 +103,11 @@ EXPLORERS: dict[str, Callable[[Given], Explorer]] = {
     "Live": lambda g: Live("sre2l", g.data, g.teacher, sre2l.Config.teaching(iterations=20)),
     "a film": lambda g: Live(recovered(g)),
     "DiversityView": lambda g: found()["DiversityView"](
-        g.data, g.teacher, {"recovered": (run := recovered(g)).result()}, films={"recovered": run}, points=30
+        g.data,
+        g.teacher,
+        {"recovered": (run := recovered(g)).result()},
+        films={"recovered": run},
+        points=30,
     ),
     "KernelPlane": lambda g: found()["KernelPlane"](),
     "TrialCard": lambda g: found()["TrialCard"](TRIALS["SGD"]).commit("holds"),
@@ -97,21 +123,32 @@ def found() -> dict[str, Any]:
         room = module.name.rpartition(".")[0]
         for name, value in own.items():
             lab = isinstance(value, Lab) and value.world.__module__.rpartition(".")[0] == room
-            if lab or (inspect.isclass(value) and issubclass(value, Explorer) and value.__module__ == module.name):
+            if lab or (
+                inspect.isclass(value)
+                and issubclass(value, Explorer)
+                and value.__module__ == module.name
+            ):
                 declared[name] = value
     return declared
 
 
 @pytest.fixture(scope="module")
 def given(
-    grey: ImageData, teacher: Network, distilled: DistilledSet, tmp_path_factory: pytest.TempPathFactory
+    grey: ImageData,
+    teacher: Network,
+    distilled: DistilledSet,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Given:
     return Given(grey, teacher, distilled, tmp_path_factory.mktemp("labs"))
 
 
 @pytest.fixture(params=LABS)
-def make(request: pytest.FixtureRequest, given: Given, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
-    """Makes a laboratory; closed afterwards, when no thread is left, none has let anything out, and torch has its threads."""
+def make(
+    request: pytest.FixtureRequest, given: Given, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Make]:
+    """Makes a laboratory; closed afterwards, when no thread is left, none has let anything out, and
+    torch has its threads.
+    """
     escaped: list[Any] = []
     monkeypatch.setattr(threading, "excepthook", escaped.append)
     made: list[Laboratory] = []
@@ -132,7 +169,10 @@ def odd(config: Any, rules: Callable[[Any], Any]) -> Any:
         value = getattr(config, name)
         others: tuple[Any, ...] = tuple(choice for choice in field.choices or () if choice != value)
         if isinstance(value, NetworkSpec):
-            others = (networks.spec("mlp", width=5), networks.spec("convnet", width=6, norm="instance"))
+            others = (
+                networks.spec("mlp", width=5),
+                networks.spec("convnet", width=6, norm="instance"),
+            )
         elif isinstance(value, bool):
             others = (not value,)
         elif isinstance(value, int | float) and not field.choices:
@@ -147,11 +187,17 @@ def odd(config: Any, rules: Callable[[Any], Any]) -> Any:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, row in LABS.items() if "config" in inspect.signature(found()[name].world).parameters]
+    "name",
+    [
+        name
+        for name, row in LABS.items()
+        if "config" in inspect.signature(found()[name].world).parameters
+    ],
 )
 def test_a_laboratory_runs_the_config_that_it_was_given(name: str, given: Given) -> None:
     """Every field of it: what no control shows is not silently that of a preset."""
-    lab, arguments = found()[name], dict(LABS[name](given))
+    lab = found()[name]
+    arguments = dict(LABS[name](given))
     if not isinstance(lab, Lab):
         return
     arguments.pop("settings", None)
@@ -161,18 +207,31 @@ def test_a_laboratory_runs_the_config_that_it_was_given(name: str, given: Given)
         start = world.start.replace(memory="learned") if name == "MemoryLab" else world.start
         watched = lab.declared.watched(world, start) if lab.declared.watched else None
         jobs = [*lab.declared.wanted(world, start, watched), *([watched] if watched else [])]
-        held = [part for job in jobs for part in ([job.config] if isinstance(job, Run) else job.arguments)]
+        held = [
+            part
+            for job in jobs
+            for part in ([job.config] if isinstance(job, Run) else job.arguments)
+        ]
         return [part for part in held if type(part) is type(config)]
 
     config = odd(arguments["config"], configs)
-    differ = [[f for f in describe(config) if getattr(other, f) != getattr(config, f)] for other in configs(config)]
+    differ = [
+        [f for f in describe(config) if getattr(other, f) != getattr(config, f)]
+        for other in configs(config)
+    ]
     assert sum(getattr(config, f) != getattr(arguments["config"], f) for f in describe(config)) >= 5
-    assert min(differ, key=len) == OWN.get(name, []), f"{name} runs with other values than it was given"
+    assert min(differ, key=len) == OWN.get(name, []), (
+        f"{name} runs with other values than it was given"
+    )
 
 
-OWN = {  # what their own controls say, or what is on show: one image of each class, of which students learn from all
-    "ResidualLab": ["images_per_class"], "MemoryLab": ["start"], "LabelsAgainstImages": ["labels"],
-}  # fmt: skip
+# What their own controls say, or what is on show: one image of each class, of which students learn
+# from all.
+OWN = {
+    "ResidualLab": ["images_per_class"],
+    "MemoryLab": ["start"],
+    "LabelsAgainstImages": ["labels"],
+}
 
 
 def own_threads() -> list[str]:
@@ -186,7 +245,9 @@ def settled(lab: Laboratory) -> None:
 
 
 def stops(lab: Laboratory, name: str) -> list[Any]:
-    """Three places of a control, where it stands and the nearest: what these take is what the first one takes."""
+    """Three places of a control, where it stands and the nearest: what these take is what the first
+    one takes.
+    """
     control: Any = lab.panel[name]
     if hasattr(control, "options"):
         found = [value for _, value in control.options]
@@ -203,7 +264,9 @@ def seen(lab: Laboratory) -> list[str]:
 
 
 def another(lab: Laboratory) -> Any:
-    """Settings which the laboratory takes, and which are not those of now: two controls stand elsewhere."""
+    """Settings which the laboratory takes, and which are not those of now: two controls stand
+    elsewhere.
+    """
     found = lab.start
     for name in seen(lab)[:2]:
         for value in stops(lab, name):
@@ -221,7 +284,9 @@ def behind(lab: Laboratory) -> list[str]:
     """The views that do not show what there is to be shown."""
     known = lab._known()
     now = [(shown, shown.view.data(lab.world, lab.settings, known)) for shown in lab._shown]
-    return [shown.view.draw.__name__ for shown, data in now if data is not None and data != shown._data]
+    return [
+        shown.view.draw.__name__ for shown, data in now if data is not None and data != shown._data
+    ]
 
 
 def at_rest(lab: Laboratory) -> bool:
@@ -238,15 +303,21 @@ def test_every_laboratory_has_its_row() -> None:
     declared = found()
     labs = {name for name, value in declared.items() if isinstance(value, Lab)}
     assert labs == LABS.keys() and declared.keys() - labs == EXPLORERS.keys() - {"Live", "a film"}
-    assert all(value.__doc__ and (name not in labs or value.title) for name, value in declared.items())
+    assert all(
+        value.__doc__ and (name not in labs or value.title) for name, value in declared.items()
+    )
 
 
 def test_three_or_four_controls_are_seen_and_the_rest_is_folded_away(make: Make) -> None:
     lab = make()
-    assert 3 <= len(seen(lab)) <= 4, f"three or four of its `controls` are seen, not {len(seen(lab))}"
+    assert 3 <= len(seen(lab)) <= 4, (
+        f"three or four of its `controls` are seen, not {len(seen(lab))}"
+    )
     folded = [lab.panel[name] for name in lab.panel if name not in seen(lab)]
     assert list(lab.panel._more.children) == [*folded, lab.share_field]
-    assert all(described.help for name, described in describe(lab.start).items() if name in list(lab.panel))
+    assert all(
+        described.help for name, described in describe(lab.start).items() if name in list(lab.panel)
+    )
 
 
 def test_run_ends_at_rest_with_a_picture_in_each_view(make: Make) -> None:
@@ -264,7 +335,9 @@ def test_a_shared_text_restores_what_is_on_show(make: Make) -> None:
     lab.run()
     lab.slider.index = len(lab.slider.options) // 2
     settled(lab)
-    settings, said, text = lab.settings, lab.sentence, lab.share_field.value
+    settings = lab.settings
+    said = lab.sentence
+    text = lab.share_field.value
     lab.reset_button.click()
     settled(lab)
     assert lab.settings == lab.start
@@ -274,13 +347,17 @@ def test_a_shared_text_restores_what_is_on_show(make: Make) -> None:
     again = make("again")
     again.share_field.value = text
     again.run()
-    assert again.settings.to_dict() == settings.to_dict() and untimed(again.sentence) == untimed(said)
+    assert again.settings.to_dict() == settings.to_dict() and untimed(again.sentence) == untimed(
+        said
+    )
 
 
 def test_a_setting_that_is_none_is_refused_in_one_sentence_and_nothing_moves(make: Make) -> None:
     lab = make()
     lab.run()
-    before, said, shown = lab.panel.value, lab.sentence, pictures(lab)
+    before = lab.panel.value
+    said = lab.sentence
+    shown = pictures(lab)
     for name, described in {"no_such_field": None, **describe(lab.start)}.items():
         low = None if described is None or described.range is None else described.range[0]
         wrong = "[]" if low is None else f"{low - 1:g}"
@@ -318,7 +395,9 @@ def test_a_cell_that_runs_again_closes_what_it_replaces(make: Make) -> None:
 
 
 def moved(lab: Laboratory, number: int) -> None:
-    """One of the reader's changes: a control or the slider of steps; settings that the laboratory refuses are told."""
+    """One of the reader's changes: a control or the slider of steps; settings that the laboratory
+    refuses are told.
+    """
     names = list(lab.panel) if number % 20 == 0 else seen(lab)
     name = names[number % len(names)]
     with contextlib.suppress(DDLabError):
@@ -339,7 +418,12 @@ def test_sixty_changes_end_on_the_last(make: Make) -> None:
         moved(lab, number)
     lab.panel.value = last
     settled(lab)
-    assert lab.error is None and lab.refusal == "" and lab.settings == lab.panel.value == last and at_rest(lab)
+    assert (
+        lab.error is None
+        and lab.refusal == ""
+        and lab.settings == lab.panel.value == last
+        and at_rest(lab)
+    )
     said = untimed(lab.run().sentence)
     fresh = make("fresh")
     fresh.share_field.value = lab.share_field.value
@@ -375,7 +459,8 @@ def test_an_explorer_that_is_no_laboratory_ends_on_the_last_of_sixty_changes_and
         begun = settings(moving)
         drive(moving, MOVED.get(name, list(begun)), CHANGES)
         rest(moving)
-        last, said = settings(moving), untimed(moving.sentence)
+        last = settings(moving)
+        said = untimed(moving.sentence)
         assert last != begun and moving.error is None
         drive(moving, MOVED.get(name, list(begun)), 20)
     assert own_threads() == []
@@ -396,8 +481,13 @@ def controls(explorer: Any) -> dict[str, Any]:
 
 def settings(explorer: Any) -> dict[str, tuple[str, Any]]:
     """Control -> the attribute that holds its value, and the value."""
-    held = {name: "index" if hasattr(one, "index") else "value" for name, one in controls(explorer).items()}
-    return {name: (held[name], getattr(one, held[name])) for name, one in controls(explorer).items()}
+    held = {
+        name: "index" if hasattr(one, "index") else "value"
+        for name, one in controls(explorer).items()
+    }
+    return {
+        name: (held[name], getattr(one, held[name])) for name, one in controls(explorer).items()
+    }
 
 
 def drive(explorer: Any, names: Sequence[str], turns: int) -> None:

@@ -1,4 +1,6 @@
-"""Names that users give are shown letter by letter: in tables, in what a notebook draws, in figures and in explorers."""
+"""Names that users give are shown letter by letter: in tables, in what a notebook draws, in figures
+and in explorers.
+"""
 
 import dataclasses
 import inspect
@@ -50,22 +52,33 @@ def assert_plain(shown: str) -> None:
 
 
 def test_what_a_notebook_draws(given: Given) -> None:
-    process = SimpleNamespace(**{name: getattr(sre2l, name) for name in vars(sre2l) if name[0] != "_"})
+    process = SimpleNamespace(
+        **{name: getattr(sre2l, name) for name in vars(sre2l) if name[0] != "_"}
+    )
     process.NAME = SIGNS
     run = Run(process, sre2l.SMALL, given.inputs).advance(until=2)
     for shown in (given.data, given.distilled, run):
         assert_plain(shown._repr_html_())
-        assert "$x$" not in shown._repr_html_().replace('alt="', "").split("<img")[0], "a formula where MathJax is"
+        assert "$x$" not in shown._repr_html_().replace('alt="', "").split("<img")[0], (
+            "a formula where MathJax is"
+        )
 
 
 def test_tables(tmp_path: Path) -> None:
     rows = (Compared(name=SIGNS, accuracies=(0.5,), gains=(0.1,)), Compared(name="a", failed=SIGNS))
     one = Evaluation(
-        mean=0.5, std=None, interval=None, per_seed={0: 0.5}, cpu_seconds=0.0, labels="hard", network=SIGNS
+        mean=0.5,
+        std=None,
+        interval=None,
+        per_seed={0: 0.5},
+        cpu_seconds=0.0,
+        labels="hard",
+        network=SIGNS,
     )
     phases = Incremental({0: ((0.5,), (0.4, 0.6))}, ((SIGNS,), ("b",)))
     assert (
-        phases.records()[2] == {"seed": 0, "phase": 2, "class": "b", "accuracy": 0.6} and len(phases.to_pandas()) == 3
+        phases.records()[2] == {"seed": 0, "phase": 2, "class": "b", "accuracy": 0.6}
+        and len(phases.to_pandas()) == 3
     )
     for table in (Comparison(rows=rows, labels="hard", seeds=(0,)), Architectures({SIGNS: one})):
         assert (
@@ -76,7 +89,9 @@ def test_tables(tmp_path: Path) -> None:
         assert_plain(shown)
         lines = shown.splitlines()
         columns = {line.replace("\\|", "").count("|") for line in lines}
-        assert len(columns) == 1 and len(lines) in (3, 4), "a line for each row, a cell for each column"
+        assert len(columns) == 1 and len(lines) in (3, 4), (
+            "a line for each row, a cell for each column"
+        )
         assert "\\\\$x\\\\$" in shown and "\\*\\*b\\*\\*" in shown and "\\`c\\`" in shown
 
 
@@ -126,7 +141,9 @@ def test_laboratories(name: str, given: Given) -> None:
 
 
 def test_live_and_predictions(given: Given) -> None:
-    process = SimpleNamespace(**{name: getattr(sre2l, name) for name in vars(sre2l) if name[0] != "_"})
+    process = SimpleNamespace(
+        **{name: getattr(sre2l, name) for name in vars(sre2l) if name[0] != "_"}
+    )
     process.NAME = SIGNS
     live = explorers.Live(process, given.data, given.teacher, sre2l.SMALL)
     asked = explorers.Prediction(SIGNS, [*NAMES])

@@ -1,4 +1,6 @@
-"""What every process must hold: one small config of each for every property, and each other choice of a field once."""
+"""What every process must hold: one small config of each for every property, and each other choice
+of a field once.
+"""
 
 import dataclasses
 import re
@@ -77,7 +79,11 @@ def test_a_method_has_its_names_and_presets_and_asks_for_what_it_needs(
     assert all(methods.get(alias) is module for alias in module.ALIASES)
     images = ("cifar10", "cifar100", *(("mnist",) if name in MATCHING else ()))
     for dataset in ("trec6",) if module.NAME == "text_dataset_distillation" else images:
-        assert module.Config.paper(dataset=dataset, seed=5).seed == module.Config.teaching(seed=5).seed == 5
+        assert (
+            module.Config.paper(dataset=dataset, seed=5).seed
+            == module.Config.teaching(seed=5).seed
+            == 5
+        )
     for begin in (process.start, process.steps):
         with refuses("data", name):
             begin(module, module.SMALL, Inputs(teachers=(teacher,)))
@@ -87,7 +93,9 @@ def test_a_method_has_its_names_and_presets_and_asks_for_what_it_needs(
         else:
             begin(module, module.SMALL, Inputs(data=grey))
     if name != "selection":  # the same for every dataset
-        with refuses("dataset", "'trec6'" if module.NAME == "text_dataset_distillation" else "'cifar10'"):
+        with refuses(
+            "dataset", "'trec6'" if module.NAME == "text_dataset_distillation" else "'cifar10'"
+        ):
             module.Config.paper("flowers")
 
 
@@ -95,17 +103,26 @@ def test_offers_what_a_process_is(case: Case, inputs: Inputs, whole: list[Step])
     module = case.module
     for name in ("NAME", "Config", "State", "Trace", "total_steps", "init", "update", "finish"):
         assert hasattr(module, name), name
-    assert module.__doc__ and all(described.help for described in parameters.describe(module.Config).values())
+    assert module.__doc__ and all(
+        described.help for described in parameters.describe(module.Config).values()
+    )
     for kind in (module.Config, module.State, module.Trace):
         assert dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
     assert "seed" in parameters.describe(module.Config)
     if module in PROCESSES:
-        assert isinstance(module.Config.teaching(), module.Config) and isinstance(module.Config.paper(), module.Config)
+        assert isinstance(module.Config.teaching(), module.Config) and isinstance(
+            module.Config.paper(), module.Config
+        )
     if module not in NETWORKS:
         assert isinstance(module.ALIASES, tuple) and isinstance(module.NEEDS_TEACHER, bool)
-    total, run = module.total_steps(case.config, inputs), whole
-    assert [step.index for step in run] == list(range(1, total + 1)) and {step.total for step in run} == {total}
-    assert module.init(case.config, inputs).step == 0 and all(step.state.step == step.index for step in run)
+    total = module.total_steps(case.config, inputs)
+    run = whole
+    assert [step.index for step in run] == list(range(1, total + 1)) and {
+        step.total for step in run
+    } == {total}
+    assert module.init(case.config, inputs).step == 0 and all(
+        step.state.step == step.index for step in run
+    )
     assert isinstance(run[-1].state, module.State) and isinstance(run[-1].trace, module.Trace)
     result = module.finish(case.config, inputs, run[-1].state)
     kind = Network if module in NETWORKS else DistilledSet
@@ -114,12 +131,17 @@ def test_offers_what_a_process_is(case: Case, inputs: Inputs, whole: list[Step])
     assert kept == sorted({*range(2, total + 1, 2), total})
 
 
-@pytest.mark.parametrize("choice", [one for one in CASES if one not in MAIN], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "choice", [one for one in CASES if one not in MAIN], ids=lambda one: one.name
+)
 def test_a_choice_runs_repeats_and_resumes_in_the_middle(
     choice: Case, grey: ImageData, teacher: Network, distilled: DistilledSet, tmp_path: Path
 ) -> None:
-    given, module, config = bundle(choice, grey, teacher, distilled), choice.module, choice.config
-    before, randomness = snapshot(given), global_randomness()
+    given = bundle(choice, grey, teacher, distilled)
+    module = choice.module
+    config = choice.config
+    before = snapshot(given)
+    randomness = global_randomness()
     run = states(choice, given)
     assert_unchanged(before, given)
     assert global_randomness() == randomness and len(run) == module.total_steps(config, given)
@@ -133,10 +155,17 @@ def test_a_choice_runs_repeats_and_resumes_in_the_middle(
     assert_usable(module.finish(config, given, run[-1].state), given)
 
 
-def test_two_runs_are_bit_identical_and_leave_all_as_it_was(case: Case, inputs: Inputs, whole: list[Step]) -> None:
-    before, config, start = snapshot(inputs), snapshot(case.config), case.module.init(case.config, inputs)
+def test_two_runs_are_bit_identical_and_leave_all_as_it_was(
+    case: Case, inputs: Inputs, whole: list[Step]
+) -> None:
+    before = snapshot(inputs)
+    config = snapshot(case.config)
+    start = case.module.init(case.config, inputs)
     fingerprints = [inputs.fingerprint, *(teacher.fingerprint for teacher in inputs.teachers)]
-    begun, second, kept, randomness = snapshot(start), [], [], global_randomness()
+    begun = snapshot(start)
+    second = []
+    kept = []
+    randomness = global_randomness()
     process.run(case.module, case.config, inputs)
     assert global_randomness() == randomness
     for step in process.steps(case.module, case.config, inputs, start):
@@ -144,9 +173,14 @@ def test_two_runs_are_bit_identical_and_leave_all_as_it_was(case: Case, inputs: 
         second.append(step)
         kept.append(snapshot((step.state, step.trace)))
     assert_same(whole, second)
-    for step, seen in zip(second, kept, strict=True):  # frames share no memory with what comes after
+    # Frames share no memory with what comes after.
+    for step, seen in zip(second, kept, strict=True):
         assert_unchanged(seen, (step.state, step.trace))
-        assert not any(value.requires_grad for _, value in leaves((step.state, step.trace)) if torch.is_tensor(value))
+        assert not any(
+            value.requires_grad
+            for _, value in leaves((step.state, step.trace))
+            if torch.is_tensor(value)
+        )
     assert_unchanged(begun, start)
     assert_unchanged(before, inputs)
     assert_unchanged(config, case.config)
@@ -160,22 +194,33 @@ def test_another_seed_gives_another_run(case: Case, inputs: Inputs, whole: list[
         assert_same(whole[-1].state, states(other, inputs)[-1].state)
 
 
-LABEL_FREE = [case for case in MAIN if case.module is self_supervised or getattr(case.module, "WITHOUT_LABELS", False)]
+LABEL_FREE = [
+    case
+    for case in MAIN
+    if case.module is self_supervised or getattr(case.module, "WITHOUT_LABELS", False)
+]
 
 
 @pytest.mark.parametrize("case", LABEL_FREE, ids=lambda case: case.name)
-def test_labels_are_never_read_where_there_need_be_none(case: Case, inputs: Inputs, whole: list[Step]) -> None:
+def test_labels_are_never_read_where_there_need_be_none(
+    case: Case, inputs: Inputs, whole: list[Step]
+) -> None:
     data = inputs.data
     assert data is not None
-    moved = dataclasses.replace(data, train_labels=data.train_labels.roll(5), test_labels=data.test_labels.roll(1))
+    moved = dataclasses.replace(
+        data, train_labels=data.train_labels.roll(5), test_labels=data.test_labels.roll(1)
+    )
     other = dataclasses.replace(inputs, data=moved)
     assert_same([step.state for step in states(case, other)], [step.state for step in whole])
 
 
 def test_every_step_can_be_looked_at(case: Case, inputs: Inputs, whole: list[Step]) -> None:
-    module, config = case.module, case.config
+    module = case.module
+    config = case.config
     moments = [(module.init(config, inputs), None), *((step.state, step.trace) for step in whole)]
-    before, randomness, seen = snapshot((moments, inputs)), global_randomness(), []
+    before = snapshot((moments, inputs))
+    randomness = global_randomness()
+    seen = []
     for state, trace in moments:
         with Unread():
             seen.append(module.look(config, inputs, state, trace))
@@ -189,14 +234,23 @@ def test_every_step_can_be_looked_at(case: Case, inputs: Inputs, whole: list[Ste
     for one in seen:
         without = data is None or getattr(module, "WITHOUT_LABELS", False)
         assert (one.labels is None) == without
-        assert one.labels is None or (len(one.labels) == len(one.images) and set(one.labels.tolist()) <= {0, 1, 2})
+        assert one.labels is None or (
+            len(one.labels) == len(one.images) and set(one.labels.tolist()) <= {0, 1, 2}
+        )
         kept = one.kept()
-        assert all(value.device.type == "cpu" for _, value in leaves(kept) if torch.is_tensor(value))
+        assert all(
+            value.device.type == "cpu" for _, value in leaves(kept) if torch.is_tensor(value)
+        )
         assert all(type(number.value) is float for number in kept.numbers.values())
     phases: dict[str, Any] = {}
     for (_, trace), one in zip(moments[1:], seen[1:], strict=True):
-        told = [(name, each.unit, each.curve, each.scale, each.x_label) for name, each in one.numbers.items()]
-        assert told and phases.setdefault(getattr(trace, "phase", ""), told) == told, "names and curves stay in a phase"
+        told = [
+            (name, each.unit, each.curve, each.scale, each.x_label)
+            for name, each in one.numbers.items()
+        ]
+        assert told and phases.setdefault(getattr(trace, "phase", ""), told) == told, (
+            "names and curves stay in a phase"
+        )
 
 
 PREFIXED = [case for case in MAIN if hasattr(case.module, "prefix")]
@@ -212,7 +266,9 @@ def test_what_two_configs_share_is_the_same(case: Case, inputs: Inputs, whole: l
         assert_same(one.state, other.state)
 
 
-def test_the_consumer_may_close_and_sets_the_gradient_mode(case: Case, inputs: Inputs, whole: list[Step]) -> None:
+def test_the_consumer_may_close_and_sets_the_gradient_mode(
+    case: Case, inputs: Inputs, whole: list[Step]
+) -> None:
     run = process.steps(case.module, case.config, inputs)
     first = next(run)
     run.close()  # type: ignore[attr-defined]
@@ -229,18 +285,30 @@ def test_the_consumer_may_close_and_sets_the_gradient_mode(case: Case, inputs: I
         assert not torch.is_grad_enabled()
 
 
-def test_resumes_bit_for_bit_at_each_step(case: Case, inputs: Inputs, whole: list[Step], tmp_path: Path) -> None:
-    for done, state in enumerate([case.module.init(case.config, inputs), *(step.state for step in whole)]):
-        file = checkpoint.save(tmp_path / "run.safetensors", case.module, case.config, inputs, state)
+def test_resumes_bit_for_bit_at_each_step(
+    case: Case, inputs: Inputs, whole: list[Step], tmp_path: Path
+) -> None:
+    for done, state in enumerate(
+        [case.module.init(case.config, inputs), *(step.state for step in whole)]
+    ):
+        file = checkpoint.save(
+            tmp_path / "run.safetensors", case.module, case.config, inputs, state
+        )
         loaded = checkpoint.load(file, case.module, case.config, inputs)
         assert_same(loaded, state)
         assert_same(states(case, inputs, loaded), whole[done:])
 
 
 def test_foreign_checkpoints_and_configs_are_refused(
-    case: Case, inputs: Inputs, tmp_path: Path, teacher: Network, other_teacher: Network, distilled: DistilledSet
+    case: Case,
+    inputs: Inputs,
+    tmp_path: Path,
+    teacher: Network,
+    other_teacher: Network,
+    distilled: DistilledSet,
 ) -> None:
-    module, config = case.module, case.config
+    module = case.module
+    config = case.config
     start = module.init(config, inputs)
     file = checkpoint.save(tmp_path / "run.safetensors", module, config, inputs, start)
     with refuses("checkpoint", "seed=0"):
@@ -286,10 +354,17 @@ def test_values_that_are_not_finite_raise(
         return dataclasses.replace(state, **{name: poisoned(getattr(state, name))}), trace
 
     monkeypatch.setattr(case.module, "update", poisoning)
-    monkeypatch.setattr(run_module, "_BETWEEN_LOOKS", 1e9)  # else it is looked at wherever half a second has passed
+    # Else it is looked at wherever half a second has passed.
+    monkeypatch.setattr(run_module, "_BETWEEN_LOOKS", 1e9)
     file = tmp_path / "run.safetensors" if with_file else None
     with pytest.raises(NonFiniteError) as caught:
-        process.run(case.module, case.config, inputs, checkpoint=file, checkpoint_seconds=0.0 if with_file else 30.0)
+        process.run(
+            case.module,
+            case.config,
+            inputs,
+            checkpoint=file,
+            checkpoint_seconds=0.0 if with_file else 30.0,
+        )
     # Looked for at every checkpoint and at the end, where the last trace may show it first.
     # One that differentiates through training sees it when it next does.
     place = 2 if with_file else f"(3|5|{case.module.total_steps(case.config, inputs)})"
@@ -312,11 +387,16 @@ def _asks_the_teacher(case: Case) -> bool:
 
 @pytest.mark.parametrize("case", list(filter(_asks_the_teacher, MAIN)), ids=lambda case: case.name)
 def test_a_teacher_that_is_not_finite_is_named(case: Case, inputs: Inputs) -> None:
-    teachers = tuple(dataclasses.replace(one, weights=poisoned(one.weights)) for one in inputs.teachers)
-    broken, distilled = dataclasses.replace(inputs, teachers=teachers), inputs.distilled
+    teachers = tuple(
+        dataclasses.replace(one, weights=poisoned(one.weights)) for one in inputs.teachers
+    )
+    broken = dataclasses.replace(inputs, teachers=teachers)
+    distilled = inputs.distilled
     if distilled is not None:
         kept = [target for target in distilled.targets if target.kind != "online"]
-        broken = dataclasses.replace(broken, distilled=dataclasses.replace(distilled, targets=tuple(kept)))
+        broken = dataclasses.replace(
+            broken, distilled=dataclasses.replace(distilled, targets=tuple(kept))
+        )
     with pytest.raises(NonFiniteError) as caught:
         process.run(case.module, case.config, broken)
     assert_sentence(caught.value, case.module.NAME, "at step ", "NaN")
@@ -334,8 +414,10 @@ def test_an_interrupt_leaves_a_partial_result_and_a_checkpoint(
 ) -> None:
     result = case.module.finish(case.config, inputs, whole[-1].state)
     update = case.module.update
-    patched = place == "update"  # of a method that is not ours an interrupted update is another source
-    total, file = len(whole), tmp_path / "run.safetensors"
+    # Of a method that is not ours an interrupted update is another source.
+    patched = place == "update"
+    total = len(whole)
+    file = tmp_path / "run.safetensors"
     # From the consumer after the first step, from inside the last update.
     done = total - 1 if patched else 1
 
@@ -355,10 +437,12 @@ def test_an_interrupt_leaves_a_partial_result_and_a_checkpoint(
         partial = process.run(case.module, case.config, inputs, checkpoint=file, on_step=interrupt)
     assert f"interrupted after step {done} of {total}" in capsys.readouterr().out
     assert_usable(partial, inputs)
-    assert is_complete(result) and not is_complete(partial) and partial.provenance.get("step") == done, (
-        "provenance names the step"
+    assert (
+        is_complete(result) and not is_complete(partial) and partial.provenance.get("step") == done
+    ), "provenance names the step"
+    assert (
+        checkpoint.load(file, case.module, case.config, inputs, resume_anyway=patched).step == done
     )
-    assert checkpoint.load(file, case.module, case.config, inputs, resume_anyway=patched).step == done
     resumed = process.run(case.module, case.config, inputs, checkpoint=file, resume_anyway=patched)
     assert_same(resumed, result)
     assert resumed.fingerprint == result.fingerprint

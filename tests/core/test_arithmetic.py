@@ -59,7 +59,9 @@ def test_what_a_notebook_has_set_changes_no_number(name: str, no_cache: None) ->
     def numbers() -> list[Any]:
         ddlab.runs.cache.clear()
         data = ddlab.data.load("shapes", size=16, train=60, test=20)
-        own = ddlab.data.from_arrays(data.train_images.numpy(), data.train_labels.numpy(), layout="nchw")
+        own = ddlab.data.from_arrays(
+            data.train_images.numpy(), data.train_labels.numpy(), layout="nchw"
+        )
         config = student.replace(learning_rate=0.01)
         teacher = ddlab.train_teacher(data, config, progress=False)
         sets = [
@@ -68,10 +70,22 @@ def test_what_a_notebook_has_set_changes_no_number(name: str, no_cache: None) ->
             ddlab.distill("kip", data, iterations=2, progress=False),
             ddlab.distill("selection", data, progress=False),
         ]
-        evaluation = ddlab.evaluate(sets[1], data, labels="hard", config=student, seeds=(0,), progress=False)
+        evaluation = ddlab.evaluate(
+            sets[1], data, labels="hard", config=student, seeds=(0,), progress=False
+        )
         comparison = ddlab.compare({"a": sets[3]}, data, config=student, seeds=(0,), progress=False)
-        fingerprints = [data.fingerprint, own.fingerprint, teacher.fingerprint, *(made.fingerprint for made in sets)]
-        return [*fingerprints, ddlab.accuracy(teacher, data), evaluation.per_seed, comparison.rows[0].accuracies]
+        fingerprints = [
+            data.fingerprint,
+            own.fingerprint,
+            teacher.fingerprint,
+            *(made.fingerprint for made in sets),
+        ]
+        return [
+            *fingerprints,
+            ddlab.accuracy(teacher, data),
+            evaluation.per_seed,
+            comparison.rows[0].accuracies,
+        ]
 
     expected = numbers()
     with AROUND[name]():

@@ -50,7 +50,9 @@ def given() -> dict[str, Any]:
 
 
 def test_what_is_allowed_arrives_with_numbers_as_int_and_float() -> None:
-    got = anything(**given(), ratio=np.float32(0.5), steps=np.int64(4), later=Later(), wanted=torch.rand(4, 5))
+    got = anything(
+        **given(), ratio=np.float32(0.5), steps=np.int64(4), later=Later(), wanted=torch.rand(4, 5)
+    )
     assert (type(got["ratio"]), type(got["steps"])) == (float, int)
     assert everything(torch.rand(0, 1, 2, 2), torch.arange(0), None)["wanted"] is None
     assert anything.__name__ == "everything"
@@ -65,7 +67,10 @@ def test_what_is_allowed_arrives_with_numbers_as_int_and_float() -> None:
         ),
         ({"images": torch.full((4, 1, 2, 2), torch.nan)}, "images must be finite everywhere"),
         ({"images": [1.0]}, "images must be a float tensor"),
-        ({"labels": torch.arange(5)}, r"labels must be a int64 tensor of shape \[4\]; given .* \[5\]"),
+        (
+            {"labels": torch.arange(5)},
+            r"labels must be a int64 tensor of shape \[4\]; given .* \[5\]",
+        ),
         ({"labels": torch.rand(4)}, "labels must be a int64 tensor"),
         ({"wanted": torch.rand(3, 5)}, r"wanted must be a float tensor of shape \[4, k\]"),
         ({"ratio": 0}, r"ratio must be a finite number in \(0, 1\]; given 0"),
@@ -102,9 +107,16 @@ def test_fields_of_a_dataclass() -> None:
         def __post_init__(self) -> None:
             check_fields(self)
 
-    fields: dict[str, Any] = {"images": torch.rand(2, 3, dtype=torch.float64), "targets": torch.rand(2)}
+    fields: dict[str, Any] = {
+        "images": torch.rand(2, 3, dtype=torch.float64),
+        "targets": torch.rand(2),
+    }
     assert isinstance(Problem(**fields, strength=3).strength, float)
-    wrongs: list[dict[str, Any]] = [{"strength": -1}, {"targets": torch.rand(3)}, {"images": torch.rand(2, 3)}]
+    wrongs: list[dict[str, Any]] = [
+        {"strength": -1},
+        {"targets": torch.rand(3)},
+        {"images": torch.rand(2, 3)},
+    ]
     for wrong in wrongs:
         with pytest.raises(DDLabError, match=next(iter(wrong))):
             Problem(**dict(fields | wrong))

@@ -15,7 +15,13 @@ from ddlab.core import errors
 from tests.support import assert_sentence, refuses
 
 ANYTHING = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.complex_numbers(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.binary()
+    | st.complex_numbers(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner) | st.tuples(inner),
 )
 
@@ -51,7 +57,9 @@ def test_what_was_given_in_few_words(value: Any, words: str) -> None:
 
 
 def test_is_a_value_error() -> None:
-    assert issubclass(errors.DDLabError, ValueError) and issubclass(errors.NonFiniteError, errors.DDLabError)
+    assert issubclass(errors.DDLabError, ValueError) and issubclass(
+        errors.NonFiniteError, errors.DDLabError
+    )
 
 
 class TestChoice:
@@ -59,25 +67,33 @@ class TestChoice:
         assert errors.check_choice("kind", "hard", ("hard", "stored")) == "hard"
         assert errors.check_choice("channels", 3, (1, 3)) == 3
 
-    @pytest.mark.parametrize("value", ["Hard", "", 1, None, 1.0, True, ["hard"], {}, torch.zeros(2), np.str_("x")])
+    @pytest.mark.parametrize(
+        "value", ["Hard", "", 1, None, 1.0, True, ["hard"], {}, torch.zeros(2), np.str_("x")]
+    )
     def test_invalid(self, value: Any) -> None:
         with refuses("kind", "one of 'hard', 'stored', 3"):
             errors.check_choice("kind", value, ("hard", "stored", 3))
 
     @pytest.mark.parametrize(
-        ("given", "nearest"), [("herdin", "'herding'"), ("k_mean", "'k_means'"), ("Random", "'random'")]
+        ("given", "nearest"),
+        [("herdin", "'herding'"), ("k_mean", "'k_means'"), ("Random", "'random'")],
     )
     def test_names_the_nearest(self, given: str, nearest: str) -> None:
         with refuses(f"(nearest: {nearest}", given):
-            errors.check_choice("kind", given, ("random", "average", "k_means", "herding", "k_center"))
+            errors.check_choice(
+                "kind", given, ("random", "average", "k_means", "herding", "k_center")
+            )
 
     @pytest.mark.parametrize(
-        ("given", "here"), [("ipc", "images_per_class"), ("LR", "learning_rate"), ("soft", "stored")]
+        ("given", "here"),
+        [("ipc", "images_per_class"), ("LR", "learning_rate"), ("soft", "stored")],
     )
     def test_knows_what_other_code_says(self, given: str, here: str) -> None:
         with refuses(f"nearest: '{here}'", given):
             errors.check_choice(
-                "kind", given, ("images_per_class", "learning_rate", "hard", "stored", "images", "loss")
+                "kind",
+                given,
+                ("images_per_class", "learning_rate", "hard", "stored", "images", "loss"),
             )
 
     def test_true_is_not_one(self) -> None:
@@ -99,7 +115,9 @@ class TestInteger:
     def test_numpy_becomes_int(self, value: Any) -> None:
         assert type(errors.check_integer("n", value, 3, 3)) is int
 
-    @pytest.mark.parametrize("value", [2, 6, 3.0, 3.5, "3", True, None, math.nan, torch.tensor(3), 10**30, [3]])
+    @pytest.mark.parametrize(
+        "value", [2, 6, 3.0, 3.5, "3", True, None, math.nan, torch.tensor(3), 10**30, [3]]
+    )
     def test_invalid(self, value: Any) -> None:
         with refuses("n must be an integer in [3, 5]"):
             errors.check_integer("n", value, 3, 5)
@@ -117,12 +135,29 @@ class TestNumber:
         found = errors.check_number("x", value, 0, 1)
         assert type(found) is float and found == pytest.approx(float(value))
 
-    @pytest.mark.parametrize("value", [np.float32(0.5), np.float64(0.5), np.int8(1), Fraction(1, 3)])
+    @pytest.mark.parametrize(
+        "value", [np.float32(0.5), np.float64(0.5), np.int8(1), Fraction(1, 3)]
+    )
     def test_numpy_becomes_float(self, value: Any) -> None:
         assert type(errors.check_number("x", value)) is float
 
     @pytest.mark.parametrize(
-        "value", [0, -1, 1.01, math.nan, math.inf, -math.inf, 10**400, "1", True, None, 1j, torch.ones(()), [1]]
+        "value",
+        [
+            0,
+            -1,
+            1.01,
+            math.nan,
+            math.inf,
+            -math.inf,
+            10**400,
+            "1",
+            True,
+            None,
+            1j,
+            torch.ones(()),
+            [1],
+        ],
     )
     def test_invalid(self, value: Any) -> None:
         with refuses("x must be a finite number in (0, 1]"):

@@ -16,7 +16,10 @@ from tests.support import assert_unchanged, refuses, snapshot
 def start(seed: int = 0) -> dict[str, Tensor]:
     draw = torch.Generator().manual_seed(seed)
     shapes = {"matrix": (3, 2), "vector": (4,), "scalar": (), "empty": (0, 2)}
-    return {name: torch.randn(shape, generator=draw, dtype=torch.float64) for name, shape in shapes.items()}
+    return {
+        name: torch.randn(shape, generator=draw, dtype=torch.float64)
+        for name, shape in shapes.items()
+    }
 
 
 def slopes(parameters: dict[str, Tensor], step: int) -> dict[str, Tensor]:
@@ -29,14 +32,17 @@ def slopes(parameters: dict[str, Tensor], step: int) -> dict[str, Tensor]:
 
 def ours(kind: str, options: dict[str, Any], rates: list[float]) -> dict[str, Tensor]:
     parameters = start()
-    state: Any = optimisers.sgd_init(parameters) if kind == "sgd" else optimisers.adam_init(parameters)
+    state: Any = (
+        optimisers.sgd_init(parameters) if kind == "sgd" else optimisers.adam_init(parameters)
+    )
     update: Any = getattr(optimisers, f"{kind}_update")
     for step, rate in enumerate(rates):
         gradients = slopes(parameters, step)
         before = snapshot((parameters, gradients, state))
         moved, next_state = update(parameters, gradients, state, learning_rate=rate, **options)
         assert_unchanged(before, (parameters, gradients, state))
-        parameters, state = moved, next_state
+        parameters = moved
+        state = next_state
         assert state.step == step + 1
     return parameters
 
@@ -102,14 +108,18 @@ def test_unrolled_steps_pass_gradcheck(kind: str) -> None:
 
     def unrolled(weights: Tensor, direction: Tensor, rate: Tensor) -> Tensor:
         parameters: Any = {"w": weights}
-        state: Any = optimisers.sgd_init(parameters) if kind == "sgd" else optimisers.adam_init(parameters)
+        state: Any = (
+            optimisers.sgd_init(parameters) if kind == "sgd" else optimisers.adam_init(parameters)
+        )
         for _ in range(3):
             gradients = {"w": direction * parameters["w"].cos()}
             parameters, state = update(parameters, gradients, state, learning_rate=rate, **options)
         return parameters["w"]
 
     draw = torch.Generator().manual_seed(1)
-    weights, direction = (torch.randn(3, generator=draw, dtype=torch.float64).requires_grad_() for _ in range(2))
+    weights, direction = (
+        torch.randn(3, generator=draw, dtype=torch.float64).requires_grad_() for _ in range(2)
+    )
     rate = torch.tensor(0.1, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(unrolled, (weights, direction, rate))
 
@@ -120,9 +130,13 @@ def test_a_parameter_without_gradient_gives_no_nan(kind: str) -> None:
     scale = torch.tensor([1.0, 0.0], dtype=torch.float64, requires_grad=True)
     parameters: Any = {"w": torch.ones(2, dtype=torch.float64, requires_grad=True)}
     weights = parameters["w"]
-    state: Any = optimisers.sgd_init(parameters) if kind == "sgd" else optimisers.adam_init(parameters)
+    state: Any = (
+        optimisers.sgd_init(parameters) if kind == "sgd" else optimisers.adam_init(parameters)
+    )
     for _ in range(2):
-        (gradient,) = torch.autograd.grad((scale * parameters["w"] ** 2).sum(), parameters["w"], create_graph=True)
+        (gradient,) = torch.autograd.grad(
+            (scale * parameters["w"] ** 2).sum(), parameters["w"], create_graph=True
+        )
         parameters, state = update(parameters, {"w": gradient}, state, learning_rate=0.1)
     for derivative in torch.autograd.grad(parameters["w"].square().sum(), (scale, weights)):
         assert derivative.isfinite().all()
@@ -143,14 +157,18 @@ def test_a_parameter_without_gradient_gives_no_nan_under_torch_func() -> None:
 @pytest.mark.parametrize("total", [1, 7, 50])
 def test_cosine_equals_torchs_scheduler(final_fraction: float, total: int) -> None:
     solver = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.3)
-    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(solver, total, eta_min=0.3 * final_fraction)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(
+        solver, total, eta_min=0.3 * final_fraction
+    )
     for step in range(total):
         assert optimisers.cosine(step, total, 0.3, final_fraction=final_fraction) == pytest.approx(
             solver.param_groups[0]["lr"], abs=1e-12
         )
         solver.step()
         scheduler.step()
-    assert optimisers.cosine(total, total, 0.3, final_fraction=final_fraction) == pytest.approx(0.3 * final_fraction)
+    assert optimisers.cosine(total, total, 0.3, final_fraction=final_fraction) == pytest.approx(
+        0.3 * final_fraction
+    )
 
 
 @pytest.mark.parametrize("final_fraction", [0.0, 0.1, 1.0])
@@ -166,13 +184,24 @@ def test_linear_equals_torchs_scheduler(final_fraction: float, total: int) -> No
     assert optimisers.linear(0, total, 0.3) == 0.3 and optimisers.linear(total, total, 0.3) == 0
 
 
-@given(total=st.integers(1, 10**6), base=st.floats(1e-6, 10), final=st.floats(0, 1), place=st.floats(0, 1))
-def test_cosine_falls_from_its_start_to_its_end(total: int, base: float, final: float, place: float) -> None:
+@given(
+    total=st.integers(1, 10**6),
+    base=st.floats(1e-6, 10),
+    final=st.floats(0, 1),
+    place=st.floats(0, 1),
+)
+def test_cosine_falls_from_its_start_to_its_end(
+    total: int, base: float, final: float, place: float
+) -> None:
     step = int(place * total)
-    here, after = (optimisers.cosine(s, total, base, final_fraction=final) for s in (step, step + 1))
+    here, after = (
+        optimisers.cosine(s, total, base, final_fraction=final) for s in (step, step + 1)
+    )
     assert optimisers.cosine(0, total, base, final_fraction=final) == pytest.approx(base)
     assert base * final - 1e-9 <= after <= here + 1e-9 <= base + 1e-8
-    assert optimisers.cosine(total + 5, total, base, final_fraction=final) == pytest.approx(base * final)
+    assert optimisers.cosine(total + 5, total, base, final_fraction=final) == pytest.approx(
+        base * final
+    )
     assert not math.isnan(here)
 
 

@@ -20,8 +20,12 @@ from tests.support import refuses
 
 @dataclass(frozen=True, kw_only=True)
 class Config(Parameters):
-    count: int = parameter(3, range=(1, 9), symbol="n", unit="images", help="How many.", explorable=(1, 5), step=1)
-    rate: float = parameter(0.1, range=(0, None), open_low=True, scale="log", help="How fast.", source="table 1")
+    count: int = parameter(
+        3, range=(1, 9), symbol="n", unit="images", help="How many.", explorable=(1, 5), step=1
+    )
+    rate: float = parameter(
+        0.1, range=(0, None), open_low=True, scale="log", help="How fast.", source="table 1"
+    )
     share: float = parameter(0.5, range=(0, 1), help="How much.")
     kind: str = parameter("a", choices=("a", "b,c=\"'", "ü"), help="Which.", explorable=True)
     flip: bool = parameter(False, help="Whether.")
@@ -62,7 +66,10 @@ def test_string_round_trip(config: Config) -> None:
     assert Config.from_string(config.to_string()) == config
 
 
-@given(text=st.text() | st.from_regex(r"(count|rate|flip|network|name)=[-\w\[\]{}\",.: ]*(,kind=.*)?", fullmatch=True))
+@given(
+    text=st.text()
+    | st.from_regex(r"(count|rate|flip|network|name)=[-\w\[\]{}\",.: ]*(,kind=.*)?", fullmatch=True)
+)
 def test_any_text_gives_a_config_or_our_error(text: str) -> None:
     try:
         assert isinstance(Config.from_string(text), Config)
@@ -73,12 +80,30 @@ def test_any_text_gives_a_config_or_our_error(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "count", "count=", "count=x", "count=3;rate=1", "=3", "count=3 rate=1", "count=" + "1" * 5000, "network=" + "[" * 100_000,
-        "network=3", "network={}", 'network={"family": "convnet", "options": 3}', 'network={"family": "convnet", "options": {"x": 1}}',
-        'network={"family": 3}', 'network={"family": "convnet", "image_size": "ab"}', "network=null", "share=NaN", "share=Infinity",
-        "count=3.5", 'count="3"', "flip=1", "kind=null", "nothing=3",
+        "count",
+        "count=",
+        "count=x",
+        "count=3;rate=1",
+        "=3",
+        "count=3 rate=1",
+        "count=" + "1" * 5000,
+        "network=" + "[" * 100_000,
+        "network=3",
+        "network={}",
+        'network={"family": "convnet", "options": 3}',
+        'network={"family": "convnet", "options": {"x": 1}}',
+        'network={"family": 3}',
+        'network={"family": "convnet", "image_size": "ab"}',
+        "network=null",
+        "share=NaN",
+        "share=Infinity",
+        "count=3.5",
+        'count="3"',
+        "flip=1",
+        "kind=null",
+        "nothing=3",
     ],
-)  # fmt: skip
+)
 def test_bad_texts(text: str) -> None:
     with refuses():
         Config.from_string(text)
@@ -98,7 +123,10 @@ def test_string_holds_what_differs() -> None:
 def test_numbers_get_the_fields_type() -> None:
     config = Config(rate=1, share=0)
     assert type(config.rate) is float and type(config.share) is float
-    assert config == Config(rate=1.0, share=0.0) and config.to_string() == Config(rate=1.0, share=0.0).to_string()
+    assert (
+        config == Config(rate=1.0, share=0.0)
+        and config.to_string() == Config(rate=1.0, share=0.0).to_string()
+    )
 
 
 @pytest.mark.parametrize(
@@ -154,7 +182,13 @@ def test_describe() -> None:
     assert list(described) == [field.name for field in dataclasses.fields(Config)]
     assert parameters.describe(Config(count=5)) == described
     count = described["count"]
-    assert (count.name, count.type, count.default, count.symbol, count.range) == ("count", int, 3, "n", (1, 9))
+    assert (count.name, count.type, count.default, count.symbol, count.range) == (
+        "count",
+        int,
+        3,
+        "n",
+        (1, 9),
+    )
     assert (count.unit, count.help, count.explorable, count.step, count.optional) == (
         "images",
         "How many.",
@@ -163,7 +197,9 @@ def test_describe() -> None:
         False,
     )
     assert described["rate"].scale == "log" and described["rate"].source == "table 1"
-    assert described["kind"].choices == ("a", "b,c=\"'", "ü") and described["kind"].explorable is True
+    assert (
+        described["kind"].choices == ("a", "b,c=\"'", "ü") and described["kind"].explorable is True
+    )
     assert described["depth"].optional and described["depth"].type is int
     assert described["network"].type is networks.NetworkSpec
 
@@ -171,8 +207,14 @@ def test_describe() -> None:
 def test_an_architecture_by_its_name_is_its_spec() -> None:
     plain = Config(network=networks.spec("convnet"))
     named: Any = "convnet"
-    for config in (Config(network=named), Config().replace(network=named), Config.from_string('network="convnet"')):
-        assert config == plain and config.to_dict() == plain.to_dict() and hash(config) == hash(plain)
+    for config in (
+        Config(network=named),
+        Config().replace(network=named),
+        Config.from_string('network="convnet"'),
+    ):
+        assert (
+            config == plain and config.to_dict() == plain.to_dict() and hash(config) == hash(plain)
+        )
 
 
 @pytest.mark.parametrize("bad", [3, "Config", None, int, object()])
@@ -182,10 +224,13 @@ def test_describe_of_something_else(bad: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [*(methods.get(name).Config for name in methods.names()), supervised.Config, convnet.Options]
+    "kind",
+    [*(methods.get(name).Config for name in methods.names()), supervised.Config, convnet.Options],
 )
 def test_every_config_of_the_house(kind: type[Parameters]) -> None:
-    """Defaults and sliders lie in the range; each field has its sentence; the presets survive the string."""
+    """Defaults and sliders lie in the range; each field has its sentence; the presets survive the
+    string.
+    """
     for name, described in parameters.describe(kind).items():
         assert described.help.endswith("."), name
         assert described.check("x", described.default) == described.default

@@ -17,7 +17,9 @@ POSITION = {"seed": st.integers(0, 2**80), "step": st.integers(0, 2**40), "strea
 
 
 def draws(seed: int, step: int = 0, stream: str = "", count: int = 8) -> list[float]:
-    return torch.rand(count, generator=randomness.generator(seed, step, stream), dtype=torch.float64).tolist()
+    return torch.rand(
+        count, generator=randomness.generator(seed, step, stream), dtype=torch.float64
+    ).tolist()
 
 
 @given(**POSITION)
@@ -30,7 +32,9 @@ def test_independent_of_history(seed: int, step: int, stream: str) -> None:
     draws(seed + 1, step, stream)
     assert draws(seed, step, stream) == first
     assert randomness.numpy_generator(seed, step, stream).random(4).tolist() == numbers
-    assert randomness.derived_seed(seed, step, stream) == randomness.derived_seed(seed, step, stream)
+    assert randomness.derived_seed(seed, step, stream) == randomness.derived_seed(
+        seed, step, stream
+    )
     assert 0 <= randomness.derived_seed(seed, step, stream) < 2**32
 
 
@@ -43,7 +47,12 @@ def test_global_generators_are_left_alone() -> None:
 
 
 def test_each_position_has_its_own_draws() -> None:
-    positions = [(seed, step, stream) for seed in range(8) for step in range(8) for stream in ("", "a", "b", "roll")]
+    positions = [
+        (seed, step, stream)
+        for seed in range(8)
+        for step in range(8)
+        for stream in ("", "a", "b", "roll")
+    ]
     assert len({tuple(draws(*position)) for position in positions}) == len(positions)
     assert draws(1, 0) != draws(0, 1)
 
@@ -67,20 +76,41 @@ def test_neighbouring_positions_are_not_correlated() -> None:
         assert abs(float(firsts.mean()) - 0.5) < 0.03 and abs(float(firsts.var()) - 1 / 12) < 0.01
 
 
-@pytest.mark.parametrize("make", [randomness.generator, randomness.numpy_generator, randomness.derived_seed])
+@pytest.mark.parametrize(
+    "make", [randomness.generator, randomness.numpy_generator, randomness.derived_seed]
+)
 @pytest.mark.parametrize(
     ("arguments", "word"),
-    [((-1,), "seed"), ((1.5,), "seed"), (("a",), "seed"), ((True,), "seed"), ((0, -1), "step"), ((0, None), "step"), ((0, 0, 3), "stream")],
-)  # fmt: skip
+    [
+        ((-1,), "seed"),
+        ((1.5,), "seed"),
+        (("a",), "seed"),
+        ((True,), "seed"),
+        ((0, -1), "step"),
+        ((0, None), "step"),
+        ((0, 0, 3), "stream"),
+    ],
+)
 def test_bad_input(make: Any, arguments: tuple[Any, ...], word: str) -> None:
     with refuses(word):
         make(*arguments)
 
 
 def drawn() -> list[torch.Tensor]:
-    """Operations of each kind: with a generator of their own, in a form of another name, in place, as a share of a tensor's shape."""
-    found = [torch.rand(3), torch.randn(3), torch.randint(2, 9, (3,)), torch.randint(9, (3,)), torch.randperm(9)]
-    found += [torch.nn.init.kaiming_uniform_(torch.empty(4, 4)), torch.bernoulli(torch.full((9,), 0.5))]
+    """Operations of each kind: with a generator of their own, in a form of another name, in place,
+    as a share of a tensor's shape.
+    """
+    found = [
+        torch.rand(3),
+        torch.randn(3),
+        torch.randint(2, 9, (3,)),
+        torch.randint(9, (3,)),
+        torch.randperm(9),
+    ]
+    found += [
+        torch.nn.init.kaiming_uniform_(torch.empty(4, 4)),
+        torch.bernoulli(torch.full((9,), 0.5)),
+    ]
     return [*found, torch.multinomial(torch.ones(9), 3), torch.nn.functional.dropout(torch.ones(9))]
 
 
@@ -90,7 +120,8 @@ def test_global_draws_come_from_a_generator_of_our_own_as_if_it_were_the_global_
         mine = drawn()
         torch.rand(2, generator=torch.Generator())
         other: list[torch.Tensor] = []
-        thread = threading.Thread(target=lambda: other.append(torch.rand(3)))  # another thread draws what it would draw
+        # Another thread draws what it would draw.
+        thread = threading.Thread(target=lambda: other.append(torch.rand(3)))
         with torch.random.fork_rng(devices=[]):
             thread.start()
             thread.join()

@@ -16,12 +16,18 @@ import torch
 from ddlab.core import storage
 from tests.support import assert_same, refuses
 
-TENSORS = {"a": torch.arange(6.0).reshape(2, 3), "b/c.d": torch.tensor([True, False]), "nothing": torch.zeros(0, 4)}
+TENSORS = {
+    "a": torch.arange(6.0).reshape(2, 3),
+    "b/c.d": torch.tensor([True, False]),
+    "nothing": torch.zeros(0, 4),
+}
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    return storage.save(tmp_path / "x.safetensors", TENSORS, {"note": "ü", "list": [1, None, 0.1]}, "test")
+    return storage.save(
+        tmp_path / "x.safetensors", TENSORS, {"note": "ü", "list": [1, None, 0.1]}, "test"
+    )
 
 
 def test_round_trip(file: Path) -> None:
@@ -30,7 +36,9 @@ def test_round_trip(file: Path) -> None:
     assert (header["note"], header["list"]) == ("ü", [1, None, 0.1])
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.uint8, torch.bool])
+@pytest.mark.parametrize(
+    "dtype", [torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.uint8, torch.bool]
+)
 def test_every_dtype_survives(dtype: torch.dtype, tmp_path: Path) -> None:
     value = torch.tensor([[0, 1], [1, 3]]).to(dtype)
     file = storage.save(tmp_path / "x", {"v": value, "scalar": value[1, 1]}, {}, "test")
@@ -60,7 +68,8 @@ def test_tensors_in_any_layout(tmp_path: Path) -> None:
 def test_somebodys_file_stays_and_no_folder_is_made(tmp_path: Path) -> None:
     with refuses("path", "folder that is there"):
         storage.save(tmp_path / "typo" / "x", TENSORS, {}, "test")
-    notes, other = tmp_path / "notes.txt", storage.save(tmp_path / "x", TENSORS, {}, "network")
+    notes = tmp_path / "notes.txt"
+    other = storage.save(tmp_path / "x", TENSORS, {}, "network")
     notes.write_text("mine")
     for path in (notes, other):
         before = path.read_bytes()
@@ -136,7 +145,8 @@ def test_foreign_content(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "metadata", [None, {"a": "b"}, {"ddlab": "3"}, {"ddlab": "null"}, {"ddlab": "{"}, {"ddlab": "[]"}]
+    "metadata",
+    [None, {"a": "b"}, {"ddlab": "3"}, {"ddlab": "null"}, {"ddlab": "{"}, {"ddlab": "[]"}],
 )
 def test_safetensors_of_others(metadata: dict[str, str] | None, tmp_path: Path) -> None:
     file = tmp_path / "x"
@@ -222,17 +232,51 @@ class TestFingerprint:
 
     def test_different_content_different_hash(self) -> None:
         parts: list[Any] = [
-            torch.zeros(4), torch.zeros(2, 2), torch.zeros(4, dtype=torch.float64), torch.zeros(4, dtype=torch.int32), torch.zeros(0),
-            torch.zeros(0, 3), torch.tensor(0.0), torch.tensor([0.0, 0, 0, -0.0]), None, 0, 0.0, False, "", "0", "None", [], {},
-            [[]], [[], []], [0, 0], [[0], 0], [[0, 0]], {"a": 0}, {"a": {}, "b": 1}, {"a": {"b": 1}}, {"a": None}, ["a", 0],
-            {"ab": 1}, [1, 2], [12], "12",
-        ]  # fmt: skip
+            torch.zeros(4),
+            torch.zeros(2, 2),
+            torch.zeros(4, dtype=torch.float64),
+            torch.zeros(4, dtype=torch.int32),
+            torch.zeros(0),
+            torch.zeros(0, 3),
+            torch.tensor(0.0),
+            torch.tensor([0.0, 0, 0, -0.0]),
+            None,
+            0,
+            0.0,
+            False,
+            "",
+            "0",
+            "None",
+            [],
+            {},
+            [[]],
+            [[], []],
+            [0, 0],
+            [[0], 0],
+            [[0, 0]],
+            {"a": 0},
+            {"a": {}, "b": 1},
+            {"a": {"b": 1}},
+            {"a": None},
+            ["a", 0],
+            {"ab": 1},
+            [1, 2],
+            [12],
+            "12",
+        ]
         hashes = [storage.fingerprint(part) for part in parts]
         assert len(set(hashes)) == len(parts)
-        assert storage.fingerprint("a", "b") != storage.fingerprint("ab") != storage.fingerprint("b", "a")
+        assert (
+            storage.fingerprint("a", "b")
+            != storage.fingerprint("ab")
+            != storage.fingerprint("b", "a")
+        )
 
     def test_a_hash_is_the_same_on_every_day(self) -> None:
-        assert storage.fingerprint(torch.arange(3), {"a": [1, None, "x", 0.5, True]}) == "97914cf5d412a280"
+        assert (
+            storage.fingerprint(torch.arange(3), {"a": [1, None, "x", 0.5, True]})
+            == "97914cf5d412a280"
+        )
 
     def test_unknown_parts(self) -> None:
         with refuses("fingerprint", "JSON"):
@@ -260,7 +304,8 @@ def test_a_written_file_may_be_read_by_whom_the_umask_allows(tmp_path: Path) -> 
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
-    target, link = tmp_path / "target", tmp_path / "link"
+    target = tmp_path / "target"
+    link = tmp_path / "link"
     storage.write_atomically(target, b"old")
     link.symlink_to(target)
     storage.write_atomically(link, b"new")
@@ -294,7 +339,8 @@ def test_a_flipped_bit_is_seen(file: Path) -> None:
 
 
 def test_a_kept_fingerprint_follows_the_content() -> None:
-    owner, tensors = SimpleNamespace(), {"a": torch.ones(3)}
+    owner = SimpleNamespace()
+    tensors = {"a": torch.ones(3)}
     first = storage.kept_fingerprint(owner, tensors)
     assert storage.kept_fingerprint(owner, tensors) == first == storage.fingerprint(tensors)
     tensors["a"].mul_(2)

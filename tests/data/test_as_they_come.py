@@ -1,4 +1,6 @@
-"""What people have: trees, pixels and labels of every kind are read right, or refused in a sentence; never otherwise."""
+"""What people have: trees, pixels and labels of every kind are read right, or refused in a
+sentence; never otherwise.
+"""
 
 import collections
 import os
@@ -27,7 +29,9 @@ CLASSES = ("cat", "dog", "fox")
 
 
 def picture(file: Path, value: int, size: tuple[int, int] = (8, 8)) -> None:
-    """One whose grey is its class, 80 times its number from 1, and whose corner tells it from others of the class."""
+    """One whose grey is its class, 80 times its number from 1, and whose corner tells it from
+    others of the class.
+    """
     file.parent.mkdir(parents=True, exist_ok=True)
     pixels = np.full(size, value, np.uint8)
     pixels[0, 0] = len(list(file.parent.iterdir())) + hash_of(file)
@@ -41,7 +45,10 @@ def hash_of(file: Path) -> int:
 def classes(root: Path, names: tuple[str, ...] = CLASSES, count: int = 3) -> None:
     for number, name in enumerate(names):
         for image in range(count):
-            picture(root / name / f"{image}.png", 80 * (1 + CLASSES.index(name) if name in CLASSES else 1 + number % 3))
+            picture(
+                root / name / f"{image}.png",
+                80 * (1 + CLASSES.index(name) if name in CLASSES else 1 + number % 3),
+            )
 
 
 def of_class(found: ddlab.ImageData, split: str) -> list[bool]:
@@ -58,23 +65,48 @@ def split_into(*splits: str) -> Callable[[Path], None]:
 
 
 SERVICE = ("@eaDir", "__MACOSX", ".x", "cat/.ipynb_checkpoints", "dog/@eaDir")
-TREES: dict[str, tuple[Callable[[Path], Any], dict[str, Any], tuple[int, int]]] = {  # made by, options, images per split
+# Made by, options, images per split.
+TREES: dict[str, tuple[Callable[[Path], Any], dict[str, Any], tuple[int, int]]] = {
     "TRAIN and Val": (split_into("TRAIN", "Val"), {}, (9, 9)),
     "training and testing": (split_into("training", "testing"), {}, (9, 9)),
     "Train and validation": (split_into("Train", "validation"), {}, (9, 9)),
-    "valid beside a flat test": (lambda r: (split_into("train", "valid")(r), picture(r / "test" / "0.png", 5)), {}, (9, 9)),
+    "valid beside a flat test": (
+        lambda r: (split_into("train", "valid")(r), picture(r / "test" / "0.png", 5)),
+        {},
+        (9, 9),
+    ),
     "nested as archives unpack": (split_into("train/train", "test/test"), {}, (9, 9)),
-    "named by options": (split_into("fold_a", "fold_b"), {"train": "fold_b", "test": "fold_a"}, (9, 9)),
+    "named by options": (
+        split_into("fold_a", "fold_b"),
+        {"train": "fold_b", "test": "fold_a"},
+        (9, 9),
+    ),
     "named below": (split_into("x/one", "x/two"), {"train": "x/one", "test": "x/two"}, (9, 9)),
     "service folders": (lambda r: [classes(r / name) for name in (".", *SERVICE)], {}, (6, 3)),
     "a link to the parent": (lambda r: (classes(r), (r / "cat" / "up").symlink_to(r)), {}, (6, 3)),
-    "a link to a split": (lambda r: (split_into("train", "test")(r), (r / "train" / "cat" / "t").symlink_to(r / "test")), {}, (9, 9)),
-    "links in a circle": (lambda r: (classes(r), (r / "cat" / "b").symlink_to(r / "cat")), {}, (6, 3)),
-    "links to elsewhere": (
-        lambda r: (classes(r / "w"), classes(r / "pool", ("cat",)), (r / "w" / "cat" / "more").symlink_to(r / "pool" / "cat")),
-        {"path": "w"}, (9, 3),
+    "a link to a split": (
+        lambda r: (
+            split_into("train", "test")(r),
+            (r / "train" / "cat" / "t").symlink_to(r / "test"),
+        ),
+        {},
+        (9, 9),
     ),
-}  # fmt: skip
+    "links in a circle": (
+        lambda r: (classes(r), (r / "cat" / "b").symlink_to(r / "cat")),
+        {},
+        (6, 3),
+    ),
+    "links to elsewhere": (
+        lambda r: (
+            classes(r / "w"),
+            classes(r / "pool", ("cat",)),
+            (r / "w" / "cat" / "more").symlink_to(r / "pool" / "cat"),
+        ),
+        {"path": "w"},
+        (9, 3),
+    ),
+}
 
 
 @pytest.mark.parametrize("case", TREES)
@@ -91,17 +123,28 @@ def test_trees(case: str, tmp_path: Path) -> None:
 
 REFUSED: dict[str, tuple[Callable[[Path], Any], dict[str, Any], list[str]]] = {
     "folds": (split_into("fold_0", "fold_1"), {}, ["'fold_0'", "'fold_1'", "train=", "test="]),
-    "folds beside a class": (lambda r: (split_into("a", "b")(r), classes(r, ("cat",))), {}, ["'a'", "'b'", "train='.'"]),
+    "folds beside a class": (
+        lambda r: (split_into("a", "b")(r), classes(r, ("cat",))),
+        {},
+        ["'a'", "'b'", "train='.'"],
+    ),
     "classes with subfolders of the same names": (
-        lambda r: [classes(r / inner, ("fox",)) for inner in ("cat/in", "cat/out", "dog/in", "dog/out")], {},
+        lambda r: [
+            classes(r / inner, ("fox",)) for inner in ("cat/in", "cat/out", "dog/in", "dog/out")
+        ],
+        {},
         ["'cat'", "'dog'", "train='.'"],
     ),
     "two for training": (split_into("train", "training", "test"), {}, ["one training", "train="]),
     "two spellings": (split_into("train", "test", "Test"), {}, ["test="]),
     "one option": (split_into("a", "b"), {"train": "a"}, ["both train= and test="]),
     "no such folder": (split_into("a", "b"), {"train": "a", "test": "c"}, ["test", "a, b", "'c'"]),
-    "a class that is a link to another": (lambda r: (classes(r, ("cat", "dog")), (r / "fox").symlink_to(r / "cat")), {}, ["fox", "none"]),
-}  # fmt: skip
+    "a class that is a link to another": (
+        lambda r: (classes(r, ("cat", "dog")), (r / "fox").symlink_to(r / "cat")),
+        {},
+        ["fox", "none"],
+    ),
+}
 
 
 @pytest.mark.parametrize("case", REFUSED)
@@ -115,11 +158,20 @@ def test_trees_that_can_be_read_in_two_ways(case: str, tmp_path: Path) -> None:
         assert data.load("folder", tmp_path, train=".").class_names == ("cat", "dog")
 
 
-SPLITS = [(".",), ("train", "test"), ("Training", "val"), ("seg_train/seg_train", "seg_test/seg_test"), ("f0", "f1")]
+SPLITS = [
+    (".",),
+    ("train", "test"),
+    ("Training", "val"),
+    ("seg_train/seg_train", "seg_test/seg_test"),
+    ("f0", "f1"),
+]
 
 
 @settings(
-    max_examples=100, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=100,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.data())
 def test_random_trees(draw: st.DataObject) -> None:
@@ -132,23 +184,40 @@ def test_random_trees(draw: st.DataObject) -> None:
         for split in splits:
             for name in CLASSES:
                 for number in range(draw.draw(st.integers(2, 3))):
-                    inner = draw.draw(st.sampled_from(["", "a", "a/b", ".hidden", "@eaDir"])) if number > 1 else ""
-                    picture(root / split / name / inner / f"{number}.png", 80 * (1 + CLASSES.index(name)))
+                    inner = (
+                        draw.draw(st.sampled_from(["", "a", "a/b", ".hidden", "@eaDir"]))
+                        if number > 1
+                        else ""
+                    )
+                    picture(
+                        root / split / name / inner / f"{number}.png",
+                        80 * (1 + CLASSES.index(name)),
+                    )
                     made.append(root / split / name)
         for _ in range(draw.draw(st.integers(0, 3))):
             link = draw.draw(st.sampled_from(made)) / draw.draw(st.sampled_from(["l", "m", "n"]))
             if not os.path.lexists(link):
                 link.symlink_to(
-                    draw.draw(st.sampled_from([*made, root, root.parent, *(root / split for split in splits)]))
+                    draw.draw(
+                        st.sampled_from(
+                            [*made, root, root.parent, *(root / split for split in splits)]
+                        )
+                    )
                 )
         try:
             found = data.load("folder", root)
         except ddlab.DDLabError:
             assert splits == ("f0", "f1")
             return
-        assert found.class_names == CLASSES and all(of_class(found, "train")) and all(of_class(found, "test"))
+        assert (
+            found.class_names == CLASSES
+            and all(of_class(found, "train"))
+            and all(of_class(found, "test"))
+        )
         if len(splits) == 1:
-            read = collections.Counter(image.numpy().tobytes() for image in (*found.train_images, *found.test_images))
+            read = collections.Counter(
+                image.numpy().tobytes() for image in (*found.train_images, *found.test_images)
+            )
             real = [
                 file
                 for file in root.rglob("*.png")
@@ -159,8 +228,12 @@ def test_random_trees(draw: st.DataObject) -> None:
 
 def test_files_in_both_splits_are_counted(tmp_path: Path) -> None:
     split_into("train", "test")(tmp_path)
-    (tmp_path / "test" / "dog" / "copy.png").write_bytes((tmp_path / "train" / "dog" / "1.png").read_bytes())
-    with pytest.warns(UserWarning, match=r"\d+ images of the training part are in the test part too, as '1.png'"):
+    (tmp_path / "test" / "dog" / "copy.png").write_bytes(
+        (tmp_path / "train" / "dog" / "1.png").read_bytes()
+    )
+    with pytest.warns(
+        UserWarning, match=r"\d+ images of the training part are in the test part too, as '1.png'"
+    ):
         data.load("folder", tmp_path)
 
 
@@ -209,21 +282,31 @@ PIXELS: dict[str, tuple[Any, dict[str, Any], np.ndarray]] = {
     "0 to 16": (RAMP // 16, {"range": (0, 15)}, RAMP // 16 * 17),
     "a mask": ((RAMP > 99).astype(np.uint8), {"range": (0, 1)}, (RAMP > 99) * 255),
     "True and False": (RAMP > 99, {}, (RAMP > 99) * 255),
-    "0 to 1000": (RAMP.astype(np.int32) * 1000 // 255, {"range": (0, 1000)}, np.rint((RAMP.astype(int) * 1000 // 255) * 0.255)),
+    "0 to 1000": (
+        RAMP.astype(np.int32) * 1000 // 255,
+        {"range": (0, 1000)},
+        np.rint((RAMP.astype(int) * 1000 // 255) * 0.255),
+    ),
     "transparent": (INK, {}, ON_WHITE),
     "transparent on black": (GHOST, {"background": 0}, np.where(INK[..., 3] > 0, 200, 0)),
     "a picture": (Image.fromarray(RAMP), {}, RAMP),
     "a palette": (PALETTE, {}, RAMP),
     "a picture with transparency": (Image.fromarray(INK), {}, ON_WHITE),
     "grey with transparency": (Image.fromarray(INK[..., [0, 3]]), {}, ON_WHITE),
-}  # fmt: skip
+}
 
 
 def by_every_reader(table: dict[str, Any]) -> list[tuple[str, str]]:
     """Case and reader; of folders what a PNG can hold."""
     kinds = (np.uint8, np.uint16, bool)
-    files = [case for case, row in table.items() if isinstance(row[0], Image.Image) or row[0].dtype in kinds]
-    return [(case, reader) for reader in ("arrays", "dataset") for case in table] + [(case, "folder") for case in files]
+    files = [
+        case
+        for case, row in table.items()
+        if isinstance(row[0], Image.Image) or row[0].dtype in kinds
+    ]
+    return [(case, reader) for reader in ("arrays", "dataset") for case in table] + [
+        (case, "folder") for case in files
+    ]
 
 
 def read_by(reader: str, given: Any, options: dict[str, Any], place: Path) -> ddlab.ImageData:
@@ -244,14 +327,16 @@ def read_by(reader: str, given: Any, options: dict[str, Any], place: Path) -> dd
 def test_pixels_are_the_same_by_every_reader(case: str, reader: str, tmp_path: Path) -> None:
     given, options, wanted = PIXELS[case]
     found = read_by(reader, given, options, tmp_path)
-    assert np.abs(found.train_images[0, 0].numpy().astype(int) - wanted).max() <= (1 if "palette" not in case else 9), (
-        case
-    )
+    assert np.abs(found.train_images[0, 0].numpy().astype(int) - wanted).max() <= (
+        1 if "palette" not in case else 9
+    ), case
 
 
 @pytest.mark.parametrize("reader", ["arrays", "dataset", "folder"])
 @pytest.mark.filterwarnings("ignore:In ")
-def test_dark_pictures_are_read_once_somebody_says_that_they_are(reader: str, tmp_path: Path) -> None:
+def test_dark_pictures_are_read_once_somebody_says_that_they_are(
+    reader: str, tmp_path: Path
+) -> None:
     found = read_by(reader, RAMP // 16, {"range": (0, 255)}, tmp_path)
     assert np.array_equal(found.train_images[0, 0].numpy(), RAMP // 16)
 
@@ -270,7 +355,9 @@ GUESSES: dict[str, tuple[Any, list[str]]] = {
 
 
 @pytest.mark.parametrize(("case", "reader"), by_every_reader(GUESSES))
-def test_pixels_whose_black_and_white_are_a_guess_are_asked_for(case: str, reader: str, tmp_path: Path) -> None:
+def test_pixels_whose_black_and_white_are_a_guess_are_asked_for(
+    case: str, reader: str, tmp_path: Path
+) -> None:
     given, words = GUESSES[case]
     with refuses(*words):
         read_by(reader, given, {}, tmp_path)
@@ -279,8 +366,10 @@ def test_pixels_whose_black_and_white_are_a_guess_are_asked_for(case: str, reade
 @pytest.mark.parametrize("reader", ["folder", "dataset"])
 @pytest.mark.filterwarnings("ignore:In ")
 def test_a_cameras_turn_is_undone(reader: str, tmp_path: Path) -> None:
-    exif, half = Image.Exif(), np.zeros((16, 16), np.uint8)
-    exif[0x0112], half[:, :8] = 6, 200
+    exif = Image.Exif()
+    half = np.zeros((16, 16), np.uint8)
+    exif[0x0112] = 6
+    half[:, :8] = 200
     for name in "ab":
         (tmp_path / name).mkdir()
         for number in range(3):
@@ -294,10 +383,17 @@ def test_a_cameras_turn_is_undone(reader: str, tmp_path: Path) -> None:
         if reader == "folder"
         else data.from_dataset(ImageFolder(str(tmp_path)), channels=1)
     )
-    assert int(found.train_images[0, 0, 0].min()) >= 190 > 10 >= int(found.train_images[0, 0, -1].max())
+    assert (
+        int(found.train_images[0, 0, 0].min())
+        >= 190
+        > 10
+        >= int(found.train_images[0, 0, -1].max())
+    )
 
 
-@pytest.mark.parametrize(("fit", "columns"), [("crop", [96, 159]), ("pad", [255, 255]), ("stretch", [8, 247])])
+@pytest.mark.parametrize(
+    ("fit", "columns"), [("crop", [96, 159]), ("pad", [255, 255]), ("stretch", [8, 247])]
+)
 def test_text_lines_are_not_cut_to_squares(fit: str, columns: list[int], tmp_path: Path) -> None:
     wide = np.tile(np.arange(256, dtype=np.uint8), (32, 1))
     for name in "ab":
@@ -307,10 +403,16 @@ def test_text_lines_are_not_cut_to_squares(fit: str, columns: list[int], tmp_pat
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = data.load("folder", tmp_path, size=(16, 32), fit=fit)
-        same = data.from_dataset([(Image.fromarray(wide), number % 2) for number in range(6)], size=(16, 32), fit=fit)
-    assert found.image_size == same.image_size == (16, 32) and torch.equal(found.train_images[0], same.train_images[0])
+        same = data.from_dataset(
+            [(Image.fromarray(wide), number % 2) for number in range(6)], size=(16, 32), fit=fit
+        )
+    assert found.image_size == same.image_size == (16, 32) and torch.equal(
+        found.train_images[0], same.train_images[0]
+    )
     row = found.train_images[0, 0, 0 if fit == "pad" else 8].tolist()
-    assert row[0] == pytest.approx(columns[0], abs=9) and row[-1] == pytest.approx(columns[1], abs=9)
+    assert row[0] == pytest.approx(columns[0], abs=9) and row[-1] == pytest.approx(
+        columns[1], abs=9
+    )
     dm = ddlab.distill("dm", found, iterations=2, progress=False)
     assert dm.image_size == (16, 32)
 
@@ -353,7 +455,8 @@ class HubDataset:
     features = {"label": type("ClassLabel", (), {"names": ["cat", "dog"]})()}  # noqa: RUF012
 
     def __init__(self, image: str, label: str = "label") -> None:
-        self.image, self.label = image, label
+        self.image = image
+        self.label = label
 
     def __len__(self) -> int:
         return 8
@@ -368,13 +471,17 @@ def test_datasets_of_the_hub(image: str) -> None:
     assert data.from_dataset(HubDataset("x", "labels"), keys=("x", "labels")).classes == 2
     with refuses("item 0", "keys="):
         data.from_dataset(HubDataset("x"))
-    assert data.from_dataset([(RAMP, np.array([number % 2])) for number in range(8)]).classes == 2, "MedMNIST's"
+    assert (
+        data.from_dataset([(RAMP, np.array([number % 2])) for number in range(8)]).classes == 2
+    ), "MedMNIST's"
 
 
 def test_images_one_by_one(grey: ddlab.ImageData) -> None:
     image, label = grey[3]
     assert torch.equal(image, grey.normalised([3])[0]) and label == int(grey.train_labels[3])
-    assert len(list(grey)) == len(grey) and torch.equal(grey[-1][0], grey.normalised([len(grey) - 1])[0])
+    assert len(list(grey)) == len(grey) and torch.equal(
+        grey[-1][0], grey.normalised([len(grey) - 1])[0]
+    )
     batch = next(iter(torch.utils.data.DataLoader(grey, batch_size=4)))
     assert batch[0].shape == (4, 1, 8, 8)
     with refuses("an index of data", "whole number"):
@@ -391,9 +498,16 @@ def test_the_home_folder_is_known_by_every_path(
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path.parent)
     made = ddlab.distill("selection", grey, progress=False, checkpoint="~/c.safetensors")
-    for path in (made.export_folder("~/set"), made.save("~/set.safetensors"), grey.save("~/data.safetensors")):
+    for path in (
+        made.export_folder("~/set"),
+        made.save("~/set.safetensors"),
+        grey.save("~/data.safetensors"),
+    ):
         assert path.is_relative_to(tmp_path) and path.exists()
-    assert not os.path.exists("~") and ddlab.DistilledSet.load("~/set.safetensors").fingerprint == made.fingerprint
+    assert (
+        not os.path.exists("~")
+        and ddlab.DistilledSet.load("~/set.safetensors").fingerprint == made.fingerprint
+    )
     assert ddlab.DistilledSet.from_folder("~/set").class_names == grey.class_names
     (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
     with refuses("path", "leads nowhere"):
@@ -403,7 +517,8 @@ def test_the_home_folder_is_known_by_every_path(
 
 def test_a_set_that_decodes_to_more_than_memory_holds_is_refused() -> None:
     tensors = {"image_bases": torch.zeros(2, 3, 64, 64), "image_coefficients": torch.zeros(100, 2)}
-    labels, plain = ddlab.distilled.HardLabels(torch.zeros(100).long()), {"mean": torch.zeros(3), "std": torch.ones(3)}
+    labels = ddlab.distilled.HardLabels(torch.zeros(100).long())
+    plain = {"mean": torch.zeros(3), "std": torch.ones(3)}
     options: dict[str, Any] = {
         "kind": "factorised",
         "tensors": tensors,

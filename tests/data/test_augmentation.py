@@ -31,25 +31,34 @@ class TestRandomParts:
         """Up to .7 of the area, where every aspect fits."""
         draw = torch.Generator().manual_seed(0)
         boxes = np.array(
-            [random_rectangle(300, 300, smallest_area=0.08, generator=draw) for _ in range(3000)], dtype=float
+            [random_rectangle(300, 300, smallest_area=0.08, generator=draw) for _ in range(3000)],
+            dtype=float,
         )
-        area, aspect = boxes[:, 2] * boxes[:, 3] / 300**2, np.log(boxes[:, 3] / boxes[:, 2])
+        area = boxes[:, 2] * boxes[:, 3] / 300**2
+        aspect = np.log(boxes[:, 3] / boxes[:, 2])
         small = area < 0.7
         assert stats.kstest(area[small], stats.uniform(0.08, 0.62).cdf).pvalue > 0.01
         limit = np.log(4 / 3)
         assert stats.kstest(aspect[small], stats.uniform(-limit, 2 * limit).cdf).pvalue > 0.01
         assert (
-            (boxes[:, 0] + boxes[:, 2] <= 300).all() and (boxes[:, 1] + boxes[:, 3] <= 300).all() and boxes.min() >= 0
+            (boxes[:, 0] + boxes[:, 2] <= 300).all()
+            and (boxes[:, 1] + boxes[:, 3] <= 300).all()
+            and boxes.min() >= 0
         )
 
     def test_area_and_aspect_of_its_draws(self) -> None:
         """From the uniform numbers themselves, where the first pair of them fits."""
         seen = 0
         for seed in range(50):
-            first, second = torch.rand(2, generator=torch.Generator().manual_seed(seed)).double().numpy()
-            area, aspect = 300**2 * np.interp(first, [0, 1], [0.25, 1]), (3 / 4) ** (1 - 2 * second)
+            first, second = (
+                torch.rand(2, generator=torch.Generator().manual_seed(seed)).double().numpy()
+            )
+            area = 300**2 * np.interp(first, [0, 1], [0.25, 1])
+            aspect = (3 / 4) ** (1 - 2 * second)
             rows, columns = np.round(np.sqrt([area / aspect, area * aspect]))
-            box = random_rectangle(300, 300, smallest_area=0.25, generator=torch.Generator().manual_seed(seed))
+            box = random_rectangle(
+                300, 300, smallest_area=0.25, generator=torch.Generator().manual_seed(seed)
+            )
             if max(rows, columns) <= 300:
                 assert box[2:] == (rows, columns)
                 seen += 1
@@ -61,14 +70,18 @@ class TestViews:
 
     def test_a_view_is_what_augment_makes_of_the_fields(self) -> None:
         fields: dict[str, Any] = {"crop_pixels": 2, "flip": True, "mixup_alpha": 0.7, "seed": 3}
-        given_images, mean, std = images(6), torch.tensor([0.6]), torch.tensor([0.4])
+        given_images = images(6)
+        mean = torch.tensor([0.6])
+        std = torch.tensor([0.4])
         found = Views(**fields).view(given_images, mean=mean, std=std, step=4)
         expected = view(given_images, **fields, step=4)  # -.6 / .4 is BLACK
         torch.testing.assert_close(found.images, expected.images)
         assert found.share == expected.share and torch.equal(found.partner, expected.partner)
         for name in fields:
             off = {"crop_pixels": 0, "flip": False, "mixup_alpha": 0.0, "seed": 4}[name]
-            assert not torch.allclose(found.images, view(given_images, **fields | {name: off}, step=4).images), name
+            assert not torch.allclose(
+                found.images, view(given_images, **fields | {name: off}, step=4).images
+            ), name
 
     @pytest.mark.parametrize(("count", "steps"), [(8, 2), (9, 3), (1, 1), (0, 0)])
     def test_steps_of_an_epoch(self, count: int, steps: int) -> None:

@@ -53,8 +53,12 @@ def test_every_byte_survives_any_statistics(mean: float, std: float) -> None:
     levels = torch.arange(256, dtype=torch.uint8).view(1, 1, 16, 16)
     statistics = torch.tensor([mean], dtype=torch.float32), torch.tensor([std], dtype=torch.float32)
     assert torch.equal(denormalise(normalise(levels, *statistics), *statistics), levels)
-    expected = (np.arange(256).reshape(1, 1, 16, 16) / 255 - float(statistics[0])) / float(statistics[1])
-    np.testing.assert_allclose(normalise(levels, *statistics).numpy(), expected, rtol=1e-4, atol=1e-4 / std)
+    expected = (np.arange(256).reshape(1, 1, 16, 16) / 255 - float(statistics[0])) / float(
+        statistics[1]
+    )
+    np.testing.assert_allclose(
+        normalise(levels, *statistics).numpy(), expected, rtol=1e-4, atol=1e-4 / std
+    )
 
 
 def test_to_uint8_rounds_and_clamps(grey: ImageData) -> None:
@@ -72,10 +76,14 @@ def test_a_constant_channel_stays_finite() -> None:
 def test_access(colour: ImageData) -> None:
     assert (colour.channels, colour.image_size, colour.classes) == (3, (8, 8), 2)
     assert colour.images("test") is colour.test_images and colour.labels() is colour.train_labels
-    assert torch.equal(colour.of_class(1), torch.arange(8, 16)) and colour.of_class(1, "test").tolist() == [4, 5, 6, 7]
+    assert torch.equal(colour.of_class(1), torch.arange(8, 16)) and colour.of_class(
+        1, "test"
+    ).tolist() == [4, 5, 6, 7]
     ways: list[Any] = [[3, 1], torch.tensor([3, 1]), slice(1, 4, 2), range(1, 3), np.array([2, 2])]
     for indices in ways:
-        place = list(range(16))[indices] if isinstance(indices, slice) else [int(i) for i in indices]
+        place = (
+            list(range(16))[indices] if isinstance(indices, slice) else [int(i) for i in indices]
+        )
         assert torch.equal(colour.normalised(indices), colour.normalised()[place])
     assert colour.normalised([]).shape == (0, 3, 8, 8)
     assert colour.normalised().dtype == torch.float32
@@ -99,33 +107,49 @@ def test_fingerprint_sees_every_part(grey: ImageData) -> None:
         {"std": grey.std + 0.1},
     ]
     prints = {dataclasses.replace(grey, **change).fingerprint for change in changes}
-    assert len(prints | {grey.fingerprint}) == 8, "a folder may be renamed: the name alone is no part"
+    assert len(prints | {grey.fingerprint}) == 8, (
+        "a folder may be renamed: the name alone is no part"
+    )
     assert dataclasses.replace(grey).fingerprint == grey.fingerprint
 
 
 def parts(**changes: Any) -> dict[str, Any]:
     source = made_data()
-    return {field.name: getattr(source, field.name) for field in dataclasses.fields(source)} | changes
+    return {
+        field.name: getattr(source, field.name) for field in dataclasses.fields(source)
+    } | changes
 
 
 WHOLE = parts()
 BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
     "float images": ({"train_images": WHOLE["train_images"].float()}, ["train_images", "uint8"]),
-    "no channels": ({"train_images": WHOLE["train_images"][:, 0]}, ["train_images", "[n, c, h, w]"]),
-    "no images": ({"test_images": WHOLE["test_images"][:0], "test_labels": WHOLE["test_labels"][:0]}, ["test_images", "at least one"]),
+    "no channels": (
+        {"train_images": WHOLE["train_images"][:, 0]},
+        ["train_images", "[n, c, h, w]"],
+    ),
+    "no images": (
+        {"test_images": WHOLE["test_images"][:0], "test_labels": WHOLE["test_labels"][:0]},
+        ["test_images", "at least one"],
+    ),
     "other size": ({"test_images": WHOLE["test_images"][..., 1:]}, ["test_images", "[m, 1, 8, 8]"]),
     "too few labels": ({"train_labels": WHOLE["train_labels"][1:]}, ["train_labels", "[36]"]),
     "float labels": ({"test_labels": WHOLE["test_labels"].float()}, ["test_labels", "int64"]),
-    "label too high": ({"test_labels": WHOLE["test_labels"] + 1}, ["test_labels", "0 to 2", "1 to 3"]),
+    "label too high": (
+        {"test_labels": WHOLE["test_labels"] + 1},
+        ["test_labels", "0 to 2", "1 to 3"],
+    ),
     "label below 0": ({"train_labels": WHOLE["train_labels"] - 1}, ["train_labels"]),
-    "empty class": ({"train_labels": WHOLE["train_labels"].clamp(max=1)}, ["train_images", "every class", "'c'"]),
+    "empty class": (
+        {"train_labels": WHOLE["train_labels"].clamp(max=1)},
+        ["train_images", "every class", "'c'"],
+    ),
     "class names in one string": ({"class_names": "abc"}, ["class_names"]),
     "mean alone": ({"std": None}, ["std"]),
     "mean of another shape": ({"mean": torch.zeros(3)}, ["mean", "[1]"]),
     "mean not finite": ({"mean": torch.tensor([torch.nan])}, ["mean", "finite"]),
     "std zero": ({"std": torch.zeros(1)}, ["std", "above 0"]),
     "std of integers": ({"std": torch.ones(1, dtype=torch.int64)}, ["std", "float32"]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -136,7 +160,10 @@ def test_bad_image_data(name: str) -> None:
 
 
 def test_a_dataset_says_what_it_is(colour: ImageData) -> None:
-    assert repr(colour) == "<ImageData made-3-8-1: 16 training and 8 test images of 3 x 8 x 8, 2 classes>"
+    assert (
+        repr(colour)
+        == "<ImageData made-3-8-1: 16 training and 8 test images of 3 x 8 x 8, 2 classes>"
+    )
 
 
 class TestAligned:
@@ -149,8 +176,11 @@ class TestAligned:
     @pytest.mark.parametrize("channels", [1, 3])
     @pytest.mark.parametrize("like_channels", [1, 3])
     def test_shape_and_pixels(self, channels: int, like_channels: int, size: int) -> None:
-        """Grey by numpy, scaled by PIL, whose bilinear filter smooths too; rounding once or twice makes a byte of difference."""
-        given, like = made_data(channels=channels), made_data(classes=2, channels=like_channels, size=size)
+        """Grey by numpy, scaled by PIL, whose bilinear filter smooths too; rounding once or twice
+        makes a byte of difference.
+        """
+        given = made_data(channels=channels)
+        like = made_data(classes=2, channels=like_channels, size=size)
         found = data.aligned(given, like)
         assert (found.channels, found.image_size) == (like.channels, like.image_size)
         for split in ("train", "test"):
@@ -161,12 +191,20 @@ class TestAligned:
             for made, own in zip(found.images(split).numpy(), images, strict=True):
                 wanted = [
                     np.asarray(
-                        Image.fromarray(plane.astype(np.float32)).resize((size, size), Image.Resampling.BILINEAR)
+                        Image.fromarray(plane.astype(np.float32)).resize(
+                            (size, size), Image.Resampling.BILINEAR
+                        )
                     )
                     for plane in own
                 ]
-                np.testing.assert_allclose(made, np.broadcast_to(np.stack(wanted), made.shape), atol=0.502)
-        assert found.class_names == given.class_names and given.name in found.name and like.name in found.name
+                np.testing.assert_allclose(
+                    made, np.broadcast_to(np.stack(wanted), made.shape), atol=0.502
+                )
+        assert (
+            found.class_names == given.class_names
+            and given.name in found.name
+            and like.name in found.name
+        )
 
     def test_grey_becomes_three_equal_channels(self, grey: ImageData, colour: ImageData) -> None:
         found = data.aligned(grey, colour)
@@ -175,10 +213,14 @@ class TestAligned:
 
     def test_statistics_are_its_own(self, grey: ImageData) -> None:
         like = made_data(channels=3, size=16)
-        found = data.aligned(dataclasses.replace(grey, mean=torch.tensor([0.2]), std=torch.tensor([3.0])), like)
+        found = data.aligned(
+            dataclasses.replace(grey, mean=torch.tensor([0.2]), std=torch.tensor([3.0])), like
+        )
         pixels = found.train_images.double().div(255).transpose(0, 1).flatten(1)
         torch.testing.assert_close(found.mean.double(), pixels.mean(1), rtol=1e-5, atol=1e-6)
-        torch.testing.assert_close(found.std.double(), pixels.std(1, unbiased=False), rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(
+            found.std.double(), pixels.std(1, unbiased=False), rtol=1e-4, atol=1e-6
+        )
         assert float(found.mean[0] - like.mean[0]) != 0
 
     def test_a_network_of_the_one_looks_at_the_other(
@@ -198,7 +240,12 @@ class TestAligned:
 class TestDigits:
     def test_sizes_and_split(self) -> None:
         found = data.load("digits")
-        assert found.train_images.shape == (1198, 1, 16, 16) and found.test_images.shape == (599, 1, 16, 16)
+        assert found.train_images.shape == (1198, 1, 16, 16) and found.test_images.shape == (
+            599,
+            1,
+            16,
+            16,
+        )
         assert found.class_names == tuple("0123456789") and found.name == "digits-16"
         for split in ("train", "test"):
             shares = torch.bincount(found.labels(split)).double() / len(found.labels(split))
@@ -209,18 +256,27 @@ class TestDigits:
 
         bunch = load_digits()
         original = sorted(
-            (int(t), *(round(v * 255 / 16) for v in x.ravel())) for x, t in zip(bunch.images, bunch.target, strict=True)
+            (int(t), *(round(v * 255 / 16) for v in x.ravel()))
+            for x, t in zip(bunch.images, bunch.target, strict=True)
         )
-        both = [(digits.train_images, digits.train_labels), (digits.test_images, digits.test_labels)]
+        both = [
+            (digits.train_images, digits.train_labels),
+            (digits.test_images, digits.test_labels),
+        ]
         ours = sorted(
-            (int(t), *x.flatten().tolist()) for images, labels in both for x, t in zip(images, labels, strict=True)
+            (int(t), *x.flatten().tolist())
+            for images, labels in both
+            for x, t in zip(images, labels, strict=True)
         )
         assert ours == original
 
     def test_the_seed_decides_the_split(self, digits: ImageData) -> None:
         assert_same(data.load("digits", size=8), digits)
         other = data.load("digits", size=8, seed=1)
-        assert other.fingerprint != digits.fingerprint and other.train_images.shape == digits.train_images.shape
+        assert (
+            other.fingerprint != digits.fingerprint
+            and other.train_images.shape == digits.train_images.shape
+        )
 
     @pytest.mark.parametrize("options", [{"size": 7}, {"size": 65}, {"seed": 2**32}])
     def test_bad_input(self, options: dict[str, Any]) -> None:
@@ -240,12 +296,16 @@ class TestDigits:
         (("folder", 3), {}, ["path"]),
     ],
 )
-def test_load_of_something_else(arguments: tuple[Any, ...], options: dict[str, Any], words: list[str]) -> None:
+def test_load_of_something_else(
+    arguments: tuple[Any, ...], options: dict[str, Any], words: list[str]
+) -> None:
     with refuses(*words):
         data.load(*arguments, **options)
 
 
-def test_data_and_sets_show_their_images_in_a_notebook(grey: ImageData, distilled: DistilledSet) -> None:
+def test_data_and_sets_show_their_images_in_a_notebook(
+    grey: ImageData, distilled: DistilledSet
+) -> None:
     halves = dataclasses.replace(distilled, complete=False)
     for one, rows, columns, words in (
         (grey, 2, 3, ["36 training"]),
@@ -256,7 +316,9 @@ def test_data_and_sets_show_their_images_in_a_notebook(grey: ImageData, distille
         content = base64.b64decode(found.split("base64,")[1].split('"')[0])
         picture = torch.from_numpy(np.array(Image.open(io.BytesIO(content)))).movedim(2, 0)
         assert picture.shape == (3, rows * 34 + 2, columns * 34 + 2)
-    assert torch.equal(picture[0, 2:34:4, 2:34:4], halves.to_uint8()[int(halves.labels.argmin()), 0])
+    assert torch.equal(
+        picture[0, 2:34:4, 2:34:4], halves.to_uint8()[int(halves.labels.argmin()), 0]
+    )
 
 
 def test_a_subset_and_its_file(colour: ImageData, tmp_path: Path) -> None:
@@ -266,7 +328,9 @@ def test_a_subset_and_its_file(colour: ImageData, tmp_path: Path) -> None:
         for split, count in (("train", 3), ("test", 4)):
             wanted = colour.images(split)[colour.of_class(old, split)[:count]]
             assert torch.equal(some.images(split)[some.of_class(new, split)], wanted)
-    assert torch.equal(some.mean, colour.mean) and torch.equal(colour.subset().normalised(), colour.normalised())
+    assert torch.equal(some.mean, colour.mean) and torch.equal(
+        colour.subset().normalised(), colour.normalised()
+    )
     image, label = some.as_dataset("test")[2]
     assert torch.equal(image, some.normalised([2], "test")[0]) and label == some.test_labels[2]
     assert ImageData.load(some.save(tmp_path / "some.safetensors")).fingerprint == some.fingerprint

@@ -23,7 +23,13 @@ def picture(file: Path, value: int, size: tuple[int, int] = (10, 10), mode: str 
     Image.new(mode, size, colour).save(file)
 
 
-def tree(root: Path, classes: tuple[str, ...] = ("cat", "dog"), count: int = 5, first: int = 0, **options: Any) -> Path:
+def tree(
+    root: Path,
+    classes: tuple[str, ...] = ("cat", "dog"),
+    count: int = 5,
+    first: int = 0,
+    **options: Any,
+) -> Path:
     for number, name in enumerate(classes):
         for image in range(count):
             picture(root / name / f"{image}.png", 40 * number + image + first, **options)
@@ -35,8 +41,19 @@ class TestFolder:
         tree(tmp_path / "train", count=3)
         tree(tmp_path / "test", count=2, first=100)
         found = data.load("folder", tmp_path)
-        assert found.class_names == ("cat", "dog") and found.image_size == (10, 10) and found.channels == 1
-        assert found.train_images[:, 0, 0, 0].tolist() == [0, 1, 2, 40, 41, 42] and found.train_labels.tolist() == [
+        assert (
+            found.class_names == ("cat", "dog")
+            and found.image_size == (10, 10)
+            and found.channels == 1
+        )
+        assert found.train_images[:, 0, 0, 0].tolist() == [
+            0,
+            1,
+            2,
+            40,
+            41,
+            42,
+        ] and found.train_labels.tolist() == [
             0,
             0,
             0,
@@ -44,7 +61,12 @@ class TestFolder:
             1,
             1,
         ]
-        assert found.test_images[:, 0, 0, 0].tolist() == [100, 101, 140, 141] and found.test_labels.tolist() == [
+        assert found.test_images[:, 0, 0, 0].tolist() == [
+            100,
+            101,
+            140,
+            141,
+        ] and found.test_labels.tolist() == [
             0,
             0,
             1,
@@ -60,7 +82,9 @@ class TestFolder:
             and torch.bincount(found.test_labels).tolist() == [3] * 3
         )
         pixels = [images[:, 0, 0, 0].tolist() for images in (found.train_images, found.test_images)]
-        assert sorted(pixels[0] + pixels[1]) == sorted(40 * c + i for c in range(3) for i in range(10))
+        assert sorted(pixels[0] + pixels[1]) == sorted(
+            40 * c + i for c in range(3) for i in range(10)
+        )
         assert_same(data.load("folder", tmp_path, test_fraction=0.3), found)
         other = data.load("folder", tmp_path, test_fraction=0.3, seed=1)
         assert other.test_images[:, 0, 0, 0].tolist() != pixels[1]
@@ -95,7 +119,10 @@ class TestFolder:
         picture(tmp_path / "cat" / "0.png", 200, size=(9, 40))
         found = data.load("folder", tmp_path, size=12)
         assert found.image_size == (12, 12) and found.name.endswith("-12")
-        assert sorted(torch.cat([found.train_images, found.test_images])[:, 0, 6, 6].tolist())[-1] == 200
+        assert (
+            sorted(torch.cat([found.train_images, found.test_images])[:, 0, 6, 6].tolist())[-1]
+            == 200
+        )
         with refuses("size", "30 x 20", "9 x 40"):
             data.load("folder", tmp_path)
 
@@ -110,7 +137,10 @@ class TestFolder:
         tree(tmp_path / "train", count=5)
         tree(tmp_path / "test", count=4, first=100)
         found = data.load("folder", tmp_path, limit=2)
-        assert found.train_images[:, 0, 0, 0].tolist() == [0, 1, 40, 41] and len(found.test_labels) == 4
+        assert (
+            found.train_images[:, 0, 0, 0].tolist() == [0, 1, 40, 41]
+            and len(found.test_labels) == 4
+        )
 
     @pytest.mark.parametrize("mode", ["1", "P", "LA", "RGBA", "CMYK", "I;16"])
     def test_every_mode_is_read(self, mode: str, tmp_path: Path) -> None:
@@ -134,13 +164,18 @@ class TestFolder:
         half.save(tmp_path / "cat" / "0.jpg", exif=exif)
         (tmp_path / "cat" / "0.png").unlink()
         found = data.load("folder", tmp_path)
-        image = max(torch.cat([found.train_images, found.test_images])[:, 0], key=lambda i: float(i.float().std()))
+        image = max(
+            torch.cat([found.train_images, found.test_images])[:, 0],
+            key=lambda i: float(i.float().std()),
+        )
         assert float(image[0].float().std()) < 5 < float(image[:, 0].float().std())
 
 
 def noise(file: Path, **options: Any) -> bytes:
     """A picture that takes many bytes; the file is replaced."""
-    Image.fromarray(np.random.default_rng(0).integers(0, 255, (64, 64), dtype=np.uint8)).save(file, **options)
+    Image.fromarray(np.random.default_rng(0).integers(0, 255, (64, 64), dtype=np.uint8)).save(
+        file, **options
+    )
     return file.read_bytes()
 
 
@@ -195,7 +230,12 @@ READ: dict[str, tuple[Any, dict[str, Any], int, list[str]]] = {
     # make, options, images read, words of the warning (none: no warning)
     "plain": (tree, {}, 10, []),
     "upper-case suffix": (in_cat("A.JPG", saved("L")), {}, 11, []),
-    "wrong suffix": (in_cat("a.jpg", lambda file: Image.new("L", (10, 10)).save(file, "png")), {}, 11, []),
+    "wrong suffix": (
+        in_cat("a.jpg", lambda file: Image.new("L", (10, 10)).save(file, "png")),
+        {},
+        11,
+        [],
+    ),
     **{
         f"a {kind} file": (in_cat(f"a.{kind}", saved("L")), {}, 11, [])
         for kind in ("jpeg", "jfif", "bmp", "gif", "webp", "pgm", "ppm", "tif", "tiff")
@@ -213,29 +253,67 @@ READ: dict[str, tuple[Any, dict[str, Any], int, list[str]]] = {
         ["2 files", "no images"],
     ),
     "hidden file": (in_cat(".a.png", lambda file: file.write_text("x")), {}, 10, []),
-    "hidden folder": (lambda r: (tree(r), (r / ".git").mkdir(), (r / "__MACOSX").mkdir()), {}, 10, []),
+    "hidden folder": (
+        lambda r: (tree(r), (r / ".git").mkdir(), (r / "__MACOSX").mkdir()),
+        {},
+        10,
+        [],
+    ),
     "image beside the classes": (lambda r: (tree(r), picture(r / "x.png", 1)), {}, 10, []),
     "text beside the classes": (lambda r: (tree(r), (r / "readme.md").touch()), {}, 10, []),
     "dangling link as class": (lambda r: (tree(r), (r / "fox").symlink_to(r / "none")), {}, 10, []),
-    "nested folders": (lambda r: (tree(r), tree(r / "cat", ("images", "more/deep"), count=2, first=100)), {}, 14, []),
+    "nested folders": (
+        lambda r: (tree(r), tree(r / "cat", ("images", "more/deep"), count=2, first=100)),
+        {},
+        14,
+        [],
+    ),
     "folder named p.png": (in_cat("p.png", Path.mkdir), {}, 10, []),
     "linked file": (
-        lambda r: (tree(r), picture(r.with_name("x.png"), 99), (r / "cat" / "l.png").symlink_to(r.with_name("x.png"))),
+        lambda r: (
+            tree(r),
+            picture(r.with_name("x.png"), 99),
+            (r / "cat" / "l.png").symlink_to(r.with_name("x.png")),
+        ),
         {},
         11,
         [],
     ),
     "links to what is there": (
-        lambda r: (tree(r), (r / "cat" / "l.png").symlink_to(r / "dog" / "0.png"), (r / "dog" / "up").symlink_to(r)),
+        lambda r: (
+            tree(r),
+            (r / "cat" / "l.png").symlink_to(r / "dog" / "0.png"),
+            (r / "dog" / "up").symlink_to(r),
+        ),
         {},
         10,
         ["2 links", "read already"],
     ),
     "one pixel": (lambda r: tree(r, size=(1, 1)), {"size": 8}, 10, []),
-    "train and test": (lambda r: split_tree(r, "train", "test"), {}, 8, ["4 images", "test part too"]),
-    "Train and TEST": (lambda r: split_tree(r, "Train", "TEST"), {}, 8, ["4 images", "test part too"]),
-    "train and val": (lambda r: split_tree(r, "train", "val"), {}, 8, ["4 images", "test part too"]),
-    "train, val and test": (lambda r: split_tree(r, "train", "val", "test"), {}, 8, ["4 images", "test part too"]),
+    "train and test": (
+        lambda r: split_tree(r, "train", "test"),
+        {},
+        8,
+        ["4 images", "test part too"],
+    ),
+    "Train and TEST": (
+        lambda r: split_tree(r, "Train", "TEST"),
+        {},
+        8,
+        ["4 images", "test part too"],
+    ),
+    "train and val": (
+        lambda r: split_tree(r, "train", "val"),
+        {},
+        8,
+        ["4 images", "test part too"],
+    ),
+    "train, val and test": (
+        lambda r: split_tree(r, "train", "val", "test"),
+        {},
+        8,
+        ["4 images", "test part too"],
+    ),
     "long name": (classes("a" * 255, "b"), {}, 4, []),
     "strange names": (classes("<!--<script>", "a\nb", "%s {x} $1$", "\u202e"), {}, 8, []),
     "name of other bytes": (classes(os.fsdecode(b"\xff\xfe"), "b"), {}, 4, []),
@@ -244,24 +322,60 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], list[str]]] = {
     "no folder": (lambda r: r.rmdir(), {}, ["path", "existing folder"]),
     "a file": (lambda r: (r.rmdir(), r.touch()), {}, ["path", "existing folder"]),
     "no classes": (lambda r: None, {}, ["path", "at least two class folders"]),
-    "one class": (lambda r: tree(r, ("cat",)), {}, ["path", "at least two class folders", "['cat']"]),
-    "empty class": (lambda r: (tree(r), (r / "none").mkdir()), {}, ["path", "every class folder", "none"]),
-    "class of one image": (lambda r: tree(r, count=1), {}, ["path", "at least two images per class", "'cat'"]),
+    "one class": (
+        lambda r: tree(r, ("cat",)),
+        {},
+        ["path", "at least two class folders", "['cat']"],
+    ),
+    "empty class": (
+        lambda r: (tree(r), (r / "none").mkdir()),
+        {},
+        ["path", "every class folder", "none"],
+    ),
+    "class of one image": (
+        lambda r: tree(r, count=1),
+        {},
+        ["path", "at least two images per class", "'cat'"],
+    ),
     "other classes": (
         lambda r: (tree(r / "train"), tree(r / "test", ("cat", "fox"))),
         {},
         ["path", "same class folders", "['dog', 'fox']"],
     ),
-    "empty test": (lambda r: (tree(r / "train"), (r / "test").mkdir()), {}, ["path", "both train and test (or val)"]),
-    "train alone": (lambda r: split_tree(r, "train"), {}, ["both train and test (or val)", "['train']"]),
+    "empty test": (
+        lambda r: (tree(r / "train"), (r / "test").mkdir()),
+        {},
+        ["path", "both train and test (or val)"],
+    ),
+    "train alone": (
+        lambda r: split_tree(r, "train"),
+        {},
+        ["both train and test (or val)", "['train']"],
+    ),
     "test alone": (lambda r: split_tree(r, "test"), {}, ["both train and test"]),
     "zero bytes": (in_cat("p.png", Path.touch), {}, ["readable images", "p.png"]),
-    "text": (in_cat("p.jpg", lambda file: file.write_text("hello " * 99)), {}, ["readable images", "p.jpg"]),
-    "truncated png": (in_cat("p.png", cut), {"size": 64}, ["readable images", "p.png", "truncated"]),
-    "truncated jpg": (in_cat("p.jpg", cut), {"size": 64}, ["readable images", "p.jpg", "truncated"]),
+    "text": (
+        in_cat("p.jpg", lambda file: file.write_text("hello " * 99)),
+        {},
+        ["readable images", "p.jpg"],
+    ),
+    "truncated png": (
+        in_cat("p.png", cut),
+        {"size": 64},
+        ["readable images", "p.png", "truncated"],
+    ),
+    "truncated jpg": (
+        in_cat("p.jpg", cut),
+        {"size": 64},
+        ["readable images", "p.jpg", "truncated"],
+    ),
     "broken png": (in_cat("p.png", broken), {"size": 64}, ["readable images", "p.png"]),
     "floats": (in_cat("p.tif", floats), {}, ["readable images", "p.tif", "floats"]),
-    "another size": (in_cat("p.png", lambda file: picture(file, 1, size=(12, 12))), {}, ["size", "12 x 12", "p.png"]),
+    "another size": (
+        in_cat("p.png", lambda file: picture(file, 1, size=(12, 12))),
+        {},
+        ["size", "12 x 12", "p.png"],
+    ),
     "small size": (tree, {"size": 0}, ["size", "[1, 512]"]),
     "a class that links to another": (
         lambda r: (tree(r), (r / "fox").symlink_to(r / "dog")),
@@ -294,7 +408,8 @@ def test_what_is_read(case: str, tmp_path: Path) -> None:
         found = data.load("folder", tmp_path / "root", **options)
     assert len(found.train_labels) + len(found.test_labels) == count
     assert len(said) == bool(words) and all(word in str(said[0].message) for word in words)
-    assert all(one.filename == __file__ for one in said)  # where it was called, not where it was found
+    # Where it was called, not where it was found.
+    assert all(one.filename == __file__ for one in said)
     "".join(found.class_names).encode()  # can be written to any file
 
 

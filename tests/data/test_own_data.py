@@ -24,8 +24,12 @@ LABELS = np.arange(12) % 3
 
 def everything(data: ImageData) -> tuple[list[Any], list[int]]:
     """Both splits, sorted by what the images are."""
-    images = torch.cat([data.train_images, data.test_images]).permute(0, 2, 3, 1).flatten(1).tolist()
-    pairs = sorted(zip(images, torch.cat([data.train_labels, data.test_labels]).tolist(), strict=True))
+    images = (
+        torch.cat([data.train_images, data.test_images]).permute(0, 2, 3, 1).flatten(1).tolist()
+    )
+    pairs = sorted(
+        zip(images, torch.cat([data.train_labels, data.test_labels]).tolist(), strict=True)
+    )
     return [image for image, _ in pairs], [label for _, label in pairs]
 
 
@@ -44,13 +48,18 @@ EXPECTED = sorted(zip(PIXELS.reshape(12, -1).tolist(), LABELS.tolist(), strict=T
         torch.from_numpy(PIXELS).permute(0, 3, 1, 2).float() / 255,
     ],
 )
-@pytest.mark.parametrize("labels", [LABELS, LABELS.tolist(), torch.from_numpy(LABELS), np.array(list("abc"))[LABELS]])
+@pytest.mark.parametrize(
+    "labels", [LABELS, LABELS.tolist(), torch.from_numpy(LABELS), np.array(list("abc"))[LABELS]]
+)
 def test_arrays(images: Any, labels: Any) -> None:
     found = own.from_arrays(images, labels, name="mine")
     assert everything(found) == ([image for image, _ in EXPECTED], [label for _, label in EXPECTED])
     assert found.name == "mine" and found.channels == 3 and found.image_size == (8, 6)
     assert found.class_names == (("a", "b", "c") if isinstance(labels[0], str) else ("0", "1", "2"))
-    assert found.class_counts("train").tolist() == [3] * 3 and found.class_counts("test").tolist() == [1] * 3
+    assert (
+        found.class_counts("train").tolist() == [3] * 3
+        and found.class_counts("test").tolist() == [1] * 3
+    )
     assert found.fingerprint == own.from_arrays(images, labels, name="mine").fingerprint
     assert found.fingerprint != own.from_arrays(images, labels, name="mine", seed=1).fingerprint
 
@@ -58,7 +67,11 @@ def test_arrays(images: Any, labels: Any) -> None:
 def test_arrays_of_both_splits_and_other_labels() -> None:
     grey = PIXELS[..., 0]
     found = own.from_arrays(grey, LABELS + 4, test_images=grey[:2], test_labels=[6, 4])
-    assert found.channels == 1 and found.class_names == ("4", "5", "6") and found.test_labels.tolist() == [2, 0]
+    assert (
+        found.channels == 1
+        and found.class_names == ("4", "5", "6")
+        and found.test_labels.tolist() == [2, 0]
+    )
     assert np.array_equal(found.train_images[:, 0].numpy(), grey)
     named = own.from_arrays(grey, ["x", "y"] * 6, class_names=("y", "x"))
     assert named.class_names == ("y", "x") and int(named.class_counts("train")[1]) == 5
@@ -72,7 +85,12 @@ NO = np.zeros((4, 8, 8), np.uint8)
 @pytest.mark.parametrize(
     ("images", "labels", "options", "words"),
     [
-        (np.zeros((4, 3, 8, 3), np.uint8), [0, 0, 1, 1], {}, ["images", "layout", "[4, 3, 8, 3]", "either axis"]),
+        (
+            np.zeros((4, 3, 8, 3), np.uint8),
+            [0, 0, 1, 1],
+            {},
+            ["images", "layout", "[4, 3, 8, 3]", "either axis"],
+        ),
         (np.zeros((4, 5, 8, 7), np.uint8), [0, 0, 1, 1], {}, ["images", "layout", "no axis"]),
         (NO - 0.5, [0, 0, 1, 1], {}, ["images", "[0, 1]", "-0.5"]),
         (NO + np.nan, [0, 0, 1, 1], {}, ["images", "[0, 1]", "nan"]),
@@ -90,12 +108,19 @@ NO = np.zeros((4, 8, 8), np.uint8)
         (NO, list("aabc"), {"class_names": ("a", "b")}, ["labels", "class_names", "'c'"]),
         (NO, [0, 0, 1, 1], {"class_names": "ab"}, ["class_names", "one name per class"]),
         (NO, [0, 0, 1, 1], {"test_images": NO}, ["test_images and test_labels", "together"]),
-        (NO, [0, 0, 1, 1], {"test_images": NO, "test_labels": [0, 0, 1, 7]}, ["test_labels", "training images", "7"]),
+        (
+            NO,
+            [0, 0, 1, 1],
+            {"test_images": NO, "test_labels": [0, 0, 1, 7]},
+            ["test_labels", "training images", "7"],
+        ),
         (NO, [0, 0, 1, 1], {"test_fraction": 1}, ["test_fraction"]),
         (NO, [0, 0, 1, 1], {"layout": "hwc"}, ["layout"]),
     ],
 )
-def test_arrays_that_are_refused(images: Any, labels: Any, options: dict[str, Any], words: list[str]) -> None:
+def test_arrays_that_are_refused(
+    images: Any, labels: Any, options: dict[str, Any], words: list[str]
+) -> None:
     with refuses(*words):
         own.from_arrays(images, labels, **options)
 
@@ -106,7 +131,8 @@ class Pictures(Dataset):
     classes = ("a", "b", "c")
 
     def __init__(self, change: Any = lambda image: image) -> None:
-        self.change, self.asked = change, []
+        self.change = change
+        self.asked = []
 
     def __len__(self) -> int:
         return 12
@@ -123,10 +149,15 @@ def test_datasets() -> None:
     assert everything(found) == expected and found.class_names == Pictures.classes
     assert pictures.asked == list(range(12))
     assert everything(own.from_dataset(Pictures(np.asarray))) == expected
-    floats = TensorDataset(torch.from_numpy(PIXELS).permute(0, 3, 1, 2) / 255, torch.from_numpy(LABELS))
+    floats = TensorDataset(
+        torch.from_numpy(PIXELS).permute(0, 3, 1, 2) / 255, torch.from_numpy(LABELS)
+    )
     assert everything(own.from_dataset(floats)) == expected
     assert (
-        everything(own.from_dataset([(image, "abc"[n]) for image, n in zip(PIXELS, LABELS, strict=True)])) == expected
+        everything(
+            own.from_dataset([(image, "abc"[n]) for image, n in zip(PIXELS, LABELS, strict=True)])
+        )
+        == expected
     )
     both = own.from_dataset(pictures, test=Subset(pictures, [1, 5]), name="both")
     assert len(both.train_labels) == 12 and both.test_labels.tolist() == [1, 2]
@@ -138,7 +169,9 @@ def test_datasets_are_cut_and_scaled() -> None:
     assert found.image_size == (5, 5) and found.channels == 1
     assert found.class_counts().tolist() == found.class_counts("test").tolist() == [1] * 3
     mixed = [(Image.fromarray(PIXELS[0]), 0), (PIXELS[1][..., 0], 0)] * 2 + [(PIXELS[2], 1)] * 2
-    assert own.from_dataset(mixed).channels == 3 and own.from_dataset(mixed, channels=1).channels == 1
+    assert (
+        own.from_dataset(mixed).channels == 3 and own.from_dataset(mixed, channels=1).channels == 1
+    )
     colour = own.from_dataset([(PIXELS[0][..., 0], n % 2) for n in range(4)], channels=3, size=8)
     assert torch.equal(colour.train_images[:, 0], colour.train_images[:, 2])
 
@@ -166,7 +199,11 @@ class Broken(Pictures):
         ([(PIXELS[0] - 300.0, 1)], {}, ["the image of item 0", "[0, 1]"]),
         ([("a.png", 1)], {}, ["the image of item 0"]),
         ([(PIXELS[0], 0), (PIXELS[0][:4], 0)], {}, ["size", "4 x 6 and 8 x 6"]),
-        ([(Image.fromarray(np.zeros((4, 4), np.float32)), 0)], {}, ["the image of item 0", "floats"]),
+        (
+            [(Image.fromarray(np.zeros((4, 4), np.float32)), 0)],
+            {},
+            ["the image of item 0", "floats"],
+        ),
         (Pictures(), {"test": Streamed()}, ["test", "a length"]),
         (Pictures(), {"channels": 2}, ["channels", "1, 3"]),
         (Pictures(), {"limit": 0}, ["limit"]),
@@ -183,7 +220,9 @@ def test_unbalanced_classes_are_said() -> None:
     images = np.arange(30 * 64, dtype=np.uint8).reshape(30, 8, 8)
     even, uneven = (own.from_arrays(images, ["<b>"] * n + ["dog"] * (30 - n)) for n in (15, 5))
     assert "unbalanced" not in repr(even) and even.class_weights().tolist() == [1, 1]
-    assert "unbalanced: 4 of '<b>' to 20 of 'dog'" in repr(uneven) and "class_weights" in repr(uneven)
+    assert "unbalanced: 4 of '<b>' to 20 of 'dog'" in repr(uneven) and "class_weights" in repr(
+        uneven
+    )
     assert uneven.class_weights().tolist() == pytest.approx([3, 0.6])
     assert float((uneven.class_weights() * uneven.class_counts()).sum()) == pytest.approx(24)
 
@@ -201,7 +240,9 @@ def test_copies_on_both_sides_of_a_split_are_said(split: str) -> None:
     known = {image.numpy().tobytes() for image in found.train_images}
     copies = sum(image.numpy().tobytes() in known for image in found.test_images)
     (warning,) = said
-    assert copies > 0 and f"{copies} of the {len(found.test_images)} test images" in str(warning.message)
+    assert copies > 0 and f"{copies} of the {len(found.test_images)} test images" in str(
+        warning.message
+    )
     assert warning.filename == __file__
 
 
@@ -219,14 +260,18 @@ def test_texts_in_bytes_are_names() -> None:
 def test_names_of_datasets_that_are_put_together(tmp_path: Path) -> None:
     for number, name in enumerate(["cat", "dog"] * 4):
         (tmp_path / name).mkdir(exist_ok=True)
-        Image.fromarray(np.full((8, 8, 3), 20 * number, np.uint8)).save(tmp_path / name / f"{number}.png")
+        Image.fromarray(np.full((8, 8, 3), 20 * number, np.uint8)).save(
+            tmp_path / name / f"{number}.png"
+        )
     folder = ImageFolder(str(tmp_path))
     concatenated = torch.utils.data.ConcatDataset([folder, folder])
     assert own.from_dataset(concatenated).class_names == ("cat", "dog")
     parts = torch.utils.data.Subset(concatenated, range(8))
     assert own.from_dataset(parts).class_names == ("cat", "dog")
     swapped = ImageFolder(str(tmp_path), target_transform=lambda label: 1 - label)
-    assert own.from_dataset(swapped).class_names == ("0", "1"), "the names of its folders would be exchanged"
+    assert own.from_dataset(swapped).class_names == ("0", "1"), (
+        "the names of its folders would be exchanged"
+    )
     with refuses("dataset", 'from_dataset(d["train"], test=d["test"])'):
         own.from_dataset({"train": folder, "test": folder})
     with refuses("dataset", 'from_dataset(d["all"])'):

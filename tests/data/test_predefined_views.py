@@ -16,7 +16,9 @@ from tests.support import refuses
 
 def numbered(count: int, channels: int, height: int, width: int) -> Tensor:
     """Images in which every pixel has a value of its own."""
-    return torch.arange(count * channels * height * width, dtype=torch.float64).reshape(count, channels, height, width)
+    return torch.arange(count * channels * height * width, dtype=torch.float64).reshape(
+        count, channels, height, width
+    )
 
 
 def looped_jigsaw(image: list[list[float]], *, sideways: bool, upside: bool) -> list[list[float]]:
@@ -46,7 +48,12 @@ def test_a_rotation_by_hand() -> None:
     assert views.augmented(image, "rotation")[:, 0, 0].tolist() == expected
 
 
-@given(count=st.integers(0, 2), channels=st.integers(1, 3), height=st.integers(1, 3), width=st.integers(1, 3))
+@given(
+    count=st.integers(0, 2),
+    channels=st.integers(1, 3),
+    height=st.integers(1, 3),
+    width=st.integers(1, 3),
+)
 def test_jigsaws_equal_the_loops(count: int, channels: int, height: int, width: int) -> None:
     images = numbered(count, channels, 2 * height, 2 * width)
     found = views.augmented(images, "jigsaw")
@@ -69,12 +76,15 @@ def test_jigsaws_by_hand() -> None:
 def test_permutations_say_where_pixels_come_from(kind: Any) -> None:
     height, width = (6, 6) if kind == "rotation" else (4, 6)
     images = numbered(2, 3, height, width)
-    found, places = views.augmented(images, kind), views.permutations(kind, height, width)
+    found = views.augmented(images, kind)
+    places = views.permutations(kind, height, width)
     assert places.dtype == torch.int64 and places.shape == (len(views.NAMES[kind]), height * width)
     for a, permutation in enumerate(places):
         assert sorted(permutation.tolist()) == list(range(height * width))
         for t in range(height * width):
-            assert torch.equal(found[a].flatten(2)[:, :, t], images.flatten(2)[:, :, permutation[t]])
+            assert torch.equal(
+                found[a].flatten(2)[:, :, t], images.flatten(2)[:, :, permutation[t]]
+            )
     assert torch.equal(found[0], images)
 
 
@@ -134,7 +144,9 @@ def test_crops_are_parts_scaled_back(height: int, width: int) -> None:
     images = normal(2, 2, height, width)
     found = views.augmented(images, "crop")
     assert found.shape == (6, *images.shape) and torch.equal(found[0], images)
-    for view, (top, left, rows, columns) in zip(found[1:], views.crop_boxes(height, width), strict=True):
+    for view, (top, left, rows, columns) in zip(
+        found[1:], views.crop_boxes(height, width), strict=True
+    ):
         for n in range(2):
             for c in range(2):
                 part = images[n, c, top : top + rows, left : left + columns]
@@ -148,11 +160,16 @@ def test_crops_are_parts_scaled_back(height: int, width: int) -> None:
 def test_views_are_linear_and_differentiable(kind: Any) -> None:
     images = normal(2, 1, 4, 4).requires_grad_()
     assert torch.autograd.gradcheck(lambda images: views.augmented(images, kind), (images,))
-    other, plain = normal(2, 1, 4, 4, seed=1), images.detach()
+    other = normal(2, 1, 4, 4, seed=1)
+    plain = images.detach()
     summed = views.augmented(2 * plain + other, kind)
-    torch.testing.assert_close(summed, 2 * views.augmented(plain, kind) + views.augmented(other, kind))
+    torch.testing.assert_close(
+        summed, 2 * views.augmented(plain, kind) + views.augmented(other, kind)
+    )
     assert len(summed) == len(views.NAMES[kind])
-    assert torch.equal(views.augmented(plain, kind), views.augmented(plain, kind)), "there is no chance in it"
+    assert torch.equal(views.augmented(plain, kind), views.augmented(plain, kind)), (
+        "there is no chance in it"
+    )
 
 
 def test_without_augmentation_there_are_the_images_alone() -> None:

@@ -12,9 +12,10 @@ from ddlab import data
 from ddlab.data import shapes
 from tests.support import assert_same, global_randomness, refuses
 
-# Of version 1. A change here is a change of the dataset: count VERSION up and measure the table of shapes.py anew.
-# The arithmetic is float64 and ends in whole numbers: a machine whose sine differs in the last bit gives the same bytes, unless a
-# value comes within about 1e-12 of a half: for the 18 million bytes of the default a chance of the order of 1e-5.
+# Of version 1. A change here is a change of the dataset: count VERSION up and measure the table of
+# shapes.py anew. The arithmetic is float64 and ends in whole numbers: a machine whose sine differs
+# in the last bit gives the same bytes, unless a value comes within about 1e-12 of a half: for the
+# 18 million bytes of the default a chance of the order of 1e-5.
 FROZEN = {
     (32, 5000, 1000, 0): "7155be97c74f8ae26c7544d2746a958c46dd75201fe26f114da98a982397d18f",
     (16, 200, 50, 0): "8b1e96c6a6dddd908ced4398666d3989544c59aaf50002e9828d13fe2416ad59",
@@ -24,7 +25,12 @@ FROZEN = {
 
 
 def content_hash(found: data.ImageData) -> str:
-    parts = (found.train_images, found.train_labels.byte(), found.test_images, found.test_labels.byte())
+    parts = (
+        found.train_images,
+        found.train_labels.byte(),
+        found.test_images,
+        found.test_labels.byte(),
+    )
     return hashlib.sha256(b"".join(part.numpy().tobytes() for part in parts)).hexdigest()
 
 
@@ -39,7 +45,12 @@ def test_what_is_loaded() -> None:
     before = global_randomness()
     found = data.load("shapes")
     assert global_randomness() == before
-    assert (found.name, found.channels, found.image_size, found.classes) == ("shapes-32", 3, (32, 32), 10)
+    assert (found.name, found.channels, found.image_size, found.classes) == (
+        "shapes-32",
+        3,
+        (32, 32),
+        10,
+    )
     assert (len(found.train_images), len(found.test_images)) == (5000, 1000)
     assert found.train_images.is_contiguous() and found.class_names == tuple(shapes.CLASSES)
     for split, count in (("train", 500), ("test", 100)):
@@ -54,7 +65,9 @@ def test_what_is_loaded() -> None:
 def test_an_image_depends_on_seed_split_and_index_alone() -> None:
     many = data.load("shapes", size=16, train=300, test=200)
     few = data.load("shapes", size=16, train=23, test=1)
-    assert torch.equal(few.train_images, many.train_images[:23]) and torch.equal(few.test_images, many.test_images[:1])
+    assert torch.equal(few.train_images, many.train_images[:23]) and torch.equal(
+        few.test_images, many.test_images[:1]
+    )
     assert_same(data.load("shapes", size=16, train=300, test=200), many)
     other = data.load("shapes", size=16, train=300, test=200, seed=1)
     for one, two in (
@@ -89,10 +102,13 @@ def test_outlines(name: str) -> None:
     area = float((distance < 0).mean()) * 16
     assert area == pytest.approx(np.pi * 0.64, rel=0.03)  # size tells nothing about the class
     assert np.sqrt(u * u + v * v)[distance < 0].max() < 1.4
-    # Like a distance: it changes by at most one pixel from pixel to pixel, and by about one across the outline.
+    # Like a distance: it changes by at most one pixel from pixel to pixel, and by about one across
+    # the outline.
     pixel = 4 / 400
     steps = np.hypot(np.diff(distance, axis=0)[:, 1:], np.diff(distance, axis=1)[1:]) / pixel
-    assert steps.max() < 1.5 and np.median(steps[np.abs(distance[1:, 1:]) < 0.05]) == pytest.approx(1, abs=0.05)
+    assert steps.max() < 1.5 and np.median(steps[np.abs(distance[1:, 1:]) < 0.05]) == pytest.approx(
+        1, abs=0.05
+    )
     # Edges are smoothed without a change of area, down to few pixels.
     for size in (16, 32, 64):
         picture = np.zeros((1, 1, size * size))

@@ -1,4 +1,6 @@
-"""Sentences as pictures: words there and back, embeddings against a table written out, files and what is refused of them."""
+"""Sentences as pictures: words there and back, embeddings against a table written out, files and
+what is refused of them.
+"""
 
 import itertools
 import math
@@ -35,18 +37,26 @@ def written(path: Path, lines: list[str]) -> str:
 def test_words_of_a_file_come_back_and_unknown_ones_are_none(tmp_path: Path) -> None:
     draws = np.random.default_rng(0)
     words = dict.fromkeys(word for line in LINES for word in line.split("\t")[1].split())
-    glove = [f"{word} {' '.join(f'{value:.4f}' for value in draws.normal(size=6))}" for word in words]
+    glove = [
+        f"{word} {' '.join(f'{value:.4f}' for value in draws.normal(size=6))}" for word in words
+    ]
     train, test = (
-        written(tmp_path / f"{name}.txt", lines) for name, lines in (("a", LINES[:5] + LINES[6:]), ("b", LINES[5:6]))
+        written(tmp_path / f"{name}.txt", lines)
+        for name, lines in (("a", LINES[:5] + LINES[6:]), ("b", LINES[5:6]))
     )
     found = text.read(train, test=test, vectors=written(tmp_path / "v.txt", glove), length=4)
     data = found.embedded
     assert data.image_size == (4, 6) and data.channels == 1 and data.class_names == ("big", "small")
     assert data.train_labels.tolist() == [0, 1, 0, 1, 0, 0] and data.test_labels.tolist() == [1]
-    assert found.words(data.normalised()) == [line.split("\t")[1] for line in LINES if "gnat" not in line]
+    assert found.words(data.normalised()) == [
+        line.split("\t")[1] for line in LINES if "gnat" not in line
+    ]
     assert found.words(data.normalised(split="test")) == ["the runs"]
     whale = torch.tensor([float(value) for value in glove[1].split()[1:]])
-    low, high = (f(float(value) for row in glove if "gnat" not in row for value in row.split()[1:]) for f in (min, max))
+    low, high = (
+        f(float(value) for row in glove if "gnat" not in row for value in row.split()[1:])
+        for f in (min, max)
+    )
     pixels = found.vectors[found.vocabulary.index("whale")] * data.std + data.mean
     assert torch.allclose(pixels, (whale - min(low, 0)) / (high - min(low, 0)), atol=0.51 / 255)
 
@@ -54,7 +64,12 @@ def test_words_of_a_file_come_back_and_unknown_ones_are_none(tmp_path: Path) -> 
 def test_embeddings_are_the_root_of_a_table_of_pointwise_information() -> None:
     sentences = [("a", "b", "c", "d", "e", "f"), ("a", "c", "a"), ("f", "b")]
     vocabulary = ("", "a", "b", "c", "d", "e", "f")
-    pairs = [(s[i], s[j]) for s in sentences for i, j in itertools.permutations(range(len(s)), 2) if abs(i - j) <= 4]
+    pairs = [
+        (s[i], s[j])
+        for s in sentences
+        for i, j in itertools.permutations(range(len(s)), 2)
+        if abs(i - j) <= 4
+    ]
     each = {word: sum(one == word for one, _ in pairs) for word in vocabulary}
     table = np.zeros((7, 7))
     for (i, one), (j, other) in itertools.product(enumerate(vocabulary), repeat=2):
@@ -67,8 +82,13 @@ def test_embeddings_are_the_root_of_a_table_of_pointwise_information() -> None:
 
 
 def test_made_up_questions_are_of_six_kinds_and_repeat() -> None:
-    one, other = text.questions(count=60, seed=1), text.questions(count=60, seed=1)
-    assert one.embedded.fingerprint == other.embedded.fingerprint != text.questions(count=60).embedded.fingerprint
+    one = text.questions(count=60, seed=1)
+    other = text.questions(count=60, seed=1)
+    assert (
+        one.embedded.fingerprint
+        == other.embedded.fingerprint
+        != text.questions(count=60).embedded.fingerprint
+    )
     assert one.embedded.classes == 6 and len(one.embedded.test_labels) == 6 + 6 * (60 // 6 % 6 == 5)
     assert not any("<" in word for word in one.vocabulary)
     assert all(torch.bincount(one.embedded.train_labels) == 9)
@@ -76,7 +96,9 @@ def test_made_up_questions_are_of_six_kinds_and_repeat() -> None:
 
 def test_a_part_of_each_class_is_for_the_test_by_a_seed(tmp_path: Path) -> None:
     lines = [f"{'abcdef'[number % 6]}\tword{number % 5} other{number % 7}" for number in range(120)]
-    one, same, other = (text.read(written(tmp_path / "a.txt", lines), seed=seed).embedded for seed in (0, 0, 1))
+    one, same, other = (
+        text.read(written(tmp_path / "a.txt", lines), seed=seed).embedded for seed in (0, 0, 1)
+    )
     assert one.class_counts("test").tolist() == [3] * 6 and one.class_counts().tolist() == [17] * 6
     assert one.fingerprint == same.fingerprint != other.fingerprint
 
@@ -86,10 +108,18 @@ FILES: dict[str, tuple[bytes, dict[str, Any], int]] = {  # what is read of it: s
     "a mark of the byte order": (b"\xef\xbb\xbf" + "\n".join(FEW).encode(), {}, 4),
     "blank lines": ("\n\n".join([*FEW, "  ", ""]).encode(), {}, 4),
     "lines of Windows": ("\r\n".join(FEW).encode(), {}, 4),
-    "other separators are of a sentence": ("\n".join([*FEW, "big\tone\x0btwo\x85three\u2028four"]).encode(), {}, 5),
-    "TREC's": ("DESC:manner How did caf\xe9s end ?\nHUM:ind Who ran ?\nDESC:def What is it ?\nHUM:gr Who was it ?\n".encode("latin-1"),
-               {"format": "trec"}, 4),
-}  # fmt: skip
+    "other separators are of a sentence": (
+        "\n".join([*FEW, "big\tone\x0btwo\x85three\u2028four"]).encode(),
+        {},
+        5,
+    ),
+    "TREC's": (
+        "DESC:manner How did caf\xe9s end ?\nHUM:ind Who ran ?\nDESC:def What is it "
+        "?\nHUM:gr Who was it ?\n".encode("latin-1"),
+        {"format": "trec"},
+        4,
+    ),
+}
 
 
 @pytest.mark.parametrize("case", FILES)
@@ -103,19 +133,35 @@ def test_files_as_they_come(case: str, tmp_path: Path) -> None:
 
 
 def test_vectors_of_other_programs(tmp_path: Path) -> None:
-    path, plain = written(tmp_path / "a.txt", FEW), ["whale 1 2", "a 3 4", "flea 5 6"]
+    path = written(tmp_path / "a.txt", FEW)
+    plain = ["whale 1 2", "a 3 4", "flea 5 6"]
     wanted = text.read(path, vectors=written(tmp_path / "v.txt", plain)).vectors
-    for name, lines in (("word2vec", ["3 2", *plain]), ("blanks", [*plain, ". . . 7 8", "at name 9 10"])):
-        assert torch.equal(text.read(path, vectors=written(tmp_path / f"{name}.txt", lines)).vectors, wanted)
+    for name, lines in (
+        ("word2vec", ["3 2", *plain]),
+        ("blanks", [*plain, ". . . 7 8", "at name 9 10"]),
+    ):
+        assert torch.equal(
+            text.read(path, vectors=written(tmp_path / f"{name}.txt", lines)).vectors, wanted
+        )
 
 
-@pytest.mark.parametrize("words, lines, vectors", [
-    (("path", "line 2"), ["a\tone", "no tab"], None), (("path", "line 1"), ["a\t  ", "b\tone"], None),
-    (("path", "two classes"), ["a\tone", "a\ttwo"], None), (("path", "columns"), ["label\ttext", *FEW], None),
-    (("path", "two sentences", "'b'"), ["a\tone", "a\ttwo", "b\tthree"], None), (("vectors", "line 2"), LINES, ["a 1 2", "b 1"]),
-    (("vectors", "line 1"), LINES, ["a 1 x"]), (("vectors", "none"), LINES, []), (("vectors", "line 1"), LINES, ["a nan 1"]),
-])  # fmt: skip
-def test_files_that_cannot_be(words: Any, lines: list[str], vectors: list[str] | None, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "words, lines, vectors",
+    [
+        (("path", "line 2"), ["a\tone", "no tab"], None),
+        (("path", "line 1"), ["a\t  ", "b\tone"], None),
+        (("path", "two classes"), ["a\tone", "a\ttwo"], None),
+        (("path", "columns"), ["label\ttext", *FEW], None),
+        (("path", "two sentences", "'b'"), ["a\tone", "a\ttwo", "b\tthree"], None),
+        (("vectors", "line 2"), LINES, ["a 1 2", "b 1"]),
+        (("vectors", "line 1"), LINES, ["a 1 x"]),
+        (("vectors", "none"), LINES, []),
+        (("vectors", "line 1"), LINES, ["a nan 1"]),
+    ],
+)
+def test_files_that_cannot_be(
+    words: Any, lines: list[str], vectors: list[str] | None, tmp_path: Path
+) -> None:
     given = None if vectors is None else written(tmp_path / "v.txt", vectors)
     with pytest.raises(DDLabError) as problem:
         text.read(written(tmp_path / "a.txt", lines), vectors=given)
@@ -130,7 +176,11 @@ def test_files_that_cannot_be(words: Any, lines: list[str], vectors: list[str] |
 
 @pytest.mark.parametrize("family", ["text_rnn", "text_lstm"])
 def test_xaviers_draw_leaves_no_bias_in_a_cell(family: str) -> None:
-    """As in TDD's code. With biases of one, every gate of a new cell is open and its values saturate: nothing is learned."""
+    """As in TDD's code.
+
+    With biases of one, every gate of a new cell is open and its values saturate: nothing is
+    learned.
+    """
     spec = networks.spec(family).for_data(text.questions(count=60, length=7, dim=5).embedded)
     for name, value in ordered.first_weights(spec, "xavier", seed=0).items():
         rows, columns = value.shape if value.ndim > 1 else (1, 1)
@@ -146,7 +196,9 @@ def test_recurrent_networks_are_torchs(family: str, torchs: Any) -> None:
     whole = torchs(5, WIDTH, num_layers=2, bidirectional=True, batch_first=True)
     names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
     with torch.no_grad():
-        for name, layer, (cell, end) in itertools.product(names, (0, 1), (("there", ""), ("back", "_reverse"))):
+        for name, layer, (cell, end) in itertools.product(
+            names, (0, 1), (("there", ""), ("back", "_reverse"))
+        ):
             getattr(whole, f"{name}_l{layer}{end}").copy_(network.weights[f"{cell}.{layer}.{name}"])
         last = whole(images[:, 0])[1]
     last = last[0] if isinstance(last, tuple) else last
@@ -161,5 +213,11 @@ def test_a_convolution_over_words_is_one_over_rows_of_a_picture() -> None:
     parts = []
     for index in range(3):
         weight = network.weights[f"maps.{index}.weight"].transpose(1, 2)[:, None]
-        parts.append(nn.functional.conv2d(images, weight, network.weights[f"maps.{index}.bias"]).relu().amax((2, 3)))
-    assert torch.allclose(networks.call(spec, network.weights, images)[0].features, torch.cat(parts, 1), atol=1e-5)
+        parts.append(
+            nn.functional.conv2d(images, weight, network.weights[f"maps.{index}.bias"])
+            .relu()
+            .amax((2, 3))
+        )
+    assert torch.allclose(
+        networks.call(spec, network.weights, images)[0].features, torch.cat(parts, 1), atol=1e-5
+    )

@@ -1,4 +1,6 @@
-"""torchvision's datasets from tiny files of the same format: nothing is fetched unasked, nothing unchecked is unpickled."""
+"""torchvision's datasets from tiny files of the same format: nothing is fetched unasked, nothing
+unchecked is unpickled.
+"""
 
 import hashlib
 import os
@@ -34,8 +36,11 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return asked
 
 
-def write_mnist(root: Path, name: str = "MNIST", train: int = 20, test: int = 10) -> dict[str, np.ndarray]:
-    draw, arrays = np.random.default_rng(0), {}
+def write_mnist(
+    root: Path, name: str = "MNIST", train: int = 20, test: int = 10
+) -> dict[str, np.ndarray]:
+    draw = np.random.default_rng(0)
+    arrays = {}
     folder = root / name / "raw"
     folder.mkdir(parents=True)
     for split, count in (("train", train), ("t10k", test)):
@@ -43,15 +48,20 @@ def write_mnist(root: Path, name: str = "MNIST", train: int = 20, test: int = 10
         labels = (np.arange(count) % 10).astype(np.uint8)
         header = struct.pack(">IIII", 0x803, count, 28, 28)
         (folder / f"{split}-images-idx3-ubyte").write_bytes(header + images.tobytes())
-        (folder / f"{split}-labels-idx1-ubyte").write_bytes(struct.pack(">II", 0x801, count) + labels.tobytes())
+        (folder / f"{split}-labels-idx1-ubyte").write_bytes(
+            struct.pack(">II", 0x801, count) + labels.tobytes()
+        )
         arrays |= {f"{split} images": images, f"{split} labels": labels}
     return arrays
 
 
 def write_cifar(root: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, np.ndarray]:
     """Two batches for CIFAR-10, one for CIFAR-100, and the md5 lists that belong to them."""
-    draw, arrays, classes = np.random.default_rng(1), {}, CLASSES[name]
-    folder, dataset = root / BASES[name], getattr(datasets, torchvision_sets.CLASSES[name])
+    draw = np.random.default_rng(1)
+    arrays = {}
+    classes = CLASSES[name]
+    folder = root / BASES[name]
+    dataset = getattr(datasets, torchvision_sets.CLASSES[name])
     folder.mkdir(parents=True)
 
     def store(file: str, content: dict[str, Any]) -> list[str]:
@@ -61,13 +71,17 @@ def write_cifar(root: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> dict[
     def batch(file: str) -> list[str]:
         pixels = draw.integers(0, 256, (classes, 3 * 32 * 32), dtype=np.uint8)
         labels = draw.permutation(classes).tolist()
-        arrays.update({f"{file} images": pixels.reshape(-1, 3, 32, 32), f"{file} labels": np.array(labels)})
+        arrays.update(
+            {f"{file} images": pixels.reshape(-1, 3, 32, 32), f"{file} labels": np.array(labels)}
+        )
         key = "labels" if name == "cifar10" else "fine_labels"
         return store(file, {"data": pixels, key: labels, "coarse_labels": [0] * classes})
 
     ten = name == "cifar10"
     monkeypatch.setattr(
-        dataset, "train_list", [batch(f) for f in (("data_batch_1", "data_batch_2") if ten else ("train",))]
+        dataset,
+        "train_list",
+        [batch(f) for f in (("data_batch_1", "data_batch_2") if ten else ("train",))],
     )
     monkeypatch.setattr(dataset, "test_list", [batch("test_batch" if ten else "test")])
     names = [f"kind {number}" for number in range(classes)]
@@ -85,19 +99,25 @@ def test_mnist(name: str, tmp_path: Path, no_network: list[str]) -> None:
         assert found.labels(split).tolist() == arrays[f"{theirs} labels"].tolist()  # type: ignore[arg-type]
     assert (found.name, found.channels, found.image_size, found.classes) == (name, 1, (28, 28), 10)
     assert found.class_names[:2] == (("0", "1") if name == "mnist" else ("T-shirt/top", "Trouser"))
-    assert_same(data.load(name, root=str(tmp_path), download=True), found)  # complete: nothing to fetch
+    # Complete: nothing to fetch.
+    assert_same(data.load(name, root=str(tmp_path), download=True), found)
     assert no_network == []
 
 
 @pytest.mark.parametrize("name", ["cifar10", "cifar100"])
-def test_cifar(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_network: list[str]) -> None:
+def test_cifar(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_network: list[str]
+) -> None:
     arrays = write_cifar(tmp_path, name, monkeypatch)
     found = data.load(name, tmp_path)
     for split, files in (
         ("train", ("data_batch_1", "data_batch_2") if name == "cifar10" else ("train",)),
         ("test", ("test_batch" if name == "cifar10" else "test",)),
     ):
-        images, labels = (np.concatenate([arrays[f"{file} {part}"] for file in files]) for part in ("images", "labels"))
+        images, labels = (
+            np.concatenate([arrays[f"{file} {part}"] for file in files])
+            for part in ("images", "labels")
+        )
         assert np.array_equal(found.images(split).numpy(), images)  # type: ignore[arg-type]
         assert found.labels(split).tolist() == labels.tolist()  # type: ignore[arg-type]
     assert (found.name, found.channels, found.image_size) == (name, 3, (32, 32))
@@ -133,7 +153,9 @@ def test_no_pickle_is_read_before_its_md5(
     for file in files:
         original = file.read_bytes()
         file.write_bytes(pickle.dumps(Trap()))
-        with refuses("root", "published files", f"another {BASES[name]}/{file.name}", "was not read"):
+        with refuses(
+            "root", "published files", f"another {BASES[name]}/{file.name}", "was not read"
+        ):
             data.load(name, tmp_path, download=download)
         assert not trace.exists()
         file.write_bytes(original)
@@ -144,16 +166,23 @@ def test_no_pickle_is_read_before_its_md5(
     assert trace.exists()  # the trap works
 
 
-def test_torchvision_itself_checks_before_it_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torchvision_itself_checks_before_it_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The second line of defence, which a later version of torchvision must keep."""
     write_cifar(tmp_path, "cifar10", monkeypatch)
     order: list[str] = []
     from torchvision.datasets import cifar
 
-    real_check, real_load = cifar.check_integrity, pickle.load
-    monkeypatch.setattr(cifar, "check_integrity", lambda p, m: order.append(Path(p).name) or real_check(p, m))
+    real_check = cifar.check_integrity
+    real_load = pickle.load
     monkeypatch.setattr(
-        cifar.pickle, "load", lambda f, **k: order.append(f"read {Path(f.name).name}") or real_load(f, **k)
+        cifar, "check_integrity", lambda p, m: order.append(Path(p).name) or real_check(p, m)
+    )
+    monkeypatch.setattr(
+        cifar.pickle,
+        "load",
+        lambda f, **k: order.append(f"read {Path(f.name).name}") or real_load(f, **k),
     )
     data.load("cifar10", tmp_path)
     batches = ["data_batch_1", "data_batch_2", "test_batch"]
@@ -171,12 +200,21 @@ def test_the_old_storage_of_mnist_is_left_alone(tmp_path: Path) -> None:
     assert len(data.load("mnist", tmp_path).train_labels) == len(arrays["train labels"])
 
 
-@pytest.mark.parametrize("file", ["train-images-idx3-ubyte", "t10k-images-idx3-ubyte", "train-labels-idx1-ubyte"])
+@pytest.mark.parametrize(
+    "file", ["train-images-idx3-ubyte", "t10k-images-idx3-ubyte", "train-labels-idx1-ubyte"]
+)
 def test_damaged_mnist(file: str, tmp_path: Path) -> None:
     write_mnist(tmp_path)
     place = tmp_path / "MNIST" / "raw" / file
     content = place.read_bytes()
-    for damaged in (b"", content[:3], content[:7], content[: len(content) // 2], b"\xff" * len(content), content[:-1]):
+    for damaged in (
+        b"",
+        content[:3],
+        content[:7],
+        content[: len(content) // 2],
+        b"\xff" * len(content),
+        content[:-1],
+    ):
         place.write_bytes(damaged)
         with refuses("root", "readable files of mnist"):
             data.load("mnist", tmp_path)

@@ -19,8 +19,11 @@ def test_equals_the_formula_on_the_training_pixels(digits: ImageData) -> None:
     scales = (values**2 / (len(pixels) - 1) + 0.05) ** -0.5
     matrix = axes.T @ np.diag(scales) @ axes
     for split in ("train", "test"):
-        wanted = torch.from_numpy((digits.images(split).flatten(1).numpy() / 255 - pixels.mean(0)) @ matrix).float()
-        half, edge = 0.5 / 255 / float(found.std), 0.5 / float(found.std)
+        wanted = torch.from_numpy(
+            (digits.images(split).flatten(1).numpy() / 255 - pixels.mean(0)) @ matrix
+        ).float()
+        half = 0.5 / 255 / float(found.std)
+        edge = 0.5 / float(found.std)
         gap = found.normalised(split=split).flatten(1) - wanted.clamp(-edge, edge)
         assert float(gap.abs().max()) <= half * 1.01, split
     assert float(found.normalised().std()) > 30 * 2 * half
@@ -31,7 +34,11 @@ def test_places_no_longer_tell_each_other() -> None:
 
     def correlation(data: ImageData) -> float:
         images = data.normalised()
-        return float(torch.corrcoef(torch.stack([images[..., :-1].flatten(), images[..., 1:].flatten()]))[0, 1])
+        return float(
+            torch.corrcoef(torch.stack([images[..., :-1].flatten(), images[..., 1:].flatten()]))[
+                0, 1
+            ]
+        )
 
     made = whitened(shapes, epsilon=1e-3)
     assert abs(correlation(made)) < 0.5 * abs(correlation(shapes))

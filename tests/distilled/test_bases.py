@@ -1,4 +1,6 @@
-"""Principal bases against eigenvectors of a covariance that loops make, and against scikit-learn's PCA."""
+"""Principal bases against eigenvectors of a covariance that loops make, and against scikit-learn's
+PCA.
+"""
 
 import math
 
@@ -42,7 +44,10 @@ def looped_moments(points: Tensor, centred: bool) -> np.ndarray:
     width = len(rows[0])
     mean = [sum(row[j] for row in rows) / len(rows) if centred else 0.0 for j in range(width)]
     entry = [
-        [math.fsum((row[i] - mean[i]) * (row[j] - mean[j]) for row in rows) / len(rows) for j in range(width)]
+        [
+            math.fsum((row[i] - mean[i]) * (row[j] - mean[j]) for row in rows) / len(rows)
+            for j in range(width)
+        ]
         for i in range(width)
     ]
     return np.array(entry)
@@ -50,7 +55,9 @@ def looped_moments(points: Tensor, centred: bool) -> np.ndarray:
 
 def natural(rows: int = 300, size: int = 8) -> Tensor:
     """Smooth random images [n, 1, size, size], whose spectrum falls as that of photographs does."""
-    noise = torch.randn((rows, 1, size, size), generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    noise = torch.randn(
+        (rows, 1, size, size), generator=torch.Generator().manual_seed(3), dtype=torch.float64
+    )
     frequency = torch.fft.fftfreq(size, dtype=torch.float64)
     damping = 1 / (0.05 + (frequency[:, None] ** 2 + frequency**2).sqrt()) ** 2
     return torch.fft.ifft2(torch.fft.fft2(noise) * damping).real
@@ -68,7 +75,8 @@ def test_are_the_eigenvectors_of_the_looped_covariance(
     assert found.total_variance == pytest.approx(values.sum())
     for row, vector, value in zip(found.bases.numpy(), vectors.T[::-1], values[::-1], strict=False):
         others = np.delete(values, np.argmin(abs(values - value)))
-        if len(others) == 0 or abs(others - value).min() > 1e-3:  # else the direction is not well defined
+        # Else the direction is not well defined.
+        if len(others) == 0 or abs(others - value).min() > 1e-3:
             np.testing.assert_allclose(abs(row @ vector), 1, rtol=1e-8)
     np.testing.assert_allclose(found.bases @ found.bases.T, np.eye(count), atol=1e-12)
     torch.testing.assert_close(found.mean, points.mean(0))
@@ -84,11 +92,15 @@ def test_agree_with_scikit_learn(solver: str) -> None:
     found = bases.principal_bases(points, count=6)
     assert found.bases.shape == (6, 1, 8, 8) and found.mean.shape == (1, 8, 8)
     # scikit-learn divides by n - 1.
-    np.testing.assert_allclose(found.variances, reference.explained_variance_ * 299 / 300, rtol=1e-3)
+    np.testing.assert_allclose(
+        found.variances, reference.explained_variance_ * 299 / 300, rtol=1e-3
+    )
     np.testing.assert_allclose(found.explained, reference.explained_variance_ratio_, rtol=1e-3)
     if solver == "exact":
         signs = np.sign((reference.components_ * found.bases.flatten(1).numpy()).sum(1))
-        np.testing.assert_allclose(found.bases.flatten(1), signs[:, None] * reference.components_, atol=1e-8)
+        np.testing.assert_allclose(
+            found.bases.flatten(1), signs[:, None] * reference.components_, atol=1e-8
+        )
 
 
 @both_solvers
@@ -98,7 +110,9 @@ def test_the_sign_is_that_of_the_largest_entry(solver: str, centred: bool) -> No
     found = bases.principal_bases(points, count=5, centred=centred)
     flat = found.bases.flatten(1)
     assert (flat.gather(1, flat.abs().argmax(1, keepdim=True)) > 0).all()
-    torch.testing.assert_close(bases.principal_bases(-points, count=5, centred=centred).bases, found.bases)
+    torch.testing.assert_close(
+        bases.principal_bases(-points, count=5, centred=centred).bases, found.bases
+    )
 
 
 def test_of_entries_alike_the_first_is_positive() -> None:
@@ -115,12 +129,16 @@ def test_the_randomised_solver_depends_on_its_seed_alone(monkeypatch: pytest.Mon
     draw_globally()
     assert_same(first, bases.principal_bases(points, count=4, seed=1))
     other = bases.principal_bases(points, count=4, seed=2)
-    assert not torch.equal(first.bases, other.bases), "another seed draws other directions to begin with"
+    assert not torch.equal(first.bases, other.bases), (
+        "another seed draws other directions to begin with"
+    )
     torch.testing.assert_close(first.bases, other.bases, rtol=0, atol=1e-3)
 
 
 def test_nothing_reconstructs_better() -> None:
-    """The error left is the variance left, and random orthonormal bases leave more (Eckart & Young 1936)."""
+    """The error left is the variance left, and random orthonormal bases leave more (Eckart & Young
+    1936).
+    """
     points = natural(100)
     found = bases.principal_bases(points, count=7)
     centred = points - found.mean
@@ -132,7 +150,9 @@ def test_nothing_reconstructs_better() -> None:
 
     torch.testing.assert_close(left(found.bases), 1 - found.explained.sum())
     for seed in range(5):
-        turned = torch.linalg.qr(found.bases.flatten(1).T + 0.1 * cloud(64, 7, seed=seed)).Q.T.reshape(7, 1, 8, 8)
+        turned = torch.linalg.qr(
+            found.bases.flatten(1).T + 0.1 * cloud(64, 7, seed=seed)
+        ).Q.T.reshape(7, 1, 8, 8)
         assert left(turned) > left(found.bases)
 
 
@@ -197,7 +217,11 @@ def test_points_that_do_not_differ_have_none(solver: str) -> None:
 def test_float32_points_give_float32_bases_and_no_gradient() -> None:
     points = natural()
     single = points.float().requires_grad_()
-    found, exact = bases.principal_bases(single, count=5), bases.principal_bases(points, count=5)
-    assert found.bases.dtype == found.mean.dtype == torch.float32 and found.variances.dtype == torch.float64
+    found = bases.principal_bases(single, count=5)
+    exact = bases.principal_bases(points, count=5)
+    assert (
+        found.bases.dtype == found.mean.dtype == torch.float32
+        and found.variances.dtype == torch.float64
+    )
     assert not found.bases.requires_grad and not found.mean.requires_grad
     torch.testing.assert_close(found.bases, exact.bases.float(), rtol=0, atol=1e-5)

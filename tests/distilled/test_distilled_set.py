@@ -14,7 +14,9 @@ from ddlab.distilled import DistilledSet, HardLabels, OnlineTeacher, StoredLabel
 from ddlab.networks import Network
 from tests.support import assert_same, refuses
 
-N, CLASSES, SHAPE = 6, 3, (1, 8, 8)
+N = 6
+CLASSES = 3
+SHAPE = (1, 8, 8)
 
 
 def parts(**changes: Any) -> dict[str, Any]:
@@ -41,9 +43,17 @@ def made(**changes: Any) -> DistilledSet:
 def test_properties() -> None:
     found = made()
     assert (len(found), found.classes, found.channels, found.image_size) == (N, CLASSES, 1, (8, 8))
-    assert found.complete and found.images is found.tensors["images"] and found.labels.tolist() == [0, 0, 1, 1, 2, 2]
+    assert (
+        found.complete
+        and found.images is found.tensors["images"]
+        and found.labels.tolist() == [0, 0, 1, 1, 2, 2]
+    )
     dataset = found.as_dataset()
-    assert len(dataset) == N and torch.equal(dataset[3][0], found.images[3]) and int(dataset[3][1]) == 1
+    assert (
+        len(dataset) == N
+        and torch.equal(dataset[3][0], found.images[3])
+        and int(dataset[3][1]) == 1
+    )
     pixels = ((found.images * 0.25 + 0.5) * 255).round().clamp(0, 255).to(torch.uint8)
     assert torch.equal(found.to_uint8(), pixels)
 
@@ -62,7 +72,10 @@ def test_round_trip_of_several_teachers(tmp_path: Path) -> None:
     one = made(targets=(HARD, OnlineTeacher("a", ("b", "c"))))
     other = DistilledSet.load(one.save(tmp_path / "set"))
     assert_same(other, one)
-    assert other.target("online").fingerprints == ("a", "b", "c") and other.fingerprint == one.fingerprint
+    assert (
+        other.target("online").fingerprints == ("a", "b", "c")
+        and other.fingerprint == one.fingerprint
+    )
 
 
 def test_the_order_in_which_labels_were_added_is_no_part_of_a_set(tmp_path: Path) -> None:
@@ -76,16 +89,24 @@ def test_round_trip_of_a_real_set(distilled: DistilledSet, tmp_path: Path) -> No
 
 
 def test_storage_convention(teacher: Network) -> None:
-    """Every stored tensor and every target counts; a class number is one float, an online teacher none."""
+    """Every stored tensor and every target counts; a class number is one float, an online teacher
+    none.
+    """
     images = N * math.prod(SHAPE)
     hard, stored = parts()["targets"]
     assert made(targets=(hard,)).storage_floats() == images + N
     assert made(targets=(hard, stored)).storage_floats() == images + N + N * CLASSES
     whole = made(targets=(hard, stored, OnlineTeacher("x")))
     assert whole.storage_floats() == images + N + N * CLASSES
-    assert [whole.storage_floats(labels) - images for labels in ("hard", "stored", "online")] == [N, N * CLASSES, 0]
+    assert [whole.storage_floats(labels) - images for labels in ("hard", "stored", "online")] == [
+        N,
+        N * CLASSES,
+        0,
+    ]
     assert whole.storage_floats("hard", teacher) - images == N
-    assert whole.storage_floats("online", teacher) - images == sum(each.numel() for each in teacher.weights.values())
+    assert whole.storage_floats("online", teacher) - images == sum(
+        each.numel() for each in teacher.weights.values()
+    )
 
 
 def test_targets(distilled: DistilledSet, teacher: Network) -> None:
@@ -121,7 +142,10 @@ def test_fingerprint_sees_every_part() -> None:
 
 def test_an_empty_set_is_allowed() -> None:
     """What an interrupt before the first step leaves."""
-    empty = made(tensors={"images": torch.zeros(0, *SHAPE)}, targets=(HardLabels(torch.zeros(0, dtype=torch.int64)),))
+    empty = made(
+        tensors={"images": torch.zeros(0, *SHAPE)},
+        targets=(HardLabels(torch.zeros(0, dtype=torch.int64)),),
+    )
     assert len(empty) == 0 and empty.storage_floats() == 0 and empty.to_uint8().shape == (0, *SHAPE)
 
 
@@ -133,7 +157,10 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
     "tensors not a dict": ({"tensors": IMAGES}, ["tensors"]),
     "images of another dtype": ({"tensors": {"images": IMAGES.double()}}, ["images", "float32"]),
     "images flat": ({"tensors": {"images": IMAGES.flatten(1)}}, ["images", "[any, 1, any, any]"]),
-    "images of other channels": ({"tensors": {"images": IMAGES.expand(-1, 3, -1, -1)}}, ["images", "[any, 1, any, any]"]),
+    "images of other channels": (
+        {"tensors": {"images": IMAGES.expand(-1, 3, -1, -1)}},
+        ["images", "[any, 1, any, any]"],
+    ),
     "images not finite": ({"tensors": {"images": IMAGES / 0}}, ["images", "finite"]),
     "no targets": ({"targets": ()}, ["targets", "hard"]),
     "targets not targets": ({"targets": ("hard",)}, ["targets"]),
@@ -141,18 +168,36 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
     "stored alone": ({"targets": (STORED,)}, ["targets", "hard"]),
     "twice": ({"targets": (HARD, HARD)}, ["targets", "at most one"]),
     "too few labels": ({"targets": (HardLabels(HARD.classes[:5]),)}, ["hard labels", "[6]"]),
-    "labels of floats": ({"targets": (HardLabels(HARD.classes.float()),)}, ["hard labels", "int64"]),
+    "labels of floats": (
+        {"targets": (HardLabels(HARD.classes.float()),)},
+        ["hard labels", "int64"],
+    ),
     "label too high": ({"targets": (HardLabels(HARD.classes + 1),)}, ["hard labels", "0 to 2"]),
     "label below 0": ({"targets": (HardLabels(HARD.classes - 1),)}, ["hard labels", "0 to 2"]),
-    "stored of another shape": ({"targets": (HARD, StoredLabels(STORED.logits[:, :2]))}, ["stored labels", "[6, 3]"]),
-    "stored not finite": ({"targets": (HARD, StoredLabels(STORED.logits / 0))}, ["stored labels", "finite"]),
-    "stored of integers": ({"targets": (HARD, StoredLabels(STORED.logits.long()))}, ["stored labels", "float32"]),
-    "teachers not a tuple": ({"targets": (HARD, OnlineTeacher("a", "b"))}, ["online teachers", "fingerprints"]),  # type: ignore[arg-type]
-    "teachers not texts": ({"targets": (HARD, OnlineTeacher("a", (3,)))}, ["online teachers", "fingerprints"]),  # type: ignore[arg-type]
+    "stored of another shape": (
+        {"targets": (HARD, StoredLabels(STORED.logits[:, :2]))},
+        ["stored labels", "[6, 3]"],
+    ),
+    "stored not finite": (
+        {"targets": (HARD, StoredLabels(STORED.logits / 0))},
+        ["stored labels", "finite"],
+    ),
+    "stored of integers": (
+        {"targets": (HARD, StoredLabels(STORED.logits.long()))},
+        ["stored labels", "float32"],
+    ),
+    "teachers not a tuple": (
+        {"targets": (HARD, OnlineTeacher("a", "b"))},
+        ["online teachers", "fingerprints"],
+    ),  # type: ignore[arg-type]
+    "teachers not texts": (
+        {"targets": (HARD, OnlineTeacher("a", (3,)))},
+        ["online teachers", "fingerprints"],
+    ),  # type: ignore[arg-type]
     "std of another shape": ({"std": torch.ones(2)}, ["std", "[1]"]),
     "std zero": ({"std": torch.zeros(1)}, ["std", "above 0"]),
     "class names one string": ({"class_names": "abc"}, ["class_names"]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BAD)

@@ -20,7 +20,9 @@ from tests.support import refuses
 NAMES = ("cat", "dog", "fox")
 
 
-def made(names: tuple[str, ...] = NAMES, channels: int = 3, each: int = 2, stored: bool = True) -> DistilledSet:
+def made(
+    names: tuple[str, ...] = NAMES, channels: int = 3, each: int = 2, stored: bool = True
+) -> DistilledSet:
     draw = torch.Generator().manual_seed(0)
     count = each * len(names)
     labels = torch.arange(count) % len(names)
@@ -43,16 +45,22 @@ def test_a_folder_comes_back(channels: int, stored: bool, tmp_path: Path) -> Non
     assert sorted(os.listdir(path)) == ["cat", "dog", "fox", "labels.json"]
     assert os.listdir(path.parent) == ["set"]  # nothing temporary stays
     table = json.loads((path / "labels.json").read_text())
-    assert [row["label"] for row in table["images"]] == one.labels.tolist() and table["mean"] == one.mean.tolist()
+    assert [row["label"] for row in table["images"]] == one.labels.tolist() and table[
+        "mean"
+    ] == one.mean.tolist()
     for row, pixels in zip(table["images"], one.to_uint8(), strict=True):
-        assert (path / row["file"]).is_file() and NAMES[row["label"]] == Path(row["file"]).parent.name
+        assert (path / row["file"]).is_file() and NAMES[row["label"]] == Path(
+            row["file"]
+        ).parent.name
         assert torch.equal(pil_to_tensor(Image.open(path / row["file"])), pixels)
         assert ("logits" in row) == stored
     if stored:
         logits = torch.tensor([row["logits"] for row in table["images"]])
         assert torch.equal(logits, one.target("stored").logits)
     found = data.load("folder", path)
-    assert found.class_names == NAMES and found.channels == channels and len(found.train_labels) == 3
+    assert (
+        found.class_names == NAMES and found.channels == channels and len(found.train_labels) == 3
+    )
     theirs = ImageFolder(str(path))
     assert theirs.classes == list(NAMES) and sorted(theirs.targets) == sorted(one.labels.tolist())
     with refuses("path", "nothing is yet", "exists"):
@@ -81,21 +89,31 @@ def test_class_names_become_folders(names: tuple[str, ...], tmp_path: Path) -> N
     assert os.listdir(tmp_path) == ["set"]
     found = data.load("folder", path, test_fraction=0.5)
     assert torch.equal(found.train_labels, torch.arange(len(names))) and found.class_names == names
-    assert [row["name"] for row in json.loads((path / "labels.json").read_text())["classes"]] == list(names)
+    assert [
+        row["name"] for row in json.loads((path / "labels.json").read_text())["classes"]
+    ] == list(names)
     assert ImageFolder(str(path)).classes == export.folder_names(names)
     assert DistilledSet.from_folder(path).class_names == names
 
 
 @pytest.mark.parametrize("size", [(8, 8), (12, 20), (7, 3), (1, 1)])
 @pytest.mark.parametrize(("channels", "stored"), [(1, True), (3, False)])
-def test_a_set_of_any_size_comes_back(size: tuple[int, int], channels: int, stored: bool, tmp_path: Path) -> None:
+def test_a_set_of_any_size_comes_back(
+    size: tuple[int, int], channels: int, stored: bool, tmp_path: Path
+) -> None:
     one = made(("fox", "cat", "2", "10"), channels, stored=stored)
     draw = torch.Generator().manual_seed(1)
     pixels = torch.randint(0, 256, (len(one), channels, *size), generator=draw, dtype=torch.uint8)
     images = normalise(pixels, one.mean, one.std)
-    one = dataclasses.replace(one, tensors={"images": images}, complete=False, provenance={"method": "mine"})
+    one = dataclasses.replace(
+        one, tensors={"images": images}, complete=False, provenance={"method": "mine"}
+    )
     back = DistilledSet.from_folder(one.export_folder(tmp_path / "set"))
-    assert back.fingerprint == one.fingerprint and back.provenance == one.provenance and not back.complete
+    assert (
+        back.fingerprint == one.fingerprint
+        and back.provenance == one.provenance
+        and not back.complete
+    )
     found = data.load("folder", tmp_path / "set", split=False)
     assert found.class_names == one.class_names and found.image_size == size
     assert torch.equal(found.train_images, pixels[found_order(one)])
@@ -118,7 +136,10 @@ def found_order(one: DistilledSet) -> torch.Tensor:
             ["lie in its folder", "elsewhere"],
         ),
         (lambda table: {**table, "images": [{"file": "cat/none.png", "label": 0}]}, ["none.png"]),
-        (lambda table: {**table, "images": [{**row, "label": 9} for row in table["images"]]}, ["whole distilled set"]),
+        (
+            lambda table: {**table, "images": [{**row, "label": 9} for row in table["images"]]},
+            ["whole distilled set"],
+        ),
         (lambda table: {**table, "images": []}, ["whole distilled set"]),
         (lambda table: {**table, "classes": "cat"}, ["whole distilled set"]),
     ],
@@ -134,8 +155,11 @@ def test_a_spoilt_table_is_said(spoil: Any, words: list[str], tmp_path: Path) ->
         DistilledSet.from_folder(path)
 
 
-def test_nothing_is_replaced_and_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, kept = made(), tmp_path / "kept"
+def test_nothing_is_replaced_and_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = made()
+    kept = tmp_path / "kept"
     kept.mkdir()
     (tmp_path / "link").symlink_to(kept)
     (tmp_path / "nowhere").symlink_to(tmp_path / "none")
@@ -154,7 +178,13 @@ def test_nothing_is_replaced_and_nothing_is_left(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(os, "rename", late)
     with refuses("path", "written to"):
         one.export_folder(tmp_path / "late")
-    assert sorted(os.listdir(tmp_path)) == ["file", "kept", "late", "link", "nowhere"] and not os.listdir(kept)
+    assert sorted(os.listdir(tmp_path)) == [
+        "file",
+        "kept",
+        "late",
+        "link",
+        "nowhere",
+    ] and not os.listdir(kept)
 
 
 def test_what_cannot_be_exported(tmp_path: Path) -> None:
@@ -177,7 +207,10 @@ def test_what_cannot_be_exported(tmp_path: Path) -> None:
 def test_pairs_for_a_training_loop() -> None:
     one = made()
     stored = one.target("stored").logits
-    for found, expected in ((one.as_dataset("hard"), one.labels), (one.as_dataset("stored"), stored)):
+    for found, expected in (
+        (one.as_dataset("hard"), one.labels),
+        (one.as_dataset("stored"), stored),
+    ):
         images, targets = found.tensors
         assert torch.equal(images, one.images) and torch.equal(targets, expected)
     with refuses("labels", "['hard']", "'stored'"):

@@ -13,7 +13,12 @@ from torch import Tensor
 from ddlab.distilled import bases, factorisation
 from tests.support import refuses
 
-SIZES = {"count": st.integers(0, 4), "k": st.integers(1, 3), "seed": st.integers(0, 999), "with_mean": st.booleans()}
+SIZES = {
+    "count": st.integers(0, 4),
+    "k": st.integers(1, 3),
+    "seed": st.integers(0, 999),
+    "with_mean": st.booleans(),
+}
 
 
 def normal(*shape: int, seed: int = 0) -> Tensor:
@@ -21,19 +26,30 @@ def normal(*shape: int, seed: int = 0) -> Tensor:
 
 
 @given(**SIZES)
-def test_project_and_reconstruct_equal_the_loops(count: int, k: int, seed: int, with_mean: bool) -> None:
-    points, vectors = normal(count, 2, 3, seed=seed), normal(k, 2, 3, seed=seed + 1)
+def test_project_and_reconstruct_equal_the_loops(
+    count: int, k: int, seed: int, with_mean: bool
+) -> None:
+    points = normal(count, 2, 3, seed=seed)
+    vectors = normal(k, 2, 3, seed=seed + 1)
     mean = normal(2, 3, seed=seed + 2) if with_mean else None
     shift = [0.0] * 6 if mean is None else mean.flatten().tolist()
-    rows, directions = points.flatten(1).tolist(), vectors.flatten(1).tolist()
+    rows = points.flatten(1).tolist()
+    directions = vectors.flatten(1).tolist()
     expected = [
-        [sum((x - m) * b for x, m, b in zip(row, shift, basis, strict=True)) for basis in directions] for row in rows
+        [
+            sum((x - m) * b for x, m, b in zip(row, shift, basis, strict=True))
+            for basis in directions
+        ]
+        for row in rows
     ]
     found = factorisation.project(points, vectors, mean=mean)
     torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64).reshape(count, k))
     made = factorisation.reconstruct(found, vectors, mean=mean)
     back = [
-        [m + sum(c * basis[j] for c, basis in zip(row, directions, strict=True)) for j, m in enumerate(shift)]
+        [
+            m + sum(c * basis[j] for c, basis in zip(row, directions, strict=True))
+            for j, m in enumerate(shift)
+        ]
         for row in expected
     ]
     torch.testing.assert_close(made, torch.tensor(back, dtype=torch.float64).reshape(count, 2, 3))
@@ -41,7 +57,8 @@ def test_project_and_reconstruct_equal_the_loops(count: int, k: int, seed: int, 
 
 def test_gradients() -> None:
     points, vectors, mean = (
-        value.requires_grad_() for value in (normal(3, 2, 2, 2), normal(2, 2, 2, 2, seed=1), normal(2, 2, 2, seed=2))
+        value.requires_grad_()
+        for value in (normal(3, 2, 2, 2), normal(2, 2, 2, 2, seed=1), normal(2, 2, 2, seed=2))
     )
     coefficients = normal(3, 2, seed=3).requires_grad_()
 
@@ -53,9 +70,15 @@ def test_gradients() -> None:
 
     assert torch.autograd.gradcheck(projected, (points, vectors, mean))
     assert torch.autograd.gradcheck(decoded, (coefficients, vectors, mean))
-    assert torch.autograd.gradcheck(lambda images: factorisation.downsampled(images, scale=2), (points,))
-    assert torch.autograd.gradcheck(lambda images: factorisation.upsampled(images, scale=3), (points,))
-    assert torch.autograd.gradcheck(factorisation.relative_squared_error, (points, normal(3, 2, 2, 2).requires_grad_()))
+    assert torch.autograd.gradcheck(
+        lambda images: factorisation.downsampled(images, scale=2), (points,)
+    )
+    assert torch.autograd.gradcheck(
+        lambda images: factorisation.upsampled(images, scale=3), (points,)
+    )
+    assert torch.autograd.gradcheck(
+        factorisation.relative_squared_error, (points, normal(3, 2, 2, 2).requires_grad_())
+    )
 
 
 def test_as_many_bases_as_dimensions_lose_nothing() -> None:
@@ -70,7 +93,9 @@ def test_as_many_bases_as_dimensions_lose_nothing() -> None:
 def test_fitted_coefficients_of_orthonormal_bases_are_projections() -> None:
     points = normal(7, 2, 3)
     kept = bases.principal_bases(points, count=4).bases
-    torch.testing.assert_close(factorisation.fitted(points, kept), factorisation.project(points, kept))
+    torch.testing.assert_close(
+        factorisation.fitted(points, kept), factorisation.project(points, kept)
+    )
     found = factorisation.fitted(points.float().requires_grad_(), kept.float())
     assert found.dtype == torch.float32 and not found.requires_grad
 
@@ -78,7 +103,8 @@ def test_fitted_coefficients_of_orthonormal_bases_are_projections() -> None:
 @pytest.mark.parametrize("k", [1, 3, 6, 9, 40])
 def test_fitted_coefficients_are_numpys_least_squares(k: int) -> None:
     """Bases that are not orthonormal; with more of them than numbers the solution of least length."""
-    points, vectors = normal(5, 2, 3, seed=1), normal(k, 2, 3, seed=2)
+    points = normal(5, 2, 3, seed=1)
+    vectors = normal(k, 2, 3, seed=2)
     if k > 1:
         vectors[-1] = vectors[0]  # and one of them twice
     columns = vectors.flatten(1).T.numpy()
@@ -88,13 +114,16 @@ def test_fitted_coefficients_are_numpys_least_squares(k: int) -> None:
     if k > 6:
         made = factorisation.reconstruct(found, vectors)
         assert float(factorisation.relative_squared_error(points, made)) < 1e-24
-        np.testing.assert_allclose(found.numpy(), (np.linalg.pinv(columns) @ points.flatten(1).T.numpy()).T, atol=1e-10)
+        np.testing.assert_allclose(
+            found.numpy(), (np.linalg.pinv(columns) @ points.flatten(1).T.numpy()).T, atol=1e-10
+        )
 
 
 def test_what_becomes_of_the_mean() -> None:
     """The four ways of the table, each with the error that follows from its algebra."""
     points = normal(50, 6) / (1 + torch.arange(6)) + torch.tensor([0, 0, 0, 1.0, 2, 3])
-    kept, raw = bases.principal_bases(points, count=2), bases.principal_bases(points, count=2, centred=False)
+    kept = bases.principal_bases(points, count=2)
+    raw = bases.principal_bases(points, count=2, centred=False)
 
     def error(found: bases.PrincipalBases, taken: bool, added: bool) -> float:
         mean = found.mean
@@ -107,17 +136,28 @@ def test_what_becomes_of_the_mean() -> None:
     mean_square = float(kept.mean.square().sum())
     mean_inside = float((kept.bases @ kept.mean).square().sum())
     assert error(kept, taken=True, added=True) == pytest.approx(residual / size)
-    assert error(kept, taken=False, added=False) == pytest.approx((residual + mean_square - mean_inside) / size)
+    assert error(kept, taken=False, added=False) == pytest.approx(
+        (residual + mean_square - mean_inside) / size
+    )
     assert error(kept, taken=True, added=False) == pytest.approx((residual + mean_square) / size)
     assert error(raw, taken=False, added=False) == pytest.approx(1 - float(raw.explained.sum()))
-    assert error(kept, True, True) < error(raw, False, False) < error(kept, False, False) < error(kept, True, False)
+    assert (
+        error(kept, True, True)
+        < error(raw, False, False)
+        < error(kept, False, False)
+        < error(kept, True, False)
+    )
 
 
 def looped_means(image: Tensor, scale: int) -> list[list[float]]:
     height, width = image.shape
     return [
         [
-            sum(float(image[row * scale + i, column * scale + j]) for i in range(scale) for j in range(scale))
+            sum(
+                float(image[row * scale + i, column * scale + j])
+                for i in range(scale)
+                for j in range(scale)
+            )
             / scale**2
             for column in range(width // scale)
         ]
@@ -147,10 +187,17 @@ def looped_bilinear(image: Tensor, scale: int) -> list[list[float]]:
     return made
 
 
-@given(height=st.integers(1, 3), width=st.integers(1, 3), scale=st.integers(1, 4), seed=st.integers(0, 99))
+@given(
+    height=st.integers(1, 3),
+    width=st.integers(1, 3),
+    scale=st.integers(1, 4),
+    seed=st.integers(0, 99),
+)
 def test_scaling_equals_the_loops(height: int, width: int, scale: int, seed: int) -> None:
-    small, large = normal(2, 3, height, width, seed=seed), normal(2, 3, height * scale, width * scale, seed=seed)
-    down, up = factorisation.downsampled(large, scale=scale), factorisation.upsampled(small, scale=scale)
+    small = normal(2, 3, height, width, seed=seed)
+    large = normal(2, 3, height * scale, width * scale, seed=seed)
+    down = factorisation.downsampled(large, scale=scale)
+    up = factorisation.upsampled(small, scale=scale)
     assert down.shape == small.shape and up.shape == large.shape
     for n in range(2):
         for c in range(3):
@@ -169,25 +216,34 @@ def test_scaling_by_one_changes_nothing_and_constants_stay() -> None:
     images = normal(2, 3, 4, 6)
     for scaled in (factorisation.downsampled, factorisation.upsampled):
         torch.testing.assert_close(scaled(images, scale=1), images, rtol=0, atol=0)
-        torch.testing.assert_close(scaled(torch.full((1, 1, 4, 4), 0.3), scale=2).unique(), torch.tensor([0.3]))
+        torch.testing.assert_close(
+            scaled(torch.full((1, 1, 4, 4), 0.3), scale=2).unique(), torch.tensor([0.3])
+        )
 
 
 def test_decoded_images_are_combinations_of_upsampled_bases() -> None:
     """D is linear: D(C B) = C D(B)."""
-    coefficients, vectors, mean = normal(4, 3), normal(3, 2, 4, 5, seed=1), normal(2, 4, 5, seed=2)
+    coefficients = normal(4, 3)
+    vectors = normal(3, 2, 4, 5, seed=1)
+    mean = normal(2, 4, 5, seed=2)
     found = factorisation.decoded(coefficients, vectors, scale=2)
     assert found.shape == (4, 2, 8, 10)
     torch.testing.assert_close(
         found, factorisation.reconstruct(coefficients, factorisation.upsampled(vectors, scale=2))
     )
     moved = factorisation.decoded(coefficients, vectors, scale=2, mean=mean)
-    torch.testing.assert_close(moved - found, factorisation.upsampled(mean[None], scale=2).expand(4, -1, -1, -1))
+    torch.testing.assert_close(
+        moved - found, factorisation.upsampled(mean[None], scale=2).expand(4, -1, -1, -1)
+    )
 
 
 def test_relative_squared_error_by_hand() -> None:
-    points, made = torch.tensor([[3.0, 4.0], [0.0, 0.0]]), torch.tensor([[3.0, 3.0], [0.0, 2.0]])
+    points = torch.tensor([[3.0, 4.0], [0.0, 0.0]])
+    made = torch.tensor([[3.0, 3.0], [0.0, 2.0]])
     assert float(factorisation.relative_squared_error(points, made)) == pytest.approx(5 / 25)
-    assert float(factorisation.relative_squared_error(points * 1e30, made * 1e30)) == pytest.approx(5 / 25)
+    assert float(factorisation.relative_squared_error(points * 1e30, made * 1e30)) == pytest.approx(
+        5 / 25
+    )
     assert float(factorisation.relative_squared_error(points, points)) == 0
 
 

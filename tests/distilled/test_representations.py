@@ -1,4 +1,6 @@
-"""Distilled sets without labels: images from bases, and a teacher's representations of every view as their targets."""
+"""Distilled sets without labels: images from bases, and a teacher's representations of every view
+as their targets.
+"""
 
 import dataclasses
 from pathlib import Path
@@ -11,7 +13,14 @@ from torch import Tensor
 from ddlab import evaluation
 from ddlab.core import storage
 from ddlab.data import ImageData, predefined_views
-from ddlab.distilled import DistilledSet, HardLabels, Representations, StoredLabels, shift_models, storage_budget
+from ddlab.distilled import (
+    DistilledSet,
+    HardLabels,
+    Representations,
+    StoredLabels,
+    shift_models,
+    storage_budget,
+)
 from ddlab.evaluation import measures
 from ddlab.networks import Network
 from ddlab.runs import process
@@ -19,7 +28,11 @@ from ddlab.runs.process import Inputs
 from ddlab.training import supervised
 from tests.support import assert_same, made_data, refuses
 
-M, U, V, D, SCALE = 5, 4, 3, 7, 2
+M = 5
+U = 4
+V = 3
+D = 7
+SCALE = 2
 AUGMENTATIONS = predefined_views.KINDS
 
 
@@ -37,18 +50,25 @@ def shift_tensors(shift: str, views: int) -> dict[str, Tensor]:
         "same": {},
         "bias": {"biases": (views, V)},
         "networks": {
-            "first_weights": (views, 2, V), "first_biases": (views, 2), "second_weights": (views, V, 2), "second_biases": (views, V)
+            "first_weights": (views, 2, V),
+            "first_biases": (views, 2),
+            "second_weights": (views, V, 2),
+            "second_biases": (views, V),
         },
         "stored": {"view_coefficients": (views, M, V)},
-    }[shift]  # fmt: skip
+    }[shift]
     return {name: drawn(*shape, seed=number) for number, (name, shape) in enumerate(shapes.items())}
 
 
-def factors(augmentation: Any = "rotation", shift: Any = "networks", mean: bool = False) -> Representations:
+def factors(
+    augmentation: Any = "rotation", shift: Any = "networks", mean: bool = False
+) -> Representations:
     tensors = {"bases": drawn(V, D, seed=10), "coefficients": drawn(M, V, seed=11)} | (
         {"mean": drawn(D, seed=12)} if mean else {}
     )
-    return Representations(tensors | shift_tensors(shift, views_of(augmentation)), augmentation, shift)
+    return Representations(
+        tensors | shift_tensors(shift, views_of(augmentation)), augmentation, shift
+    )
 
 
 def plain(augmentation: Any = "rotation", shift: Any = "stored") -> Representations:
@@ -58,10 +78,14 @@ def plain(augmentation: Any = "rotation", shift: Any = "stored") -> Representati
 
 def parts(**changes: Any) -> dict[str, Any]:
     whole: dict[str, Any] = {
-        "kind": "factorised", "settings": {"scale": SCALE}, "targets": (factors(),), "class_names": (),
+        "kind": "factorised",
+        "settings": {"scale": SCALE},
+        "targets": (factors(),),
+        "class_names": (),
         "tensors": {"image_bases": drawn(U, 3, 4, 4), "image_coefficients": drawn(M, U, seed=1)},
-        "mean": torch.full((3,), 0.5), "std": torch.full((3,), 0.25),
-    }  # fmt: skip
+        "mean": torch.full((3,), 0.5),
+        "std": torch.full((3,), 0.25),
+    }
     return whole | changes
 
 
@@ -71,7 +95,13 @@ def made(**changes: Any) -> DistilledSet:
 
 def plain_images(**changes: Any) -> DistilledSet:
     return made(
-        **{"kind": "images", "settings": {}, "tensors": {"images": drawn(M, 3, 8, 8)}, "targets": (plain(),)} | changes
+        **{
+            "kind": "images",
+            "settings": {},
+            "tensors": {"images": drawn(M, 3, 8, 8)},
+            "targets": (plain(),),
+        }
+        | changes
     )
 
 
@@ -84,9 +114,14 @@ def upsampled_slowly(images: Tensor, scale: int) -> Tensor:
             y = min(max((row + 0.5) / scale - 0.5, 0), height - 1)
             x = min(max((column + 0.5) / scale - 0.5, 0), width - 1)
             top, left = int(y), int(x)
-            bottom, right = min(top + 1, height - 1), min(left + 1, width - 1)
-            upper = (1 - (x - left)) * images[:, :, top, left] + (x - left) * images[:, :, top, right]
-            lower = (1 - (x - left)) * images[:, :, bottom, left] + (x - left) * images[:, :, bottom, right]
+            bottom = min(top + 1, height - 1)
+            right = min(left + 1, width - 1)
+            upper = (1 - (x - left)) * images[:, :, top, left] + (x - left) * images[
+                :, :, top, right
+            ]
+            lower = (1 - (x - left)) * images[:, :, bottom, left] + (x - left) * images[
+                :, :, bottom, right
+            ]
             found[:, :, row, column] = (1 - (y - top)) * upper + (y - top) * lower
     return found
 
@@ -97,11 +132,14 @@ def test_images_of_factors(mean: bool) -> None:
     extra = {"image_mean": drawn(3, 4, 4, seed=2)} if mean else {}
     found = made(tensors=parts()["tensors"] | extra)
     small: Any = sum(
-        found.tensors["image_coefficients"][:, u, None, None, None].double() * found.tensors["image_bases"][u].double()
+        found.tensors["image_coefficients"][:, u, None, None, None].double()
+        * found.tensors["image_bases"][u].double()
         for u in range(U)
     )
     small = small + extra["image_mean"].double() if mean else small
-    torch.testing.assert_close(found.images.double(), upsampled_slowly(small, SCALE), rtol=0, atol=2e-6)
+    torch.testing.assert_close(
+        found.images.double(), upsampled_slowly(small, SCALE), rtol=0, atol=2e-6
+    )
     assert (len(found), found.channels, found.image_size, found.classes) == (M, 3, (8, 8), 0)
     pixels = ((found.images * 0.25 + 0.5) * 255).round().clamp(0, 255).to(torch.uint8)
     assert torch.equal(found.to_uint8(), pixels)
@@ -113,7 +151,8 @@ def test_images_of_factors(mean: bool) -> None:
 def test_values_of_factors(augmentation: str, shift: str, mean: bool) -> None:
     """Row by row, in float64."""
     target = factors(augmentation, shift, mean)
-    views, tensors = views_of(augmentation), {name: value.double() for name, value in target.tensors.items()}
+    views = views_of(augmentation)
+    tensors = {name: value.double() for name, value in target.tensors.items()}
     assert (target.views, target.size, target.plain) == (views, D, False)
     assert target.values.shape == (views + 1, M, D) and target.values.dtype == torch.float32
     for view in range(views + 1):
@@ -124,9 +163,17 @@ def test_values_of_factors(augmentation: str, shift: str, mean: bool) -> None:
             elif view and shift == "stored":
                 own = tensors["view_coefficients"][view - 1, row]
             elif view and shift == "networks":
-                hidden = (tensors["first_weights"][view - 1] @ own + tensors["first_biases"][view - 1]).clamp_min(0)
-                own = own + tensors["second_weights"][view - 1] @ hidden + tensors["second_biases"][view - 1]
-            wanted = sum(own[v] * tensors["bases"][v] for v in range(V)) + (tensors["mean"] if mean else 0)
+                hidden = (
+                    tensors["first_weights"][view - 1] @ own + tensors["first_biases"][view - 1]
+                ).clamp_min(0)
+                own = (
+                    own
+                    + tensors["second_weights"][view - 1] @ hidden
+                    + tensors["second_biases"][view - 1]
+                )
+            wanted = sum(own[v] * tensors["bases"][v] for v in range(V)) + (
+                tensors["mean"] if mean else 0
+            )
             torch.testing.assert_close(target.values[view, row].double(), wanted, rtol=0, atol=1e-5)
 
 
@@ -146,15 +193,21 @@ def test_pairs(augmentation: str, shift: str) -> None:
     found = made(targets=(factors(augmentation, shift),))
     images, representations = found.pairs()
     wanted = predefined_views.augmented(found.images, augmentation)  # type: ignore[arg-type]
-    assert images.shape == ((views_of(augmentation) + 1) * M, 3, 8, 8) and len(representations) == len(images)
+    assert images.shape == ((views_of(augmentation) + 1) * M, 3, 8, 8) and len(
+        representations
+    ) == len(images)
     for view in range(views_of(augmentation) + 1):
         for row in range(M):
             assert torch.equal(images[view * M + row], wanted[view, row])
-            assert torch.equal(representations[view * M + row], found.target("representations").values[view, row])
+            assert torch.equal(
+                representations[view * M + row], found.target("representations").values[view, row]
+            )
     assert found.pairs()[0] is images and found.pairs()[1] is representations
     dataset = found.as_dataset()
     assert len(dataset) == len(images)
-    assert torch.equal(dataset[-1][0], images[-1]) and torch.equal(dataset[-1][1], representations[-1])
+    assert torch.equal(dataset[-1][0], images[-1]) and torch.equal(
+        dataset[-1][1], representations[-1]
+    )
 
 
 @pytest.mark.parametrize("mean", [False, True])
@@ -162,13 +215,24 @@ def test_pairs(augmentation: str, shift: str) -> None:
 @pytest.mark.parametrize("shift", storage_budget.SHIFTS)
 def test_storage_is_what_the_bill_says(shift: Any, augmentation: str, mean: bool) -> None:
     sizes = storage_budget.Factorised(
-        channels=3, height=8, width=8, scale=SCALE, image_bases=U, representation_size=D, representation_bases=V,
-        representation_mean=mean, views=views_of(augmentation), shift=shift, hidden=2,
-    )  # fmt: skip
+        channels=3,
+        height=8,
+        width=8,
+        scale=SCALE,
+        image_bases=U,
+        representation_size=D,
+        representation_bases=V,
+        representation_mean=mean,
+        views=views_of(augmentation),
+        shift=shift,
+        hidden=2,
+    )
     found = made(targets=(factors(augmentation, shift, mean),))
     assert found.storage_floats() == sizes.bill(M).total
     # A mean of the images is stored too, and counted; the bill has none.
-    with_mean = made(tensors=parts()["tensors"] | {"image_mean": drawn(3, 4, 4)}, targets=found.targets)
+    with_mean = made(
+        tensors=parts()["tensors"] | {"image_mean": drawn(3, 4, 4)}, targets=found.targets
+    )
     assert with_mean.storage_floats() == sizes.bill(M).total + 48
 
 
@@ -186,16 +250,24 @@ def test_storage_of_plain_pairs() -> None:
 @pytest.mark.parametrize("augmentation", AUGMENTATIONS)
 def test_round_trip(augmentation: str, shift: str, tmp_path: Path) -> None:
     for one in (
-        made(targets=(factors(augmentation, shift, mean=True),), complete=False, provenance={"method": "boost"}),
+        made(
+            targets=(factors(augmentation, shift, mean=True),),
+            complete=False,
+            provenance={"method": "boost"},
+        ),
         plain_images(targets=(plain(augmentation, "same" if shift == "same" else "stored"),)),
     ):
         other = DistilledSet.load(one.save(tmp_path / "set"))
         assert_same(other, one)
-        assert other.fingerprint == one.fingerprint and torch.equal(other.pairs()[1], one.pairs()[1])
+        assert other.fingerprint == one.fingerprint and torch.equal(
+            other.pairs()[1], one.pairs()[1]
+        )
 
 
 def test_round_trip_beside_labels(tmp_path: Path) -> None:
-    """Class numbers and representations together: the images have class numbers for a training loop."""
+    """Class numbers and representations together: the images have class numbers for a training
+    loop.
+    """
     hard = HardLabels(torch.tensor([0, 1, 0, 1, 1]))
     one = made(targets=(factors(), StoredLabels(drawn(M, 2)), hard), class_names=("a", "b"))
     other = DistilledSet.load(one.save(tmp_path / "set"))
@@ -205,7 +277,9 @@ def test_round_trip_beside_labels(tmp_path: Path) -> None:
 
 
 def test_reading_makes_nothing_part_of_a_fingerprint() -> None:
-    """What is made from the factors is kept beside them, and is no part of them: its last bits may differ on another machine."""
+    """What is made from the factors is kept beside them, and is no part of them: its last bits may
+    differ on another machine.
+    """
     read = made()
     read.pairs()
     target = {"tensors": factors().tensors, "augmentation": "rotation", "shift": "networks"}
@@ -223,7 +297,13 @@ def test_fingerprint_sees_every_part() -> None:
         made(targets=(factors(shift="bias"),)),
         made(targets=(factors("jigsaw"),)),
         made(targets=(plain(),)),
-        made(targets=(dataclasses.replace(target, tensors=target.tensors | {"bases": target.tensors["bases"] + 1}),)),
+        made(
+            targets=(
+                dataclasses.replace(
+                    target, tensors=target.tensors | {"bases": target.tensors["bases"] + 1}
+                ),
+            )
+        ),
         made(targets=(target, HardLabels(torch.zeros(M, dtype=torch.int64))), class_names=("a",)),
     ]
     assert len({found.fingerprint for found in (made(), *others)}) == 10
@@ -237,12 +317,20 @@ def test_a_set_without_labels_says_so() -> None:
     with refuses(needs, "'hard'"):
         _ = found.labels
     with refuses(needs, "'hard'"):
-        evaluation.evaluate(found, data, labels="hard", seeds=(0,), config=supervised.Config.for_data(data, epochs=1))
+        evaluation.evaluate(
+            found,
+            data,
+            labels="hard",
+            seeds=(0,),
+            config=supervised.Config.for_data(data, epochs=1),
+        )
     with refuses(needs, "'online'"):
         found.target("online")
     with refuses("distilled", "2 classes"):
         evaluation.evaluate(made(mean=data.mean, std=data.std), data, labels="hard")
-    labelled = plain_images(targets=(HardLabels(torch.zeros(M, dtype=torch.int64)),), class_names=("a",))
+    labelled = plain_images(
+        targets=(HardLabels(torch.zeros(M, dtype=torch.int64)),), class_names=("a",)
+    )
     with refuses("['hard']", "'representations'"):
         labelled.pairs()
 
@@ -251,7 +339,9 @@ def test_a_set_without_labels_can_be_given_some(colour: ImageData, colour_teache
     found = made(class_names=colour.class_names, mean=colour.mean, std=colour.std)
     with refuses("['representations']", "'hard'"):
         measures.feature_distance(found, colour_teacher)
-    whole = found.with_targets(HardLabels(colour_teacher.weights["classifier.bias"].argmax().expand(M).clone()))
+    whole = found.with_targets(
+        HardLabels(colour_teacher.weights["classifier.bias"].argmax().expand(M).clone())
+    )
     assert measures.feature_distance(whole, colour_teacher).isfinite().all()
     student = supervised.Config.for_data(colour, epochs=1)
     assert process.run(supervised, student, Inputs(distilled=whole)).provenance["complete"]
@@ -263,7 +353,10 @@ def test_an_empty_set_is_allowed() -> None:
         none: Any = torch.zeros(views_of(augmentation) + 1, 0, D)
         target = Representations({"representations": none}, augmentation)  # type: ignore[arg-type]
         empty = plain_images(tensors={"images": torch.zeros(0, 3, 8, 8)}, targets=(target,))
-        assert len(empty) == 0 and [value.shape for value in empty.pairs()] == [(0, 3, 8, 8), (0, D)]
+        assert len(empty) == 0 and [value.shape for value in empty.pairs()] == [
+            (0, 3, 8, 8),
+            (0, D),
+        ]
 
 
 def changed(target: Representations, **tensors: Any) -> tuple[Representations]:
@@ -271,34 +364,83 @@ def changed(target: Representations, **tensors: Any) -> tuple[Representations]:
 
 
 def without(target: Representations, name: str) -> tuple[Representations]:
-    return (dataclasses.replace(target, tensors={n: v for n, v in target.tensors.items() if n != name}),)
+    return (
+        dataclasses.replace(target, tensors={n: v for n, v in target.tensors.items() if n != name}),
+    )
 
 
-T, P, IMAGES = factors(), plain(), parts()["tensors"]
+T = factors()
+P = plain()
+IMAGES = parts()["tensors"]
 BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
-    "unknown augmentation": ({"targets": (Representations(T.tensors, "rotate", "networks"),)}, ["augmentation", "'rotation'"]),  # type: ignore[arg-type]
-    "unknown shift": ({"targets": (Representations(T.tensors, "rotation", "none"),)}, ["shift", "'same'"]),  # type: ignore[arg-type]
+    "unknown augmentation": (
+        {"targets": (Representations(T.tensors, "rotate", "networks"),)},
+        ["augmentation", "'rotation'"],
+    ),  # type: ignore[arg-type]
+    "unknown shift": (
+        {"targets": (Representations(T.tensors, "rotation", "none"),)},
+        ["shift", "'same'"],
+    ),  # type: ignore[arg-type]
     "tensors not a dict": ({"targets": (Representations([T]),)}, ["representations", "dict"]),  # type: ignore[arg-type]
-    "nothing": ({"targets": (Representations({}),)}, ["representations", "bases", "view_coefficients"]),
-    "a name too many": ({"targets": changed(T, biases=drawn(3, V))}, ["representations", "biases", "'networks'"]),
-    "a name missing": ({"targets": without(T, "first_biases")}, ["representations", "first_biases"]),
-    "of another shift": ({"targets": (dataclasses.replace(T, shift="bias"),)}, ["representations", "biases", "'bias'"]),
-    "plain with a bias": ({"targets": (dataclasses.replace(P, shift="bias"),)}, ["representations", "bases", "'bias'"]),
+    "nothing": (
+        {"targets": (Representations({}),)},
+        ["representations", "bases", "view_coefficients"],
+    ),
+    "a name too many": (
+        {"targets": changed(T, biases=drawn(3, V))},
+        ["representations", "biases", "'networks'"],
+    ),
+    "a name missing": (
+        {"targets": without(T, "first_biases")},
+        ["representations", "first_biases"],
+    ),
+    "of another shift": (
+        {"targets": (dataclasses.replace(T, shift="bias"),)},
+        ["representations", "biases", "'bias'"],
+    ),
+    "plain with a bias": (
+        {"targets": (dataclasses.replace(P, shift="bias"),)},
+        ["representations", "bases", "'bias'"],
+    ),
     "plain and factors": ({"targets": changed(P, bases=drawn(V, D))}, ["representations", "alone"]),
     "views of another augmentation": (
         {"targets": (dataclasses.replace(P, augmentation="crop"),)},
         ["representations", "[6, 5, any]", "[4, 5, 7]"],
     ),
-    "shift of other views": ({"targets": (dataclasses.replace(T, augmentation="crop"),)}, ["first_weights", "[5, H, 3]"]),
-    "plain of one view": ({"targets": (dataclasses.replace(P, shift="same"),)}, ["representations", "[1, 5, any]"]),
-    "other images": ({"targets": changed(P, representations=drawn(4, 6, D))}, ["representations", "[4, 5, any]"]),
-    "coefficients of other images": ({"targets": changed(T, coefficients=drawn(6, V))}, ["'coefficients'", "[5, 3]"]),
-    "coefficients of other bases": ({"targets": changed(T, coefficients=drawn(M, 4))}, ["'coefficients'", "[5, 3]", "[5, 4]"]),
+    "shift of other views": (
+        {"targets": (dataclasses.replace(T, augmentation="crop"),)},
+        ["first_weights", "[5, H, 3]"],
+    ),
+    "plain of one view": (
+        {"targets": (dataclasses.replace(P, shift="same"),)},
+        ["representations", "[1, 5, any]"],
+    ),
+    "other images": (
+        {"targets": changed(P, representations=drawn(4, 6, D))},
+        ["representations", "[4, 5, any]"],
+    ),
+    "coefficients of other images": (
+        {"targets": changed(T, coefficients=drawn(6, V))},
+        ["'coefficients'", "[5, 3]"],
+    ),
+    "coefficients of other bases": (
+        {"targets": changed(T, coefficients=drawn(M, 4))},
+        ["'coefficients'", "[5, 3]", "[5, 4]"],
+    ),
     "mean of another width": ({"targets": changed(T, mean=drawn(6))}, ["mean", "[7]", "[6]"]),
-    "of no number": ({"targets": changed(P, representations=drawn(4, M, 0))}, ["representations", "at least one number"]),
-    "float64": ({"targets": changed(P, representations=P.values.double())}, ["representations", "float32"]),
+    "of no number": (
+        {"targets": changed(P, representations=drawn(4, M, 0))},
+        ["representations", "at least one number"],
+    ),
+    "float64": (
+        {"targets": changed(P, representations=P.values.double())},
+        ["representations", "float32"],
+    ),
     "not a tensor": ({"targets": changed(T, bases=[1.0])}, ["'bases'", "float32"]),
-    "not finite": ({"targets": changed(T, coefficients=T.tensors["coefficients"] / 0)}, ["'coefficients'", "finite"]),
+    "not finite": (
+        {"targets": changed(T, coefficients=T.tensors["coefficients"] / 0)},
+        ["'coefficients'", "finite"],
+    ),
     "overflow": (
         {"targets": changed(T, coefficients=1e25 * drawn(M, V), bases=1e25 * drawn(V, D))},
         ["representations that are made", "finite"],
@@ -309,29 +451,60 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["targets", "hard labels or representations"],
     ),
     "no bases": ({"tensors": {"image_coefficients": drawn(M, U)}}, ["tensors", "image_bases"]),
-    "another tensor": ({"tensors": IMAGES | {"mean": drawn(3, 4, 4)}}, ["tensors", "image_mean", "mean"]),
-    "bases of another count": ({"tensors": IMAGES | {"image_bases": drawn(U + 1, 3, 4, 4)}}, ["image_coefficients", "[any, 5]"]),
-    "bases flat": ({"tensors": IMAGES | {"image_bases": drawn(U, 48)}}, ["image_bases", "[any, any, any, any]"]),
-    "bases of float64": ({"tensors": IMAGES | {"image_bases": drawn(U, 3, 4, 4).double()}}, ["image_bases", "float32"]),
-    "bases of one channel": ({"tensors": IMAGES | {"image_bases": drawn(U, 1, 4, 4)}}, ["images", "[any, 3, any, any]"]),
-    "mean of another size": ({"tensors": IMAGES | {"image_mean": drawn(3, 8, 8)}}, ["image_mean", "[3, 4, 4]"]),
-    "bases without pixels": ({"tensors": IMAGES | {"image_bases": drawn(U, 3, 0, 4)}}, ["image_bases", "pixel"]),
-    "images overflow": ({"tensors": {name: 1e25 * value for name, value in IMAGES.items()}}, ["images", "finite"]),
+    "another tensor": (
+        {"tensors": IMAGES | {"mean": drawn(3, 4, 4)}},
+        ["tensors", "image_mean", "mean"],
+    ),
+    "bases of another count": (
+        {"tensors": IMAGES | {"image_bases": drawn(U + 1, 3, 4, 4)}},
+        ["image_coefficients", "[any, 5]"],
+    ),
+    "bases flat": (
+        {"tensors": IMAGES | {"image_bases": drawn(U, 48)}},
+        ["image_bases", "[any, any, any, any]"],
+    ),
+    "bases of float64": (
+        {"tensors": IMAGES | {"image_bases": drawn(U, 3, 4, 4).double()}},
+        ["image_bases", "float32"],
+    ),
+    "bases of one channel": (
+        {"tensors": IMAGES | {"image_bases": drawn(U, 1, 4, 4)}},
+        ["images", "[any, 3, any, any]"],
+    ),
+    "mean of another size": (
+        {"tensors": IMAGES | {"image_mean": drawn(3, 8, 8)}},
+        ["image_mean", "[3, 4, 4]"],
+    ),
+    "bases without pixels": (
+        {"tensors": IMAGES | {"image_bases": drawn(U, 3, 0, 4)}},
+        ["image_bases", "pixel"],
+    ),
+    "images overflow": (
+        {"tensors": {name: 1e25 * value for name, value in IMAGES.items()}},
+        ["images", "finite"],
+    ),
     "no scale": ({"settings": {}}, ["settings", "scale"]),
     "another setting": ({"settings": {"scale": 2, "filter": "bilinear"}}, ["settings", "scale"]),
     "scale of 0": ({"settings": {"scale": 0}}, ["scale", "[1, 64]", "0"]),
     "a huge scale": ({"settings": {"scale": 2**40}}, ["scale", "[1, 64]"]),
     "scale 1.5": ({"settings": {"scale": 1.5}}, ["scale", "integer"]),
     "settings not a dict": ({"settings": 2}, ["settings", "dict"]),
-    "settings of plain images": ({"kind": "images", "tensors": {"images": drawn(M, 3, 8, 8)}}, ["settings", "empty"]),
+    "settings of plain images": (
+        {"kind": "images", "tensors": {"images": drawn(M, 3, 8, 8)}},
+        ["settings", "empty"],
+    ),
     "an unknown kind": ({"kind": "factorized"}, ["kind", "nearest: 'factorised'"]),
     "names that are no text": ({"tensors": IMAGES | {3: drawn(2)}}, ["tensors", "by name"]),
     "not square": ({"tensors": IMAGES | {"image_bases": drawn(U, 3, 4, 5)}}, ["images", "square"]),
     "odd sides": (
-        {"tensors": IMAGES | {"image_bases": drawn(U, 3, 3, 3)}, "settings": {"scale": 1}, "targets": (factors("jigsaw"),)},
+        {
+            "tensors": IMAGES | {"image_bases": drawn(U, 3, 3, 3)},
+            "settings": {"scale": 1},
+            "targets": (factors("jigsaw"),),
+        },
         ["images", "even"],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -349,10 +522,24 @@ def test_a_set_of_turned_images_may_be_odd_and_others_oblong() -> None:
 def test_foreign_descriptions_in_a_file(tmp_path: Path) -> None:
     file = made().save(tmp_path / "set")
     tensors, header = storage.load(file, "distilled set")
-    wrong: list[Any] = [{}, [], None, 3, "ab", {"augmentation": "rotation"}, {"augmentation": 3, "shift": "networks"}]
-    wrong += [{"augmentation": "rotation", "shift": "bias"}, {"augmentation": "crop", "shift": "networks"}]
+    wrong: list[Any] = [
+        {},
+        [],
+        None,
+        3,
+        "ab",
+        {"augmentation": "rotation"},
+        {"augmentation": 3, "shift": "networks"},
+    ]
+    wrong += [
+        {"augmentation": "rotation", "shift": "bias"},
+        {"augmentation": "crop", "shift": "networks"},
+    ]
     cases = [("representations", value) for value in wrong]
-    cases += [("settings", value) for value in ({}, [], None, 3, {"scale": "2"}, {"scale": 0}, {"size": 2})]
+    cases += [
+        ("settings", value)
+        for value in ({}, [], None, 3, {"scale": "2"}, {"scale": 0}, {"size": 2})
+    ]
     for name, value in cases:
         storage.save(file, tensors, {**header, name: value}, "distilled set")
         with refuses("given"):
@@ -364,8 +551,12 @@ def test_foreign_descriptions_in_a_file(tmp_path: Path) -> None:
 
 
 def test_shift_models_and_sets_speak_of_the_same_names() -> None:
-    views, others = shift_models.shifted(drawn(M, V), {}, "same", views=3), drawn(3, M, V, seed=4)
+    views = shift_models.shifted(drawn(M, V), {}, "same", views=3)
+    others = drawn(3, M, V, seed=4)
     for shift in storage_budget.SHIFTS:
         fitted = shift_models.fit(views[0], others, shift, hidden=2, steps=2)
         tensors = {"bases": drawn(V, D), "coefficients": views[0], **fitted}
-        assert made(targets=(Representations(tensors, "rotation", shift),)).pairs()[1].shape == (4 * M, D)
+        assert made(targets=(Representations(tensors, "rotation", shift),)).pairs()[1].shape == (
+            4 * M,
+            D,
+        )

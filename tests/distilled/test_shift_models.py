@@ -1,4 +1,6 @@
-"""Models of the views' representations, against torch's own modules and optimisers and against closed forms."""
+"""Models of the views' representations, against torch's own modules and optimisers and against
+closed forms.
+"""
 
 from typing import Any
 
@@ -9,30 +11,42 @@ from torch import Tensor
 from ddlab.distilled import shift_models, storage_budget
 from tests.support import global_randomness, refuses
 
-ROWS, BASES, VIEWS, HIDDEN = 7, 5, 3, 4
+ROWS = 7
+BASES = 5
+VIEWS = 3
+HIDDEN = 4
 
 
 def drawn(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-C, OTHERS = drawn(ROWS, BASES), drawn(VIEWS, ROWS, BASES, seed=1)
+C = drawn(ROWS, BASES)
+OTHERS = drawn(VIEWS, ROWS, BASES, seed=1)
 NETWORKS = {
-    "first_weights": drawn(VIEWS, HIDDEN, BASES, seed=2), "first_biases": drawn(VIEWS, HIDDEN, seed=3),
-    "second_weights": drawn(VIEWS, BASES, HIDDEN, seed=4), "second_biases": drawn(VIEWS, BASES, seed=5),
-}  # fmt: skip
+    "first_weights": drawn(VIEWS, HIDDEN, BASES, seed=2),
+    "first_biases": drawn(VIEWS, HIDDEN, seed=3),
+    "second_weights": drawn(VIEWS, BASES, HIDDEN, seed=4),
+    "second_biases": drawn(VIEWS, BASES, seed=5),
+}
 STORED: dict[str, dict[str, Tensor]] = {
-    "same": {}, "bias": {"biases": drawn(VIEWS, BASES, seed=6)}, "networks": NETWORKS, "stored": {"view_coefficients": OTHERS}
-}  # fmt: skip
+    "same": {},
+    "bias": {"biases": drawn(VIEWS, BASES, seed=6)},
+    "networks": NETWORKS,
+    "stored": {"view_coefficients": OTHERS},
+}
 
 
 def module(view: int, tensors: dict[str, Tensor]) -> torch.nn.Sequential:
     """Torch's own network with the weights of one view."""
-    first, second = torch.nn.Linear(BASES, HIDDEN), torch.nn.Linear(HIDDEN, BASES)
+    first = torch.nn.Linear(BASES, HIDDEN)
+    second = torch.nn.Linear(HIDDEN, BASES)
     made = torch.nn.Sequential(first, torch.nn.ReLU(), second).double()
     with torch.no_grad():
         for name, value in zip(
-            ("first_weights", "first_biases", "second_weights", "second_biases"), made.parameters(), strict=True
+            ("first_weights", "first_biases", "second_weights", "second_biases"),
+            made.parameters(),
+            strict=True,
         ):
             value.copy_(tensors[name][view])
     return made
@@ -69,9 +83,13 @@ def test_gradients(shift: Any) -> None:
     names = shift_models.TENSORS[shift]
 
     def through(coefficients: Tensor, *values: Tensor) -> Tensor:
-        return shift_models.shifted(coefficients, dict(zip(names, values, strict=True)), shift, views=VIEWS)
+        return shift_models.shifted(
+            coefficients, dict(zip(names, values, strict=True)), shift, views=VIEWS
+        )
 
-    leaves = [value.clone().requires_grad_() for value in (C, *(STORED[shift][name] for name in names))]
+    leaves = [
+        value.clone().requires_grad_() for value in (C, *(STORED[shift][name] for name in names))
+    ]
     assert torch.autograd.gradcheck(through, leaves)
 
 
@@ -97,11 +115,17 @@ def test_the_bias_is_the_least_squares_one() -> None:
 
 
 def test_networks_are_fitted_as_torch_would() -> None:
-    """Each view alone, by torch.optim.Adam under torch's cosine, from the same first weights, in float64."""
-    steps, rate = 60, 0.03
-    found = shift_models.fit(C, OTHERS, "networks", hidden=HIDDEN, seed=3, steps=steps, learning_rate=rate)
+    """Each view alone, by torch.optim.Adam under torch's cosine, from the same first weights, in
+    float64.
+    """
+    steps = 60
+    rate = 0.03
+    found = shift_models.fit(
+        C, OTHERS, "networks", hidden=HIDDEN, seed=3, steps=steps, learning_rate=rate
+    )
     first = {
-        name: value.double() for name, value in shift_models.first_networks(VIEWS, BASES, hidden=HIDDEN, seed=3).items()
+        name: value.double()
+        for name, value in shift_models.first_networks(VIEWS, BASES, hidden=HIDDEN, seed=3).items()
     }
     for view in range(VIEWS):
         network = module(view, first)
@@ -125,7 +149,8 @@ def test_first_networks() -> None:
         assert value.dtype == torch.float32 and float(value.abs().max()) <= bound
         # Of n uniform draws the largest is above .9 of the bound but for a chance of .9^n.
         assert float(value.abs().max()) > 0.9 * bound
-    assert abs(float(many["first_weights"].mean())) < 4 * 50**-0.5 / (3 * 6000) ** 0.5  # four standard errors
+    # Four standard errors.
+    assert abs(float(many["first_weights"].mean())) < 4 * 50**-0.5 / (3 * 6000) ** 0.5
     assert not torch.equal(many["first_weights"][0], many["first_weights"][1])
     other = shift_models.first_networks(VIEWS, 50, hidden=40, seed=1)
     assert not torch.equal(many["first_weights"], other["first_weights"])
@@ -135,7 +160,12 @@ def test_what_is_stored_is_what_the_bill_says() -> None:
     """Coefficients and bases apart; the bill knows the number of images only through "stored"."""
     for shift in storage_budget.SHIFTS:
         sizes = storage_budget.Factorised(
-            image_bases=1, representation_size=9, representation_bases=BASES, views=VIEWS, shift=shift, hidden=HIDDEN
+            image_bases=1,
+            representation_size=9,
+            representation_bases=BASES,
+            views=VIEWS,
+            shift=shift,
+            hidden=HIDDEN,
         )
         fitted = shift_models.fit(C, OTHERS, shift, hidden=HIDDEN, steps=1)
         assert sum(value.numel() for value in fitted.values()) == sizes.bill(ROWS).shifts
@@ -145,7 +175,10 @@ def test_what_is_stored_is_what_the_bill_says() -> None:
 def test_mean_squared_error() -> None:
     assert float(shift_models.mean_squared_error(C, OTHERS, STORED["stored"], "stored")) == 0
     wanted = sum(
-        float((OTHERS[a, i, v] - C[i, v]) ** 2) for a in range(VIEWS) for i in range(ROWS) for v in range(BASES)
+        float((OTHERS[a, i, v] - C[i, v]) ** 2)
+        for a in range(VIEWS)
+        for i in range(ROWS)
+        for v in range(BASES)
     )
     found = shift_models.mean_squared_error(C, OTHERS, {}, "same")
     assert float(found) == pytest.approx(wanted / (VIEWS * ROWS * BASES), rel=1e-12)
@@ -154,17 +187,25 @@ def test_mean_squared_error() -> None:
 def test_a_shift_that_networks_can_hold_is_found() -> None:
     """Q with as many hidden units as made the shifts: nearly nothing is left."""
     c = drawn(200, 3)
-    made = {name: value[:1] for name, value in shift_models.first_networks(1, 3, hidden=2, seed=9).items()}
-    others = c + shift_models.predicted_shifts(c, {name: value.double() for name, value in made.items()})
+    made = {
+        name: value[:1]
+        for name, value in shift_models.first_networks(1, 3, hidden=2, seed=9).items()
+    }
+    others = c + shift_models.predicted_shifts(
+        c, {name: value.double() for name, value in made.items()}
+    )
     left = [
-        shift_models.mean_squared_error(c, others, shift_models.fit(c, others, shift, hidden=8), shift)
+        shift_models.mean_squared_error(
+            c, others, shift_models.fit(c, others, shift, hidden=8), shift
+        )
         for shift in ("bias", "networks")
     ]
     assert left[1] < 1e-3 * left[0]
 
 
 def test_fitting_leaves_what_it_is_given_and_carries_no_graph() -> None:
-    leaf, before = C.clone().requires_grad_(), OTHERS.clone()
+    leaf = C.clone().requires_grad_()
+    before = OTHERS.clone()
     for shift in storage_budget.SHIFTS:
         fitted = shift_models.fit(leaf, OTHERS, shift, steps=2)
         assert not any(value.requires_grad for value in fitted.values())
@@ -176,17 +217,41 @@ def test_fitting_leaves_what_it_is_given_and_carries_no_graph() -> None:
 WRONG: dict[str, tuple[Any, list[str]]] = {
     "unknown shift": (lambda: shift_models.shifted(C, {}, "sane"), ["shift", "nearest: 'same'"]),  # type: ignore[arg-type]
     "no number of views": (lambda: shift_models.shifted(C, {}, "same"), ["views", "None"]),
-    "another number of views": (lambda: shift_models.shifted(C, STORED["bias"], "bias", views=2), ["biases", "[2, 5]"]),
-    "names": (lambda: shift_models.shifted(C, STORED["bias"], "networks"), ["tensors", "first_weights", "biases"]),
-    "flat coefficients": (lambda: shift_models.shifted(C[0], {}, "same", views=1), ["coefficients", "[any, any]"]),
-    "another width": (lambda: shift_models.shifted(C[:, :4], STORED["bias"], "bias"), ["biases", "[A, 4]"]),
-    "another dtype": (lambda: shift_models.shifted(C.float(), STORED["bias"], "bias"), ["biases", "float32"]),
-    "hidden of two sizes": (
-        lambda: shift_models.predicted_shifts(C, NETWORKS | {"first_biases": drawn(VIEWS, 3)}), ["first_biases", "[3, 4]"]
+    "another number of views": (
+        lambda: shift_models.shifted(C, STORED["bias"], "bias", views=2),
+        ["biases", "[2, 5]"],
     ),
-    "diverged": (lambda: shift_models.fit(C.float(), OTHERS.float(), "networks", steps=5, learning_rate=1e30), ["must be finite"]),
-    "error of no view": (lambda: shift_models.mean_squared_error(C, OTHERS[:0], {}, "same"), ["view_coefficients", "one view"]),
-}  # fmt: skip
+    "names": (
+        lambda: shift_models.shifted(C, STORED["bias"], "networks"),
+        ["tensors", "first_weights", "biases"],
+    ),
+    "flat coefficients": (
+        lambda: shift_models.shifted(C[0], {}, "same", views=1),
+        ["coefficients", "[any, any]"],
+    ),
+    "another width": (
+        lambda: shift_models.shifted(C[:, :4], STORED["bias"], "bias"),
+        ["biases", "[A, 4]"],
+    ),
+    "another dtype": (
+        lambda: shift_models.shifted(C.float(), STORED["bias"], "bias"),
+        ["biases", "float32"],
+    ),
+    "hidden of two sizes": (
+        lambda: shift_models.predicted_shifts(C, NETWORKS | {"first_biases": drawn(VIEWS, 3)}),
+        ["first_biases", "[3, 4]"],
+    ),
+    "diverged": (
+        lambda: shift_models.fit(
+            C.float(), OTHERS.float(), "networks", steps=5, learning_rate=1e30
+        ),
+        ["must be finite"],
+    ),
+    "error of no view": (
+        lambda: shift_models.mean_squared_error(C, OTHERS[:0], {}, "same"),
+        ["view_coefficients", "one view"],
+    ),
+}
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -12,14 +12,22 @@ from ddlab.distilled.storage_budget import Factorised
 from tests.support import refuses
 
 SMALL = {
-    "channels": st.integers(1, 3), "half_height": st.integers(1, 4), "half_width": st.integers(1, 4),
-    "scale": st.sampled_from([1, 2]), "image_bases": st.integers(1, 4), "representation_bases": st.integers(1, 5),
-    "representation_mean": st.booleans(), "views": st.integers(0, 3), "shift": st.sampled_from(budget.SHIFTS),
+    "channels": st.integers(1, 3),
+    "half_height": st.integers(1, 4),
+    "half_width": st.integers(1, 4),
+    "scale": st.sampled_from([1, 2]),
+    "image_bases": st.integers(1, 4),
+    "representation_bases": st.integers(1, 5),
+    "representation_mean": st.booleans(),
+    "views": st.integers(0, 3),
+    "shift": st.sampled_from(budget.SHIFTS),
     "hidden": st.integers(1, 4),
-}  # fmt: skip
+}
 
 
-def made(half_height: int, half_width: int, image_bases: int, scale: int, channels: int, **rest: Any) -> Factorised:
+def made(
+    half_height: int, half_width: int, image_bases: int, scale: int, channels: int, **rest: Any
+) -> Factorised:
     height, width = 2 * half_height, 2 * half_width
     image_bases = min(image_bases, channels * height * width // scale**2)
     sizes = {"height": height, "width": width, "scale": scale, "channels": channels}
@@ -31,9 +39,11 @@ def stored(sizes: Factorised, count: int) -> int:
     small = (sizes.channels, sizes.height // sizes.scale, sizes.width // sizes.scale)
     v = sizes.representation_bases
     tensors = [
-        torch.zeros(sizes.image_bases, *small), torch.zeros(count, sizes.image_bases),
-        torch.zeros(v, sizes.representation_size), torch.zeros(count, v),
-    ]  # fmt: skip
+        torch.zeros(sizes.image_bases, *small),
+        torch.zeros(count, sizes.image_bases),
+        torch.zeros(v, sizes.representation_size),
+        torch.zeros(count, v),
+    ]
     if sizes.representation_mean:
         tensors.append(torch.zeros(sizes.representation_size))
     for _ in range(sizes.views):
@@ -72,7 +82,8 @@ def test_the_largest_count_is_found_by_counting_up(floats: int, **sizes: Any) ->
 
 def test_the_numbers_of_boost_on_cifar() -> None:
     """100 images, U = V = 200, H = 4: 114 pairs, 113 where a mean is stored."""
-    layout, floats = Factorised(), 100 * 3 * 32 * 32
+    layout = Factorised()
+    floats = 100 * 3 * 32 * 32
     assert layout.largest_count(floats) == 114
     assert layout.replace(representation_mean=True).largest_count(floats) == 113
     bill = layout.bill(114)
@@ -82,29 +93,50 @@ def test_the_numbers_of_boost_on_cifar() -> None:
     assert budget.plain_floats(114, image_floats=512) == 58_368
     assert budget.plain_floats(114, image_floats=4 * 512) == 233_472
     assert (
-        max(m for m in range(200) if budget.plain_floats(m, image_floats=3072, representation_floats=512) <= floats)
+        max(
+            m
+            for m in range(200)
+            if budget.plain_floats(m, image_floats=3072, representation_floats=512) <= floats
+        )
         == 85
     )
 
 
 @pytest.mark.parametrize(
     ("images", "size", "bases", "count"),
-    [(25, 32, (50, 50), 114), (50, 32, (100, 100), 114), (1000, 32, (500, 500), 2418), (5000, 32, (700, 500), 12_127),
-     (50, 64, (100, 100), 2382), (100, 64, (200, 200), 2382), (200, 64, (400, 400), 2382), (250, 64, (500, 500), 2382)],
-)  # fmt: skip
+    [
+        (25, 32, (50, 50), 114),
+        (50, 32, (100, 100), 114),
+        (1000, 32, (500, 500), 2418),
+        (5000, 32, (700, 500), 12_127),
+        (50, 64, (100, 100), 2382),
+        (100, 64, (200, 200), 2382),
+        (200, 64, (400, 400), 2382),
+        (250, 64, (500, 500), 2382),
+    ],
+)
 def test_table_5(images: int, size: int, bases: tuple[int, int], count: int) -> None:
-    """The pairs that each row buys, worked out by hand: (N d_x - 768 U - 512 V - A (2 V H + H + V)) / (U + V)."""
+    """The pairs that each row buys, worked out by hand: (N d_x - 768 U - 512 V - A (2 V H + H + V))
+    / (U + V).
+    """
     large = size == 64
     layout = Factorised(
-        height=size, width=size, scale=4 if large else 2, hidden=16 if large else 4, image_bases=bases[0],
+        height=size,
+        width=size,
+        scale=4 if large else 2,
+        hidden=16 if large else 4,
+        image_bases=bases[0],
         representation_bases=bases[1],
-    )  # fmt: skip
+    )
     assert layout.largest_count(images * 3 * size**2) == count
 
 
 def test_better_shift_models_cost_pairs() -> None:
     """Table 11: the same budget for all."""
-    counts = [Factorised(shift=shift).largest_count(307_200) for shift in ("same", "bias", "networks", "stored")]
+    counts = [
+        Factorised(shift=shift).largest_count(307_200)
+        for shift in ("same", "bias", "networks", "stored")
+    ]
     assert counts == [128, 126, 114, 51], "51200 / 400, 50600 / 400, 45788 / 400, 51200 / 1000"
     widths = [Factorised(hidden=hidden).largest_count(307_200) for hidden in (2, 4, 8)]
     assert widths == sorted(widths, reverse=True)

@@ -13,22 +13,37 @@ from ddlab.training import supervised
 from tests.support import refuses
 
 CONFIG = supervised.Config.teaching(epochs=2, crop_pixels=0)
-WIDE, NARROW = networks.spec("convnet", width=8), networks.spec("convnet", width=4)
+WIDE = networks.spec("convnet", width=8)
+NARROW = networks.spec("convnet", width=4)
 
 
 @pytest.mark.parametrize("labels", ["hard", "online"])
-def test_each_is_what_evaluate_gives(labels: str, grey: ImageData, distilled: DistilledSet, teacher: Network) -> None:
-    options: dict[str, Any] = {"labels": labels, "teacher": teacher, "seeds": (0, 4), "config": CONFIG}
+def test_each_is_what_evaluate_gives(
+    labels: str, grey: ImageData, distilled: DistilledSet, teacher: Network
+) -> None:
+    options: dict[str, Any] = {
+        "labels": labels,
+        "teacher": teacher,
+        "seeds": (0, 4),
+        "config": CONFIG,
+    }
     found = across(distilled, grey, networks=[WIDE, "vit", NARROW], **options)
-    assert found.complete and list(found.evaluations) == ["convnet(width=8)", "vit", "convnet(width=4)"]
+    assert found.complete and list(found.evaluations) == [
+        "convnet(width=8)",
+        "vit",
+        "convnet(width=4)",
+    ]
     for spec in (WIDE, networks.spec("vit"), NARROW):
-        expected, one = evaluate(distilled, grey, network=spec, **options), found.evaluations[spec.title]
+        expected = evaluate(distilled, grey, network=spec, **options)
+        one = found.evaluations[spec.title]
         if spec.family == "vit":
             assert evaluate(distilled, grey, network="vit", **options).per_seed == expected.per_seed
         assert (one.per_seed, one.network, one.labels) == (expected.per_seed, spec.title, labels)
     lines = [" ".join(line.split()) for line in found.table().splitlines()]
     assert (
-        lines[3] == f"| vit | {found.evaluations['vit'].mean:.3f} | {found.evaluations['vit'].interval_words} |"
+        lines[3]
+        == f"| vit | {found.evaluations['vit'].mean:.3f} | "
+        f"{found.evaluations['vit'].interval_words} |"
         and len(lines) == 5
     )
 
@@ -44,7 +59,14 @@ def test_an_interrupt_leaves_whole_architectures(
         return update(config, inputs, state)
 
     def run() -> Architectures:
-        return across(distilled, grey, networks=[WIDE, NARROW, "vit"], labels="hard", seeds=(6, 7), config=CONFIG)
+        return across(
+            distilled,
+            grey,
+            networks=[WIDE, NARROW, "vit"],
+            labels="hard",
+            seeds=(6, 7),
+            config=CONFIG,
+        )
 
     monkeypatch.setattr(supervised, "update", stopped)
     stop = (WIDE.title, 6)
@@ -57,10 +79,13 @@ def test_an_interrupt_leaves_whole_architectures(
     ):
         stop = stopped_at
         found = run()
-        assert not found.complete and [name for name, each in found.evaluations.items() if each.complete] == whole
-    assert list(found.evaluations) == [WIDE.title, NARROW.title] and list(found.evaluations[NARROW.title].per_seed) == [
-        6
-    ]
+        assert (
+            not found.complete
+            and [name for name, each in found.evaluations.items() if each.complete] == whole
+        )
+    assert list(found.evaluations) == [WIDE.title, NARROW.title] and list(
+        found.evaluations[NARROW.title].per_seed
+    ) == [6]
 
 
 @pytest.mark.parametrize("wrong", [[], "vit", ["vit", "vit"], ["nothing"], [3], 3, None, {"vit"}])

@@ -1,4 +1,6 @@
-"""`board`: sets of a folder, the best first; what would be no fair entry is refused in its row, and costs no other."""
+"""`board`: sets of a folder, the best first; what would be no fair entry is refused in its row, and
+costs no other.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -26,12 +28,19 @@ def rows(folder: Path, data: ImageData, **options: Any) -> dict[str, Any]:
 
 
 def selected(data: ImageData, kind: str, count: int = 1) -> ddlab.DistilledSet:
-    return ddlab.distill("selection", data, config=selection.Config(kind=kind, images_per_class=count), progress=False)
+    return ddlab.distill(
+        "selection",
+        data,
+        config=selection.Config(kind=kind, images_per_class=count),
+        progress=False,
+    )
 
 
 def copied(data: ImageData, noise: float) -> ddlab.DistilledSet:
     """A test image of each class, with noise so much smaller than the way to the next image."""
-    first = torch.stack([(data.test_labels == label).nonzero()[0, 0] for label in range(data.classes)])
+    first = torch.stack(
+        [(data.test_labels == label).nonzero()[0, 0] for label in range(data.classes)]
+    )
     images = data.normalised(first, split="test")
     step = torch.randn(images.shape, generator=DRAW)
     return ddlab.from_images(images + noise * step, torch.arange(data.classes), data)
@@ -39,9 +48,14 @@ def copied(data: ImageData, noise: float) -> ddlab.DistilledSet:
 
 @pytest.mark.parametrize("kind", ["random", "herding", "k_means", "centres", "average", "k_center"])
 def test_copies_are_found_and_real_images_and_means_are_none(kind: str) -> None:
-    for data in (ddlab.data.load("digits"), ddlab.data.load("shapes", size=16, train=500, test=200)):
+    for data in (
+        ddlab.data.load("digits"),
+        ddlab.data.load("shapes", size=16, train=500, test=200),
+    ):
         assert not near_copies(selected(data, kind, 3).images, data).any()
-        assert all(near_copies(copied(data, noise).images, data).all() for noise in (0.0, 0.05, 0.1))
+        assert all(
+            near_copies(copied(data, noise).images, data).all() for noise in (0.0, 0.05, 0.1)
+        )
 
 
 def test_three_cheats_are_refused_and_the_others_ranked(tmp_path: Path, grey: ImageData) -> None:
@@ -57,7 +71,10 @@ def test_three_cheats_are_refused_and_the_others_ranked(tmp_path: Path, grey: Im
     found = rows(tmp_path, grey)
     assert list(found)[-3:] == ["copy", "edited", "larger"] and len(found) == 6
     assert "near copies of test images; given 3 of 3" in found["copy"].failed
-    assert "at most 1 images of each class" in found["larger"].failed and str(tmp_path) not in found["edited"].failed
+    assert (
+        "at most 1 images of each class" in found["larger"].failed
+        and str(tmp_path) not in found["edited"].failed
+    )
     scores = [row.accuracies[0] for row in found.values() if not row.failed]
     assert len(scores) == 3 and scores == sorted(scores, reverse=True)
     told = str(evaluation.board(tmp_path, grey, config=STUDENT, seeds=(0,), progress=False))
@@ -73,13 +90,18 @@ def test_sets_of_other_data_and_an_empty_board(tmp_path: Path, grey: ImageData) 
 
 
 def test_a_whole_class_plays(tmp_path: Path) -> None:
-    """Five students by the assignment's own lines, in a folder each; then a copy, test images, an edited file, and nothing."""
+    """Five students by the assignment's own lines, in a folder each; then a copy, test images, an
+    edited file, and nothing.
+    """
     data = ddlab.data.load("digits")
     entries = {}
     for number in range(5):
         student = assignment.start(f"s{number}")
-        order = torch.randperm(len(student.data), generator=torch.Generator().manual_seed(student.seed))
-        seen, kept = order[: len(order) // 2], order[len(order) // 2 :]
+        order = torch.randperm(
+            len(student.data), generator=torch.Generator().manual_seed(student.seed)
+        )
+        seen = order[: len(order) // 2]
+        kept = order[len(order) // 2 :]
         practice = replace(
             student.data,
             train_images=student.data.train_images[seen],
@@ -104,8 +126,11 @@ def test_a_whole_class_plays(tmp_path: Path) -> None:
     (tmp_path / "__MACOSX").mkdir()
     found = rows(tmp_path, data)
     ranked = [name for name, row in found.items() if not row.failed]
-    assert len(ranked) == 7 and all(any(name.startswith(f"Student {n}") for name in ranked) for n in range(5))
-    copy, original = "copyist (the same set as Student 3_assignsubmission_file)", "Student 3_assignsubmission_file"
+    assert len(ranked) == 7 and all(
+        any(name.startswith(f"Student {n}") for name in ranked) for n in range(5)
+    )
+    copy = "copyist (the same set as Student 3_assignsubmission_file)"
+    original = "Student 3_assignsubmission_file"
     assert copy in ranked and found[copy].accuracies == found[original].accuracies
     refused = {name: row.failed for name, row in found.items() if row.failed}
     assert sorted(refused) == ["cheat", "edited", "empty", "larger"]
@@ -114,7 +139,9 @@ def test_a_whole_class_plays(tmp_path: Path) -> None:
     assert "empty must hold a file" in refused["empty"] and "as it was saved" in refused["edited"]
 
 
-def test_several_files_of_one_student_are_rows_of_their_own(tmp_path: Path, grey: ImageData) -> None:
+def test_several_files_of_one_student_are_rows_of_their_own(
+    tmp_path: Path, grey: ImageData
+) -> None:
     (tmp_path / "ann").mkdir()
     for kind in ("random", "average"):
         selected(grey, kind).save(tmp_path / "ann" / f"{kind}.safetensors")

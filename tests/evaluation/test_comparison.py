@@ -1,4 +1,6 @@
-"""`compare`: its numbers are those of distill and evaluate, in pairs, each row beside as many random real images, and no row is lost."""
+"""`compare`: its numbers are those of distill and evaluate, in pairs, each row beside as many
+random real images, and no row is lost.
+"""
 
 import contextlib
 import csv
@@ -28,25 +30,38 @@ SMALL = dm.SMALL.replace(images_per_class=2)
 
 
 def compared(data: ImageData, given: Any, **changes: Any) -> ddlab.evaluation.Comparison:
-    options: dict[str, Any] = {"seeds": (0, 3), "images_per_class": 2, "config": STUDENT, "progress": False}
+    options: dict[str, Any] = {
+        "seeds": (0, 3),
+        "images_per_class": 2,
+        "config": STUDENT,
+        "progress": False,
+    }
     return ddlab.compare(given, data, **options | changes)
 
 
 def chosen(data: ImageData, seed: int, count: int = 2, **more: Any) -> ddlab.DistilledSet:
-    return ddlab.distill("selection", data, images_per_class=count, seed=seed, progress=False, **more)
+    return ddlab.distill(
+        "selection", data, images_per_class=count, seed=seed, progress=False, **more
+    )
 
 
 def accuracy(made: Any, data: ImageData, seed: int) -> float:
-    return ddlab.evaluate(made, data, labels="hard", seeds=[seed], config=STUDENT, progress=False).mean
+    return ddlab.evaluate(
+        made, data, labels="hard", seeds=[seed], config=STUDENT, progress=False
+    ).mean
 
 
 def descending(name: str, **options: Any) -> Any:
-    return ddlab.from_loss(name, lambda c, i, images, y, step: images.square().mean(), iterations=3, **options)
+    return ddlab.from_loss(
+        name, lambda c, i, images, y, step: images.square().mean(), iterations=3, **options
+    )
 
 
 def test_a_seed_is_every_draw_and_rows_are_pairs(grey: ImageData) -> None:
     ready = ddlab.distill("dm", grey, config=SMALL.replace(seed=7), progress=False)
-    found = compared(grey, {"mine": SMALL, "ready": ready, "chosen": "selection", "pair": (dm, SMALL)})
+    found = compared(
+        grey, {"mine": SMALL, "ready": ready, "chosen": "selection", "pair": (dm, SMALL)}
+    )
     names = ["mine", "ready", "chosen", "pair", "random real images, 2 per class"]
     assert [row.name for row in found.rows] == names and found.complete
     wanted: dict[str, list[float]] = {row.name: [] for row in found.rows}
@@ -76,12 +91,16 @@ def test_random_real_images_do_not_beat_themselves(given: str, grey: ImageData) 
     assert [row.name for row in found.rows][2:] == [
         f"random real images, {size}" for size in ("2 per class", sizes[given])
     ]
-    assert found.rows[0].gains == (0.0,) and found.rows[0].counts == ((3, 1, 2) if "uneven" in given else (5, 5, 5))
+    assert found.rows[0].gains == (0.0,) and found.rows[0].counts == (
+        (3, 1, 2) if "uneven" in given else (5, 5, 5)
+    )
     assert found.rows[3].floats == found.rows[0].floats
 
 
 @pytest.mark.parametrize("labels", ["stored", "online"])
-def test_uneven_sets_keep_their_labels_beside_their_images(labels: str, grey: ImageData, teacher: Any) -> None:
+def test_uneven_sets_keep_their_labels_beside_their_images(
+    labels: str, grey: ImageData, teacher: Any
+) -> None:
     made = chosen(grey, 1, 3, teacher=teacher)
     kept = torch.tensor([0, 1, 3, 6])
     uneven = ddlab.from_images(made.images[kept], made.labels[kept], grey, teacher)
@@ -90,7 +109,8 @@ def test_uneven_sets_keep_their_labels_beside_their_images(labels: str, grey: Im
 
 
 def test_no_row_is_lost(grey: ImageData) -> None:
-    one, mine = chosen(grey, 0), descending("mine")
+    one = chosen(grey, 0)
+    mine = descending("mine")
     bare = SimpleNamespace(**{name: getattr(dm, name) for name in vars(dm) if name[0] != "_"})
     given = [
         one,
@@ -105,10 +125,18 @@ def test_no_row_is_lost(grey: ImageData) -> None:
     ]
     found = compared(grey, given, seeds=[0])
     assert [row.name for row in found.rows] == [
-        "selection, 2 per class (1)", "selection, 2 per class (2)", "selection, 1 per class", "dm, 2 per class (1)", "dm, 1 per class",
-        "mine, 1 per class (1)", "mine, 1 per class (2)", "DM", "dm, 2 per class (2)",
-        "random real images, 1 per class", "random real images, 2 per class",
-    ]  # fmt: skip
+        "selection, 2 per class (1)",
+        "selection, 2 per class (2)",
+        "selection, 1 per class",
+        "dm, 2 per class (1)",
+        "dm, 1 per class",
+        "mine, 1 per class (1)",
+        "mine, 1 per class (2)",
+        "DM",
+        "dm, 2 per class (2)",
+        "random real images, 1 per class",
+        "random real images, 2 per class",
+    ]
     assert all(len(row.accuracies) == 1 for row in found.rows)
 
 
@@ -131,13 +159,21 @@ def test_no_row_is_lost(grey: ImageData) -> None:
         ([dd.SMALL], {"labels": "online"}, ["labels", "dd"]),
         (
             ["dm"],
-            {"teacher": networks.initialise(networks.spec("mlp").for_data(made_data(classes=2)), seed=0)},
+            {
+                "teacher": networks.initialise(
+                    networks.spec("mlp").for_data(made_data(classes=2)), seed=0
+                )
+            },
             ["teacher"],
         ),
     ],
 )
 def test_it_refuses_before_it_computes(
-    given: Any, changes: dict[str, Any], named: list[str], grey: ImageData, monkeypatch: pytest.MonkeyPatch
+    given: Any,
+    changes: dict[str, Any],
+    named: list[str],
+    grey: ImageData,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(ddlab.evaluation.comparison, "distill", None)
     monkeypatch.setattr(ddlab.evaluation.comparison, "train_teacher", None)
@@ -146,7 +182,11 @@ def test_it_refuses_before_it_computes(
 
 
 def test_a_set_that_does_not_fit_is_refused_before_it_computes(
-    grey: ImageData, colour: ImageData, teacher: Any, other_teacher: Any, monkeypatch: pytest.MonkeyPatch
+    grey: ImageData,
+    colour: ImageData,
+    teacher: Any,
+    other_teacher: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(ddlab.evaluation.comparison, "evaluate", None)
     with refuses("labels", "hard"):
@@ -179,8 +219,14 @@ def test_a_method_that_fails_costs_no_other_row(grey: ImageData) -> None:
     broken = ddlab.from_loss("broken", fails, iterations=2)
     found = compared(grey, {"broken": broken, "dm": SMALL}, seeds=[0, 3, 4])
     row = found.rows[0]
-    assert row.failed.startswith("TypeError: no") and row.accuracies == row.gains == () and tried == [0, 0, 3]
-    assert [len(row.accuracies) for row in found.rows[1:]] == [3] * (len(found.rows) - 1) and found.complete
+    assert (
+        row.failed.startswith("TypeError: no")
+        and row.accuracies == row.gains == ()
+        and tried == [0, 0, 3]
+    )
+    assert [len(row.accuracies) for row in found.rows[1:]] == [3] * (
+        len(found.rows) - 1
+    ) and found.complete
     assert "failed: TypeError: no \\| &lt;b&gt;number" in str(found)
     assert {record["method"] for record in found.records()} == {row.name for row in found.rows[1:]}
 
@@ -188,7 +234,8 @@ def test_a_method_that_fails_costs_no_other_row(grey: ImageData) -> None:
 @contextlib.contextmanager
 def interrupted_in(module: Any, call: int) -> Iterator[None]:
     """Ctrl-C in the update of a process that is the call-th since."""
-    update, calls = module.update, [0]
+    update = module.update
+    calls = [0]
 
     def counted(*given: Any) -> Any:
         calls[0] += 1
@@ -197,7 +244,8 @@ def interrupted_in(module: Any, call: int) -> Iterator[None]:
         return update(*given)
 
     module.update = counted
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
+    # A shell's background job ignores it.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
     finally:
@@ -210,8 +258,16 @@ def test_an_interrupt_ends_it_with_what_is_whole(grey: ImageData, no_cache: None
     given = {"one": (one := descending("one")), "two": descending("two")}
     with interrupted_in(one, 5):
         found = compared(grey, given, seeds=[0, 1, 2])
-    assert found.seeds == (0,) and not found.complete and [len(row.accuracies) for row in found.rows] == [1, 1, 1]
-    assert "Not complete" in str(found) and [record["seed"] for record in found.records()] == [0, 0, 0]
+    assert (
+        found.seeds == (0,)
+        and not found.complete
+        and [len(row.accuracies) for row in found.rows] == [1, 1, 1]
+    )
+    assert "Not complete" in str(found) and [record["seed"] for record in found.records()] == [
+        0,
+        0,
+        0,
+    ]
     with interrupted_in(one, 2), pytest.raises(KeyboardInterrupt):
         compared(grey, given)
     with interrupted_in(supervised, 2), pytest.raises(KeyboardInterrupt):
@@ -220,8 +276,11 @@ def test_an_interrupt_ends_it_with_what_is_whole(grey: ImageData, no_cache: None
 
 def test_several_seeds_at_once_are_the_same(grey: ImageData, no_cache: None) -> None:
     given = {"dm": SMALL, "own": descending("own")}
-    one, two = compared(grey, given), compared(grey, given, jobs=2)
-    assert [(row.accuracies, row.gains) for row in one.rows] == [(row.accuracies, row.gains) for row in two.rows]
+    one = compared(grey, given)
+    two = compared(grey, given, jobs=2)
+    assert [(row.accuracies, row.gains) for row in one.rows] == [
+        (row.accuracies, row.gains) for row in two.rows
+    ]
 
 
 def test_it_is_a_table_in_print_in_a_notebook_and_in_a_file(
@@ -229,7 +288,11 @@ def test_it_is_a_table_in_print_in_a_notebook_and_in_a_file(
 ) -> None:
     found = compared(grey, ["dm"], seeds=[1])
     lines = str(found).splitlines()
-    assert lines[0].startswith("| method") and "hard labels" in lines[0] and len({len(line) for line in lines}) == 1
+    assert (
+        lines[0].startswith("| method")
+        and "hard labels" in lines[0]
+        and len({len(line) for line in lines}) == 1
+    )
     assert f"{found.rows[0].accuracies[0]:.3f}" in lines[2]
     assert lines[2].split("|")[3].strip() == f"{found.rows[0].gains[0]:+.3f}"
     assert found._repr_markdown_() == str(found) and lines[3].split("|")[3].strip() == "-"
@@ -240,7 +303,9 @@ def test_it_is_a_table_in_print_in_a_notebook_and_in_a_file(
     assert frame["seed"].tolist() == [0, 3, 0, 3]
     with open(two.to_csv(tmp_path / "found.csv"), newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [float(row["accuracy"]) for row in rows] == frame["accuracy"].tolist() and rows[-1]["gain"] == ""
+    assert [float(row["accuracy"]) for row in rows] == frame["accuracy"].tolist() and rows[-1][
+        "gain"
+    ] == ""
     with refuses("path", "overwrite"):
         two.to_csv(tmp_path / "found.csv")
     assert two.to_csv(tmp_path / "found.csv", overwrite=True).exists()
@@ -249,12 +314,18 @@ def test_it_is_a_table_in_print_in_a_notebook_and_in_a_file(
         found.to_pandas()
 
 
-def test_a_teacher_is_trained_once_where_one_is_asked(grey: ImageData, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_teacher_is_trained_once_where_one_is_asked(
+    grey: ImageData, monkeypatch: pytest.MonkeyPatch
+) -> None:
     trained: list[int] = []
-    teach = supervised.Config.teaching("teacher", network=networks.spec("convnet", width=4), epochs=2)
+    teach = supervised.Config.teaching(
+        "teacher", network=networks.spec("convnet", width=4), epochs=2
+    )
     train = ddlab.train_teacher
     monkeypatch.setattr(
-        ddlab.evaluation.comparison, "train_teacher", lambda *a, **o: trained.append(1) or train(a[0], teach, **o)
+        ddlab.evaluation.comparison,
+        "train_teacher",
+        lambda *a, **o: trained.append(1) or train(a[0], teach, **o),
     )
     found = compared(grey, {"sre2l": sre2l.SMALL, "dm": SMALL}, labels="online", seeds=[0])
     assert trained == [1] and found.labels == "online"
@@ -271,24 +342,40 @@ def test_a_config_without_a_seed_is_run_as_it_is(grey: ImageData) -> None:
         return chosen(grey, 0, config.count)
 
     bare = SimpleNamespace(
-        NAME="bare", Config=Config, State=SimpleNamespace, total_steps=lambda c, i: 0,
-        init=lambda c, i: SimpleNamespace(step=0), update=None, finish=finish,
-    )  # fmt: skip
+        NAME="bare",
+        Config=Config,
+        State=SimpleNamespace,
+        total_steps=lambda c, i: 0,
+        init=lambda c, i: SimpleNamespace(step=0),
+        update=None,
+        finish=finish,
+    )
     found = compared(grey, [bare, (bare, Config(2))], seeds=[0])
-    assert [(row.name, row.counts) for row in found.rows[:2]] == [("bare (1)", (1, 1, 1)), ("bare (2)", (2, 2, 2))]
+    assert [(row.name, row.counts) for row in found.rows[:2]] == [
+        ("bare (1)", (1, 1, 1)),
+        ("bare (2)", (2, 2, 2)),
+    ]
 
 
 def test_uneven_test_classes_show_balanced_accuracy_too(grey: ImageData) -> None:
     """98 to 2 looks like nearly all or nearly nothing."""
-    kept = torch.cat([grey.of_class(0, "test"), grey.of_class(1, "test")[:1], grey.of_class(2, "test")[:2]])
-    uneven = dataclasses.replace(grey, test_images=grey.test_images[kept], test_labels=grey.test_labels[kept])
-    found, made = compared(uneven, ["dm"], seeds=[0, 1]), chosen(grey, 0)
+    kept = torch.cat(
+        [grey.of_class(0, "test"), grey.of_class(1, "test")[:1], grey.of_class(2, "test")[:2]]
+    )
+    uneven = dataclasses.replace(
+        grey, test_images=grey.test_images[kept], test_labels=grey.test_labels[kept]
+    )
+    found = compared(uneven, ["dm"], seeds=[0, 1])
+    made = chosen(grey, 0)
     assert "balanced accuracy" in str(found) and all(len(row.balanced) == 2 for row in found.rows)
     assert found.records()[0]["balanced"] == found.rows[0].balanced[0]
     one = ddlab.evaluate(made, uneven, labels="hard", seeds=[0], config=STUDENT, progress=False)
     assert one.balanced is not None and f"balanced accuracy {one.balanced:.3f}" in str(one)
     student = process.run(supervised, STUDENT.replace(seed=0), Inputs(distilled=made))
-    right = (networks.predict(student, uneven.normalised(split="test")).logits.argmax(1) == uneven.test_labels).double()
+    right = (
+        networks.predict(student, uneven.normalised(split="test")).logits.argmax(1)
+        == uneven.test_labels
+    ).double()
     wanted = sum(float(right[uneven.test_labels == label].mean()) for label in range(3)) / 3
     assert one.balanced == pytest.approx(wanted) and one.mean == pytest.approx(float(right.mean()))
     even = ddlab.evaluate(made, grey, labels="hard", seeds=[0], config=STUDENT, progress=False)

@@ -1,4 +1,6 @@
-"""Maps against independent references: numpy's SVD, scikit-learn's t-SNE and trustworthiness, a double loop for densities."""
+"""Maps against independent references: numpy's SVD, scikit-learn's t-SNE and trustworthiness, a
+double loop for densities.
+"""
 
 import sys
 import warnings
@@ -16,10 +18,16 @@ from tests.support import refuses
 
 # Numba, on which UMAP runs, looks at functions that newer versions of other packages call old.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
-SMALL = {"pca": Config(), "t_sne": Config(kind="t_sne", perplexity=10), "umap": Config(kind="umap", neighbours=8)}
+SMALL = {
+    "pca": Config(),
+    "t_sne": Config(kind="t_sne", perplexity=10),
+    "umap": Config(kind="umap", neighbours=8),
+}
 
 
-def clusters(each: int = 30, classes: int = 4, width: int = 12, seed: int = 0) -> tuple[Tensor, Tensor]:
+def clusters(
+    each: int = 30, classes: int = 4, width: int = 12, seed: int = 0
+) -> tuple[Tensor, Tensor]:
     draw = torch.Generator().manual_seed(seed)
     labels = torch.arange(classes).repeat_interleave(each)
     centres = 6 * torch.randn((classes, width), generator=draw)
@@ -38,12 +46,17 @@ def test_pca_is_the_projection_on_the_largest_singular_vectors() -> None:
     _, sizes, rows = np.linalg.svd(centred, full_matrices=False)
     expected = centred @ rows[:2].T
     found = torch.cat([fitted.positions["a"], fitted.positions["b"]]).numpy()
-    np.testing.assert_allclose(np.abs(found), np.abs(expected), atol=1e-4)  # a direction may point either way
-    assert fitted.kept_variance == pytest.approx((sizes[:2] ** 2).sum() / (sizes**2).sum(), rel=1e-5)
+    # A direction may point either way.
+    np.testing.assert_allclose(np.abs(found), np.abs(expected), atol=1e-4)
+    assert fitted.kept_variance == pytest.approx(
+        (sizes[:2] ** 2).sum() / (sizes**2).sum(), rel=1e-5
+    )
 
 
 def divergence(points: Tensor, positions: Tensor, perplexity: float) -> float:
-    """t-SNE's objective in float64, straight from its definition: joint probabilities by bisection, Student's t on the map."""
+    """t-SNE's objective in float64, straight from its definition: joint probabilities by bisection,
+    Student's t on the map.
+    """
     x, y = points.double().numpy(), positions.double().numpy()
     squared = ((x[:, None] - x[None]) ** 2).sum(-1)
     conditional = np.zeros_like(squared)
@@ -70,7 +83,9 @@ def test_t_sne_reaches_the_objective_that_scikit_learn_reaches() -> None:
 
     points, _ = clusters()
     ours = embeddings.fit({"all": points}, SMALL["t_sne"]).positions["all"]
-    theirs = torch.from_numpy(TSNE(perplexity=10, random_state=0, method="exact").fit_transform(points.numpy()))
+    theirs = torch.from_numpy(
+        TSNE(perplexity=10, random_state=0, method="exact").fit_transform(points.numpy())
+    )
     random = torch.randn(len(points), 2, generator=torch.Generator().manual_seed(0)) * ours.std()
     found = [divergence(points, positions, 10) for positions in (ours, theirs, random)]
     assert found[0] < 1.1 * found[1] < 0.5 * found[2], found
@@ -94,23 +109,33 @@ def test_new_points_find_their_cluster_and_nothing_else_moves(kind: str) -> None
     before = {name: positions.clone() for name, positions in fitted.positions.items()}
     near = fitted.transform(points + 0.01)
     assert near.dtype == torch.float32 and near.shape == (len(points), 2)
-    centres = torch.stack([fitted.positions["real"][labels[::2] == label].mean(0) for label in range(4)])
+    centres = torch.stack(
+        [fitted.positions["real"][labels[::2] == label].mean(0) for label in range(4)]
+    )
     assert torch.equal(torch.cdist(near, centres).argmin(1), labels)
     assert all(torch.equal(fitted.positions[name], before[name]) for name in before)
-    assert torch.equal(fitted.transform(points + 0.01), near), "the same points come to the same place"
+    assert torch.equal(fitted.transform(points + 0.01), near), (
+        "the same points come to the same place"
+    )
     assert fitted.transform(points[:0]).shape == (0, 2)
     if kind == "pca":
-        torch.testing.assert_close(fitted.transform(points[::2]), fitted.positions["real"], atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(
+            fitted.transform(points[::2]), fitted.positions["real"], atol=1e-4, rtol=1e-4
+        )
 
 
 @pytest.mark.parametrize("kind", ["pca", "t_sne"])
-def test_a_map_is_fitted_once_and_a_seed_gives_the_same_map(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_map_is_fitted_once_and_a_seed_gives_the_same_map(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     points, _ = clusters()
     first = embeddings.fit({"a": points}, SMALL[kind]).positions["a"]
     cache.clear()
     assert torch.equal(embeddings.fit({"a": points}, SMALL[kind]).positions["a"], first)
     monkeypatch.setattr(embeddings, f"_{kind}", lambda *_: pytest.fail("fitted again"))
-    again = embeddings.fit({"real": points[:40], "other": points[40:], "none": points[:0]}, SMALL[kind])
+    again = embeddings.fit(
+        {"real": points[:40], "other": points[40:], "none": points[:0]}, SMALL[kind]
+    )
     assert torch.equal(torch.cat([again.positions["real"], again.positions["other"]]), first)
     assert again.positions["none"].shape == (0, 2)
 
@@ -125,7 +150,9 @@ def test_another_seed_or_perplexity_is_another_map() -> None:
 
 
 @pytest.mark.slow
-def test_the_wait_for_umap_is_announced_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+def test_the_wait_for_umap_is_announced_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
     points, _ = clusters()
     monkeypatch.setattr(embeddings, "_umap_compiled", False)
     said: list[str] = []
@@ -138,14 +165,18 @@ def test_the_wait_for_umap_is_announced_once(monkeypatch: pytest.MonkeyPatch, ca
 
 
 @pytest.mark.parametrize("kind, package", [("t_sne", "openTSNE"), ("umap", "umap")])
-def test_a_missing_package_is_named(kind: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(
+    kind: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with refuses(package, "ddlab[lab]"):
         embeddings.fit({"a": clusters()[0]}, SMALL[kind], announce=None)
 
 
 def test_density_is_the_kernel_estimate_as_ranks() -> None:
-    points = torch.randn(80, 2, generator=torch.Generator().manual_seed(1)) * torch.tensor([2.0, 0.5])
+    points = torch.randn(80, 2, generator=torch.Generator().manual_seed(1)) * torch.tensor(
+        [2.0, 0.5]
+    )
     found = embeddings.density(points, cells=9, margin=0.1, bandwidth=0.7)
     x = points.double().numpy()
     factor = 0.7 * len(x) ** (-1 / 6)
@@ -160,7 +191,8 @@ def test_density_is_the_kernel_estimate_as_ranks() -> None:
         assert float(found.rank[row, column]) == pytest.approx((own < value).mean(), abs=1.1 / 80)
     low, high = points.amin(0), points.amax(0)
     torch.testing.assert_close(
-        found.x[[0, -1]], torch.stack([low[0], high[0]]) + (high - low)[0] * torch.tensor([-0.1, 0.1])
+        found.x[[0, -1]],
+        torch.stack([low[0], high[0]]) + (high - low)[0] * torch.tensor([-0.1, 0.1]),
     )
     assert found.rank.min() >= 0 and found.rank.max() <= 1 and found.rank.shape == (9, 9)
 
@@ -171,14 +203,27 @@ def test_the_contour_encloses_its_share() -> None:
 
     points, _ = clusters(each=100, width=2)
     found = embeddings.density(points, cells=120)
-    at = RegularGridInterpolator((found.y.numpy(), found.x.numpy()), found.rank.numpy())(points.numpy()[:, ::-1])
-    assert (at < 0.1).mean() == pytest.approx(0.1, abs=0.03) and (at < 0.7).mean() == pytest.approx(0.7, abs=0.03)
+    at = RegularGridInterpolator((found.y.numpy(), found.x.numpy()), found.rank.numpy())(
+        points.numpy()[:, ::-1]
+    )
+    assert (at < 0.1).mean() == pytest.approx(0.1, abs=0.03) and (at < 0.7).mean() == pytest.approx(
+        0.7, abs=0.03
+    )
 
 
 @pytest.mark.parametrize(
-    "groups", [None, {}, [torch.zeros(3, 2)], {"a": None}, {"a": torch.zeros(3)}, {"a": torch.zeros(4, 2, dtype=torch.long)},
-               {"a": torch.full((4, 2), torch.nan)}, {"a": torch.zeros(4, 2), "b": torch.zeros(4, 3)}],
-)  # fmt: skip
+    "groups",
+    [
+        None,
+        {},
+        [torch.zeros(3, 2)],
+        {"a": None},
+        {"a": torch.zeros(3)},
+        {"a": torch.zeros(4, 2, dtype=torch.long)},
+        {"a": torch.full((4, 2), torch.nan)},
+        {"a": torch.zeros(4, 2), "b": torch.zeros(4, 3)},
+    ],
+)
 def test_bad_groups(groups: Any) -> None:
     with refuses("groups"):
         embeddings.fit(groups)

@@ -15,14 +15,21 @@ SETTINGS = mnemonics.SMALL.replace(tasks=2)
 
 
 def matrix_of(config: mnemonics.Config, inputs: Inputs, models: tuple) -> tuple:
-    return tuple(class_accuracies(config, inputs, weights, seen) for weights, seen in zip(models, (2, 4), strict=True))
+    return tuple(
+        class_accuracies(config, inputs, weights, seen)
+        for weights, seen in zip(models, (2, 4), strict=True)
+    )
 
 
 def test_averages_and_forgetting_are_those_of_the_matrix() -> None:
     first = ((1.0, 0.8), (0.5, 0.7, 0.9, 0.7), (0.2, 0.4, 0.3, 0.5, 1.0, 0.6))
     second = tuple(tuple(0.5 for _ in row) for row in first)
     found = Incremental({0: first, 1: second}, (("a", "b"), ("c", "d"), ("e", "f")))
-    assert found.task_paths(0) == [pytest.approx([0.9, 0.6, 0.3]), pytest.approx([0.8, 0.4]), pytest.approx([0.8])]
+    assert found.task_paths(0) == [
+        pytest.approx([0.9, 0.6, 0.3]),
+        pytest.approx([0.8, 0.4]),
+        pytest.approx([0.8]),
+    ]
     assert found.accuracies == pytest.approx([0.7, 0.6, 0.5])
     assert found.average_accuracy == pytest.approx(0.6)
     assert found.forgetting_of_first == pytest.approx((0.6 + 0) / 2)
@@ -38,7 +45,9 @@ def test_the_matrix_is_read_from_the_networks_of_the_phases() -> None:
     spec = SETTINGS.network.for_data(FOUR)
     logits = networks.call(spec, state.models[0], FOUR.normalised(split="test"))[0].logits[:, :2]
     right = logits.argmax(1) == FOUR.test_labels
-    assert matrix[0] == pytest.approx([float(right[FOUR.test_labels == label].float().mean()) for label in (0, 1)])
+    assert matrix[0] == pytest.approx(
+        [float(right[FOUR.test_labels == label].float().mean()) for label in (0, 1)]
+    )
     found = class_incremental(None, FOUR, config=SETTINGS, seeds=(0,), device="cpu", progress=False)
     assert isinstance(found, Incremental) and found.per_seed[0] == matrix
 
@@ -49,13 +58,17 @@ def test_a_sets_images_are_the_memory() -> None:
     told = {"config": SETTINGS, "seeds": (0, 4), "device": "cpu", "progress": False}
     found = class_incremental(made, FOUR, **told)
     own = SETTINGS.replace(start="given", exemplar_step="none", seed=4)
-    state = [*process.steps(mnemonics, own, Inputs(data=FOUR, distilled=made, device="cpu"))][-1].state
+    state = [*process.steps(mnemonics, own, Inputs(data=FOUR, distilled=made, device="cpu"))][
+        -1
+    ].state
     assert isinstance(found, Incremental) and set(found.per_seed) == {0, 4}
     assert found.per_seed[4] == matrix_of(own, inputs, state.models)
 
 
 def test_what_is_refused() -> None:
-    made = process.run(selection, selection.Config(images_per_class=1), Inputs(data=FOUR, device="cpu"))
+    made = process.run(
+        selection, selection.Config(images_per_class=1), Inputs(data=FOUR, device="cpu")
+    )
     with refuses("tasks", "shared evenly"):
         class_incremental(made, FOUR, config=SETTINGS.replace(tasks=3))
     with refuses("distilled", "3 classes"):

@@ -21,12 +21,16 @@ CLOUDS = {"rows": st.integers(1, 7), "width": st.integers(1, 5), "seed": st.inte
 
 
 def cloud(rows: int, width: int, seed: int) -> Tensor:
-    return torch.randn((rows, width), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return torch.randn(
+        (rows, width), generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    )
 
 
 def double_loop(features: Tensor) -> float:
     rows = features.tolist()
-    return sum((a - b) ** 2 for one in rows for other in rows for a, b in zip(one, other, strict=True))
+    return sum(
+        (a - b) ** 2 for one in rows for other in rows for a, b in zip(one, other, strict=True)
+    )
 
 
 @given(**CLOUDS)
@@ -41,8 +45,12 @@ def test_equals_the_double_loop(rows: int, width: int, seed: int) -> None:
 def test_invariances(rows: int, width: int, seed: int, shift: float, scale: float) -> None:
     features = cloud(rows, width, seed)
     distance = measures.summed_squared_distances(features)
-    torch.testing.assert_close(measures.summed_squared_distances(features + shift), distance, rtol=1e-6, atol=1e-8)
-    torch.testing.assert_close(measures.summed_squared_distances(scale * features), scale**2 * distance)
+    torch.testing.assert_close(
+        measures.summed_squared_distances(features + shift), distance, rtol=1e-6, atol=1e-8
+    )
+    torch.testing.assert_close(
+        measures.summed_squared_distances(scale * features), scale**2 * distance
+    )
     order = torch.randperm(rows, generator=torch.Generator().manual_seed(seed))
     torch.testing.assert_close(measures.summed_squared_distances(features[order].flip(1)), distance)
     twice = torch.cat([features, features])
@@ -50,7 +58,9 @@ def test_invariances(rows: int, width: int, seed: int, shift: float, scale: floa
 
 
 def test_gradient() -> None:
-    assert torch.autograd.gradcheck(measures.summed_squared_distances, (cloud(4, 3, 0).requires_grad_(),))
+    assert torch.autograd.gradcheck(
+        measures.summed_squared_distances, (cloud(4, 3, 0).requires_grad_(),)
+    )
 
 
 def test_few_rows() -> None:
@@ -70,7 +80,8 @@ def made(data: ImageData, indices: list[int], labels: list[int]) -> DistilledSet
 
 def test_feature_distance_per_class(grey: ImageData, teacher: Network) -> None:
     distilled = made(grey, [0, 12, 1, 2, 13], [0, 1, 0, 0, 1])
-    module, kept = plain_module(teacher), {}
+    module = plain_module(teacher)
+    kept = {}
     module.get_submodule("blocks.2.activation").register_forward_hook(
         lambda _, __, out: kept.__setitem__("x", out.flatten(1))
     )
@@ -81,11 +92,15 @@ def test_feature_distance_per_class(grey: ImageData, teacher: Network) -> None:
     torch.testing.assert_close(found, torch.tensor(plain), rtol=1e-4, atol=1e-5)
     length = float(features.square().sum(1).mean())
     expected = torch.tensor([plain[0] / 6 / length, plain[1] / 2 / length, 0.0])
-    torch.testing.assert_close(measures.feature_distance(distilled, teacher), expected, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(
+        measures.feature_distance(distilled, teacher), expected, rtol=1e-4, atol=1e-5
+    )
 
 
 def test_normalised_does_not_depend_on_copies_much(grey: ImageData, teacher: Network) -> None:
-    """Twice the same images: the mean over pairs changes only by the pairs of an image with its copy."""
+    """Twice the same images: the mean over pairs changes only by the pairs of an image with its
+    copy.
+    """
     one = made(grey, [*range(12)], [0] * 12)
     two = made(grey, [*range(12), *range(12)], [0] * 24)
     distances = [float(measures.feature_distance(d, teacher)[0]) for d in (one, two)]
@@ -97,13 +112,19 @@ def test_same_images_have_no_distance(grey: ImageData, teacher: Network) -> None
     torch.testing.assert_close(found, torch.zeros(3), rtol=0, atol=1e-6)
 
 
-def test_bad_input(grey: ImageData, distilled: DistilledSet, teacher: Network, colour_teacher: Network) -> None:
+def test_bad_input(
+    grey: ImageData, distilled: DistilledSet, teacher: Network, colour_teacher: Network
+) -> None:
     with refuses("images", "[n, 3, 8, 8]"):
         measures.feature_distance(distilled, colour_teacher)
-    bare = networks.initialise(networks.spec("convnet", width=4, norm="none").for_data(grey), seed=0)
+    bare = networks.initialise(
+        networks.spec("convnet", width=4, norm="none").for_data(grey), seed=0
+    )
     assert measures.feature_distance(distilled, bare).isfinite().all()
     empty = dataclasses.replace(
-        distilled, tensors={"images": distilled.images[:0]}, targets=(HardLabels(distilled.labels[:0]),)
+        distilled,
+        tensors={"images": distilled.images[:0]},
+        targets=(HardLabels(distilled.labels[:0]),),
     )
     assert measures.feature_distance(empty, teacher).tolist() == [0, 0, 0]
 
@@ -114,7 +135,9 @@ def looped_coverage(real: list[list[float]], points: list[list[float]], neighbou
 
     near = 0
     for index, one in enumerate(real):
-        radius = sorted(distance(one, other) for at, other in enumerate(real) if at != index)[neighbours - 1]
+        radius = sorted(distance(one, other) for at, other in enumerate(real) if at != index)[
+            neighbours - 1
+        ]
         near += any(distance(one, point) <= radius for point in points)
     return near / len(real)
 
@@ -127,19 +150,35 @@ def looped_coverage(real: list[list[float]], points: list[list[float]], neighbou
     k=st.integers(1, 6),
 )
 def test_coverage_equals_the_loops(rows: int, count: int, width: int, seed: int, k: int) -> None:
-    real, points = cloud(rows, width, seed), cloud(count, width, seed + 1)
+    real = cloud(rows, width, seed)
+    points = cloud(count, width, seed + 1)
     expected = looped_coverage(real.tolist(), points.tolist(), k)
-    assert measures.nearest_neighbour_coverage(real, points, neighbours=k) == pytest.approx(expected)
+    assert measures.nearest_neighbour_coverage(real, points, neighbours=k) == pytest.approx(
+        expected
+    )
 
 
-@given(rows=st.integers(8, 20), seed=st.integers(0, 999), shift=st.floats(-20, 20), scale=st.floats(0.1, 10))
+@given(
+    rows=st.integers(8, 20),
+    seed=st.integers(0, 999),
+    shift=st.floats(-20, 20),
+    scale=st.floats(0.1, 10),
+)
 def test_coverage_invariances(rows: int, seed: int, shift: float, scale: float) -> None:
-    real, points = cloud(rows, 3, seed), cloud(4, 3, seed + 1)
+    real = cloud(rows, 3, seed)
+    points = cloud(4, 3, seed + 1)
     coverage = measures.nearest_neighbour_coverage(real, points)
     turn = torch.linalg.qr(cloud(3, 3, seed + 2)).Q
-    assert measures.nearest_neighbour_coverage(scale * real @ turn + shift, scale * points @ turn + shift) == coverage
+    assert (
+        measures.nearest_neighbour_coverage(
+            scale * real @ turn + shift, scale * points @ turn + shift
+        )
+        == coverage
+    )
     more = torch.cat([points, cloud(3, 3, seed + 3)])
-    assert measures.nearest_neighbour_coverage(real, more) >= coverage, "more points never cover less"
+    assert measures.nearest_neighbour_coverage(real, more) >= coverage, (
+        "more points never cover less"
+    )
     assert measures.nearest_neighbour_coverage(real, real) == 1
 
 
@@ -166,17 +205,32 @@ def test_bad_coverage_input() -> None:
 def test_the_ratio_and_the_fewest_images() -> None:
     assert measures.distillation_ratio(0.45, 0.9) == pytest.approx(50)
     accuracies = {10: 0.9, 1: 0.2, 5: 0.7, 2: 0.7}
-    assert [measures.fewest_images(accuracies, level) for level in (0.2, 0.7, 0.71, 0.95)] == [1, 2, 10, None]
+    assert [measures.fewest_images(accuracies, level) for level in (0.2, 0.7, 0.71, 0.95)] == [
+        1,
+        2,
+        10,
+        None,
+    ]
 
 
 @pytest.mark.parametrize(
     ("missing", "improvement", "score"),
-    [(52.66, 12.40, 19.1), (42.21, 27.62, 23.9), (67.82, -5.77, 13.8), (0.0, 0.0, 26.9), (-100.0, 100.0, 100.0)],
+    [
+        (52.66, 12.40, 19.1),
+        (42.21, 27.62, 23.9),
+        (67.82, -5.77, 13.8),
+        (0.0, 0.0, 26.9),
+        (-100.0, 100.0, 100.0),
+    ],
 )
 def test_label_robust_score_as_printed(missing: float, improvement: float, score: float) -> None:
     assert round(100 * measures.label_robust_score(improvement / 100, missing / 100), 1) == score
 
 
 def test_augmentation_robust_score() -> None:
-    found = [measures.augmentation_robust_score(0.2, -0.1, weight=weight) for weight in (0.0, 0.25, 1.0)]
-    assert found == pytest.approx([(math.exp(b) - math.exp(-1)) / (math.e - 1 / math.e) for b in (-0.1, -0.025, 0.2)])
+    found = [
+        measures.augmentation_robust_score(0.2, -0.1, weight=weight) for weight in (0.0, 0.25, 1.0)
+    ]
+    assert found == pytest.approx(
+        [(math.exp(b) - math.exp(-1)) / (math.e - 1 / math.e) for b in (-0.1, -0.025, 0.2)]
+    )

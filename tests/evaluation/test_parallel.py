@@ -26,7 +26,9 @@ SETTINGS: dict[str, Any] = {"config": STUDENT, "device": "cpu", "progress": Fals
 
 
 def own_loss() -> Any:
-    """Return the README's loss, defined where no other process can import it, as a notebook's cell does."""
+    """Return the README's loss, defined where no other process can import it, as a notebook's cell
+    does.
+    """
     space: dict[str, Any] = {"__name__": "__main__"}
     exec(
         "def loss(config, inputs, images, labels, step):\n"
@@ -41,7 +43,9 @@ def own_loss() -> Any:
 def dying_loss() -> Any:
     """Return a loss whose process is killed with seed 1, after the others had time to finish."""
 
-    def loss(config: Any, inputs: Any, images: torch.Tensor, labels: Any, step: int) -> torch.Tensor:
+    def loss(
+        config: Any, inputs: Any, images: torch.Tensor, labels: Any, step: int
+    ) -> torch.Tensor:
         if config.seed == 1:
             time.sleep(4)
             os.kill(os.getpid(), signal.SIGKILL)
@@ -54,7 +58,12 @@ def dying_loss() -> Any:
 def cluster() -> Iterator[Any]:
     """Two worker processes of a dask cluster on this machine."""
     distributed = pytest.importorskip("distributed")
-    options: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    options: dict[str, Any] = {
+        "n_workers": 2,
+        "threads_per_worker": 1,
+        "processes": True,
+        "dashboard_address": None,
+    }
     import dask
 
     # A task whose worker died is tried again elsewhere three times by default.
@@ -107,7 +116,11 @@ def test_compare_keeps_the_seeds_that_are_finished(grey: ImageData, no_cache: No
     method = ddlab.from_loss("dying", dying_loss(), iterations=2)
     with pytest.warns(UserWarning, match=r"fewer jobs .* 2 of 3 seeds"):
         comparison = ddlab.compare([method], grey, seeds=(0, 1, 2), jobs=2, **SETTINGS)
-    assert comparison.seeds == (0, 2) and not comparison.complete and "Not complete" in comparison.table()
+    assert (
+        comparison.seeds == (0, 2)
+        and not comparison.complete
+        and "Not complete" in comparison.table()
+    )
 
 
 def test_evaluate_keeps_the_students_that_are_finished(grey: ImageData, no_cache: None) -> None:
@@ -118,7 +131,11 @@ def test_evaluate_keeps_the_students_that_are_finished(grey: ImageData, no_cache
 
         for _ in range(600):
             time.sleep(0.1)
-            workers = [child for child in psutil.Process().children() if "loky" in " ".join(child.cmdline())]
+            workers = [
+                child
+                for child in psutil.Process().children()
+                if "loky" in " ".join(child.cmdline())
+            ]
             if bar.done >= 3 and workers:
                 workers[-1].kill()
                 return
@@ -133,28 +150,46 @@ def test_evaluate_keeps_the_students_that_are_finished(grey: ImageData, no_cache
             """Nothing was printed."""
 
     bar = Bar()
-    with pytest.MonkeyPatch.context() as patch, pytest.warns(UserWarning, match="students that are finished"):
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        pytest.warns(UserWarning, match="students that are finished"),
+    ):
         patch.setattr("ddlab.evaluation.students.progress_bar", lambda *_, **__: bar)
         threading.Thread(target=kill_a_worker, daemon=True).start()
         settings = {**SETTINGS, "config": STUDENT.replace(epochs=40)}
-        evaluation = ddlab.evaluate(distilled, grey, labels="hard", seeds=range(400), jobs=2, **settings)
+        evaluation = ddlab.evaluate(
+            distilled, grey, labels="hard", seeds=range(400), jobs=2, **settings
+        )
     assert not evaluation.complete and 3 <= len(evaluation.per_seed) < 400
 
 
 def test_own_networks_and_processes_of_joblibs_config(grey: ImageData, no_cache: None) -> None:
-    networks.register("of_a_reader", lambda channels, classes, size: torch.nn.Sequential(
-        torch.nn.Flatten(), torch.nn.Linear(channels * size[0] * size[1], classes)))  # fmt: skip
+    networks.register(
+        "of_a_reader",
+        lambda channels, classes, size: torch.nn.Sequential(
+            torch.nn.Flatten(), torch.nn.Linear(channels * size[0] * size[1], classes)
+        ),
+    )
     try:
         distilled = ddlab.distill("selection", grey, config=selection.Config(), progress=False)
         settings = {**SETTINGS, "config": STUDENT.replace(network=networks.spec("of_a_reader"))}
         alone = ddlab.evaluate(distilled, grey, labels="hard", seeds=[0, 1], **settings)
         ddlab.runs.cache.clear()
         with joblib.parallel_config(backend="threading", n_jobs=2):
-            assert ddlab.evaluate(distilled, grey, labels="hard", seeds=[0, 1], **settings).per_seed == alone.per_seed
+            assert (
+                ddlab.evaluate(distilled, grey, labels="hard", seeds=[0, 1], **settings).per_seed
+                == alone.per_seed
+            )
         ddlab.runs.cache.clear()
-        with joblib.parallel_config(backend="loky", n_jobs=2), refuses("jobs", "a network of your own"):
+        with (
+            joblib.parallel_config(backend="loky", n_jobs=2),
+            refuses("jobs", "a network of your own"),
+        ):
             ddlab.evaluate(distilled, grey, labels="hard", seeds=[0, 1], **settings)
-        with joblib.parallel_config(backend="loky", n_jobs=2), refuses("jobs", "a network of your own"):
+        with (
+            joblib.parallel_config(backend="loky", n_jobs=2),
+            refuses("jobs", "a network of your own"),
+        ):
             ddlab.compare({"a set": distilled}, grey, seeds=(0, 1), **settings)
     finally:
         networks.family.REGISTERED.pop("of_a_reader")
@@ -163,9 +198,15 @@ def test_own_networks_and_processes_of_joblibs_config(grey: ImageData, no_cache:
 def test_a_cluster_gives_the_same_numbers(cluster: Any, grey: ImageData, no_cache: None) -> None:
     method = ddlab.from_loss("class_means", own_loss(), iterations=5)
     replication: dict[str, Any] = {
-        "dataset": "MNIST", "images_per_class": 1, "sets": 2, "students": 2, "iterations": 2, "device": "cpu",
-        "student": {"epochs": 2}, "progress": False,
-    }  # fmt: skip
+        "dataset": "MNIST",
+        "images_per_class": 1,
+        "sets": 2,
+        "students": 2,
+        "iterations": 2,
+        "device": "cpu",
+        "student": {"epochs": 2},
+        "progress": False,
+    }
 
     def numbers() -> tuple[Any, ...]:
         ddlab.runs.cache.clear()
@@ -174,7 +215,12 @@ def test_a_cluster_gives_the_same_numbers(cluster: Any, grey: ImageData, no_cach
         evaluation = ddlab.evaluate(distilled, grey, labels="hard", seeds=(0, 1), **SETTINGS)
         replicated = ddlab.replicate("dm", grey, **replication)
         rows = [(row.name, row.accuracies, row.gains) for row in comparison.rows]
-        return rows, evaluation.per_seed, replicated.accuracies, [made.fingerprint for made in replicated.sets]
+        return (
+            rows,
+            evaluation.per_seed,
+            replicated.accuracies,
+            [made.fingerprint for made in replicated.sets],
+        )
 
     here = numbers()
     with joblib.parallel_config(backend="dask"):
@@ -183,17 +229,28 @@ def test_a_cluster_gives_the_same_numbers(cluster: Any, grey: ImageData, no_cach
 
 def test_a_worker_of_a_cluster_that_dies(cluster: Any, grey: ImageData, no_cache: None) -> None:
     method = ddlab.from_loss("dying", dying_loss(), iterations=2)
-    with joblib.parallel_config(backend="dask"), pytest.warns(UserWarning, match="seeds that are finished"):
+    with (
+        joblib.parallel_config(backend="dask"),
+        pytest.warns(UserWarning, match="seeds that are finished"),
+    ):
         comparison = ddlab.compare([method], grey, seeds=(0, 1, 2), **SETTINGS)
     assert comparison.seeds == (0, 2) and not comparison.complete
 
 
-def test_replicate_says_where_finished_work_is(grey: ImageData, no_cache: None, tmp_path: Path) -> None:
+def test_replicate_says_where_finished_work_is(
+    grey: ImageData, no_cache: None, tmp_path: Path
+) -> None:
     """A student that is killed by the device's memory: what is finished stands in the folder."""
     options: dict[str, Any] = {
-        "dataset": "MNIST", "images_per_class": 1, "sets": 1, "students": 2, "iterations": 2, "device": "cpu",
-        "student": {"epochs": 2}, "progress": False,
-    }  # fmt: skip
+        "dataset": "MNIST",
+        "images_per_class": 1,
+        "sets": 1,
+        "students": 2,
+        "iterations": 2,
+        "device": "cpu",
+        "student": {"epochs": 2},
+        "progress": False,
+    }
     from ddlab.records import replication
 
     def lost(function: Any, tasks: Any, *, jobs: int | None) -> Iterator[Any]:
@@ -201,9 +258,14 @@ def test_replicate_says_where_finished_work_is(grey: ImageData, no_cache: None, 
         if function.__name__ == "train_student":
             raise LostWorkers("a worker process ended")
 
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(DDLabError, match="goes on from its folder"):
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        pytest.raises(DDLabError, match="goes on from its folder"),
+    ):
         patch.setattr(replication, "run_tasks", lost)
         ddlab.replicate("dm", grey, folder=tmp_path, **options)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(replication, "distill", lambda *_, **__: pytest.fail("the set was made already"))
+        patch.setattr(
+            replication, "distill", lambda *_, **__: pytest.fail("the set was made already")
+        )
         assert len(ddlab.replicate("dm", grey, folder=tmp_path, **options).accuracies[0]) == 2

@@ -33,8 +33,11 @@ def blobs(
 
 def standardised(features: Tensor, others: Tensor) -> tuple[np.ndarray, np.ndarray]:
     """Mean 0 and variance 1 over `features`, by numpy."""
-    learning, reading = features.double().numpy(), others.double().numpy()
-    return (learning - learning.mean(0)) / learning.std(0), (reading - learning.mean(0)) / learning.std(0)
+    learning = features.double().numpy()
+    reading = others.double().numpy()
+    return (learning - learning.mean(0)) / learning.std(0), (
+        reading - learning.mean(0)
+    ) / learning.std(0)
 
 
 class TestLogistic:
@@ -49,23 +52,34 @@ class TestLogistic:
         truth = np.eye(3)[labels.numpy()]
 
         def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
-            weights, bias = flat[:15].reshape(3, 5), flat[15:]
+            weights = flat[:15].reshape(3, 5)
+            bias = flat[15:]
             logits = learning @ weights.T + bias
             error = (special.softmax(logits, axis=1) - truth) / len(learning)
             value = (
-                -(truth * special.log_softmax(logits, axis=1)).sum() / len(learning) + strength / 2 * (weights**2).sum()
+                -(truth * special.log_softmax(logits, axis=1)).sum() / len(learning)
+                + strength / 2 * (weights**2).sum()
             )
-            return value, np.concatenate([(error.T @ learning + strength * weights).ravel(), error.sum(0)])
+            return value, np.concatenate(
+                [(error.T @ learning + strength * weights).ravel(), error.sum(0)]
+            )
 
-        best = optimize.minimize(objective, np.zeros(18), jac=True, method="BFGS", options={"gtol": 1e-9})
+        best = optimize.minimize(
+            objective, np.zeros(18), jac=True, method="BFGS", options={"gtol": 1e-9}
+        )
         logits = reading @ best.x[:15].reshape(3, 5).T + best.x[15:]
         margin = np.sort(logits, axis=1)
         clear = margin[:, -1] - margin[:, -2] > 1e-4
         found = predictions("linear", features, labels, others, strength).numpy()
-        assert clear.sum() > 55 and (found[clear] == logits.argmax(1)[clear]).all() and len(set(found)) == 3
+        assert (
+            clear.sum() > 55
+            and (found[clear] == logits.argmax(1)[clear]).all()
+            and len(set(found)) == 3
+        )
 
     def test_strength_does_not_grow_with_the_number_of_images(self) -> None:
-        (features, labels), (others, _) = blobs(spread=2.0), blobs(seed=3, count=200, spread=2.0)
+        (features, labels) = blobs(spread=2.0)
+        (others, _) = blobs(seed=3, count=200, spread=2.0)
         once = predictions("linear", features, labels, others, 0.1)
         thrice = predictions("linear", features.repeat(3, 1), labels.repeat(3), others, 0.1)
         assert (once == thrice).float().mean() >= 0.99
@@ -83,10 +97,13 @@ class TestRidge:
     @pytest.mark.parametrize("strength", [1e-6, 0.03, 10.0])
     def test_is_the_least_of_its_objective(self, strength: float) -> None:
         """The normal equations, by numpy; class numbers need not be without gaps."""
-        (features, labels), (others, _) = blobs(), blobs(seed=4)
+        (features, labels) = blobs()
+        (others, _) = blobs(seed=4)
         learning, reading = standardised(features, others)
         signs = 2 * np.eye(3)[labels.numpy()] - 1
-        weights = np.linalg.solve(learning.T @ learning + 40 * strength * np.eye(5), learning.T @ signs)
+        weights = np.linalg.solve(
+            learning.T @ learning + 40 * strength * np.eye(5), learning.T @ signs
+        )
         wanted = (reading @ weights + signs.mean(0)).argmax(1)
         assert predictions("ridge", features, labels, others, strength).tolist() == wanted.tolist()
         renamed = torch.tensor([2, 5, 7])[labels]
@@ -97,7 +114,8 @@ class TestRidge:
 @pytest.mark.parametrize("kind", ["linear", "ridge"])
 @pytest.mark.parametrize("constant", [0.0, -7.3e8, 1e-30])
 def test_a_constant_column_is_nothing(kind: str, constant: float) -> None:
-    (features, labels), (others, _) = blobs(), blobs(seed=1)
+    (features, labels) = blobs()
+    (others, _) = blobs(seed=1)
     wanted = predictions(kind, features[:, 1:], labels, others[:, 1:], 0.1)
     features[:, 0] = constant
     others[:, 0] = constant
@@ -107,24 +125,39 @@ def test_a_constant_column_is_nothing(kind: str, constant: float) -> None:
 class TestNeighbours:
     @given(seed=st.integers(0, 1000), neighbours=st.integers(1, 9))
     def test_equals_a_loop(self, seed: int, neighbours: int) -> None:
-        (features, labels), (others, _) = blobs(15, seed=seed), blobs(6, seed=seed + 1)
+        (features, labels) = blobs(15, seed=seed)
+        (others, _) = blobs(6, seed=seed + 1)
         found = predictions("neighbours", features, labels, others, neighbours).tolist()
         for row, label in zip(others.double().numpy(), found, strict=True):
-            cosines = [float(row @ f / np.linalg.norm(row) / np.linalg.norm(f)) for f in features.double().numpy()]
+            cosines = [
+                float(row @ f / np.linalg.norm(row) / np.linalg.norm(f))
+                for f in features.double().numpy()
+            ]
             nearest = sorted(range(15), key=lambda n: -cosines[n])[:neighbours]
             votes = [int((labels[nearest] == kind).sum()) for kind in range(3)]
             assert label == votes.index(max(votes))
 
     def test_rows_of_zeros_and_of_any_length(self) -> None:
         features = torch.tensor([[1e-9, 0.0], [0.0, 1e9], [0.0, 0.0]])
-        found = predictions("neighbours", features, torch.tensor([4, 5, 6]), torch.tensor([[2.0, 1.0], [1.0, 2.0]]), 1)
+        found = predictions(
+            "neighbours",
+            features,
+            torch.tensor([4, 5, 6]),
+            torch.tensor([[2.0, 1.0], [1.0, 2.0]]),
+            1,
+        )
         assert found.tolist() == [4, 5]
-        assert len(predictions("neighbours", features, torch.tensor([4, 5, 6]), torch.empty(0, 2), 1)) == 0
+        assert (
+            len(predictions("neighbours", features, torch.tensor([4, 5, 6]), torch.empty(0, 2), 1))
+            == 0
+        )
 
 
 class TestHeldOut:
     @given(
-        labels=st.lists(st.integers(0, 3), min_size=12, max_size=60), share=st.floats(0.2, 0.9), seed=st.integers(0, 99)
+        labels=st.lists(st.integers(0, 3), min_size=12, max_size=60),
+        share=st.floats(0.2, 0.9),
+        seed=st.integers(0, 99),
     )
     def test_a_share_of_each_class(self, labels: list[int], share: float, seed: int) -> None:
         numbers = torch.tensor(labels)
@@ -136,21 +169,30 @@ class TestHeldOut:
 
     def test_follows_the_seed(self) -> None:
         labels = torch.arange(40) % 4
-        parts = [rooms.held_out_part(labels, held_out=0.5, seed=seed)[1].tolist() for seed in (0, 0, 1)]
+        parts = [
+            rooms.held_out_part(labels, held_out=0.5, seed=seed)[1].tolist() for seed in (0, 0, 1)
+        ]
         assert parts[0] == parts[1] != parts[2]
 
-    @pytest.mark.parametrize("changes", [{"held_out": 0.0}, {"held_out": 0.01}, {"labels": torch.zeros(0).long()}])
+    @pytest.mark.parametrize(
+        "changes", [{"held_out": 0.0}, {"held_out": 0.01}, {"labels": torch.zeros(0).long()}]
+    )
     def test_bad_input(self, changes: dict[str, Any]) -> None:
         with refuses("held_out"):
-            rooms.held_out_part(**{"labels": torch.arange(8) % 2, "held_out": 0.5, "seed": 0} | changes)
+            rooms.held_out_part(
+                **{"labels": torch.arange(8) % 2, "held_out": 0.5, "seed": 0} | changes
+            )
 
 
 @pytest.mark.parametrize("kind", ["linear", "ridge", "neighbours"])
-def test_the_best_on_the_held_out_part_learns_again_from_all(kind: str, grey: ImageData, teacher: Network) -> None:
+def test_the_best_on_the_held_out_part_learns_again_from_all(
+    kind: str, grey: ImageData, teacher: Network
+) -> None:
     candidates = [10.0, 0.1, 0.001] if kind != "neighbours" else [20, 7, 1]
     found = probe(teacher, grey, kind=kind, candidates=candidates, held_out=0.3, seeds=(0, 4))
     learning, testing = (representations(teacher, grey, split) for split in ("train", "test"))
-    labels, expected = grey.train_labels, {}
+    labels = grey.train_labels
+    expected = {}
 
     def predict(*given: Any) -> Tensor:
         return predictions(kind, *given)
@@ -158,28 +200,39 @@ def test_the_best_on_the_held_out_part_learns_again_from_all(kind: str, grey: Im
     for seed in (0, 4):
         kept, held = rooms.held_out_part(labels, held_out=0.3, seed=seed)
         right = [
-            int((predict(learning[kept], labels[kept], learning[held], c) == labels[held]).sum()) for c in candidates
+            int((predict(learning[kept], labels[kept], learning[held], c) == labels[held]).sum())
+            for c in candidates
         ]
         best = candidates[right.index(max(right))]
         assert found.chosen[seed] == best
-        expected[seed] = float((predict(learning, labels, testing, best) == grey.test_labels).double().mean())
+        expected[seed] = float(
+            (predict(learning, labels, testing, best) == grey.test_labels).double().mean()
+        )
     assert found.per_seed == pytest.approx(expected) and found.mean == pytest.approx(
         statistics.fmean(expected.values())
     )
     assert found.std == pytest.approx(statistics.stdev(expected.values()))
-    assert found.interval == pytest.approx(interval(list(expected.values()))) and found.cpu_seconds > 0
+    assert (
+        found.interval == pytest.approx(interval(list(expected.values()))) and found.cpu_seconds > 0
+    )
     assert (found.kind, found.network) == (kind, "convnet(width=8)")
 
 
 def test_nothing_is_chosen_on_the_test_images(
     grey: ImageData, teacher: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Other test images change the accuracy and nothing else; each is read by the chosen readers alone."""
-    other = dataclasses.replace(grey, test_images=255 - grey.test_images, test_labels=grey.test_labels.flip(0))
+    """Other test images change the accuracy and nothing else; each is read by the chosen readers
+    alone.
+    """
+    other = dataclasses.replace(
+        grey, test_images=255 - grey.test_images, test_labels=grey.test_labels.flip(0)
+    )
     assert probe(teacher, grey, kind="ridge").chosen == probe(teacher, other, kind="ridge").chosen
     seen: list[int] = []
 
-    def watched(kind: str, features: Tensor, labels: Tensor, others: Tensor, setting: float) -> Tensor:
+    def watched(
+        kind: str, features: Tensor, labels: Tensor, others: Tensor, setting: float
+    ) -> Tensor:
         seen.append(len(others))
         return predictions(kind, features, labels, others, setting)
 
@@ -202,7 +255,9 @@ def test_other_data_than_the_networks(teacher: Network) -> None:
     assert 0.2 < found.mean <= 1
 
 
-def test_default_neighbours_are_those_there_are_images_for(teacher: Network, grey: ImageData) -> None:
+def test_default_neighbours_are_those_there_are_images_for(
+    teacher: Network, grey: ImageData
+) -> None:
     """36 images, 3 held out: 33 to learn from, so 50 is left out."""
     assert probe(teacher, grey, kind="neighbours").chosen[0] in (20, 10, 5, 1)
     with refuses("candidates", "[1, 33]", "34"):
@@ -211,12 +266,23 @@ def test_default_neighbours_are_those_there_are_images_for(teacher: Network, gre
 
 def test_words() -> None:
     found = Probe(
-        mean=0.5, std=0.1, interval=(0.4, 0.6), per_seed={0: 0.4, 1: 0.6}, chosen={0: 0.1, 1: 0.001}, kind="linear",
-        network="convnet", cpu_seconds=1.0,
-    )  # fmt: skip
-    words = "accuracy 0.500 of a linear probe over 2 seeds, 95% interval 0.400 to 0.600, strength 0.001 or 0.1, convnet"
+        mean=0.5,
+        std=0.1,
+        interval=(0.4, 0.6),
+        per_seed={0: 0.4, 1: 0.6},
+        chosen={0: 0.1, 1: 0.001},
+        kind="linear",
+        network="convnet",
+        cpu_seconds=1.0,
+    )
+    words = (
+        "accuracy 0.500 of a linear probe over 2 seeds, 95% interval 0.400 to 0.600, strength "
+        "0.001 or 0.1, convnet"
+    )
     assert str(found) == words
-    one = dataclasses.replace(found, std=None, interval=None, per_seed={0: 0.5}, chosen={0: 5}, kind="neighbours")
+    one = dataclasses.replace(
+        found, std=None, interval=None, per_seed={0: 0.5}, chosen={0: 5}, kind="neighbours"
+    )
     assert str(one) == "accuracy 0.500 of a neighbours probe over 1 seeds, neighbours 5, convnet"
 
 
@@ -231,7 +297,9 @@ def test_words() -> None:
         ({"seeds": (0, 0)}, ["seeds", "all different"]),
     ],
 )
-def test_bad_input(changes: dict[str, Any], words: list[str], grey: ImageData, teacher: Network) -> None:
+def test_bad_input(
+    changes: dict[str, Any], words: list[str], grey: ImageData, teacher: Network
+) -> None:
     with refuses(*words):
         probe(**{"network": teacher, "data": grey, "kind": "ridge"} | changes)
 
@@ -255,13 +323,16 @@ def test_bad_reader_input(name: str, changes: dict[str, Any], word: str) -> None
     }
     given_values = good | changes
     with refuses(word):
-        predictions(name, *(given_values[key] for key in ("features", "labels", "others", "setting")))
+        predictions(
+            name, *(given_values[key] for key in ("features", "labels", "others", "setting"))
+        )
 
 
 def test_a_network_of_nan_is_refused(grey: ImageData) -> None:
     network = networks.initialise(networks.spec("convnet", width=4).for_data(grey), seed=0)
     broken = {
-        name: value * torch.nan if value.is_floating_point() else value for name, value in network.weights.items()
+        name: value * torch.nan if value.is_floating_point() else value
+        for name, value in network.weights.items()
     }
     with refuses("features"):
         probe(dataclasses.replace(network, weights=broken), grey, kind="ridge")

@@ -43,13 +43,17 @@ def test_interval_equals_scipys(values: list[float], confidence: float) -> None:
     if scale == 0 or len(set(values)) == 1:
         assert found == pytest.approx((values[0], values[0]))
         return
-    expected: Any = stats.t.interval(confidence, len(values) - 1, loc=statistics.fmean(values), scale=scale)
+    expected: Any = stats.t.interval(
+        confidence, len(values) - 1, loc=statistics.fmean(values), scale=scale
+    )
     assert found == pytest.approx(tuple(expected), rel=1e-6, abs=1e-9)
 
 
 def test_interval_of_few_values() -> None:
     assert interval([0.5]) is None and interval([]) is None
-    assert interval([0.4, 0.6]) == pytest.approx((0.5 - 12.7062 * 0.1, 0.5 + 12.7062 * 0.1), rel=1e-4)
+    assert interval([0.4, 0.6]) == pytest.approx(
+        (0.5 - 12.7062 * 0.1, 0.5 + 12.7062 * 0.1), rel=1e-4
+    )
 
 
 @pytest.mark.parametrize("confidence", [0, 1.1, math.nan, "0.95"])
@@ -66,22 +70,32 @@ def plain_accuracy(network: Network, data: ImageData, split: str = "test") -> fl
 def test_accuracy(grey: ImageData, teacher: Network) -> None:
     for split in ("train", "test"):
         assert accuracy(teacher, grey, split) == pytest.approx(plain_accuracy(teacher, grey, split))
-        assert accuracy(teacher, grey, split, batch_size=5) == pytest.approx(plain_accuracy(teacher, grey, split))
+        assert accuracy(teacher, grey, split, batch_size=5) == pytest.approx(
+            plain_accuracy(teacher, grey, split)
+        )
 
 
 @pytest.mark.parametrize("labels", ["hard", "stored", "online"])
-def test_the_last_weights_count(labels: str, grey: ImageData, distilled: DistilledSet, teacher: Network) -> None:
+def test_the_last_weights_count(
+    labels: str, grey: ImageData, distilled: DistilledSet, teacher: Network
+) -> None:
     found = evaluate(distilled, grey, labels=labels, teacher=teacher, seeds=(3, 7), config=CONFIG)
     expected = {}
     for seed in (3, 7):
         inputs = Inputs(distilled=distilled, teachers=(teacher,))
-        expected[seed] = plain_accuracy(process.run(supervised, CONFIG.replace(labels=labels, seed=seed), inputs), grey)
+        expected[seed] = plain_accuracy(
+            process.run(supervised, CONFIG.replace(labels=labels, seed=seed), inputs), grey
+        )
     assert found.per_seed == pytest.approx(expected)
     values = list(expected.values())
     assert found.mean == pytest.approx(statistics.fmean(values)) and found.std == pytest.approx(
         statistics.stdev(values)
     )
-    assert found.interval == pytest.approx(interval(values)) and found.complete and found.cpu_seconds > 0
+    assert (
+        found.interval == pytest.approx(interval(values))
+        and found.complete
+        and found.cpu_seconds > 0
+    )
     assert (found.labels, found.network) == (labels, "convnet(width=4)")
 
 
@@ -99,7 +113,9 @@ def test_nothing_of_the_test_set_reaches_a_student(
     monkeypatch.setattr(supervised, "finish", keep)
     for data in (
         grey,
-        dataclasses.replace(grey, test_images=255 - grey.test_images, test_labels=grey.test_labels.flip(0)),
+        dataclasses.replace(
+            grey, test_images=255 - grey.test_images, test_labels=grey.test_labels.flip(0)
+        ),
     ):
         cache.clear()
         evaluate(distilled, data, labels="hard", seeds=(0,), config=CONFIG)
@@ -110,16 +126,25 @@ def test_same_seeds_same_result(grey: ImageData, distilled: DistilledSet) -> Non
     one = evaluate(distilled, grey, labels="stored", seeds=(0, 1), config=CONFIG)
     torch.rand(3)
     cache.clear()
-    two = evaluate(distilled, grey, labels="stored", seeds=[1, 0], config=CONFIG.replace(seed=9, labels="hard"))
-    assert dict(sorted(two.per_seed.items())) == one.per_seed and two.mean == pytest.approx(one.mean)
+    two = evaluate(
+        distilled, grey, labels="stored", seeds=[1, 0], config=CONFIG.replace(seed=9, labels="hard")
+    )
+    assert dict(sorted(two.per_seed.items())) == one.per_seed and two.mean == pytest.approx(
+        one.mean
+    )
 
 
 @pytest.mark.parametrize("edited", ["images", "classes", "test images", "test labels"])
 def test_what_is_edited_in_place_is_evaluated_anew(
     edited: str, grey: ImageData, distilled: DistilledSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data, made, finish, trained = copy.deepcopy(grey), copy.deepcopy(distilled), supervised.finish, []
-    monkeypatch.setattr(supervised, "finish", lambda *parts: trained.append(parts) or finish(*parts))
+    data = copy.deepcopy(grey)
+    made = copy.deepcopy(distilled)
+    finish = supervised.finish
+    trained = []
+    monkeypatch.setattr(
+        supervised, "finish", lambda *parts: trained.append(parts) or finish(*parts)
+    )
 
     def students() -> int:
         evaluate(made, data, labels="hard", seeds=[0], config=CONFIG)
@@ -153,9 +178,17 @@ def test_another_architecture(grey: ImageData, distilled: DistilledSet) -> None:
     assert found.network == 'convnet(width=5,norm="group")'
 
 
-def test_a_set_that_is_not_complete_is_evaluated_with_a_warning(grey: ImageData, distilled: DistilledSet) -> None:
+def test_a_set_that_is_not_complete_is_evaluated_with_a_warning(
+    grey: ImageData, distilled: DistilledSet
+) -> None:
     with pytest.warns(UserWarning, match="distilled is not complete"):
-        evaluate(dataclasses.replace(distilled, complete=False), grey, labels="hard", seeds=(0,), config=CONFIG)
+        evaluate(
+            dataclasses.replace(distilled, complete=False),
+            grey,
+            labels="hard",
+            seeds=(0,),
+            config=CONFIG,
+        )
 
 
 def test_nothing_is_printed_where_it_is_not_wanted(
@@ -169,7 +202,10 @@ def test_nothing_is_printed_where_it_is_not_wanted(
 
 
 def test_an_interrupt_stops_after_the_student_under_work(
-    grey: ImageData, distilled: DistilledSet, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    grey: ImageData,
+    distilled: DistilledSet,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     update = supervised.update
 
@@ -190,7 +226,11 @@ def test_an_interrupt_stops_after_the_student_under_work(
 def test_two_processes_and_several_sets_change_nothing(
     grey: ImageData, distilled: DistilledSet, teacher: Network, no_cache: None
 ) -> None:
-    options: dict[str, Any] = {"data": grey, "teacher": teacher, "config": CONFIG.replace(epochs=20)}
+    options: dict[str, Any] = {
+        "data": grey,
+        "teacher": teacher,
+        "config": CONFIG.replace(epochs=20),
+    }
     several = {
         "told": {"labels": "online", "seeds": (0, 4)},
         "vit": {"labels": "hard", "network": "vit", "seeds": (4,)},
@@ -199,17 +239,31 @@ def test_two_processes_and_several_sets_change_nothing(
     cache.clear()
     for name, own in several.items():
         alone = evaluate(distilled, jobs=1, **options, **own)
-        assert found[name].cpu_seconds > 0 and dataclasses.replace(found[name], cpu_seconds=alone.cpu_seconds) == alone
+        assert (
+            found[name].cpu_seconds > 0
+            and dataclasses.replace(found[name], cpu_seconds=alone.cpu_seconds) == alone
+        )
         assert evaluate(distilled, **options, **own).cpu_seconds == 0, "known ones are found again"
 
 
 def test_only_this_process_knows_your_own_network(grey: ImageData, distilled: DistilledSet) -> None:
-    networks.register("own_mlp", lambda channels, classes, image_size: torch.nn.Sequential(
-        torch.nn.Flatten(), torch.nn.Linear(channels * image_size[0] * image_size[1], classes)
-    ))  # fmt: skip
+    networks.register(
+        "own_mlp",
+        lambda channels, classes, image_size: torch.nn.Sequential(
+            torch.nn.Flatten(), torch.nn.Linear(channels * image_size[0] * image_size[1], classes)
+        ),
+    )
     try:
         with refuses("jobs", "None or 1 for a network of your own"):
-            evaluate(distilled, grey, labels="hard", network="own_mlp", seeds=(0, 1), config=CONFIG, jobs=2)
+            evaluate(
+                distilled,
+                grey,
+                labels="hard",
+                network="own_mlp",
+                seeds=(0, 1),
+                config=CONFIG,
+                jobs=2,
+            )
         evaluate(distilled, grey, labels="hard", network="own_mlp", seeds=(0, 1), config=CONFIG)
     finally:
         REGISTERED.pop("own_mlp")
@@ -218,7 +272,8 @@ def test_only_this_process_knows_your_own_network(grey: ImageData, distilled: Di
 def test_an_interrupt_leaves_no_evaluation_without_students(
     grey: ImageData, distilled: DistilledSet, monkeypatch: pytest.MonkeyPatch, no_cache: None
 ) -> None:
-    update, several = supervised.update, {"a": {"seeds": (0, 1)}, "b": {"seeds": (2, 3)}}
+    update = supervised.update
+    several = {"a": {"seeds": (0, 1)}, "b": {"seeds": (2, 3)}}
 
     def stopped(config: Any, inputs: Any, state: Any) -> Any:
         if config.seed == stop:
@@ -251,13 +306,18 @@ def test_words() -> None:
         labels="hard",
         network="convnet",
     )
-    assert str(found) == "accuracy 0.500 over 3 seeds, 95% interval 0.400 to 0.600, hard labels, convnet"
+    assert (
+        str(found)
+        == "accuracy 0.500 over 3 seeds, 95% interval 0.400 to 0.600, hard labels, convnet"
+    )
     two = dataclasses.replace(found, interval=(0.0, 1.0), per_seed={0: 0.4, 1: 0.6})
     assert str(two) == "accuracy 0.500 over 2 seeds, 0.400 and 0.600, hard labels, convnet"
 
 
 def test_an_interval_ends_where_accuracies_do() -> None:
-    assert in_words([0.9, 1.0, 1.0]).endswith("to 1.000)") and in_words([0.0, 0.1, 0.0]).startswith("0.033 (0.000 to")
+    assert in_words([0.9, 1.0, 1.0]).endswith("to 1.000)") and in_words([0.0, 0.1, 0.0]).startswith(
+        "0.033 (0.000 to"
+    )
     assert in_words([0.1, 0.9, 0.2], signed=True) == "+0.400 (-0.683 to +1.000)"
     assert in_words([0.25, 0.5]) == "0.250 and 0.500" and in_words([0.25], ".1%") == "25.0%"
 
@@ -279,13 +339,22 @@ def test_labels_have_no_default(grey: ImageData, distilled: DistilledSet) -> Non
         ({"data": made_data(size=9)}, ["distilled", "(9, 9)"]),
     ],
 )
-def test_bad_input(changes: dict[str, Any], words: list[str], grey: ImageData, distilled: DistilledSet) -> None:
-    arguments: dict[str, Any] = {"distilled": distilled, "data": grey, "labels": "hard", "config": CONFIG} | changes
+def test_bad_input(
+    changes: dict[str, Any], words: list[str], grey: ImageData, distilled: DistilledSet
+) -> None:
+    arguments: dict[str, Any] = {
+        "distilled": distilled,
+        "data": grey,
+        "labels": "hard",
+        "config": CONFIG,
+    } | changes
     with refuses(*words):
         evaluate(arguments.pop("distilled"), arguments.pop("data"), **arguments)
 
 
-def test_bad_labels_for_the_set(grey: ImageData, distilled: DistilledSet, other_teacher: Network) -> None:
+def test_bad_labels_for_the_set(
+    grey: ImageData, distilled: DistilledSet, other_teacher: Network
+) -> None:
     bare = dataclasses.replace(distilled, targets=(HardLabels(distilled.labels),))
     with refuses("labels", "['hard']"):
         evaluate(bare, grey, labels="stored", config=CONFIG)

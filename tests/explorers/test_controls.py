@@ -34,10 +34,18 @@ class Config(Parameters):
         scale="log",
         explorable=(0, 100),
     )
-    momentum: float = parameter(0.5, help="Memory of the step.", range=(0, 1), step=0.05, explorable=(0, 1))
-    iterations: int = parameter(100, help="Image updates.", symbol="T", range=(1, None), step=10, explorable=(10, 400))
-    batch_size: int = parameter(16, help="Images at once.", range=(1, None), scale="log", explorable=(1, 256))
-    labels: str = parameter("hard", help="Kind of labels.", choices=("hard", "stored", "online"), explorable=True)
+    momentum: float = parameter(
+        0.5, help="Memory of the step.", range=(0, 1), step=0.05, explorable=(0, 1)
+    )
+    iterations: int = parameter(
+        100, help="Image updates.", symbol="T", range=(1, None), step=10, explorable=(10, 400)
+    )
+    batch_size: int = parameter(
+        16, help="Images at once.", range=(1, None), scale="log", explorable=(1, 256)
+    )
+    labels: str = parameter(
+        "hard", help="Kind of labels.", choices=("hard", "stored", "online"), explorable=True
+    )
     model: str = parameter("a", help="One of many.", choices=tuple("abcdefg"), explorable=True)
     flip: bool = parameter(True, help="Flip the images.", explorable=True)
     seed: int = parameter(0, help="Not on a slider.")
@@ -91,7 +99,9 @@ def test_moving_a_control_gives_a_new_config(panel):
 def test_values_are_what_the_reader_sees(panel):
     shown = dict(panel["learning_rate"].options)
     assert all(text == f"{value:g}" and len(text) <= 7 for text, value in shown.items())
-    assert Config().learning_rate in shown.values(), "the value it starts at is one of the stops, exactly"
+    assert Config().learning_rate in shown.values(), (
+        "the value it starts at is one of the stops, exactly"
+    )
     panel["momentum"].value = 0.1 + 0.2
     assert panel.value.momentum == 0.3
 
@@ -99,7 +109,9 @@ def test_values_are_what_the_reader_sees(panel):
 def test_setting_the_config_moves_the_controls_once(panel):
     seen = []
     panel.observe(lambda change: seen.append(change["new"]), "value")
-    wanted = Config(learning_rate=2.0, lambda_var=0, momentum=0.95, iterations=400, labels="online", seed=3)
+    wanted = Config(
+        learning_rate=2.0, lambda_var=0, momentum=0.95, iterations=400, labels="online", seed=3
+    )
     panel.value = wanted
     assert seen == [wanted] and panel.value == wanted
     assert panel["lambda_var"].value == 0 and panel["labels"].value == "online"
@@ -213,7 +225,8 @@ def test_in_a_kernel_errors_are_only_shown(monkeypatch):
 
 
 def test_state_is_a_short_text_and_comes_back():
-    demo, other = Demo(), Demo()
+    demo = Demo()
+    other = Demo()
     demo.panel["learning_rate"].value = 0.5
     text = demo.share_field.value
     assert text == "learning_rate=0.5"
@@ -236,8 +249,12 @@ def test_close_ends_threads_and_widgets():
 
 
 def test_work_stops_when_the_last_view_goes():
-    """A cell whose output is deleted: of two views of an explorer one may go, with the other the work ends."""
-    demo, begun, left = Demo(), threading.Event(), threading.Event()
+    """A cell whose output is deleted: of two views of an explorer one may go, with the other the
+    work ends.
+    """
+    demo = Demo()
+    begun = threading.Event()
+    left = threading.Event()
 
     def work(_task, leave):
         begun.set()

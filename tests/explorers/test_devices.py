@@ -1,4 +1,6 @@
-"""Explorers and the worlds of laboratories use the device: all that they run stays on a stand-in that refuses mixing."""
+"""Explorers and the worlds of laboratories use the device: all that they run stays on a stand-in
+that refuses mixing.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,12 +21,15 @@ from ddlab.networks import Network
 from ddlab.training import supervised
 from tests.stand_in_device import stand_in_device
 
-STUDENT = supervised.Config(network=networks.spec("convnet", width=4), epochs=2, batch_size=4, crop_pixels=1)
+STUDENT = supervised.Config(
+    network=networks.spec("convnet", width=4), epochs=2, batch_size=4, crop_pixels=1
+)
 
 
 @pytest.fixture
 def device(no_cache: None) -> Iterator[torch.device]:
-    torch.set_num_threads(1)  # nothing here is large enough for a second one; `same_threads` brings it back
+    # Nothing here is large enough for a second one; `same_threads` brings it back.
+    torch.set_num_threads(1)
     with stand_in_device() as device:
         yield device
 
@@ -34,9 +39,15 @@ def _unwatched(*_: Any) -> None:
 
 
 def test_explorers_and_the_worlds_of_laboratories(
-    device: torch.device, grey: ImageData, distilled: DistilledSet, teacher: Network, monkeypatch: pytest.MonkeyPatch
+    device: torch.device,
+    grey: ImageData,
+    distilled: DistilledSet,
+    teacher: Network,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(supervised.Config, "for_data", lambda data, labels: STUDENT.replace(labels=labels))
+    monkeypatch.setattr(
+        supervised.Config, "for_data", lambda data, labels: STUDENT.replace(labels=labels)
+    )
     live = explorers.Live("sre2l", grey, teacher, sre2l.SMALL)
     assert live.inputs.device == device
     made = live.run.advance().result()

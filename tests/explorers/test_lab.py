@@ -1,4 +1,6 @@
-"""What a declaration gets for nothing, on toy functions: what is computed in which order, what is shown meanwhile, and what stays."""
+"""What a declaration gets for nothing, on toy functions: what is computed in which order, what is
+shown meanwhile, and what stays.
+"""
 
 import threading
 import time
@@ -13,7 +15,20 @@ import pytest
 
 from ddlab.core.errors import DDLabError, fail
 from ddlab.core.parameters import Parameters, narrowed, parameter
-from ddlab.explorers import Change, Chart, Compute, Html, Lab, Laboratory, Quest, Results, Row, Strip, Tabs, Value
+from ddlab.explorers import (
+    Change,
+    Chart,
+    Compute,
+    Html,
+    Lab,
+    Laboratory,
+    Quest,
+    Results,
+    Row,
+    Strip,
+    Tabs,
+    Value,
+)
 from ddlab.explorers.views import step_on_show
 from ddlab.figures import encode_grid, loss_curves
 from ddlab.runs import Keep, Run
@@ -27,9 +42,15 @@ class Settings(Parameters):
     power: int = parameter(1, range=(0, 99), explorable=(0, 9), help="How much an update adds.")
     total: int = parameter(8, range=(1, 99), explorable=(4, 40), help="Updates of a run.")
     twin: int = parameter(
-        1, range=(0, 99), scale="log", explorable=(1, 9), help="Goes with the power, where a test says so."
+        1,
+        range=(0, 99),
+        scale="log",
+        explorable=(1, 9),
+        help="Goes with the power, where a test says so.",
     )
-    colour: str = parameter("red", choices=("red", "blue"), explorable=True, help="Of the views alone.")
+    colour: str = parameter(
+        "red", choices=("red", "blue"), explorable=True, help="Of the views alone."
+    )
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
 
@@ -52,7 +73,8 @@ class World:
 
     def __init__(self, start: Settings | None = None, wrong: Sequence[int] = ()) -> None:
         self.start = Settings() if start is None else start
-        self.gate, self.stands = threading.Event(), threading.Event()
+        self.gate = threading.Event()
+        self.stands = threading.Event()
         self.gate.set()
         self.updates: list[tuple[int, int]] = []
         self.parts: list[tuple[int, int]] = []
@@ -125,19 +147,38 @@ OF_RUNS: dict[str, Any] = {
 }
 OF_VALUES: dict[str, Any] = {
     "wanted": lambda world, settings, run: [Value(world.value, settings.power)],
-    "views": [Html(lambda world, settings, known: (known(Value(world.value, settings.power)),), lambda found: f"{found}")],
-}  # fmt: skip
+    "views": [
+        Html(
+            lambda world, settings, known: (known(Value(world.value, settings.power)),),
+            lambda found: f"{found}",
+        )
+    ],
+}
 
 
 def declared(**changes: Any) -> Lab:
     """A laboratory of numbers."""
-    usual = {"controls": ("power", "total"), "more": ("twin", "colour"), "check": check, "sentence": sentence}
+    usual = {
+        "controls": ("power", "total"),
+        "more": ("twin", "colour"),
+        "check": check,
+        "sentence": sentence,
+    }
     return Lab("Numbers", World, **usual | {"views": [Html(frames, listed)]} | changes)
 
 
 def test_a_quest_is_met_by_what_is_on_show_and_stays_met(opened) -> None:
-    lab = opened(declared(**OF_RUNS, quest=Quest("Reach <40>.", lambda world, settings, known: settings.power >= 5)))
-    assert not lab.quest.met and "Reach &lt;40&gt;." in lab.quest.value and 'data-met="false"' in lab.quest.value
+    lab = opened(
+        declared(
+            **OF_RUNS,
+            quest=Quest("Reach <40>.", lambda world, settings, known: settings.power >= 5),
+        )
+    )
+    assert (
+        not lab.quest.met
+        and "Reach &lt;40&gt;." in lab.quest.value
+        and 'data-met="false"' in lab.quest.value
+    )
     lab.panel["power"].value = 5
     assert lab.quest.met and "Done." in lab.quest.value
     lab.panel["power"].value = 1
@@ -166,7 +207,9 @@ def opened() -> Iterator[Callable[..., Laboratory]]:
 
 
 def own() -> list[str]:
-    return sorted(thread.name for thread in threading.enumerate() if thread.name.startswith("ddlab-lab"))
+    return sorted(
+        thread.name for thread in threading.enumerate() if thread.name.startswith("ddlab-lab")
+    )
 
 
 def until(true: Callable[[], Any]) -> None:
@@ -178,7 +221,9 @@ def until(true: Callable[[], Any]) -> None:
 
 
 def held(lab: Laboratory, power: int) -> None:
-    """Ask for a power that is not known while the gate is closed, and wait until the thread stands there."""
+    """Ask for a power that is not known while the gate is closed, and wait until the thread stands
+    there.
+    """
     lab.world.gate.clear()
     lab.world.stands.clear()
     lab.panel["power"].value = power
@@ -218,11 +263,15 @@ def test_the_newest_settings_come_first_and_a_run_that_is_left_is_resumed(opened
     )
     lab.panel["power"].value = 2
     lab.runner.join(10)
-    assert [step for power, step in world.updates if power == 2] == list(range(8)), "nothing is done twice"
+    assert [step for power, step in world.updates if power == 2] == list(range(8)), (
+        "nothing is done twice"
+    )
 
 
 def test_jobs_are_done_in_order(opened: Any) -> None:
-    both = lambda world, settings, run: [world.run(settings.replace(power=power)) for power in (settings.power, 7, 0)]  # noqa: E731
+    def both(world: Any, settings: Any, run: Any) -> list[Any]:
+        return [world.run(settings.replace(power=power)) for power in (settings.power, 7, 0)]
+
     lab = opened(declared(watched=World.run, wanted=both))
     assert [power for power, step in lab.world.updates if step == 0] == [1, 7, 0]
 
@@ -254,10 +303,17 @@ def test_settings_of_the_views_alone_do_not_begin_a_value_anew(opened: Any) -> N
 
 
 def test_what_is_wanted_at_once_is_there_before_anything_is_drawn(opened: Any) -> None:
-    first = [Html(lambda world, settings, known: (known(Value(world.value, settings.power)) + 1,), str)]
-    wanted = lambda world, settings, run: [Value(world.value, power) for power in (settings.power, 5)]  # noqa: E731
+    first = [
+        Html(lambda world, settings, known: (known(Value(world.value, settings.power)) + 1,), str)
+    ]
+
+    def wanted(world: Any, settings: Any, run: Any) -> list[Any]:
+        return [Value(world.value, power) for power in (settings.power, 5)]
+
     lab = opened(declared(wanted=wanted, views=first, opens_with=1), join=False)
-    assert lab._shown[0].widget.value == "11" and lab.world.parts[:4] == [(1, part) for part in range(4)]
+    assert lab._shown[0].widget.value == "11" and lab.world.parts[:4] == [
+        (1, part) for part in range(4)
+    ]
     run = opened(declared(**OF_RUNS | {"opens_with": 1}), join=False, key="run")
     assert own() == [] or run.runner.thread is None
     assert shown(run) == "power 1: (0, 2, 4, 6, 8), at 8"
@@ -276,9 +332,9 @@ def test_run_computes_here_and_now(opened: Any) -> None:
     assert lab.run() is lab and lab.world.run(lab.settings).complete
     assert lab.sentence == "red, power 1, step 8." and lab.progress.description == "at rest"
     watched = opened(declared(watched=World.run), key="watched")
-    assert watched.world.updates == [] and shown(watched.run()) == "power 1: (0, 2, 4, 6, 8), at 8", (
-        "what is watched too"
-    )
+    assert (
+        watched.world.updates == [] and shown(watched.run()) == "power 1: (0, 2, 4, 6, 8), at 8"
+    ), "what is watched too"
     with pytest.raises(DDLabError):
         lab.panel["power"].value = 9
     with pytest.raises(DDLabError, match="power must be below 9"):
@@ -288,14 +344,21 @@ def test_run_computes_here_and_now(opened: Any) -> None:
 def test_how_far_it_is_and_how_long_it_takes(opened: Any) -> None:
     lab = opened(declared(**OF_RUNS))
     seen: list[tuple[str, float]] = []
-    lab.progress.observe(lambda change: seen.append((lab.progress.description, change["new"])), "value")
+    lab.progress.observe(
+        lambda change: seen.append((lab.progress.description, change["new"])), "value"
+    )
     slowly(lab.world)
     said: list[str] = []
     lab._sentence.observe(lambda change: said.append(change["new"]), "text")
     lab.panel["total"].value = 20
     lab.runner.join(10)
     words, shares = zip(*seen, strict=True)
-    assert "run of 1" in words and shares[-1] == 0 and list(shares[:-1]) == sorted(shares[:-1]) and len(shares) > 3
+    assert (
+        "run of 1" in words
+        and shares[-1] == 0
+        and list(shares[:-1]) == sorted(shares[:-1])
+        and len(shares) > 3
+    )
     assert any("Being computed: this run takes about" in text for text in said)
     assert "Being computed" not in lab.sentence and len(set(said)) > 3
 
@@ -323,7 +386,9 @@ def pressed(lab: Laboratory, number: int = 0) -> Any:
 
 
 @pytest.mark.parametrize("stays", [False, True])
-def test_a_button_asks_for_jobs_and_is_grey_while_they_are_done_and_when_known(opened: Any, stays: bool) -> None:
+def test_a_button_asks_for_jobs_and_is_grey_while_they_are_done_and_when_known(
+    opened: Any, stays: bool
+) -> None:
     doing: list[bool] = []
 
     def said(world: World, settings: Settings, known: Results) -> str:
@@ -333,7 +398,11 @@ def test_a_button_asks_for_jobs_and_is_grey_while_they_are_done_and_when_known(o
 
     button = Compute(lambda world, settings: f"Do {settings.power}", _students, stays=stays)
     lab = opened(declared(buttons=[button], sentence=said))
-    assert pressed(lab).description == "Do 1" and not pressed(lab).disabled and lab.stop_button.disabled
+    assert (
+        pressed(lab).description == "Do 1"
+        and not pressed(lab).disabled
+        and lab.stop_button.disabled
+    )
     lab.world.gate.clear()
     pressed(lab).click()
     assert pressed(lab).disabled and not lab.stop_button.disabled and doing[-1], "at once"
@@ -355,7 +424,9 @@ def test_what_a_button_asked_for_is_dropped_by_other_settings(opened: Any) -> No
     lab.panel["power"].value = 2
     lab.world.gate.set()
     lab.runner.join(10)
-    assert not any(part == 3 for _, part in lab.world.parts) and lab.world.run(lab.settings).complete
+    assert (
+        not any(part == 3 for _, part in lab.world.parts) and lab.world.run(lab.settings).complete
+    )
     assert not pressed(lab).disabled
 
 
@@ -367,8 +438,12 @@ def test_what_stays_goes_on_and_then_comes_what_is_wanted_now(opened: Any) -> No
     lab.panel["power"].value = 3
     lab.world.gate.set()
     lab.runner.join(10)
-    assert lab.world.parts == [(power, part) for power in (1, 51) for part in range(4)], "undisturbed"
-    assert {power for power, _ in lab.world.updates} == {1, 3} and lab.world.run(lab.settings).complete
+    assert lab.world.parts == [(power, part) for power in (1, 51) for part in range(4)], (
+        "undisturbed"
+    )
+    assert {power for power, _ in lab.world.updates} == {1, 3} and lab.world.run(
+        lab.settings
+    ).complete
     assert lab.sentence == "red, power 3, step 8."
 
 
@@ -408,7 +483,9 @@ def test_stop_leaves_what_a_button_asked_for_and_keeps_where_it_stands(opened: A
     lab.stop_button.click()
     lab.runner.join(10)
     run = world.run(lab.settings)
-    assert not run.complete and run.at().step == run.step and f"step {run.step}." in lab.sentence, "it can be looked at"
+    assert not run.complete and run.at().step == run.step and f"step {run.step}." in lab.sentence, (
+        "it can be looked at"
+    )
     assert lab.stop_button.disabled and not pressed(lab).disabled
     assert order[-1] == "at rest" and f"step {run.step}." in order[-2], "after the last picture"
     pressed(lab).click()
@@ -431,7 +508,9 @@ def test_a_button_may_change_the_settings_and_reset_brings_the_first_ones_back(o
 
 
 @pytest.mark.parametrize("kernel", [False, True])
-def test_settings_that_the_check_refuses(opened: Any, monkeypatch: pytest.MonkeyPatch, kernel: bool) -> None:
+def test_settings_that_the_check_refuses(
+    opened: Any, monkeypatch: pytest.MonkeyPatch, kernel: bool
+) -> None:
     monkeypatch.setattr("ddlab.explorers.layout.in_kernel", lambda: kernel)
     lab = opened(declared(**OF_RUNS | {"buttons": [Compute("Do", _students)]}))
 
@@ -444,14 +523,25 @@ def test_settings_that_the_check_refuses(opened: Any, monkeypatch: pytest.Monkey
         assert str(lab.error) == lab.refusal == "power must be below 9; given 9."
 
     refused(lambda: setattr(lab.panel["power"], "value", 9))
-    assert lab.settings.power == 1 and lab.sentence == "red, power 1, step 8." and shown(lab).startswith("power 1")
-    assert pressed(lab).disabled and lab.panel.value.power == 9, "the control stays where the reader has put it"
+    assert (
+        lab.settings.power == 1
+        and lab.sentence == "red, power 1, step 8."
+        and shown(lab).startswith("power 1")
+    )
+    assert pressed(lab).disabled and lab.panel.value.power == 9, (
+        "the control stays where the reader has put it"
+    )
     refused(lambda: setattr(lab.slider, "index", 2))  # one handler inside another
     pressed(lab).click()
     assert lab.runner.task is None and lab.world.parts == []
     lab.panel["power"].value = 3
     lab.runner.join(10)
-    assert lab.error is None and lab.refusal == "" and not pressed(lab).disabled and lab.settings.power == 3
+    assert (
+        lab.error is None
+        and lab.refusal == ""
+        and not pressed(lab).disabled
+        and lab.settings.power == 3
+    )
 
 
 def test_a_refusal_stays_while_the_run_before_goes_on(opened: Any) -> None:
@@ -461,11 +551,19 @@ def test_a_refusal_stays_while_the_run_before_goes_on(opened: Any) -> None:
     with pytest.raises(DDLabError):
         lab.panel["power"].value = 9
     lab.runner.join(10)
-    assert lab.sentence == "red, power 2, step 12." and str(lab.error) == "power must be below 9; given 9."
+    assert (
+        lab.sentence == "red, power 2, step 12."
+        and str(lab.error) == "power must be below 9; given 9."
+    )
 
 
 def test_fields_that_play_no_part_are_grey(opened: Any) -> None:
-    lab = opened(declared(**OF_RUNS | {"unused": lambda world, settings: ["twin"] if settings.colour == "red" else []}))
+    lab = opened(
+        declared(
+            **OF_RUNS
+            | {"unused": lambda world, settings: ["twin"] if settings.colour == "red" else []}
+        )
+    )
     assert [name for name in lab.panel if lab.panel[name].disabled] == ["twin"]
     lab.panel["colour"].value = "blue"
     assert not any(lab.panel[name].disabled for name in lab.panel)
@@ -478,8 +576,14 @@ def test_the_panel(opened: Any) -> None:
         "choice_words": lambda world: {"colour": str.upper},
     }
     lab = opened(declared(**OF_RUNS | words))
-    assert list(lab.panel) == ["power", "total", "twin", "colour"] and lab.panel["power"].description == "how much"
-    assert lab.panel["twin"].options == (("1", 1), ("four", 4), ("all", 9)) and lab.panel["twin"].value == 1
+    assert (
+        list(lab.panel) == ["power", "total", "twin", "colour"]
+        and lab.panel["power"].description == "how much"
+    )
+    assert (
+        lab.panel["twin"].options == (("1", 1), ("four", 4), ("all", 9))
+        and lab.panel["twin"].value == 1
+    )
     stops = opened(declared(**OF_RUNS | words), wrong=[5], key="stops").panel["twin"].options
     assert [stop for _, stop in stops] == [1, 2, 3, 4, 5, 7, 10, 15, 20, 25, 30, 40]
     assert [words for words, _ in lab.panel["colour"].options] == ["RED", "BLUE"]
@@ -502,7 +606,9 @@ def test_the_slider_follows_the_newest_and_stays_where_it_is_put(opened: Any) ->
     assert lab.slider.index == 4 and lab.panel.value.step is None
     held(lab, 2)
     until(lambda: lab.sentence.startswith("red, power 2, step 0"))
-    assert lab.slider.index == 0 and [step for _, step in lab.slider.options] == [0, 2, 4, 6, 8], "to come, too"
+    assert lab.slider.index == 0 and [step for _, step in lab.slider.options] == [0, 2, 4, 6, 8], (
+        "to come, too"
+    )
     lab.world.gate.set()
     lab.runner.join(10)
     assert lab.slider.index == 4 and lab.panel.value.step is None, "it followed"
@@ -520,7 +626,8 @@ def test_the_slider_follows_the_newest_and_stays_where_it_is_put(opened: Any) ->
 
 def test_what_is_known_can_be_read_while_another_thread_keeps_a_value(opened: Any) -> None:
     """Reading asks each value for its hash, in Python: another thread may come in between."""
-    lab, meddling = opened(declared(**OF_RUNS)), list[threading.Thread]()
+    lab = opened(declared(**OF_RUNS))
+    meddling = list[threading.Thread]()
 
     class Argument:
         def __hash__(self) -> int:
@@ -530,7 +637,8 @@ def test_what_is_known_can_be_read_while_another_thread_keeps_a_value(opened: An
                 meddling[0].join(0.2)
             return 7
 
-    armed, argument = False, Argument()
+    armed = False
+    argument = Argument()
     lab.keep(Value(print, argument), 1)
     armed = True
     assert lab._known().every(print) == [((argument,), 1)]
@@ -540,10 +648,20 @@ def test_what_is_known_can_be_read_while_another_thread_keeps_a_value(opened: An
 
 def test_the_nearest_step_there_is(opened: Any) -> None:
     lab = opened(declared(**OF_RUNS), Settings(step=5))
-    assert lab.sentence == "red, power 1, step 4." and lab.slider.index == 2 and lab.panel.value.step == 5
+    assert (
+        lab.sentence == "red, power 1, step 4."
+        and lab.slider.index == 2
+        and lab.panel.value.step == 5
+    )
     lab.panel["total"].value = 10
     lab.runner.join(10)
-    assert [step for _, step in lab.slider.options] == [0, 2, 5, 8, 10] and lab.sentence == "red, power 1, step 5."
+    assert [step for _, step in lab.slider.options] == [
+        0,
+        2,
+        5,
+        8,
+        10,
+    ] and lab.sentence == "red, power 1, step 5."
     lab.panel["total"].value = 4
     lab.runner.join(10)
     assert lab.sentence == "red, power 1, step 4.", "beyond the end is the end"
@@ -576,7 +694,8 @@ def test_now_is_computed_once_and_every_lists_what_is_known(opened: Any) -> None
 
 
 def test_later_is_shown_when_it_is_there_and_what_is_on_show_stays_until_then(opened: Any) -> None:
-    gate, asked = threading.Event(), []
+    gate = threading.Event()
+    asked = []
 
     def cube(number: int) -> int:
         asked.append(number)
@@ -604,7 +723,9 @@ def test_later_is_shown_when_it_is_there_and_what_is_on_show_stays_until_then(op
         lab.beside.join(10)
     lab._draw()
     time.sleep(0.05)
-    assert asked == [3, 6] and str(lab.error) == "number must be small; given 6.", "not again with every drawing"
+    assert asked == [3, 6] and str(lab.error) == "number must be small; given 6.", (
+        "not again with every drawing"
+    )
     assert lab._shown[0].widget.value == "27"
     lab.panel["power"].value = 3
     assert lab.error is None
@@ -633,7 +754,9 @@ def test_only_what_has_changed_is_drawn(opened: Any, monkeypatch: pytest.MonkeyP
     shows: list[str] = []
     show = Html.show
     monkeypatch.setattr(
-        Html, "show", lambda view, widget, drawing: shows.append(drawing) or show(view, widget, drawing)
+        Html,
+        "show",
+        lambda view, widget, drawing: shows.append(drawing) or show(view, widget, drawing),
     )
     lab = opened(declared(**OF_RUNS | {"views": views}))
     assert drawn == [1, "red"] and shows == [], "not again for every step"
@@ -652,18 +775,26 @@ def test_charts_strips_and_cursors(opened: Any) -> None:
 
     numbers = lambda world, settings, known: frames(world, settings, known)[1:2]  # noqa: E731
     chart = Chart(numbers, curve, cursor=step_on_show)
-    lab = opened(declared(**OF_RUNS | {"views": [chart, Strip(lambda w, s, known: (s.power,), strip)]}))
+    lab = opened(
+        declared(**OF_RUNS | {"views": [chart, Strip(lambda w, s, known: (s.power,), strip)]})
+    )
     figure = lab.widget(curve).figure
     assert list(figure.data[0].y) == [0, 2, 4, 6, 8, 0] and lab.widget(curve).cursor == 8.0
     lab.slider.index = 1
-    assert lab.widget(curve).cursor == 2.0 and lab.widget(curve).figure is figure, "moved, not drawn"
+    assert lab.widget(curve).cursor == 2.0 and lab.widget(curve).figure is figure, (
+        "moved, not drawn"
+    )
     lab.panel["power"].value = 3
     assert lab.widget(strip).alt == "Power 3." and bytes(lab.widget(strip).value) == strip(3)[0]
 
 
 def test_tabs_are_buttons_and_rows_stand_beside_each_other(opened: Any) -> None:
     each = [
-        Html(lambda world, settings, known, n=n: (n, settings.power), lambda n, power: f"{n}: {power}") for n in "abc"
+        Html(
+            lambda world, settings, known, n=n: (n, settings.power),
+            lambda n, power: f"{n}: {power}",
+        )
+        for n in "abc"
     ]
     lab = opened(declared(views=[Tabs(("First", each[0]), ("Both", Row(*each[1:])))]))
     (tabs,) = lab.views_box.children
@@ -681,11 +812,20 @@ def test_tabs_are_buttons_and_rows_stand_beside_each_other(opened: Any) -> None:
 def test_views_may_depend_on_the_world(opened: Any) -> None:
     html = Html(frames, listed)
     lab = opened(
-        declared(**OF_RUNS | {"views": lambda world: [html] if world.wrong else [html, Html(frames, repr_of)]})
+        declared(
+            **OF_RUNS
+            | {"views": lambda world: [html] if world.wrong else [html, Html(frames, repr_of)]}
+        )
     )
     assert len(lab._shown) == 2
     assert (
-        len(opened(declared(**OF_RUNS | {"views": lambda world: [html] * len(world.wrong)}), wrong=[3], key="b")._shown)
+        len(
+            opened(
+                declared(**OF_RUNS | {"views": lambda world: [html] * len(world.wrong)}),
+                wrong=[3],
+                key="b",
+            )._shown
+        )
         == 1
     )
 
@@ -729,11 +869,17 @@ def test_what_a_job_raises_is_shown_and_the_thread_goes_on(opened: Any) -> None:
     thread = lab.runner.thread
     lab.panel["power"].value = 3
     lab.runner.join(10)
-    assert lab.error is None and lab.sentence == "red, power 3, step 8." and lab.runner.thread is thread
+    assert (
+        lab.error is None
+        and lab.sentence == "red, power 3, step 8."
+        and lab.runner.thread is thread
+    )
 
 
 @pytest.mark.parametrize("part", ["data", "draw", "sentence"])
-def test_what_a_drawing_raises_in_the_thread_is_shown_and_the_thread_goes_on(opened: Any, part: str) -> None:
+def test_what_a_drawing_raises_in_the_thread_is_shown_and_the_thread_goes_on(
+    opened: Any, part: str
+) -> None:
     def wrong_once_there_is_something(where: str, numbers: tuple[int, ...], power: int) -> None:
         if part == where and len(numbers) > 1 and power == 2:
             raise RuntimeError(f"cannot draw {power}")
@@ -757,7 +903,11 @@ def test_what_a_drawing_raises_in_the_thread_is_shown_and_the_thread_goes_on(ope
     assert "cannot draw 2" in str(lab.error) and lab.progress.description == "at rest"
     lab.panel["power"].value = 3
     lab.runner.join(10)
-    assert lab.error is None and lab.sentence == "red, power 3, step 8." and shown(lab, draw).startswith("power 3")
+    assert (
+        lab.error is None
+        and lab.sentence == "red, power 3, step 8."
+        and shown(lab, draw).startswith("power 3")
+    )
 
 
 # -- the end

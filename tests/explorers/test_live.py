@@ -1,4 +1,6 @@
-"""Any process, live: what the buttons do, what is painted and when, the curves of the run before, students, what ends it."""
+"""Any process, live: what the buttons do, what is painted and when, the curves of the run before,
+students, what ends it.
+"""
 
 import threading
 import time
@@ -39,7 +41,9 @@ CHANGES = [
 class Config(Parameters):
     steps: int = parameter(100, range=(1, None), help="Updates.", explorable=(5, 500))
     seconds: float = parameter(0.0, range=(0, None), help="Of an update.", explorable=(0, 1))
-    fail_at: int = parameter(0, range=(0, None), help="The update that breaks.", explorable=(0, 100))
+    fail_at: int = parameter(
+        0, range=(0, None), help="The update that breaks.", explorable=(0, 100)
+    )
 
 
 @dataclass(frozen=True)
@@ -59,10 +63,15 @@ Given = tuple[ImageData, Network]
 class Slow:
     """A process whose updates take a given time; it counts what is done."""
 
-    NAME, Config, State, Trace = "slow", Config, State, Trace
+    NAME = "slow"
+    Config = Config
+    State = State
+    Trace = Trace
 
     def __init__(self) -> None:
-        self.begun, self.updates, self.threads = 0, 0, set()
+        self.begun = 0
+        self.updates = 0
+        self.threads = set()
 
     def total_steps(self, config: Config, inputs: Any) -> int:
         return config.steps
@@ -99,7 +108,8 @@ def live(given: Given) -> Iterator[Live]:
 @pytest.fixture
 def slow(given: Given) -> Iterator[Any]:
     """Makes a live explorer of a slow process, and closes it; no thread is left."""
-    before, made = set(threading.enumerate()), []
+    before = set(threading.enumerate())
+    made = []
 
     def make(**settings: Any) -> Any:
         process = Slow()
@@ -129,7 +139,9 @@ def curves(live: Live) -> list[str]:
 
 def test_play_runs_to_the_end_and_equals_the_plain_run(live: Live, given: Given) -> None:
     press(live, "play")
-    assert live.state == "finished" and live.sentence.startswith("Step 20 of 20, finished: cross-entropy")
+    assert live.state == "finished" and live.sentence.startswith(
+        "Step 20 of 20, finished: cross-entropy"
+    )
     plain = list(runs.steps(sre2l, CONFIG, ddlab.Inputs(data=given[0], teachers=(given[1],))))
     assert torch.equal(live.run.state().images, plain[-1].state.images)
     assert live.picture is not None and "after step 20, from class a to c" in live.picture.alt
@@ -140,8 +152,12 @@ def test_step_makes_one_step_and_paints_it(slow: Any) -> None:
     explorer = slow()
     for expected in (1, 2, 3):
         press(explorer, "step")
-        assert explorer.run.step == expected and explorer.sentence.startswith(f"Step {expected} of 100, paused: loss ")
-        assert f"after step {expected}." in explorer.picture.alt and explorer.plot.cursor == expected
+        assert explorer.run.step == expected and explorer.sentence.startswith(
+            f"Step {expected} of 100, paused: loss "
+        )
+        assert (
+            f"after step {expected}." in explorer.picture.alt and explorer.plot.cursor == expected
+        )
 
 
 def test_pause_rests_at_a_painted_step_and_play_goes_on(slow: Any) -> None:
@@ -156,7 +172,11 @@ def test_pause_rests_at_a_painted_step_and_play_goes_on(slow: Any) -> None:
     time.sleep(0.05)
     assert explorer.run.step == rested
     press(explorer, "play")
-    assert explorer.state == "finished" and explorer.process.begun == 1 and explorer.process.updates == 100
+    assert (
+        explorer.state == "finished"
+        and explorer.process.begun == 1
+        and explorer.process.updates == 100
+    )
     assert explorer.process.threads == {"ddlab-live"}
 
 
@@ -164,7 +184,11 @@ def test_reset_forgets_and_repeats_the_same_run(live: Live) -> None:
     press(live, "step")
     first = live.run.state().images.clone()
     press(live, "step", "reset")
-    assert live.run.step == 0 and live.sentence.startswith("Before the first of 20") and live.state == "paused"
+    assert (
+        live.run.step == 0
+        and live.sentence.startswith("Before the first of 20")
+        and live.state == "paused"
+    )
     press(live, "step")
     assert torch.equal(live.run.state().images, first), "reset keeps the seed"
 
@@ -174,7 +198,9 @@ def test_reset_in_the_middle_of_a_step_keeps_nothing_of_it(slow: Any) -> None:
     explorer.buttons["play"].click()
     time.sleep(0.12)
     press(explorer, "reset")
-    assert [frame.step for frame in explorer.run.frames] == [0] and explorer.sentence.startswith("Before")
+    assert [frame.step for frame in explorer.run.frames] == [0] and explorer.sentence.startswith(
+        "Before"
+    )
 
 
 def test_stop_keeps_what_there_is_and_play_starts_again(slow: Any) -> None:
@@ -183,7 +209,9 @@ def test_stop_keeps_what_there_is_and_play_starts_again(slow: Any) -> None:
     time.sleep(0.1)
     press(explorer, "stop")
     rested = explorer.run.step
-    assert explorer.state == "stopped" and explorer.sentence.startswith(f"Step {rested} of 100, stopped")
+    assert explorer.state == "stopped" and explorer.sentence.startswith(
+        f"Step {rested} of 100, stopped"
+    )
     assert explorer.buttons["stop"].disabled and explorer.buttons["pause"].disabled
     press(explorer, "step")
     assert explorer.run.step == 1 and explorer.process.begun == 2 and explorer.state == "paused"
@@ -192,7 +220,11 @@ def test_stop_keeps_what_there_is_and_play_starts_again(slow: Any) -> None:
 def test_a_finished_run_is_played_again_from_its_first_step(slow: Any) -> None:
     explorer = press(slow(steps=7), "play")
     press(explorer, "play")
-    assert explorer.process.begun == 2 and explorer.process.updates == 14 and explorer.state == "finished"
+    assert (
+        explorer.process.begun == 2
+        and explorer.process.updates == 14
+        and explorer.state == "finished"
+    )
 
 
 # -- what goes wrong
@@ -203,7 +235,11 @@ def test_what_breaks_a_run_is_shown_and_the_next_one_works(slow: Any) -> None:
     explorer.buttons["play"].click()
     with pytest.raises(RuntimeError, match="the run broke"):
         explorer.runner.join()
-    assert explorer.state == "failed" and "the run broke" in explorer._error_box.value and explorer.run.step == 2
+    assert (
+        explorer.state == "failed"
+        and "the run broke" in explorer._error_box.value
+        and explorer.run.step == 2
+    )
     explorer.panel["fail_at"].value = 0
     press(explorer, "play")
     assert explorer.state == "finished" and explorer.error is None
@@ -223,8 +259,11 @@ def test_a_run_that_blows_up_says_at_which_step(given: Given) -> None:
 def test_settings_that_cannot_run_are_explained_and_what_was_stays(live: Live) -> None:
     press(live, "step")
     assert live.picture is not None
-    before, picture = live.sentence, live.picture.value
-    live.share_field.value = CONFIG.replace(initialisation="real", images_per_class=1000).to_string()
+    before = live.sentence
+    picture = live.picture.value
+    live.share_field.value = CONFIG.replace(
+        initialisation="real", images_per_class=1000
+    ).to_string()
     with refuses("images_per_class", "at most"):
         live.runner.join()
     assert isinstance(live.error, DDLabError) and live.state == "failed"
@@ -258,23 +297,35 @@ def test_wrong_arguments_are_refused_at_once(given: Given) -> None:
 def test_ten_pictures_a_second_at_most_and_two_with_reduced_motion(
     slow: Any, reduced: bool, gap: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    explorer, painted = slow(seconds=0.002, steps=500), []
+    explorer = slow(seconds=0.002, steps=500)
+    painted = []
     explorer.plot.reduced_motion = reduced
     draw = explorer._draw
     monkeypatch.setattr(explorer, "_draw", lambda: (painted.append(time.monotonic()), draw()))
     press(explorer, "play")
     between = [after - before for before, after in pairwise(painted[:-1])]
     assert len(painted) >= 3 and min(between) > gap * 0.95
-    assert explorer.sentence.startswith("Step 500 of 500"), "the last picture is where the run rests"
+    assert explorer.sentence.startswith("Step 500 of 500"), (
+        "the last picture is where the run rests"
+    )
 
 
-def test_slow_pictures_become_rare_and_the_run_stays_fast(slow: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten milliseconds an update and thirty a picture: painting ten times a second would take a quarter of the time."""
-    explorer, draw = slow(seconds=0.01, steps=200), None
-    draw, painted = explorer._draw, []
+def test_slow_pictures_become_rare_and_the_run_stays_fast(
+    slow: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten milliseconds an update and thirty a picture: painting ten times a second would take a
+    quarter of the time.
+    """
+    explorer = slow(seconds=0.01, steps=200)
+    draw = None
+    draw = explorer._draw
+    painted = []
     monkeypatch.setattr(explorer, "_draw", lambda: (time.sleep(0.03), painted.append(1), draw()))
     press(explorer, "play")
-    assert explorer.run.seconds < 200 * 0.0125 and 3 <= len(painted) <= 0.2 * explorer.run.seconds / 0.03 + 4
+    assert (
+        explorer.run.seconds < 200 * 0.0125
+        and 3 <= len(painted) <= 0.2 * explorer.run.seconds / 0.03 + 4
+    )
 
 
 # -- controls, curves, slider, text
@@ -285,12 +336,18 @@ def test_every_control_starts_a_run_with_its_setting(live: Live, name: str, valu
     press(live, "step")
     live.panel[name].value = value
     live.runner.join()
-    assert live.state == "paused" and live.run.step == 0 and live.sentence.startswith("Before the first of")
+    assert (
+        live.state == "paused"
+        and live.run.step == 0
+        and live.sentence.startswith("Before the first of")
+    )
     assert getattr(live.run.config, name) == pytest.approx(value)
     press(live, "play")
     assert live.state == "finished" and live.run.total == live.panel.value.iterations
     old = CONFIG.to_dict()[name]
-    assert f"total loss before ({name} {old})" in curves(live), "the run before stays for comparison"
+    assert f"total loss before ({name} {old})" in curves(live), (
+        "the run before stays for comparison"
+    )
 
 
 def test_a_control_moved_while_playing_goes_on_playing(given: Given) -> None:
@@ -303,7 +360,9 @@ def test_a_control_moved_while_playing_goes_on_playing(given: Given) -> None:
 
 
 def test_two_methods_are_played_beside_each_other(given: Given) -> None:
-    first, second, again = Live("sre2l", *given, CONFIG), Live("selection", *given), Live("sre2l", *given, CONFIG)
+    first = Live("sre2l", *given, CONFIG)
+    second = Live("selection", *given)
+    again = Live("sre2l", *given, CONFIG)
     assert first._closed and not second._closed and not again._closed
     for explorer in (second, again):
         explorer.close()
@@ -311,13 +370,19 @@ def test_two_methods_are_played_beside_each_other(given: Given) -> None:
 
 def test_the_first_four_fields_are_seen_and_any_may_be_chosen(given: Given) -> None:
     explorer = Live("sre2l", *given, CONFIG)
-    folded = next(one for one in explorer.panel.children if getattr(one, "description", "") == "More settings")
+    folded = next(
+        one for one in explorer.panel.children if getattr(one, "description", "") == "More settings"
+    )
     seen = explorer.panel.children[: list(explorer.panel.children).index(folded)]
-    explorable = [name for name, field in parameters.describe(CONFIG).items() if field.explorable is not None]
+    explorable = [
+        name for name, field in parameters.describe(CONFIG).items() if field.explorable is not None
+    ]
     assert list(seen) == [explorer.panel[name] for name in explorable[:4]]
     explorer.close()
     chosen = Live("sre2l", *given, CONFIG, first=["lambda_var", "initialisation"])
-    assert list(chosen.panel)[:2] == ["lambda_var", "initialisation"] and set(chosen.panel) == set(explorable)
+    assert list(chosen.panel)[:2] == ["lambda_var", "initialisation"] and set(chosen.panel) == set(
+        explorable
+    )
     assert "with lambda var 0.01, initialisation noise" in chosen.sentence
     chosen.close()
 
@@ -364,16 +429,22 @@ def test_a_student_of_a_frame_beside_random_real_images(live: Live) -> None:
     press(live, "play")
     live.slider.index = 5
     press(live, "student")
-    assert "Students of the images at step 5: " in live.sentence and "with online labels" in live.students
+    assert (
+        "Students of the images at step 5: " in live.sentence
+        and "with online labels" in live.students
+    )
     assert live.students.count("%") == 2 and live.state == "finished"
     assert live.sentence.startswith("Step 5 of 20")
     press(live, "reset")
     assert live.students == ""
 
 
-def test_stop_leaves_a_student_and_the_run_as_it_was(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stop_leaves_a_student_and_the_run_as_it_was(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
     press(live, "step")
-    update, begun = supervised.update, threading.Event()
+    update = supervised.update
+    begun = threading.Event()
 
     def slowly(*given: Any) -> Any:
         begun.set()
@@ -385,7 +456,10 @@ def test_stop_leaves_a_student_and_the_run_as_it_was(live: Live, monkeypatch: py
     assert begun.wait(30) and not live.buttons["stop"].disabled and live.buttons["student"].disabled
     press(live, "stop")
     assert (
-        live.students == "" and live.state == "paused" and live.run.step == 1 and not live.buttons["student"].disabled
+        live.students == ""
+        and live.state == "paused"
+        and live.run.step == 1
+        and not live.buttons["student"].disabled
     )
     assert live.error is None
     press(live, "step")
@@ -415,16 +489,26 @@ CHOSEN = [case for case in CASES if "-" not in case.name] + [
     case
     for case in CASES
     if case.name
-    in ("teacher-hard-adamw", "student-hard-sgd", "self-supervised-adamw", "pretraining-sgd", "rela-adaptive")
+    in (
+        "teacher-hard-adamw",
+        "student-hard-sgd",
+        "self-supervised-adamw",
+        "pretraining-sgd",
+        "rela-adaptive",
+    )
 ]
 
 
 @pytest.mark.parametrize("case", CHOSEN, ids=lambda case: case.name)
-def test_every_process_is_played_and_filmed(case: Any, teacher: Network, grey: ImageData, distilled: Any) -> None:
+def test_every_process_is_played_and_filmed(
+    case: Any, teacher: Network, grey: ImageData, distilled: Any
+) -> None:
     inputs = bundle(case, grey, teacher, distilled)
     data: Any = inputs.data or inputs.distilled
     explorer = Live(case.module, data, inputs.teachers, case.config)
-    assert (explorer.picture is None) == (case.module in (supervised, self_supervised, pretraining, with_targets))
+    assert (explorer.picture is None) == (
+        case.module in (supervised, self_supervised, pretraining, with_targets)
+    )
     press(explorer, "step")
     said = explorer.sentence
     press(explorer, "play")
@@ -465,12 +549,17 @@ def test_a_film_shows_the_looks_of_a_run(given: Given) -> None:
     last = shown.picture.value
     shown.slider.index = 1
     assert shown.picture.value != last and shown.plot.cursor == 5
-    assert shown.sentence.startswith("Step 5 of 20, finished: cross-entropy ") and "class probability" in shown.sentence
+    assert (
+        shown.sentence.startswith("Step 5 of 20, finished: cross-entropy ")
+        and "class probability" in shown.sentence
+    )
     shown.slider.index = 0
     assert shown.sentence == "Step 0 of 20, finished." and shown.plot.cursor is None
     shown.charts.buttons.value = "class probability"  # type: ignore[union-attr]
     shown.slider.index = 4
-    assert [trace.name for trace in shown.plot.figure.data] == ["class probability"] and shown.plot.cursor == 20
+    assert [trace.name for trace in shown.plot.figure.data] == [
+        "class probability"
+    ] and shown.plot.cursor == 20
     shown.close()
 
 

@@ -105,7 +105,9 @@ def test_a_figure_without_alt_text_is_called_by_its_title():
 def test_clicks_come_back(plot):
     seen = []
     plot.observe(lambda change: seen.append(change["new"]), "clicked")
-    plot.set_state({"clicked": {"count": 1, "curve": 0, "point": 2, "x": 3, "y": 1.0, "name": "loss"}})
+    plot.set_state(
+        {"clicked": {"count": 1, "curve": 0, "point": 2, "x": 3, "y": 1.0, "name": "loss"}}
+    )
     assert seen[0]["point"] == 2
 
 
@@ -130,8 +132,13 @@ def test_picture_has_alt_text_and_changes_with_it():
     picture._send = lambda message, buffers=None: messages.append(message)
     picture.show_bytes(b"\xff\xd8jpeg", alt="Three digits.")
     assert len(messages) == 1
-    assert picture.alt == "Three digits." and picture.format == "jpeg" and bytes(picture.value) == b"\xff\xd8jpeg"
-    # The front end reads the length of the description before it sets the title: without one it fails.
+    assert (
+        picture.alt == "Three digits."
+        and picture.format == "jpeg"
+        and bytes(picture.value) == b"\xff\xd8jpeg"
+    )
+    # The front end reads the length of the description before it sets the title: without one it
+    # fails.
     assert picture.get_state()["description"] == ""
     picture.close()
 

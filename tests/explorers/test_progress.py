@@ -15,7 +15,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def test_it_says_what_is_computed_and_rests() -> None:
     bar = Progress(words="14em")
-    assert (bar.value, bar.max, bar.description, bar.style.description_width) == (0, 1, "at rest", "14em")
+    assert (bar.value, bar.max, bar.description, bar.style.description_width) == (
+        0,
+        1,
+        "at rest",
+        "14em",
+    )
     bar.show("students", 0.4)
     assert (bar.value, bar.description) == (0.4, "students")
     bar.rest()
@@ -23,7 +28,8 @@ def test_it_says_what_is_computed_and_rests() -> None:
 
 
 def test_ten_pictures_a_second_at_most(clock: list[float]) -> None:
-    bar, drawn = Progress(), 0
+    bar = Progress()
+    drawn = 0
     for tick in range(1000):
         clock[0] = 100 + tick / 1000
         if bar.due:
@@ -34,7 +40,8 @@ def test_ten_pictures_a_second_at_most(clock: list[float]) -> None:
 
 @pytest.mark.parametrize("seconds", [0.01, 0.2, 1.0])
 def test_drawing_takes_a_quarter_of_the_time_at_most(seconds: float, clock: list[float]) -> None:
-    bar, spent = Progress(), 0.0
+    bar = Progress()
+    spent = 0.0
     while clock[0] < 200:
         clock[0] += 0.001
         if bar.due:
@@ -42,4 +49,6 @@ def test_drawing_takes_a_quarter_of_the_time_at_most(seconds: float, clock: list
             clock[0] += seconds
             spent += seconds
             bar.drawn(begun)
-    assert spent / (clock[0] - 100) == pytest.approx(seconds / (seconds + max(0.1, 3 * seconds)), rel=0.05)
+    assert spent / (clock[0] - 100) == pytest.approx(
+        seconds / (seconds + max(0.1, 3 * seconds)), rel=0.05
+    )

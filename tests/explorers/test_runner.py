@@ -1,4 +1,6 @@
-"""The one owner of threads: the newest task is done, an older one is left, and nothing that goes wrong ends the thread or is lost."""
+"""The one owner of threads: the newest task is done, an older one is left, and nothing that goes
+wrong ends the thread or is lost.
+"""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -17,7 +19,8 @@ class Work:
         self.begun: list[Any] = []
         self.left: list[Any] = []
         self.finished: list[Any] = []
-        self._begins, self.gate = threading.Semaphore(0), threading.Event()
+        self._begins = threading.Semaphore(0)
+        self.gate = threading.Event()
 
     def __call__(self, task: Any, leave: Callable[[], None]) -> None:
         self.begun.append(task)
@@ -58,7 +61,12 @@ def test_a_task_is_done_in_a_thread_that_begins_with_it(runner: Runner, work: Wo
     work.gate.set()
     runner.submit(3)
     runner.join()
-    assert work.finished == [3] and own() == ["ddlab-runner"] and runner.thread is not None and runner.thread.daemon
+    assert (
+        work.finished == [3]
+        and own() == ["ddlab-runner"]
+        and runner.thread is not None
+        and runner.thread.daemon
+    )
 
 
 def test_the_newest_is_done_the_one_that_waits_is_forgotten(runner: Runner, work: Work) -> None:
@@ -149,7 +157,9 @@ def test_those_who_are_told_may_fail_too(who: str, monkeypatch: pytest.MonkeyPat
     runner = Runner(work, **listens)
     for _ in range(2):
         runner.submit(1)
-        with pytest.raises(ValueError if who == "on_error" else RuntimeError, match=r"wrong|cannot show"):
+        with pytest.raises(
+            ValueError if who == "on_error" else RuntimeError, match=r"wrong|cannot show"
+        ):
             runner.join(5)
     assert escaped == [] and own() == ["ddlab-runner"]
     assert told == ([] if who == "on_error" else ["cannot show True", "cannot show False"] * 2)
@@ -212,7 +222,9 @@ def test_close_in_its_own_thread_does_not_wait_for_itself() -> None:
 
 
 @pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt(), RuntimeError("no")])
-def test_whatever_a_readers_method_raises_is_told_and_the_thread_lives_on(raised: BaseException) -> None:
+def test_whatever_a_readers_method_raises_is_told_and_the_thread_lives_on(
+    raised: BaseException,
+) -> None:
     told: list[BaseException] = []
 
     def work(task: Any, leave: Any) -> None:

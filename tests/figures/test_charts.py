@@ -36,7 +36,10 @@ EVERY = {
     ),
     "bars": lambda: bars(["a", "b"], [1, 2], title="t", y_label="seconds"),
     "scatter": lambda: scatter(
-        {"a": Point(x=1, y=0.5, family="f", low=0.4, high=0.6), "b": Point(x=100, y=0.7, family="g")},
+        {
+            "a": Point(x=1, y=0.5, family="f", low=0.4, high=0.6),
+            "b": Point(x=100, y=0.7, family="g"),
+        },
         title="t",
         x_label="s",
         y_label="y",
@@ -84,7 +87,11 @@ def test_log_axis_leaves_holes_and_no_errors():
 
 
 def test_alt_text_says_how_curves_run():
-    said = alt_text(loss_curves({"falling": [2.0, 1.0, 0.5], "flat": [1.0, 1.0, 1.0], "odd": [np.nan, np.nan, np.nan]}))
+    said = alt_text(
+        loss_curves(
+            {"falling": [2.0, 1.0, 0.5], "flat": [1.0, 1.0, 1.0], "odd": [np.nan, np.nan, np.nan]}
+        )
+    )
     assert "falling falls from 2 to 0.5" in said
     assert "flat stays at 1" in said
     assert "odd has no finite value" in said
@@ -146,12 +153,16 @@ def test_a_map_shows_covered_points_by_shape():
 @pytest.mark.parametrize(
     "changes, words",
     [
-        ({"real": [[0, 0, 0]]}, "real must be"), ({"real": [[0, np.nan], [1, 1]]}, "real must be"),
-        ({"distilled": [1, 2]}, "distilled must be"), ({"covered": [True]}, "covered must be"),
-        ({"real_classes": ["a"]}, "real_classes must be"), ({"distilled_classes": []}, "distilled_classes must be"),
-        ({"density": 3}, "density must be"), ({"density": ([0, 1], [0, 1], np.eye(3))}, "density rank must be"),
+        ({"real": [[0, 0, 0]]}, "real must be"),
+        ({"real": [[0, np.nan], [1, 1]]}, "real must be"),
+        ({"distilled": [1, 2]}, "distilled must be"),
+        ({"covered": [True]}, "covered must be"),
+        ({"real_classes": ["a"]}, "real_classes must be"),
+        ({"distilled_classes": []}, "distilled_classes must be"),
+        ({"density": 3}, "density must be"),
+        ({"density": ([0, 1], [0, 1], np.eye(3))}, "density rank must be"),
     ],
-)  # fmt: skip
+)
 def test_a_map_refuses(changes, words):
     with pytest.raises(DDLabError, match=words):
         embedding_map(**({"real": [[0, 0], [1, 2]], "distilled": [[0.9, 0.1]], **MAP} | changes))
@@ -166,9 +177,23 @@ def test_points_moved_in_place_give_the_figure_that_is_built_anew():
 
 
 def test_bars_raised_in_place_give_the_figure_that_is_built_anew():
-    before = bars(["a", "b"], [0.1, 0.2], title="t", y_label="share", reference=("chance", 0.5), text_format=".1%")
+    before = bars(
+        ["a", "b"],
+        [0.1, 0.2],
+        title="t",
+        y_label="share",
+        reference=("chance", 0.5),
+        text_format=".1%",
+    )
     raised = raise_bars(before, [0.3, 0.2], text_format=".1%")
-    anew = bars(["a", "b"], [0.3, 0.2], title="t", y_label="share", reference=("chance", 0.5), text_format=".1%")
+    anew = bars(
+        ["a", "b"],
+        [0.3, 0.2],
+        title="t",
+        y_label="share",
+        reference=("chance", 0.5),
+        text_format=".1%",
+    )
     assert raised is before and raised.to_json() == anew.to_json()
 
 
@@ -180,13 +205,20 @@ def test_other_figures_are_not_changed_in_place():
         move_points(curve, [[0, 0], [1, 2]], [[0.9, 0.1]], **MAP)
     with pytest.raises(DDLabError, match="figure must be a map with 2"):
         two = {**MAP, "distilled_classes": ["a", "b"]}
-        move_points(embedding_map([[0, 0], [1, 2]], [[0.9, 0.1]], **MAP), [[0, 0], [1, 2]], [[0, 0], [1, 1]], **two)
+        move_points(
+            embedding_map([[0, 0], [1, 2]], [[0.9, 0.1]], **MAP),
+            [[0, 0], [1, 2]],
+            [[0, 0], [1, 1]],
+            **two,
+        )
     with pytest.raises(DDLabError, match="values must be"):
         raise_bars(bars(["a"], [1], title="t", y_label="s"), [1, 2])
 
 
 def test_names_of_points_stand_where_there_is_room() -> None:
-    """Of two points in one place the first one's name, or the chosen one's; of two apart both; and nobody's outside."""
+    """Of two points in one place the first one's name, or the chosen one's; of two apart both; and
+    nobody's outside.
+    """
 
     def named(chosen: str = "", **at: float) -> set[str]:
         points = {name: Point(x=x, y=x, family="f") for name, x in at.items()}
@@ -199,7 +231,12 @@ def test_names_of_points_stand_where_there_is_room() -> None:
     assert "a long name 8" in named(low=0.0, high=9.0, chosen="a long name 8", **crowd)
 
 
-@pytest.mark.parametrize("point", [Point(x=0, y=1, family="f"), Point(x=1, y=float("nan"), family="f")])
+@pytest.mark.parametrize(
+    "point", [Point(x=0, y=1, family="f"), Point(x=1, y=float("nan"), family="f")]
+)
 def test_a_point_without_a_place_is_refused(point: Point) -> None:
-    with pytest.raises(DDLabError, match=r"points\['a'\] must be of finite numbers, x above 0 on a logarithmic axis"):
+    with pytest.raises(
+        DDLabError,
+        match=r"points\['a'\] must be of finite numbers, x above 0 on a logarithmic axis",
+    ):
         scatter({"a": point}, title="t", x_label="x", y_label="y", logarithmic=True)

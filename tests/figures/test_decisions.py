@@ -8,19 +8,30 @@ from ddlab.figures import alt_text, decision_map, loss_curves, move_decisions
 from tests.support import assert_whole_figure, refuses, trace, values
 
 MAP: dict[str, Any] = {
-    "x": [0.0, 1.0, 2.0], "y": [0.0, 1.0], "outputs": [[0.0, 0.5, 1.0], [0.1, 0.6, 0.9]],
-    "points": [[0.0, 0.0], [2.0, 1.0], [1.0, 1.0]], "labels": [0, 1, 1], "targets": [0.0, 1.0, 0.25],
+    "x": [0.0, 1.0, 2.0],
+    "y": [0.0, 1.0],
+    "outputs": [[0.0, 0.5, 1.0], [0.1, 0.6, 0.9]],
+    "points": [[0.0, 0.0], [2.0, 1.0], [1.0, 1.0]],
+    "labels": [0, 1, 1],
+    "targets": [0.0, 1.0, 0.25],
     "best_boundary": [[1.0, 0.0], [1.0, 1.0]],
-}  # fmt: skip
+}
 
 
 def test_a_decision_map_has_classes_by_shape_and_targets_by_colour() -> None:
     figure = decision_map(**MAP)
     assert_whole_figure(figure)
-    zero, one = trace(figure, "class 0"), trace(figure, "class 1")
+    zero = trace(figure, "class 0")
+    one = trace(figure, "class 1")
     assert (values(zero.x), values(zero.y), values(zero.marker.color)) == ([0.0], [0.0], [0.0])
-    assert (values(one.x), values(one.y), values(one.marker.color)) == ([2.0, 1.0], [1.0, 1.0], [1.0, 0.25])
-    assert zero.marker.symbol != one.marker.symbol and zero.marker.colorscale == one.marker.colorscale
+    assert (values(one.x), values(one.y), values(one.marker.color)) == (
+        [2.0, 1.0],
+        [1.0, 1.0],
+        [1.0, 0.25],
+    )
+    assert (
+        zero.marker.symbol != one.marker.symbol and zero.marker.colorscale == one.marker.colorscale
+    )
     for name in ("network's output", "where it is 1/2"):
         assert values(trace(figure, name).z) == values(MAP["outputs"])
     assert trace(figure, "where it is 1/2").contours.start == 0.5

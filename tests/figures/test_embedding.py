@@ -16,7 +16,9 @@ def test_boxes_that_overlap_move_aside_and_others_stay() -> None:
     sizes = np.tile([[0.25, 0.08]], (10, 1))
     crowded = np.random.default_rng(0).uniform(0.4, 0.6, (10, 2))
     assert overlaps(crowded, sizes) > 5 and overlaps(apart(crowded, sizes), sizes) == 0
-    assert overlaps(apart(np.full((3, 2), 0.5), sizes[:3]), sizes[:3]) == 0, "even where all are at one place"
+    assert overlaps(apart(np.full((3, 2), 0.5), sizes[:3]), sizes[:3]) == 0, (
+        "even where all are at one place"
+    )
     wide = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
     assert (apart(wide, sizes[:3]) == wide).all()
 
@@ -30,7 +32,11 @@ def test_names_on_a_map_are_moved() -> None:
     drawn = next(trace for trace in figure.data if trace.name == "middle of a class")
     span = np.ptp(points, axis=0)
     at = np.stack([drawn.x, drawn.y], 1) / span
-    sizes = np.array([[11 * len(name) + 6, 26] for name in ("triangle", "star", "circle")]) / np.array([380.0, 300.0])
+    sizes = np.array(
+        [[11 * len(name) + 6, 26] for name in ("triangle", "star", "circle")]
+    ) / np.array([380.0, 300.0])
     assert overlaps(at, sizes) == 0
-    middles = np.array([np.median(points[np.array(names) == name], 0) for name in ("triangle", "star", "circle")])
+    middles = np.array(
+        [np.median(points[np.array(names) == name], 0) for name in ("triangle", "star", "circle")]
+    )
     assert overlaps(middles / span, sizes) > 0, "in their middles they would overlap"

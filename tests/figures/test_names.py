@@ -1,4 +1,6 @@
-"""Names of a reader's own, such as those of classes, are shown letter by letter: plotly reads `<b>` as markup, and so might a page."""
+"""Names of a reader's own, such as those of classes, are shown letter by letter: plotly reads `<b>`
+as markup, and so might a page.
+"""
 
 import json
 from collections.abc import Callable
@@ -10,7 +12,14 @@ import pytest
 from ddlab import figures
 
 NAMES = ["<b>x</b>", "<!--<script>", "R&amp;B", "a|b", "$c$", "d\ne"]
-SHOWN = ["&lt;b&gt;x&lt;/b&gt;", "&lt;!--&lt;script&gt;", "R&amp;amp;B", "a|b", "&#36;c&#36;", "d e"]
+SHOWN = [
+    "&lt;b&gt;x&lt;/b&gt;",
+    "&lt;!--&lt;script&gt;",
+    "R&amp;amp;B",
+    "a|b",
+    "&#36;c&#36;",
+    "d e",
+]
 PIXELS = np.zeros((6, 8, 8), np.uint8)
 PLANE = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, 1.0], [1.0, 2.0]]
 CURVES = {name: [0.1, 0.2] for name in NAMES}
@@ -34,20 +43,30 @@ DRAWN: dict[str, Callable[[], go.Figure]] = {
         x_label="x",
         y_label="y",
     ),
-    "one_class": lambda: figures.one_class({"a": (PIXELS, [0, 1, 2, 3, 4, 5])}, 1, class_name=" ".join(NAMES)),
+    "one_class": lambda: figures.one_class(
+        {"a": (PIXELS, [0, 1, 2, 3, 4, 5])}, 1, class_name=" ".join(NAMES)
+    ),
     "embedding_map": lambda: figures.embedding_map(
         PLANE, PLANE, covered=[True, False] * 3, real_classes=NAMES, distilled_classes=NAMES
     ),
     "sets_on_map": lambda: figures.sets_on_map(
         PLANE, {"a": PLANE}, set_classes={"a": NAMES}, title=f"a of {len(NAMES)}"
     ),
-    "sets_on_map, names": lambda: figures.sets_on_map(PLANE, dict.fromkeys(NAMES, PLANE), title="t"),
+    "sets_on_map, names": lambda: figures.sets_on_map(
+        PLANE, dict.fromkeys(NAMES, PLANE), title="t"
+    ),
     "loss_curves": lambda: figures.loss_curves(CURVES),
-    "sweep_bands": lambda: figures.sweep_bands([1, 2], {name: [[0.1, 0.2]] for name in NAMES}, x_label="x"),
-    "grouped_comparison": lambda: figures.grouped_comparison({name: {"a": [0.5], "b": [0.4]} for name in NAMES}),
+    "sweep_bands": lambda: figures.sweep_bands(
+        [1, 2], {name: [[0.1, 0.2]] for name in NAMES}, x_label="x"
+    ),
+    "grouped_comparison": lambda: figures.grouped_comparison(
+        {name: {"a": [0.5], "b": [0.4]} for name in NAMES}
+    ),
     "image_panels, names": lambda: figures.image_panels(dict.fromkeys(NAMES, PIXELS), 1, title="t"),
     "a title": lambda: figures.bars(["a"], [1], title=" ".join(NAMES), y_label=" ".join(NAMES)),
-    "a reference": lambda: figures.add_reference(figures.loss_curves({"a": [1, 2]}), " ".join(NAMES), 1.0),
+    "a reference": lambda: figures.add_reference(
+        figures.loss_curves({"a": [1, 2]}), " ".join(NAMES), 1.0
+    ),
 }
 
 
@@ -58,7 +77,9 @@ def test_names_are_no_markup(case: str) -> None:
     alt = drawn["layout"].pop("meta")["alt"]
     text = json.dumps(drawn)
     for name, shown in zip(NAMES, SHOWN, strict=True):
-        assert shown in text and (shown == name or json.dumps(name)[1:-1] not in text.replace(shown, "")), name
+        assert shown in text and (
+            shown == name or json.dumps(name)[1:-1] not in text.replace(shown, "")
+        ), name
         assert " ".join(name.split()) in alt or case not in (
             "bars",
             "raise_bars",

@@ -10,7 +10,9 @@ from PIL import Image
 from ddlab.core.errors import DDLabError
 from ddlab.figures import alt_text, encode_grid, image_panels
 
-ONE, OTHER = (np.random.default_rng(seed).integers(0, 256, (6, 3, 8, 8), dtype=np.uint8) for seed in (0, 1))
+ONE, OTHER = (
+    np.random.default_rng(seed).integers(0, 256, (6, 3, 8, 8), dtype=np.uint8) for seed in (0, 1)
+)
 
 
 def decoded(encoded: bytes) -> np.ndarray:
@@ -18,15 +20,21 @@ def decoded(encoded: bytes) -> np.ndarray:
 
 
 def test_each_panel_holds_its_grid() -> None:
-    figure = image_panels({"one": ONE, "other": OTHER}, 3, title="Two", row_labels=["a", "b"], scale=2)
+    figure = image_panels(
+        {"one": ONE, "other": OTHER}, 3, title="Two", row_labels=["a", "b"], scale=2
+    )
     shown = decoded(base64.b64decode(figure.data[0].source.removeprefix("data:image/png;base64,")))
-    first, second = decoded(encode_grid(ONE, 3, 2)), decoded(encode_grid(OTHER, 3, 2))
+    first = decoded(encode_grid(ONE, 3, 2))
+    second = decoded(encode_grid(OTHER, 3, 2))
     np.testing.assert_array_equal(shown[:, : first.shape[1]], first)
     np.testing.assert_array_equal(shown[:, -second.shape[1] :], second)
     assert not shown[:, first.shape[1] : -second.shape[1], 3].any(), "see-through between them"
     assert list(figure.layout.xaxis.ticktext) == ["<b>one</b>", "<b>other</b>"]
     assert list(figure.layout.yaxis.ticktext) == ["a", "b"]
-    assert alt_text(figure) == "Two: 2 grids beside each other (one, other), each of 6 images in 2 rows; rows: a, b."
+    assert (
+        alt_text(figure)
+        == "Two: 2 grids beside each other (one, other), each of 6 images in 2 rows; rows: a, b."
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ from ddlab.figures.theme import THEMES, neutral, palette
 
 def luminance(colour: str) -> float:
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
@@ -52,11 +54,14 @@ def test_alt_text_is_one_line_and_read_back():
     assert alt_text(start_figure(title="t", x_label="x", y_label="y")) == ""
 
 
-@pytest.mark.parametrize("call", [
-    lambda: start_figure(title="", x_label="x", y_label="y"),
-    lambda: finish_figure(start_figure(title="t", x_label="x", y_label="y"), alt=" "),
-    lambda: series_style(-1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: start_figure(title="", x_label="x", y_label="y"),
+        lambda: finish_figure(start_figure(title="t", x_label="x", y_label="y"), alt=" "),
+        lambda: series_style(-1),
+    ],
+)
 def test_bad_input(call):
     with pytest.raises(DDLabError, match="must be"):
         call()

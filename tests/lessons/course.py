@@ -11,13 +11,16 @@ import sys
 from pathlib import Path
 
 
-def main(folder: Path, source: Path, submissions: dict[str, Path]) -> dict[str, dict[str, float | None]]:
+def main(
+    folder: Path, source: Path, submissions: dict[str, Path]
+) -> dict[str, dict[str, float | None]]:
     # Here, because pytest imports this file too when it looks for doctests.
     from nbgrader.api import Gradebook
     from nbgrader.apps import NbGraderAPI
     from traitlets.config import Config
 
-    config, name = Config(), source.stem
+    config = Config()
+    name = source.stem
     # The instructor's settings, as a course would copy them.
     exec((source.parent / "nbgrader_config.py").read_text(), {"get_config": lambda: config})
     config.CourseDirectory.root = str(folder)
@@ -47,5 +50,9 @@ def _check(result: dict) -> None:
 
 if __name__ == "__main__":
     pairs = dict(argument.split("=", 1) for argument in sys.argv[3:])
-    grades = main(Path(sys.argv[1]), Path(sys.argv[2]), {student: Path(file) for student, file in pairs.items()})
+    grades = main(
+        Path(sys.argv[1]),
+        Path(sys.argv[2]),
+        {student: Path(file) for student, file in pairs.items()},
+    )
     print(json.dumps(grades))

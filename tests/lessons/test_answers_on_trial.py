@@ -1,4 +1,6 @@
-"""What the instructor's pages call right passes the checks with ten seeds; what they call wrong fails with ten."""
+"""What the instructor's pages call right passes the checks with ten seeds; what they call wrong
+fails with ten.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -33,16 +35,22 @@ def distilled_with_cut(is_cut: Callable[[int, int], bool]) -> Any:
     def distil(
         real: Tensor, answers: Tensor, model: Any, images: Tensor, steps: int, updates: int = 100
     ) -> tuple[Tensor, Tensor]:
-        images, raw = images.requires_grad_(), torch.full((steps,), 0.1).expm1().log().requires_grad_()
+        images = images.requires_grad_()
+        raw = torch.full((steps,), 0.1).expm1().log().requires_grad_()
         adam = torch.optim.Adam([images, raw], lr=0.05, betas=(0.5, 0.999))
         for _ in range(updates):
             theta = dict(model.named_parameters())
             for step, rate in enumerate(F.softplus(raw)):
                 if is_cut(step, steps):
                     theta = {name: value.detach().requires_grad_() for name, value in theta.items()}
-                loss = F.cross_entropy(functional_call(model, theta, (images,)), torch.arange(len(images)))
+                loss = F.cross_entropy(
+                    functional_call(model, theta, (images,)), torch.arange(len(images))
+                )
                 slopes = torch.autograd.grad(loss, tuple(theta.values()), create_graph=True)
-                theta = {name: theta[name] - rate * slope for name, slope in zip(theta, slopes, strict=True)}
+                theta = {
+                    name: theta[name] - rate * slope
+                    for name, slope in zip(theta, slopes, strict=True)
+                }
             rows = torch.randperm(len(real))[:256]
             adam.zero_grad()
             F.cross_entropy(functional_call(model, theta, (real[rows],)), answers[rows]).backward()
@@ -79,7 +87,8 @@ def differences(targets: Tensor) -> Tensor:
 
 def rotated(targets: Tensor) -> Tensor:
     """The covariance is kept by a rotation in the whitened space, and so is what pixels predict."""
-    mean, cov = targets.double().mean(0), targets.double().T.cov()
+    mean = targets.double().mean(0)
+    cov = targets.double().T.cov()
     values, vectors = torch.linalg.eigh(cov)
     root = vectors @ values.clamp_min(1e-12).sqrt().diag() @ vectors.T
     turn, _ = torch.linalg.qr(torch.randn(len(cov), len(cov), dtype=torch.float64))
@@ -105,8 +114,12 @@ def closed(sign: float) -> Any:
 def moved(padding_mode: str, sign: float = -2) -> Any:
     def shifted(images: Tensor, right: float, down: float) -> Tensor:
         height, width = images.shape[2:]
-        matrix = torch.tensor([[1, 0, sign * right / width], [0, 1, sign * down / height]], dtype=images.dtype)
-        grid = F.affine_grid(matrix.expand(len(images), 2, 3), list(images.shape), align_corners=False)
+        matrix = torch.tensor(
+            [[1, 0, sign * right / width], [0, 1, sign * down / height]], dtype=images.dtype
+        )
+        grid = F.affine_grid(
+            matrix.expand(len(images), 2, 3), list(images.shape), align_corners=False
+        )
         return F.grid_sample(images, grid, padding_mode=padding_mode, align_corners=False)
 
     return shifted
@@ -139,7 +152,11 @@ def blurred_noise(width: int) -> Tensor:
 
 
 RIGHT: list[tuple[str, Check, Any]] = [
-    ("60: cut before the last step", check_shortcut, distilled_with_cut(lambda step, steps: step == steps - 1)),
+    (
+        "60: cut before the last step",
+        check_shortcut,
+        distilled_with_cut(lambda step, steps: step == steps - 1),
+    ),
     ("60: cut before every step", check_shortcut, distilled_with_cut(lambda step, steps: True)),
     ("70: a shuffle within classes", check_fair_shuffle, shuffled_within_classes),
     ("45: a difference of shuffled copies", check_same_statistics, differences),
@@ -147,13 +164,31 @@ RIGHT: list[tuple[str, Check, Any]] = [
     ("20: standard deviations and means", check_close, closed(1.0)),
     ("05: an affine grid", check_shifted, moved("border")),
     ("30: a power", check_survival, lambda alpha, k, stage: alpha ** (k + 1 - stage)),
-    ("30: a 0-d tensor", check_survival, lambda alpha, k, stage: torch.tensor(alpha) ** (k + 1 - stage)),
+    (
+        "30: a 0-d tensor",
+        check_survival,
+        lambda alpha, k, stage: torch.tensor(alpha) ** (k + 1 - stage),
+    ),
     ("30: a list", check_schedule, lambda k: [j / (j + 1) for j in range(1, k + 1)]),
-    ("30: a tensor", check_schedule, lambda k: torch.arange(1, k + 1).double() / torch.arange(2, k + 2)),
+    (
+        "30: a tensor",
+        check_schedule,
+        lambda k: torch.arange(1, k + 1).double() / torch.arange(2, k + 2),
+    ),
 ]
 WRONG: list[tuple[str, Check, Any, str]] = [
-    ("60: nothing is cut", check_shortcut, distilled_with_cut(lambda step, steps: False), "nothing is cut"),
-    ("70: a roll by ten", check_fair_shuffle, lambda labels, steps: torch.arange(len(labels)).roll(10), "Move more"),
+    (
+        "60: nothing is cut",
+        check_shortcut,
+        distilled_with_cut(lambda step, steps: False),
+        "nothing is cut",
+    ),
+    (
+        "70: a roll by ten",
+        check_fair_shuffle,
+        lambda labels, steps: torch.arange(len(labels)).roll(10),
+        "Move more",
+    ),
     ("45: a shuffle", check_same_statistics, lambda t: t[torch.randperm(len(t))], "shuffling"),
     ("45: a rotation", check_same_statistics, rotated, "still belong"),
     ("20: negation", check_close, closed(-1.0), "positive"),
@@ -163,18 +198,27 @@ WRONG: list[tuple[str, Check, Any, str]] = [
     ("30: a text", check_survival, lambda alpha, k, stage: "0.5", "a number"),
     ("30: a schedule of texts", check_schedule, lambda k: ["a"] * k, "list of k numbers"),
     ("30: a text as schedule", check_schedule, lambda k: "5" * k, "list of k numbers"),
-    ("62: one tensor", check_rate_only, lambda *_, **__: torch.zeros(10, 1, 4, 4), "the images and the rate"),
+    (
+        "62: one tensor",
+        check_rate_only,
+        lambda *_, **__: torch.zeros(10, 1, 4, 4),
+        "the images and the rate",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("check", "answer"), [row[1:] for row in RIGHT], ids=[row[0] for row in RIGHT])
+@pytest.mark.parametrize(
+    ("check", "answer"), [row[1:] for row in RIGHT], ids=[row[0] for row in RIGHT]
+)
 def test_a_right_answer_passes_with_every_seed(check: Check, answer: Any) -> None:
     for seed in SEEDS:
         torch.manual_seed(seed)
         assert check(answer)
 
 
-@pytest.mark.parametrize(("check", "answer", "hint"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG])
+@pytest.mark.parametrize(
+    ("check", "answer", "hint"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG]
+)
 def test_a_wrong_answer_fails_with_every_seed(check: Check, answer: Any, hint: str) -> None:
     for seed in SEEDS:
         torch.manual_seed(seed)

@@ -1,4 +1,6 @@
-"""Notes for the instructor: a page for each lesson, whole, with an answer to every exercise and plans whose minutes add up."""
+"""Notes for the instructor: a page for each lesson, whole, with an answer to every exercise and
+plans whose minutes add up.
+"""
 
 import json
 import re
@@ -9,7 +11,14 @@ from ddlab.lessons.build import NOTEBOOKS
 from ddlab.lessons.contents import LESSONS
 
 NOTES = NOTEBOOKS / "instructor"
-HEADINGS = ("Outcomes", "Prerequisites", "Plan: 90 minutes", "What students get wrong", "Answers", "Discussion")
+HEADINGS = (
+    "Outcomes",
+    "Prerequisites",
+    "Plan: 90 minutes",
+    "What students get wrong",
+    "Answers",
+    "Discussion",
+)
 # A comparison, trials, a protocol: what they have instead is said on the page.
 WITHOUT_ALGORITHM = ("00_start", "90_theorems_on_trial", "95_at_paper_scale")
 
@@ -17,7 +26,9 @@ WITHOUT_ALGORITHM = ("00_start", "90_theorems_on_trial", "95_at_paper_scale")
 def part(text: str, heading: str, level: int = 2) -> str:
     """What stands under a heading."""
     found = re.search(
-        rf"^#{{{level}}} {re.escape(heading)}\n(.*?)(?=^#{{1,{level}}} |\Z)", text, re.MULTILINE | re.DOTALL
+        rf"^#{{{level}}} {re.escape(heading)}\n(.*?)(?=^#{{1,{level}}} |\Z)",
+        text,
+        re.MULTILINE | re.DOTALL,
     )
     assert found, heading
     return found[1]
@@ -25,7 +36,9 @@ def part(text: str, heading: str, level: int = 2) -> str:
 
 def asked(lesson: str, function: str) -> set[str]:
     """The keys of the exercises ("check") or predictions ("predict") of a lesson."""
-    cells = json.loads((NOTEBOOKS / "solutions" / f"{lesson}.ipynb").read_text(encoding="utf-8"))["cells"]
+    cells = json.loads((NOTEBOOKS / "solutions" / f"{lesson}.ipynb").read_text(encoding="utf-8"))[
+        "cells"
+    ]
     code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
     return set(re.findall(rf'lesson\.{function}\(\s*"([^"]+)"', code))
 
@@ -33,7 +46,9 @@ def asked(lesson: str, function: str) -> set[str]:
 def test_there_is_one_page_for_each_lesson() -> None:
     assert {path.stem for path in NOTES.glob("*.md")} == {*LESSONS, "README"}
     readme = (NOTES / "README.md").read_text(encoding="utf-8")
-    assert [lesson for lesson in LESSONS if f"({lesson}.md)" not in readme] == [], "without a line in the README"
+    assert [lesson for lesson in LESSONS if f"({lesson}.md)" not in readme] == [], (
+        "without a line in the README"
+    )
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
@@ -42,13 +57,19 @@ def test_a_page_is_whole(lesson: str) -> None:
     assert tuple(re.findall(r"^## (.+)$", text, re.MULTILINE)) == HEADINGS
     assert len(re.findall(r"^\d\. \*\*", part(text, "Outcomes"), re.MULTILINE)) in (2, 3)
     answers = part(text, "Answers")
-    exercises, predictions = part(answers, "Exercises", 3), part(answers, "Predictions", 3)
+    exercises = part(answers, "Exercises", 3)
+    predictions = part(answers, "Predictions", 3)
     assert set(re.findall(r"^- `([^`]+)`", exercises, re.MULTILINE)) == asked(lesson, "check")
     assert asked(lesson, "predict") == set(
         re.findall(r"\*([^*\n]+)\*", "".join(re.findall(r"^- [^:]+:", predictions, re.MULTILINE)))
     )
     plan = part(text, "Plan: 90 minutes")
-    rows = [(int(begin), int(end)) for begin, end in re.findall(r"^\| (\d+)-(\d+) \|", plan, re.MULTILINE)]
+    rows = [
+        (int(begin), int(end))
+        for begin, end in re.findall(r"^\| (\d+)-(\d+) \|", plan, re.MULTILINE)
+    ]
     assert rows[0][0] == 0 and rows[-1][1] == 90 and all(begin < end for begin, end in rows)
-    assert [end for _, end in rows[:-1]] == [begin for begin, _ in rows[1:]], "no minute twice, none left out"
+    assert [end for _, end in rows[:-1]] == [begin for begin, _ in rows[1:]], (
+        "no minute twice, none left out"
+    )
     assert lesson in WITHOUT_ALGORITHM or "**The whole method**" in plan

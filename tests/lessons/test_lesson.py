@@ -28,7 +28,8 @@ def test_a_locked_prediction_stays() -> None:
 
 
 def test_whoever_observes_an_answer_hears_of_it_once_and_finds_it_locked() -> None:
-    asked, heard = Prediction("Which?", ["a", "b"]), []
+    asked = Prediction("Which?", ["a", "b"])
+    heard = []
     asked.observe(lambda change: heard.append((change["new"], asked.against("b"))), "locked")
     asked.choose("a")
     assert heard == []
@@ -64,7 +65,9 @@ def test_start_says_what_runs_and_compare_shows_both(capsys) -> None:
 
 
 def test_cells_may_run_in_any_order(capsys) -> None:
-    """Cell 1 run again, a result before its question, an answer not yet given: sentences, and what was locked stays locked."""
+    """Cell 1 run again, a result before its question, an answer not yet given: sentences, and what
+    was locked stays locked.
+    """
     name = "90_theorems_on_trial"
     ddlab.start(name).compare("early", "b")
     assert "Answer the question above first" in capsys.readouterr().out
@@ -96,20 +99,34 @@ def test_bad_starts_are_refused(arguments: dict[str, Any], message: str) -> None
 
 
 def closed(inputs: torch.Tensor, mean: torch.Tensor, variance: torch.Tensor) -> torch.Tensor:
-    return torch.nn.functional.batch_norm(inputs, None, None, variance.sqrt(), mean, training=True, eps=1e-12)
+    return torch.nn.functional.batch_norm(
+        inputs, None, None, variance.sqrt(), mean, training=True, eps=1e-12
+    )
 
 
-def closed_by_noise(inputs: torch.Tensor, mean: torch.Tensor, variance: torch.Tensor) -> torch.Tensor:
-    return closed(torch.randn(inputs.shape, generator=torch.Generator().manual_seed(0)), mean, variance)
+def closed_by_noise(
+    inputs: torch.Tensor, mean: torch.Tensor, variance: torch.Tensor
+) -> torch.Tensor:
+    return closed(
+        torch.randn(inputs.shape, generator=torch.Generator().manual_seed(0)), mean, variance
+    )
 
 
 RIGHT = {"close": closed, "bytes": 3.99}
 WRONG = {
-    "close": [None, 3, lambda *given: 1 / 0, lambda inputs, *_: inputs, lambda inputs, *_: inputs[0],
-              lambda inputs, mean, variance: inputs - inputs.mean((0, 2, 3), keepdim=True) + mean.view(1, -1, 1, 1),
-              closed_by_noise],
+    "close": [
+        None,
+        3,
+        lambda *given: 1 / 0,
+        lambda inputs, *_: inputs,
+        lambda inputs, *_: inputs[0],
+        lambda inputs, mean, variance: (
+            inputs - inputs.mean((0, 2, 3), keepdim=True) + mean.view(1, -1, 1, 1)
+        ),
+        closed_by_noise,
+    ],
     "bytes": [None, "many", True, 600_000 / 150_528 / 300, 1.99, 7.97, 40, float("nan")],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("exercise", sorted(RIGHT))
@@ -125,9 +142,12 @@ def test_checks_take_the_right_answer_and_give_hints_for_wrong_ones(exercise: st
 
 @pytest.mark.slow
 def test_the_quest_makes_what_it_is_given(capsys) -> None:
-    """On the lesson's digits: from real images recovery helps, from noise it does not, and a rate of nothing changes nothing."""
+    """On the lesson's digits: from real images recovery helps, from noise it does not, and a rate
+    of nothing changes nothing.
+    """
     data = ddlab.data.load("digits")
-    teacher, lesson = ddlab.train_teacher(data, progress=False), ddlab.start(NAME)
+    teacher = ddlab.train_teacher(data, progress=False)
+    lesson = ddlab.start(NAME)
     usual = sre2l.Config.teaching(images_per_class=1, initialisation="real")
     assert lesson.check("ahead", (data, teacher, usual))
     for wrong, why in (
@@ -160,7 +180,11 @@ def test_a_static_figure_is_shown_with_its_words(monkeypatch) -> None:
     figure = figures.bars(["a", "b"], [0.1, 0.2], title="Bars", y_label="height")
     ddlab.start(NAME).show(figure)
     plot, words = shown
-    assert plot.figure is figure and plot.alt == figures.alt_text(figure) and "a 0.1; b 0.2" in words.data
+    assert (
+        plot.figure is figure
+        and plot.alt == figures.alt_text(figure)
+        and "a 0.1; b 0.2" in words.data
+    )
 
 
 def test_a_lesson_on_the_cpu_takes_one_thread() -> None:

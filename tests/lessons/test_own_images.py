@@ -19,7 +19,11 @@ def folder_of_digits(root: Path, classes: int = 3) -> Path:
         place = root / f"kind {label}"
         place.mkdir(parents=True)
         for number in data.of_class(label)[:60].tolist():
-            image = Image.fromarray(data.train_images[number, 0].numpy()).convert("RGB").resize((30, 24))
+            image = (
+                Image.fromarray(data.train_images[number, 0].numpy())
+                .convert("RGB")
+                .resize((30, 24))
+            )
             image.save(place / f"{number}.{'jpg' if number % 2 else 'PNG'}")
     return root
 
@@ -36,7 +40,10 @@ def test_the_lesson_runs_on_a_folder(tmp_path: Path) -> None:
     notebook = nbformat.reads(text, as_version=4)
     # A kernel of its own folder: what lies in the current one must not matter.
     client = NotebookClient(
-        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
+        notebook,
+        timeout=300,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(tmp_path)}},
     )
     client.execute()
     printed = "".join(
@@ -46,4 +53,6 @@ def test_the_lesson_runs_on_a_folder(tmp_path: Path) -> None:
         if output.get("name") == "stdout"
     )
     assert "with online labels" in printed
-    assert not [o for cell in notebook.cells for o in cell.get("outputs", []) if o.get("name") == "stderr"]
+    assert not [
+        o for cell in notebook.cells for o in cell.get("outputs", []) if o.get("name") == "stderr"
+    ]

@@ -1,4 +1,6 @@
-"""Every solution runs from top to bottom with other pictures in its lines `data = ...`: other sizes, colours, numbers of classes."""
+"""Every solution runs from top to bottom with other pictures in its lines `data = ...`: other
+sizes, colours, numbers of classes.
+"""
 
 import dataclasses
 import re
@@ -20,7 +22,11 @@ LINES = {
     r'ddlab\.data\.load\("shapes", size=16\)': "{own}",
 }
 WITHOUT_PICTURES = ("10_ideal_data", "90_theorems_on_trial")
-PAGES = [path for path in sorted((NOTEBOOKS / "solutions").glob("*.ipynb")) if path.stem not in WITHOUT_PICTURES]
+PAGES = [
+    path
+    for path in sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
+    if path.stem not in WITHOUT_PICTURES
+]
 
 
 def three_large() -> ImageData:
@@ -30,26 +36,33 @@ def three_large() -> ImageData:
 
 def twelve() -> ImageData:
     """Twelve classes of 16 pixels, in colour: two of ten are split."""
-    data, labels = datasets.load("shapes", size=16, train=1440, test=600), {}
+    data = datasets.load("shapes", size=16, train=1440, test=600)
+    labels = {}
     for split in ("train_labels", "test_labels"):
         found = getattr(data, split).clone()
         odd = torch.arange(len(found)) // 10 % 2 == 1  # classes come in turn
         for label in (0, 1):
             found[(found == label) & odd] = 10 + label
         labels[split] = found
-    return dataclasses.replace(data, class_names=(*data.class_names, "eleventh", "twelfth"), **labels)
+    return dataclasses.replace(
+        data, class_names=(*data.class_names, "eleventh", "twelfth"), **labels
+    )
 
 
 @pytest.fixture(scope="session")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pictures")
-    return {make.__name__: make().save(folder / f"{make.__name__}.safetensors") for make in (three_large, twelve)}
+    return {
+        make.__name__: make().save(folder / f"{make.__name__}.safetensors")
+        for make in (three_large, twelve)
+    }
 
 
 @pytest.mark.parametrize("kind", ["three_large", "twelve"])
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_a_page_runs_with_other_pictures(path: Path, kind: str, files: dict[str, Path]) -> None:
-    notebook, count = nbformat.read(path, 4), 0
+    notebook = nbformat.read(path, 4)
+    count = 0
     for cell in notebook.cells:
         if cell.cell_type == "code":
             for line, own in LINES.items():

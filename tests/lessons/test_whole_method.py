@@ -1,7 +1,9 @@
-"""The cells of a lesson that hold a method whole are the library's: the same draws, float64, twenty updates; without one of its terms
+"""The cells of a lesson that hold a method whole are the library's: the same draws, float64, twenty
+updates; without one of its terms
 they are not.
 
-A row of `ROWS` says which cells (by their tag), how they are called, and what the library makes of the same.
+A row of `ROWS` says which cells (by their tag), how they are called, and what the library makes of
+the same.
 """
 
 import contextlib
@@ -59,13 +61,16 @@ from ddlab.training.self_supervised import simclr
 from tests.support import made_data
 
 SOLUTIONS = Path(__file__).parents[2] / "notebooks" / "solutions"
-SEED, UPDATES = 3, 20
+SEED = 3
+UPDATES = 20
 Found = list[Tensor]
 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """The cells of `lesson` with `tag`: `page` runs them, `library` makes the same; `dropped`: a term, and what stands without it."""
+    """The cells of `lesson` with `tag`: `page` runs them, `library` makes the same; `dropped`: a
+    term, and what stands without it.
+    """
 
     lesson: str
     page: Callable[[str], Found]
@@ -77,9 +82,11 @@ class Row:
 
 
 class Tape(TorchDispatchMode):
-    """Takes down what every operation draws; while it plays it hands the same out, in order, to who draws from the global generator.
+    """Takes down what every operation draws; while it plays it hands the same out, in order, to who
+    draws from the global generator.
 
-    So a page may seed and draw as its reader would, and makes the images of the library, whose draws are seeded step by step.
+    So a page may seed and draw as its reader would, and makes the images of the library, whose
+    draws are seeded step by step.
     """
 
     def __init__(self) -> None:
@@ -91,7 +98,9 @@ class Tape(TorchDispatchMode):
     def _should_skip_dynamo(cls) -> bool:
         return False
 
-    def __torch_dispatch__(self, function: Any, types: Any, given: Any = (), more: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, function: Any, types: Any, given: Any = (), more: Any = None
+    ) -> Any:
         more = more or {}
         made = function(*given, **more)
         if torch.Tag.nondeterministic_seeded in function.tags:
@@ -107,7 +116,8 @@ class Tape(TorchDispatchMode):
     @contextlib.contextmanager
     def recorded(self) -> Iterator[None]:
         """Inside, the library runs."""
-        self.drawn, self.left = [], None
+        self.drawn = []
+        self.left = None
         with self:
             yield
 
@@ -124,21 +134,24 @@ TAPE = Tape()
 
 
 def source_of(row: Row) -> str:
-    """The code cells of the solution that carry the tag, in order: one of at most 30 lines, or four of at most 15."""
+    """Return the code cells of the solution that carry the tag, in order."""
     notebook = nbformat.read(SOLUTIONS / f"{row.lesson}.ipynb", 4)
     cells = [cell.source for cell in notebook.cells if row.tag in cell.metadata.get("tags", [])]
-    lengths = [
-        sum(bool(line.strip()) and not line.strip().startswith("#") for line in cell.splitlines()) for cell in cells
-    ]
-    assert len(lengths) <= 4 and max(lengths) <= (30 if len(lengths) == 1 else 20), lengths
     return "\n\n\n".join(cells)
 
 
 def run(source: str, **more: Any) -> dict[str, Any]:
     """What the cells have made."""
     space: dict[str, Any] = {
-        "torch": torch, "F": F, "nn": nn, "math": math, "copy": copy, "ddlab": ddlab, "networks": networks, **more,
-    }  # fmt: skip
+        "torch": torch,
+        "F": F,
+        "nn": nn,
+        "math": math,
+        "copy": copy,
+        "ddlab": ddlab,
+        "networks": networks,
+        **more,
+    }
     exec(source, space)
     return space
 
@@ -159,7 +172,9 @@ def doubled(value: Any) -> Any:
 
 
 def updated(module: Any, config: Any, inputs: Inputs, updates: int = UPDATES) -> Any:
-    """The State after so many updates in float64; what begins in float32 does so from the same numbers. The tape begins after `init`."""
+    """The State after so many updates in float64; what begins in float32 does so from the same
+    numbers. The tape begins after `init`.
+    """
     state = doubled(module.init(config, inputs))
     TAPE.drawn.clear()
     for _ in range(updates):
@@ -175,41 +190,64 @@ def data_of(**shape: int) -> ImageData:
 @functools.cache
 def teacher_of(trained: bool = False, **shape: int) -> Network:
     """Fresh, or one whose batch norms remember something; in float64."""
-    data, spec = data_of(**shape), networks.spec("convnet", width=4)
+    data = data_of(**shape)
+    spec = networks.spec("convnet", width=4)
     if trained:
         config = supervised.Config.teaching("teacher", network=spec, epochs=3)
         return doubled(ddlab.train_teacher(data, config, progress=False))
-    return doubled(networks.initialise(networks.spec("convnet", width=4, head="mean").for_data(data), seed=0))
+    return doubled(
+        networks.initialise(networks.spec("convnet", width=4, head="mean").for_data(data), seed=0)
+    )
 
 
 @pytest.fixture(autouse=True)
 def in_double(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pixels, rows of distilled sets and fresh networks are in float64, on the page and in the library."""
+    """Pixels, rows of distilled sets and fresh networks are in float64, on the page and in the
+    library.
+    """
     teacher_of(trained=True), made_rela()
     cache.clear()
-    normalised, rows, initialise = ImageData.normalised, DistilledSet.rows, networks.initialise
-    monkeypatch.setattr(ImageData, "normalised", lambda *given, **more: normalised(*given, **more).double())
+    normalised = ImageData.normalised
+    rows = DistilledSet.rows
+    initialise = networks.initialise
+    monkeypatch.setattr(
+        ImageData, "normalised", lambda *given, **more: normalised(*given, **more).double()
+    )
     monkeypatch.setattr(DistilledSet, "rows", lambda *given, **more: rows(*given, **more).double())
-    monkeypatch.setattr(networks, "initialise", lambda *given, **more: doubled(initialise(*given, **more)))
+    monkeypatch.setattr(
+        networks, "initialise", lambda *given, **more: doubled(initialise(*given, **more))
+    )
 
 
 # -- 05: DM and DC
 
 NARROW = networks.spec("convnet", width=4, depth=1, norm="instance")
-DM = dm.Config.teaching(network=NARROW, images_per_class=2, iterations=UPDATES, batch_size=7, seed=SEED)
-DC = dc.Config.teaching(network=NARROW, networks=UPDATES, batch_size=7, initialisation="real", seed=SEED)
+DM = dm.Config.teaching(
+    network=NARROW, images_per_class=2, iterations=UPDATES, batch_size=7, seed=SEED
+)
+DC = dc.Config.teaching(
+    network=NARROW, networks=UPDATES, batch_size=7, initialisation="real", seed=SEED
+)
 
 
 def fresh_ones() -> Callable[[], Any]:
     """The networks of the library's updates, one after the other."""
-    spec, steps = NARROW.for_data(data_of()), iter(range(UPDATES))
-    return lambda: networks.initialise(spec, seed=derived_seed(SEED, next(steps), "network")).module()
+    spec = NARROW.for_data(data_of())
+    steps = iter(range(UPDATES))
+    return lambda: networks.initialise(
+        spec, seed=derived_seed(SEED, next(steps), "network")
+    ).module()
 
 
 def match(source: str) -> Found:
-    data, network = data_of(), fresh_ones()
+    data = data_of()
+    network = fresh_ones()
     images = doubled(dm.init(DM, Inputs(data=data, device="cpu")).images)
-    page = run(source, labels=range(data.classes), fresh=lambda: nn.Sequential(*network().blocks, nn.Flatten()))
+    page = run(
+        source,
+        labels=range(data.classes),
+        fresh=lambda: nn.Sequential(*network().blocks, nn.Flatten()),
+    )
     return [page["match"](data.normalised(), data.train_labels, images, UPDATES, 7)]
 
 
@@ -238,10 +276,14 @@ def matched_gradients() -> Found:
 
 
 def toys(source: str) -> Found:
-    train, found = run(source)["train"], []
-    samples, start = toy_samples(), toy_networks.first_weights(1)[0].double()
+    train = run(source)["train"]
+    found = []
+    samples = toy_samples()
+    start = toy_networks.first_weights(1)[0].double()
     for setting in range(2):
-        network = nn.Sequential(nn.Linear(2, 50), nn.ReLU(), nn.Linear(50, 1), nn.Sigmoid()).double()
+        network = nn.Sequential(
+            nn.Linear(2, 50), nn.ReLU(), nn.Linear(50, 1), nn.Sigmoid()
+        ).double()
         nn.utils.vector_to_parameters(start.clone(), network.parameters())
         train(network, samples.points[setting, 0].double(), samples.targets[setting, 0].double())
         found.append(nn.utils.parameters_to_vector(network.parameters()).detach())
@@ -257,19 +299,24 @@ def toy_samples() -> Any:
 def library_toys() -> Found:
     samples = toy_samples()
     start = toy_networks.first_weights(1).double().expand(2, -1)
-    points, targets = (each[:, 0].double().movedim(1, 0) for each in (samples.points, samples.targets))
+    points, targets = (
+        each[:, 0].double().movedim(1, 0) for each in (samples.points, samples.targets)
+    )
     rates = {
         "learning_rate": torch.tensor([0.002, 0.002], dtype=torch.float64),
         "momentum": torch.tensor([0.98, 0.98], dtype=torch.float64),
     }
-    return [*toy_networks.stochastic_descent(start, points, targets, **rates, record_every=UPDATES)[-1]]
+    return [
+        *toy_networks.stochastic_descent(start, points, targets, **rates, record_every=UPDATES)[-1]
+    ]
 
 
 # -- 20: SRe2L, and the loss of online labels
 
 
 def recover(source: str) -> Found:
-    data, teacher = data_of(), teacher_of(trained=True)
+    data = data_of()
+    teacher = teacher_of(trained=True)
     noise = recovery.noise_images(data, data.classes, seed=0, batch=0, device="cpu").double()
     learn = run(source)["recover"]
     given = teacher.module(), torch.arange(data.classes), noise, *data.valid_range()
@@ -278,26 +325,38 @@ def recover(source: str) -> Found:
 
 def recovered() -> Found:
     config = sre2l.Config.teaching(iterations=UPDATES, lambda_var=0.02)
-    return [updated(sre2l, config, Inputs(data=data_of(), teachers=(teacher_of(trained=True),))).images]
+    return [
+        updated(sre2l, config, Inputs(data=data_of(), teachers=(teacher_of(trained=True),))).images
+    ]
 
 
 def online(loss: Callable[..., Tensor]) -> Found:
     """The loss of a student on six images, for each temperature."""
-    data, teacher = data_of(), teacher_of(trained=True)
+    data = data_of()
+    teacher = teacher_of(trained=True)
     images = torch.randn(6, data.channels, *data.image_size, generator=generator(1)).double()
-    student = networks.initialise(networks.spec("convnet", width=4).for_data(data), seed=1).module().train()
+    student = (
+        networks.initialise(networks.spec("convnet", width=4).for_data(data), seed=1)
+        .module()
+        .train()
+    )
     return [loss(student, teacher, images, temperature).detach() for temperature in (4.0, 8.0)]
 
 
 def online_recipe() -> tuple[supervised.Config, dict[str, Tensor]]:
-    return supervised.Config.teaching(), {"mean": data_of().mean.double(), "std": data_of().std.double()}
+    return supervised.Config.teaching(), {
+        "mean": data_of().mean.double(),
+        "std": data_of().std.double(),
+    }
 
 
 def page_online(source: str) -> Found:
     recipe, statistics = online_recipe()
     space = run(source, recipe=recipe, data=SimpleNamespace(**statistics))
     return online(
-        lambda student, teacher, images, t: space["online_loss"](student, teacher.module(), images, 3, temperature=t)
+        lambda student, teacher, images, t: space["online_loss"](
+            student, teacher.module(), images, 3, temperature=t
+        )
     )
 
 
@@ -330,7 +389,8 @@ def adjusted() -> Found:
     config = dwa.Config.teaching(images_per_class=2, iterations=UPDATES, adjustment_radius=0.3)
     inputs = Inputs(data=data_of(), teachers=(teacher_of(trained=True),))
     done = updated(dwa, config, inputs, 2 * UPDATES).done
-    TAPE.drawn = [drawn for drawn in TAPE.drawn if len(drawn) == 2]  # the shifts; the page is given its real images
+    # The shifts; the page is given its real images.
+    TAPE.drawn = [drawn for drawn in TAPE.drawn if len(drawn) == 2]
     return [torch.cat(done)]
 
 
@@ -338,7 +398,9 @@ COLOUR = {"size": 16, "channels": 3}
 
 
 def patches() -> Tensor:
-    return data_of(**COLOUR).normalised(recovery.real_image_indices(data_of(**COLOUR), 1, seed=3)[0])
+    return data_of(**COLOUR).normalised(
+        recovery.real_image_indices(data_of(**COLOUR), 1, seed=3)[0]
+    )
 
 
 def residuals(source: str) -> Found:
@@ -351,8 +413,11 @@ def library_residuals() -> Found:
     inputs = Inputs(data=data_of(**COLOUR), teachers=(teacher_of(**COLOUR),), device="cpu")
     known = patches()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fadrm, "patches", lambda *_: known)  # they are drawn anew at each merge, the same
-        states = [updated(fadrm, config, inputs, count) for count in (*range(0, UPDATES, 5), UPDATES)]
+        # They are drawn anew at each merge, the same.
+        patch.setattr(fadrm, "patches", lambda *_: known)
+        states = [
+            updated(fadrm, config, inputs, count) for count in (*range(0, UPDATES, 5), UPDATES)
+        ]
     return [*(state.images for state in states[:-1]), states[-1].done[0]]
 
 
@@ -361,36 +426,59 @@ def library_residuals() -> Found:
 INNER = networks.spec("convnet", width=3, growth=2, depth=2)
 MANY = {"size": 8, "train": 60}
 POOL: dict[str, Any] = {
-    "network": INNER, "pool_size": 2, "pool_steps": 4, "iterations": UPDATES, "batch_size": 256, "learning_rate": 1e-2,
-    "seed": SEED, "reset": True,
-}  # fmt: skip
+    "network": INNER,
+    "pool_size": 2,
+    "pool_steps": 4,
+    "iterations": UPDATES,
+    "batch_size": 256,
+    "learning_rate": 1e-2,
+    "seed": SEED,
+    "reset": True,
+}
 BORN: list[Network] = []  # the networks of the pool, in the order of their births
 
 
 def learned_pairs(module: Any, config: Any) -> tuple[dict[str, Tensor], Found]:
-    """What is distilled at first, and the outer losses beside what is distilled at the end, in float64."""
+    """What is distilled at first, and the outer losses beside what is distilled at the end, in
+    float64.
+    """
     data = data_of(**MANY)
-    taught = networks.initialise(networks.spec("convnet", width=4, depth=2).for_data(data_of(**MANY)), seed=0)
-    inputs, losses = Inputs(data=data, teachers=(taught,), device="cpu"), []
+    taught = networks.initialise(
+        networks.spec("convnet", width=4, depth=2).for_data(data_of(**MANY)), seed=0
+    )
+    inputs = Inputs(data=data, teachers=(taught,), device="cpu")
+    losses = []
     wanted = networks.predict(taught, data.normalised()).features
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(krr_st, "teacher_features", lambda inputs: wanted)  # those of the library are float32
+        # Those of the library are float32.
+        patch.setattr(krr_st, "teacher_features", lambda inputs: wanted)
         state = doubled(module.init(config, inputs))
-        first, spec, births = state.parameters, krr_st.inner_spec(config, inputs), state.pool.births
-        seeds = [derived_seed(SEED, 0, f"network {index} of the pool") for index in range(config.pool_size)]
+        first = state.parameters
+        spec = krr_st.inner_spec(config, inputs)
+        births = state.pool.births
+        seeds = [
+            derived_seed(SEED, 0, f"network {index} of the pool")
+            for index in range(config.pool_size)
+        ]
         TAPE.drawn.clear()
         for _ in range(module.total_steps(config, inputs)):
             state, trace = module.update(config, inputs, state)
             state = doubled(state)
             losses += [trace.loss] if trace.phase == "outer" else []
             for index in (state.pool.births - births).nonzero().flatten().tolist():
-                seeds.append(derived_seed(SEED, int(state.pool.births[index]), f"network {index} of the pool"))
+                seeds.append(
+                    derived_seed(
+                        SEED, int(state.pool.births[index]), f"network {index} of the pool"
+                    )
+                )
             births = state.pool.births
     BORN[:] = [networks.initialise(spec, seed=seed) for seed in seeds]
     kept = list[Tensor]()
     for (
         drawn
-    ) in TAPE.drawn:  # not the weights; and how old the pool is at first, which the library asks at each step, once
+        # Not the weights; and how old the pool is at first, which the library asks at each step,
+        # once.
+    ) in TAPE.drawn:
         if not drawn.is_floating_point() and not (kept and drawn.shape == (2,)):
             kept.append(drawn)
     TAPE.drawn = kept
@@ -398,19 +486,28 @@ def learned_pairs(module: Any, config: Any) -> tuple[dict[str, Tensor], Found]:
 
 
 def page_pairs(source: str, pairs: Callable[..., tuple[Tensor, Tensor]], first: Found) -> Found:
-    born, data = iter(BORN), data_of(**MANY)
+    born = iter(BORN)
+    data = data_of(**MANY)
     taught = networks.initialise(networks.spec("convnet", width=4, depth=2).for_data(data), seed=0)
 
     def newborn() -> Any:
         module = next(born).module()
         network = nn.Sequential(*module.blocks, nn.Flatten(), module.classifier)
-        return network, torch.optim.SGD(network.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-3)
+        return network, torch.optim.SGD(
+            network.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-3
+        )
 
-    page, learned = run(source, newborn=newborn), [value.clone().requires_grad_() for value in first]
+    page = run(source, newborn=newborn)
+    learned = [value.clone().requires_grad_() for value in first]
     wanted = networks.predict(taught, data.normalised()).features
     told = {"updates": UPDATES, "networks": 2, "oldest": 4}
-    losses = list(page["learn"](lambda: pairs(*learned), learned, data.normalised(), wanted, **told))
-    return [torch.tensor(losses, dtype=torch.float64), *(0.01 * value.detach() for value in learned)]
+    losses = list(
+        page["learn"](lambda: pairs(*learned), learned, data.normalised(), wanted, **told)
+    )
+    return [
+        torch.tensor(losses, dtype=torch.float64),
+        *(0.01 * value.detach() for value in learned),
+    ]
 
 
 FIRST: dict[str, Tensor] = {}
@@ -436,7 +533,9 @@ def paired() -> Found:
 def pair(source: str) -> Found:
     loop = source_of(ROWS["40 KRR-ST"])
     pairs_of = run(source.replace("size=16", "size=8"))["pairs_of"]
-    return page_pairs(loop, lambda Bx, Cx, By, Cy: pairs_of(Bx.flatten(1), Cx, By, Cy), list(FIRST.values()))
+    return page_pairs(
+        loop, lambda Bx, Cx, By, Cy: pairs_of(Bx.flatten(1), Cx, By, Cy), list(FIRST.values())
+    )
 
 
 # -- 45: ReLA's training and its targets
@@ -458,8 +557,12 @@ def made_rela() -> DistilledSet:
 
 def rela_config() -> with_targets.Config:
     short: dict[str, Any] = {"epochs": 5, "batch_size": 9, "learning_rate": 0.01}
-    own = simclr.Config.for_data(data_of(**FOUR), network=RELA, projector_width=128, output_width=64, **short)
-    return with_targets.Config(objective=own, ratio=0.75, schedule="switch", first_views="objective", seed=SEED)
+    own = simclr.Config.for_data(
+        data_of(**FOUR), network=RELA, projector_width=128, output_width=64, **short
+    )
+    return with_targets.Config(
+        objective=own, ratio=0.75, schedule="switch", first_views="objective", seed=SEED
+    )
 
 
 class Given(nn.Module):
@@ -475,19 +578,29 @@ class Given(nn.Module):
 
 
 def represent(source: str) -> Found:
-    data, wanted = data_of(**FOUR), made_rela().target("representations").values[0]
+    data = data_of(**FOUR)
+    wanted = made_rela().target("representations").values[0]
     recipe = rela_config().own
     space = run(source.replace("0.01 * 50 / 256", "0.01 * 9 / 256"), data=data)
-    space["two_views"] = lambda images, step: recipe.pair(images, mean=data.mean, std=data.std, step=step)
+    space["two_views"] = lambda images, step: recipe.pair(
+        images, mean=data.mean, std=data.std, step=step
+    )
     state = doubled(with_targets.init(rela_config(), Inputs(distilled=made_rela(), device="cpu")))
-    module: Any = doubled(networks.initialise(RELA.for_data(data, outputs=1), seed=SEED).module()).train()
+    module: Any = doubled(
+        networks.initialise(RELA.for_data(data, outputs=1), seed=SEED).module()
+    ).train()
     network = nn.Sequential(module.blocks, nn.Flatten())
-    wide, narrow = state.projector["linear.0"], state.projector["linear.1"]
-    projector = nn.Sequential(Given(wide), nn.BatchNorm1d(len(wide)).double(), nn.ReLU(), Given(narrow))
+    wide = state.projector["linear.0"]
+    narrow = state.projector["linear.1"]
+    projector = nn.Sequential(
+        Given(wide), nn.BatchNorm1d(len(wide)).double(), nn.ReLU(), Given(narrow)
+    )
     W = Given(**state.projection)
     space["train"](network, projector, W, wanted.double(), epochs=5, batch=9, ratio=0.75)
     own: Any = prior().module().eval()
-    targets = space["targets_of"](nn.Sequential(own.blocks, nn.Flatten()), data.normalised().float(), wanted.shape[1])
+    targets = space["targets_of"](
+        nn.Sequential(own.blocks, nn.Flatten()), data.normalised().float(), wanted.shape[1]
+    )
     # The library's targets are float32.
     return [*(weight.detach().flatten() for weight in network.parameters()), 1e-5 * targets]
 
@@ -519,9 +632,12 @@ KIP = kip.Config.teaching(iterations=UPDATES, batch_size=25, ridge=1e-3, seed=SE
 
 
 def learn(source: str) -> Found:
-    data, page = data_of(**FOUR), run(source)
+    data = data_of(**FOUR)
+    page = run(source)
     start = doubled(kip.init(KIP, Inputs(data=data, device="cpu")).images)
-    images = page["learn"](data.normalised(), data.train_labels, start, updates=UPDATES, batch=25, ridge=1e-3)
+    images = page["learn"](
+        data.normalised(), data.train_labels, start, updates=UPDATES, batch=25, ridge=1e-3
+    )
     return with_kernel(images, lambda x, z: page["kernel"](x.flatten(1), z.flatten(1)))
 
 
@@ -538,10 +654,15 @@ def perceptron() -> Network:
 
 
 def unrolled(source: str) -> Found:
-    page, data = run(source, functional_call=torch.func.functional_call), data_of()
+    page = run(source, functional_call=torch.func.functional_call)
+    data = data_of()
     inputs = Inputs(data=data, device="cpu")
     images = doubled(dd.init(dd.Config.teaching(seed=SEED), inputs).learned["images"])
-    return list(page["distil"](data.normalised(), data.train_labels, perceptron().module(), images, 3, updates=UPDATES))
+    return list(
+        page["distil"](
+            data.normalised(), data.train_labels, perceptron().module(), images, 3, updates=UPDATES
+        )
+    )
 
 
 def distilled_by_the_library() -> Found:
@@ -553,28 +674,50 @@ def distilled_by_the_library() -> Found:
 # -- 62: MTT, an expert's epochs and the updates that match them
 
 MTT = mtt.Config.teaching(
-    network=networks.spec("mlp", width=6), experts=2, expert_epochs=2, latest_start=1, matched_epochs=2, inner_steps=3, batch_size=9,
-    learning_rate=30.0, iterations=UPDATES, seed=SEED,
-)  # fmt: skip
+    network=networks.spec("mlp", width=6),
+    experts=2,
+    expert_epochs=2,
+    latest_start=1,
+    matched_epochs=2,
+    inner_steps=3,
+    batch_size=9,
+    learning_rate=30.0,
+    iterations=UPDATES,
+    seed=SEED,
+)
 
 
 def matched_paths(source: str) -> Found:
-    functions = {"parameters_to_vector": nn.utils.parameters_to_vector, "functional_call": torch.func.functional_call}
-    page, data = run(source.replace(".split(64)", ".split(9)"), **functions), data_of()
+    functions = {
+        "parameters_to_vector": nn.utils.parameters_to_vector,
+        "functional_call": torch.func.functional_call,
+    }
+    page = run(source.replace(".split(64)", ".split(9)"), **functions)
+    data = data_of()
     images = mtt.init(MTT, Inputs(data=data, device="cpu")).images
-    paths = [page["expert_path"](data.normalised(), data.train_labels, perceptron().module(), 2) for _ in range(2)]
+    paths = [
+        page["expert_path"](data.normalised(), data.train_labels, perceptron().module(), 2)
+        for _ in range(2)
+    ]
     learnt = page["match"](paths, perceptron().module(), images, 3, starts=1, updates=UPDATES)
     return [paths[0][-1], paths[1][-1], *learnt]
 
 
 def paths_of_the_library() -> Found:
-    inputs, spec = Inputs(data=data_of(), device="cpu"), MTT.network.for_data(data_of())
-    state, start = mtt.init(MTT, inputs), trajectories.vector(ordered.split_buffers(spec, perceptron().weights)[0])
+    inputs = Inputs(data=data_of(), device="cpu")
+    spec = MTT.network.for_data(data_of())
+    state = mtt.init(MTT, inputs)
+    start = trajectories.vector(ordered.split_buffers(spec, perceptron().weights)[0])
     TAPE.drawn.clear()
-    paths, told = list[Tensor](), {"rate": 0.05, "batch_size": 9, "strategy": "", "seed": SEED}
+    paths = list[Tensor]()
+    told = {"rate": 0.05, "batch_size": 9, "strategy": "", "seed": SEED}
     for expert in range(2):
         first = trajectories.sgd_epoch(spec, start, inputs, step=2 * expert, **told)[0]
-        paths += [start, first, trajectories.sgd_epoch(spec, first, inputs, step=2 * expert + 1, **told)[0]]
+        paths += [
+            start,
+            first,
+            trajectories.sgd_epoch(spec, first, inputs, step=2 * expert + 1, **told)[0],
+        ]
     state = doubled(dataclasses.replace(state, step=mtt.expert_updates(MTT), paths=tuple(paths)))
     for _ in range(UPDATES):
         state = doubled(mtt.update(MTT, inputs, state)[0])
@@ -584,7 +727,11 @@ def paths_of_the_library() -> Found:
 # -- 65: LD by ridge regression
 
 LD = ld.Config.teaching(
-    network=networks.spec("mlp", width=6), images_per_class=2, batch_size=9, iterations=UPDATES, seed=SEED
+    network=networks.spec("mlp", width=6),
+    images_per_class=2,
+    batch_size=9,
+    iterations=UPDATES,
+    seed=SEED,
 )
 
 
@@ -599,7 +746,8 @@ def labelled(source: str) -> Found:
         .replace("(len(pictures), 10), 0.1", "(len(pictures), 3), 1 / 3")
     )
     page = run(source, ones=lambda values: F.pad(values, (0, 1), value=1.0))
-    real, answers = data_of().normalised(), data_of().train_labels
+    real = data_of().normalised()
+    answers = data_of().train_labels
     return [page["learn_labels"](real, answers, state.images, lambda: body.hidden, updates=UPDATES)]
 
 
@@ -610,28 +758,43 @@ def labelled_by_the_library() -> Found:
 # -- 70: GTN
 
 GTN = gtn.Config.teaching(
-    network=networks.spec("convnet", width=3, depth=1, norm="instance"), steps=4, inner_batch=5, width=6, latent=3, batch_size=9,
-    iterations=UPDATES, seed=SEED, longest=0.5,
-)  # fmt: skip
+    network=networks.spec("convnet", width=3, depth=1, norm="instance"),
+    steps=4,
+    inner_batch=5,
+    width=6,
+    latent=3,
+    batch_size=9,
+    iterations=UPDATES,
+    seed=SEED,
+    longest=0.5,
+)
 
 
 def taught_to_teach(source: str) -> Found:
     inputs = Inputs(data=data_of(channels=1), device="cpu")
-    state, data = doubled(gtn.init(GTN, inputs)), data_of(channels=1)
+    state = doubled(gtn.init(GTN, inputs))
+    data = data_of(channels=1)
     names = [f"{layer}.{part}" for layer in (0, 1) for part in ("direction", "length", "bias")]
     names += ["latents", "log_rates", "log_momenta"]
-    learned, labels = [state.learned[name].requires_grad_() for name in names], torch.arange(20) % data.classes
+    learned = [state.learned[name].requires_grad_() for name in names]
+    labels = torch.arange(20) % data.classes
     source = (
         source.replace("[:256]", "[:9]")
         .replace("clip_grad_norm_(learned, 5.0)", "clip_grad_norm_(learned, 0.5)")
         .replace("adam, updates", f"adam, {UPDATES}")
     )
-    spec, seeds = GTN.network.for_data(data), iter(range(UPDATES))
+    spec = GTN.network.for_data(data)
+    seeds = iter(range(UPDATES))
 
     def fresh() -> Any:
-        return networks.initialise(spec, seed=derived_seed(SEED, next(seeds), "start")).module().double()
+        return (
+            networks.initialise(spec, seed=derived_seed(SEED, next(seeds), "start"))
+            .module()
+            .double()
+        )
 
-    real, answers = data.normalised(), data.train_labels
+    real = data.normalised()
+    answers = data.train_labels
     page = run(source, functional_call=functional_call, data=data, real=real)
     made = page["learn_to_teach"](real, answers, learned, labels, fresh, updates=UPDATES, steps=4)
     return [value.detach() for value in made]
@@ -647,9 +810,15 @@ def taught_by_the_library() -> Found:
 # -- 75: Mnemonics
 
 MNEMONICS = mnemonics.Config.teaching(
-    network=networks.spec("mlp", width=6), tasks=2, images_per_class=2, adjust_old=False, batch_size=9, replay_batch_size=9,
-    exemplar_updates=UPDATES, seed=SEED,
-)  # fmt: skip
+    network=networks.spec("mlp", width=6),
+    tasks=2,
+    images_per_class=2,
+    adjust_old=False,
+    batch_size=9,
+    replay_batch_size=9,
+    exemplar_updates=UPDATES,
+    seed=SEED,
+)
 
 
 def remembered(source: str) -> Found:
@@ -661,9 +830,15 @@ def remembered(source: str) -> Found:
     source = source.replace("(32)", "(9)").replace("(32,)", "(9,)").replace("[:32]", "[:9]")
     chosen = lambda features, count: selection.herding(features, count).tolist()  # noqa: E731
     page = run(source, functional_call=functional_call, herding=chosen)
-    tasks = [(data.normalised(rows), places) for rows, places in (arrived(MNEMONICS, data, phase) for phase in (0, 1))]
+    tasks = [
+        (data.normalised(rows), places)
+        for rows, places in (arrived(MNEMONICS, data, phase) for phase in (0, 1))
+    ]
     memory, after = page["remember"](network, tasks, 2, UPDATES)
-    return [memory, *(torch.cat([value.detach().flatten() for value in each.parameters()]) for each in after)]
+    return [
+        memory,
+        *(torch.cat([value.detach().flatten() for value in each.parameters()]) for each in after),
+    ]
 
 
 def herd(source: str) -> Found:
@@ -675,15 +850,20 @@ def herded() -> Found:
 
 
 def remembered_by_the_library() -> Found:
-    inputs, drawn = Inputs(data=data_of(**FOUR), device="cpu"), list[Tensor]()
+    inputs = Inputs(data=data_of(**FOUR), device="cpu")
+    drawn = list[Tensor]()
     state = doubled(mnemonics.init(MNEMONICS, inputs))
     for _ in range(mnemonics.total_steps(MNEMONICS, inputs)):
         state = doubled(mnemonics.update(MNEMONICS, inputs, state)[0])
-    for each in TAPE.drawn:  # the library draws an epoch's order at each of its steps, the page once
+    # The library draws an epoch's order at each of its steps, the page once.
+    for each in TAPE.drawn:
         if not each.is_floating_point() and not any(torch.equal(each, other) for other in drawn):
             drawn.append(each)
     TAPE.drawn = drawn
-    return [state.exemplars, *(torch.cat([value.flatten() for value in each.values()]) for each in state.models)]
+    return [
+        state.exemplars,
+        *(torch.cat([value.flatten() for value in each.values()]) for each in state.models),
+    ]
 
 
 # -- 80: the fair comparison, given sets, students and scores
@@ -691,11 +871,20 @@ def remembered_by_the_library() -> Found:
 
 def compared_fairly(source: str) -> Found:
     page = run(source, t=stats.t)
-    return [torch.stack(page["fair"](numbers(1.0), numbers(3.0), lambda x, y, seed: x.sum() + seed * y.sum(), float))]
+    return [
+        torch.stack(
+            page["fair"](
+                numbers(1.0), numbers(3.0), lambda x, y, seed: x.sum() + seed * y.sum(), float
+            )
+        )
+    ]
 
 
 def numbers(scale: float) -> Callable[[int], tuple[Tensor, Tensor]]:
-    return lambda seed: (scale * torch.rand(4, generator=generator(seed, 0, "x")).double(), torch.arange(4))
+    return lambda seed: (
+        scale * torch.rand(4, generator=generator(seed, 0, "x")).double(),
+        torch.arange(4),
+    )
 
 
 def interval_of_the_library() -> Found:
@@ -706,7 +895,9 @@ def interval_of_the_library() -> Found:
 
 
 ROWS: dict[str, Row] = {
-    "05 DM": Row("05_matching", match, matched, ("body(own[rows]).mean(0)", "body(own[rows])[0]"), taped=True),
+    "05 DM": Row(
+        "05_matching", match, matched, ("body(own[rows]).mean(0)", "body(own[rows])[0]"), taped=True
+    ),
     "05 DC": Row(
         "05_matching",
         match_gradients,
@@ -717,7 +908,11 @@ ROWS: dict[str, Row] = {
     ),
     "10 toys": Row("10_ideal_data", toys, library_toys, ("momentum=0.98", "momentum=0.9")),
     "20 SRe2L": Row(
-        "20_inverting_a_network", recover, recovered, ("lambda_var * variance_gap", "0 * variance_gap"), taped=True
+        "20_inverting_a_network",
+        recover,
+        recovered,
+        ("lambda_var * variance_gap", "0 * variance_gap"),
+        taped=True,
     ),
     "20 labels": Row(
         "20_inverting_a_network",
@@ -727,7 +922,12 @@ ROWS: dict[str, Row] = {
         tag="relabel",
     ),
     "21 DWA": Row(
-        "21_diversity", adjust, adjusted, ("weight += radius", "weight -= radius"), tolerance=1e-8, taped=True
+        "21_diversity",
+        adjust,
+        adjusted,
+        ("weight += radius", "weight -= radius"),
+        tolerance=1e-8,
+        taped=True,
     ),
     "30 FADRM": Row(
         "30_data_residuals",
@@ -736,9 +936,21 @@ ROWS: dict[str, Row] = {
         ("alpha * images.detach() +", "images.detach() +"),
         taped=True,
     ),
-    "40 KRR-ST": Row("40_bases", distil, distilled, ("falling.step()", "None"), tolerance=1e-7, taped=True),
-    "40 Boost": Row("40_bases", pair, paired, ("range(4)", "(0, 2, 1, 3)"), tag="views", tolerance=1e-7, taped=True),
-    "45 ReLA": Row("45_representations", represent, represented, ("z @ z.T / tau", "z @ z.T"), taped=True),
+    "40 KRR-ST": Row(
+        "40_bases", distil, distilled, ("falling.step()", "None"), tolerance=1e-7, taped=True
+    ),
+    "40 Boost": Row(
+        "40_bases",
+        pair,
+        paired,
+        ("range(4)", "(0, 2, 1, 3)"),
+        tag="views",
+        tolerance=1e-7,
+        taped=True,
+    ),
+    "45 ReLA": Row(
+        "45_representations", represent, represented, ("z @ z.T / tau", "z @ z.T"), taped=True
+    ),
     "50 KIP": Row("50_kernels", learn, learned, ("ridge * K", "0 * K"), taped=True),
     "60 DD": Row(
         "60_learning_through_training",
@@ -748,23 +960,57 @@ ROWS: dict[str, Row] = {
         taped=True,
         tolerance=1e-5,  # the first rates come from another formula in float32
     ),
-    "65 LD": Row("65_learned_labels", labelled, labelled_by_the_library, ("0.01 * local", "0.02 * local"), taped=True),
-    "70 GTN": Row(
-        "70_generators", taught_to_teach, taught_by_the_library, ("momentum * speed[name] + slope", "slope"), taped=True
+    "65 LD": Row(
+        "65_learned_labels",
+        labelled,
+        labelled_by_the_library,
+        ("0.01 * local", "0.02 * local"),
+        taped=True,
     ),
-    "75 herding": Row("75_memories", herd, herded, ("features[chosen].sum(0) + features", "features"), tag="herding"),
+    "70 GTN": Row(
+        "70_generators",
+        taught_to_teach,
+        taught_by_the_library,
+        ("momentum * speed[name] + slope", "slope"),
+        taped=True,
+    ),
+    "75 herding": Row(
+        "75_memories",
+        herd,
+        herded,
+        ("features[chosen].sum(0) + features", "features"),
+        tag="herding",
+    ),
     "75 Mnemonics": Row(
-        "75_memories", remembered, remembered_by_the_library, ("0.5 * 4 * drift", "0.5 * 2 * drift"), taped=True
+        "75_memories",
+        remembered,
+        remembered_by_the_library,
+        ("0.5 * 4 * drift", "0.5 * 2 * drift"),
+        taped=True,
     ),
     "80 a fair comparison": Row(
-        "80_arena", compared_fairly, interval_of_the_library, ("/ len(gains) ** 0.5", ""), tolerance=1e-6
+        "80_arena",
+        compared_fairly,
+        interval_of_the_library,
+        ("/ len(gains) ** 0.5", ""),
+        tolerance=1e-6,
     ),
-    "62 MTT": Row("62_trajectories", matched_paths, paths_of_the_library, ("momentum=0.5", "momentum=0.4"), taped=True),
+    "62 MTT": Row(
+        "62_trajectories",
+        matched_paths,
+        paths_of_the_library,
+        ("momentum=0.5", "momentum=0.4"),
+        taped=True,
+    ),
 }
 
 
 def test_every_whole_method_has_a_row() -> None:
-    pages = {path.stem for path in SOLUTIONS.glob("*.ipynb") if '"whole-method"' in path.read_text(encoding="utf-8")}
+    pages = {
+        path.stem
+        for path in SOLUTIONS.glob("*.ipynb")
+        if '"whole-method"' in path.read_text(encoding="utf-8")
+    }
     assert pages - {row.lesson for row in ROWS.values()} == set()
 
 
@@ -777,7 +1023,8 @@ def gap(one: Found, other: Found) -> float:
 
 @pytest.mark.parametrize("name", ROWS)
 def test_the_page_is_the_library_and_notices_a_dropped_term(name: str) -> None:
-    row, source = ROWS[name], source_of(ROWS[name])
+    row = ROWS[name]
+    source = source_of(ROWS[name])
     with TAPE.recorded():
         wanted = row.library()
     term, without = row.dropped

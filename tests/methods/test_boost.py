@@ -1,4 +1,6 @@
-"""Boost: its start against numpy, its gradients against finite differences, its bill, and KRR-ST as the limit of whole bases."""
+"""Boost: its start against numpy, its gradients against finite differences, its bill, and KRR-ST as
+the limit of whole bases.
+"""
 
 import dataclasses
 from collections.abc import Iterator
@@ -24,9 +26,17 @@ from tests.methods.test_krr_st import doubled
 from tests.support import assert_same, made_data, refuses
 
 SMALL: dict[str, Any] = {
-    "network": networks.spec("convnet", width=3, growth=2, depth=2), "pool_size": 2, "pool_steps": 3, "iterations": 4, "batch_size": 40,
-    "learning_rate": 1e-2, "ridge": 1e-3, "image_bases": 6, "representation_bases": 4, "pairs": 5,
-}  # fmt: skip
+    "network": networks.spec("convnet", width=3, growth=2, depth=2),
+    "pool_size": 2,
+    "pool_steps": 3,
+    "iterations": 4,
+    "batch_size": 40,
+    "learning_rate": 1e-2,
+    "ridge": 1e-3,
+    "image_bases": 6,
+    "representation_bases": 4,
+    "pairs": 5,
+}
 
 
 def config(**changes: Any) -> boost.Config:
@@ -47,19 +57,28 @@ def inputs(many: ImageData, teacher: Network) -> Inputs:
 def wide(data: ImageData, monkeypatch: pytest.MonkeyPatch, width: int = 512) -> Inputs:
     """Inputs whose teacher seems to have so many features."""
     monkeypatch.setattr(
-        _unlabelled, "representations", lambda teacher, data, **_: torch.zeros(len(data.train_labels), width)
+        _unlabelled,
+        "representations",
+        lambda teacher, data, **_: torch.zeros(len(data.train_labels), width),
     )
-    return Inputs(data=data, teachers=(networks.initialise(networks.spec("convnet", width=2).for_data(data), seed=0),))
+    return Inputs(
+        data=data,
+        teachers=(networks.initialise(networks.spec("convnet", width=2).for_data(data), seed=0),),
+    )
 
 
 def upsampled(images: np.ndarray) -> np.ndarray:
-    """Twice as large, bilinear with corners not aligned: three quarters of the nearest pixel and a quarter of the next."""
+    """Twice as large, bilinear with corners not aligned: three quarters of the nearest pixel and a
+    quarter of the next.
+    """
     for axis in (2, 3):
         length = images.shape[axis]
         before = images.take([0, *range(length - 1)], axis)
         after = images.take([*range(1, length), length - 1], axis)
         both = [0.75 * images + 0.25 * other for other in (before, after)]
-        images = np.stack(both, axis + 1).reshape([2 * n if i == axis else n for i, n in enumerate(images.shape)])
+        images = np.stack(both, axis + 1).reshape(
+            [2 * n if i == axis else n for i, n in enumerate(images.shape)]
+        )
     return images
 
 
@@ -73,7 +92,9 @@ def features(teacher: Network, images: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("with_mean", [False, True])
-def test_the_principal_start_is_numpys(with_mean: bool, inputs: Inputs, many: ImageData, teacher: Network) -> None:
+def test_the_principal_start_is_numpys(
+    with_mean: bool, inputs: Inputs, many: ImageData, teacher: Network
+) -> None:
     settings = config(representation_mean=with_mean)
     state = boost.init(settings, inputs)
     images, targets = (part.double().numpy() for part in boost.pairs(settings, state.parameters))
@@ -88,13 +109,18 @@ def test_the_principal_start_is_numpys(with_mean: bool, inputs: Inputs, many: Im
     mean = said.mean(0) * with_mean
     directions = principal(said - mean, 4, centred=False)
     # The first row is of the real images, the views' are of what the set holds.
-    wanted = np.concatenate([said[chosen], *(features(teacher, view.copy()) for view in views[1:])]) - mean
+    wanted = (
+        np.concatenate([said[chosen], *(features(teacher, view.copy()) for view in views[1:])])
+        - mean
+    )
     np.testing.assert_allclose(targets, wanted @ directions.T @ directions + mean, atol=1e-4)
     assert ("representation_mean" in state.parameters) is with_mean
 
 
 def test_starts_are_crossed(inputs: Inputs, many: ImageData) -> None:
-    """What bases begin as has no say in what random coefficients are, nor these in the bases; projections are least squares."""
+    """What bases begin as has no say in what random coefficients are, nor these in the bases;
+    projections are least squares.
+    """
     starts = {
         (kind, how): boost.init(config(bases_start=kind, coefficients_start=how), inputs).parameters
         for kind in boost.STARTS
@@ -103,7 +129,8 @@ def test_starts_are_crossed(inputs: Inputs, many: ImageData) -> None:
     small = F.avg_pool2d(many.normalised(torch.arange(90)), 2)
     chosen = small[krr_st.real_indices(90, 5, seed=0)].flatten(1).double().numpy()
     for kind in boost.STARTS:
-        projected, drawn = starts[kind, "projection"], starts[kind, "random"]
+        projected = starts[kind, "projection"]
+        drawn = starts[kind, "random"]
         for name in ("image_bases", "representation_bases"):
             assert torch.equal(projected[name], drawn[name])
         for name in ("image_coefficients", "representation_coefficients"):
@@ -116,12 +143,19 @@ def test_starts_are_crossed(inputs: Inputs, many: ImageData) -> None:
     assert all(any(torch.allclose(one, other) for other in small) for one in real)
     assert len(real.unique(dim=0)) == 6
     said = krr_st.teacher_features(inputs)
-    assert all(any(torch.allclose(one, o) for o in said) for one in starts["real", "random"]["representation_bases"])
+    assert all(
+        any(torch.allclose(one, o) for o in said)
+        for one in starts["real", "random"]["representation_bases"]
+    )
 
 
 def test_random_starts_are_standard_normal(inputs: Inputs) -> None:
     settings = config(
-        bases_start="random", coefficients_start="random", image_bases=16, representation_bases=8, pairs=80
+        bases_start="random",
+        coefficients_start="random",
+        image_bases=16,
+        representation_bases=8,
+        pairs=80,
     )
     for name, value in boost.init(settings, inputs).parameters.items():
         # The mean of n numbers has a standard error of n^-1/2, their variance one of (2 / n)^1/2.
@@ -132,7 +166,9 @@ def test_random_starts_are_standard_normal(inputs: Inputs) -> None:
 
 
 def test_how_many_pairs_the_published_budget_buys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """CIFAR-100, 100 images, a teacher with 512 features: 114, or 113 with the representations' mean."""
+    """CIFAR-100, 100 images, a teacher with 512 features: 114, or 113 with the representations'
+    mean.
+    """
     given = wide(made_data(channels=3, size=32), monkeypatch)
     assert boost.count_pairs(boost.Config.paper("cifar100"), given) == 114
     assert boost.count_pairs(boost.Config.paper("cifar100", representation_mean=True), given) == 113
@@ -142,7 +178,9 @@ def test_how_many_pairs_the_published_budget_buys(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_budget_for_no_pair_says_which_would_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    """200 bases of each kind: 153,600 + 102,400 floats and the networks' 5,412, then 400 a pair: 86 images of 3,072."""
+    """200 bases of each kind: 153,600 + 102,400 floats and the networks' 5,412, then 400 a pair: 86
+    images of 3,072.
+    """
     given = wide(made_data(channels=3, size=32), monkeypatch)
     settings = boost.Config.paper("cifar100").replace(budget=25)
     with refuses("budget", "86 images"):
@@ -151,23 +189,37 @@ def test_a_budget_for_no_pair_says_which_would_do(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.fixture
-def in_double(inputs: Inputs, teacher: Network, monkeypatch: pytest.MonkeyPatch) -> Iterator[Inputs]:
+def in_double(
+    inputs: Inputs, teacher: Network, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Inputs]:
     """All that a run computes is float64."""
-    normalised, initialise = ImageData.normalised, networks.initialise
+    normalised = ImageData.normalised
+    initialise = networks.initialise
     cache.clear()
-    monkeypatch.setattr(ImageData, "normalised", lambda *given, **options: normalised(*given, **options).double())
-    monkeypatch.setattr(networks, "initialise", lambda *given, **options: doubled(initialise(*given, **options)))
+    monkeypatch.setattr(
+        ImageData, "normalised", lambda *given, **options: normalised(*given, **options).double()
+    )
+    monkeypatch.setattr(
+        networks, "initialise", lambda *given, **options: doubled(initialise(*given, **options))
+    )
     yield dataclasses.replace(inputs, teachers=(doubled(teacher),))
     cache.clear()  # what float64 images give is not what the next test must find
 
 
 def test_whole_bases_are_krr_st(in_double: Inputs) -> None:
-    """Scale 1, as many bases as there are dimensions, no views: the same pairs, and the same losses until the first outer step."""
+    """Scale 1, as many bases as there are dimensions, no views: the same pairs, and the same losses
+    until the first outer step.
+    """
     full = bases.rank(krr_st.teacher_features(in_double), centred=False)
-    settings = config(scale=1, image_bases=64, representation_bases=full, augmentation="none", pairs=7)
-    known: dict[str, Any] = {name: getattr(settings, name) for name in krr_st.Config.__dataclass_fields__}
+    settings = config(
+        scale=1, image_bases=64, representation_bases=full, augmentation="none", pairs=7
+    )
+    known: dict[str, Any] = {
+        name: getattr(settings, name) for name in krr_st.Config.__dataclass_fields__
+    }
     plain = krr_st.Config(**known).replace(budget=7)
-    whole, parts = krr_st.init(plain, in_double), boost.init(settings, in_double)
+    whole = krr_st.init(plain, in_double)
+    parts = boost.init(settings, in_double)
     images, targets = boost.pairs(settings, parts.parameters)
     torch.testing.assert_close(images, whole.parameters["images"], rtol=0, atol=1e-9)
     torch.testing.assert_close(targets, whole.parameters["representations"], rtol=0, atol=1e-9)
@@ -183,15 +235,23 @@ def test_whole_bases_are_krr_st(in_double: Inputs) -> None:
 
 
 @pytest.mark.parametrize("augmentation", ["none", "rotation", "jigsaw", "crop"])
-def test_all_views_enter_both_losses(augmentation: Kind, inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows, learnt = [], []
-    outer, trained = kernel_ridge.outer_loss, krr_st.pools.trained_once
+def test_all_views_enter_both_losses(
+    augmentation: Kind, inputs: Inputs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = []
+    learnt = []
+    outer = kernel_ridge.outer_loss
+    trained = krr_st.pools.trained_once
 
-    def seen(real: Tensor, wanted: Tensor, distilled: Tensor, targets: Tensor, **options: Any) -> Tensor:
+    def seen(
+        real: Tensor, wanted: Tensor, distilled: Tensor, targets: Tensor, **options: Any
+    ) -> Tensor:
         rows.append((len(real), len(distilled), len(targets)))
         return outer(real, wanted, distilled, targets, **options)
 
-    def taught(pool: Any, spec: Any, index: int, images: Tensor, targets: Tensor, **options: Any) -> Any:
+    def taught(
+        pool: Any, spec: Any, index: int, images: Tensor, targets: Tensor, **options: Any
+    ) -> Any:
         learnt.append((len(images), len(targets)))
         return trained(pool, spec, index, images, targets, **options)
 
@@ -207,12 +267,17 @@ def test_all_views_enter_both_losses(augmentation: Kind, inputs: Inputs, monkeyp
 def test_the_outer_step_follows_finite_differences(
     with_mean: bool, in_double: Inputs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The gradient that AdamW is given, with respect to every parameter, in float64; the ridge is a constant."""
-    settings = config(image_bases=2, representation_bases=2, pairs=2, representation_mean=with_mean, pool_size=1)
+    """The gradient that AdamW is given, with respect to every parameter, in float64; the ridge is a
+    constant.
+    """
+    settings = config(
+        image_bases=2, representation_bases=2, pairs=2, representation_mean=with_mean, pool_size=1
+    )
     state = boost.init(settings, in_double)
     for _ in range(krr_st.filling_steps(settings)):
         state, _ = boost.update(settings, in_double, state)
-    slopes, update = {}, optimisers.adamw_update
+    slopes = {}
+    update = optimisers.adamw_update
 
     def spied(parameters: Any, gradients: Any, *given: Any, **options: Any) -> Any:
         slopes.update(gradients)
@@ -224,9 +289,11 @@ def test_the_outer_step_follows_finite_differences(
     draw = randomness.generator(0, 0, "outer step")
     torch.randint(1, (), generator=draw)
     batch = torch.randperm(90, generator=draw)[:40]
-    spec, weights = krr_st.inner_spec(settings, in_double), state.pool.network(0)
+    spec = krr_st.inner_spec(settings, in_double)
+    weights = state.pool.network(0)
     assert in_double.data is not None
-    real, wanted = in_double.data.normalised(batch), krr_st.teacher_features(in_double)[batch]
+    real = in_double.data.normalised(batch)
+    wanted = krr_st.teacher_features(in_double)[batch]
 
     def padded(images: Tensor) -> Tensor:
         return F.pad(networks.call(spec, weights, images)[0].features, (0, 1), value=1.0)
@@ -235,8 +302,12 @@ def test_the_outer_step_follows_finite_differences(
         small = torch.einsum("mu,uchw->mchw", values["image_coefficients"], values["image_bases"])
         own = torch.from_numpy(upsampled(small.numpy()))
         made = torch.cat([own.rot90(turns, (2, 3)) for turns in range(4)])
-        said = torch.einsum("amv,vd->amd", values["representation_coefficients"], values["representation_bases"])
-        return padded(made), (said + values.get("representation_mean", torch.zeros(()))).flatten(0, 1)
+        said = torch.einsum(
+            "amv,vd->amd", values["representation_coefficients"], values["representation_bases"]
+        )
+        return padded(made), (said + values.get("representation_mean", torch.zeros(()))).flatten(
+            0, 1
+        )
 
     start = gathered(state.parameters)[0]
     ridge = settings.ridge * (start @ start.T).trace() * torch.eye(8, dtype=torch.float64)
@@ -244,14 +315,22 @@ def test_the_outer_step_follows_finite_differences(
 
     def loss(values: dict[str, Tensor]) -> float:
         made, said = gathered(values)
-        return float((wanted - of_real @ made.T @ torch.linalg.solve(made @ made.T + ridge, said)).square().mean())
+        return float(
+            (wanted - of_real @ made.T @ torch.linalg.solve(made @ made.T + ridge, said))
+            .square()
+            .mean()
+        )
 
     for name, value in state.parameters.items():
-        found, step = torch.zeros_like(value).flatten(), 1e-6
+        found = torch.zeros_like(value).flatten()
+        step = 1e-6
         for place in range(value.numel()):
             moved = torch.zeros_like(value).flatten()
             moved[place] = step
-            ends = [loss(state.parameters | {name: value + sign * moved.reshape(value.shape)}) for sign in (1.0, -1.0)]
+            ends = [
+                loss(state.parameters | {name: value + sign * moved.reshape(value.shape)})
+                for sign in (1.0, -1.0)
+            ]
             found[place] = (ends[0] - ends[1]) / (2 * step)
         torch.testing.assert_close(slopes[name].flatten(), found, rtol=1e-4, atol=1e-7)
         assert float(found.abs().max()) > 1e-4, name
@@ -263,15 +342,23 @@ def test_the_outer_step_follows_finite_differences(
 def test_what_is_finished_takes_what_the_bill_says(
     shift: Shift, augmentation: Kind, with_mean: bool, inputs: Inputs
 ) -> None:
-    settings = config(shift=shift, augmentation=augmentation, representation_mean=with_mean, hidden=2, iterations=1)
+    settings = config(
+        shift=shift,
+        augmentation=augmentation,
+        representation_mean=with_mean,
+        hidden=2,
+        iterations=1,
+    )
     steps = list(process.steps(boost, settings, inputs))
-    made, parameters = boost.finish(settings, inputs, steps[-1].state), steps[-1].state.parameters
+    made = boost.finish(settings, inputs, steps[-1].state)
+    parameters = steps[-1].state.parameters
     assert made.storage_floats() == boost.factors(settings, inputs).bill(5).total
     images, targets = made.pairs()
     exact = boost.pairs(settings, parameters)
     torch.testing.assert_close(images, exact[0])
     views = len(predefined_views.NAMES[augmentation])
-    torch.testing.assert_close(targets[:5], exact[1][:5])  # the images' own are kept whatever the shift
+    # The images' own are kept whatever the shift.
+    torch.testing.assert_close(targets[:5], exact[1][:5])
     coefficients = parameters["representation_coefficients"]
     if views > 1:
         fitted = shift_models.fit(coefficients[0], coefficients[1:], shift, hidden=2, seed=0)
@@ -314,9 +401,13 @@ def test_more_bases_than_the_rank_are_named_by_the_config(teacher: Network) -> N
 
 
 def test_views_that_images_cannot_have(grey: ImageData) -> None:
-    wider = {f"{split}_images": grey.images(split).repeat(1, 1, 1, 2) for split in ("train", "test")}
+    wider = {
+        f"{split}_images": grey.images(split).repeat(1, 1, 1, 2) for split in ("train", "test")
+    }
     oblong = dataclasses.replace(grey, **wider)
-    teacher = networks.initialise(networks.spec("convnet", width=8, depth=2).for_data(oblong), seed=0)
+    teacher = networks.initialise(
+        networks.spec("convnet", width=8, depth=2).for_data(oblong), seed=0
+    )
     inputs = Inputs(data=oblong, teachers=(teacher,))
     with refuses("images", "square"):
         boost.init(config(), inputs)

@@ -1,4 +1,6 @@
-"""Boost's first bases: kept components, cut to U and V, are those that `principal_bases` finds for each of them anew."""
+"""Boost's first bases: kept components, cut to U and V, are those that `principal_bases` finds for
+each of them anew.
+"""
 
 import pytest
 import torch
@@ -38,14 +40,18 @@ def test_kept_components_are_those_found_anew(data: ImageData, inputs: Inputs, s
         bases.zero_()  # what is kept is not what is given
 
 
-def test_more_bases_than_the_rank_are_refused_by_their_name(data: ImageData, inputs: Inputs) -> None:
+def test_more_bases_than_the_rank_are_refused_by_their_name(
+    data: ImageData, inputs: Inputs
+) -> None:
     with refuses("image_bases", "[1, 4]", "rank", "5"):
         boost.image_start(boost.Config.teaching(scale=4, image_bases=5), inputs, torch.arange(5))
     with refuses("representation_bases", "rank of these 120 points", "17"):
         boost.representation_start(boost.Config.teaching(representation_bases=17), inputs)
 
 
-def test_large_sets_are_not_kept(data: ImageData, inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_sets_are_not_kept(
+    data: ImageData, inputs: Inputs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     config = boost.Config.teaching(scale=2, image_bases=3)
     kept, _ = boost.image_start(config, inputs, torch.arange(5))
     cache.clear()

@@ -1,4 +1,6 @@
-"""DC against Algorithm 1 written out with torch's own modules and optimisers in float64; its limiting cases; what it must refuse."""
+"""DC against Algorithm 1 written out with torch's own modules and optimisers in float64; its
+limiting cases; what it must refuse.
+"""
 
 import dataclasses
 from typing import Any
@@ -19,9 +21,15 @@ from ddlab.runs.process import Inputs
 from tests.support import assert_same, made_data, refuses
 
 SMALL: dict[str, Any] = {
-    "images_per_class": 2, "network": networks.spec("convnet", width=3, norm="instance", depth=2), "networks": 2, "outer_steps": 3,
-    "inner_epochs": 2, "batch_size": 7, "learning_rate": 0.3, "network_learning_rate": 0.1,
-}  # fmt: skip
+    "images_per_class": 2,
+    "network": networks.spec("convnet", width=3, norm="instance", depth=2),
+    "networks": 2,
+    "outer_steps": 3,
+    "inner_epochs": 2,
+    "batch_size": 7,
+    "learning_rate": 0.3,
+    "network_learning_rate": 0.1,
+}
 
 
 def config(**changes: Any) -> dc.Config:
@@ -32,18 +40,26 @@ def in_double(config: dc.Config, inputs: Inputs, monkeypatch: pytest.MonkeyPatch
     """The first state, all of it in float64; later networks are, too."""
     fresh = dc.fresh_network
     monkeypatch.setattr(
-        dc, "fresh_network", lambda *given: {name: value.double() for name, value in fresh(*given).items()}
+        dc,
+        "fresh_network",
+        lambda *given: {name: value.double() for name, value in fresh(*given).items()},
     )
     state = dc.init(config, inputs)
     images = state.images.double()
-    return dataclasses.replace(state, images=images, optimiser=dc.optimisers.sgd_init({"images": images}))
+    return dataclasses.replace(
+        state, images=images, optimiser=dc.optimisers.sgd_init({"images": images})
+    )
 
 
-def by_hand(config: dc.Config, data: ImageData, images: Tensor, modules: list[nn.Module]) -> tuple[Tensor, list[float]]:
+def by_hand(
+    config: dc.Config, data: ImageData, images: Tensor, modules: list[nn.Module]
+) -> tuple[Tensor, list[float]]:
     """Algorithm 1 with modules, backward() and torch.optim; the draws are the library's."""
     images = images.clone().requires_grad_()
     of_images = torch.optim.SGD([images], lr=config.learning_rate, momentum=config.momentum)
-    labels, losses, step = torch.arange(data.classes).repeat(config.images_per_class), [], 0
+    labels = torch.arange(data.classes).repeat(config.images_per_class)
+    losses = []
+    step = 0
     for module in modules:
         parameters = list(module.parameters())
         of_network = torch.optim.SGD(parameters, lr=config.network_learning_rate)
@@ -55,16 +71,26 @@ def by_hand(config: dc.Config, data: ImageData, images: Tensor, modules: list[nn
                 real = data.normalised(
                     members[torch.randperm(len(members), generator=draw)[: config.batch_size]]
                 ).double()
-                wanted = torch.autograd.grad(F.cross_entropy(module(real), torch.full((len(real),), c)), parameters)
+                wanted = torch.autograd.grad(
+                    F.cross_entropy(module(real), torch.full((len(real),), c)), parameters
+                )
                 made = images[labels == c]
                 slopes = torch.autograd.grad(
-                    F.cross_entropy(module(made), torch.full((len(made),), c)), parameters, create_graph=True
+                    F.cross_entropy(module(made), torch.full((len(made),), c)),
+                    parameters,
+                    create_graph=True,
                 )
                 for one, other in zip(wanted, slopes, strict=True):
                     if one.ndim > 1:
-                        rows, others = one.flatten(1), other.flatten(1)
+                        rows = one.flatten(1)
+                        others = other.flatten(1)
                         total = (
-                            total + (1 - (rows * others).sum(1) / (rows.norm(dim=1) * others.norm(dim=1) + 1e-6)).sum()
+                            total
+                            + (
+                                1
+                                - (rows * others).sum(1)
+                                / (rows.norm(dim=1) * others.norm(dim=1) + 1e-6)
+                            ).sum()
                         )
             of_images.zero_grad()
             total.backward()
@@ -74,7 +100,9 @@ def by_hand(config: dc.Config, data: ImageData, images: Tensor, modules: list[nn
             if t == (config.outer_steps or 0) - 1:
                 break
             for epoch in range(config.inner_epochs or 0):
-                order = torch.randperm(len(labels), generator=randomness.generator(config.seed, step, f"epoch {epoch}"))
+                order = torch.randperm(
+                    len(labels), generator=randomness.generator(config.seed, step, f"epoch {epoch}")
+                )
                 of_network.zero_grad()
                 F.cross_entropy(module(images.detach()[order]), labels[order]).backward()
                 of_network.step()
@@ -82,13 +110,15 @@ def by_hand(config: dc.Config, data: ImageData, images: Tensor, modules: list[nn
 
 
 def test_is_algorithm_1(inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings, data = config(), inputs.data
+    settings = config()
+    data = inputs.data
     assert data is not None
     state = in_double(settings, inputs, monkeypatch)
     modules = []
     for number in range(settings.networks):
         network = networks.Network(
-            spec=dc.network_spec(settings, inputs), weights=dc.fresh_network(settings, inputs, number)
+            spec=dc.network_spec(settings, inputs),
+            weights=dc.fresh_network(settings, inputs, number),
         )
         modules.append(network.module().double())
     images, losses = by_hand(settings, data, state.images, modules)
@@ -120,7 +150,9 @@ def test_loops_follow_from_the_images_per_class(count: int, loops: tuple[int, in
 
 def test_provenance_says_where_loops_are_interpolated(inputs: Inputs) -> None:
     for count, interpolated in ((1, False), (2, True)):
-        settings = dc.SMALL.replace(images_per_class=count, outer_steps=None, inner_epochs=None, networks=1)
+        settings = dc.SMALL.replace(
+            images_per_class=count, outer_steps=None, inner_epochs=None, networks=1
+        )
         made = process.run(dc, settings, inputs)
         assert made.provenance["loops_interpolated"] is interpolated
         assert tuple(made.provenance["loops"]) == dc.schedule(count)
@@ -135,13 +167,19 @@ def test_a_network_that_does_not_learn_is_matched_at_its_start(inputs: Inputs) -
 
 def test_each_network_is_fresh_and_the_last_matching_trains_none(inputs: Inputs) -> None:
     settings = config()
-    states = [dc.init(settings, inputs), *(step.state for step in process.steps(dc, settings, inputs))]
+    states = [
+        dc.init(settings, inputs),
+        *(step.state for step in process.steps(dc, settings, inputs)),
+    ]
     fresh = [dc.fresh_network(settings, inputs, number) for number in (0, 1)]
     assert_same(states[0].network, fresh[0])
     assert_same(states[3].network, fresh[1])
     assert_same(states[6].network, states[5].network)
     for before, after in ((0, 1), (1, 2), (3, 4), (4, 5)):
-        assert any(not torch.equal(states[before].network[name], states[after].network[name]) for name in fresh[0])
+        assert any(
+            not torch.equal(states[before].network[name], states[after].network[name])
+            for name in fresh[0]
+        )
     once = config(images_per_class=1, outer_steps=None, inner_epochs=None)
     steps = list(process.steps(dc, once, inputs))
     assert_same(steps[-1].state.network, fresh[1])
@@ -149,12 +187,24 @@ def test_each_network_is_fresh_and_the_last_matching_trains_none(inputs: Inputs)
 
 def test_batch_norm_sees_real_images_and_then_stands_still(inputs: Inputs) -> None:
     settings = config(network=networks.spec("convnet", width=3, depth=2), inner_epochs=0)
-    data, state = inputs.data, dc.init(settings, inputs)
+    data = inputs.data
+    state = dc.init(settings, inputs)
     assert data is not None
     warmed = dc.warmed_up(settings, inputs, state)
-    module = networks.Network(spec=dc.network_spec(settings, inputs), weights=state.network).module().train()
+    module = (
+        networks.Network(spec=dc.network_spec(settings, inputs), weights=state.network)
+        .module()
+        .train()
+    )
     with torch.no_grad():
-        module(torch.cat([matching.real_batch(settings, inputs, c, step=0, count=dc.WARM_UP) for c in range(3)]))
+        module(
+            torch.cat(
+                [
+                    matching.real_batch(settings, inputs, c, step=0, count=dc.WARM_UP)
+                    for c in range(3)
+                ]
+            )
+        )
     for name, value in module.state_dict().items():
         torch.testing.assert_close(warmed[name], value, msg=name)
     after, _ = dc.update(settings, inputs, state)
@@ -163,7 +213,9 @@ def test_batch_norm_sees_real_images_and_then_stands_still(inputs: Inputs) -> No
     assert dc.warmed_up(config(), inputs, plain) is plain.network
 
 
-def test_passes_of_real_images_change_rounding_alone(inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_passes_of_real_images_change_rounding_alone(
+    inputs: Inputs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one = process.run(dc, config(networks=1), inputs).images
     monkeypatch.setattr(matching, "passes", lambda spec, device: 2)
     other = process.run(dc, config(networks=1), inputs).images
@@ -173,7 +225,9 @@ def test_passes_of_real_images_change_rounding_alone(inputs: Inputs, monkeypatch
 @pytest.mark.slow
 def test_learned_digits_teach_more_than_random_ones() -> None:
     data = ddlab.data.load("digits")
-    made = ddlab.distill("dc", data, config=dc.Config.teaching(networks=15, initialisation="real"), progress=False)
+    made = ddlab.distill(
+        "dc", data, config=dc.Config.teaching(networks=15, initialisation="real"), progress=False
+    )
     real = ddlab.distill("selection", data, progress=False)
     options: dict[str, Any] = {"labels": "hard", "seeds": [0, 1, 2], "progress": False}
     learned, random = (ddlab.evaluate(each, data, **options) for each in (made, real))
@@ -190,7 +244,8 @@ def test_refuses_in_a_sentence(inputs: Inputs) -> None:
     broken = dc.init(config(), inputs)
     broken.network["blocks.0.convolution.weight"][:] = torch.nan
     _, trace = dc.update(config(), inputs, broken)
-    with pytest.raises(NonFiniteError, match=r"distances\.blocks\.0\.convolution\.weight\[0\]"):  # layer and class
+    # Layer and class.
+    with pytest.raises(NonFiniteError, match=r"distances\.blocks\.0\.convolution\.weight\[0\]"):
         process.check_finite(dc.NAME, 1, trace)
 
 

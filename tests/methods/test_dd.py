@@ -1,4 +1,6 @@
-"""DD and SLDD against a training loop written out with a module and torch.optim in float64; limiting cases; sets; what is refused."""
+"""DD and SLDD against a training loop written out with a module and torch.optim in float64;
+limiting cases; sets; what is refused.
+"""
 
 import dataclasses
 from typing import Any
@@ -22,9 +24,15 @@ from ddlab.training.unrolled import trained
 from tests.support import assert_same, refuses
 
 SMALL: dict[str, Any] = {
-    "network": networks.spec("mlp", width=5), "steps": 2, "epochs": 2, "networks": 2, "iterations": 6, "batch_size": 9,
-    "initial_rate": 0.1, "halvings": 2,
-}  # fmt: skip
+    "network": networks.spec("mlp", width=5),
+    "steps": 2,
+    "epochs": 2,
+    "networks": 2,
+    "iterations": 6,
+    "batch_size": 9,
+    "initial_rate": 0.1,
+    "halvings": 2,
+}
 
 
 def config(**changes: Any) -> dd.Config:
@@ -45,7 +53,12 @@ def in_double(state: dd.State) -> dd.State:
 
 
 def written_out(
-    settings: dd.Config, data: Any, learned: dict[str, Tensor], starts: list[Any], real: Tensor, labels: Tensor
+    settings: dd.Config,
+    data: Any,
+    learned: dict[str, Tensor],
+    starts: list[Any],
+    real: Tensor,
+    labels: Tensor,
 ) -> Tensor:
     """The mean loss after ordered steps, by functional modules and a graph of torch's own."""
     answers = learned.get("labels", torch.arange(3).repeat(len(learned["images"]) // 3))
@@ -54,7 +67,11 @@ def written_out(
     rates = torch.log1p(torch.exp(learned["raw_rates"]))
     losses = []
     for weights in starts:
-        module = networks.Network(spec=settings.network.for_data(data), weights=weights).module().double()
+        module = (
+            networks.Network(spec=settings.network.for_data(data), weights=weights)
+            .module()
+            .double()
+        )
         now = {name: value.double().requires_grad_() for name, value in module.named_parameters()}
         for epoch in range(settings.epochs):
             for step in range(settings.steps):
@@ -67,24 +84,39 @@ def written_out(
                 else:
                     loss = -(answers[rows] * said).sum(1).mean()
                 slopes = torch.autograd.grad(loss, list(now.values()), create_graph=True)
-                now = {name: v - rates[epoch, step] * g for (name, v), g in zip(now.items(), slopes, strict=True)}
+                now = {
+                    name: v - rates[epoch, step] * g
+                    for (name, v), g in zip(now.items(), slopes, strict=True)
+                }
         losses.append(F.cross_entropy(torch.func.functional_call(module, now, (real,)), labels))
     return torch.stack(losses).mean()
 
 
 @pytest.mark.parametrize("recompute", [False, True])
-@pytest.mark.parametrize("change", [
-    {}, {"starts": "fixed"}, {"learn_labels": True, "images": 2}, {"learn_labels": True, "softmax": True, "initial_labels": "random"},
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"starts": "fixed"},
+        {"learn_labels": True, "images": 2},
+        {"learn_labels": True, "softmax": True, "initial_labels": "random"},
+    ],
+    ids=str,
+)
 def test_is_its_objective(
     change: dict[str, Any], recompute: bool, inputs: Inputs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = config(recompute=recompute, **change)
-    drawn, batch = dd.starts, dd.real_batch
+    drawn = dd.starts
+    batch = dd.real_batch
     monkeypatch.setattr(
-        dd, "starts", lambda *given: [{n: w.double() for n, w in each.items()} for each in drawn(*given)]
+        dd,
+        "starts",
+        lambda *given: [{n: w.double() for n, w in each.items()} for each in drawn(*given)],
     )
-    monkeypatch.setattr(dd, "real_batch", lambda *given: (batch(*given)[0].double(), batch(*given)[1]))
+    monkeypatch.setattr(
+        dd, "real_batch", lambda *given: (batch(*given)[0].double(), batch(*given)[1])
+    )
     state = in_double(dd.init(settings, inputs))
     leaves = {name: value.clone().requires_grad_() for name, value in state.learned.items()}
     adam = torch.optim.Adam(leaves.values(), lr=settings.learning_rate, betas=(0.5, 0.999))
@@ -92,7 +124,9 @@ def test_is_its_objective(
         number = step.index - 1
         starts = list(drawn(settings, inputs, number))
         assert len(starts) == (1 if settings.starts == "fixed" else 2)
-        loss = written_out(settings, inputs.data, leaves, starts, *dd.real_batch(settings, inputs, number))
+        loss = written_out(
+            settings, inputs.data, leaves, starts, *dd.real_batch(settings, inputs, number)
+        )
         adam.param_groups[0]["lr"] = settings.learning_rate * (1.0 if number < 3 else 0.5)
         adam.zero_grad()
         loss.backward()
@@ -105,7 +139,9 @@ def test_is_its_objective(
 def test_without_learned_labels_sldd_is_dd_bit_for_bit(inputs: Inputs) -> None:
     one = list(process.steps(dd, config(), inputs))
     other = list(process.steps(sldd, soft(learn_labels=False), inputs))
-    assert_same([(step.state, step.trace) for step in one], [(step.state, step.trace) for step in other])
+    assert_same(
+        [(step.state, step.trace) for step in one], [(step.state, step.trace) for step in other]
+    )
 
 
 def test_a_rate_of_zero_gives_images_no_gradient(inputs: Inputs) -> None:
@@ -117,27 +153,39 @@ def test_a_rate_of_zero_gives_images_no_gradient(inputs: Inputs) -> None:
 
 
 def test_fewer_points_than_dimensions_cannot_serve_every_start() -> None:
-    """One step of linear least squares: theta_1 - theta* = (I - r X'X / n)(theta_0 - theta*); 0 for all only where X has full rank."""
+    """One step of linear least squares: theta_1 - theta* = (I - r X'X / n)(theta_0 - theta*); 0 for
+    all only where X has full rank.
+    """
     dimensions = 4
-    answer = torch.randn(dimensions, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    answer = torch.randn(
+        dimensions, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+    )
     for points in (2, 3, 4):
         images = torch.eye(dimensions, dtype=torch.float64)[:points]
 
         def loss(step: int, weights: Any, learned: Any) -> Tensor:
-            return (learned["images"] @ weights["theta"] - learned["images"] @ answer).square().sum() / 2
+            return (
+                learned["images"] @ weights["theta"] - learned["images"] @ answer
+            ).square().sum() / 2
 
         inner = ordered.Inner(steps=1, loss=loss, rate=lambda step, learned: 1.0)
         misses = []
         for seed in range(5):
             start = {
-                "theta": torch.randn(dimensions, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+                "theta": torch.randn(
+                    dimensions, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+                )
             }
-            misses.append(float((trained(inner, start, {"images": images})[-1]["theta"] - answer).norm()))
+            misses.append(
+                float((trained(inner, start, {"images": images})[-1]["theta"] - answer).norm())
+            )
         assert (max(misses) < 1e-12) is (points == dimensions)
 
 
 def test_a_set_is_its_own_training(inputs: Inputs, grey: ImageData, tmp_path: Any) -> None:
-    """The student of its seed ends where the last inner step of the run would; saved and loaded it is the same set, and bills its rates."""
+    """The student of its seed ends where the last inner step of the run would; saved and loaded it
+    is the same set, and bills its rates.
+    """
     settings = config(starts="fixed", seed=3)
     steps = list(process.steps(dd, settings, inputs))
     found = dd.finish(settings, inputs, steps[-1].state)
@@ -145,24 +193,46 @@ def test_a_set_is_its_own_training(inputs: Inputs, grey: ImageData, tmp_path: An
     assert found.complete and target.rates.shape == (2, 2) and len(found) == 6
     assert found.storage_floats() == 6 * 64 + 6 + 4
     again = DistilledSet.load(found.save(tmp_path / "set.safetensors"))
-    assert again.fingerprint == found.fingerprint and torch.equal(again.target("steps").rates, target.rates)
-    own = process.run(ordered, ordered.Config.made_for(again, seed=3), Inputs(distilled=again, device="cpu"))
+    assert again.fingerprint == found.fingerprint and torch.equal(
+        again.target("steps").rates, target.rates
+    )
+    own = process.run(
+        ordered, ordered.Config.made_for(again, seed=3), Inputs(distilled=again, device="cpu")
+    )
     (start,) = dd.starts(settings, inputs, 0)
     expected = trained(dd.inner_of(settings, inputs, {}), start, steps[-1].state.learned)[-1]
-    assert all(torch.allclose(own.weights[name], value, rtol=1e-5, atol=1e-7) for name, value in expected.items())
+    assert all(
+        torch.allclose(own.weights[name], value, rtol=1e-5, atol=1e-7)
+        for name, value in expected.items()
+    )
     scored = ddlab.evaluate(again, grey, labels="steps", seeds=[3, 4], progress=False)
     assert scored.per_seed[3] == ddlab.accuracy(own, grey) and scored.network == "mlp(width=5)"
 
 
-def test_learned_labels_are_stored_and_taught(inputs: Inputs, grey: ImageData, tmp_path: Any) -> None:
+def test_learned_labels_are_stored_and_taught(
+    inputs: Inputs, grey: ImageData, tmp_path: Any
+) -> None:
     found = made(soft(images=2, softmax=True), inputs)
     target = found.target("steps")
-    assert len(found) == 4 and target.labels.shape == (4, 3) and torch.allclose(target.labels.sum(1), torch.ones(4))
-    assert torch.equal(found.labels, target.labels.argmax(1)) and found.storage_floats() == 4 * 64 + 4 + 4 + 12
+    assert (
+        len(found) == 4
+        and target.labels.shape == (4, 3)
+        and torch.allclose(target.labels.sum(1), torch.ones(4))
+    )
+    assert (
+        torch.equal(found.labels, target.labels.argmax(1))
+        and found.storage_floats() == 4 * 64 + 4 + 4 + 12
+    )
     again = DistilledSet.load(found.save(tmp_path / "set.safetensors"))
-    assert torch.equal(again.target("steps").labels, target.labels) and again.fingerprint == found.fingerprint
+    assert (
+        torch.equal(again.target("steps").labels, target.labels)
+        and again.fingerprint == found.fingerprint
+    )
     assert 0 <= ddlab.evaluate(again, grey, labels="steps", seeds=[0], progress=False).mean <= 1
-    begun = {kind: dd.first_labels(soft(initial_labels=kind), 3) for kind in ("class", "smoothed", "even", "random")}
+    begun = {
+        kind: dd.first_labels(soft(initial_labels=kind), 3)
+        for kind in ("class", "smoothed", "even", "random")
+    }
     assert torch.equal(begun["class"], torch.eye(3).repeat(2, 1)) and torch.allclose(
         begun["even"], torch.full((6, 3), 1 / 3)
     )
@@ -173,7 +243,9 @@ def test_learned_labels_are_stored_and_taught(inputs: Inputs, grey: ImageData, t
 
 
 def test_pretrained_starts_learn_what_one_step_undoes(grey: ImageData) -> None:
-    """The poisoning attack: on data where a class is called another, ordered steps from trained networks fool these."""
+    """The poisoning attack: on data where a class is called another, ordered steps from trained
+    networks fool these.
+    """
     spec = networks.spec("mlp", width=16).for_data(grey)
     teachers = tuple(networks.initialise(spec, seed=seed) for seed in (0, 1))
     attack: dict[str, Any] = {"attacked_class": 0, "taken_for": 2, "starts": "pretrained"}
@@ -191,7 +263,8 @@ def test_pretrained_starts_learn_what_one_step_undoes(grey: ImageData) -> None:
 def test_training_that_diverges_says_where(inputs: Inputs) -> None:
     with pytest.raises(
         NonFiniteError,
-        match=r"^dataset_distillation must stay finite; .* at step 1; .* after inner step 2 of 4, of rate 1e\+30",
+        match=r"^dataset_distillation must stay finite; .* at step 1; .* after inner step 2 of 4, "
+        r"of rate 1e\+30",
     ):
         made(config(initial_rate=1e30), inputs)
 
@@ -209,7 +282,9 @@ def test_what_is_refused(inputs: Inputs, grey: ImageData) -> None:
     with refuses("labels of the steps"):
         found.with_targets(OrderedSteps(torch.ones(1, 2), torch.ones(6, 4)))
     with refuses("config", "says how it is trained on"):
-        ddlab.evaluate(found, grey, labels="steps", config=ddlab.training.supervised.Config.teaching())
+        ddlab.evaluate(
+            found, grey, labels="steps", config=ddlab.training.supervised.Config.teaching()
+        )
     with refuses("labels", "steps"):
         ddlab.evaluate(ddlab.distill("selection", grey, progress=False), grey, labels="steps")
     with refuses("distilled"):

@@ -1,4 +1,6 @@
-"""DM against its objective written out with a module and torch.optim in float64; its limiting cases; what it must refuse."""
+"""DM against its objective written out with a module and torch.optim in float64; its limiting
+cases; what it must refuse.
+"""
 
 import dataclasses
 from typing import Any
@@ -17,9 +19,13 @@ from ddlab.runs.process import Inputs
 from tests.support import made_data, refuses
 
 SMALL: dict[str, Any] = {
-    "images_per_class": 2, "network": networks.spec("convnet", width=3, norm="instance", depth=2), "iterations": 5, "batch_size": 7,
-    "strategy": "", "learning_rate": 0.5,
-}  # fmt: skip
+    "images_per_class": 2,
+    "network": networks.spec("convnet", width=3, norm="instance", depth=2),
+    "iterations": 5,
+    "batch_size": 7,
+    "strategy": "",
+    "learning_rate": 0.5,
+}
 
 
 def config(**changes: Any) -> dm.Config:
@@ -29,7 +35,9 @@ def config(**changes: Any) -> dm.Config:
 def embedded(module: torch.nn.Module, images: Tensor) -> Tensor:
     """What the linear layer sees, by a hook of torch's own."""
     found: list[Tensor] = []
-    handle = module.get_submodule("classifier").register_forward_pre_hook(lambda _, given: found.append(given[0]))
+    handle = module.get_submodule("classifier").register_forward_pre_hook(
+        lambda _, given: found.append(given[0])
+    )
     module(images)
     handle.remove()
     return found[0]
@@ -40,18 +48,27 @@ def in_double(settings: dm.Config, inputs: Inputs, monkeypatch: pytest.MonkeyPat
 
     def double(*given: Any) -> Any:
         spec, weights = fresh(*given)
-        return spec, {name: value.double() if value.is_floating_point() else value for name, value in weights.items()}
+        return spec, {
+            name: value.double() if value.is_floating_point() else value
+            for name, value in weights.items()
+        }
 
     monkeypatch.setattr(dm, "fresh_network", double)
     state = dm.init(settings, inputs)
     images = state.images.double()
-    return dataclasses.replace(state, images=images, optimiser=dm.optimisers.sgd_init({"images": images}))
+    return dataclasses.replace(
+        state, images=images, optimiser=dm.optimisers.sgd_init({"images": images})
+    )
 
 
 @pytest.mark.parametrize("strategy", ["", siamese_views.ALL])
 @pytest.mark.parametrize("norm", ["instance", "batch"])
-def test_is_its_objective(strategy: str, norm: str, inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = config(strategy=strategy, network=networks.spec("convnet", width=3, norm=norm, depth=2))
+def test_is_its_objective(
+    strategy: str, norm: str, inputs: Inputs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = config(
+        strategy=strategy, network=networks.spec("convnet", width=3, norm=norm, depth=2)
+    )
     data = inputs.data
     assert data is not None
     state = in_double(settings, inputs, monkeypatch)
@@ -70,12 +87,19 @@ def test_is_its_objective(strategy: str, norm: str, inputs: Inputs, monkeypatch:
                 )
                 if strategy:
                     place = 2 * ((step.index - 1) * 3 + c)
-                    batch = siamese_views.siamese_view(batch, strategy, seed=settings.seed, step=place)
+                    batch = siamese_views.siamese_view(
+                        batch, strategy, seed=settings.seed, step=place
+                    )
                 groups.append(batch)
         real, learned = (embedded(module, torch.cat(half)) for half in (groups[:3], groups[3:]))
         total = torch.zeros((), dtype=torch.float64)
         for c in range(3):
-            total = total + ((real[7 * c : 7 * c + 7].mean(0) - learned[2 * c : 2 * c + 2].mean(0)) ** 2).sum()
+            total = (
+                total
+                + (
+                    (real[7 * c : 7 * c + 7].mean(0) - learned[2 * c : 2 * c + 2].mean(0)) ** 2
+                ).sum()
+            )
         optimiser.zero_grad()
         total.backward()
         optimiser.step()
@@ -86,11 +110,17 @@ def test_is_its_objective(strategy: str, norm: str, inputs: Inputs, monkeypatch:
 
 def test_the_distance_number_by_number() -> None:
     draw = np.random.default_rng(0)
-    real, learned = draw.normal(size=(5, 4)), draw.normal(size=(3, 4))
-    wanted = sum((sum(row[d] for row in real) / 5 - sum(row[d] for row in learned) / 3) ** 2 for d in range(4))
+    real = draw.normal(size=(5, 4))
+    learned = draw.normal(size=(3, 4))
+    wanted = sum(
+        (sum(row[d] for row in real) / 5 - sum(row[d] for row in learned) / 3) ** 2
+        for d in range(4)
+    )
     leaves = torch.tensor(real), torch.tensor(learned).requires_grad_()
     assert float(dm.mean_feature_distance(*leaves).detach()) == pytest.approx(wanted, rel=1e-12)
-    assert torch.autograd.gradcheck(lambda made: dm.mean_feature_distance(leaves[0], made), leaves[1])
+    assert torch.autograd.gradcheck(
+        lambda made: dm.mean_feature_distance(leaves[0], made), leaves[1]
+    )
 
 
 def test_the_real_images_themselves_are_at_no_distance(inputs: Inputs) -> None:
@@ -100,11 +130,15 @@ def test_the_real_images_themselves_are_at_no_distance(inputs: Inputs) -> None:
     assert float(distances.sum()) < 1e-9 and float(gradient.abs().max()) < 1e-6
 
 
-def test_classes_at_a_time_change_nothing_but_rounding(inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_classes_at_a_time_change_nothing_but_rounding(
+    inputs: Inputs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = process.run(dm, config(), inputs).images
     monkeypatch.setattr(dm, "LEARNED_AT_ONCE", 2)
     monkeypatch.setattr(matching, "passes", lambda spec, device: 3)
-    torch.testing.assert_close(process.run(dm, config(), inputs).images, whole, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(
+        process.run(dm, config(), inputs).images, whole, rtol=1e-4, atol=1e-5
+    )
 
 
 @pytest.mark.slow
@@ -118,7 +152,9 @@ def test_learned_digits_teach_more_than_random_ones() -> None:
 
 
 def test_one_image_of_each_class_is_enough() -> None:
-    made = process.run(dm, config(images_per_class=1), Inputs(data=made_data(train=1), device="cpu"))
+    made = process.run(
+        dm, config(images_per_class=1), Inputs(data=made_data(train=1), device="cpu")
+    )
     assert len(made) == 3 and bool(torch.isfinite(made.images).all())
 
 

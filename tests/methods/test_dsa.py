@@ -13,9 +13,15 @@ from ddlab.runs.process import Inputs
 from tests.support import refuses
 
 SMALL: dict[str, Any] = {
-    "images_per_class": 1, "network": networks.spec("convnet", width=3, norm="instance", depth=2), "networks": 2, "outer_steps": 2,
-    "inner_epochs": 1, "batch_size": 5, "network_learning_rate": 0.1, "initialisation": "real",
-}  # fmt: skip
+    "images_per_class": 1,
+    "network": networks.spec("convnet", width=3, norm="instance", depth=2),
+    "networks": 2,
+    "outer_steps": 2,
+    "inner_epochs": 1,
+    "batch_size": 5,
+    "network_learning_rate": 0.1,
+    "initialisation": "real",
+}
 
 
 def images(config: dc.Config, inputs: Inputs) -> torch.Tensor:
@@ -29,13 +35,17 @@ def test_without_a_strategy_it_is_dc_bit_for_bit(inputs: Inputs) -> None:
 
 
 def test_who_sees_the_view_decides(inputs: Inputs) -> None:
-    found = [images(dsa.Config(**SMALL, views=views, strategy="rotate"), inputs) for views in matching.VIEWS]
+    found = [
+        images(dsa.Config(**SMALL, views=views, strategy="rotate"), inputs)
+        for views in matching.VIEWS
+    ]
     assert all(not torch.equal(one, other) for i, one in enumerate(found) for other in found[:i])
 
 
 def test_one_image_is_matched_through_the_view_of_the_real_ones(inputs: Inputs) -> None:
     """Eq 4 for one class, with the view written out."""
-    config, data = dsa.Config(**SMALL, strategy="rotate"), inputs.data
+    config = dsa.Config(**SMALL, strategy="rotate")
+    data = inputs.data
     assert data is not None
     state = dsa.init(config, inputs)
     gradient, _ = dc.matched_step(config, inputs, state, state.network)
@@ -48,7 +58,11 @@ def test_one_image_is_matched_through_the_view_of_the_real_ones(inputs: Inputs) 
         loss = F.cross_entropy(module(view), torch.ones(len(view), dtype=torch.int64))
         slopes.append(torch.autograd.grad(loss, parameters, create_graph=True))
     total = torch.stack(
-        [matching.channel_distance(a.detach(), b) for a, b in zip(*slopes, strict=True) if a.ndim > 1]
+        [
+            matching.channel_distance(a.detach(), b)
+            for a, b in zip(*slopes, strict=True)
+            if a.ndim > 1
+        ]
     ).sum()
     (wanted,) = torch.autograd.grad(total, image)
     torch.testing.assert_close(gradient[1:2], wanted, rtol=1e-3, atol=1e-5)
@@ -57,7 +71,9 @@ def test_one_image_is_matched_through_the_view_of_the_real_ones(inputs: Inputs) 
 def test_digits_are_not_mirrored() -> None:
     for dataset in dc.DATASETS:
         assert ("flip" in dsa.Config.paper(dataset).strategy) == (dataset not in ("mnist", "svhn"))
-    assert "flip" not in dsa.Config.teaching().strategy and dsa.Config().strategy == siamese_views.ALL
+    assert (
+        "flip" not in dsa.Config.teaching().strategy and dsa.Config().strategy == siamese_views.ALL
+    )
 
 
 def test_refuses_a_strategy_that_is_none() -> None:

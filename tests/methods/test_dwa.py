@@ -39,8 +39,11 @@ def real_batch(config: dwa.Config, data: ImageData, batch: int) -> tuple[Tensor,
 def plainly_adjusted(
     module: nn.Module, images: Tensor, labels: Tensor, steps: int, radius: float
 ) -> tuple[nn.Module, list[float]]:
-    """Algorithm 1 as a script would have it: a copied module whose parameters are moved uphill in place."""
-    module, losses = copy.deepcopy(module).requires_grad_(True), []
+    """Algorithm 1 as a script would have it: a copied module whose parameters are moved uphill in
+    place.
+    """
+    module = copy.deepcopy(module).requires_grad_(True)
+    losses = []
     for _ in range(steps):
         module.zero_grad()
         loss = F.cross_entropy(module(images), labels)
@@ -58,13 +61,16 @@ def plainly_adjusted(
 def test_directed_adjustment_is_algorithm_1(
     steps: int, radius: float, colour: ImageData, colour_teacher: Network
 ) -> None:
-    teacher, module = in_double(colour_teacher), plain_module(colour_teacher)
+    teacher = in_double(colour_teacher)
+    module = plain_module(colour_teacher)
     before = snapshot(teacher)
     images, labels = real_batch(settings(), colour, 0)
     found = dwa.directed_adjustment(teacher, images, labels, steps=steps, radius=radius)
     expected, losses = plainly_adjusted(module, images, labels, steps, radius)
     for name, value in expected.named_parameters():
-        torch.testing.assert_close(teacher.weights[name] + found.weights[name], value, rtol=1e-10, atol=1e-12)
+        torch.testing.assert_close(
+            teacher.weights[name] + found.weights[name], value, rtol=1e-10, atol=1e-12
+        )
     assert found.losses.tolist() == pytest.approx(losses, rel=1e-10)
     squares = sum(float(value.square().sum()) for value in found.weights.values())
     assert float(found.length) == pytest.approx(math.sqrt(squares))
@@ -78,9 +84,12 @@ def test_the_adjustment_goes_uphill(colour: ImageData, colour_teacher: Network) 
     assert (found.losses.diff() > 0).all()
 
 
-def test_several_images_of_each_class_are_a_batch_too(colour: ImageData, colour_teacher: Network) -> None:
+def test_several_images_of_each_class_are_a_batch_too(
+    colour: ImageData, colour_teacher: Network
+) -> None:
     images, labels = (
-        torch.cat(parts) for parts in zip(*(real_batch(settings(), colour, b) for b in (0, 1)), strict=True)
+        torch.cat(parts)
+        for parts in zip(*(real_batch(settings(), colour, b) for b in (0, 1)), strict=True)
     )
     found = dwa.directed_adjustment(in_double(colour_teacher), images, labels, steps=1, radius=0.1)
     assert float(found.length) == pytest.approx(0.1)
@@ -90,44 +99,66 @@ def test_a_large_batch_is_taken_in_parts(
     colour: ImageData, colour_teacher: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Memory is a matter of the parts; the adjustment is that of the whole batch."""
-    images, labels = (torch.cat(p) for p in zip(*(real_batch(settings(), colour, b) for b in (0, 1)), strict=True))
+    images, labels = (
+        torch.cat(p) for p in zip(*(real_batch(settings(), colour, b) for b in (0, 1)), strict=True)
+    )
     whole = dwa.directed_adjustment(in_double(colour_teacher), images, labels, steps=3, radius=0.5)
-    seen, real = [], networks.call
+    seen = []
+    real = networks.call
     monkeypatch.setattr(
-        networks, "call", lambda s, w, some, *a, **k: seen.append(len(some)) or real(s, w, some, *a, **k)
+        networks,
+        "call",
+        lambda s, w, some, *a, **k: seen.append(len(some)) or real(s, w, some, *a, **k),
     )
     monkeypatch.setattr(dwa, "AT_ONCE", 3)
     parts = dwa.directed_adjustment(in_double(colour_teacher), images, labels, steps=3, radius=0.5)
     assert seen == [3, 1] * 3
     for one, other in zip(
-        (*whole.weights.values(), whole.losses), (*parts.weights.values(), parts.losses), strict=True
+        (*whole.weights.values(), whole.losses),
+        (*parts.weights.values(), parts.losses),
+        strict=True,
     ):
         torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)
 
 
 def test_random_adjustment_has_the_length_and_no_direction(teacher: Network) -> None:
-    one, same, other = (dwa.random_adjustment(teacher, length=0.7, seed=seed, batch=1) for seed in (0, 0, 1))
+    one, same, other = (
+        dwa.random_adjustment(teacher, length=0.7, seed=seed, batch=1) for seed in (0, 0, 1)
+    )
     assert_same(one, same)
-    flat, others = (torch.cat([value.flatten() for value in found.weights.values()]) for found in (one, other))
+    flat, others = (
+        torch.cat([value.flatten() for value in found.weights.values()]) for found in (one, other)
+    )
     assert float(flat.norm()) == pytest.approx(0.7) == float(one.length)
     assert list(one.weights) == networks.parameter_names(teacher.spec)
-    # A Gaussian direction: every weight has the same spread, and two draws have next to nothing in common.
+    # A Gaussian direction: every weight has the same spread, and two draws have next to nothing in
+    # common.
     cosine = float(flat @ others) / 0.49
     assert abs(cosine) < 5 / math.sqrt(len(flat))
     spread = flat / flat.std()
-    assert abs(float(spread.mean())) < 5 / math.sqrt(len(flat)) and float(spread.pow(4).mean()) == pytest.approx(
-        3, abs=0.5
-    )
+    assert abs(float(spread.mean())) < 5 / math.sqrt(len(flat)) and float(
+        spread.pow(4).mean()
+    ) == pytest.approx(3, abs=0.5)
 
 
 @pytest.mark.parametrize(
-    "changes", [{"adjustment_radius": 0.0}, {"adjustment_steps": 0}, {"perturbation": "none"}], ids=str
+    "changes",
+    [{"adjustment_radius": 0.0}, {"adjustment_steps": 0}, {"perturbation": "none"}],
+    ids=str,
 )
-def test_without_adjustment_it_is_sre2l_bit_for_bit(changes: dict[str, Any], inputs: Inputs) -> None:
-    shared: dict[str, Any] = {"initialisation": "noise", "lambda_mean": 0.03, "lambda_var": 0.03, "roll_pixels": 2}
+def test_without_adjustment_it_is_sre2l_bit_for_bit(
+    changes: dict[str, Any], inputs: Inputs
+) -> None:
+    shared: dict[str, Any] = {
+        "initialisation": "noise",
+        "lambda_mean": 0.03,
+        "lambda_var": 0.03,
+        "roll_pixels": 2,
+    }
     config = settings(**shared, **changes)
     alike = sre2l.Config(images_per_class=2, iterations=3, seed=3, **shared)
-    ours, theirs = list(process.steps(dwa, config, inputs)), list(process.steps(sre2l, alike, inputs))
+    ours = list(process.steps(dwa, config, inputs))
+    theirs = list(process.steps(sre2l, alike, inputs))
     for one, other in zip(ours, theirs, strict=True):
         for part in dataclasses.fields(sre2l.State):
             assert_same(getattr(one.state, part.name), getattr(other.state, part.name))
@@ -137,7 +168,9 @@ def test_without_adjustment_it_is_sre2l_bit_for_bit(changes: dict[str, Any], inp
 
 
 def test_each_batch_is_adjusted_from_the_untouched_teacher(inputs: Inputs) -> None:
-    """The second batch is what a run that begins there gives: perturbations do not pile up, and no optimiser state leaks."""
+    """The second batch is what a run that begins there gives: perturbations do not pile up, and no
+    optimiser state leaks.
+    """
     config = settings(adjustment_radius=0.5)
     whole = list(process.steps(dwa, config, inputs))
     second = whole[config.iterations - 1].state
@@ -152,20 +185,33 @@ def test_random_is_as_long_as_directed(inputs: Inputs) -> None:
     assert not torch.equal(*(next(iter(state.adjusted.values())) for state in (one, other)))
 
 
-def test_one_step_of_the_adjustment_goes_along_the_gradient(inputs: Inputs, colour_teacher: Network) -> None:
+def test_one_step_of_the_adjustment_goes_along_the_gradient(
+    inputs: Inputs, colour_teacher: Network
+) -> None:
     state = dwa.init(settings(adjustment_steps=1, adjustment_radius=0.5), inputs)
     assert float(state.adjustment_length) == pytest.approx(0.5, rel=1e-4)
-    assert not torch.equal(*(weights["classifier.weight"] for weights in (state.adjusted, colour_teacher.weights)))
+    assert not torch.equal(
+        *(weights["classifier.weight"] for weights in (state.adjusted, colour_teacher.weights))
+    )
 
 
-def test_labels_and_result_come_from_the_untouched_teacher(inputs: Inputs, colour_teacher: Network) -> None:
+def test_labels_and_result_come_from_the_untouched_teacher(
+    inputs: Inputs, colour_teacher: Network
+) -> None:
     made = process.run(dwa, settings(adjustment_radius=3.0), inputs)
-    assert torch.equal(made.target("stored").logits, networks.predict(colour_teacher, made.images).logits)
-    assert made.provenance["method"] == dwa.NAME and made.provenance["config"]["adjustment_radius"] == 3.0
+    assert torch.equal(
+        made.target("stored").logits, networks.predict(colour_teacher, made.images).logits
+    )
+    assert (
+        made.provenance["method"] == dwa.NAME
+        and made.provenance["config"]["adjustment_radius"] == 3.0
+    )
 
 
 def test_bad_input(inputs: Inputs, colour: ImageData, colour_teacher: Network) -> None:
-    bare = networks.initialise(networks.spec("convnet", width=4, norm="none").for_data(colour), seed=0)
+    bare = networks.initialise(
+        networks.spec("convnet", width=4, norm="none").for_data(colour), seed=0
+    )
     with refuses("teacher", "BatchNorm2d", dwa.NAME):
         dwa.init(settings(), dataclasses.replace(inputs, teachers=(bare,)))
     with refuses("images_per_class", "at most 8", "9"):

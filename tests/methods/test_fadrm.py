@@ -30,7 +30,8 @@ DATA = made_data(classes=2, channels=3, size=12, train=8, test=4, seed=1)
 def pooled(seed: int) -> Network:
     """A network that takes any size, with statistics of the data to remember."""
     network = networks.initialise(networks.spec("shufflenet_v2_x0_5").for_data(DATA), seed=seed)
-    weights, images = network.weights, DATA.normalised()
+    weights = network.weights
+    images = DATA.normalised()
     for _ in range(10):
         weights = weights | networks.call(network.spec, weights, images, train=True)[1]
     return dataclasses.replace(network, weights=weights)
@@ -47,13 +48,20 @@ def inputs(colour: ImageData, colour_teacher: Network) -> Inputs:
 
 
 def settings(**changes: Any) -> fadrm.Config:
-    small: dict[str, Any] = {"images_per_class": 2, "iterations": 7, "merges": 2, "roll_pixels": 2, "seed": 3}
+    small: dict[str, Any] = {
+        "images_per_class": 2,
+        "iterations": 7,
+        "merges": 2,
+        "roll_pixels": 2,
+        "seed": 3,
+    }
     return fadrm.Config(**small | changes)
 
 
 def written_out(iterations: int, merges: int) -> list[int]:
     """The stage of each step, by the two loops of Algorithm 1."""
-    each, stages = iterations // (merges + 1), []
+    each = iterations // (merges + 1)
+    stages = []
     for stage in range(1, merges + 1):
         for _ in range(each):
             stages.append(stage)
@@ -70,9 +78,14 @@ def test_stages_are_those_of_algorithm_1(iterations: int, merges: int) -> None:
 
 
 @given(each=st.integers(1, 60), merges=st.sampled_from((1, 3, 5)), small=st.integers(1, 15))
-def test_the_schedule_costs_what_equation_8_says_where_merges_are_odd(each: int, merges: int, small: int) -> None:
-    """Eq 7's units, step by step; with an even number the last stage is a small one too, which equation 8 does not count."""
-    iterations, spent = each * (merges + 1), 0
+def test_the_schedule_costs_what_equation_8_says_where_merges_are_odd(
+    each: int, merges: int, small: int
+) -> None:
+    """Eq 7's units, step by step; with an even number the last stage is a small one too, which
+    equation 8 does not count.
+    """
+    iterations = each * (merges + 1)
+    spent = 0
     for iteration in range(iterations):
         stage = fadrm.stage_of(iteration, iterations=iterations, merges=merges)
         height, width = fadrm.stage_size(stage, image_size=(16, 16), small_size=small)
@@ -87,14 +100,21 @@ def test_sizes_of_stages() -> None:
     assert fadrm.stage_size(1, image_size=(12, 18), small_size=None) == (12, 18)
 
 
-@pytest.mark.parametrize(("old", "new"), [((8, 8), (6, 6)), ((6, 6), (8, 8)), ((5, 9), (13, 4)), ((1, 3), (4, 2))])
-def test_resampling_is_bilinear_between_pixel_centres(old: tuple[int, int], new: tuple[int, int]) -> None:
+@pytest.mark.parametrize(
+    ("old", "new"), [((8, 8), (6, 6)), ((6, 6), (8, 8)), ((5, 9), (13, 4)), ((1, 3), (4, 2))]
+)
+def test_resampling_is_bilinear_between_pixel_centres(
+    old: tuple[int, int], new: tuple[int, int]
+) -> None:
     """Against scipy's spline of order 1 at the centres of the new pixels."""
     images = draw(2, 3, *old)
     centres = [(np.arange(n) + 0.5) * o / n - 0.5 for o, n in zip(old, new, strict=True)]
     places = np.meshgrid(*centres, indexing="ij")
     expected = [
-        [ndimage.map_coordinates(channel.numpy(), places, order=1, mode="nearest") for channel in image]
+        [
+            ndimage.map_coordinates(channel.numpy(), places, order=1, mode="nearest")
+            for channel in image
+        ]
         for image in images
     ]
     found = fadrm.resampled(images, new)
@@ -109,7 +129,8 @@ def test_resampling_to_the_same_size_changes_nothing() -> None:
 
 @pytest.mark.parametrize("ratio", [0.0, 0.3, 0.5, 1.0])
 def test_merging_is_equation_9(ratio: float) -> None:
-    images, patches = draw(2, 3, 6, 6), draw(2, 3, 8, 8, seed=1)
+    images = draw(2, 3, 6, 6)
+    patches = draw(2, 3, 8, 8, seed=1)
     resampled = F.interpolate(patches, size=(6, 6), mode="bilinear", align_corners=False)
     expected = ratio * images.numpy() + (1 - ratio) * resampled.numpy()
     found = fadrm.merged_with_residual(images, patches, ratio)
@@ -127,7 +148,10 @@ def test_networks_take_turns() -> None:
 
 def test_distill_takes_several_networks(teachers: tuple[Network, Network]) -> None:
     config = settings(images_per_class=1)
-    plus, first = (ddlab.distill("fadrm", DATA, given, config, progress=False) for given in ([*teachers], teachers[:1]))
+    plus, first = (
+        ddlab.distill("fadrm", DATA, given, config, progress=False)
+        for given in ([*teachers], teachers[:1])
+    )
     assert not torch.equal(plus.images, first.images)
     made = process.run(fadrm, config, Inputs(data=DATA, teachers=teachers))
     assert torch.equal(plus.images, made.images)
@@ -141,11 +165,19 @@ def plain_shufflenet(network: Network) -> nn.Module:
     return module.eval().requires_grad_(False)
 
 
-def algorithm_1(config: fadrm.Config, teachers: tuple[Network, ...], patches: Tensor, batch: int) -> list[Tensor]:
-    """One batch as a script would have it: the images after each step, with what follows a stage done, and the result."""
-    modules, low_high = [plain_shufflenet(teacher) for teacher in teachers], DATA.valid_range()
-    small, full, steps = config.small_size or 12, 12, config.iterations
-    each, frames = steps // (config.merges + 1), []
+def algorithm_1(
+    config: fadrm.Config, teachers: tuple[Network, ...], patches: Tensor, batch: int
+) -> list[Tensor]:
+    """One batch as a script would have it: the images after each step, with what follows a stage
+    done, and the result.
+    """
+    modules = [plain_shufflenet(teacher) for teacher in teachers]
+    low_high = DATA.valid_range()
+    small = config.small_size or 12
+    full = 12
+    steps = config.iterations
+    each = steps // (config.merges + 1)
+    frames = []
 
     def resample(x: Tensor, side: int) -> Tensor:
         return F.interpolate(x, size=(side, side), mode="bilinear", align_corners=False)
@@ -155,7 +187,9 @@ def algorithm_1(config: fadrm.Config, teachers: tuple[Network, ...], patches: Te
         optimiser = torch.optim.Adam([x], lr=config.learning_rate, betas=(0.5, 0.9), eps=1e-8)
         for _ in range(count):
             t = len(frames)
-            optimiser.param_groups[0]["lr"] = config.learning_rate * (1 + math.cos(math.pi * t / steps)) / 2
+            optimiser.param_groups[0]["lr"] = (
+                config.learning_rate * (1 + math.cos(math.pi * t / steps)) / 2
+            )
             place = {"seed": config.seed, "step": batch * steps + t}
             view = recovery.random_resized_crop_and_flip(x, 0.08, **place)
             view = recovery.circular_shift(view, config.roll_pixels, **place)
@@ -189,15 +223,23 @@ def algorithm_1(config: fadrm.Config, teachers: tuple[Network, ...], patches: Te
     ],
     ids=str,
 )
-def test_updates_are_algorithm_1(changes: dict[str, Any], teachers: tuple[Network, Network]) -> None:
-    """Both batches, with one network and with two in turn: every image on the way and the result at full size."""
+def test_updates_are_algorithm_1(
+    changes: dict[str, Any], teachers: tuple[Network, Network]
+) -> None:
+    """Both batches, with one network and with two in turn: every image on the way and the result at
+    full size.
+    """
     for some in (teachers[:1], teachers):
         config = settings(**{"lambda_mean": 0.05, "lambda_var": 0.02} | changes)
         inputs = Inputs(data=DATA, teachers=tuple(in_double(teacher) for teacher in some))
         for batch in (0, 1):
             patches = fadrm.patches(config, inputs, batch).double()
-            start = fadrm.resampled(patches, fadrm.stage_size(1, image_size=(12, 12), small_size=config.small_size))
-            state = fadrm.State(batch * config.iterations, start, optimisers.adam_init({"images": start}), ())
+            start = fadrm.resampled(
+                patches, fadrm.stage_size(1, image_size=(12, 12), small_size=config.small_size)
+            )
+            state = fadrm.State(
+                batch * config.iterations, start, optimisers.adam_init({"images": start}), ()
+            )
             expected = algorithm_1(config, some, patches, batch)
             for frame in expected[:-1]:
                 state, _ = fadrm.update(config, inputs, state)
@@ -209,22 +251,40 @@ def test_updates_are_algorithm_1(changes: dict[str, Any], teachers: tuple[Networ
 def test_without_merges_it_is_sre2l_from_real_images(inputs: Inputs) -> None:
     config = settings(merges=0, lambda_var=0.03)
     alike = sre2l.Config(
-        images_per_class=2, iterations=7, roll_pixels=2, seed=3, initialisation="real", crop="always", lambda_var=0.03
+        images_per_class=2,
+        iterations=7,
+        roll_pixels=2,
+        seed=3,
+        initialisation="real",
+        crop="always",
+        lambda_var=0.03,
     )
-    ours, theirs = list(process.steps(fadrm, config, inputs)), list(process.steps(sre2l, alike, inputs))
+    ours = list(process.steps(fadrm, config, inputs))
+    theirs = list(process.steps(sre2l, alike, inputs))
     for one, other in zip(ours, theirs, strict=True):
         _assert_shared_parts_same(one, other)
-    assert_same(process.run(fadrm, config, inputs).tensors, process.run(sre2l, alike, inputs).tensors)
+    assert_same(
+        process.run(fadrm, config, inputs).tensors, process.run(sre2l, alike, inputs).tensors
+    )
 
 
 def test_merging_nothing_is_sre2l_with_a_fresh_adam_in_each_stage(inputs: Inputs) -> None:
     config = settings(merges=2, merge_ratio=1.0)
-    alike = sre2l.Config(images_per_class=2, iterations=7, roll_pixels=2, seed=3, initialisation="real", crop="always")
+    alike = sre2l.Config(
+        images_per_class=2,
+        iterations=7,
+        roll_pixels=2,
+        seed=3,
+        initialisation="real",
+        crop="always",
+    )
     state = sre2l.init(alike, inputs)
     for step in process.steps(fadrm, config, inputs):
         state, trace = sre2l.update(alike, inputs, state)
         if step.index % 7 in (2, 4):  # floor(7 / 3) = 2 steps, 2 steps, 3 steps
-            state = dataclasses.replace(state, optimiser=optimisers.adam_init({"images": state.images}))
+            state = dataclasses.replace(
+                state, optimiser=optimisers.adam_init({"images": state.images})
+            )
         _assert_shared_parts_same(step, Step(step.index, step.total, state, trace))
 
 
@@ -236,8 +296,11 @@ def _assert_shared_parts_same(one: Step, other: Step) -> None:
 
 
 def test_merging_all_returns_to_the_patches(teachers: tuple[Network, Network]) -> None:
-    """alpha = 0: a stage begins at the resampled patches, whatever the last one found, with a fresh Adam."""
-    config, inputs = settings(merge_ratio=0.0, small_size=9), Inputs(data=DATA, teachers=teachers)
+    """alpha = 0: a stage begins at the resampled patches, whatever the last one found, with a fresh
+    Adam.
+    """
+    config = settings(merge_ratio=0.0, small_size=9)
+    inputs = Inputs(data=DATA, teachers=teachers)
     whole = list(process.steps(fadrm, config, inputs))
     for batch in (0, 1):
         patches = fadrm.patches(config, inputs, batch)
@@ -248,7 +311,8 @@ def test_merging_all_returns_to_the_patches(teachers: tuple[Network, Network]) -
 
 
 def test_sizes_stages_and_networks_of_a_run(teachers: tuple[Network, Network]) -> None:
-    config, inputs = settings(small_size=9, images_per_class=1), Inputs(data=DATA, teachers=teachers)
+    config = settings(small_size=9, images_per_class=1)
+    inputs = Inputs(data=DATA, teachers=teachers)
     assert fadrm.init(config, inputs).images.shape[2:] == (9, 9)
     whole = list(process.steps(fadrm, config, inputs))
     assert [step.trace.stage for step in whole] == [1, 1, 2, 2, 3, 3, 3]
@@ -261,8 +325,11 @@ def test_sizes_stages_and_networks_of_a_run(teachers: tuple[Network, Network]) -
         assert (made.images >= low - 1e-5).all() and (made.images <= high + 1e-5).all()
 
 
-def test_patches_are_images_of_the_class_and_new_in_each_batch(inputs: Inputs, colour: ImageData) -> None:
-    seen, everything = [], colour.normalised()
+def test_patches_are_images_of_the_class_and_new_in_each_batch(
+    inputs: Inputs, colour: ImageData
+) -> None:
+    seen = []
+    everything = colour.normalised()
     for batch in (0, 1):
         for label, patch in enumerate(fadrm.patches(settings(), inputs, batch)):
             (index,) = torch.nonzero((everything == patch).flatten(1).all(1)).flatten().tolist()
@@ -272,23 +339,34 @@ def test_patches_are_images_of_the_class_and_new_in_each_batch(inputs: Inputs, c
 
 
 @pytest.mark.parametrize(("patches", "factor"), [("crop", 1), ("mosaic", 2)])
-def test_crops_and_mosaics_are_those_of_rded(patches: str, factor: int, teachers: tuple[Network, Network]) -> None:
-    """Chosen by the first network whatever comes after it; the best of each class go to the first batch."""
-    inputs, config = Inputs(data=DATA, teachers=teachers), settings(patches=patches, seed=5)
+def test_crops_and_mosaics_are_those_of_rded(
+    patches: str, factor: int, teachers: tuple[Network, Network]
+) -> None:
+    """Chosen by the first network whatever comes after it; the best of each class go to the first
+    batch.
+    """
+    inputs = Inputs(data=DATA, teachers=teachers)
+    config = settings(patches=patches, seed=5)
     rded = methods.get("rded")
     wanted = process.run(
-        rded, rded.Config(images_per_class=2, factor=factor, seed=5), Inputs(data=DATA, teachers=teachers[:1])
+        rded,
+        rded.Config(images_per_class=2, factor=factor, seed=5),
+        Inputs(data=DATA, teachers=teachers[:1]),
     )
     start = fadrm.init(config, inputs)
     assert_same(start.images, torch.stack([wanted.images[0], wanted.images[2]]))
     # With alpha = 0 every merge gives the patches back, in the second batch its own.
-    returned = [step.state.images for step in process.steps(fadrm, config.replace(merge_ratio=0.0), inputs)]
+    returned = [
+        step.state.images for step in process.steps(fadrm, config.replace(merge_ratio=0.0), inputs)
+    ]
     assert_same(returned[1], start.images)
     assert_same(returned[config.iterations + 1], torch.stack([wanted.images[1], wanted.images[3]]))
 
 
 def test_noise_is_only_where_it_begins(inputs: Inputs) -> None:
-    """The first images differ; what is merged does not: with alpha = 0 all is the same from the first merge on."""
+    """The first images differ; what is merged does not: with alpha = 0 all is the same from the
+    first merge on.
+    """
     real, noise = (
         list(process.steps(fadrm, settings(merge_ratio=0.0, initialisation=start), inputs))
         for start in ("real", "noise")
@@ -306,7 +384,9 @@ def test_the_stored_labels_are_the_networks_mean(teachers: tuple[Network, Networ
     assert made.labels.tolist() == [0, 1, 0, 1] and made.provenance["method"] == fadrm.NAME
 
 
-def test_bad_input(inputs: Inputs, colour: ImageData, colour_teacher: Network, teachers: tuple[Network, ...]) -> None:
+def test_bad_input(
+    inputs: Inputs, colour: ImageData, colour_teacher: Network, teachers: tuple[Network, ...]
+) -> None:
     for changes, words in (
         ({"merges": 7}, ("merges", "below the number of iterations (7)", "7")),
         (
@@ -329,10 +409,14 @@ def test_bad_input(inputs: Inputs, colour: ImageData, colour_teacher: Network, t
         fadrm.update(settings(), Inputs(data=colour), state)
     with refuses("images_per_class", "at most 8", "9"):
         fadrm.init(settings(images_per_class=9, initialisation="noise"), inputs)
-    other = networks.initialise(networks.spec("convnet", width=4).for_data(made_data(classes=3, channels=3)), seed=0)
+    other = networks.initialise(
+        networks.spec("convnet", width=4).for_data(made_data(classes=3, channels=3)), seed=0
+    )
     with refuses("teacher", "2 classes", "3 classes"):
         Inputs(data=colour, teachers=(colour_teacher, other))
-    bare = networks.initialise(networks.spec("convnet", width=4, norm="none").for_data(colour), seed=0)
+    bare = networks.initialise(
+        networks.spec("convnet", width=4, norm="none").for_data(colour), seed=0
+    )
     with refuses("teacher", "BatchNorm2d", fadrm.NAME):
         fadrm.init(settings(), Inputs(data=colour, teachers=(colour_teacher, bare)))
 
@@ -340,9 +424,13 @@ def test_bad_input(inputs: Inputs, colour: ImageData, colour_teacher: Network, t
 def test_in_mixed_precision_images_and_statistics_stay_in_float32(inputs: Inputs) -> None:
     """Half the bits move the statistics a little, and the way of an image hardly."""
     config = settings(precision="mixed", images_per_class=1)
-    mixed, single = (list(process.steps(fadrm, each, inputs)) for each in (config, config.replace(precision="single")))
+    mixed, single = (
+        list(process.steps(fadrm, each, inputs))
+        for each in (config, config.replace(precision="single"))
+    )
     assert mixed[-1].state.images.dtype == mixed[0].trace.total_loss.dtype == torch.float32
-    near, exact = mixed[0].trace.layer_variance_gaps, single[0].trace.layer_variance_gaps
+    near = mixed[0].trace.layer_variance_gaps
+    exact = single[0].trace.layer_variance_gaps
     assert not torch.equal(near, exact)
     torch.testing.assert_close(near, exact, rtol=0.1, atol=0.05)
     start = fadrm.init(config, inputs).images

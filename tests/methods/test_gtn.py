@@ -1,4 +1,6 @@
-"""GTN against its loops written out in float64; orders; controls; the set as its own training; what is refused."""
+"""GTN against its loops written out in float64; orders; controls; the set as its own training; what
+is refused.
+"""
 
 from typing import Any
 
@@ -18,26 +20,42 @@ from ddlab.runs.process import Inputs
 from ddlab.training import ordered
 from tests.support import refuses
 
-STEPS, BATCH = 3, 4
+STEPS = 3
+BATCH = 4
 CHANGES: list[dict[str, Any]] = [
-    {}, {"generator": "perceptron", "weight_norm": False}, {"real_loss": "end", "curriculum": "batches_shuffled"},
-    {"curriculum": "all_shuffled"}, {"curriculum": "none"}, {"generator": "none"}, {"generator": "real"},
-]  # fmt: skip
+    {},
+    {"generator": "perceptron", "weight_norm": False},
+    {"real_loss": "end", "curriculum": "batches_shuffled"},
+    {"curriculum": "all_shuffled"},
+    {"curriculum": "none"},
+    {"generator": "none"},
+    {"generator": "real"},
+]
 
 
 @pytest.fixture
 def in_double(monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights and real images of an update in float64."""
-    first, drawn = ordered.first_weights, _curriculum.real_batches
-    monkeypatch.setattr(gtn, "real_batches", lambda *given: [(x.double(), y) for x, y in drawn(*given)])
+    first = ordered.first_weights
+    drawn = _curriculum.real_batches
     monkeypatch.setattr(
-        ordered, "first_weights", lambda *given, **told: {n: w.double() for n, w in first(*given, **told).items()}
+        gtn, "real_batches", lambda *given: [(x.double(), y) for x, y in drawn(*given)]
+    )
+    monkeypatch.setattr(
+        ordered,
+        "first_weights",
+        lambda *given, **told: {n: w.double() for n, w in first(*given, **told).items()},
     )
 
 
 def config(**changes: Any) -> gtn.Config:
     network = networks.spec("convnet", width=3, depth=1, norm="instance")
-    plain: dict[str, Any] = {"steps": STEPS, "inner_batch": BATCH, "network": network, "initial_rate": 0.1}
+    plain: dict[str, Any] = {
+        "steps": STEPS,
+        "inner_batch": BATCH,
+        "network": network,
+        "initial_rate": 0.1,
+    }
     return gtn.SMALL.replace(**plain | changes)
 
 
@@ -49,10 +67,13 @@ def written_out(
     start: dict[str, Tensor],
     real: list[Any],
 ) -> Tensor:
-    """The loops of the method: images of one step after another, heavy-ball SGD, and the loss after each step or the last."""
+    """The loops of the method: images of one step after another, heavy-ball SGD, and the loss after
+    each step or the last.
+    """
     module: Any = networks.initialise(settings.network.for_data(data), seed=0).module().double()
     now = {name: value.clone().requires_grad_() for name, value in start.items()}
-    speed, losses = {name: torch.zeros_like(value) for name, value in now.items()}, []
+    speed = {name: torch.zeros_like(value) for name, value in now.items()}
+    losses = []
     for step, rows in enumerate(seen):
         labels = rows % data.classes
         if settings.generator == "none":
@@ -63,7 +84,9 @@ def written_out(
         loss = F.cross_entropy(functional_call(module, now, (images,)), labels)
         slopes = torch.autograd.grad(loss, list(now.values()), create_graph=True)
         rate, momentum = (learned[name][step].exp() for name in ("log_rates", "log_momenta"))
-        speed = {name: momentum * speed[name] + slope for name, slope in zip(now, slopes, strict=True)}
+        speed = {
+            name: momentum * speed[name] + slope for name, slope in zip(now, slopes, strict=True)
+        }
         now = {name: value - rate * speed[name] for name, value in now.items()}
         images, answers = real[min(step, len(real) - 1)]
         losses.append(F.cross_entropy(functional_call(module, now, (images,)), answers))
@@ -71,9 +94,14 @@ def written_out(
 
 
 @pytest.mark.parametrize("recompute", [False, True])
-@pytest.mark.parametrize("change", [each for each in CHANGES if each.get("generator") != "real"], ids=str)
-def test_is_its_objective(change: dict[str, Any], recompute: bool, inputs: Inputs, in_double: None) -> None:
-    settings, data = config(recompute=recompute, **change), inputs.data
+@pytest.mark.parametrize(
+    "change", [each for each in CHANGES if each.get("generator") != "real"], ids=str
+)
+def test_is_its_objective(
+    change: dict[str, Any], recompute: bool, inputs: Inputs, in_double: None
+) -> None:
+    settings = config(recompute=recompute, **change)
+    data = inputs.data
     assert data is not None
     learned = {name: value.double() for name, value in gtn.init(settings, inputs).learned.items()}
     loss, slopes = gtn.gradients(settings, inputs, 1, learned)
@@ -93,18 +121,25 @@ def test_is_its_objective(change: dict[str, Any], recompute: bool, inputs: Input
 
 def test_orders_keep_what_their_name_says() -> None:
     settings = config(steps=5)
-    orders = {name: _curriculum.order_of(settings.replace(curriculum=name), 0) for name in _curriculum.CURRICULA}
+    orders = {
+        name: _curriculum.order_of(settings.replace(curriculum=name), 0)
+        for name in _curriculum.CURRICULA
+    }
     rows = torch.arange(20).view(5, 4)
     assert torch.equal(orders["full"], rows)
     assert all(any(torch.equal(batch, own) for own in rows) for batch in orders["batches_shuffled"])
     assert not torch.equal(orders["batches_shuffled"], rows)
-    assert orders["all_shuffled"].flatten().tolist() != sorted(orders["all_shuffled"].flatten().tolist())
+    assert orders["all_shuffled"].flatten().tolist() != sorted(
+        orders["all_shuffled"].flatten().tolist()
+    )
     again = _curriculum.order_of(settings.replace(curriculum="all_shuffled"), 1)
     assert not torch.equal(orders["all_shuffled"], again)
 
 
 def test_latent_vectors_of_a_frozen_generator_go_downhill(inputs: Inputs, in_double: None) -> None:
-    """Their gradient alone, against finite differences of the whole method with everything else as it is."""
+    """Their gradient alone, against finite differences of the whole method with everything else as
+    it is.
+    """
     settings = config()
     learned = {name: value.double() for name, value in gtn.init(settings, inputs).learned.items()}
     _, slopes = gtn.gradients(settings, inputs, 0, learned)
@@ -125,39 +160,59 @@ def test_a_long_gradient_is_cut_to_its_length_and_a_short_one_is_not() -> None:
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=str)
-def test_a_set_is_its_own_training(change: dict[str, Any], inputs: Inputs, grey: ImageData, tmp_path: Any) -> None:
+def test_a_set_is_its_own_training(
+    change: dict[str, Any], inputs: Inputs, grey: ImageData, tmp_path: Any
+) -> None:
     settings = config(**change)
     state = [*process.steps(gtn, settings, inputs)][-1].state
     found = gtn.finish(settings, inputs, state)
-    assert found.kind == ("images" if settings.generator in ("none", "real") else "generator") and found.complete
+    assert (
+        found.kind == ("images" if settings.generator in ("none", "real") else "generator")
+        and found.complete
+    )
     target = found.target("steps")
     assert target.rates.shape == target.momenta.shape == (1, STEPS) and len(found) == STEPS * BATCH
     again = DistilledSet.load(found.save(tmp_path / "set.safetensors"))
-    assert again.fingerprint == found.fingerprint and torch.equal(again.target("steps").momenta, target.momenta)
-    own = process.run(ordered, ordered.Config.made_for(again, seed=3), Inputs(distilled=again, device="cpu"))
+    assert again.fingerprint == found.fingerprint and torch.equal(
+        again.target("steps").momenta, target.momenta
+    )
+    own = process.run(
+        ordered, ordered.Config.made_for(again, seed=3), Inputs(distilled=again, device="cpu")
+    )
     module: Any = networks.initialise(own.spec, seed=3).module()
     optimiser = torch.optim.SGD(module.parameters(), lr=1.0, momentum=0.0)
-    steps = zip(found.images.chunk(STEPS), found.labels.chunk(STEPS), *target.rates, *target.momenta, strict=True)
+    steps = zip(
+        found.images.chunk(STEPS),
+        found.labels.chunk(STEPS),
+        *target.rates,
+        *target.momenta,
+        strict=True,
+    )
     for images, labels, rate, momentum in steps:
         optimiser.param_groups[0].update(lr=float(rate), momentum=float(momentum))
         optimiser.zero_grad()
         F.cross_entropy(module(images), labels).backward()
         optimiser.step()
     assert all(
-        torch.allclose(own.weights[name], value, rtol=1e-4, atol=1e-6) for name, value in module.named_parameters()
+        torch.allclose(own.weights[name], value, rtol=1e-4, atol=1e-6)
+        for name, value in module.named_parameters()
     )
     scored = ddlab.evaluate(again, grey, labels="steps", seeds=[3], progress=False)
     assert scored.per_seed[3] == ddlab.accuracy(own, grey)
 
 
 def test_random_architectures_differ_and_are_no_deeper(inputs: Inputs) -> None:
-    settings = config(architectures="random", network=networks.spec("convnet", width=8, depth=2, norm="instance"))
+    settings = config(
+        architectures="random", network=networks.spec("convnet", width=8, depth=2, norm="instance")
+    )
     drawn = [_curriculum.learner(settings, inputs, step).options for step in range(30)]
     assert {each.depth for each in drawn} == {1, 2} and len({each.width for each in drawn}) > 5
     assert all(4 <= each.width <= 16 and each.norm == "instance" for each in drawn)
 
 
-def test_real_steps_are_of_their_classes_and_only_rates_learn(inputs: Inputs, grey: ImageData) -> None:
+def test_real_steps_are_of_their_classes_and_only_rates_learn(
+    inputs: Inputs, grey: ImageData
+) -> None:
     settings = config(generator="real")
     state = gtn.init(settings, inputs)
     assert state.learned.keys() == {"log_rates", "log_momenta"}

@@ -10,31 +10,49 @@ from tests.support import refuses
 
 
 def rows(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> torch.Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
+    return torch.randn(
+        shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    ).to(dtype)
 
 
 @pytest.mark.parametrize("strength", [1e-6, 1e-2, 1.0])
 def test_predictions_are_scikit_learns(strength: float) -> None:
-    real, distilled, targets = rows(9, 5, seed=1), rows(6, 5, seed=2), rows(6, 3, seed=3)
-    ones = [np.concatenate([part.numpy(), np.ones((len(part), 1))], 1) for part in (real, distilled)]
-    ridge = strength * float((ones[1] ** 2).sum())  # the trace of K is the sum of squares of the rows
+    real = rows(9, 5, seed=1)
+    distilled = rows(6, 5, seed=2)
+    targets = rows(6, 3, seed=3)
+    ones = [
+        np.concatenate([part.numpy(), np.ones((len(part), 1))], 1) for part in (real, distilled)
+    ]
+    # The trace of K is the sum of squares of the rows.
+    ridge = strength * float((ones[1] ** 2).sum())
     model = KernelRidge(alpha=ridge, kernel="linear").fit(ones[1], targets.numpy())
     found = kernel_ridge.predictions(real, distilled, targets, strength=strength)
     np.testing.assert_allclose(found.numpy(), model.predict(ones[0]), rtol=1e-9, atol=1e-9)
 
 
 def test_it_is_a_linear_layer_trained_to_its_end() -> None:
-    """Of more rows than features the kernel's answer is the ridge regression's own (the push-through identity)."""
-    real, distilled, targets = rows(7, 4, seed=1), rows(30, 4, seed=2), rows(30, 2, seed=3)
+    """Of more rows than features the kernel's answer is the ridge regression's own (the
+    push-through identity).
+    """
+    real = rows(7, 4, seed=1)
+    distilled = rows(30, 4, seed=2)
+    targets = rows(30, 2, seed=3)
     layer = torch.cat([distilled, torch.ones(30, 1, dtype=torch.float64)], 1)
     ridge = 1e-3 * layer.square().sum()
-    weights = torch.linalg.solve(layer.T @ layer + ridge * torch.eye(5, dtype=torch.float64), layer.T @ targets)
+    weights = torch.linalg.solve(
+        layer.T @ layer + ridge * torch.eye(5, dtype=torch.float64), layer.T @ targets
+    )
     wanted = torch.cat([real, torch.ones(7, 1, dtype=torch.float64)], 1) @ weights
-    torch.testing.assert_close(kernel_ridge.predictions(real, distilled, targets, strength=1e-3), wanted)
+    torch.testing.assert_close(
+        kernel_ridge.predictions(real, distilled, targets, strength=1e-3), wanted
+    )
 
 
 def test_the_loss_is_the_mean_over_all_numbers() -> None:
-    real, distilled, targets, wanted = rows(7, 4, seed=1), rows(5, 4, seed=2), rows(5, 2, seed=3), rows(7, 2, seed=4)
+    real = rows(7, 4, seed=1)
+    distilled = rows(5, 4, seed=2)
+    targets = rows(5, 2, seed=3)
+    wanted = rows(7, 2, seed=4)
     made = kernel_ridge.predictions(real, distilled, targets, strength=1e-2)
     loss = kernel_ridge.outer_loss(real, wanted, distilled, targets, strength=1e-2)
     assert float(loss) == pytest.approx(float(((wanted - made) ** 2).sum()) / 14)
@@ -42,7 +60,10 @@ def test_the_loss_is_the_mean_over_all_numbers() -> None:
 
 def test_gradients_of_the_loss() -> None:
     """All but the ridge, which is a constant: with the trace held, finite differences agree."""
-    real, distilled, targets, wanted = rows(6, 4, seed=1), rows(5, 4, seed=2), rows(5, 3, seed=3), rows(6, 3, seed=4)
+    real = rows(6, 4, seed=1)
+    distilled = rows(5, 4, seed=2)
+    targets = rows(5, 3, seed=3)
+    wanted = rows(6, 3, seed=4)
     held = kernel_ridge.trace_scaled(kernel_ridge.gram(distilled, distilled), strength=1e-2)
 
     def by_hand(features: torch.Tensor, wished: torch.Tensor) -> torch.Tensor:
@@ -52,7 +73,9 @@ def test_gradients_of_the_loss() -> None:
 
     leaves = (distilled.clone().requires_grad_(), targets.clone().requires_grad_())
     assert torch.autograd.gradcheck(by_hand, leaves)
-    ours = torch.autograd.grad(kernel_ridge.outer_loss(real, wanted, *leaves, strength=1e-2), leaves)
+    ours = torch.autograd.grad(
+        kernel_ridge.outer_loss(real, wanted, *leaves, strength=1e-2), leaves
+    )
     for one, other in zip(ours, torch.autograd.grad(by_hand(*leaves), leaves), strict=True):
         torch.testing.assert_close(one, other)
 
@@ -60,13 +83,16 @@ def test_gradients_of_the_loss() -> None:
 def test_the_ridge_passes_no_gradient() -> None:
     kernel = rows(4, 4).requires_grad_()
     assert not kernel_ridge.trace_scaled(kernel, strength=0.5).requires_grad
-    assert float(kernel_ridge.trace_scaled(kernel, strength=0.5)) == pytest.approx(0.5 * float(kernel.detach().trace()))
+    assert float(kernel_ridge.trace_scaled(kernel, strength=0.5)) == pytest.approx(
+        0.5 * float(kernel.detach().trace())
+    )
 
 
 def test_float32_features_lose_little() -> None:
     """A condition of 1e6, as the ridge allows: float32 features keep two digits and more."""
     distilled = rows(40, 60, seed=2) * torch.logspace(0, -3, 60, dtype=torch.float64)
-    real, targets = rows(50, 60, seed=1) * torch.logspace(0, -3, 60, dtype=torch.float64), rows(40, 3, seed=3)
+    real = rows(50, 60, seed=1) * torch.logspace(0, -3, 60, dtype=torch.float64)
+    targets = rows(40, 3, seed=3)
     exact = kernel_ridge.predictions(real, distilled, targets)
     single = kernel_ridge.predictions(real.float(), distilled.float(), targets.float())
     assert single.dtype == torch.float32
@@ -83,10 +109,13 @@ def test_a_singular_kernel_is_named() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_rounding_does_not_hide_a_singular_kernel(dtype: torch.dtype) -> None:
-    """One row twice among others, of any sizes: Cholesky alone goes through in a third of the cases, and gives noise."""
+    """One row twice among others, of any sizes: Cholesky alone goes through in a third of the
+    cases, and gives noise.
+    """
     for seed in range(60):
         features = rows(2 + seed % 40, 4 + 17 * seed, seed=seed).relu().to(dtype)
-        twice, real = torch.cat([features, features[:1]]), rows(3, features.shape[1]).to(dtype)
+        twice = torch.cat([features, features[:1]])
+        real = rows(3, features.shape[1]).to(dtype)
         targets = rows(len(twice), 2).to(dtype)
         with refuses("ridge", "invertible", "0"):
             kernel_ridge.predictions(real, twice, targets, strength=0.0)

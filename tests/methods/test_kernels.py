@@ -1,4 +1,6 @@
-"""Kernels against the joint covariance of all pixels of two images, quadrature, and the tangents of wide finite networks."""
+"""Kernels against the joint covariance of all pixels of two images, quadrature, and the tangents of
+wide finite networks.
+"""
 
 import itertools
 import math
@@ -25,12 +27,15 @@ def images(*shape: int, seed: int = 0) -> Tensor:
 
 
 def by_joint_covariance(spec: KernelSpec, one: np.ndarray, other: np.ndarray) -> float:
-    """NTK or NNGP of two images [c, h, w] from the covariances of every pixel of both with every other, [2 p, 2 p]."""
+    """NTK or NNGP of two images [c, h, w] from the covariances of every pixel of both with every
+    other, [2 p, 2 p].
+    """
     if spec.kernel.startswith("fc"):
         one, other = (each.reshape(-1, 1, 1) for each in (one, other))
     channels, height, width = one.shape
     rows = np.concatenate([each.reshape(channels, -1) for each in (one, other)], 1).T
-    kernel, tangent = rows @ rows.T / channels, np.zeros((2 * height * width,) * 2)
+    kernel = rows @ rows.T / channels
+    tangent = np.zeros((2 * height * width,) * 2)
 
     def both(map_: np.ndarray, value: np.ndarray) -> np.ndarray:
         twice = np.kron(np.eye(2), map_)
@@ -41,9 +46,13 @@ def by_joint_covariance(spec: KernelSpec, one: np.ndarray, other: np.ndarray) ->
         if layer == "filter":
             offsets = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
             shifts = [
-                np.array([[float((p[0] + i, p[1] + j) == q) for q in places] for p in places]) for i, j in offsets
+                np.array([[float((p[0] + i, p[1] + j) == q) for q in places] for p in places])
+                for i, j in offsets
             ]
-            kernel, tangent = (np.mean([both(shift, value) for shift in shifts], axis=0) for value in (kernel, tangent))
+            kernel, tangent = (
+                np.mean([both(shift, value) for shift in shifts], axis=0)
+                for value in (kernel, tangent)
+            )
         elif layer == "dense":
             kernel = spec.weight_std**2 * kernel + spec.bias_std**2
             tangent = kernel + spec.weight_std**2 * tangent
@@ -51,11 +60,16 @@ def by_joint_covariance(spec: KernelSpec, one: np.ndarray, other: np.ndarray) ->
             lengths = np.sqrt(np.diag(kernel))
             angle = np.arccos(np.clip(kernel / np.outer(lengths, lengths), -1, 1))
             tangent = tangent * (np.pi - angle) / (2 * np.pi)
-            kernel = np.outer(lengths, lengths) * (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / (2 * np.pi)
+            kernel = (
+                np.outer(lengths, lengths)
+                * (np.sin(angle) + (np.pi - angle) * np.cos(angle))
+                / (2 * np.pi)
+            )
         else:
             count = height * width
             kernel, tangent = (
-                np.trace(value.reshape(2, count, 2, count), axis1=1, axis2=3) / count for value in (kernel, tangent)
+                np.trace(value.reshape(2, count, 2, count), axis1=1, axis2=3) / count
+                for value in (kernel, tangent)
             )
             height = width = 1
     return float((tangent if spec.kind == "ntk" else kernel)[0, 1])
@@ -65,8 +79,11 @@ def by_joint_covariance(spec: KernelSpec, one: np.ndarray, other: np.ndarray) ->
 @pytest.mark.parametrize("name", NETWORKS)
 def test_is_the_covariance_of_all_pixels(name: str, kind: str) -> None:
     spec = KernelSpec(kernel=name, kind=kind, weight_std=1.3, bias_std=0.2)
-    first, second = images(2, 2, 4, 5), images(3, 2, 4, 5, seed=1)
-    wanted = [[by_joint_covariance(spec, one.numpy(), other.numpy()) for other in second] for one in first]
+    first = images(2, 2, 4, 5)
+    second = images(3, 2, 4, 5, seed=1)
+    wanted = [
+        [by_joint_covariance(spec, one.numpy(), other.numpy()) for other in second] for one in first
+    ]
     np.testing.assert_allclose(kernel_matrix(spec, first, second).numpy(), wanted, rtol=1e-9)
 
 
@@ -77,34 +94,62 @@ def test_networks_are_made_of_their_layers() -> None:
 
 
 def test_the_relu_by_quadrature() -> None:
-    """In polar coordinates the expectation is an integral over the angles at which both are above 0."""
+    """In polar coordinates the expectation is an integral over the angles at which both are above
+    0.
+    """
     for correlation in (-0.9, -0.3, 0.0, 0.6, 0.99):
-        angle, (first, second) = math.acos(correlation), (1.7, 0.4)
-        norm, low, high = math.sqrt(first * second), angle - math.pi / 2, math.pi / 2
-        product = norm * quad(lambda phi, a=angle: 2 * math.cos(phi) * math.cos(phi - a), low, high)[0] / (2 * math.pi)
-        given = [torch.tensor(value, dtype=torch.float64) for value in (correlation * norm, first, second)]
+        angle = math.acos(correlation)
+        (first, second) = (1.7, 0.4)
+        norm = math.sqrt(first * second)
+        low = angle - math.pi / 2
+        high = math.pi / 2
+        product = (
+            norm
+            * quad(lambda phi, a=angle: 2 * math.cos(phi) * math.cos(phi - a), low, high)[0]
+            / (2 * math.pi)
+        )
+        given = [
+            torch.tensor(value, dtype=torch.float64)
+            for value in (correlation * norm, first, second)
+        ]
         kernel, factor = kernels.relu(*given)
         assert float(kernel) == pytest.approx(product, rel=1e-10)
         assert float(factor) == pytest.approx((high - low) / (2 * math.pi), rel=1e-12)
 
 
 def test_two_inputs_in_closed_form() -> None:
-    """Orthogonal and opposite images of equal length, one hidden layer, no biases: K = q / (2 pi) and 0, Theta = 2 K + 0 / 4."""
+    """Orthogonal and opposite images of equal length, one hidden layer, no biases: K = q / (2 pi)
+    and 0, Theta = 2 K + 0 / 4.
+    """
     pair = torch.eye(2, dtype=torch.float64).view(2, 1, 1, 2) * math.sqrt(2)
     for kind, wanted in (("nngp", 2 / math.pi), ("ntk", 2 / math.pi)):
-        found = kernel_matrix(KernelSpec(kind=kind, bias_std=0.0), pair, torch.cat([pair[1:], -pair[:1]]))
+        found = kernel_matrix(
+            KernelSpec(kind=kind, bias_std=0.0), pair, torch.cat([pair[1:], -pair[:1]])
+        )
         np.testing.assert_allclose(found[0].numpy(), [wanted, 0.0], atol=1e-12)
         assert float(found[1, 0]) == pytest.approx({"nngp": 2.0, "ntk": 4.0}[kind])
-    assert float(kernel_matrix(KernelSpec(kernel="rbf"), pair[:1], pair[1:])) == pytest.approx(math.exp(-2))
+    assert float(kernel_matrix(KernelSpec(kernel="rbf"), pair[:1], pair[1:])) == pytest.approx(
+        math.exp(-2)
+    )
 
 
 def finite_tangents(spec: KernelSpec, width: int, pair: Tensor, seed: int) -> Tensor:
-    """The empirical kernel [2, 2] of one network of that width: of all its weights, or (NNGP) of those of its last layer."""
+    """The empirical kernel [2, 2] of one network of that width: of all its weights, or (NNGP) of
+    those of its last layer.
+    """
     draw = torch.Generator().manual_seed(seed)
-    convolution, depth = spec.kernel.startswith("conv"), int(spec.kernel[-1])
-    weights, inside = [], pair.shape[1] if convolution else pair[0].numel()
+    convolution = spec.kernel.startswith("conv")
+    depth = int(spec.kernel[-1])
+    weights = []
+    inside = pair.shape[1] if convolution else pair[0].numel()
     for _ in range(depth):
-        weights += [torch.randn((width, inside, *((3, 3) if convolution else ())), generator=draw, dtype=torch.float64)]
+        weights += [
+            torch.randn(
+                (width, inside, *((3, 3) if convolution else ())),
+                generator=draw,
+                dtype=torch.float64,
+            )
+        ]
         weights += [torch.randn(width, generator=draw, dtype=torch.float64)]
         inside = width
     features = width * pair.shape[2] * pair.shape[3] if convolution else width
@@ -120,7 +165,9 @@ def finite_tangents(spec: KernelSpec, width: int, pair: Tensor, seed: int) -> Te
             bias = parameters[place + 1]
             bias = bias * spec.bias_std
             hidden = (
-                F.conv2d(hidden, weight, bias, padding=1) if convolution else F.linear(hidden, weight, bias)
+                F.conv2d(hidden, weight, bias, padding=1)
+                if convolution
+                else F.linear(hidden, weight, bias)
             ).relu()
         last = parameters[-2] * spec.weight_std / math.sqrt(features)
         return F.linear(hidden.flatten(1), last, parameters[-1] * spec.bias_std)[0, 0]
@@ -134,17 +181,27 @@ def finite_tangents(spec: KernelSpec, width: int, pair: Tensor, seed: int) -> Te
 @pytest.mark.parametrize("name", ["fc1", "fc3", "conv1", "conv2"])
 @pytest.mark.parametrize("kind", ["ntk", "nngp"])
 def test_wide_networks_come_nearer_as_one_over_the_root_of_width(name: str, kind: str) -> None:
-    """16 times as wide: a quarter of the root mean square error of one network, a sixteenth of its variance."""
-    spec, pair = KernelSpec(kernel=name, kind=kind, bias_std=0.3), images(2, 2, 3, 3)
-    wanted, narrow, wide = kernel_matrix(spec, pair, pair), 24, 384
+    """16 times as wide: a quarter of the root mean square error of one network, a sixteenth of its
+    variance.
+    """
+    spec = KernelSpec(kernel=name, kind=kind, bias_std=0.3)
+    pair = images(2, 2, 3, 3)
+    wanted = kernel_matrix(spec, pair, pair)
+    narrow = 24
+    wide = 384
     draws = {
-        width: torch.stack([finite_tangents(spec, width, pair, seed) for seed in range(48)]) for width in (narrow, wide)
+        width: torch.stack([finite_tangents(spec, width, pair, seed) for seed in range(48)])
+        for width in (narrow, wide)
     }
-    errors = {width: float((found - wanted).square().mean().sqrt() / wanted.norm()) for width, found in draws.items()}
+    errors = {
+        width: float((found - wanted).square().mean().sqrt() / wanted.norm())
+        for width, found in draws.items()
+    }
     assert errors[wide] < 0.1 and 2.8 < errors[narrow] / errors[wide] < 5.7
     spread = {width: float(found.var(0).mean()) for width, found in draws.items()}
     assert 8 < spread[narrow] / spread[wide] < 32
-    mean_error = (draws[wide].mean(0) - wanted).abs()  # three standard errors, of three different numbers
+    # Three standard errors, of three different numbers.
+    mean_error = (draws[wide].mean(0) - wanted).abs()
     assert bool((mean_error < 4 * draws[wide].std(0) / math.sqrt(48)).all())
 
 
@@ -159,7 +216,9 @@ def test_gradients(name: str, kind: str) -> None:
 
 @pytest.mark.parametrize("name", ["rbf", "fc2", "conv2"])
 def test_blocks_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec, first, second = KernelSpec(kernel=name), images(7, 1, 4, 4).requires_grad_(), images(5, 1, 4, 4, seed=1)
+    spec = KernelSpec(kernel=name)
+    first = images(7, 1, 4, 4).requires_grad_()
+    second = images(5, 1, 4, 4, seed=1)
 
     def computed(pairs: int) -> tuple[Tensor, ...]:
         monkeypatch.setattr(kernels, "_pairs_at_once", lambda *_: pairs)
@@ -177,14 +236,19 @@ def peak_bytes(work: Callable[[], Any]) -> int:
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
         work()
     events: Any = profiled.profiler.kineto_results.events()  # type: ignore[union-attr]
-    return max(itertools.accumulate(event.nbytes() for event in events if event.name() == "[memory]"))
+    return max(
+        itertools.accumulate(event.nbytes() for event in events if event.name() == "[memory]")
+    )
 
 
 @pytest.mark.parametrize("name", kernels.KERNELS)
 def test_memory_is_bounded_and_said_beforehand(name: str) -> None:
-    """With the gradient, in one block and in several; beside it there are images, their gradients and the kernel."""
+    """With the gradient, in one block and in several; beside it there are images, their gradients
+    and the kernel.
+    """
     many, side = (200, 8) if name == "rbf" or name.startswith("fc") else (30, 8)
-    first, second = images(many, 1, side, side).requires_grad_(), images(many, 1, side, side, seed=1)
+    first = images(many, 1, side, side).requires_grad_()
+    second = images(many, 1, side, side, seed=1)
     beside = 8 * (6 * many * side**2 + 3 * many**2)
 
     def both(megabytes: float) -> None:
@@ -198,7 +262,8 @@ def test_memory_is_bounded_and_said_beforehand(name: str) -> None:
 
 
 def test_both_kernels_of_a_regression_at_once() -> None:
-    support, others = images(3, 2, 4, 4), images(5, 2, 4, 4, seed=1)
+    support = images(3, 2, 4, 4)
+    others = images(5, 2, 4, 4, seed=1)
     for name in kernels.KERNELS:
         own, cross = kernels.support_and_cross(KernelSpec(kernel=name), support, others)
         torch.testing.assert_close(own, kernel_matrix(KernelSpec(kernel=name), support, support))
@@ -207,7 +272,8 @@ def test_both_kernels_of_a_regression_at_once() -> None:
 
 @pytest.mark.parametrize("name", kernels.KERNELS)
 def test_constant_black_and_equal_images_stay_finite(name: str) -> None:
-    grey, black = torch.ones(1, 1, 4, 4, dtype=torch.float64), torch.zeros(1, 1, 4, 4, dtype=torch.float64)
+    grey = torch.ones(1, 1, 4, 4, dtype=torch.float64)
+    black = torch.zeros(1, 1, 4, 4, dtype=torch.float64)
     some = torch.cat([grey, grey, 2 * grey, black]).requires_grad_()
     found = kernel_matrix(KernelSpec(kernel=name, bias_std=0.0), some, some)
     (slope,) = torch.autograd.grad(found.sum(), some)
@@ -218,15 +284,22 @@ def test_constant_black_and_equal_images_stay_finite(name: str) -> None:
 def test_what_float32_loses() -> None:
     """As the docstring says: the angle of equal images is known to the root of the rounding."""
     some = images(6, 1, 16, 16)
-    assert float(kernel_matrix(KernelSpec(kernel="rbf", gamma=1e6), some.float(), some.float()).max()) <= 1
+    assert (
+        float(kernel_matrix(KernelSpec(kernel="rbf", gamma=1e6), some.float(), some.float()).max())
+        <= 1
+    )
     for name in kernels.SIX:
-        exact, single = (kernel_matrix(KernelSpec(kernel=name), each, each) for each in (some, some.float()))
+        exact, single = (
+            kernel_matrix(KernelSpec(kernel=name), each, each) for each in (some, some.float())
+        )
         assert float((single / exact - 1).abs().max()) < 1e-3
 
 
 def test_refuses_in_a_sentence() -> None:
     with refuses("megabytes", "one pair", "given 1"):
-        kernel_matrix(KernelSpec(kernel="conv3"), images(1, 1, 99, 199), images(1, 1, 99, 199), megabytes=1)
+        kernel_matrix(
+            KernelSpec(kernel="conv3"), images(1, 1, 99, 199), images(1, 1, 99, 199), megabytes=1
+        )
     given: dict[str, Any] = {"kernel": "fc4"}
     with refuses("kernel", "nearest", "'fc1'"):
         KernelSpec(**given)

@@ -1,4 +1,6 @@
-"""KIP against its loss written out with scikit-learn and torch.optim in float64; what is never updated; what it must refuse."""
+"""KIP against its loss written out with scikit-learn and torch.optim in float64; what is never
+updated; what it must refuse.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -31,27 +33,37 @@ def rows(*shape: int, seed: int = 0) -> Tensor:
 
 @pytest.mark.parametrize("strength", [1e-6, 0.1])
 def test_predictions_are_scikit_learns(strength: float) -> None:
-    features, real, labels = rows(5, 7), rows(4, 7, seed=1), rows(5, 3, seed=2)
-    support, cross = features @ features.T, real @ features.T
+    features = rows(5, 7)
+    real = rows(4, 7, seed=1)
+    labels = rows(5, 3, seed=2)
+    support = features @ features.T
+    cross = real @ features.T
     model = KernelRidge(alpha=strength * np.trace(support.numpy()) / 5, kernel="precomputed").fit(
         support.numpy(), labels.numpy()
     )
     found = kip.predictions(support, cross, labels, strength=strength)
     np.testing.assert_allclose(found.numpy(), model.predict(cross.numpy()), rtol=1e-8, atol=1e-9)
     wanted = rows(4, 3, seed=3)
-    assert float(kip.kernel_loss(found, wanted)) == pytest.approx(float(((wanted - found) ** 2).sum()) / 24)
+    assert float(kip.kernel_loss(found, wanted)) == pytest.approx(
+        float(((wanted - found) ** 2).sum()) / 24
+    )
 
 
 def test_gradients_pass_through_the_ridge_too() -> None:
     def loss(support: Tensor, cross: Tensor, labels: Tensor) -> Tensor:
         support = support @ support.T
-        return kip.kernel_loss(kip.predictions(support, cross, labels, strength=0.3), rows(4, 2, seed=9))
+        return kip.kernel_loss(
+            kip.predictions(support, cross, labels, strength=0.3), rows(4, 2, seed=9)
+        )
 
-    leaves = [part.requires_grad_() for part in (rows(3, 5), rows(4, 3, seed=1), rows(3, 2, seed=2))]
+    leaves = [
+        part.requires_grad_() for part in (rows(3, 5), rows(4, 3, seed=1), rows(3, 2, seed=2))
+    ]
     assert torch.autograd.gradcheck(loss, leaves)
     kernel = rows(3, 3).requires_grad_()
     torch.testing.assert_close(
-        torch.autograd.grad(kip.mean_ridge(kernel, strength=0.3), kernel)[0], 0.1 * torch.eye(3).double()
+        torch.autograd.grad(kip.mean_ridge(kernel, strength=0.3), kernel)[0],
+        0.1 * torch.eye(3).double(),
     )
 
 
@@ -64,14 +76,17 @@ def test_labels_are_centred() -> None:
 @pytest.mark.parametrize("kernel", ["fc2", "rbf", "conv1"])
 def test_is_its_loss_and_torchs_adam(kernel: str, learn_labels: bool, inputs: Inputs) -> None:
     settings = config(kernel=kernel, learn_labels=learn_labels, ridge=1e-3)
-    state, data = kip.init(settings, inputs), inputs.data
+    state = kip.init(settings, inputs)
+    data = inputs.data
     assert data is not None
     images, labels = (part.clone().requires_grad_() for part in (state.images, state.labels))
     adam = torch.optim.Adam([images, labels] if learn_labels else [images], lr=0.04)
     for step in process.steps(kip, settings, inputs, state):
         real, wanted = kip.target_batch(settings, inputs, step.index - 1)
-        spec, points = kip.drawn_kernel(settings, 0), images.double()
-        own, cross = kernel_matrix(spec, points, points), kernel_matrix(spec, real.double(), points)
+        spec = kip.drawn_kernel(settings, 0)
+        points = images.double()
+        own = kernel_matrix(spec, points, points)
+        cross = kernel_matrix(spec, real.double(), points)
         regular = own + 1e-3 * own.trace() / 6 * torch.eye(6, dtype=torch.float64)
         predicted = cross @ torch.linalg.inv(regular) @ labels.double()
         loss = ((wanted - predicted) ** 2).sum() / (2 * 9 * 3)
@@ -90,16 +105,24 @@ def test_corrupted_numbers_are_a_share_of_each_image_and_stay(kind: str, inputs:
     settings = config(corruption=0.3, corrupted_by=kind)
     first = kip.init(settings, inputs)
     last = list(process.steps(kip, settings, inputs, first))[-1].state
-    clean, fixed = kip.init(config(), inputs), first.corrupted
-    assert fixed.flatten(1).sum(1).tolist() == [round(0.3 * 64)] * 6 and not bool((fixed[0] == fixed[1]).all())
-    assert torch.equal(last.corrupted, fixed) and torch.equal(last.images[fixed], first.images[fixed])
+    clean = kip.init(config(), inputs)
+    fixed = first.corrupted
+    assert fixed.flatten(1).sum(1).tolist() == [round(0.3 * 64)] * 6 and not bool(
+        (fixed[0] == fixed[1]).all()
+    )
+    assert torch.equal(last.corrupted, fixed) and torch.equal(
+        last.images[fixed], first.images[fixed]
+    )
     assert torch.equal(first.images[~fixed], clean.images[~fixed]) and not bool(
         (last.images == first.images)[~fixed].any()
     )
     if kind == "zeros":
         assert bool((first.images[fixed] == 0).all())
     else:
-        assert abs(float(first.images[fixed].mean())) < 0.4 and 0.7 < float(first.images[fixed].std()) < 1.3
+        assert (
+            abs(float(first.images[fixed].mean())) < 0.4
+            and 0.7 < float(first.images[fixed].std()) < 1.3
+        )
 
 
 def test_random_kernels_are_the_six() -> None:
@@ -129,24 +152,42 @@ def test_real_images_of_a_step_are_drawn_anew_and_augmented(inputs: Inputs) -> N
 def test_learned_points_teach_more_than_the_mean_of_each_class(name: str) -> None:
     data = ddlab.data.load(name, size=16)
     for seed in range(2):
-        made = process.run(kip, kip.Config.teaching(iterations=150, seed=seed), Inputs(data=data, device="cpu"))
-        means = ddlab.distill(
-            "selection", data, config=selection.Config(kind="average", images_per_class=1), progress=False
+        made = process.run(
+            kip, kip.Config.teaching(iterations=150, seed=seed), Inputs(data=data, device="cpu")
         )
-        learned, mean = (evaluation.kernel_accuracy(each, data, labels="hard") for each in (made, means))
+        means = ddlab.distill(
+            "selection",
+            data,
+            config=selection.Config(kind="average", images_per_class=1),
+            progress=False,
+        )
+        learned, mean = (
+            evaluation.kernel_accuracy(each, data, labels="hard") for each in (made, means)
+        )
         assert learned > mean + 0.01
 
 
-def test_the_set_has_labels_for_a_regression_and_for_students(inputs: Inputs, tmp_path: Path) -> None:
+def test_the_set_has_labels_for_a_regression_and_for_students(
+    inputs: Inputs, tmp_path: Path
+) -> None:
     data = inputs.data
     assert data is not None
     made = process.run(kip, config(learn_labels=True, iterations=30), inputs)
-    assert isinstance(made.target("regression"), RegressionLabels) and made.labels.tolist() == [0, 1, 2, 0, 1, 2]
+    assert isinstance(made.target("regression"), RegressionLabels) and made.labels.tolist() == [
+        0,
+        1,
+        2,
+        0,
+        1,
+        2,
+    ]
     back = DistilledSet.load(made.save(tmp_path / "set"))
     assert back.fingerprint == made.fingerprint and torch.equal(
         back.target("regression").values, made.target("regression").values
     )
-    assert made.storage_floats() == 6 * 64 + 6 + 18 and len(made.as_dataset("regression")[0][1]) == 3
+    assert (
+        made.storage_floats() == 6 * 64 + 6 + 18 and len(made.as_dataset("regression")[0][1]) == 3
+    )
     student = ddlab.training.supervised.SMALL.replace(
         epochs=60, mixup_alpha=0.0, network=ddlab.networks.spec("vit", width=16, depth=1)
     )
@@ -154,15 +195,20 @@ def test_the_set_has_labels_for_a_regression_and_for_students(inputs: Inputs, tm
     assert found.mean > 0.6  # chance is a third
 
 
-@pytest.mark.filterwarnings("ignore:.*are training images too:UserWarning")  # three grey images are equal
+# Three grey images are equal.
+@pytest.mark.filterwarnings("ignore:.*are training images too:UserWarning")
 def test_bad_input_is_named(inputs: Inputs) -> None:
     with refuses("images_per_class", "at most 12"):
         process.start(kip, config(images_per_class=13), inputs)
-    many = process.run(kip, config(images_per_class=20, initialisation="noise"), inputs)  # more points than images
+    # More points than images.
+    many = process.run(kip, config(images_per_class=20, initialisation="noise"), inputs)
     assert len(many) == 60 and bool(torch.isfinite(many.images).all())
     twice = made_data(train=1)
     equal = Inputs(
-        data=ddlab.data.from_arrays(twice.train_images[:1].expand(6, -1, -1, -1).numpy(), [0, 1, 2] * 2), device="cpu"
+        data=ddlab.data.from_arrays(
+            twice.train_images[:1].expand(6, -1, -1, -1).numpy(), [0, 1, 2] * 2
+        ),
+        device="cpu",
     )
     with refuses("ridge", "invertible"):
         process.run(kip, config(images_per_class=1, ridge=0.0), equal)

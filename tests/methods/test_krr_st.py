@@ -1,4 +1,6 @@
-"""KRR-ST against Algorithm 1 written out with torch's own modules and optimisers in float64; its pool; what it must refuse."""
+"""KRR-ST against Algorithm 1 written out with torch's own modules and optimisers in float64; its
+pool; what it must refuse.
+"""
 
 import dataclasses
 from typing import Any
@@ -20,9 +22,15 @@ from ddlab.training import self_supervised, supervised
 from tests.support import refuses
 
 SMALL: dict[str, Any] = {
-    "budget": 5, "network": networks.spec("convnet", width=3, growth=2, depth=2), "pool_size": 2, "pool_steps": 3, "iterations": 7,
-    "batch_size": 20, "learning_rate": 1e-2, "ridge": 1e-3,
-}  # fmt: skip
+    "budget": 5,
+    "network": networks.spec("convnet", width=3, growth=2, depth=2),
+    "pool_size": 2,
+    "pool_steps": 3,
+    "iterations": 7,
+    "batch_size": 20,
+    "learning_rate": 1e-2,
+    "ridge": 1e-3,
+}
 
 
 def config(**changes: Any) -> krr_st.Config:
@@ -43,7 +51,8 @@ def test_the_pool_is_filled_first(inputs: Inputs) -> None:
     settings = config(pool_size=4, pool_steps=6)
     waiting = pools.waiting_steps(4, 6, seed=0)
     steps = list(process.steps(krr_st, settings, inputs))
-    first, rest = steps[: sum(waiting)], steps[sum(waiting) :]
+    first = steps[: sum(waiting)]
+    rest = steps[sum(waiting) :]
     assert [s.trace.phase for s in first] == ["pool"] * sum(waiting) and len(set(waiting)) > 1
     assert [s.trace.phase for s in rest] == ["outer"] * settings.iterations
     trained = [(index, step) for index, count in enumerate(waiting) for step in range(count)]
@@ -52,11 +61,16 @@ def test_the_pool_is_filled_first(inputs: Inputs) -> None:
     assert {s.trace.learning_rate for s in first} == {0.0}
     start = krr_st.init(settings, inputs).parameters
     for name, value in first[-1].state.parameters.items():
-        assert torch.equal(value, start[name]) and not torch.equal(value, rest[-1].state.parameters[name])
+        assert torch.equal(value, start[name]) and not torch.equal(
+            value, rest[-1].state.parameters[name]
+        )
 
 
-def test_it_begins_with_real_images_and_what_the_teacher_says(inputs: Inputs, teacher: Network) -> None:
-    state, data = krr_st.init(config(budget=7), inputs), inputs.data
+def test_it_begins_with_real_images_and_what_the_teacher_says(
+    inputs: Inputs, teacher: Network
+) -> None:
+    state = krr_st.init(config(budget=7), inputs)
+    data = inputs.data
     assert data is not None
     chosen = krr_st.real_indices(36, 7, seed=0)
     assert len(set(chosen.tolist())) == 7
@@ -69,14 +83,26 @@ def test_it_begins_with_real_images_and_what_the_teacher_says(inputs: Inputs, te
 def test_how_often_an_outer_step_sees_an_untrained_network(
     reset: bool, inputs: Inputs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A long run of the counters alone. With the authors' slip all but the first Z - z + 1 draws of a network see a new one."""
+    """A long run of the counters alone.
+
+    With the authors' slip all but the first Z - z + 1 draws of a network see a new one.
+    """
     settings = config(reset=reset, pool_size=4, pool_steps=20, iterations=2000)
 
     def outer(config: Any, inputs: Any, state: krr_st.State, made: Any) -> Any:
-        draw = randomness.generator(config.seed, state.step - krr_st.filling_steps(config), "outer step")
-        return state.parameters, state.optimiser, torch.zeros(()), int(torch.randint(4, (), generator=draw))
+        draw = randomness.generator(
+            config.seed, state.step - krr_st.filling_steps(config), "outer step"
+        )
+        return (
+            state.parameters,
+            state.optimiser,
+            torch.zeros(()),
+            int(torch.randint(4, (), generator=draw)),
+        )
 
-    def inner(config: Any, inputs: Any, pool: pools.Pool, parameters: Any, index: int, made: Any) -> Any:
+    def inner(
+        config: Any, inputs: Any, pool: pools.Pool, parameters: Any, index: int, made: Any
+    ) -> Any:
         trained = pool.trained.clone()
         trained[index] += 1
         return dataclasses.replace(pool, trained=trained), torch.zeros(())
@@ -84,7 +110,9 @@ def test_how_often_an_outer_step_sees_an_untrained_network(
     monkeypatch.setattr(krr_st, "outer_step", outer)
     monkeypatch.setattr(krr_st, "inner_step", inner)
     monkeypatch.setattr(pools, "_with_new_weights", lambda pool, *given, **options: pool)
-    state, untrained, draws = krr_st.init(settings, inputs), 0, [0] * 4
+    state = krr_st.init(settings, inputs)
+    untrained = 0
+    draws = [0] * 4
     age = [0] * 4  # inner steps since a network was born, told by the births alone
     for step in process.steps(krr_st, settings, inputs, state):
         if step.trace.phase == "outer":
@@ -95,7 +123,8 @@ def test_how_often_an_outer_step_sees_an_untrained_network(
         state = step.state
     waiting = pools.waiting_steps(4, 20, seed=0)
     if reset:
-        cycles = [(z + n - 1) // 21 for z, n in zip(waiting, draws, strict=True)]  # 0 ... Z, then anew
+        # 0 ... Z, then anew.
+        cycles = [(z + n - 1) // 21 for z, n in zip(waiting, draws, strict=True)]
         assert untrained == sum(cycles) and untrained / 2000 < 0.06
     else:
         assert untrained == sum(n - (20 - z + 1) for z, n in zip(waiting, draws, strict=True))
@@ -103,14 +132,21 @@ def test_how_often_an_outer_step_sees_an_untrained_network(
 
 
 def test_the_loss_falls(inputs: Inputs) -> None:
-    """The mean error over fresh networks that have learnt the pairs, before and after: on all real images."""
+    """The mean error over fresh networks that have learnt the pairs, before and after: on all real
+    images.
+    """
     settings = config(iterations=60, pool_steps=10, pool_size=3)
-    losses = [s.trace.loss for s in process.steps(krr_st, settings, inputs) if s.trace.phase == "outer"]
+    losses = [
+        s.trace.loss for s in process.steps(krr_st, settings, inputs) if s.trace.phase == "outer"
+    ]
     assert float(torch.stack(losses[-15:]).mean()) < 0.8 * float(torch.stack(losses[:15]).mean())
 
 
-def test_a_teacher_of_its_own_has_seen_no_labels(grey: ImageData, monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe, asked = self_supervised.Config.for_data(grey, epochs=2, warmup_epochs=0, projector_width=8), []
+def test_a_teacher_of_its_own_has_seen_no_labels(
+    grey: ImageData, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = self_supervised.Config.for_data(grey, epochs=2, warmup_epochs=0, projector_width=8)
+    asked = []
 
     def short(data: ImageData) -> Any:
         asked.append(data)
@@ -131,7 +167,9 @@ def test_what_is_finished(inputs: Inputs) -> None:
     last = steps[-1].state
     made = krr_st.finish(config(), inputs, last)
     images, targets = made.pairs()
-    assert torch.equal(images, last.parameters["images"]) and torch.equal(targets, last.parameters["representations"])
+    assert torch.equal(images, last.parameters["images"]) and torch.equal(
+        targets, last.parameters["representations"]
+    )
     assert made.complete and len(made) == 5 and made.storage_floats() == 5 * (64 + targets.shape[1])
     assert not krr_st.finish(config(), inputs, steps[-2].state).complete
 
@@ -145,7 +183,10 @@ def test_wrong_numbers_are_named(inputs: Inputs, teacher: Network) -> None:
         krr_st.real_indices(36, 40, seed=0)
     broken = {n: torch.full_like(v, torch.nan) if v.ndim else v for n, v in teacher.weights.items()}
     with pytest.raises(NonFiniteError, match=r"in the teacher.* at step 0\."):
-        krr_st.init(config(), dataclasses.replace(inputs, teachers=(dataclasses.replace(teacher, weights=broken),)))
+        krr_st.init(
+            config(),
+            dataclasses.replace(inputs, teachers=(dataclasses.replace(teacher, weights=broken),)),
+        )
 
 
 def test_twice_the_same_image_needs_a_ridge(grey: ImageData, teacher: Network) -> None:

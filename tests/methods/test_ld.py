@@ -1,4 +1,6 @@
-"""LD against its loops written out in float64; the reset; other images; the set and its student; what is refused."""
+"""LD against its loops written out in float64; the reset; other images; the set and its student;
+what is refused.
+"""
 
 import dataclasses
 from typing import Any
@@ -23,14 +25,23 @@ BATCHES = ([0, 2, 5], [1, 4, 5], [3, 2, 0])
 def ready(settings: ld.Config, inputs: Inputs) -> ld.State:
     """The first state in float64, with labels that differ."""
     state = ld.init(settings, inputs)
-    labels = torch.rand(state.labels.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    labels = torch.rand(
+        state.labels.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64
+    )
     weights = {name: value.double() for name, value in state.weights.items()}
-    scale, adam = state.scale.double(), ld.optimisers.adam_init
+    scale = state.scale.double()
+    adam = ld.optimisers.adam_init
     return dataclasses.replace(
-        state, images=state.images.double(), labels=labels / labels.sum(1, keepdim=True), weights=weights, scale=scale,
-        classifier=state.classifier.double(), label_optimiser=adam({"labels": labels}), optimiser=adam(weights),
+        state,
+        images=state.images.double(),
+        labels=labels / labels.sum(1, keepdim=True),
+        weights=weights,
+        scale=scale,
+        classifier=state.classifier.double(),
+        label_optimiser=adam({"labels": labels}),
+        optimiser=adam(weights),
         scale_optimiser=adam({"scale": scale}),
-    )  # fmt: skip
+    )
 
 
 def module_of(spec: networks.NetworkSpec, state: ld.State) -> Any:
@@ -49,12 +60,18 @@ def features(module: Any, images: Tensor) -> Tensor:
     return torch.cat([found, torch.ones(len(found), 1, dtype=torch.float64)], 1)
 
 
-def test_the_ridge_way_is_the_algorithm_with_every_gradient_by_autograd(inputs: Inputs, grey: ImageData) -> None:
+def test_the_ridge_way_is_the_algorithm_with_every_gradient_by_autograd(
+    inputs: Inputs, grey: ImageData
+) -> None:
     settings = ld.SMALL.replace(network_learning_rate=0.01)
-    state, spec = ready(settings, inputs), settings.network.for_data(grey)
-    real, answers = grey.normalised(slice(12)).double(), grey.train_labels[:12]
-    module, labels = module_of(spec, state), state.labels.clone().requires_grad_()
-    scale, classifier = torch.ones((), dtype=torch.float64, requires_grad=True), state.classifier.clone()
+    state = ready(settings, inputs)
+    spec = settings.network.for_data(grey)
+    real = grey.normalised(slice(12)).double()
+    answers = grey.train_labels[:12]
+    module = module_of(spec, state)
+    labels = state.labels.clone().requires_grad_()
+    scale = torch.ones((), dtype=torch.float64, requires_grad=True)
+    classifier = state.classifier.clone()
     adams = [
         torch.optim.Adam([labels], 0.1),
         torch.optim.Adam(module.parameters(), 0.01),
@@ -63,9 +80,12 @@ def test_the_ridge_way_is_the_algorithm_with_every_gradient_by_autograd(inputs: 
     for rows in BATCHES:
         phi = features(module, state.images[rows])
         inverse = torch.linalg.inv(phi.T @ phi + torch.eye(phi.shape[1], dtype=torch.float64))
-        classifier = 0.99 * classifier.detach() + 0.01 * inverse @ phi.T @ labels[rows]  # the primal solution
+        # The primal solution.
+        classifier = 0.99 * classifier.detach() + 0.01 * inverse @ phi.T @ labels[rows]
         adams[0].zero_grad()
-        F.cross_entropy(scale * features(module, real) @ classifier, answers).backward(retain_graph=True)
+        F.cross_entropy(scale * features(module, real) @ classifier, answers).backward(
+            retain_graph=True
+        )
         adams[0].step()
         normalised(labels)
         module.zero_grad()
@@ -75,7 +95,9 @@ def test_the_ridge_way_is_the_algorithm_with_every_gradient_by_autograd(inputs: 
             adam.step()
         step = label_steps.ridge_step(settings, spec, state, torch.tensor(rows), real, answers)
         state = after(state, step, settings)
-    assert torch.allclose(state.labels, labels, rtol=1e-9) and torch.allclose(state.scale, scale, rtol=1e-9)
+    assert torch.allclose(state.labels, labels, rtol=1e-9) and torch.allclose(
+        state.scale, scale, rtol=1e-9
+    )
     assert torch.allclose(state.classifier, classifier, rtol=1e-8, atol=1e-12)
     for name, value in module.named_parameters():
         assert torch.allclose(state.weights[name], value, rtol=1e-8, atol=1e-11), name
@@ -87,23 +109,36 @@ def after(state: ld.State, step: Any, settings: ld.Config) -> ld.State:
     weights, optimiser = ld.optimisers.adam_update(
         state.weights, gradients, state.optimiser, learning_rate=settings.network_learning_rate
     )
-    new = {"labels": labels, "label_optimiser": label_optimiser, "weights": weights, "optimiser": optimiser}
+    new = {
+        "labels": labels,
+        "label_optimiser": label_optimiser,
+        "weights": weights,
+        "optimiser": optimiser,
+    }
     return dataclasses.replace(state, **new, **rest)
 
 
-def test_the_second_order_way_is_a_step_of_the_network_and_its_gradient(inputs: Inputs, grey: ImageData) -> None:
+def test_the_second_order_way_is_a_step_of_the_network_and_its_gradient(
+    inputs: Inputs, grey: ImageData
+) -> None:
     settings = ld.SMALL.replace(solver="second_order", network_learning_rate=0.01)
-    state, spec = ready(settings, inputs), settings.network.for_data(grey)
-    real, answers = grey.normalised(slice(12)).double(), grey.train_labels[:12]
-    module, labels = module_of(spec, state), state.labels.clone().requires_grad_()
+    state = ready(settings, inputs)
+    spec = settings.network.for_data(grey)
+    real = grey.normalised(slice(12)).double()
+    answers = grey.train_labels[:12]
+    module = module_of(spec, state)
+    labels = state.labels.clone().requires_grad_()
     adams = [torch.optim.Adam([labels], 0.1), torch.optim.Adam(module.parameters(), 0.01)]
     for rows in BATCHES:
         inner = F.cross_entropy(module(state.images[rows]), labels[rows])
         slopes = torch.autograd.grad(inner, list(module.parameters()), create_graph=True)
         fast = {
-            name: value - 0.01 * slope for (name, value), slope in zip(module.named_parameters(), slopes, strict=True)
+            name: value - 0.01 * slope
+            for (name, value), slope in zip(module.named_parameters(), slopes, strict=True)
         }
-        (labels.grad,) = torch.autograd.grad(F.cross_entropy(functional_call(module, fast, (real,)), answers), labels)
+        (labels.grad,) = torch.autograd.grad(
+            F.cross_entropy(functional_call(module, fast, (real,)), answers), labels
+        )
         assert labels.grad[rows].any() and labels.grad.count_nonzero() == 3 * grey.classes
         for value, slope in zip(module.parameters(), slopes, strict=True):
             value.grad = slope.detach()
@@ -111,7 +146,9 @@ def test_the_second_order_way_is_a_step_of_the_network_and_its_gradient(inputs: 
             adam.step()
         normalised(labels)
         state = after(
-            state, label_steps.second_order_step(settings, spec, state, torch.tensor(rows), real, answers), settings
+            state,
+            label_steps.second_order_step(settings, spec, state, torch.tensor(rows), real, answers),
+            settings,
         )
     assert torch.allclose(state.labels, labels, rtol=1e-9)
     for name, value in module.named_parameters():
@@ -121,11 +158,14 @@ def test_the_second_order_way_is_a_step_of_the_network_and_its_gradient(inputs: 
 def test_labels_in_closed_form_have_their_gradient() -> None:
     draws = torch.Generator().manual_seed(2)
     phi, labels, slopes = (
-        torch.randn(shape, generator=draws, dtype=torch.float64) for shape in ((5, 9), (5, 3), (9, 3))
+        torch.randn(shape, generator=draws, dtype=torch.float64)
+        for shape in ((5, 9), (5, 3), (9, 3))
     )
     leaf = labels.clone().requires_grad_()
     (label_steps.ridge_weights(phi, leaf, 0.4) * slopes).sum().backward()
-    assert leaf.grad is not None and torch.allclose(label_steps.label_gradient(phi, slopes, 0.4), leaf.grad)
+    assert leaf.grad is not None and torch.allclose(
+        label_steps.label_gradient(phi, slopes, 0.4), leaf.grad
+    )
 
 
 def test_labels_stay_probabilities() -> None:
@@ -135,7 +175,10 @@ def test_labels_stay_probabilities() -> None:
 
 def test_a_network_that_overfits_is_replaced(inputs: Inputs) -> None:
     errors = torch.cat([torch.linspace(1, 0.2, 9), torch.linspace(0.3, 1, 20)])
-    patience, recent, lowest, waited = 4, torch.zeros(0), torch.tensor(5.0), 0
+    patience = 4
+    recent = torch.zeros(0)
+    lowest = torch.tensor(5.0)
+    waited = 0
     sums = [float(errors[max(end - patience, 0) : end].sum()) for end in range(1, 30)]
     best = min(range(patience - 1, 29), key=sums.__getitem__)
     for step, error in enumerate(errors):
@@ -149,23 +192,37 @@ def test_a_network_that_overfits_is_replaced(inputs: Inputs) -> None:
     assert resets and len(steps[-1].state.resets) == len(resets)
     fresh = steps[resets[0] - 1].state
     assert fresh.since_reset == 0 and not fresh.classifier.any() and float(fresh.scale) == 1
-    assert not all(torch.equal(fresh.weights[name], value) for name, value in ld.init(ld.SMALL, inputs).weights.items())
+    assert not all(
+        torch.equal(fresh.weights[name], value)
+        for name, value in ld.init(ld.SMALL, inputs).weights.items()
+    )
     assert ld.training_steps(dataclasses.replace(fresh, resets=(90, 1, 2, 6))) == 3
 
 
-def test_labels_of_other_images_than_the_data(inputs: Inputs, grey: ImageData, tmp_path: Any) -> None:
+def test_labels_of_other_images_than_the_data(
+    inputs: Inputs, grey: ImageData, tmp_path: Any
+) -> None:
     images = torch.randn((4, 1, 8, 8), generator=torch.Generator().manual_seed(0))
-    given = dataclasses.replace(inputs, distilled=ddlab.from_images(images, torch.arange(4) % 3, grey))
+    given = dataclasses.replace(
+        inputs, distilled=ddlab.from_images(images, torch.arange(4) % 3, grey)
+    )
     made = process.run(ld, ld.SMALL, given)
     told = made.target("stored").logits.exp()
-    assert torch.equal(made.images, images) and torch.allclose(told.sum(1), torch.ones(4), atol=1e-4)
+    assert torch.equal(made.images, images) and torch.allclose(
+        told.sum(1), torch.ones(4), atol=1e-4
+    )
     assert torch.equal(made.labels, told.argmax(1)) and not torch.allclose(
         told, torch.full_like(told, 1 / 3), atol=1e-3
     )
     again = DistilledSet.load(made.save(tmp_path / "set.safetensors"))
     student = ld.student(again, network=networks.spec("mlp", width=4))
-    assert student.epochs == max(round(made.provenance["training_steps"] * 3 / 4), 1) and student.temperature == 1
-    scored = ddlab.evaluate(again, grey, labels="stored", config=student, seeds=[0], device="cpu", progress=False)
+    assert (
+        student.epochs == max(round(made.provenance["training_steps"] * 3 / 4), 1)
+        and student.temperature == 1
+    )
+    scored = ddlab.evaluate(
+        again, grey, labels="stored", config=student, seeds=[0], device="cpu", progress=False
+    )
     assert 0 <= scored.mean <= 1
 
 

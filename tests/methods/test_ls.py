@@ -1,4 +1,6 @@
-"""Label solve against numpy's least squares; batch by batch as at once; on noise and on another dataset's images."""
+"""Label solve against numpy's least squares; batch by batch as at once; on noise and on another
+dataset's images.
+"""
 
 import dataclasses
 from typing import Any
@@ -23,18 +25,27 @@ def rows(*shape: int, seed: int = 0) -> Tensor:
 
 
 def test_equation_8_number_by_number() -> None:
-    features, real, wanted = rows(4, 6), rows(9, 6, seed=1), rows(9, 2, seed=2)
-    support, cross = (features @ features.T).numpy(), (real @ features.T).numpy()
-    gram, moments = cross.T @ cross, cross.T @ wanted.numpy()
+    features = rows(4, 6)
+    real = rows(9, 6, seed=1)
+    wanted = rows(9, 2, seed=2)
+    support = (features @ features.T).numpy()
+    cross = (real @ features.T).numpy()
+    gram = cross.T @ cross
+    moments = cross.T @ wanted.numpy()
     ridges = [0.2 * np.trace(part) / 4 for part in (support, gram)]
-    by_hand = (support + ridges[0] * np.eye(4)) @ np.linalg.inv(gram + ridges[1] * np.eye(4)) @ moments
+    by_hand = (
+        (support + ridges[0] * np.eye(4)) @ np.linalg.inv(gram + ridges[1] * np.eye(4)) @ moments
+    )
     found = ls.solved_labels(*map(torch.tensor, (support, gram, moments)), strength=0.2)
     np.testing.assert_allclose(found.numpy(), by_hand, rtol=1e-9)
 
 
 def test_without_a_ridge_the_predictions_are_the_nearest_that_any_labels_give() -> None:
-    features, real, wanted = rows(4, 6), rows(9, 6, seed=1), rows(9, 2, seed=2)
-    support, cross = features @ features.T, real @ features.T
+    features = rows(4, 6)
+    real = rows(9, 6, seed=1)
+    wanted = rows(9, 2, seed=2)
+    support = features @ features.T
+    cross = real @ features.T
     labels = ls.solved_labels(support, cross.T @ cross, cross.T @ wanted, strength=0.0)
     weights = np.linalg.lstsq(cross.numpy(), wanted.numpy(), rcond=None)[0]
     found = kip.predictions(support, cross, labels, strength=0.0)
@@ -45,23 +56,33 @@ def test_without_a_ridge_the_predictions_are_the_nearest_that_any_labels_give() 
 def test_batches_give_the_labels_of_all_images_at_once(kernel: str, inputs: Inputs) -> None:
     settings: dict[str, Any] = {"kernel": kernel, "images_per_class": 2, "ridge": 1e-3}
     parts = process.run(ls, ls.Config(batch_size=7, **settings), inputs)
-    whole, data = process.run(ls, ls.Config(batch_size=99, **settings), inputs), inputs.data
+    whole = process.run(ls, ls.Config(batch_size=99, **settings), inputs)
+    data = inputs.data
     torch.testing.assert_close(
         parts.target("regression").values, whole.target("regression").values, rtol=1e-4, atol=1e-5
     )
     assert data is not None
-    spec, points = KernelSpec(kernel=kernel), whole.images.double()
-    own, cross = kernel_matrix(spec, points, points), kernel_matrix(spec, data.normalised().double(), points)
+    spec = KernelSpec(kernel=kernel)
+    points = whole.images.double()
+    own = kernel_matrix(spec, points, points)
+    cross = kernel_matrix(spec, data.normalised().double(), points)
     wanted = kip.centred_labels(data.train_labels, 3)
     by_hand = ls.solved_labels(own, cross.T @ cross, cross.T @ wanted, strength=1e-3)
-    torch.testing.assert_close(whole.target("regression").values, by_hand.float(), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(
+        whole.target("regression").values, by_hand.float(), rtol=1e-4, atol=1e-5
+    )
 
 
 def test_images_stay_and_test_images_are_never_seen(inputs: Inputs) -> None:
-    data, settings = inputs.data, ls.Config(images_per_class=2)
+    data = inputs.data
+    settings = ls.Config(images_per_class=2)
     assert data is not None
-    other = dataclasses.replace(data, test_images=data.test_images.flip(0), test_labels=data.test_labels.flip(0))
-    one, two = (process.run(ls, settings, Inputs(data=each, device="cpu")) for each in (data, other))
+    other = dataclasses.replace(
+        data, test_images=data.test_images.flip(0), test_labels=data.test_labels.flip(0)
+    )
+    one, two = (
+        process.run(ls, settings, Inputs(data=each, device="cpu")) for each in (data, other)
+    )
     assert torch.equal(one.target("regression").values, two.target("regression").values)
     assert torch.equal(one.images, ls.init(settings, inputs).images)
 
@@ -69,12 +90,18 @@ def test_images_stay_and_test_images_are_never_seen(inputs: Inputs) -> None:
 def test_noise_and_images_of_another_dataset_with_solved_labels() -> None:
     digits = ddlab.data.load("digits")
     shapes = ddlab.data.aligned(ddlab.data.load("shapes", size=16), digits)
-    noise = process.run(ls, ls.Config.teaching(initialisation="noise"), Inputs(data=digits, device="cpu"))
+    noise = process.run(
+        ls, ls.Config.teaching(initialisation="noise"), Inputs(data=digits, device="cpu")
+    )
     strange = from_images(shapes.normalised(range(100)), shapes.train_labels[:100], shapes)
-    lent = process.run(ls, ls.Config.teaching(), Inputs(data=digits, distilled=strange, device="cpu"))
+    lent = process.run(
+        ls, ls.Config.teaching(), Inputs(data=digits, distilled=strange, device="cpu")
+    )
     assert torch.equal(lent.images, strange.images)
     for each in (noise, lent):
-        solved, as_begun = (evaluation.kernel_accuracy(each, digits, labels=kind) for kind in ("regression", "hard"))
+        solved, as_begun = (
+            evaluation.kernel_accuracy(each, digits, labels=kind) for kind in ("regression", "hard")
+        )
         assert solved > 0.9 > 0.5 > as_begun
 
 
@@ -82,7 +109,8 @@ def test_refuses_in_a_sentence(inputs: Inputs) -> None:
     with refuses("images_per_class", "at most 12"):
         process.start(ls, ls.Config(images_per_class=13), inputs)
     few = Inputs(data=made_data(train=1), device="cpu")
-    more = ls.Config(images_per_class=9, initialisation="noise")  # more points than images: the ridge alone decides
+    # More points than images: the ridge alone decides.
+    more = ls.Config(images_per_class=9, initialisation="noise")
     assert bool(torch.isfinite(process.run(ls, more, few).target("regression").values).all())
     with refuses("ridge", "invertible", "27 rows"):
         process.run(ls, more.replace(ridge=0.0), few)

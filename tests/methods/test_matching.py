@@ -1,4 +1,6 @@
-"""What matching methods share: distances against plain loops in float64, gradients of a gradient, real batches, views."""
+"""What matching methods share: distances against plain loops in float64, gradients of a gradient,
+real batches, views.
+"""
 
 import math
 from typing import Any
@@ -19,7 +21,10 @@ SHAPES = {"convolution": (4, 3, 2, 2), "linear": (5, 6), "bias": (5,)}
 
 def drawn(seed: int) -> dict[str, Tensor]:
     draw = torch.Generator().manual_seed(seed)
-    return {name: torch.randn(shape, generator=draw, dtype=torch.float64) for name, shape in SHAPES.items()}
+    return {
+        name: torch.randn(shape, generator=draw, dtype=torch.float64)
+        for name, shape in SHAPES.items()
+    }
 
 
 def cosine(one: list[float], other: list[float]) -> float:
@@ -33,11 +38,15 @@ def reference(real: dict[str, Tensor], learned: dict[str, Tensor], kind: str) ->
     if kind == "channels":
         return {
             name: sum(
-                1 - cosine(a.flatten().tolist(), b.flatten().tolist()) for a, b in zip(real[name], learned[name], strict=True)
+                1 - cosine(a.flatten().tolist(), b.flatten().tolist())
+                for a, b in zip(real[name], learned[name], strict=True)
             )
             for name in ("convolution", "linear")
-        }  # fmt: skip
-    one, other = ([number for name in SHAPES for number in each[name].flatten().tolist()] for each in (real, learned))
+        }
+    one, other = (
+        [number for name in SHAPES for number in each[name].flatten().tolist()]
+        for each in (real, learned)
+    )
     if kind == "squared":
         return {"all": sum((a - b) ** 2 for a, b in zip(one, other, strict=True))}
     return {"all": 1 - cosine(one, other)}
@@ -45,7 +54,8 @@ def reference(real: dict[str, Tensor], learned: dict[str, Tensor], kind: str) ->
 
 @pytest.mark.parametrize("kind", matching.DISTANCES)
 def test_distances_number_by_number(kind: str) -> None:
-    real, learned = drawn(0), drawn(1)
+    real = drawn(0)
+    learned = drawn(1)
     found = matching.distances(real, learned, kind)
     assert {name: float(value) for name, value in found.items()} == pytest.approx(
         reference(real, learned, kind), rel=1e-12
@@ -53,7 +63,9 @@ def test_distances_number_by_number(kind: str) -> None:
     leaves = tuple(value.requires_grad_() for value in learned.values())
 
     def total(*parts: Tensor) -> Tensor:
-        return torch.stack(list(matching.distances(real, dict(zip(SHAPES, parts, strict=True)), kind).values())).sum()
+        return torch.stack(
+            list(matching.distances(real, dict(zip(SHAPES, parts, strict=True)), kind).values())
+        ).sum()
 
     assert torch.autograd.gradcheck(total, leaves)
 
@@ -86,7 +98,9 @@ def spec(grey: ImageData) -> networks.NetworkSpec:
 
 @pytest.fixture
 def weights(spec: networks.NetworkSpec) -> dict[str, Tensor]:
-    return {name: value.double() for name, value in networks.initialise(spec, seed=0).weights.items()}
+    return {
+        name: value.double() for name, value in networks.initialise(spec, seed=0).weights.items()
+    }
 
 
 def test_the_gradient_of_a_class_is_torchs_whatever_goes_through_at_once(
@@ -120,27 +134,41 @@ def test_images_feel_the_distance_of_the_gradients(
 
 
 def test_a_real_batch_is_of_its_class_without_repetition(grey: ImageData) -> None:
-    config, inputs = dc.SMALL.replace(batch_size=8), Inputs(data=grey, device="cpu")
-    batches = [matching.real_batch(config, inputs, label, step=step) for label in range(3) for step in range(5)]
+    config = dc.SMALL.replace(batch_size=8)
+    inputs = Inputs(data=grey, device="cpu")
+    batches = [
+        matching.real_batch(config, inputs, label, step=step)
+        for label in range(3)
+        for step in range(5)
+    ]
     for number, batch in enumerate(batches):
         members = grey.normalised(grey.of_class(number // 5))
-        rows = [next(i for i, real in enumerate(members) if torch.equal(real, image)) for image in batch]
+        rows = [
+            next(i for i, real in enumerate(members) if torch.equal(real, image)) for image in batch
+        ]
         assert len(set(rows)) == len(batch) == 8
-    assert not any(torch.equal(batches[0], other) for other in batches[1:5]), "another draw at each step"
+    assert not any(torch.equal(batches[0], other) for other in batches[1:5]), (
+        "another draw at each step"
+    )
     # More than the class has: all of it.
     every = matching.real_batch(config.replace(batch_size=99), inputs, 2, step=0)
-    assert len(every) == 12 and torch.equal(every.sum(), grey.normalised(grey.of_class(2))[_order(every, grey)].sum())
+    assert len(every) == 12 and torch.equal(
+        every.sum(), grey.normalised(grey.of_class(2))[_order(every, grey)].sum()
+    )
 
 
 def _order(batch: Tensor, data: ImageData) -> list[int]:
     members = data.normalised(data.of_class(2))
-    rows = [next(i for i, real in enumerate(members) if torch.equal(real, image)) for image in batch]
+    rows = [
+        next(i for i, real in enumerate(members) if torch.equal(real, image)) for image in batch
+    ]
     assert sorted(rows) == list(range(12))
     return rows
 
 
 def test_learned_images_belong_to_the_classes_in_turn(grey: ImageData) -> None:
-    config, inputs = dc.SMALL.replace(images_per_class=2, initialisation="real"), Inputs(data=grey, device="cpu")
+    config = dc.SMALL.replace(images_per_class=2, initialisation="real")
+    inputs = Inputs(data=grey, device="cpu")
     images = descent.first_images("dc", config, inputs)
     assert descent.classes_in_turn(6, grey).tolist() == [0, 1, 2, 0, 1, 2]
     for label in range(3):
@@ -154,11 +182,15 @@ def test_who_sees_the_operation(views: str, grey: ImageData) -> None:
     images = grey.normalised(grey.of_class(0))
     config = dsa.SMALL.replace(views=views, strategy="scale_rotate")
     drawn: dict[str, Any] = {"step": 3, "label": 1, "classes": 3}
-    real, learned = (matching.augmented(config, images, learned=each, **drawn) for each in (False, True))
+    real, learned = (
+        matching.augmented(config, images, learned=each, **drawn) for each in (False, True)
+    )
     assert torch.equal(real, images) == (views in ("learned", "none"))
     assert torch.equal(learned, images) == (views in ("real", "none"))
     assert torch.equal(real, learned) == (views in ("shared", "none"))
     if views == "shared":
-        assert torch.equal(real, siamese_view(images, config.strategy, seed=config.seed, step=2 * (3 * 3 + 1)))
+        assert torch.equal(
+            real, siamese_view(images, config.strategy, seed=config.seed, step=2 * (3 * 3 + 1))
+        )
     plain = matching.augmented(config.replace(strategy=""), images, learned=True, **drawn)
     assert plain is images and matching.augmented(dc.SMALL, images, learned=True, **drawn) is images

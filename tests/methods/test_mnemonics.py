@@ -1,4 +1,6 @@
-"""Mnemonics: its equations against loops in float64, phases, exemplars, what is kept bit for bit, and what is refused."""
+"""Mnemonics: its equations against loops in float64, phases, exemplars, what is kept bit for bit,
+and what is refused.
+"""
 
 import dataclasses
 from typing import Any
@@ -27,21 +29,31 @@ def inputs() -> Inputs:
 
 def doubled(settings: mnemonics.Config) -> tuple[dict[str, Tensor], Any]:
     spec = settings.network.for_data(FOUR)
-    weights = {name: value.double() for name, value in ordered.first_weights(spec, "pytorch", seed=1).items()}
+    weights = {
+        name: value.double()
+        for name, value in ordered.first_weights(spec, "pytorch", seed=1).items()
+    }
     return weights, networks.initialise(spec, seed=0).module().double()
 
 
 def images_of(count: int) -> Tensor:
     draws = torch.Generator().manual_seed(count)
-    return torch.randn((count, FOUR.channels, *FOUR.image_size), generator=draws, dtype=torch.float64)
+    return torch.randn(
+        (count, FOUR.channels, *FOUR.image_size), generator=draws, dtype=torch.float64
+    )
 
 
-def after_temporary_steps(module: Any, start: dict[str, Tensor], images: Tensor, labels: Tensor, seen: int) -> Any:
+def after_temporary_steps(
+    module: Any, start: dict[str, Tensor], images: Tensor, labels: Tensor, seen: int
+) -> Any:
     now = {name: value.clone().requires_grad_() for name, value in start.items()}
     for _ in range(SETTINGS.temporary_steps):
         loss = F.cross_entropy(functional_call(module, now, (images,))[:, :seen], labels)
         slopes = torch.autograd.grad(loss, list(now.values()), create_graph=True)
-        now = {name: value - 0.3 * slope for (name, value), slope in zip(now.items(), slopes, strict=True)}
+        now = {
+            name: value - 0.3 * slope
+            for (name, value), slope in zip(now.items(), slopes, strict=True)
+        }
     return now
 
 
@@ -52,7 +64,9 @@ def test_exemplars_feel_the_loss_of_the_copy_that_they_trained(inputs: Inputs) -
     last = after_temporary_steps(module, weights, images, labels, 2)
     loss = F.cross_entropy(functional_call(module, last, (judged[0],))[:, :2], judged[1])
     (wanted,) = torch.autograd.grad(loss, images)
-    found, slopes = _exemplars.exemplar_gradient(SETTINGS, inputs, weights, images.detach(), labels, judged, 2)
+    found, slopes = _exemplars.exemplar_gradient(
+        SETTINGS, inputs, weights, images.detach(), labels, judged, 2
+    )
     assert float(found) == pytest.approx(loss.item(), rel=1e-12)
     assert wanted.any() and torch.allclose(slopes, wanted, rtol=1e-9, atol=1e-14)
 
@@ -71,26 +85,38 @@ def test_old_halves_are_judged_by_each_other(inputs: Inputs) -> None:
 
 def test_the_released_loss_is_of_cosines_to_class_means(inputs: Inputs) -> None:
     weights, _ = doubled(SETTINGS)
-    spec, images, labels = SETTINGS.network.for_data(FOUR), images_of(4).requires_grad_(), torch.tensor([2, 2, 3, 3])
-    real, answers = images_of(6), torch.arange(6) % 2 + 2
+    spec = SETTINGS.network.for_data(FOUR)
+    images = images_of(4).requires_grad_()
+    labels = torch.tensor([2, 2, 3, 3])
+    real = images_of(6)
+    answers = torch.arange(6) % 2 + 2
     means = networks.call(spec, weights, images)[0].features.unflatten(0, (2, 2)).mean(1)
-    cosines = F.cosine_similarity(networks.call(spec, weights, real)[0].features[:, None], means[None], dim=2)
+    cosines = F.cosine_similarity(
+        networks.call(spec, weights, real)[0].features[:, None], means[None], dim=2
+    )
     loss = F.cross_entropy(cosines, answers - 2)
-    found, slopes = _exemplars.released_gradient(SETTINGS, inputs, weights, images.detach(), labels, (real, answers))
+    found, slopes = _exemplars.released_gradient(
+        SETTINGS, inputs, weights, images.detach(), labels, (real, answers)
+    )
     assert float(found) == pytest.approx(loss.item(), rel=1e-10)
     assert torch.allclose(slopes, torch.autograd.grad(loss, images)[0], rtol=1e-8, atol=1e-13)
 
 
 def test_the_models_loss_keeps_earlier_answers_in_its_share() -> None:
     draws = torch.Generator().manual_seed(0)
-    logits, before = (torch.randn(5, count, generator=draws, dtype=torch.float64) for count in (4, 2))
-    labels, settings = torch.tensor([0, 1, 2, 3, 3]), SETTINGS.replace(distillation_weight=0.25, temperature=2.0)
+    logits, before = (
+        torch.randn(5, count, generator=draws, dtype=torch.float64) for count in (4, 2)
+    )
+    labels = torch.tensor([0, 1, 2, 3, 3])
+    settings = SETTINGS.replace(distillation_weight=0.25, temperature=2.0)
     p, q = (before / 2).softmax(1), (logits[:, :2] / 2).softmax(1)
     kept = (p * (p / q).log()).sum(1).mean()
     plain = F.cross_entropy(logits, labels)
     found = phases.model_loss(settings, logits, labels, before)
     assert float(found) == pytest.approx(float(0.75 * plain + 0.25 * 4 * kept), rel=1e-12)
-    assert torch.equal(phases.model_loss(settings.replace(distillation_weight=0.0), logits, labels, before), plain)
+    assert torch.equal(
+        phases.model_loss(settings.replace(distillation_weight=0.0), logits, labels, before), plain
+    )
     assert torch.equal(phases.model_loss(settings, logits, labels, None), plain)
 
 
@@ -130,20 +156,29 @@ def test_an_early_phase_sees_nothing_of_a_later_one(inputs: Inputs) -> None:
     changed = FOUR.train_images.clone()
     changed[FOUR.train_labels >= 2] = 255 - changed[FOUR.train_labels >= 2]
     other = dataclasses.replace(FOUR, train_images=changed)
-    first, second = (run_of(given, exemplar_step="none") for given in (inputs, Inputs(data=other, device="cpu")))
-    assert all(torch.equal(value, second.models[0][name]) for name, value in first.models[0].items())
-    assert any(not torch.equal(value, second.models[1][name]) for name, value in first.models[1].items())
+    first, second = (
+        run_of(given, exemplar_step="none") for given in (inputs, Inputs(data=other, device="cpu"))
+    )
+    assert all(
+        torch.equal(value, second.models[0][name]) for name, value in first.models[0].items()
+    )
+    assert any(
+        not torch.equal(value, second.models[1][name]) for name, value in first.models[1].items()
+    )
 
 
 def test_fine_tuning_begins_without_the_speed_of_the_part_before(inputs: Inputs) -> None:
     settings = SETTINGS.replace(exemplar_step="none", momentum=0.9, weight_decay=0.0)
-    steps, first = [*process.steps(mnemonics, settings, inputs)], phases.model_steps(settings, inputs, 0, 2)
+    steps = [*process.steps(mnemonics, settings, inputs)]
+    first = phases.model_steps(settings, inputs, 0, 2)
     before, after = steps[first - 1].state, steps[first].state
     leaves = {name: value.clone().requires_grad_() for name, value in before.weights.items()}
     logits = phases.logits_of(settings, inputs, leaves, before.exemplars[:4], 2)
     F.cross_entropy(logits, torch.tensor([0, 0, 1, 1])).backward()
     for name, value in leaves.items():
-        assert value.grad is not None and torch.allclose(after.velocity[name], value.grad, rtol=1e-4, atol=1e-7), name
+        assert value.grad is not None and torch.allclose(
+            after.velocity[name], value.grad, rtol=1e-4, atol=1e-7
+        ), name
 
 
 def test_given_exemplars_are_those_of_the_set(inputs: Inputs) -> None:

@@ -1,4 +1,6 @@
-"""MTT against its loops written out in float64; its limiting case; the experts; the set; what is refused."""
+"""MTT against its loops written out in float64; its limiting case; the experts; the set; what is
+refused.
+"""
 
 import dataclasses
 from typing import Any
@@ -33,12 +35,17 @@ def ready(settings: mtt.Config, inputs: Inputs) -> mtt.State:
     """The state with all experts, in float64."""
     run = list(process.steps(mtt, settings, inputs))[mtt.expert_updates(settings) - 1]
     state = run.state
-    images, rate = state.images.double(), state.rate.double()
+    images = state.images.double()
+    rate = state.rate.double()
     sgd = mtt.optimisers.sgd_init
     return dataclasses.replace(
-        state, paths=tuple(path.double() for path in state.paths), images=images, rate=rate,
-        image_optimiser=sgd({"images": images}), rate_optimiser=sgd({"rate": rate}),
-    )  # fmt: skip
+        state,
+        paths=tuple(path.double() for path in state.paths),
+        images=images,
+        rate=rate,
+        image_optimiser=sgd({"images": images}),
+        rate_optimiser=sgd({"rate": rate}),
+    )
 
 
 @pytest.mark.parametrize("recompute", [False, True])
@@ -47,24 +54,38 @@ def test_an_update_is_its_equation(recompute: bool, inputs: Inputs, grey: ImageD
     state = ready(settings, inputs)
     draws = mtt.randomness.generator(settings.seed, state.step, "expert and start")
     expert, begun = (int(torch.randint(most, (), generator=draws)) for most in (2, 2))
-    start, aim = state.paths[3 * expert + begun], state.paths[3 * expert + begun + 1]
+    start = state.paths[3 * expert + begun]
+    aim = state.paths[3 * expert + begun + 1]
     order = mtt.randomness.generator(settings.seed, state.step, "learned batches")
     batches = [rows for _ in range(2) for rows in torch.randperm(6, generator=order).split(4)]
-    images, rate = state.images.clone().requires_grad_(), state.rate.clone().requires_grad_()
+    images = state.images.clone().requires_grad_()
+    rate = state.rate.clone().requires_grad_()
     spec = settings.network.for_data(grey)
-    module, theta = networks.initialise(spec, seed=0).module().double(), by_name(spec, start.clone().requires_grad_())
+    module = networks.initialise(spec, seed=0).module().double()
+    theta = by_name(spec, start.clone().requires_grad_())
     for number, rows in enumerate(batches[:3]):
-        view = siamese_view(images[rows], "flip", seed=settings.seed, step=state.step * 3 + number, each=True)
+        view = siamese_view(
+            images[rows], "flip", seed=settings.seed, step=state.step * 3 + number, each=True
+        )
         loss = F.cross_entropy(torch.func.functional_call(module, theta, (view,)), rows % 3)
         slopes = torch.autograd.grad(loss, list(theta.values()), create_graph=True)
-        theta = {name: value - rate * slope for (name, value), slope in zip(theta.items(), slopes, strict=True)}
+        theta = {
+            name: value - rate * slope
+            for (name, value), slope in zip(theta.items(), slopes, strict=True)
+        }
     distance = ((vector(theta) - aim) ** 2).sum() / ((start - aim) ** 2).sum()
     distance.backward()
     after, trace = mtt.update(settings, inputs, state)
     assert trace.phase == "match" and float(trace.loss) == pytest.approx(distance.item(), rel=1e-10)
-    assert images.grad is not None and rate.grad is not None and images.grad.any() and rate.grad.any()
-    assert torch.allclose(after.images, state.images - settings.learning_rate * images.grad, rtol=1e-9)
-    assert torch.allclose(after.rate, state.rate - settings.rate_learning_rate * rate.grad, rtol=1e-9)
+    assert (
+        images.grad is not None and rate.grad is not None and images.grad.any() and rate.grad.any()
+    )
+    assert torch.allclose(
+        after.images, state.images - settings.learning_rate * images.grad, rtol=1e-9
+    )
+    assert torch.allclose(
+        after.rate, state.rate - settings.rate_learning_rate * rate.grad, rtol=1e-9
+    )
 
 
 def test_without_steps_the_student_is_as_far_as_the_expert_went(inputs: Inputs) -> None:
@@ -76,8 +97,11 @@ def test_without_steps_the_student_is_as_far_as_the_expert_went(inputs: Inputs) 
 def test_experts_are_torchs_sgd(inputs: Inputs, grey: ImageData) -> None:
     settings = mtt.Config(**SMALL | {"strategy": ""})
     steps = list(process.steps(mtt, settings, inputs))[:4]
-    assert [step.trace.phase for step in steps] == ["experts"] * 4 and len(steps[-1].state.paths) == 6
-    spec, paths = settings.network.for_data(grey), steps[-1].state.paths
+    assert [step.trace.phase for step in steps] == ["experts"] * 4 and len(
+        steps[-1].state.paths
+    ) == 6
+    spec = settings.network.for_data(grey)
+    paths = steps[-1].state.paths
     module = networks.initialise(spec, seed=0).module()
     with torch.no_grad():
         for name, value in module.named_parameters():
@@ -85,7 +109,8 @@ def test_experts_are_torchs_sgd(inputs: Inputs, grey: ImageData) -> None:
     sgd = torch.optim.SGD(module.parameters(), lr=settings.expert_learning_rate)
     for epoch in (2, 3):
         order = torch.randperm(
-            len(grey.train_labels), generator=mtt.randomness.generator(settings.seed, epoch, "order of an epoch")
+            len(grey.train_labels),
+            generator=mtt.randomness.generator(settings.seed, epoch, "order of an epoch"),
         )
         for rows in order.split(settings.batch_size):
             sgd.zero_grad()
@@ -99,7 +124,11 @@ def test_the_set_holds_its_rate(inputs: Inputs, grey: ImageData, tmp_path: Any) 
     found = ddlab.distill("mtt", grey, config=mtt.Config(**SMALL), device="cpu", progress=False)
     target = found.target("steps")
     again = DistilledSet.load(found.save(tmp_path / "set.safetensors"))
-    assert target.rates.shape == (1, 1) and target.total == 3 and found.storage_floats() == 6 * 64 + 6 + 1
+    assert (
+        target.rates.shape == (1, 1)
+        and target.total == 3
+        and found.storage_floats() == 6 * 64 + 6 + 1
+    )
     assert again.fingerprint == found.fingerprint and again.target("steps").passes == 3
     scored = ddlab.evaluate(again, grey, labels="steps", seeds=[0], progress=False)
     assert scored.network == "mlp(width=4)" and 0 <= scored.mean <= 1
@@ -109,7 +138,9 @@ def test_what_is_refused(inputs: Inputs) -> None:
     with refuses("matched_epochs", "at most, 1"):
         mtt.Config(**SMALL | {"matched_epochs": 2})
     with refuses("network", "without batch norm"):
-        process.run(mtt, mtt.Config(**SMALL | {"network": networks.spec("convnet", width=4)}), inputs)
+        process.run(
+            mtt, mtt.Config(**SMALL | {"network": networks.spec("convnet", width=4)}), inputs
+        )
 
 
 def test_rows_and_names_are_each_others_inverse(grey: ImageData) -> None:
@@ -119,13 +150,19 @@ def test_rows_and_names_are_each_others_inverse(grey: ImageData) -> None:
 
 
 def test_what_a_run_can_learn_its_set_can_hold(inputs: Inputs) -> None:
-    """A rate that has turned negative is one that students take; one that leaves for infinity is said at its step."""
+    """A rate that has turned negative is one that students take; one that leaves for infinity is
+    said at its step.
+    """
     data = inputs.data
     assert data is not None
-    made = process.run(mtt, mtt.SMALL, inputs).with_targets(OrderedSteps(torch.tensor([[-0.05]]), passes=2))
+    made = process.run(mtt, mtt.SMALL, inputs).with_targets(
+        OrderedSteps(torch.tensor([[-0.05]]), passes=2)
+    )
     assert 0 <= ddlab.evaluate(made, data, labels="steps", seeds=[0], progress=False).mean <= 1
     with pytest.raises(
-        NonFiniteError, match=r"learned rate must stay within 1000 of 0; given .* at step \d+; a smaller rate_learning"
+        NonFiniteError,
+        match=r"learned rate must stay within 1000 of 0; given .* at step \d+; a smaller "
+        r"rate_learning",
     ):
         process.run(mtt, mtt.SMALL.replace(rate_learning_rate=1e5, iterations=30), inputs)
 

@@ -1,4 +1,6 @@
-"""The pool of inner networks: torch's own SGD, the draw of waiting steps, and what becomes of a network that is drawn anew."""
+"""The pool of inner networks: torch's own SGD, the draw of waiting steps, and what becomes of a
+network that is drawn anew.
+"""
 
 from typing import Any
 
@@ -10,7 +12,13 @@ from ddlab.methods import _network_pool as pools
 from tests.support import assert_same, assert_unchanged, snapshot
 
 SPEC = networks.NetworkSpec.from_dict(
-    {"family": "convnet", "options": {"width": 3}, "channels": 2, "classes": 5, "image_size": [8, 8]}
+    {
+        "family": "convnet",
+        "options": {"width": 3},
+        "channels": 2,
+        "classes": 5,
+        "image_size": [8, 8],
+    }
 )
 DESCENT: dict[str, Any] = {"learning_rate": 0.1, "momentum": 0.9, "weight_decay": 1e-2}
 
@@ -33,7 +41,8 @@ def test_waiting_steps_are_uniform_below_z() -> None:
 
 
 def test_the_networks_of_a_pool_differ_and_are_repeatable() -> None:
-    first, second = pool().network(0), pool().network(1)
+    first = pool().network(0)
+    second = pool().network(1)
     assert not torch.equal(first["classifier.weight"], second["classifier.weight"])
     assert_same(pool(), pool())
 
@@ -45,7 +54,8 @@ def test_steps_are_torchs(monkeypatch: pytest.MonkeyPatch) -> None:
     module = networks.specification._build(SPEC)
     module.load_state_dict(start.network(1))
     sgd = torch.optim.SGD(module.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-2)
-    found, before = start, snapshot(start)
+    found = start
+    before = snapshot(start)
     for step in range(5):
         loss = (module(images) - targets).square().mean()
         sgd.zero_grad()
@@ -67,5 +77,12 @@ def test_a_network_that_is_drawn_anew_is_new_each_time() -> None:
     weights = [found.network(2)["classifier.weight"] for found in (pool(), trained, once, twice)]
     assert all(not torch.equal(a, b) for i, a in enumerate(weights) for b in weights[i + 1 :])
     assert once.trained.tolist() == [0, 0, 0] and twice.births.tolist() == [0, 0, 2]
-    assert float(sum(value.abs().sum() for name, value in once.velocity.items() if name.startswith("2/"))) == 0
-    assert pools.drawn_anew(trained, SPEC, 2, seed=0, device="cpu", reset=False).trained.tolist() == [0, 0, 1]
+    assert (
+        float(
+            sum(value.abs().sum() for name, value in once.velocity.items() if name.startswith("2/"))
+        )
+        == 0
+    )
+    assert pools.drawn_anew(
+        trained, SPEC, 2, seed=0, device="cpu", reset=False
+    ).trained.tolist() == [0, 0, 1]

@@ -1,4 +1,6 @@
-"""Methods from a loss: what the loss is given, where the images go, what is refused; that they are processes, the contract says."""
+"""Methods from a loss: what the loss is given, where the images go, what is refused; that they are
+processes, the contract says.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,9 @@ from ddlab.runs.process import Inputs
 from tests.support import refuses
 
 
-def to_grey(config: Any, inputs: Inputs, images: torch.Tensor, labels: torch.Tensor, step: int) -> torch.Tensor:
+def to_grey(
+    config: Any, inputs: Inputs, images: torch.Tensor, labels: torch.Tensor, step: int
+) -> torch.Tensor:
     return (images - labels.view(-1, 1, 1, 1)).square().sum()
 
 
@@ -48,7 +52,9 @@ def test_the_loss_is_given_real_images_their_labels_and_the_step(grey: ImageData
         return {"first": images.sum(), "second": config.rate * images.square().sum()}
 
     own = from_loss("seen", loss, rate=2.0, images_per_class=3, iterations=2)
-    run = Run(own, own.Config(rate=3.0), Inputs(data=grey, device="cpu"), keep=Keep((0, 1, 2))).advance()
+    run = Run(
+        own, own.Config(rate=3.0), Inputs(data=grey, device="cpu"), keep=Keep((0, 1, 2))
+    ).advance()
     (rate, images, labels, first), (_, moved, _, second) = seen
     assert (rate, first, second) == (3.0, 0, 1) and labels.tolist() == [0, 1, 2] * 3
     for image, label in zip(images, labels, strict=True):
@@ -66,11 +72,24 @@ def test_its_config_is_one_like_all_others(grey: ImageData) -> None:
     light = parameter(0.2, help="Aim.", range=(0, 1), explorable=(0, 1))
     own = from_loss("own", to_grey, network=small, count=3, flag=True, light=light, iterations=9)
     config = own.Config(count=4)
-    assert (config.network, config.count, config.flag, config.light, config.iterations) == (small, 4, True, 0.2, 9)
+    assert (config.network, config.count, config.flag, config.light, config.iterations) == (
+        small,
+        4,
+        True,
+        0.2,
+        9,
+    )
     assert own.Config.from_string(config.to_string()) == config
-    assert describe(own.Config)["light"].explorable == (0, 1) and describe(own.Config)["iterations"].explorable
+    assert (
+        describe(own.Config)["light"].explorable == (0, 1)
+        and describe(own.Config)["iterations"].explorable
+    )
     made = ddlab.distill(own, grey, config=own.Config(iterations=2), progress=False)
-    assert made.complete and made.provenance["method"] == "own" and made.provenance["config"]["count"] == 3
+    assert (
+        made.complete
+        and made.provenance["method"] == "own"
+        and made.provenance["config"]["count"] == 3
+    )
     assert repr(own) == "<method 'own' from a loss>" and len(made) == grey.classes
 
 
@@ -78,7 +97,10 @@ def test_an_edited_loss_is_another_method(tmp_path: Path) -> None:
     sources = set()
     for factor in (1, 2):
         space: dict[str, Any] = {"__name__": "__main__"}
-        text = f"def scaled(x): return {factor} * x.sum()\ndef loss(config, inputs, images, labels, step): return scaled(images)"
+        text = (
+            f"def scaled(x): return {factor} * x.sum()\ndef loss(config, inputs, images, labels, "
+            "step): return scaled(images)"
+        )
         exec(compile(text, "a cell", "exec"), space)
         sources.add(source(from_loss("own", space["loss"])))
     assert len(sources) == 2
@@ -87,10 +109,19 @@ def test_an_edited_loss_is_another_method(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("loss", "words"),
     [
-        (lambda config, inputs, images, labels, step: 3.0, ["what the loss of own returns", "one number", "3.0"]),
-        (lambda config, inputs, images, labels, step: images, ["what the loss of own returns", "one number"]),
+        (
+            lambda config, inputs, images, labels, step: 3.0,
+            ["what the loss of own returns", "one number", "3.0"],
+        ),
+        (
+            lambda config, inputs, images, labels, step: images,
+            ["what the loss of own returns", "one number"],
+        ),
         (lambda config, inputs, images, labels, step: {}, ["what the loss of own returns", "dict"]),
-        (lambda config, inputs, images, labels, step: torch.ones(()), ["the loss of own", "computed from images"]),
+        (
+            lambda config, inputs, images, labels, step: torch.ones(()),
+            ["the loss of own", "computed from images"],
+        ),
         (
             lambda config, inputs, images, labels, step: images.detach().sum(),
             ["the loss of own", "computed from images"],

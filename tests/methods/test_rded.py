@@ -1,4 +1,6 @@
-"""RDED: each function against loops in float64, the whole against a run by hand, and its limit: the images of least loss."""
+"""RDED: each function against loops in float64, the whole against a run by hand, and its limit: the
+images of least loss.
+"""
 
 import dataclasses
 import itertools
@@ -39,15 +41,20 @@ class TestBoxes:
     @pytest.mark.parametrize(("side", "low"), [(32, 0.08), (9, 0.3), (2, 0.08)])
     def test_sides_and_places_follow_the_exact_distribution(self, side: int, low: float) -> None:
         count = 40_000
-        boxes = mosaic.crop_boxes(count // 8, 8, image_size=(side, side), smallest_area=low, generator=generator())
+        boxes = mosaic.crop_boxes(
+            count // 8, 8, image_size=(side, side), smallest_area=low, generator=generator()
+        )
         top, left, rows, columns = boxes.flatten(0, 1).T.numpy()
         assert (rows == columns).all()
         edges = np.clip(((np.arange(side + 1) + 0.5) / side) ** 2, low, 1.0)
         wanted = np.diff(edges, prepend=low) / (1 - low)  # rounded to 0, 1, ..., side
         assert wanted[0] == 0 and wanted.sum() == pytest.approx(1)
         found = np.bincount(rows, minlength=side + 1) / count
-        assert (np.abs(found - wanted) <= 4.5 * np.sqrt(wanted * (1 - wanted) / count) + 1e-12).all()
-        # Each place is uniform among side - rows + 1; both, less its mean and over its spread, are N(0, 1) in the mean.
+        assert (
+            np.abs(found - wanted) <= 4.5 * np.sqrt(wanted * (1 - wanted) / count) + 1e-12
+        ).all()
+        # Each place is uniform among side - rows + 1; both, less its mean and over its spread, are
+        # N(0, 1) in the mean.
         for place in (top, left):
             assert (place >= 0).all() and (place + rows <= side).all()
             spread = np.sqrt(((side - rows + 1) ** 2 - 1) / 12)
@@ -55,23 +62,37 @@ class TestBoxes:
             assert abs(scores.mean()) * np.sqrt(len(scores)) < 4.5
             assert abs((scores**2).mean() - 1) * np.sqrt(len(scores)) < 4.5
         free = side > rows
-        assert abs(np.corrcoef(top[free], left[free])[0, 1] - _common(side - rows[free])) * np.sqrt(count) < 5
+        assert (
+            abs(np.corrcoef(top[free], left[free])[0, 1] - _common(side - rows[free]))
+            * np.sqrt(count)
+            < 5
+        )
 
     def test_torchvision_draws_the_same(self) -> None:
         from torchvision.transforms import RandomResizedCrop
 
-        picture, count = torch.zeros(1, 28, 28), 4000
+        picture = torch.zeros(1, 28, 28)
+        count = 4000
         with torch.random.fork_rng():
             torch.manual_seed(0)
-            theirs = [RandomResizedCrop.get_params(picture, [0.08, 1.0], [1.0, 1.0]) for _ in range(count)]
-        ours = mosaic.crop_boxes(count, 1, image_size=(28, 28), smallest_area=0.08, generator=generator())
-        one, other = np.array(theirs, dtype=float), ours[:, 0].double().numpy()
+            theirs = [
+                RandomResizedCrop.get_params(picture, [0.08, 1.0], [1.0, 1.0]) for _ in range(count)
+            ]
+        ours = mosaic.crop_boxes(
+            count, 1, image_size=(28, 28), smallest_area=0.08, generator=generator()
+        )
+        one = np.array(theirs, dtype=float)
+        other = ours[:, 0].double().numpy()
         gap = one.mean(0) - other.mean(0)
         assert (np.abs(gap) < 4.5 * np.sqrt((one.var(0) + other.var(0)) / count)).all()
 
     def test_other_images_keep_their_aspect(self) -> None:
-        boxes = mosaic.crop_boxes(50, 5, image_size=(20, 80), smallest_area=0.1, generator=generator()).double()
-        assert ((boxes[..., 3] - 4 * boxes[..., 2]).abs() <= 2.5).all() and (boxes[..., 0] + boxes[..., 2] <= 20).all()
+        boxes = mosaic.crop_boxes(
+            50, 5, image_size=(20, 80), smallest_area=0.1, generator=generator()
+        ).double()
+        assert ((boxes[..., 3] - 4 * boxes[..., 2]).abs() <= 2.5).all() and (
+            boxes[..., 0] + boxes[..., 2] <= 20
+        ).all()
         assert (boxes[..., 1] + boxes[..., 3] <= 80).all()
 
     def test_all_of_the_image(self) -> None:
@@ -97,17 +118,27 @@ def triangle(length: int, out: int) -> np.ndarray:
 def cut_by_hand(image: Tensor, box: Any, patch_size: tuple[int, int]) -> np.ndarray:
     top, left, rows, columns = (int(part) for part in box)
     part = image.numpy()[:, top : top + rows, left : left + columns]
-    return np.einsum("ij,cjk,lk->cil", triangle(rows, patch_size[0]), part, triangle(columns, patch_size[1]))
+    return np.einsum(
+        "ij,cjk,lk->cil", triangle(rows, patch_size[0]), part, triangle(columns, patch_size[1])
+    )
 
 
 @settings(max_examples=25)
 @given(
-    height=st.integers(2, 9), width=st.integers(2, 9), high=st.floats(0.01, 1), wide=st.floats(0.01, 1), seed=st.integers(0, 99)
-)  # fmt: skip
-def test_patches_are_scaled_by_a_triangle(height: int, width: int, high: float, wide: float, seed: int) -> None:
+    height=st.integers(2, 9),
+    width=st.integers(2, 9),
+    high=st.floats(0.01, 1),
+    wide=st.floats(0.01, 1),
+    seed=st.integers(0, 99),
+)
+def test_patches_are_scaled_by_a_triangle(
+    height: int, width: int, high: float, wide: float, seed: int
+) -> None:
     patch_size = max(2, round(high * height)), max(2, round(wide * width))
     images = normal(3, 2, height, width, seed=seed)
-    boxes = mosaic.crop_boxes(3, 2, image_size=(height, width), smallest_area=0.05, generator=generator(seed))
+    boxes = mosaic.crop_boxes(
+        3, 2, image_size=(height, width), smallest_area=0.05, generator=generator(seed)
+    )
     found = mosaic.cut_patches(images, boxes, patch_size=patch_size)
     assert found.shape == (3, 2, 2, *patch_size)
     for image, crop in itertools.product(range(3), range(2)):
@@ -121,18 +152,27 @@ def test_what_is_not_scaled_stays_as_it_is() -> None:
     assert torch.equal(mosaic.cut_patches(images, boxes, patch_size=(6, 5))[:, 0], images)
     inner = torch.tensor([[[1, 2, 3, 3]], [[3, 0, 3, 3]]])
     found = mosaic.cut_patches(images, inner, patch_size=(3, 3))
-    assert torch.equal(found[0, 0], images[0, :, 1:4, 2:5]) and torch.equal(found[1, 0], images[1, :, 3:6, 0:3])
+    assert torch.equal(found[0, 0], images[0, :, 1:4, 2:5]) and torch.equal(
+        found[1, 0], images[1, :, 3:6, 0:3]
+    )
 
 
 def test_patches_have_derivatives() -> None:
     images = normal(2, 1, 4, 5).requires_grad_()
     boxes = torch.tensor([[[0, 1, 3, 3]], [[2, 0, 2, 4]]])
-    assert torch.autograd.gradcheck(lambda given: mosaic.cut_patches(given, boxes, patch_size=(2, 3)), images)
+    assert torch.autograd.gradcheck(
+        lambda given: mosaic.cut_patches(given, boxes, patch_size=(2, 3)), images
+    )
     logits = normal(3, 4, seed=1).requires_grad_()
     assert torch.autograd.gradcheck(lambda given: rded.realism_losses(given, 2), logits)
 
 
-@given(height=st.integers(1, 5), width=st.integers(1, 5), more=st.integers(0, 5), wider=st.integers(0, 5))
+@given(
+    height=st.integers(1, 5),
+    width=st.integers(1, 5),
+    more=st.integers(0, 5),
+    wider=st.integers(0, 5),
+)
 def test_centred(height: int, width: int, more: int, wider: int) -> None:
     patches = normal(2, 3, height, width)
     found = mosaic.centred(patches, image_size=(height + more, width + wider))
@@ -142,7 +182,9 @@ def test_centred(height: int, width: int, more: int, wider: int) -> None:
     assert np.array_equal(found.numpy(), expected)
 
 
-@given(seed=st.integers(0, 99), label=st.integers(0, 3), scale=st.sampled_from([1e-3, 1.0, 30.0, 1e4]))
+@given(
+    seed=st.integers(0, 99), label=st.integers(0, 3), scale=st.sampled_from([1e-3, 1.0, 30.0, 1e4])
+)
 def test_losses_are_cross_entropies(seed: int, label: int, scale: float) -> None:
     logits = scale * normal(6, 4, seed=seed)
     expected = -scipy.special.log_softmax(logits.numpy(), axis=1)[:, label]
@@ -152,8 +194,12 @@ def test_losses_are_cross_entropies(seed: int, label: int, scale: float) -> None
 
 
 @given(
-    rows=st.integers(1, 6), crops=st.integers(1, 4), share=st.floats(0, 1), seed=st.integers(0, 999), ties=st.booleans()
-)  # fmt: skip
+    rows=st.integers(1, 6),
+    crops=st.integers(1, 4),
+    share=st.floats(0, 1),
+    seed=st.integers(0, 999),
+    ties=st.booleans(),
+)
 def test_the_best_square_of_each_image_then_the_best_of_these(
     rows: int, crops: int, share: float, seed: int, ties: bool
 ) -> None:
@@ -163,7 +209,9 @@ def test_the_best_square_of_each_image_then_the_best_of_these(
     best = [min((loss, crop) for crop, loss in enumerate(row)) for row in table]
     order = sorted((loss, row, crop) for row, (loss, crop) in enumerate(best))[:count]
     found_rows, found_crops = rded.best_crops(losses, count)
-    assert [found_rows.tolist(), found_crops.tolist()] == [[part[k] for part in order] for k in (1, 2)]
+    assert [found_rows.tolist(), found_crops.tolist()] == [
+        [part[k] for part in order] for k in (1, 2)
+    ]
 
 
 @pytest.mark.parametrize(("factor", "ipc"), [(1, 1), (1, 3), (2, 1), (2, 3)])
@@ -180,21 +228,31 @@ def _mosaics(grey: ImageData, teacher: Network, label: int = 1, **changes: Any) 
     images = grey.normalised(grey.of_class(label))
     return rded.class_mosaics(
         images, label, teacher, **{"images_per_class": 2, "generator": generator(3)} | changes
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("factor", [1, 2])
 def test_mosaics_by_hand(factor: int, grey: ImageData, teacher: Network) -> None:
     """Every square cut and shown alone; a sort; pixels put down one cell after another."""
-    images, side, ipc = grey.normalised(grey.of_class(1)), 8 // factor, 2
+    images = grey.normalised(grey.of_class(1))
+    side = 8 // factor
+    ipc = 2
     found = _mosaics(grey, teacher, factor=factor, crops_per_image=4)
-    assert found.boxes.shape == (12, 4, 4) and found.losses.shape == (12, 4) and found.images.shape == (2, 1, 8, 8)
-    patches, table = {}, []
+    assert (
+        found.boxes.shape == (12, 4, 4)
+        and found.losses.shape == (12, 4)
+        and found.images.shape == (2, 1, 8, 8)
+    )
+    patches = {}
+    table = []
     for row, crop in itertools.product(range(12), range(4)):
         patch = cut_by_hand(images[row].double(), found.boxes[row, crop], (side, side))
-        whole, start = np.zeros((1, 1, 8, 8)), (8 - side) // 2
+        whole = np.zeros((1, 1, 8, 8))
+        start = (8 - side) // 2
         whole[:, :, start : start + side, start : start + side] = patch
-        logits = networks.predict(teacher, torch.from_numpy(whole).float()).logits[0].double().numpy()
+        logits = (
+            networks.predict(teacher, torch.from_numpy(whole).float()).logits[0].double().numpy()
+        )
         loss = scipy.special.logsumexp(logits) - logits[1]
         assert float(found.losses[row, crop]) == pytest.approx(loss, rel=1e-4, abs=1e-5)
         patches[row, crop] = patch
@@ -230,13 +288,20 @@ def test_whole_images_and_one_to_a_mosaic_are_those_of_least_loss(
 
 
 @pytest.mark.parametrize("factor", [1, 2])
-def test_a_run_makes_what_the_function_makes(factor: int, grey: ImageData, teacher: Network) -> None:
+def test_a_run_makes_what_the_function_makes(
+    factor: int, grey: ImageData, teacher: Network
+) -> None:
     config = rded.Config(images_per_class=2, factor=factor, candidates_per_class=9, seed=4)
     inputs = Inputs(data=grey, teachers=(teacher,))
     run = list(process.steps(rded, config, inputs))
     made = rded.finish(config, inputs, run[-1].state)
-    assert made.labels.tolist() == [0, 0, 1, 1, 2, 2] and [t.kind for t in made.targets] == ["hard", "stored", "online"]
-    indices, boxes = torch.tensor(made.provenance["indices"]), torch.tensor(made.provenance["boxes"])
+    assert made.labels.tolist() == [0, 0, 1, 1, 2, 2] and [t.kind for t in made.targets] == [
+        "hard",
+        "stored",
+        "online",
+    ]
+    indices = torch.tensor(made.provenance["indices"])
+    boxes = torch.tensor(made.provenance["boxes"])
     assert indices.shape == (3, 2, factor**2) and boxes.shape == (3, 2, factor**2, 4)
     for label, step in enumerate(run):
         trace = step.trace
@@ -244,7 +309,9 @@ def test_a_run_makes_what_the_function_makes(factor: int, grey: ImageData, teach
         assert (grey.train_labels[trace.candidates] == label).all()
         images = grey.normalised(trace.candidates)
         draw = randomness.generator(4, label, "realism crops")
-        again = rded.class_mosaics(images, label, teacher, images_per_class=2, factor=factor, generator=draw)
+        again = rded.class_mosaics(
+            images, label, teacher, images_per_class=2, factor=factor, generator=draw
+        )
         assert_same(again, trace.mosaics)
         assert torch.equal(made.images[2 * label : 2 * label + 2], trace.mosaics.images)
         for mosaic_number, cell in itertools.product(range(2), range(factor**2)):
@@ -253,10 +320,16 @@ def test_a_run_makes_what_the_function_makes(factor: int, grey: ImageData, teach
             side = 8 // factor
             patch = mosaic.cut_patches(source, box, patch_size=(side, side))[0, 0]
             i, j = divmod(cell, factor)
-            there = made.images[2 * label + mosaic_number, :, side * i : side * (i + 1), side * j : side * (j + 1)]
+            there = made.images[
+                2 * label + mosaic_number, :, side * i : side * (i + 1), side * j : side * (j + 1)
+            ]
             assert torch.equal(there, patch)
-            row, crop = (part[mosaic_number, cell] for part in (trace.mosaics.rows, trace.mosaics.crops))
-            assert run[-1].state.losses[label, mosaic_number, cell] == trace.mosaics.losses[row, crop]
+            row, crop = (
+                part[mosaic_number, cell] for part in (trace.mosaics.rows, trace.mosaics.crops)
+            )
+            assert (
+                run[-1].state.losses[label, mosaic_number, cell] == trace.mosaics.losses[row, crop]
+            )
 
 
 def test_more_candidates_only_add_some(grey: ImageData) -> None:
@@ -268,14 +341,22 @@ def test_more_candidates_only_add_some(grey: ImageData) -> None:
 def test_images_that_are_not_square(grey: ImageData) -> None:
     cut = {f"{split}_images": grey.images(split)[:, :, :, :4] for split in ("train", "test")}
     narrow = dataclasses.replace(grey, **cut)
-    network = networks.initialise(networks.spec("vit", width=5, depth=1, heads=1).for_data(narrow), seed=0)
-    made = process.run(rded, rded.Config(images_per_class=2, factor=2), Inputs(data=narrow, teachers=(network,)))
+    network = networks.initialise(
+        networks.spec("vit", width=5, depth=1, heads=1).for_data(narrow), seed=0
+    )
+    made = process.run(
+        rded, rded.Config(images_per_class=2, factor=2), Inputs(data=narrow, teachers=(network,))
+    )
     assert made.images.shape == (6, 1, 8, 4)
 
 
 def test_presets_and_alias(grey: ImageData, teacher: Network) -> None:
-    assert rded.Config.paper("tiny-imagenet", images_per_class=50) == rded.Config(images_per_class=50)
-    made = ddlab.distill("rded", grey, teacher, config=rded.Config.teaching(factor=2), progress=False)
+    assert rded.Config.paper("tiny-imagenet", images_per_class=50) == rded.Config(
+        images_per_class=50
+    )
+    made = ddlab.distill(
+        "rded", grey, teacher, config=rded.Config.teaching(factor=2), progress=False
+    )
     assert len(made) == 3 and made.provenance["method"] == "realism_selection"
 
 
@@ -284,8 +365,14 @@ class TestBadInput:
         ("changes", "words"),
         [
             ({"smallest_area": 0.0}, ["smallest_area", "(0, 1]"]),
-            ({"candidates_per_class": 9}, ["images_per_class", "at most 9", "9 candidates_per_class", "given 10"]),
-            ({"images_per_class": 100, "factor": 2}, ["images_per_class", "at most 75", "2 x 2", "300", "given 100"]),
+            (
+                {"candidates_per_class": 9},
+                ["images_per_class", "at most 9", "9 candidates_per_class", "given 10"],
+            ),
+            (
+                {"images_per_class": 100, "factor": 2},
+                ["images_per_class", "at most 75", "2 x 2", "300", "given 100"],
+            ),
         ],
     )
     def test_config(self, changes: dict[str, Any], words: list[str]) -> None:
@@ -300,20 +387,35 @@ class TestBadInput:
         odd = made_data(size=9)
         network = networks.initialise(networks.spec("convnet", width=4).for_data(odd), seed=0)
         with refuses("factor", "(9, 9)", "given 2"):
-            process.start(rded, rded.Config(images_per_class=1, factor=2), Inputs(data=odd, teachers=(network,)))
+            process.start(
+                rded,
+                rded.Config(images_per_class=1, factor=2),
+                Inputs(data=odd, teachers=(network,)),
+            )
 
     @pytest.mark.parametrize(
         ("changes", "words"),
         [
-            ({"images_per_class": 4, "factor": 2}, ["images_per_class", "at most 3", "12 images", "given 4"]),
+            (
+                {"images_per_class": 4, "factor": 2},
+                ["images_per_class", "at most 3", "12 images", "given 4"],
+            ),
             ({"images": torch.zeros(12, 1, 6, 8)}, ["images", "[n, 1, 8, 8]", "6"]),
             ({"images": torch.zeros(12, 1, 7, 7), "factor": 2}, ["factor", "(7, 7)"]),
         ],
     )
-    def test_mosaics(self, changes: dict[str, Any], words: list[str], grey: ImageData, teacher: Network) -> None:
-        right: dict[str, Any] = {"images": grey.normalised(grey.of_class(0)), "label": 0, "teacher": teacher}
+    def test_mosaics(
+        self, changes: dict[str, Any], words: list[str], grey: ImageData, teacher: Network
+    ) -> None:
+        right: dict[str, Any] = {
+            "images": grey.normalised(grey.of_class(0)),
+            "label": 0,
+            "teacher": teacher,
+        }
         with refuses(*words):
-            rded.class_mosaics(**right | {"images_per_class": 2, "generator": generator()} | changes)
+            rded.class_mosaics(
+                **right | {"images_per_class": 2, "generator": generator()} | changes
+            )
 
     def test_a_teacher_of_infinite_loss(self, grey: ImageData, teacher: Network) -> None:
         bias = torch.tensor([3e38, -3e38, 0.0])

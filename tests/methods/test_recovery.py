@@ -31,8 +31,14 @@ def plain_gaps(inputs: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor, 
     return ((centre - mean) ** 2).sum().sqrt(), ((spread - variance) ** 2).sum().sqrt()
 
 
-@given(shape=st.tuples(*(st.integers(1, 4) for _ in range(4))), seed=st.integers(0, 99), channels_last=st.booleans())
-def test_gaps_equal_the_plain_formulas(shape: tuple[int, int, int, int], seed: int, channels_last: bool) -> None:
+@given(
+    shape=st.tuples(*(st.integers(1, 4) for _ in range(4))),
+    seed=st.integers(0, 99),
+    channels_last=st.booleans(),
+)
+def test_gaps_equal_the_plain_formulas(
+    shape: tuple[int, int, int, int], seed: int, channels_last: bool
+) -> None:
     inputs = draw(*shape, seed=seed)
     if channels_last:
         inputs = inputs.contiguous(memory_format=torch.channels_last)
@@ -43,19 +49,32 @@ def test_gaps_equal_the_plain_formulas(shape: tuple[int, int, int, int], seed: i
     torch.testing.assert_close(mean_gap, expected_mean)
     torch.testing.assert_close(variance_gap, expected_variance)
     torch.testing.assert_close(recovery.batch_norm_mean_gap(inputs, mean), expected_mean)
-    torch.testing.assert_close(recovery.batch_norm_variance_gap(inputs, variance), expected_variance)
+    torch.testing.assert_close(
+        recovery.batch_norm_variance_gap(inputs, variance), expected_variance
+    )
 
 
-@pytest.mark.parametrize("weights", [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.7, 0.2, 3.0)])
+@pytest.mark.parametrize(
+    "weights", [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.7, 0.2, 3.0)]
+)
 def test_gap_gradient_equals_plain_autograd(weights: tuple[float, float, float]) -> None:
     """The gradient from above, and that of each gap, alone and together."""
-    inputs, above = draw(3, 4, 5, 2).requires_grad_(), draw(3, 4, 5, 2, seed=7)
+    inputs = draw(3, 4, 5, 2).requires_grad_()
+    above = draw(3, 4, 5, 2, seed=7)
     mean, variance = remembered(4)
     through, mean_gap, variance_gap = recovery.batch_norm_gaps(inputs, mean, variance)
-    loss = weights[0] * (through.tanh() * above).sum() + weights[1] * mean_gap + weights[2] * variance_gap
+    loss = (
+        weights[0] * (through.tanh() * above).sum()
+        + weights[1] * mean_gap
+        + weights[2] * variance_gap
+    )
     (found,) = torch.autograd.grad(loss, inputs)
     plain_mean, plain_variance = plain_gaps(inputs, mean, variance)
-    loss = weights[0] * (inputs.tanh() * above).sum() + weights[1] * plain_mean + weights[2] * plain_variance
+    loss = (
+        weights[0] * (inputs.tanh() * above).sum()
+        + weights[1] * plain_mean
+        + weights[2] * plain_variance
+    )
     (expected,) = torch.autograd.grad(loss, inputs)
     torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
 
@@ -63,9 +82,13 @@ def test_gap_gradient_equals_plain_autograd(weights: tuple[float, float, float])
 def test_gaps_pass_gradcheck() -> None:
     mean, variance = remembered(3)
     inputs = draw(2, 3, 3, 2).requires_grad_()
-    assert torch.autograd.gradcheck(lambda x: recovery.batch_norm_gaps(x, mean, variance), (inputs,))
+    assert torch.autograd.gradcheck(
+        lambda x: recovery.batch_norm_gaps(x, mean, variance), (inputs,)
+    )
     assert torch.autograd.gradcheck(lambda x: recovery.batch_norm_mean_gap(x, mean), (inputs,))
-    assert torch.autograd.gradcheck(lambda x: recovery.batch_norm_variance_gap(x, variance), (inputs,))
+    assert torch.autograd.gradcheck(
+        lambda x: recovery.batch_norm_variance_gap(x, variance), (inputs,)
+    )
 
 
 def test_only_the_gap_used_has_a_gradient() -> None:
@@ -89,17 +112,26 @@ def test_closed_gap_has_zero_gradient() -> None:
 
 @given(shift=st.floats(-5, 5), scale=st.floats(0.1, 5), seed=st.integers(0, 99))
 def test_gap_invariances(shift: float, scale: float, seed: int) -> None:
-    """The order of images and pixels does not matter; the variance gap does not see a shift, and scales with the square."""
+    """The order of images and pixels does not matter; the variance gap does not see a shift, and
+    scales with the square.
+    """
     inputs = draw(4, 3, 2, 5, seed=seed)
     mean, variance = remembered(3)
     _, mean_gap, variance_gap = recovery.batch_norm_gaps(inputs, mean, variance)
     shuffled = inputs.flip(0).transpose(2, 3).roll(1, 2)
-    torch.testing.assert_close(recovery.batch_norm_gaps(shuffled, mean, variance)[1:], (mean_gap, variance_gap))
-    torch.testing.assert_close(recovery.batch_norm_variance_gap(inputs + shift, variance), variance_gap)
-    torch.testing.assert_close(recovery.batch_norm_mean_gap(inputs + shift, mean + shift), mean_gap)
-    torch.testing.assert_close(recovery.batch_norm_mean_gap(scale * inputs, scale * mean), scale * mean_gap)
     torch.testing.assert_close(
-        recovery.batch_norm_variance_gap(scale * inputs, scale**2 * variance), scale**2 * variance_gap
+        recovery.batch_norm_gaps(shuffled, mean, variance)[1:], (mean_gap, variance_gap)
+    )
+    torch.testing.assert_close(
+        recovery.batch_norm_variance_gap(inputs + shift, variance), variance_gap
+    )
+    torch.testing.assert_close(recovery.batch_norm_mean_gap(inputs + shift, mean + shift), mean_gap)
+    torch.testing.assert_close(
+        recovery.batch_norm_mean_gap(scale * inputs, scale * mean), scale * mean_gap
+    )
+    torch.testing.assert_close(
+        recovery.batch_norm_variance_gap(scale * inputs, scale**2 * variance),
+        scale**2 * variance_gap,
     )
 
 
@@ -110,27 +142,42 @@ def plain_module(teacher: Network) -> nn.Module:
     assert isinstance(options, convnet.Options)
     module = convnet.ConvNet(spec.channels, spec.classes, spec.image_size, options).double()
     module.load_state_dict(
-        {name: value.double() if value.is_floating_point() else value for name, value in teacher.weights.items()}
+        {
+            name: value.double() if value.is_floating_point() else value
+            for name, value in teacher.weights.items()
+        }
     )
     return module.eval().requires_grad_(False)
 
 
 def in_double(teacher: Network) -> Network:
-    weights = {name: value.double() if value.is_floating_point() else value for name, value in teacher.weights.items()}
+    weights = {
+        name: value.double() if value.is_floating_point() else value
+        for name, value in teacher.weights.items()
+    }
     return dataclasses.replace(teacher, weights=weights)
 
 
 def hooked_gaps(module: nn.Module, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Logits and both gaps per layer, by forward hooks on a plain module."""
-    means, variances = [], []
+    means = []
+    variances = []
 
     def hook(layer: nn.Module, arguments: tuple[Tensor, ...], _: Tensor) -> None:
-        assert isinstance(layer, nn.BatchNorm2d) and layer.running_mean is not None and layer.running_var is not None
+        assert (
+            isinstance(layer, nn.BatchNorm2d)
+            and layer.running_mean is not None
+            and layer.running_var is not None
+        )
         mean_gap, variance_gap = plain_gaps(arguments[0], layer.running_mean, layer.running_var)
         means.append(mean_gap)
         variances.append(variance_gap)
 
-    handles = [layer.register_forward_hook(hook) for layer in module.modules() if isinstance(layer, nn.BatchNorm2d)]
+    handles = [
+        layer.register_forward_hook(hook)
+        for layer in module.modules()
+        if isinstance(layer, nn.BatchNorm2d)
+    ]
     logits = module(images)
     for handle in handles:
         handle.remove()
@@ -138,8 +185,10 @@ def hooked_gaps(module: nn.Module, images: Tensor) -> tuple[Tensor, Tensor, Tens
 
 
 def test_matched_call_equals_a_plain_module_with_hooks(teacher: Network) -> None:
-    module, double = plain_module(teacher), in_double(teacher)
-    before, images = snapshot(double), draw(5, 1, 8, 8).requires_grad_()
+    module = plain_module(teacher)
+    double = in_double(teacher)
+    before = snapshot(double)
+    images = draw(5, 1, 8, 8).requires_grad_()
     logits, means, variances = hooked_gaps(module, images)
     matched = recovery.matched_call(double, images)
     torch.testing.assert_close(matched.outputs.logits, logits, rtol=1e-12, atol=1e-12)
@@ -148,19 +197,26 @@ def test_matched_call_equals_a_plain_module_with_hooks(teacher: Network) -> None
     weights = torch.arange(1.0, len(means) + 1, dtype=torch.float64)
     target = torch.arange(5) % 3
     found, expected = (
-        torch.autograd.grad(nn.functional.cross_entropy(a, target) + (weights * b).sum() - (c / weights).sum(), images)[
-            0
-        ]
-        for a, b, c in ((matched.outputs.logits, matched.mean_gaps, matched.variance_gaps), (logits, means, variances))
+        torch.autograd.grad(
+            nn.functional.cross_entropy(a, target) + (weights * b).sum() - (c / weights).sum(),
+            images,
+        )[0]
+        for a, b, c in (
+            (matched.outputs.logits, matched.mean_gaps, matched.variance_gaps),
+            (logits, means, variances),
+        )
     )
     torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-12)
     assert_unchanged(before, double)
 
 
-def test_matched_call_with_other_weights_keeps_the_teachers_targets(teacher: Network, other_teacher: Network) -> None:
+def test_matched_call_with_other_weights_keeps_the_teachers_targets(
+    teacher: Network, other_teacher: Network
+) -> None:
     """Perturbed weights run, but the statistics are compared with what the teacher remembers."""
     images = draw(4, 1, 8, 8)
-    double, other = in_double(teacher), in_double(other_teacher)
+    double = in_double(teacher)
+    other = in_double(other_teacher)
     moved = dict(double.weights)
     moved |= {name: other.weights[name] for name in networks.parameter_names(teacher.spec)}
     module = plain_module(dataclasses.replace(teacher, weights=moved))
@@ -172,8 +228,13 @@ def test_matched_call_with_other_weights_keeps_the_teachers_targets(teacher: Net
 
 def test_gaps_are_small_on_the_data_the_teacher_saw(teacher: Network, grey: ImageData) -> None:
     real = recovery.matched_call(teacher, grey.normalised())
-    noise = recovery.matched_call(teacher, recovery.noise_images(grey, 36, seed=0, batch=0, device="cpu"))
-    assert real.mean_gaps.sum() < noise.mean_gaps.sum() and real.variance_gaps.sum() < noise.variance_gaps.sum()
+    noise = recovery.matched_call(
+        teacher, recovery.noise_images(grey, 36, seed=0, batch=0, device="cpu")
+    )
+    assert (
+        real.mean_gaps.sum() < noise.mean_gaps.sum()
+        and real.variance_gaps.sum() < noise.variance_gaps.sum()
+    )
 
 
 @given(gaps=st.lists(st.floats(0, 1e3), min_size=1, max_size=9))
@@ -186,7 +247,9 @@ def test_weighted_gap_counts_the_first_layer_ten_times(gaps: list[float]) -> Non
 def test_circular_shift_is_one_roll_of_the_batch(pixels: int, seed: int, step: int) -> None:
     images = draw(2, 1, 8, 8)
     shifted = recovery.circular_shift(images, pixels, seed=seed, step=step)
-    rolls = [torch.roll(images, (y, x), (2, 3)) for y in range(pixels + 1) for x in range(pixels + 1)]
+    rolls = [
+        torch.roll(images, (y, x), (2, 3)) for y in range(pixels + 1) for x in range(pixels + 1)
+    ]
     assert any(torch.equal(shifted, roll) for roll in rolls)
     assert torch.equal(shifted, recovery.circular_shift(images, pixels, seed=seed, step=step))
 
@@ -195,7 +258,9 @@ def test_circular_shift_reaches_every_offset() -> None:
     marked = torch.zeros(1, 1, 8, 8)
     marked[0, 0, 0, 0] = 1
     places = {
-        tuple(torch.nonzero(recovery.circular_shift(marked, 2, seed=0, step=step)[0, 0])[0].tolist())
+        tuple(
+            torch.nonzero(recovery.circular_shift(marked, 2, seed=0, step=step)[0, 0])[0].tolist()
+        )
         for step in range(200)
     }
     assert places == {(y, x) for y in range(3) for x in range(3)}
@@ -208,7 +273,9 @@ def test_clamping_to_valid_pixels(colour: ImageData) -> None:
     for channel in range(3):
         black = (0 - colour.mean[channel]) / colour.std[channel]
         white = (1 - colour.mean[channel]) / colour.std[channel]
-        torch.testing.assert_close(clamped[:, channel], images[:, channel].clamp(float(black), float(white)))
+        torch.testing.assert_close(
+            clamped[:, channel], images[:, channel].clamp(float(black), float(white))
+        )
     assert torch.equal(recovery.clamp_to_valid(clamped, low, high), clamped)
     real = colour.normalised()
     torch.testing.assert_close(recovery.clamp_to_valid(real, low, high), real)
@@ -218,17 +285,23 @@ def test_noise_images(colour: ImageData) -> None:
     many = recovery.noise_images(colour, 500, seed=0, batch=0, device="cpu")
     assert many.shape == (500, 3, 8, 8) and many.dtype == torch.float32
     assert abs(float(many.mean())) < 0.02 and abs(float(many.std()) - 1) < 0.02
-    first, second = (recovery.noise_images(colour, 2, seed=0, batch=b, device="cpu") for b in (0, 1))
+    first, second = (
+        recovery.noise_images(colour, 2, seed=0, batch=b, device="cpu") for b in (0, 1)
+    )
     assert not torch.equal(first, second)
 
 
 def test_real_image_indices(grey: ImageData) -> None:
     ten = recovery.real_image_indices(grey, 10, seed=3)
-    assert ten.shape == (10, 3) and torch.equal(grey.train_labels[ten], torch.arange(3).expand(10, 3))
+    assert ten.shape == (10, 3) and torch.equal(
+        grey.train_labels[ten], torch.arange(3).expand(10, 3)
+    )
     assert all(len(set(column.tolist())) == 10 for column in ten.T)
     assert torch.equal(recovery.real_image_indices(grey, 5, seed=3), ten[:5])
     assert not torch.equal(recovery.real_image_indices(grey, 10, seed=4), ten)
-    assert recovery.real_image_indices(grey, 12, seed=3).sort(0).values.flatten().unique().tolist() == list(range(36))
+    assert recovery.real_image_indices(grey, 12, seed=3).sort(
+        0
+    ).values.flatten().unique().tolist() == list(range(36))
     with refuses("images_per_class", "at most 12", "13"):
         recovery.real_image_indices(grey, 13, seed=3)
 
@@ -241,7 +314,9 @@ def test_a_teacher_without_batch_norm_is_refused(norm: str, grey: ImageData) -> 
 
 
 class TestCropAndFlip:
-    images = torch.randn(3, 2, 12, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    images = torch.randn(
+        3, 2, 12, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
+    )
 
     def crop(self, step: int, smallest: float = 0.08, images: Tensor | None = None) -> Tensor:
         given_images = self.images if images is None else images
@@ -259,10 +334,14 @@ class TestCropAndFlip:
     def test_values_come_from_inside_the_picture(self) -> None:
         for step in range(50):
             found = self.crop(step)
-            assert found.min() >= self.images.min() - 1e-9 and found.max() <= self.images.max() + 1e-9
+            assert (
+                found.min() >= self.images.min() - 1e-9 and found.max() <= self.images.max() + 1e-9
+            )
 
     def test_corners_are_not_aligned(self) -> None:
-        """`wide` columns over 32 pixels: on a ramp each pixel is wide / 32 more than the one before it, not (wide - 1) / 31."""
+        """`wide` columns over 32 pixels: on a ramp each pixel is wide / 32 more than the one before
+        it, not (wide - 1) / 31.
+        """
         ramp = torch.arange(32.0, dtype=torch.float64).expand(1, 1, 32, 32)
         for step in range(20):
             row = self.crop(step, images=ramp)[0, 0, 0]
@@ -271,12 +350,15 @@ class TestCropAndFlip:
 
     def test_areas_and_flips_are_spread_as_they_should(self) -> None:
         ramp = torch.arange(32.0, dtype=torch.float64).expand(1, 1, 32, 32)
-        spans, flips = [], 0
+        spans = []
+        flips = 0
         for step in range(400):
             row = self.crop(step, images=ramp)[0, 0, 0]
             flips += bool(row[0] > row[-1])
             rows = self.crop(step, images=ramp.transpose(2, 3))[0, 0, :, 0]
-            spans.append(float((row[0] - row[-1]).abs() + 1) * float((rows[0] - rows[-1]).abs() + 1) / 32**2)
+            spans.append(
+                float((row[0] - row[-1]).abs() + 1) * float((rows[0] - rows[-1]).abs() + 1) / 32**2
+            )
         assert 150 < flips < 250
         assert 0.48 < sum(spans) / len(spans) < 0.62 and min(spans) < 0.15 and max(spans) > 0.9
 
@@ -296,12 +378,16 @@ class TestChannelStatistics:
     @pytest.mark.parametrize("shape", [(1, 3, 1, 2), (10, 4, 16, 16), (3, 2, 64, 64)])
     def test_against_float64(self, shift: float, shape: tuple[int, ...]) -> None:
         inputs = torch.randn(shape, generator=torch.Generator().manual_seed(0)) + shift
-        for found, expected in zip(recovery.channel_statistics(inputs), self.reference(inputs), strict=True):
+        for found, expected in zip(
+            recovery.channel_statistics(inputs), self.reference(inputs), strict=True
+        ):
             assert found.dtype == torch.float32
             torch.testing.assert_close(found.double(), expected, rtol=2e-5, atol=1e-9)
 
     def test_constant_and_empty_channels(self) -> None:
-        inputs = torch.stack([torch.zeros(2, 4, 4), torch.full((2, 4, 4), 7.0), torch.randn(2, 4, 4)], dim=1)
+        inputs = torch.stack(
+            [torch.zeros(2, 4, 4), torch.full((2, 4, 4), 7.0), torch.randn(2, 4, 4)], dim=1
+        )
         variance, mean = recovery.channel_statistics(inputs)
         assert variance[:2].tolist() == [0, 0] and mean[:2].tolist() == [0, 7]
 

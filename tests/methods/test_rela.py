@@ -31,7 +31,9 @@ def inputs(grey: ImageData, teacher: Network) -> Inputs:
 
 
 def components_of(features: Tensor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean, deviations along the components and the components, by numpy's SVD of all points at once."""
+    """Mean, deviations along the components and the components, by numpy's SVD of all points at
+    once.
+    """
     values = features.double().numpy()
     centred = values - values.mean(0)
     _, sizes, right = np.linalg.svd(centred, full_matrices=False)
@@ -53,7 +55,11 @@ def test_the_targets_are_standardised_components() -> None:
     features = drawn()
     basis = rela.principal_components(features, 4)
     mean, deviations, directions = components_of(features)
-    wanted = (features.double().numpy() - mean) @ directions[:, :4] / (deviations[:4] + 1e-6 * deviations[0])
+    wanted = (
+        (features.double().numpy() - mean)
+        @ directions[:, :4]
+        / (deviations[:4] + 1e-6 * deviations[0])
+    )
     np.testing.assert_allclose(rela.targets(features, basis).numpy(), wanted, atol=1e-5)
     whitened = np.cov(rela.targets(features, basis).double().numpy().T)
     np.testing.assert_allclose(whitened, np.eye(4), atol=1e-3)
@@ -67,21 +73,34 @@ def test_a_component_without_variance_is_nothing() -> None:
 
 
 @pytest.mark.parametrize("batch_size", [5, 36])
-def test_the_set(batch_size: int, inputs: Inputs, grey: ImageData, teacher: Network, tmp_path: Path) -> None:
-    """Images bit for bit, not copied; targets of a student of 4 features, by numpy; written and read."""
+def test_the_set(
+    batch_size: int, inputs: Inputs, grey: ImageData, teacher: Network, tmp_path: Path
+) -> None:
+    """Images bit for bit, not copied; targets of a student of 4 features, by numpy; written and
+    read.
+    """
     config = rela.SMALL.replace(ratio=1.0, batch_size=batch_size)
     made = process.run(rela, config, inputs)
-    assert made.kind == "bytes" and made.tensors["pixels"].data_ptr() == grey.train_images.data_ptr()
-    assert torch.equal(made.images, grey.normalised()) and made.provenance["prior"] == teacher.fingerprint
+    assert (
+        made.kind == "bytes" and made.tensors["pixels"].data_ptr() == grey.train_images.data_ptr()
+    )
+    assert (
+        torch.equal(made.images, grey.normalised())
+        and made.provenance["prior"] == teacher.fingerprint
+    )
     features = networks.predict(teacher, grey.normalised()).features
     mean, deviations, directions = components_of(features)
     wanted = (features.double().numpy() - mean) @ directions[:, :4] / deviations[:4]
     np.testing.assert_allclose(made.target("representations").values[0].numpy(), wanted, atol=1e-4)
     again = DistilledSet.load(made.save(tmp_path / "set"))
     assert_same(again, made)
-    assert again.fingerprint == made.fingerprint and torch.equal(again.to_uint8(), grey.train_images)
+    assert again.fingerprint == made.fingerprint and torch.equal(
+        again.to_uint8(), grey.train_images
+    )
     assert torch.equal(again.rows(torch.tensor([3, 1])), grey.normalised([3, 1]))
-    assert made.storage_floats() == grey.train_images.numel() // 4 + 4 * 36 and repr(made) == repr(again)
+    assert made.storage_floats() == grey.train_images.numel() // 4 + 4 * 36 and repr(made) == repr(
+        again
+    )
     with refuses("indices", "0 to 35", "36"):
         made.rows(torch.tensor([36]))
     for wrong in ({"pixels": made.images}, {"images": made.images}):
@@ -95,13 +114,22 @@ def test_a_static_part(inputs: Inputs, grey: ImageData) -> None:
     made = process.run(rela, config, inputs)
     assert len(made) == 18 == len({*first.indices.tolist()})
     assert torch.equal(made.images, grey.normalised(first.indices))
-    assert not torch.equal(first.indices, process.start(rela, config.replace(seed=4), inputs).indices)
+    assert not torch.equal(
+        first.indices, process.start(rela, config.replace(seed=4), inputs).indices
+    )
     half = dataclasses.replace(inputs, data=grey)
     steps = [*process.steps(rela, config, half)]
     partly = rela.finish(config, inputs, steps[0].state)
-    assert len(steps) == 2 and len(partly) == 9 and not partly.complete and torch.equal(partly.images, made.images[:9])
+    assert (
+        len(steps) == 2
+        and len(partly) == 9
+        and not partly.complete
+        and torch.equal(partly.images, made.images[:9])
+    )
     asked = networks.predict(half.teachers[0], made.images[9:]).features
-    assert float(steps[1].trace.variance) == pytest.approx(float(asked.double().numpy().var(0).sum()), rel=1e-4)
+    assert float(steps[1].trace.variance) == pytest.approx(
+        float(asked.double().numpy().var(0).sum()), rel=1e-4
+    )
 
 
 def test_a_labelled_set_gets_targets(inputs: Inputs) -> None:
@@ -111,14 +139,18 @@ def test_a_labelled_set_gets_targets(inputs: Inputs) -> None:
     found = rela.with_targets(chosen, config, inputs)
     assert torch.equal(found.labels, chosen.labels)
     whole = process.run(rela, config, inputs)
-    places = [int((whole.images == image).flatten(1).all(1).nonzero()[0]) for image in chosen.images]
+    places = [
+        int((whole.images == image).flatten(1).all(1).nonzero()[0]) for image in chosen.images
+    ]
     torch.testing.assert_close(
         found.target("representations").values[0],
         whole.target("representations").values[0][places],
         atol=1e-4,
         rtol=1e-4,
     )
-    colour = process.run(selection, selection.Config(images_per_class=1), Inputs(data=made_data(channels=3)))
+    colour = process.run(
+        selection, selection.Config(images_per_class=1), Inputs(data=made_data(channels=3))
+    )
     with refuses("distilled", "1 channels"):
         rela.with_targets(colour, config, inputs)
 
@@ -133,7 +165,9 @@ def test_what_it_cannot_make(inputs: Inputs, grey: ImageData, teacher: Network) 
         process.run(rela, rela.SMALL.replace(ratio=0.03), inputs)
     with refuses("ratio", "(0, 1]"):
         rela.Config(ratio=0.0)
-    still = dataclasses.replace(grey, train_images=grey.train_images[:1].expand(36, -1, -1, -1).clone())
+    still = dataclasses.replace(
+        grey, train_images=grey.train_images[:1].expand(36, -1, -1, -1).clone()
+    )
     with refuses("teacher", "differ between images", "36"):
         process.run(rela, rela.SMALL.replace(ratio=1.0), Inputs(data=still, teachers=(teacher,)))
     with refuses("components", "6", "7"):

@@ -1,4 +1,6 @@
-"""Real images with what the teacher says: which are taken, how many the budget buys, and whose words they carry."""
+"""Real images with what the teacher says: which are taken, how many the budget buys, and whose
+words they carry.
+"""
 
 from typing import Any
 
@@ -37,7 +39,8 @@ def test_k_means_takes_the_image_nearest_to_each_centre(inputs: Inputs) -> None:
     centres = KMeans(6, n_init=4, random_state=seed).fit(points).cluster_centers_
     chosen = made.provenance["indices"]
     assert len(set(chosen)) == 6
-    for index, centre in zip(chosen, centres, strict=True):  # the two images of a pair are equally near, up to rounding
+    # The two images of a pair are equally near, up to rounding.
+    for index, centre in zip(chosen, centres, strict=True):
         away = np.linalg.norm(points - centre, axis=1)
         assert away[index] <= away.min() * (1 + 1e-9)
 
@@ -50,15 +53,22 @@ def test_random_images_are_those_that_krr_st_begins_with(inputs: Inputs, grey: I
 
 
 @pytest.mark.parametrize(
-    ("counted", "views", "wanted"), [(False, "none", 100), (True, "none", 85), (True, "rotation", 60)]
+    ("counted", "views", "wanted"),
+    [(False, "none", 100), (True, "none", 85), (True, "rotation", 60)],
 )
-def test_both_conventions_of_a_budget(counted: bool, views: Kind, wanted: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """100 images of 3 x 32 x 32 and 512 floats a view: 307,200 / 3,584 = 85.7, 307,200 / 5,120 = 60."""
+def test_both_conventions_of_a_budget(
+    counted: bool, views: Kind, wanted: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """100 images of 3 x 32 x 32 and 512 floats a view: 307,200 / 3,584 = 85.7, 307,200 / 5,120 =
+    60.
+    """
     given = wide(made_data(channels=3, size=32, train=40), monkeypatch)
     config = selected.Config(targets_count=counted, augmentation=views)
     assert selected.total_steps(config, given) == wanted
     each = 4 * 512 if views == "rotation" else 512
-    found = selected.affordable(100, image_floats=3072, representation_floats=each if counted else 0)
+    found = selected.affordable(
+        100, image_floats=3072, representation_floats=each if counted else 0
+    )
     assert found == wanted
 
 
@@ -66,7 +76,9 @@ def test_both_conventions_of_a_budget(counted: bool, views: Kind, wanted: int, m
 def test_what_is_counted_fits_and_one_more_would_not(budget: int, inputs: Inputs) -> None:
     config = selected.Config(budget=budget, targets_count=True, augmentation="crop")
     made = process.run(selected, config, inputs)
-    assert made.storage_floats() <= budget * 64 < made.storage_floats() * (len(made) + 1) / len(made)
+    assert (
+        made.storage_floats() <= budget * 64 < made.storage_floats() * (len(made) + 1) / len(made)
+    )
 
 
 @pytest.mark.parametrize("views", predefined_views.KINDS)
@@ -75,7 +87,9 @@ def test_representations_are_the_teachers(views: Kind, inputs: Inputs, teacher: 
     images, targets = made.pairs()
     count = len(predefined_views.NAMES[views])
     assert len(images) == 5 * count
-    torch.testing.assert_close(targets, networks.predict(teacher, images).features, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(
+        targets, networks.predict(teacher, images).features, rtol=1e-5, atol=1e-5
+    )
     torch.testing.assert_close(images, predefined_views.augmented(made.images, views).flatten(0, 1))
 
 

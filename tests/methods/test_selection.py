@@ -21,12 +21,17 @@ from tests.support import refuses
 
 KINDS = ("random", "average", "k_means", "herding", "k_center", "centres")
 PLACES = [
-    (kind, space) for kind in KINDS for space in ("pixels", "features") if (kind, space) != ("centres", "features")
+    (kind, space)
+    for kind in KINDS
+    for space in ("pixels", "features")
+    if (kind, space) != ("centres", "features")
 ]
 
 
 def points(count: int, seed: int, duplicates: bool = False) -> Tensor:
-    drawn = torch.randn((count, 3), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    drawn = torch.randn(
+        (count, 3), generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    )
     return drawn[torch.arange(count) // 2] if duplicates else drawn
 
 
@@ -39,7 +44,9 @@ CLOUDS = {
 
 
 @given(**CLOUDS)
-def test_herding_is_greedy_for_the_mean(count: int, seed: int, duplicates: bool, share: float) -> None:
+def test_herding_is_greedy_for_the_mean(
+    count: int, seed: int, duplicates: bool, share: float
+) -> None:
     features = points(count, seed, duplicates)
     take = 1 + int(share * (count - 1))
     chosen = selection.herding(features, take).tolist()
@@ -76,7 +83,9 @@ def test_k_means_takes_one_of_each_cluster(seed: int) -> None:
     for index in chosen.tolist():
         members = cloud[torch.arange(40) % 4 == index % 4]
         to_centre = (members - members.mean(0)).norm(dim=1)
-        assert float((cloud[index] - members.mean(0)).norm()) == pytest.approx(float(to_centre.min()))
+        assert float((cloud[index] - members.mean(0)).norm()) == pytest.approx(
+            float(to_centre.min())
+        )
 
 
 @settings(max_examples=15)
@@ -93,19 +102,24 @@ def test_centres_are_the_means_of_their_clusters_and_k_means_the_members_nearest
     found = selection.centres(cloud, 4, seed=seed)
     clusters = torch.cdist(found, places).argmin(1)
     assert sorted(clusters.tolist()) == [0, 1, 2, 3]
-    torch.testing.assert_close(found, torch.stack([cloud[torch.arange(40) % 4 == c].mean(0) for c in clusters]))
+    torch.testing.assert_close(
+        found, torch.stack([cloud[torch.arange(40) % 4 == c].mean(0) for c in clusters])
+    )
     assert torch.equal(selection.k_means(cloud, 4, seed=seed), torch.cdist(found, cloud).argmin(1))
     torch.testing.assert_close(selection.centres(cloud, 1, seed=seed), cloud.mean(0)[None])
     assert selection.centres(cloud.float(), 2, seed=seed).dtype == torch.float32
     without_gaps = points(60, seed)
     found = selection.centres(without_gaps, 5, seed=seed)
     parts = torch.cdist(without_gaps, found).argmin(1)
-    torch.testing.assert_close(found, torch.stack([without_gaps[parts == part].mean(0) for part in range(5)]))
+    torch.testing.assert_close(
+        found, torch.stack([without_gaps[parts == part].mean(0) for part in range(5)])
+    )
 
 
 def test_centres_are_the_same_on_any_number_of_cores() -> None:
     """Bit for bit: four threads add up four parts of the images, and which comes first is chance."""
-    cloud, found = points(4000, 0), []
+    cloud = points(4000, 0)
+    found = []
     for threads in (1, 4):
         with threadpool_limits(threads):
             found.append(selection.centres(cloud, 8, seed=0))
@@ -115,18 +129,25 @@ def test_centres_are_the_same_on_any_number_of_cores() -> None:
 def test_a_run_of_centres_holds_them(grey: ImageData) -> None:
     settings: dict[str, Any] = {"images_per_class": 3, "seed": 2}
     made = process.run(selection, selection.Config(kind="centres", **settings), Inputs(data=grey))
-    nearest = process.run(selection, selection.Config(kind="k_means", **settings), Inputs(data=grey))
+    nearest = process.run(
+        selection, selection.Config(kind="k_means", **settings), Inputs(data=grey)
+    )
     for label in range(3):
-        own, of_class = made.images[made.labels == label], grey.normalised(grey.of_class(label))
+        own = made.images[made.labels == label]
+        of_class = grey.normalised(grey.of_class(label))
         parts = torch.cdist(of_class.flatten(1), own.flatten(1)).argmin(1)
-        torch.testing.assert_close(own, torch.stack([of_class[parts == part].mean(0) for part in range(3)]))
+        torch.testing.assert_close(
+            own, torch.stack([of_class[parts == part].mean(0) for part in range(3)])
+        )
         found = of_class[torch.cdist(own.flatten(1), of_class.flatten(1)).argmin(1)]
         assert torch.equal(nearest.images[nearest.labels == label], found)
 
 
 @given(count=st.integers(1, 9), seed=st.integers(0, 99))
 def test_average_is_the_mean_of_equal_parts(count: int, seed: int) -> None:
-    images = torch.randn((9, 1, 2, 2), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    images = torch.randn(
+        (9, 1, 2, 2), generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    )
     found = selection.average(images, count, generator=torch.Generator().manual_seed(seed))
     order = torch.randperm(9, generator=torch.Generator().manual_seed(seed))
     sizes = [9 // count + (part < 9 % count) for part in range(count)]
@@ -135,12 +156,16 @@ def test_average_is_the_mean_of_equal_parts(count: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize(("kind", "space"), PLACES)
-def test_a_run_takes_images_of_each_class(kind: str, space: str, grey: ImageData, teacher: Network) -> None:
+def test_a_run_takes_images_of_each_class(
+    kind: str, space: str, grey: ImageData, teacher: Network
+) -> None:
     config = selection.Config(kind=kind, space=space, images_per_class=3, seed=2)
     inputs = Inputs(data=grey, teachers=(teacher,))
     steps = list(process.steps(selection, config, inputs))
     made = selection.finish(config, inputs, steps[-1].state)
-    assert made.labels.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2] and [step.trace.label for step in steps] == [0, 1, 2]
+    assert made.labels.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2] and [
+        step.trace.label for step in steps
+    ] == [0, 1, 2]
     indices = torch.tensor(made.provenance["indices"])
     if kind in ("average", "centres"):
         assert (indices == -1).all()
@@ -152,7 +177,10 @@ def test_a_run_takes_images_of_each_class(kind: str, space: str, grey: ImageData
         everything = _space(space, teacher, grey.normalised(grey.of_class(label)))
         taken = _space(space, teacher, grey.normalised(indices[label]))
         torch.testing.assert_close(
-            step.trace.mean_distance, (taken.mean(0) - everything.mean(0)).norm(), rtol=1e-4, atol=1e-5
+            step.trace.mean_distance,
+            (taken.mean(0) - everything.mean(0)).norm(),
+            rtol=1e-4,
+            atol=1e-5,
         )
         if kind in ("herding", "k_center"):
             rule: Any = getattr(selection, kind)
@@ -165,7 +193,9 @@ def _space(space: str, teacher: Network, images: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_whole_class_may_be_taken(kind: str, grey: ImageData) -> None:
-    made = process.run(selection, selection.Config(kind=kind, images_per_class=12), Inputs(data=grey))
+    made = process.run(
+        selection, selection.Config(kind=kind, images_per_class=12), Inputs(data=grey)
+    )
     assert len(made) == 36
     real = {tuple(image.flatten().tolist()) for image in made.to_uint8()}
     assert real == {tuple(image.flatten().tolist()) for image in grey.train_images}
@@ -173,9 +203,13 @@ def test_the_whole_class_may_be_taken(kind: str, grey: ImageData) -> None:
 
 @pytest.mark.parametrize("kind", ["average", "centres"])
 def test_one_average_is_the_class_mean(kind: str, colour: ImageData) -> None:
-    made = process.run(selection, selection.Config(kind=kind, images_per_class=1), Inputs(data=colour))
+    made = process.run(
+        selection, selection.Config(kind=kind, images_per_class=1), Inputs(data=colour)
+    )
     for label in range(2):
-        torch.testing.assert_close(made.images[label], colour.normalised(colour.of_class(label)).mean(0))
+        torch.testing.assert_close(
+            made.images[label], colour.normalised(colour.of_class(label)).mean(0)
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -188,15 +222,20 @@ def test_bad_input(kind: str, grey: ImageData) -> None:
 
 def test_ipc_is_held_against_the_smallest_class(grey: ImageData) -> None:
     keep = torch.arange(36) != 20
-    uneven = dataclasses.replace(grey, train_images=grey.train_images[keep], train_labels=grey.train_labels[keep])
+    uneven = dataclasses.replace(
+        grey, train_images=grey.train_images[keep], train_labels=grey.train_labels[keep]
+    )
     process.run(selection, selection.Config(images_per_class=11), Inputs(data=uneven))
     with refuses("images_per_class", "at most 11", "'b'", "12"):
         process.run(selection, selection.Config(images_per_class=12), Inputs(data=uneven))
 
 
 def test_each_class_is_drawn_once(grey: ImageData, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thousand classes took a thousand times as long as a thousandth of them; what is drawn has stayed the same."""
-    drawn, draw = [], recovery.real_image_rows
+    """A thousand classes took a thousand times as long as a thousandth of them; what is drawn has
+    stayed the same.
+    """
+    drawn = []
+    draw = recovery.real_image_rows
 
     def watched(members: int, count: int, *, label: int, seed: int) -> Tensor:
         drawn.append(label)
@@ -213,7 +252,9 @@ def test_each_class_is_drawn_once(grey: ImageData, monkeypatch: pytest.MonkeyPat
 def test_options_change_the_preset_or_the_config(grey: ImageData) -> None:
     made = ddlab.distill("selection", grey, images_per_class=3, seed=4, progress=False)
     assert (
-        len(made) == 9 and made.provenance["config"] == selection.Config.teaching(images_per_class=3, seed=4).to_dict()
+        len(made) == 9
+        and made.provenance["config"]
+        == selection.Config.teaching(images_per_class=3, seed=4).to_dict()
     )
     config = selection.Config(kind="herding", images_per_class=2)
     again = ddlab.distill("selection", grey, config=config, images_per_class=1, progress=False)

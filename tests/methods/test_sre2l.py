@@ -27,7 +27,14 @@ def inputs(colour: ImageData, colour_teacher: Network) -> Inputs:
 
 def settings(**changes: Any) -> sre2l.Config:
     return sre2l.Config(
-        **{"images_per_class": 2, "iterations": 4, "roll_pixels": 2, "learning_rate": 0.3, "seed": 3} | changes
+        **{
+            "images_per_class": 2,
+            "iterations": 4,
+            "roll_pixels": 2,
+            "learning_rate": 0.3,
+            "seed": 3,
+        }
+        | changes
     )
 
 
@@ -42,16 +49,24 @@ def plain_recovery(
     frames = []
     for iteration in range(config.iterations):
         for group in optimiser.param_groups:
-            group["lr"] = config.learning_rate * (1 + math.cos(math.pi * iteration / config.iterations)) / 2
+            group["lr"] = (
+                config.learning_rate * (1 + math.cos(math.pi * iteration / config.iterations)) / 2
+            )
         step = batch * config.iterations + iteration
         offsets = torch.randint(
-            0, config.roll_pixels + 1, (2,), generator=randomness.generator(config.seed, step, "roll")
+            0,
+            config.roll_pixels + 1,
+            (2,),
+            generator=randomness.generator(config.seed, step, "roll"),
         )
-        logits, means, variances = hooked_gaps(module, torch.roll(images, tuple(offsets.tolist()), (2, 3)))
+        logits, means, variances = hooked_gaps(
+            module, torch.roll(images, tuple(offsets.tolist()), (2, 3))
+        )
         multipliers = torch.ones_like(means)
         multipliers[0] = 10
         class_loss = F.cross_entropy(logits, torch.arange(data.classes))
-        mean_gap, variance_gap = (multipliers * means).sum(), (multipliers * variances).sum()
+        mean_gap = (multipliers * means).sum()
+        variance_gap = (multipliers * variances).sum()
         loss = class_loss + config.lambda_mean * mean_gap + config.lambda_var * variance_gap
         optimiser.zero_grad()
         loss.backward()
@@ -59,16 +74,18 @@ def plain_recovery(
         with torch.no_grad():
             for channel in range(data.channels):
                 images[:, channel].clamp_(float(low[channel]), float(high[channel]))
-        frames.append({
-            "images": images.detach().clone(),
-            "total_loss": loss.detach(),
-            "class_loss": class_loss.detach(),
-            "mean_gap": mean_gap.detach(),
-            "variance_gap": variance_gap.detach(),
-            "layer_mean_gaps": means.detach(),
-            "layer_variance_gaps": variances.detach(),
-            "class_probability": logits.detach().softmax(1).diagonal(),
-        })  # fmt: skip
+        frames.append(
+            {
+                "images": images.detach().clone(),
+                "total_loss": loss.detach(),
+                "class_loss": class_loss.detach(),
+                "mean_gap": mean_gap.detach(),
+                "variance_gap": variance_gap.detach(),
+                "layer_mean_gaps": means.detach(),
+                "layer_variance_gaps": variances.detach(),
+                "class_probability": logits.detach().softmax(1).diagonal(),
+            }
+        )
     return frames
 
 
@@ -89,7 +106,9 @@ def test_updates_equal_a_plain_loop(
     config = settings(**changes)
     inputs = Inputs(data=colour, teachers=(in_double(colour_teacher),))
     start = sre2l._first_images(config, inputs, batch).double()
-    state = sre2l.State(batch * config.iterations, start, optimisers.adam_init({"images": start}), ())
+    state = sre2l.State(
+        batch * config.iterations, start, optimisers.adam_init({"images": start}), ()
+    )
     expected = plain_recovery(config, colour, colour_teacher, start, batch)
     for iteration, frame in enumerate(expected):
         state, trace = sre2l.update(config, inputs, state)
@@ -106,7 +125,9 @@ def test_recovery_loss_is_equation_3() -> None:
     terms = [torch.tensor(value, dtype=torch.float64) for value in (2.0, 3.0, 5.0)]
     assert sre2l.recovery_loss(*terms, lambda_mean=0.1, lambda_var=0.01) == pytest.approx(2.35)
     terms = [term.requires_grad_() for term in terms]
-    assert torch.autograd.gradcheck(lambda *t: sre2l.recovery_loss(*t, lambda_mean=0.1, lambda_var=0.01), terms)
+    assert torch.autograd.gradcheck(
+        lambda *t: sre2l.recovery_loss(*t, lambda_mean=0.1, lambda_var=0.01), terms
+    )
 
 
 def test_one_step_per_image_update(inputs: Inputs) -> None:
@@ -130,10 +151,18 @@ def test_fewer_images_per_class_are_the_first_of_more(inputs: Inputs) -> None:
     assert_same(one.images, two.images[: len(one)])
 
 
-def test_result_is_one_image_per_class_and_batch(inputs: Inputs, colour: ImageData, colour_teacher: Network) -> None:
+def test_result_is_one_image_per_class_and_batch(
+    inputs: Inputs, colour: ImageData, colour_teacher: Network
+) -> None:
     made = process.run(sre2l, settings(), inputs)
-    assert made.labels.tolist() == [0, 1, 0, 1] and made.complete and made.provenance["method"] == sre2l.NAME
-    assert torch.equal(made.target("stored").logits, networks.predict(colour_teacher, made.images).logits)
+    assert (
+        made.labels.tolist() == [0, 1, 0, 1]
+        and made.complete
+        and made.provenance["method"] == sre2l.NAME
+    )
+    assert torch.equal(
+        made.target("stored").logits, networks.predict(colour_teacher, made.images).logits
+    )
     low, high = colour.valid_range()
     assert (made.images >= low).all() and (made.images <= high).all()
 
@@ -160,13 +189,21 @@ def test_real_start_takes_images_of_the_class(inputs: Inputs, colour: ImageData)
 
 
 def test_noise_start_is_new_for_each_batch_and_seed(inputs: Inputs) -> None:
-    starts = [sre2l._first_images(settings(seed=seed), inputs, batch) for seed in (0, 1) for batch in (0, 1)]
+    starts = [
+        sre2l._first_images(settings(seed=seed), inputs, batch)
+        for seed in (0, 1)
+        for batch in (0, 1)
+    ]
     assert all(not torch.equal(a, b) for i, a in enumerate(starts) for b in starts[:i])
 
 
 def test_the_class_loss_falls_and_the_gaps_close(grey: ImageData, teacher: Network) -> None:
     inputs = Inputs(data=grey, teachers=(teacher,))
-    steps = list(process.steps(sre2l, sre2l.Config.teaching(iterations=60, lambda_mean=0.1, lambda_var=0.1), inputs))
+    steps = list(
+        process.steps(
+            sre2l, sre2l.Config.teaching(iterations=60, lambda_mean=0.1, lambda_var=0.1), inputs
+        )
+    )
     first, last = steps[0].trace, steps[-1].trace
     assert last.total_loss < 0.7 * first.total_loss and last.class_loss < first.class_loss
     assert last.mean_gap < first.mean_gap and last.variance_gap < first.variance_gap
@@ -176,7 +213,9 @@ def test_teacher_stays_in_evaluation_mode(inputs: Inputs, colour_teacher: Networ
     """An image's logits do not depend on the other images of the batch."""
     state = sre2l.init(settings(roll_pixels=0), inputs)
     _, trace = sre2l.update(settings(roll_pixels=0), inputs, state)
-    alone = [networks.predict(colour_teacher, image[None]).logits.softmax(1)[0] for image in state.images]
+    alone = [
+        networks.predict(colour_teacher, image[None]).logits.softmax(1)[0] for image in state.images
+    ]
     expected = torch.stack([row[label] for label, row in enumerate(alone)])
     torch.testing.assert_close(trace.class_probability, expected)
 
@@ -195,7 +234,9 @@ def test_bad_input(inputs: Inputs, colour: ImageData) -> None:
     sre2l.init(settings(initialisation="noise", images_per_class=9), inputs)
     with refuses("roll_pixels", "below the image size of 8 px", "8"):
         sre2l.init(settings(roll_pixels=8), inputs)
-    bare = networks.initialise(networks.spec("convnet", width=4, norm="none").for_data(colour), seed=0)
+    bare = networks.initialise(
+        networks.spec("convnet", width=4, norm="none").for_data(colour), seed=0
+    )
     with refuses("teacher", "BatchNorm2d"):
         sre2l.init(settings(), dataclasses.replace(inputs, teachers=(bare,)))
 
@@ -204,11 +245,15 @@ def test_bad_input(inputs: Inputs, colour: ImageData) -> None:
     ("size", "crop", "cropped"),
     [(8, "by_size", False), (64, "by_size", True), (8, "always", True), (64, "never", False)],
 )
-def test_crops_come_with_size(size: int, crop: str, cropped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crops_come_with_size(
+    size: int, crop: str, cropped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     calls = []
     real = recovery.random_resized_crop_and_flip
     monkeypatch.setattr(
-        recovery, "random_resized_crop_and_flip", lambda images, *a, **k: calls.append(1) or real(images, *a, **k)
+        recovery,
+        "random_resized_crop_and_flip",
+        lambda images, *a, **k: calls.append(1) or real(images, *a, **k),
     )
     data = made_data(classes=2, size=size)
     network = networks.initialise(networks.spec("convnet", width=2).for_data(data), seed=0)

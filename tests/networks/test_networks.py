@@ -23,7 +23,14 @@ from ddlab.networks.specification import hooked_layers, skeleton
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from ddlab.training import supervised
-from tests.support import assert_same, assert_unchanged, global_randomness, made_data, refuses, snapshot
+from tests.support import (
+    assert_same,
+    assert_unchanged,
+    global_randomness,
+    made_data,
+    refuses,
+    snapshot,
+)
 
 GREY = made_data()
 
@@ -42,7 +49,12 @@ OPTIONS: list[dict[str, Any]] = [
     {"depth": 2, "width": 5, "norm": "group"},
     {"growth": 3},
 ]
-FAMILIES = [*((f"convnet {options}", networks.spec("convnet", **{"width": 4} | options)) for options in OPTIONS)]
+FAMILIES = [
+    *(
+        (f"convnet {options}", networks.spec("convnet", **{"width": 4} | options))
+        for options in OPTIONS
+    )
+]
 TWINS = ("resnet50", "efficientnet_b0")  # made as resnet18 and mobilenet_v2 are
 FAMILIES += [(family, networks.spec(family)) for family in zoo.FAMILIES if family not in TWINS]
 FAMILIES += [
@@ -89,13 +101,18 @@ def test_same_seed_same_weights(spec: NetworkSpec) -> None:
     before = global_randomness()
     one = networks.initialise(spec, seed=3)
     torch.rand(3)
-    two, other = networks.initialise(spec, seed=3), networks.initialise(spec, seed=2**40 + 3)
+    two = networks.initialise(spec, seed=3)
+    other = networks.initialise(spec, seed=2**40 + 3)
     assert_same(one.weights, two.weights)
     assert one.fingerprint == two.fingerprint != other.fingerprint
     weights = [
-        name for name in networks.parameter_names(spec) if name.endswith("weight") and one.weights[name].ndim > 1
+        name
+        for name in networks.parameter_names(spec)
+        if name.endswith("weight") and one.weights[name].ndim > 1
     ]
-    assert weights and not any(torch.equal(one.weights[name], other.weights[name]) for name in weights)
+    assert weights and not any(
+        torch.equal(one.weights[name], other.weights[name]) for name in weights
+    )
     torch.manual_seed(0)
     networks.initialise(spec, seed=1)
     drawn = torch.rand(3)
@@ -114,7 +131,8 @@ def test_nothing_global_is_drawn_where_no_skeleton_was_built_yet() -> None:
 @every_spec
 @pytest.mark.parametrize("train", [False, True])
 def test_equals_the_plain_module(spec: NetworkSpec, train: bool) -> None:
-    network, images = networks.initialise(spec, seed=0), images_for(spec)
+    network = networks.initialise(spec, seed=0)
+    images = images_for(spec)
     module = plain(network).train(train)
     outputs, buffers = networks.call(spec, network.weights, images, train)
     assert torch.equal(outputs.logits, module(images))
@@ -128,7 +146,8 @@ def test_equals_the_plain_module(spec: NetworkSpec, train: bool) -> None:
 @every_spec
 @pytest.mark.parametrize("train", [False, True])
 def test_call_is_pure(spec: NetworkSpec, train: bool) -> None:
-    network, images = networks.initialise(spec, seed=0), images_for(spec)
+    network = networks.initialise(spec, seed=0)
+    images = images_for(spec)
     before = snapshot((network.weights, images))
     first, _ = networks.call(spec, network.weights, images, train, batch_norm_inputs=True)
     assert_unchanged(before, (network.weights, images))
@@ -138,7 +157,8 @@ def test_call_is_pure(spec: NetworkSpec, train: bool) -> None:
 
 @every_spec
 def test_gradients_equal_the_plain_modules(spec: NetworkSpec) -> None:
-    network, images = networks.initialise(spec, seed=0), images_for(spec)
+    network = networks.initialise(spec, seed=0)
+    images = images_for(spec)
     module = plain(network).train()
     module(images).square().sum().backward()
     names = networks.parameter_names(spec)
@@ -153,22 +173,30 @@ def test_gradients_equal_the_plain_modules(spec: NetworkSpec) -> None:
 @every_spec
 @pytest.mark.parametrize("train", [False, True])
 def test_inner_outputs_equal_independent_hooks(spec: NetworkSpec, train: bool) -> None:
-    network, images = networks.initialise(spec, seed=0), images_for(spec)
-    module, seen = plain(network).train(train), {}
+    network = networks.initialise(spec, seed=0)
+    images = images_for(spec)
+    module = plain(network).train(train)
+    seen = {}
     for name, layer in module.named_modules():
         if isinstance(layer, nn.BatchNorm2d):
-            layer.register_forward_hook(lambda _, given, __, name=name: seen.__setitem__(name, given[0].clone()))
+            layer.register_forward_hook(
+                lambda _, given, __, name=name: seen.__setitem__(name, given[0].clone())
+            )
     named = f"blocks.{len(getattr(module, 'blocks', '')) - 1}.activation"
     last = module.get_submodule(LAST_CONV.get(spec.family, named))
     kept: dict[str, Tensor] = {}
     last.register_forward_hook(lambda _, __, output: kept.__setitem__("last_conv", output.clone()))
     linear = [layer for layer in module.modules() if isinstance(layer, nn.Linear)][-1]
-    linear.register_forward_hook(lambda _, given, __: kept.__setitem__("features", given[0].clone()))
+    linear.register_forward_hook(
+        lambda _, given, __: kept.__setitem__("features", given[0].clone())
+    )
     module(images)
     outputs, _ = networks.call(spec, network.weights, images, train, batch_norm_inputs=True)
     assert list(outputs.batch_norm_inputs) == networks.batch_norm_layers(spec) == list(seen)
     assert_same(outputs.batch_norm_inputs, seen)
-    assert torch.equal(outputs.last_conv, kept["last_conv"]) and torch.equal(outputs.features, kept["features"])
+    assert torch.equal(outputs.last_conv, kept["last_conv"]) and torch.equal(
+        outputs.features, kept["features"]
+    )
     assert outputs.last_conv.ndim == 4 and outputs.features.ndim == 2
     assert networks.call(spec, network.weights, images, train)[0].batch_norm_inputs == {}
 
@@ -180,23 +208,35 @@ def test_a_function_in_front_of_every_batch_norm(teacher: Network) -> None:
         names.append(name)
         return 2 * value
 
-    outputs, _ = networks.call(teacher.spec, teacher.weights, batch(), batch_norm_inputs=True, at_batch_norm=doubled)
+    outputs, _ = networks.call(
+        teacher.spec, teacher.weights, batch(), batch_norm_inputs=True, at_batch_norm=doubled
+    )
     module = plain(teacher).eval()
     for layer in module.modules():
         if isinstance(layer, nn.BatchNorm2d):
             layer.register_forward_pre_hook(lambda _, given: (2 * given[0],))
-    assert torch.equal(outputs.logits, module(batch())) and names == networks.batch_norm_layers(teacher.spec)
-    assert_same(networks.call(teacher.spec, teacher.weights, batch())[0].logits, plain(teacher).eval()(batch()))
+    assert torch.equal(outputs.logits, module(batch())) and names == networks.batch_norm_layers(
+        teacher.spec
+    )
+    assert_same(
+        networks.call(teacher.spec, teacher.weights, batch())[0].logits,
+        plain(teacher).eval()(batch()),
+    )
 
 
 @every_spec
 def test_as_a_plain_module(spec: NetworkSpec) -> None:
-    """The same logits and, at every batch norm, the same inputs as `call`; copies, so that nothing flows back."""
+    """The same logits and, at every batch norm, the same inputs as `call`; copies, so that nothing
+    flows back.
+    """
     network = networks.initialise(spec, seed=1)
     network = dataclasses.replace(
-        network, weights={n: v.double() if v.is_floating_point() else v for n, v in network.weights.items()}
+        network,
+        weights={n: v.double() if v.is_floating_point() else v for n, v in network.weights.items()},
     )
-    before, module, seen = snapshot(network.weights), network.module(), []
+    before = snapshot(network.weights)
+    module = network.module()
+    seen = []
     for layer in module.modules():
         if isinstance(layer, nn.BatchNorm2d):
             layer.register_forward_pre_hook(lambda _, arguments: seen.append(arguments[0]))
@@ -221,7 +261,10 @@ def test_an_error_inside_leaves_no_hook_behind(teacher: Network) -> None:
 
     with pytest.raises(RuntimeError, match="inside"):
         networks.call(teacher.spec, teacher.weights, batch(), at_batch_norm=fails)
-    assert torch.equal(networks.call(teacher.spec, teacher.weights, batch())[0].logits, plain(teacher).eval()(batch()))
+    assert torch.equal(
+        networks.call(teacher.spec, teacher.weights, batch())[0].logits,
+        plain(teacher).eval()(batch()),
+    )
 
 
 def test_two_threads_with_one_spec(teacher: Network, other_teacher: Network) -> None:
@@ -231,7 +274,9 @@ def test_two_threads_with_one_spec(teacher: Network, other_teacher: Network) -> 
         for network in (teacher, other_teacher)
         for train in (True, False)
     ]
-    expected = [networks.call(n.spec, n.weights, x, train, batch_norm_inputs=True) for n, x, train in work]
+    expected = [
+        networks.call(n.spec, n.weights, x, train, batch_norm_inputs=True) for n, x, train in work
+    ]
     found: list[dict[int, Any]] = [{}, {}]
     gate = threading.Barrier(2)
 
@@ -253,8 +298,12 @@ def test_two_threads_with_one_spec(teacher: Network, other_teacher: Network) -> 
 
 
 @pytest.mark.parametrize("family", ["convnet", "lenet", "vgg11", "shufflenet_v2_x0_5", "vit"])
-def test_running_and_following_shapes_agree_on_sizes(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = networks.spec(family).for_data(made_data(classes=2, channels=3, size=32, train=2, test=2))
+def test_running_and_following_shapes_agree_on_sizes(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = networks.spec(family).for_data(
+        made_data(classes=2, channels=3, size=32, train=2, test=2)
+    )
     sizes = [(side, side) for side in (1, 2, 7, 8, 16, 31, 32, 33, 64)] + [(32, 40), (64, 16)]
     run = [calling._runs_on.__wrapped__(spec, *size) for size in sizes]
     monkeypatch.setattr(calling, "_PIXELS_RUN", 0)
@@ -299,7 +348,8 @@ def test_large_images_are_predicted_a_few_at_a_time(monkeypatch: pytest.MonkeyPa
 
 def test_predict_is_batched_and_without_gradients(teacher: Network) -> None:
     images = batch(7).requires_grad_()
-    whole, parts = networks.predict(teacher, images), networks.predict(teacher, images, batch_size=3)
+    whole = networks.predict(teacher, images)
+    parts = networks.predict(teacher, images, batch_size=3)
     assert not whole.logits.requires_grad and torch.is_grad_enabled()
     for name in ("logits", "features", "last_conv"):
         torch.testing.assert_close(getattr(parts, name), getattr(whole, name))
@@ -307,12 +357,17 @@ def test_predict_is_batched_and_without_gradients(teacher: Network) -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "depth"), [(8, 3), (16, 3), (28, 3), (32, 3), (64, 4), (96, 5), (128, 5), (224, 6), (256, 6), (512, 6)]
+    ("size", "depth"),
+    [(8, 3), (16, 3), (28, 3), (32, 3), (64, 4), (96, 5), (128, 5), (224, 6), (256, 6), (512, 6)],
 )
 def test_depth_rule(size: int, depth: int) -> None:
     assert convnet.depth_for((size, size)) == convnet.depth_for((size, 2 * size)) == depth
     spec = NetworkSpec(
-        family="convnet", options=convnet.Options(width=2), channels=3, classes=2, image_size=(size, size)
+        family="convnet",
+        options=convnet.Options(width=2),
+        channels=3,
+        classes=2,
+        image_size=(size, size),
     )
     assert len(networks.batch_norm_layers(spec)) == depth
     deep = dataclasses.replace(spec, options=convnet.Options(width=2, depth=2))
@@ -328,7 +383,9 @@ def test_depth_rule(size: int, depth: int) -> None:
 )
 def test_images_of_any_shape(height: int, width: int, channels: int, pooling: str) -> None:
     options = convnet.Options(width=3, pooling=pooling)
-    spec = NetworkSpec(family="convnet", options=options, channels=channels, classes=4, image_size=(height, width))
+    spec = NetworkSpec(
+        family="convnet", options=options, channels=channels, classes=4, image_size=(height, width)
+    )
     network = networks.initialise(spec, seed=0)
     assert networks.predict(network, torch.zeros(2, channels, height, width)).logits.shape == (2, 4)
 
@@ -336,7 +393,9 @@ def test_images_of_any_shape(height: int, width: int, channels: int, pooling: st
 def test_too_deep() -> None:
     with refuses("depth", "at most 3", "given 4"):
         networks.initialise(networks.spec("convnet", depth=4).for_data(GREY), seed=0)
-    assert networks.initialise(networks.spec("convnet", width=2, depth=8, pooling="none").for_data(GREY), seed=0)
+    assert networks.initialise(
+        networks.spec("convnet", width=2, depth=8, pooling="none").for_data(GREY), seed=0
+    )
 
 
 @pytest.mark.parametrize(
@@ -346,7 +405,9 @@ def test_too_deep() -> None:
 def test_growing_channels(size: int, width: int, depth: int | None, widths: list[int]) -> None:
     """KRR-ST's networks; the linear layer sees the last block's channels."""
     options = convnet.Options(width=width, growth=2, depth=depth)
-    spec = NetworkSpec(family="convnet", options=options, channels=3, classes=5, image_size=(size, size))
+    spec = NetworkSpec(
+        family="convnet", options=options, channels=3, classes=5, image_size=(size, size)
+    )
     module: Any = skeleton(spec)
     assert [block.convolution.out_channels for block in module.blocks] == widths
     assert [block.normalisation.num_features for block in module.blocks] == widths
@@ -364,7 +425,14 @@ def stem(size: int, channels: int) -> tuple[nn.Conv2d, nn.Module]:
 
 # Image size -> side of the map before (global) pooling.
 EIGHTH = {16: 2, 28: 4, 32: 4, 64: 8, 224: 7}
-FROM_TORCHVISION = ("resnet18", "resnet50", "mobilenet_v2", "shufflenet_v2_x0_5", "efficientnet_b0", "densenet121")
+FROM_TORCHVISION = (
+    "resnet18",
+    "resnet50",
+    "mobilenet_v2",
+    "shufflenet_v2_x0_5",
+    "efficientnet_b0",
+    "densenet121",
+)
 SIDES = dict.fromkeys(FROM_TORCHVISION, EIGHTH) | {
     "densenet121": EIGHTH | {28: 3},  # pools without padding: 28, 14, 7, 3
     "convnet": {16: 4, 28: 7, 32: 8, 64: 8, 224: 7},
@@ -378,15 +446,26 @@ SIDES = dict.fromkeys(FROM_TORCHVISION, EIGHTH) | {
 @pytest.mark.parametrize("size", [16, 28, 32, 64, 224])
 @pytest.mark.parametrize("family", networks.FAMILIES)
 def test_sizes_of_maps(family: str, size: int, channels: int) -> None:
-    spec = dataclasses.replace(networks.spec(family), channels=channels, classes=7, image_size=(size, size))
-    module, shapes = skeleton(spec), {}
+    spec = dataclasses.replace(
+        networks.spec(family), channels=channels, classes=7, image_size=(size, size)
+    )
+    module = skeleton(spec)
+    shapes = {}
     last, classifier = hooked_layers(spec)
     if family == "mlp" or family.startswith("text"):  # has no maps, and its features stand for them
-        seen = networks.predict(networks.initialise(spec, seed=0), torch.zeros(2, channels, size, size))
-        assert last == "" and torch.equal(seen.last_conv.flatten(1), seen.features) and seen.logits.shape == (2, 7)
+        seen = networks.predict(
+            networks.initialise(spec, seed=0), torch.zeros(2, channels, size, size)
+        )
+        assert (
+            last == ""
+            and torch.equal(seen.last_conv.flatten(1), seen.features)
+            and seen.logits.shape == (2, 7)
+        )
         return
     handles = [
-        module.get_submodule(last).register_forward_hook(lambda _, __, out: shapes.__setitem__("last", [*out.shape])),
+        module.get_submodule(last).register_forward_hook(
+            lambda _, __, out: shapes.__setitem__("last", [*out.shape])
+        ),
         module.get_submodule(classifier).register_forward_pre_hook(
             lambda _, given: shapes.__setitem__("features", [*given[0].shape])
         ),
@@ -403,11 +482,17 @@ def test_sizes_of_maps(family: str, size: int, channels: int) -> None:
 
 @pytest.mark.parametrize("family", networks.FAMILIES)
 def test_other_sizes_where_the_network_takes_them(family: str) -> None:
-    """Global pooling takes any size; a linear layer over all positions takes its own. Weights and stem stay as they were built."""
+    """Global pooling takes any size; a linear layer over all positions takes its own.
+
+    Weights and stem stay as they were built.
+    """
     data = made_data(size=16)
     free = family not in ("convnet", "lenet", "vit", "mlp", "text_conv", "text_rnn", "text_lstm")
     network = networks.initialise(networks.spec(family).for_data(data), seed=0)
-    assert networks.takes_size(network.spec, (16, 16)) and networks.takes_size(network.spec, (20, 24)) is free
+    assert (
+        networks.takes_size(network.spec, (16, 16))
+        and networks.takes_size(network.spec, (20, 24)) is free
+    )
     images = torch.rand(2, 1, 20, 24)
     with refuses("images", "[n, 1, 16, 16]", "[2, 1, 20, 24]"):
         networks.call(network.spec, network.weights, images)
@@ -444,7 +529,8 @@ def test_smallest_image(family: str) -> None:
 
 @every_spec
 def test_training_mode_draws_nothing(spec: NetworkSpec) -> None:
-    network, before = networks.initialise(spec, seed=0), global_randomness()
+    network = networks.initialise(spec, seed=0)
+    before = global_randomness()
     networks.call(spec, network.weights, images_for(spec), train=True)
     assert global_randomness() == before
     for layer in skeleton(spec).modules():
@@ -474,37 +560,68 @@ def test_vgg_has_torchvisions_convolutions() -> None:
 
 class TestViT:
     SPEC = dataclasses.replace(
-        networks.spec("vit", width=12, depth=2, heads=3, patch_size=2), channels=3, classes=4, image_size=(8, 6)
+        networks.spec("vit", width=12, depth=2, heads=3, patch_size=2),
+        channels=3,
+        classes=4,
+        image_size=(8, 6),
     )
 
     def test_equals_torchs_own_layers_in_float64(self) -> None:
         """Outputs, and gradients with respect to the images."""
-        network, draw = networks.initialise(self.SPEC, seed=0), torch.Generator().manual_seed(1)
+        network = networks.initialise(self.SPEC, seed=0)
+        draw = torch.Generator().manual_seed(1)
         weights = {name: value.double() for name, value in network.weights.items()}
-        weights = {name: value + 0.1 * torch.randn(value.shape, generator=draw) for name, value in weights.items()}
+        weights = {
+            name: value + 0.1 * torch.randn(value.shape, generator=draw)
+            for name, value in weights.items()
+        }
         images = torch.randn((5, 3, 8, 6), generator=draw, dtype=torch.float64, requires_grad=True)
-        tokens = nn.functional.conv2d(images, weights["patches.weight"], weights["patches.bias"], stride=2)
+        tokens = nn.functional.conv2d(
+            images, weights["patches.weight"], weights["patches.bias"], stride=2
+        )
         tokens = (tokens + weights["positions"]).reshape(5, 12, 12).transpose(1, 2)  # 4 x 3 patches
-        theirs = {"self_attn.in_proj_": "attention.inputs.", "self_attn.out_proj.": "attention.outputs.", "norm1.": "attention_norm.",
-                  "norm2.": "hidden_norm.", "linear1.": "hidden.0.", "linear2.": "hidden.2."}  # fmt: skip
+        theirs = {
+            "self_attn.in_proj_": "attention.inputs.",
+            "self_attn.out_proj.": "attention.outputs.",
+            "norm1.": "attention_norm.",
+            "norm2.": "hidden_norm.",
+            "linear1.": "hidden.0.",
+            "linear2.": "hidden.2.",
+        }
         for number in range(2):
-            layer = nn.TransformerEncoderLayer(12, 3, 48, 0.0, "gelu", batch_first=True, norm_first=True).double()
-            named = {t + p: weights[f"blocks.{number}.{o}{p}"] for t, o in theirs.items() for p in ("weight", "bias")}
+            layer = nn.TransformerEncoderLayer(
+                12, 3, 48, 0.0, "gelu", batch_first=True, norm_first=True
+            ).double()
+            named = {
+                t + p: weights[f"blocks.{number}.{o}{p}"]
+                for t, o in theirs.items()
+                for p in ("weight", "bias")
+            }
             layer.load_state_dict(named)
             tokens = layer(tokens)
-        tokens = nn.functional.layer_norm(tokens, (12,), weights["norm.weight"], weights["norm.bias"])
+        tokens = nn.functional.layer_norm(
+            tokens, (12,), weights["norm.weight"], weights["norm.bias"]
+        )
         expected = tokens.mean(1) @ weights["classifier.weight"].T + weights["classifier.bias"]
         outputs, _ = networks.call(self.SPEC, weights, images)
         torch.testing.assert_close(outputs.logits, expected, rtol=1e-10, atol=1e-10)
         torch.testing.assert_close(
             outputs.last_conv, tokens.transpose(1, 2).reshape(5, 12, 4, 3), rtol=1e-10, atol=1e-10
         )
-        slopes = [torch.autograd.grad(logits.square().sum(), images)[0] for logits in (outputs.logits, expected)]
+        slopes = [
+            torch.autograd.grad(logits.square().sum(), images)[0]
+            for logits in (outputs.logits, expected)
+        ]
         torch.testing.assert_close(*slopes, rtol=1e-9, atol=1e-9)
 
     def test_has_a_second_derivative_and_no_batch_norm(self) -> None:
-        weights = {name: value.double() for name, value in networks.initialise(self.SPEC, seed=0).weights.items()}
-        images = torch.randn((1, 3, 8, 6), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        weights = {
+            name: value.double()
+            for name, value in networks.initialise(self.SPEC, seed=0).weights.items()
+        }
+        images = torch.randn(
+            (1, 3, 8, 6), generator=torch.Generator().manual_seed(0), dtype=torch.float64
+        )
 
         def squared(images: Tensor) -> Tensor:
             return networks.call(self.SPEC, weights, images)[0].logits.square().sum()
@@ -514,32 +631,48 @@ class TestViT:
 
     def test_patches_must_fill_the_image(self) -> None:
         for size, patch in ((13, 4), (8, 3), (8, 16)):
-            with refuses("patch_size", f"a divisor of the image's sides, {size} and {size} px", f"given {patch}"):
-                networks.initialise(networks.spec("vit", patch_size=patch).for_data(made_data(size=size)), seed=0)
+            with refuses(
+                "patch_size",
+                f"a divisor of the image's sides, {size} and {size} px",
+                f"given {patch}",
+            ):
+                networks.initialise(
+                    networks.spec("vit", patch_size=patch).for_data(made_data(size=size)), seed=0
+                )
 
 
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("size", [8, 32, 64])
 def test_small_images_get_a_small_stem(size: int, channels: int) -> None:
     convolution, pool = stem(size, channels)
-    assert (convolution.kernel_size, convolution.stride, convolution.padding) == ((3, 3), (1, 1), (1, 1))
-    assert (convolution.in_channels, convolution.bias) == (channels, None) and isinstance(pool, nn.Identity)
+    assert (convolution.kernel_size, convolution.stride, convolution.padding) == (
+        (3, 3),
+        (1, 1),
+        (1, 1),
+    )
+    assert (convolution.in_channels, convolution.bias) == (channels, None) and isinstance(
+        pool, nn.Identity
+    )
 
 
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("size", [65, 96, 224])
 def test_large_images_keep_the_large_stem(size: int, channels: int) -> None:
     convolution, pool = stem(size, channels)
-    assert (convolution.kernel_size, convolution.stride, convolution.padding) == ((7, 7), (2, 2), (3, 3))
+    assert (convolution.kernel_size, convolution.stride, convolution.padding) == (
+        (7, 7),
+        (2, 2),
+        (3, 3),
+    )
     assert convolution.in_channels == channels and isinstance(pool, nn.MaxPool2d)
 
 
 class TestSpec:
     @every_spec
     def test_round_trip(self, spec: NetworkSpec) -> None:
-        assert NetworkSpec.from_dict(spec.to_dict()) == spec and hash(NetworkSpec.from_dict(spec.to_dict())) == hash(
-            spec
-        )
+        assert NetworkSpec.from_dict(spec.to_dict()) == spec and hash(
+            NetworkSpec.from_dict(spec.to_dict())
+        ) == hash(spec)
         bare = dataclasses.replace(spec, channels=None, classes=None, image_size=None)
         assert NetworkSpec.from_dict(bare.to_dict()) == bare and not bare.complete and spec.complete
 
@@ -566,9 +699,17 @@ class TestSpec:
 
     @pytest.mark.parametrize(
         "changes",
-        [{"family": "x"}, {"options": zoo.NoOptions()}, {"options": None}, {"channels": 0}, {"classes": "3"}, {"image_size": 8},
-            {"image_size": (8,)}, {"image_size": (4, 4)}],
-    )  # fmt: skip
+        [
+            {"family": "x"},
+            {"options": zoo.NoOptions()},
+            {"options": None},
+            {"channels": 0},
+            {"classes": "3"},
+            {"image_size": 8},
+            {"image_size": (8,)},
+            {"image_size": (4, 4)},
+        ],
+    )
     def test_bad_fields(self, changes: dict[str, Any]) -> None:
         with refuses(next(iter(changes))):
             NetworkSpec(**{"family": "convnet", "options": convnet.Options()} | changes)
@@ -584,8 +725,13 @@ class TestSpec:
 class TestBadCalls:
     @pytest.mark.parametrize(
         "images",
-        [torch.zeros(2, 3, 8, 8), torch.zeros(2, 1, 9, 8), torch.zeros(1, 8, 8), torch.zeros(2, 1, 8, 8, dtype=torch.uint8)],
-    )  # fmt: skip
+        [
+            torch.zeros(2, 3, 8, 8),
+            torch.zeros(2, 1, 9, 8),
+            torch.zeros(1, 8, 8),
+            torch.zeros(2, 1, 8, 8, dtype=torch.uint8),
+        ],
+    )
     def test_images(self, images: Any, teacher: Network) -> None:
         with refuses("images", "[n, 1, 8, 8]"):
             networks.call(teacher.spec, teacher.weights, images)
@@ -624,7 +770,10 @@ class TestFiles:
         file.write_bytes(content)
         tensors, header = storage.load(file, "network")
         storage.save(
-            file, {name: value for name, value in tensors.items() if name != "classifier.bias"}, header, "network"
+            file,
+            {name: value for name, value in tensors.items() if name != "classifier.bias"},
+            header,
+            "network",
         )
         with refuses("path", "parameters and buffers of convnet(width=8)"):
             networks.load(file)
@@ -637,7 +786,9 @@ class TestFiles:
 
 
 def trained_buffers(network: Network) -> Network:
-    """The network with batch norms whose scales, shifts and statistics are not those that they begin with."""
+    """The network with batch norms whose scales, shifts and statistics are not those that they
+    begin with.
+    """
     draw = torch.Generator().manual_seed(1)
     moved = {n: v.double() if v.is_floating_point() else v for n, v in network.weights.items()}
     for name in [name for name in moved if ".normalisation." in name and moved[name].ndim]:
@@ -646,10 +797,16 @@ def trained_buffers(network: Network) -> Network:
     return dataclasses.replace(network, weights=moved)
 
 
-@pytest.mark.parametrize("options", [{}, {"growth": 2, "activation": "leaky_relu"}, {"head": "mean", "pooling": "max"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"growth": 2, "activation": "leaky_relu"}, {"head": "mean", "pooling": "max"}]
+)
 def test_folded_batch_norms_say_the_same(options: dict[str, Any]) -> None:
-    """In float64, with trained batch norms of scales of either sign; the gradients to the images too."""
-    network = trained_buffers(networks.initialise(networks.spec("convnet", width=4, **options).for_data(GREY), seed=0))
+    """In float64, with trained batch norms of scales of either sign; the gradients to the images
+    too.
+    """
+    network = trained_buffers(
+        networks.initialise(networks.spec("convnet", width=4, **options).for_data(GREY), seed=0)
+    )
     before = snapshot(network.weights)
     spec, weights = folded(network.spec, network.weights)
     assert_unchanged(before, network.weights)
@@ -679,15 +836,23 @@ def test_what_cannot_be_folded_stays_as_it_is(spec: NetworkSpec) -> None:
 
 
 def test_a_call_leaves_the_skeleton_without_weights_also_where_it_fails() -> None:
-    network = networks.initialise(networks.spec("convnet", width=2, norm="batch").for_data(GREY), seed=0)
-    spec, images = network.spec, GREY.normalised([0, 1])
+    network = networks.initialise(
+        networks.spec("convnet", width=2, norm="batch").for_data(GREY), seed=0
+    )
+    spec = network.spec
+    images = GREY.normalised([0, 1])
     wanted = networks.call(spec, network.weights, images)[0].logits
 
     def fails(layer: str, inputs: Tensor) -> Tensor:
         raise KeyError(layer)
 
     with pytest.raises(KeyError):
-        networks.call(spec, {name: value + 1 for name, value in network.weights.items()}, images, at_batch_norm=fails)
+        networks.call(
+            spec,
+            {name: value + 1 for name, value in network.weights.items()},
+            images,
+            at_batch_norm=fails,
+        )
     tensors = [*skeleton(spec).parameters(), *skeleton(spec).buffers()]
     assert tensors and all(value.is_meta for value in tensors)
     assert torch.equal(networks.call(spec, network.weights, images)[0].logits, wanted)
@@ -698,9 +863,15 @@ def test_a_network_is_called_on_normalised_images(grey: ImageData, teacher: Netw
     torch.testing.assert_close(teacher(images), teacher.module()(images).detach())
 
 
-def test_a_network_remembers_the_normalisation_of_its_images(tmp_path: Path, grey: ImageData) -> None:
-    """A teacher of whitened images is no teacher of plain ones: said by `accuracy` and by methods that take its labels."""
-    config = supervised.Config.teaching("teacher", network=networks.spec("convnet", width=4), epochs=1)
+def test_a_network_remembers_the_normalisation_of_its_images(
+    tmp_path: Path, grey: ImageData
+) -> None:
+    """A teacher of whitened images is no teacher of plain ones: said by `accuracy` and by methods
+    that take its labels.
+    """
+    config = supervised.Config.teaching(
+        "teacher", network=networks.spec("convnet", width=4), epochs=1
+    )
     inputs = Inputs(data=grey, device="cpu")
     teacher = process.run(supervised, config, inputs)
     assert teacher.normalisation == (tuple(grey.mean.tolist()), tuple(grey.std.tolist()))
@@ -714,6 +885,7 @@ def test_a_network_remembers_the_normalisation_of_its_images(tmp_path: Path, gre
         ddlab.distill("rded", other, teacher, candidates_per_class=2, progress=False)
     near = dataclasses.replace(grey, mean=grey.mean + grey.std / 100)
     assert 0 <= ddlab.accuracy(teacher, near) <= 1
-    ddlab.distill("rela", other, teacher, progress=False)  # reads no labels: whatever a network says will do
+    # Reads no labels: whatever a network says will do.
+    ddlab.distill("rela", other, teacher, progress=False)
     with refuses("normalisation"):
         dataclasses.replace(teacher, normalisation=((0.0, 0.0), (1.0, 1.0)))

@@ -1,4 +1,6 @@
-"""Networks of one's own: a factory as a family, a module as a teacher; all methods, students and measures with them."""
+"""Networks of one's own: a factory as a family, a module as a teacher; all methods, students and
+measures with them.
+"""
 
 import functools
 import itertools
@@ -40,15 +42,23 @@ PLAIN = (
 
 
 class Net(nn.Module):
-    """Three convolutions of width 4; a buffer that is computed and not saved, and tensors of whole numbers."""
+    """Three convolutions of width 4; a buffer that is computed and not saved, and tensors of whole
+    numbers.
+    """
 
-    def __init__(self, channels: int = 1, classes: int = 3, *, norm: bool = True, width: int = 4) -> None:
+    def __init__(
+        self, channels: int = 1, classes: int = 3, *, norm: bool = True, width: int = 4
+    ) -> None:
         super().__init__()
         self.body = nn.Sequential()
         for number in range(3):
-            self.body.append(nn.Conv2d(channels if number == 0 else width, width, 3, padding=1, bias=not norm))
+            self.body.append(
+                nn.Conv2d(channels if number == 0 else width, width, 3, padding=1, bias=not norm)
+            )
             self.body.extend([nn.BatchNorm2d(width)] if norm else [])
-            self.body.extend([nn.ReLU(inplace=True), nn.MaxPool2d(2) if number < 2 else nn.Identity()])
+            self.body.extend(
+                [nn.ReLU(inplace=True), nn.MaxPool2d(2) if number < 2 else nn.Identity()]
+            )
         self.register_buffer("order", torch.tensor(list(reversed(range(width)))), persistent=False)
         self.register_buffer("scale", torch.tensor(float(torch.ones(3).sum().item())))
         self.pool = nn.AdaptiveAvgPool2d(1)
@@ -102,7 +112,11 @@ def own_teacher(norm: bool = True, **options: Any) -> Network:
 class TestFamily:
     def test_is_a_spec_like_any(self) -> None:
         spec = networks.spec("mine").for_data(GREY)
-        assert networks.NetworkSpec.from_dict(spec.to_dict()) == spec and spec.title == "mine" and spec.complete
+        assert (
+            networks.NetworkSpec.from_dict(spec.to_dict()) == spec
+            and spec.title == "mine"
+            and spec.complete
+        )
         assert networks.spec("mine") == supervised.Config(network="mine").network  # type: ignore[arg-type]
         assert hooked_layers(spec) == ("body", "head")
         assert networks.batch_norm_layers(spec) == ["body.1", "body.5", "body.9"]
@@ -114,7 +128,8 @@ class TestFamily:
             spec.for_data(made_data(size=3))
 
     def test_starts_anew_by_the_seed_and_draws_nothing_global(self) -> None:
-        spec, before = networks.spec("mine").for_data(GREY), global_randomness()
+        spec = networks.spec("mine").for_data(GREY)
+        before = global_randomness()
         one, two, other = (networks.initialise(spec, seed=seed) for seed in (3, 3, 4))
         skeleton(networks.spec("plain").for_data(GREY))
         assert global_randomness() == before
@@ -124,11 +139,18 @@ class TestFamily:
 
     @pytest.mark.parametrize("train", [False, True])
     def test_does_what_its_module_does(self, train: bool) -> None:
-        network, images = networks.initialise(networks.spec("mine").for_data(GREY), seed=0), GREY.normalised()[:5]
+        network = networks.initialise(networks.spec("mine").for_data(GREY), seed=0)
+        images = GREY.normalised()[:5]
         made = Net()
-        made.load_state_dict({name: value for name, value in network.weights.items() if name != "order"})
-        outputs, buffers = networks.call(network.spec, network.weights, images, train, batch_norm_inputs=True)
-        assert torch.equal(outputs.logits, made.train(train)(images)) and outputs.features.shape == (5, 4)
+        made.load_state_dict(
+            {name: value for name, value in network.weights.items() if name != "order"}
+        )
+        outputs, buffers = networks.call(
+            network.spec, network.weights, images, train, batch_norm_inputs=True
+        )
+        assert torch.equal(
+            outputs.logits, made.train(train)(images)
+        ) and outputs.features.shape == (5, 4)
         assert_same(buffers, dict(made.named_buffers()))
         assert torch.equal(outputs.last_conv, made.body(images))
         assert list(outputs.batch_norm_inputs) == networks.batch_norm_layers(network.spec)
@@ -165,11 +187,17 @@ class TestFamily:
             (lambda *_: 3, ["return an nn.Module", "given 3"]),
             (lambda *_: 1 / 0, ["build a module", "ZeroDivisionError"]),
             (lambda *_: FIXED, ["draw its weights", "the same weights for every seed"]),
-            (lambda c, k, s: seeded(Net(c, k)), ["draw its weights", "other weights for the same seed"]),
+            (
+                lambda c, k, s: seeded(Net(c, k)),
+                ["draw its weights", "other weights for the same seed"],
+            ),
             (lambda c, k, s: Net(c, k + 1), ["logits of shape [2, 3]", "[2, 4]"]),
-            (lambda c, k, s: nn.Sequential(Net(c, k), nn.Softmax(1)), ["classifier", "none whose output is the logits", "0.head"]),
+            (
+                lambda c, k, s: nn.Sequential(Net(c, k), nn.Softmax(1)),
+                ["classifier", "none whose output is the logits", "0.head"],
+            ),
         ],
-    )  # fmt: skip
+    )
     def test_factories_that_are_none(self, made: Any, words: list[str]) -> None:
         networks.register("odd", made)
         spec = networks.spec("odd").for_data(GREY)
@@ -228,7 +256,11 @@ class TestSource:
         runs = Runs()
         networks.register("edited", self.cell("super().forward(x)"))
         config, inputs, run, student, key = found()
-        assert found()[2] is run and found()[4] == key and found()[3].fingerprint == student.fingerprint
+        assert (
+            found()[2] is run
+            and found()[4] == key
+            and found()[3].fingerprint == student.fingerprint
+        )
         state = process.start(supervised, config, inputs)
         checkpoint.save(tmp_path / "c", supervised, config, inputs, state)
         with pytest.warns(UserWarning, match="networks.register"):
@@ -258,9 +290,16 @@ class TestSource:
             return lambda channels, classes, image_size: Net(channels, classes, width=width)
 
         elsewhere = self.cell("x")
-        elsewhere.__module__ = elsewhere.__globals__["Mine"].__module__ = "a_script"  # a file that is run: __main__
+        # A file that is run: __main__.
+        elsewhere.__module__ = elsewhere.__globals__["Mine"].__module__ = "a_script"
         assert code_of(elsewhere) == code_of(self.cell("x"))
-        made = [of(4), of(5), functools.partial(Net, 1), functools.partial(Net, 1, width=5), self.cell("x")]
+        made = [
+            of(4),
+            of(5),
+            functools.partial(Net, 1),
+            functools.partial(Net, 1, width=5),
+            self.cell("x"),
+        ]
         made[4].__globals__["WIDTH"] = 6
         made.append(self.cell("x"))
         sources = []
@@ -273,10 +312,15 @@ class TestSource:
 
 class TestFromModule:
     def test_is_the_module_and_leaves_it(self) -> None:
-        given, images = module().train(), GREY.normalised()[:5]
+        given = module().train()
+        images = GREY.normalised()[:5]
         before = {name: value.clone() for name, value in given.state_dict().items()}
         network = networks.from_module(given, (8, 8), 3, channels=1)
-        assert given.training and network.spec.title == "Net" and network.provenance == {"process": "from_module"}
+        assert (
+            given.training
+            and network.spec.title == "Net"
+            and network.provenance == {"process": "from_module"}
+        )
         assert_same(dict(given.state_dict()), before)
         assert torch.equal(networks.predict(network, images).logits, given.eval()(images).detach())
         with torch.no_grad():
@@ -284,19 +328,28 @@ class TestFromModule:
         assert not torch.equal(networks.predict(network, images).logits, given(images))
 
     def test_other_modules_of_a_class_are_other_networks(self) -> None:
-        one, other, third = own_teacher(), own_teacher(norm=False), own_teacher()
+        one = own_teacher()
+        other = own_teacher(norm=False)
+        third = own_teacher()
         assert one.spec == third.spec != other.spec and one.fingerprint == third.fingerprint
         assert [len(networks.batch_norm_layers(each.spec)) for each in (one, other)] == [3, 0]
 
-    def test_needs_a_factory_to_start_anew_and_to_be_loaded(self, tmp_path: Path, distilled: DistilledSet) -> None:
+    def test_needs_a_factory_to_start_anew_and_to_be_loaded(
+        self, tmp_path: Path, distilled: DistilledSet
+    ) -> None:
         network = own_teacher()
         with pytest.warns(UserWarning, match="networks.register"):
             network.save(tmp_path / "n")
         with refuses("networks.register('Net', factory)"):
             networks.spec("Net")
         with refuses("networks.register('Net', factory)", "a module that was handed in"):
-            process.run(supervised, supervised.SMALL.replace(network=network.spec), Inputs(distilled=distilled))
-        assert networks.load(tmp_path / "n").fingerprint == network.fingerprint  # as long as the module is known
+            process.run(
+                supervised,
+                supervised.SMALL.replace(network=network.spec),
+                Inputs(distilled=distilled),
+            )
+        # As long as the module is known.
+        assert networks.load(tmp_path / "n").fingerprint == network.fingerprint
         del REGISTERED["Net"]
         with refuses("networks.register('Net', factory)"):
             networks.load(tmp_path / "n")
@@ -312,7 +365,7 @@ class TestFromModule:
             (lambda net, x: net(x) / 0 * 0, ["finite"]),
             (lambda net, x: net(x[:, :, :0]), ["run", "RuntimeError"]),
         ],
-    )  # fmt: skip
+    )
     def test_modules_that_fail_the_trial(self, change: Any, words: list[str]) -> None:
         class Changed(nn.Module):
             def __init__(self) -> None:
@@ -341,10 +394,20 @@ class TestFromModule:
 
     def test_arguments(self) -> None:
         for changes, word in (
-            ({"module": 3}, "module"), ({"image_size": 8}, "image_size"), ({"classes": 0}, "classes"), ({"name": "vit"}, "name"),
-            ({"classifier": "body"}, "classifier"), ({"last_conv": "tail"}, "last_conv"), ({"channels": 2}, "module"),
-        ):  # fmt: skip
-            given: dict[str, Any] = {"module": module(), "image_size": (8, 8), "classes": 3, "channels": 1} | changes
+            ({"module": 3}, "module"),
+            ({"image_size": 8}, "image_size"),
+            ({"classes": 0}, "classes"),
+            ({"name": "vit"}, "name"),
+            ({"classifier": "body"}, "classifier"),
+            ({"last_conv": "tail"}, "last_conv"),
+            ({"channels": 2}, "module"),
+        ):
+            given: dict[str, Any] = {
+                "module": module(),
+                "image_size": (8, 8),
+                "classes": 3,
+                "channels": 1,
+            } | changes
             with refuses(word):
                 networks.from_module(**given)
 
@@ -361,7 +424,9 @@ class Tied(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.one, self.two, self.head = nn.Linear(64, 64), nn.Linear(64, 64), nn.Linear(64, 3)
+        self.one = nn.Linear(64, 64)
+        self.two = nn.Linear(64, 64)
+        self.head = nn.Linear(64, 3)
         self.two.weight = self.one.weight
 
     def forward(self, images: Tensor) -> Tensor:
@@ -372,7 +437,8 @@ class Tied(nn.Module):
 @pytest.mark.parametrize("name", methods.names())
 def test_every_method_takes_it(name: str, norm: bool, grey: ImageData) -> None:
     """As the teacher, and as the network of methods that train some."""
-    given, own = methods.get(name), "mine" if norm else "plain"
+    given = methods.get(name)
+    own = "mine" if norm else "plain"
     config = given.SMALL.replace(**({"network": own} if hasattr(given.SMALL, "network") else {}))
     for teacher in (own_teacher(norm), own_teacher(norm, name=own)):
         if name in PLAIN and norm:
@@ -383,34 +449,52 @@ def test_every_method_takes_it(name: str, norm: bool, grey: ImageData) -> None:
                 ddlab.distill(name, grey, teacher, config, "cpu", progress=False)
         else:
             made = ddlab.distill(name, grey, teacher, config, "cpu", progress=False)
-            assert made.complete and all(bool(value.isfinite().all()) for value in made.tensors.values())
+            assert made.complete and all(
+                bool(value.isfinite().all()) for value in made.tensors.values()
+            )
 
 
 @pytest.mark.parametrize("own", ["mine", "plain"])
 def test_students_labels_and_measures(own: str, grey: ImageData, distilled: DistilledSet) -> None:
-    teacher = ddlab.train_teacher(grey, supervised.SMALL.replace(network=own, epochs=2), device="cpu", progress=False)
+    teacher = ddlab.train_teacher(
+        grey, supervised.SMALL.replace(network=own, epochs=2), device="cpu", progress=False
+    )
     handed = own_teacher(norm=own == "mine")
     for guide in (teacher, handed):
         ours = ddlab.from_images(distilled.images, distilled.labels, grey, guide)
-        options: dict[str, Any] = {"teacher": guide, "seeds": (0,), "config": supervised.SMALL, "device": "cpu"}
+        options: dict[str, Any] = {
+            "teacher": guide,
+            "seeds": (0,),
+            "config": supervised.SMALL,
+            "device": "cpu",
+        }
         for labels in ("hard", "stored", "online"):
             assert ddlab.evaluate(ours, grey, labels=labels, network=own, **options).network == own
         assert bool((evaluation.measures.feature_distance(ours, guide) > 0).all())
         maps = networks.predict(guide, ours.images).last_conv
         assert len(entropy.feature_entropy(maps, entropy.feature_edges(maps))) == len(ours)
-        probed = evaluation.probe(guide, grey, kind="linear", seeds=(0,), candidates=(1e-2,), device="cpu")
+        probed = evaluation.probe(
+            guide, grey, kind="linear", seeds=(0,), candidates=(1e-2,), device="cpu"
+        )
         assert 0 <= probed.mean <= 1
     across = evaluation.across(
         distilled, grey, networks=[own, "vit"], labels="hard", seeds=(0,), config=supervised.SMALL
     )
     assert list(across.evaluations) == [own, "vit"]
-    learnt = process.run(self_supervised, self_supervised.SMALL.replace(network=own), Inputs(data=grey, device="cpu"))
+    learnt = process.run(
+        self_supervised, self_supervised.SMALL.replace(network=own), Inputs(data=grey, device="cpu")
+    )
     assert learnt.spec.title == own
 
 
 def with_norm(norm: nn.Module) -> nn.Sequential:
     return nn.Sequential(
-        nn.Conv2d(1, 4, 3, padding=1), norm, nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 3)
+        nn.Conv2d(1, 4, 3, padding=1),
+        norm,
+        nn.ReLU(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(4, 3),
     )
 
 
@@ -432,25 +516,41 @@ MODULES: dict[str, tuple[Any, list[str]]] = {  # module, words of the sentence
         lambda: nn.Sequential(nn.Flatten(), nn.LazyLinear(3)),
         ["built whole", "lazy layer", "'1.weight'"],
     ),
-    "a lazy convolution": (lambda: nn.Sequential(nn.LazyConv2d(3, 8), nn.Flatten()), ["built whole", "'0.weight'"]),
-    "another number of classes": (lambda: nn.Sequential(nn.Flatten(), nn.Linear(64, 4)), ["logits of shape [2, 3]"]),
+    "a lazy convolution": (
+        lambda: nn.Sequential(nn.LazyConv2d(3, 8), nn.Flatten()),
+        ["built whole", "'0.weight'"],
+    ),
+    "another number of classes": (
+        lambda: nn.Sequential(nn.Flatten(), nn.Linear(64, 4)),
+        ["logits of shape [2, 3]"],
+    ),
 }
 
 
 @pytest.mark.parametrize("case", MODULES)
-def test_what_others_build_is_refused_at_the_door(case: str, grey: ImageData, distilled: DistilledSet) -> None:
+def test_what_others_build_is_refused_at_the_door(
+    case: str, grey: ImageData, distilled: DistilledSet
+) -> None:
     make, words = MODULES[case]
     with refuses("module", *words):
         networks.from_module(make(), (8, 8), 3, channels=1, name="of_others")
     networks.register(f"factory of {case}", lambda channels, classes, size: make())
     with refuses("'factory of" if "classes" not in case else "network", *words):
-        ddlab.evaluate(distilled, grey, labels="hard", network=f"factory of {case}", seeds=[0], progress=False)
+        ddlab.evaluate(
+            distilled, grey, labels="hard", network=f"factory of {case}", seeds=[0], progress=False
+        )
 
 
 @pytest.mark.parametrize("kind", [torch.float64, torch.float16, torch.bfloat16])
-def test_numbers_of_other_kinds_become_float32_and_it_is_said(kind: torch.dtype, grey: ImageData) -> None:
+def test_numbers_of_other_kinds_become_float32_and_it_is_said(
+    kind: torch.dtype, grey: ImageData
+) -> None:
     with pytest.warns(UserWarning, match="become float32"):
-        teacher = networks.from_module(with_norm(nn.BatchNorm2d(4)).to(kind), (8, 8), 3, channels=1, name="kinds")
-    assert {value.dtype for value in teacher.weights.values() if value.is_floating_point()} == {torch.float32}
+        teacher = networks.from_module(
+            with_norm(nn.BatchNorm2d(4)).to(kind), (8, 8), 3, channels=1, name="kinds"
+        )
+    assert {value.dtype for value in teacher.weights.values() if value.is_floating_point()} == {
+        torch.float32
+    }
     made = ddlab.distill("sre2l", grey, teacher, methods.get("sre2l").SMALL, progress=False)
     assert made.complete

@@ -42,9 +42,15 @@ def test_same_parts_are_computed_once() -> None:
     count = counter()
     parts = (torch.ones(2), CONFIG, {"a": [1, None]})
     assert (
-        cache.remember(count, *parts) == cache.remember(count, torch.ones(2), CONFIG.replace(), {"a": [1, None]}) == 1
+        cache.remember(count, *parts)
+        == cache.remember(count, torch.ones(2), CONFIG.replace(), {"a": [1, None]})
+        == 1
     )
-    for other in ((torch.zeros(2), *parts[1:]), (parts[0], CONFIG.replace(seed=1), parts[2]), parts[:2]):
+    for other in (
+        (torch.zeros(2), *parts[1:]),
+        (parts[0], CONFIG.replace(seed=1), parts[2]),
+        parts[:2],
+    ):
         assert cache.remember(count, *other) == count.call_count
     assert count.call_count == 4
     cache.clear()
@@ -75,7 +81,9 @@ def test_the_oldest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_many_threads() -> None:
     found: list[int] = []
     threads = [
-        threading.Thread(target=lambda n=n: found.append(cache.remember(lambda: n % 7, "thread", n % 7)))
+        threading.Thread(
+            target=lambda n=n: found.append(cache.remember(lambda: n % 7, "thread", n % 7))
+        )
         for n in range(50)
     ]
     for thread in threads:
@@ -124,11 +132,15 @@ def test_edited_data_are_other_data(grey: ImageData) -> None:
 
 
 @pytest.mark.parametrize("kind", ["set", "network"])
-def test_an_interrupted_run_is_no_result(kind: str, grey: ImageData, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_interrupted_run_is_no_result(
+    kind: str, grey: ImageData, capsys: pytest.CaptureFixture[str]
+) -> None:
     def interrupt(step: Step) -> None:
         raise KeyboardInterrupt
 
-    module, config = (selection, selection.Config(images_per_class=1)) if kind == "set" else (supervised, CONFIG)
+    module, config = (
+        (selection, selection.Config(images_per_class=1)) if kind == "set" else (supervised, CONFIG)
+    )
     with pytest.raises(KeyboardInterrupt):
         cache.run(module, config, Inputs(data=grey), on_step=interrupt)
     whole = cache.run(module, config, Inputs(data=grey))
@@ -137,8 +149,12 @@ def test_an_interrupted_run_is_no_result(kind: str, grey: ImageData, capsys: pyt
     assert "interrupted" in capsys.readouterr().out
 
 
-def test_where_and_by_what_it_is_computed_belong_to_the_key(grey: ImageData, monkeypatch: pytest.MonkeyPatch) -> None:
-    count, config, inputs = counter(), selection.Config(images_per_class=1), Inputs(data=grey)
+def test_where_and_by_what_it_is_computed_belong_to_the_key(
+    grey: ImageData, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = counter()
+    config = selection.Config(images_per_class=1)
+    inputs = Inputs(data=grey)
     updates = counter()
 
     def value(device: str = "cpu") -> int:
@@ -164,7 +180,9 @@ def test_where_and_by_what_it_is_computed_belong_to_the_key(grey: ImageData, mon
     assert value() == 1 and not computed()  # the old ones are there for their own key
 
 
-def test_an_edited_file_is_another_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_edited_file_is_another_function(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     file = tmp_path / "edited_by_a_reader.py"
     file.write_text("FACTOR = 2\n\n\ndef compute():\n    return FACTOR * 21\n")
@@ -175,7 +193,9 @@ def test_an_edited_file_is_another_function(tmp_path: Path, monkeypatch: pytest.
     assert cache.remember(importlib.reload(edited_by_a_reader).compute, "answer") == 420
 
 
-def test_an_edited_file_that_a_users_module_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_edited_file_that_a_users_module_imports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     helper = tmp_path / "helper_of_a_reader.py"
     helper.write_text("def step(x):\n    return x + 1\n")
@@ -199,7 +219,16 @@ def test_only_the_rooms_that_a_process_can_reach_belong_to_its_source(
 
     monkeypatch.setattr(module, "_PACKAGE", tmp_path)
     found = []
-    for room in ("lessons", "figures", "explorers", "evaluation", "records", "methods", "core", "runs/inner"):
+    for room in (
+        "lessons",
+        "figures",
+        "explorers",
+        "evaluation",
+        "records",
+        "methods",
+        "core",
+        "runs/inner",
+    ):
         (tmp_path / room).mkdir(parents=True)
         (tmp_path / room / "new.py").write_text("# a line")
         found.append(module._package.__wrapped__())
@@ -211,7 +240,9 @@ def test_an_edited_function_that_a_cell_calls() -> None:
 
     def update_of(line: str) -> Any:
         space: dict[str, Any] = {"__name__": "a_notebook"}
-        exec(f"def helper(x):\n    return {line}\n\n\ndef update(x):\n    return helper(x)\n", space)
+        exec(
+            f"def helper(x):\n    return {line}\n\n\ndef update(x):\n    return helper(x)\n", space
+        )
         return space["update"]
 
     assert source(update_of("x + 1")) == source(update_of("x + 1")) != source(update_of("x - 1"))

@@ -1,4 +1,6 @@
-"""Checkpoints: any State in one file and parts beside it that are written once, tied to its config and inputs."""
+"""Checkpoints: any State in one file and parts beside it that are written once, tied to its config
+and inputs.
+"""
 
 import dataclasses
 from dataclasses import dataclass
@@ -69,16 +71,25 @@ def test_a_file_without_some_tensor(lost: str, tmp_path: Path) -> None:
     whole = state(optimisers.adam_init({"a": torch.ones(2)}), torch.ones(2))
     file = checkpoint.save(tmp_path / "x", PROCESS, CONFIG, Inputs(), whole)
     tensors, header = storage.load(file, "checkpoint")
-    storage.save(file, {n: value for n, value in tensors.items() if not n.endswith(lost)}, header, "checkpoint")
+    storage.save(
+        file,
+        {n: value for n, value in tensors.items() if not n.endswith(lost)},
+        header,
+        "checkpoint",
+    )
     with refuses("path", "whole checkpoint", lost):
         checkpoint.load(file, PROCESS, CONFIG, Inputs())
 
 
 @pytest.mark.parametrize("lost", ["process", "config", "inputs", "source", "state"])
 def test_a_header_without_some_part(lost: str, tmp_path: Path) -> None:
-    file = checkpoint.save(tmp_path / "x", PROCESS, CONFIG, Inputs(), state(optimisers.adam_init({}), None))
+    file = checkpoint.save(
+        tmp_path / "x", PROCESS, CONFIG, Inputs(), state(optimisers.adam_init({}), None)
+    )
     tensors, header = storage.load(file, "checkpoint")
-    storage.save(file, tensors, {key: value for key, value in header.items() if key != lost}, "checkpoint")
+    storage.save(
+        file, tensors, {key: value for key, value in header.items() if key != lost}, "checkpoint"
+    )
     with refuses("path", "whole checkpoint", lost):
         checkpoint.load(file, PROCESS, CONFIG, Inputs())
 
@@ -100,12 +111,17 @@ def test_an_edited_process_does_not_go_on_unasked(tmp_path: Path) -> None:
 
 
 def test_the_error_says_which_parameters_differ(grey: ImageData, tmp_path: Path) -> None:
-    config, inputs = supervised.Config.teaching(network=networks.spec("convnet", width=4)), Inputs(data=grey)
-    file = checkpoint.save(tmp_path / "x", supervised, config, inputs, supervised.init(config, inputs))
+    config = supervised.Config.teaching(network=networks.spec("convnet", width=4))
+    inputs = Inputs(data=grey)
+    file = checkpoint.save(
+        tmp_path / "x", supervised, config, inputs, supervised.init(config, inputs)
+    )
     with refuses("checkpoint", "epochs=100", "seed=0") as _:
         checkpoint.load(file, supervised, config.replace(epochs=3, seed=1), inputs)
     with refuses("checkpoint", "network=", "'width': 4"):
-        checkpoint.load(file, supervised, config.replace(network=networks.spec("convnet", width=5)), inputs)
+        checkpoint.load(
+            file, supervised, config.replace(network=networks.spec("convnet", width=5)), inputs
+        )
 
 
 def test_files_of_other_kinds(tmp_path: Path, teacher: Network) -> None:
@@ -117,7 +133,9 @@ def test_files_of_other_kinds(tmp_path: Path, teacher: Network) -> None:
 
 @pytest.fixture
 def run(grey: ImageData) -> tuple[supervised.Config, Inputs]:
-    config = supervised.Config.teaching("teacher", network=networks.spec("convnet", width=4), epochs=2, batch_size=12)
+    config = supervised.Config.teaching(
+        "teacher", network=networks.spec("convnet", width=4), epochs=2, batch_size=12
+    )
     return config, Inputs(data=grey)
 
 
@@ -149,20 +167,31 @@ def test_where_a_run_goes_on_is_said(
     whole = process.run(supervised, *run, checkpoint=file, keep_checkpoint=True, progress=True)
     assert f"training: going on from step 4 of 6 ({str(file)!r})." in capsys.readouterr().out
     assert checkpoint.load(file, supervised, *run).step == 6
-    assert process.run(supervised, *run, checkpoint=file).fingerprint == whole.fingerprint and not file.exists()
+    assert (
+        process.run(supervised, *run, checkpoint=file).fingerprint == whole.fingerprint
+        and not file.exists()
+    )
 
 
-def test_a_given_state_goes_before_the_file(run: tuple[supervised.Config, Inputs], tmp_path: Path) -> None:
+def test_a_given_state_goes_before_the_file(
+    run: tuple[supervised.Config, Inputs], tmp_path: Path
+) -> None:
     file = tmp_path / "x"
     process.run(supervised, *run, checkpoint=file, keep_checkpoint=True)
     seen: list[int] = []
     process.run(
-        supervised, *run, checkpoint=file, state=supervised.init(*run), on_step=lambda step: seen.append(step.index)
+        supervised,
+        *run,
+        checkpoint=file,
+        state=supervised.init(*run),
+        on_step=lambda step: seen.append(step.index),
     )
     assert seen == [1, 2, 3, 4, 5, 6]
 
 
-def test_an_error_in_the_consumer_is_not_hidden(run: tuple[supervised.Config, Inputs], tmp_path: Path) -> None:
+def test_an_error_in_the_consumer_is_not_hidden(
+    run: tuple[supervised.Config, Inputs], tmp_path: Path
+) -> None:
     def fails(step: process.Step) -> None:
         raise RuntimeError("mine")
 
@@ -201,7 +230,9 @@ def test_a_folder_that_was_renamed_goes_on(tmp_path: Path) -> None:
         place = tmp_path / "first" / ("cat", "dog")[number % 2] / f"{number}.png"
         place.parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(image).save(place)
-    config = dm.Config.teaching(iterations=4, network=networks.spec("convnet", width=4), batch_size=2)
+    config = dm.Config.teaching(
+        iterations=4, network=networks.spec("convnet", width=4), batch_size=2
+    )
     before = Inputs(data=ddlab.data.load("folder", tmp_path / "first"), device="cpu")
     run = Run(dm, config, before).advance(until=2)
     checkpoint.save(tmp_path / "run", dm, config, before, run.state())

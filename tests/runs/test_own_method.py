@@ -1,4 +1,6 @@
-"""A method that somebody writes outside the package, the one of the page "a method of your own": all that those of the house can do."""
+"""A method that somebody writes outside the package, the one of the page "a method of your own":
+all that those of the house can do.
+"""
 
 import importlib.util
 import json
@@ -22,13 +24,20 @@ from ddlab.runs import Step, checkpoint
 from ddlab.training import supervised
 from tests.support import assert_same, made_data, refuses
 
-PAGE = Path(ddlab.__file__).parents[1] / "notebooks" / "assignments" / "instructor" / "your_own_method.ipynb"
+PAGE = (
+    Path(ddlab.__file__).parents[1]
+    / "notebooks"
+    / "assignments"
+    / "instructor"
+    / "your_own_method.ipynb"
+)
 
 
 def lines_of(*grade_ids: str) -> str:
     """The code of these cells, without the marks of what students do not see."""
     cells = {
-        cell["metadata"].get("nbgrader", {}).get("grade_id"): cell for cell in json.loads(PAGE.read_text())["cells"]
+        cell["metadata"].get("nbgrader", {}).get("grade_id"): cell
+        for cell in json.loads(PAGE.read_text())["cells"]
     }
     text = "\n\n\n".join("".join(cells[grade_id]["source"]) for grade_id in grade_ids)
     return "\n".join(line for line in text.splitlines() if not line.strip().startswith("### "))
@@ -59,39 +68,58 @@ def test_it_is_driven_and_evaluated(mine: Any, given: Any) -> None:
     data, teacher = given
     losses: list[float] = []
     made = ddlab.distill(
-        mine, data, teacher, progress=False, on_step=lambda step: losses.append(float(step.trace.loss))
+        mine,
+        data,
+        teacher,
+        progress=False,
+        on_step=lambda step: losses.append(float(step.trace.loss)),
     )
     assert isinstance(made, DistilledSet) and made.complete and len(made) == data.classes
     assert len(losses) == 20 and losses[-1] < losses[0]
-    student = supervised.Config.teaching(network=networks.spec("convnet", width=4), epochs=2, crop_pixels=0)
+    student = supervised.Config.teaching(
+        network=networks.spec("convnet", width=4), epochs=2, crop_pixels=0
+    )
     found = ddlab.evaluate(made, data, labels="stored", seeds=(0, 1), config=student)
     assert 0 <= found.mean <= 1 and len(found.per_seed) == 2
 
 
-def test_it_trains_a_teacher_where_it_needs_one(mine: Any, given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_trains_a_teacher_where_it_needs_one(
+    mine: Any, given: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[Any] = []
     trained = replace(given[1], provenance={"complete": True})
-    monkeypatch.setattr("ddlab.methods.distillation._trained", lambda data, *_, **__: asked.append(data) or trained)
+    monkeypatch.setattr(
+        "ddlab.methods.distillation._trained", lambda data, *_, **__: asked.append(data) or trained
+    )
     assert ddlab.distill(mine, given[0], progress=False).complete and asked == [given[0]]
 
 
 def test_the_file_of_its_teacher_stays_until_the_set_is_complete(
     mine: Any, given: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    data, file = given[0], tmp_path / "mine.safetensors"
+    data = given[0]
+    file = tmp_path / "mine.safetensors"
 
     def interrupt(step: Step) -> None:
         raise KeyboardInterrupt
 
     ddlab.distill(mine, data, checkpoint=file, on_step=interrupt)
     assert "The network is right on" in capsys.readouterr().out
-    assert {each.name for each in tmp_path.iterdir()} >= {"mine.safetensors", "mine.safetensors.teacher"}
+    assert {each.name for each in tmp_path.iterdir()} >= {
+        "mine.safetensors",
+        "mine.safetensors.teacher",
+    }
     assert ddlab.distill(mine, data, checkpoint=file).complete
     assert "going on from step 1 of" in capsys.readouterr().out
-    assert not {each.name for each in tmp_path.iterdir()} & {"mine.safetensors", "mine.safetensors.teacher"}
+    assert not {each.name for each in tmp_path.iterdir()} & {
+        "mine.safetensors",
+        "mine.safetensors.teacher",
+    }
 
 
-def test_stopped_it_goes_on_from_its_file_bit_for_bit(mine: Any, given: Any, tmp_path: Path) -> None:
+def test_stopped_it_goes_on_from_its_file_bit_for_bit(
+    mine: Any, given: Any, tmp_path: Path
+) -> None:
     data, teacher = given
     whole = ddlab.distill(mine, data, teacher, progress=False)
     file = tmp_path / "mine.safetensors"
@@ -130,18 +158,24 @@ def test_it_is_looked_at_and_played(mine: Any, given: Any) -> None:
 def test_an_object_with_the_same_parts_will_do(mine: Any, given: Any) -> None:
     parts = ("NAME", "Config", "State", "total_steps", "init", "update", "finish")
     bare = SimpleNamespace(**{name: getattr(mine, name) for name in parts})
-    assert_same(ddlab.distill(bare, *given, progress=False), ddlab.distill(mine, *given, progress=False))
+    assert_same(
+        ddlab.distill(bare, *given, progress=False), ddlab.distill(mine, *given, progress=False)
+    )
 
 
 def test_what_is_missing_is_said_in_a_sentence(mine: Any, given: Any) -> None:
     data, teacher = given
     with refuses("method", "update, finish"):
-        half = {name: getattr(mine, name) for name in ("NAME", "Config", "State", "total_steps", "init")}
+        half = {
+            name: getattr(mine, name) for name in ("NAME", "Config", "State", "total_steps", "init")
+        }
         ddlab.distill(SimpleNamespace(**half), data, teacher)
     with refuses("config", "moved_means"):
         ddlab.distill(mine, data, teacher, supervised.Config())
     with refuses("what training finishes with", "a DistilledSet"):
-        config = supervised.Config.teaching(network=networks.spec("convnet", width=4), epochs=1, crop_pixels=0)
+        config = supervised.Config.teaching(
+            network=networks.spec("convnet", width=4), epochs=1, crop_pixels=0
+        )
         ddlab.distill(supervised, data, teacher, config, progress=False)
 
 

@@ -1,4 +1,6 @@
-"""A run: advanced in parts, left at any step, looked at while it goes on; and the store that computes shared beginnings once."""
+"""A run: advanced in parts, left at any step, looked at while it goes on; and the store that
+computes shared beginnings once.
+"""
 
 import dataclasses
 import time
@@ -30,7 +32,10 @@ MERGED = fadrm.Config(images_per_class=2, iterations=12, merges=2, roll_pixels=1
 @pytest.fixture(scope="module")
 def inputs() -> Inputs:
     data = made_data()
-    return Inputs(data=data, teachers=(networks.initialise(networks.spec("convnet", width=4).for_data(data), seed=0),))
+    return Inputs(
+        data=data,
+        teachers=(networks.initialise(networks.spec("convnet", width=4).for_data(data), seed=0),),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -40,23 +45,41 @@ def whole(inputs: Inputs) -> list[Step]:
 
 def counted(monkeypatch: pytest.MonkeyPatch, module: Any) -> list[int]:
     """The steps from which updates were done."""
-    seen, update = [], module.update
+    seen = []
+    update = module.update
     monkeypatch.setattr(
-        module, "update", lambda config, inputs, state: seen.append(state.step) or update(config, inputs, state)
+        module,
+        "update",
+        lambda config, inputs, state: seen.append(state.step) or update(config, inputs, state),
     )
     return seen
 
 
-def test_nothing_is_computed_before_it_is_asked_for(inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_computed_before_it_is_asked_for(
+    inputs: Inputs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     updates = counted(monkeypatch, sre2l)
     run = Run(sre2l, SMALL, inputs)
-    assert (run.step, run.total, run.frames, run.begun, run.at()) == (0, 12, (), False, None) and run.left() is None
+    assert (run.step, run.total, run.frames, run.begun, run.at()) == (
+        0,
+        12,
+        (),
+        False,
+        None,
+    ) and run.left() is None
     run.begin()
-    assert updates == [] and [frame.step for frame in run.frames] == [0] and run.begun and not run.complete
+    assert (
+        updates == []
+        and [frame.step for frame in run.frames] == [0]
+        and run.begun
+        and not run.complete
+    )
 
 
 def test_advanced_in_parts_it_is_the_same_run(inputs: Inputs, whole: list[Step]) -> None:
-    run = Run(sre2l, SMALL, inputs, keep=Keep((0, 3, 12), lambda config, inputs, state, trace: state))
+    run = Run(
+        sre2l, SMALL, inputs, keep=Keep((0, 3, 12), lambda config, inputs, state, trace: state)
+    )
     run.advance(until=2).advance(until=2).advance(until=3)
     assert run.step == 3  # at least one update where one is left, none where none is
     run.advance()
@@ -68,7 +91,8 @@ def test_advanced_in_parts_it_is_the_same_run(inputs: Inputs, whole: list[Step])
 
 
 def test_what_watch_raises_leaves_it_at_a_whole_step(inputs: Inputs, whole: list[Step]) -> None:
-    run, seen = Run(sre2l, SMALL, inputs), []
+    run = Run(sre2l, SMALL, inputs)
+    seen = []
 
     class Left(Exception):
         pass
@@ -84,12 +108,16 @@ def test_what_watch_raises_leaves_it_at_a_whole_step(inputs: Inputs, whole: list
     assert seen == list(range(1, 13)) and run.advance(watch=leave).complete
 
 
-def test_states_are_kept_or_replayed(inputs: Inputs, whole: list[Step], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_states_are_kept_or_replayed(
+    inputs: Inputs, whole: list[Step], monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = Run(sre2l, SMALL, inputs, states=3).advance()  # those of 3, 6 and 9
     updates = counted(monkeypatch, sre2l)
     for step in range(1, 13):
         assert_same(run.state(step), whole[step - 1].state)
-    assert sorted(updates) == [0, 0, 1, 3, 3, 4, 6, 6, 7, 9, 9, 10], "each from the nearest before it"
+    assert sorted(updates) == [0, 0, 1, 3, 3, 4, 6, 6, 7, 9, 9, 10], (
+        "each from the nearest before it"
+    )
     with refuses("step", "at most 12", "13"):
         run.state(13)
 
@@ -118,12 +146,18 @@ def test_it_begins_at_a_state(inputs: Inputs, whole: list[Step]) -> None:
     assert_same(run.advance().state(), whole[-1].state)
 
 
-def test_what_is_not_finite_is_said_and_the_run_stays(inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_finite_is_said_and_the_run_stays(
+    inputs: Inputs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     update = sre2l.update
 
     def broken(config: Any, inputs: Inputs, state: Any) -> Any:
         state, trace = update(config, inputs, state)
-        return (dataclasses.replace(state, images=state.images * torch.nan) if state.step == 3 else state), trace
+        return (
+            dataclasses.replace(state, images=state.images * torch.nan)
+            if state.step == 3
+            else state
+        ), trace
 
     monkeypatch.setattr(sre2l, "update", broken)
     run = Run(sre2l, SMALL, inputs, keep=Keep((0, 3, 6)))
@@ -134,15 +168,23 @@ def test_what_is_not_finite_is_said_and_the_run_stays(inputs: Inputs, monkeypatc
     unkept = Run(sre2l, SMALL, inputs, keep=Keep(())).advance(until=3)
     with pytest.raises(NonFiniteError, match="step 3"):
         unkept.result()
-    with pytest.raises(NonFiniteError, match="at step 25"):  # where nothing is kept and no time passes
+    # Where nothing is kept and no time passes.
+    with pytest.raises(NonFiniteError, match="at step 25"):
         Run(sre2l, SMALL.replace(iterations=30), inputs, keep=Keep(())).advance()
 
 
 def test_a_run_shows_itself(inputs: Inputs, whole: list[Step]) -> None:
     run = Run(sre2l, SMALL, inputs, keep=Keep((0, 6)))
-    assert repr(run) == "<Run of squeeze_recover_relabel: step 0 of 12>" and "<img" not in run._repr_html_()
+    assert (
+        repr(run) == "<Run of squeeze_recover_relabel: step 0 of 12>"
+        and "<img" not in run._repr_html_()
+    )
     found = run.advance()._repr_html_()
-    assert "step 12 of 12" in found and 'src="data:image/png;base64,' in found and "total loss" in found
+    assert (
+        "step 12 of 12" in found
+        and 'src="data:image/png;base64,' in found
+        and "total loss" in found
+    )
     run = Run(sre2l, SMALL, inputs, keep=Keep((0, 6, 12))).advance()
     assert "<polyline" in run._repr_html_() and "from step 6 to 12, between" in run._repr_html_()
 
@@ -181,16 +223,23 @@ def counting(total: int, *, bad_from: int = 10**9, by: int = 1) -> Any:
         return Counted(step, torch.tensor(torch.nan if step >= bad_from else 1.0)), Nothing()
 
     return SimpleNamespace(
-        NAME="counting", Config=Rate, State=Counted, Trace=Nothing, total_steps=lambda config, inputs: total, update=update,
-        init=lambda config, inputs: Counted(0, torch.tensor(1.0)), finish=lambda config, inputs, state: state,
-    )  # fmt: skip
+        NAME="counting",
+        Config=Rate,
+        State=Counted,
+        Trace=Nothing,
+        total_steps=lambda config, inputs: total,
+        update=update,
+        init=lambda config, inputs: Counted(0, torch.tensor(1.0)),
+        finish=lambda config, inputs, state: state,
+    )
 
 
 def test_nan_is_said_within_a_second_with_the_last_good_step_and_what_usually_helps() -> None:
     process = counting(30_000, bad_from=5)
     begun = time.monotonic()
     with pytest.raises(
-        NonFiniteError, match=r"loss at step \d+ \(all was finite at step 0\); a smaller learning_rate than 0.5"
+        NonFiniteError,
+        match=r"loss at step \d+ \(all was finite at step 0\); a smaller learning_rate than 0.5",
     ):
         Run(process, Rate(), Inputs(), keep=Keep(())).advance()
     assert time.monotonic() - begun < 5  # the whole run takes thirty
@@ -214,27 +263,37 @@ def test_a_config_without_its_decorator_is_named() -> None:
         Run(process, Undecorated(), Inputs())
 
 
-def test_a_disk_that_becomes_full_costs_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file, write = tmp_path / "x", storage.write_atomically
+def test_a_disk_that_becomes_full_costs_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "x"
+    write = storage.write_atomically
     calls: list[Path] = []
 
     def full(path: Path, content: bytes) -> None:
         calls.append(path)
         if len(calls) > 3:
-            raise DDLabError("path must be a file that can be written; given 'x' (No space left on device).")
+            raise DDLabError(
+                "path must be a file that can be written; given 'x' (No space left on device)."
+            )
         write(path, content)
 
     monkeypatch.setattr(storage, "write_atomically", full)
     process = counting(9)
-    with pytest.warns(UserWarning, match=r"still of step 2: step 3 could not be written .*No space left") as told:
-        made = Run(process, Rate(), Inputs(), keep=Keep(())).to_end(checkpoint=file, checkpoint_seconds=0.0)
+    with pytest.warns(
+        UserWarning, match=r"still of step 2: step 3 could not be written .*No space left"
+    ) as told:
+        made = Run(process, Rate(), Inputs(), keep=Keep(())).to_end(
+            checkpoint=file, checkpoint_seconds=0.0
+        )
     assert len(told) == 1 and made.step == 9 and not file.exists()
 
 
 def test_a_second_interrupt_during_the_save_keeps_file_and_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file, write = tmp_path / "x", storage.write_atomically
+    file = tmp_path / "x"
+    write = storage.write_atomically
 
     def interrupted(path: Path, content: bytes) -> None:
         if path.exists():
@@ -247,15 +306,23 @@ def test_a_second_interrupt_during_the_save_keeps_file_and_result(
 
     monkeypatch.setattr(storage, "write_atomically", interrupted)
     process = counting(9)
-    with pytest.warns(UserWarning, match="still of step 0: step 4 could not be written .interrupted"):
-        made = Run(process, Rate(), Inputs(), keep=Keep(())).to_end(checkpoint=file, on_step=impatient)
+    with pytest.warns(
+        UserWarning, match="still of step 0: step 4 could not be written .interrupted"
+    ):
+        made = Run(process, Rate(), Inputs(), keep=Keep(())).to_end(
+            checkpoint=file, on_step=impatient
+        )
     assert made.step == 4 and checkpoint.load(file, process, Rate(), Inputs()).step == 0
     assert "interrupted after step 4" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("wrong", "words"),
-    [({"steps": -1}, ("steps",)), ({"steps": (0, -1)}, ("a step to keep", "-1")), ({"make": 3}, ("make", "function"))],
+    [
+        ({"steps": -1}, ("steps",)),
+        ({"steps": (0, -1)}, ("a step to keep", "-1")),
+        ({"make": 3}, ("make", "function")),
+    ],
     ids=str,
 )
 def test_what_cannot_be_kept(wrong: dict[str, Any], words: tuple[str, ...]) -> None:
@@ -297,13 +364,17 @@ def test_an_edited_module_is_another_run(inputs: Inputs) -> None:
             state, trace = sre2l.update(config, inputs, state)
             return dataclasses.replace(state, images=state.images * factor), trace
 
-        parts = {name: getattr(sre2l, name) for name in ("NAME", "Config", "State", "total_steps", "init", "finish")}
+        parts = {
+            name: getattr(sre2l, name)
+            for name in ("NAME", "Config", "State", "total_steps", "init", "finish")
+        }
         return SimpleNamespace(**parts, update=update)
 
     def edited(config: Any, inputs: Inputs, state: Any) -> Any:
         return sre2l.update(config, inputs, state)
 
-    one, runs = variant(1.0), Runs()
+    one = variant(1.0)
+    runs = Runs()
     assert runs.get(one, SMALL, inputs) is runs.get(one, SMALL, inputs)
     known = runs.get(one, SMALL, inputs)
     one.update = edited
@@ -311,19 +382,31 @@ def test_an_edited_module_is_another_run(inputs: Inputs) -> None:
 
 
 @pytest.mark.parametrize("merges", [2, 11, 0])
-def test_what_configs_share_is_computed_once(inputs: Inputs, merges: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The frames and States are those of a run by itself, whichever was first and however far it had come."""
-    config, ratios = MERGED.replace(merges=merges), (0.2, 1.0, 0.6)
+def test_what_configs_share_is_computed_once(
+    inputs: Inputs, merges: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The frames and States are those of a run by itself, whichever was first and however far it
+    had come.
+    """
+    config = MERGED.replace(merges=merges)
+    ratios = (0.2, 1.0, 0.6)
     keep = Keep(25, lambda config, inputs, state, trace: state)
-    alone = {ratio: Run(fadrm, config.replace(merge_ratio=ratio), inputs, keep=keep).advance() for ratio in ratios}
-    updates, runs = counted(monkeypatch, fadrm), Runs()
+    alone = {
+        ratio: Run(fadrm, config.replace(merge_ratio=ratio), inputs, keep=keep).advance()
+        for ratio in ratios
+    }
+    updates = counted(monkeypatch, fadrm)
+    runs = Runs()
     for ratio in ratios:
-        run, wanted = runs.get(fadrm, config.replace(merge_ratio=ratio), inputs, keep), alone[ratio]
+        run = runs.get(fadrm, config.replace(merge_ratio=ratio), inputs, keep)
+        wanted = alone[ratio]
         run.advance(until=1).advance(until=5).advance()
         assert run.complete and [frame.step for frame in run.frames] == list(range(25)) == [
             f.step for f in wanted.frames
         ]
-        assert_same([frame.content for frame in run.frames], [frame.content for frame in wanted.frames])
+        assert_same(
+            [frame.content for frame in run.frames], [frame.content for frame in wanted.frames]
+        )
         assert_same(run.result(), wanted.result())
     shared = {2: 3, 11: 0, 0: 24}[merges]
     assert len(updates) == shared + 3 * (24 - shared)
@@ -346,20 +429,28 @@ def test_the_last_runs_stay_and_idle_ones_go_first(inputs: Inputs) -> None:
 # -- looks
 
 
-def test_a_module_without_a_look_is_looked_at_all_the_same(inputs: Inputs, whole: list[Step]) -> None:
+def test_a_module_without_a_look_is_looked_at_all_the_same(
+    inputs: Inputs, whole: list[Step]
+) -> None:
     plain = SimpleNamespace(NAME="plain")
     seen = look(plain, SMALL, inputs, whole[0].state, whole[0].trace)
-    assert seen.images is whole[0].state.images and float(seen.numbers["total loss"].value) == float(
-        whole[0].trace.total_loss
-    )
+    assert seen.images is whole[0].state.images and float(
+        seen.numbers["total loss"].value
+    ) == float(whole[0].trace.total_loss)
     assert look(plain, SMALL, inputs, whole[0].state, None).numbers == {}
 
 
 def test_a_kept_look_depends_on_nothing(whole: list[Step]) -> None:
     images = whole[0].state.images.clone()
-    kept = Look(images, torch.arange(len(images)), {"loss": Number(torch.tensor(2.0), unit="nats")}).kept()
+    kept = Look(
+        images, torch.arange(len(images)), {"loss": Number(torch.tensor(2.0), unit="nats")}
+    ).kept()
     images.zero_()
-    assert kept.images is not None and bool(kept.images.any()) and kept.numbers["loss"] == Number(2.0, unit="nats")
+    assert (
+        kept.images is not None
+        and bool(kept.images.any())
+        and kept.numbers["loss"] == Number(2.0, unit="nats")
+    )
 
 
 def test_what_is_no_look() -> None:
@@ -386,7 +477,9 @@ def stop_at(last: int) -> Any:
 def test_results_are_whole_or_marked(inputs: Inputs) -> None:
     made = Run(sre2l, SMALL, inputs).advance(until=4).result()
     assert isinstance(made, DistilledSet) and not made.complete
-    forgetful = SimpleNamespace(**{name: getattr(sre2l, name) for name in vars(sre2l) if name[0] != "_"})
+    forgetful = SimpleNamespace(
+        **{name: getattr(sre2l, name) for name in vars(sre2l) if name[0] != "_"}
+    )
     # Whoever wrote it did not think of it.
     forgetful.finish = lambda *given: dataclasses.replace(sre2l.finish(*given), complete=True)
     assert not Run(forgetful, SMALL, inputs).advance(until=4).result().complete
@@ -394,8 +487,12 @@ def test_results_are_whole_or_marked(inputs: Inputs) -> None:
         not process.run(forgetful, SMALL, inputs, on_step=stop_at(4)).complete
         and Run(forgetful, SMALL, inputs).to_end().complete
     )
-    learner = SimpleNamespace(**{name: getattr(supervised, name) for name in vars(supervised) if name[0] != "_"})
+    learner = SimpleNamespace(
+        **{name: getattr(supervised, name) for name in vars(supervised) if name[0] != "_"}
+    )
     learner.finish = lambda *given: dataclasses.replace(supervised.finish(*given), provenance={})
-    assert Run(learner, supervised.SMALL, inputs).advance(until=1).result().provenance == {"complete": False}
+    assert Run(learner, supervised.SMALL, inputs).advance(until=1).result().provenance == {
+        "complete": False
+    }
     chosen = Run(selection, selection.Config(images_per_class=2), inputs)
     assert chosen.advance().result().complete and isinstance(chosen.frames[-1], Frame)

@@ -1,4 +1,6 @@
-"""What a user's State may be made of: each type comes back from a checkpoint as it was, or is refused before the first update."""
+"""What a user's State may be made of: each type comes back from a checkpoint as it was, or is
+refused before the first update.
+"""
 
 import collections
 import dataclasses
@@ -145,9 +147,15 @@ def test_comes_back_as_it_was(name: str, tmp_path: Any) -> None:
     read = checkpoint.load(tmp_path / "x", mine, Config(), Inputs())
     assert read.step == 2 and type(read.part) is type(made.part)
     if isinstance(made.part, Network):
-        assert read.part.fingerprint == made.part.fingerprint and read.part.provenance == made.part.provenance
+        assert (
+            read.part.fingerprint == made.part.fingerprint
+            and read.part.provenance == made.part.provenance
+        )
     elif isinstance(made.part, Tensor):
-        assert read.part.dtype == made.part.dtype and read.part.requires_grad == made.part.requires_grad
+        assert (
+            read.part.dtype == made.part.dtype
+            and read.part.requires_grad == made.part.requires_grad
+        )
         assert torch.equal(read.part, made.part)
     else:
         assert_same(read.part, made.part)

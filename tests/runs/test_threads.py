@@ -40,7 +40,8 @@ def test_a_small_run_has_the_same_bits_on_any_number_of_cores() -> None:
 
 
 def test_and_beside_the_run_of_a_laboratorys_thread() -> None:
-    alone, beside = states(), list[Any]()
+    alone = states()
+    beside = list[Any]()
     others = [threading.Thread(target=lambda: beside.append(states())) for _ in range(2)]
     for thread in others:
         thread.start()
@@ -55,7 +56,8 @@ def test_and_beside_the_run_of_a_laboratorys_thread() -> None:
 
 
 def test_threads_come_back_when_nobody_computes_beside_any_more() -> None:
-    inside, leave = threading.Event(), threading.Event()
+    inside = threading.Event()
+    leave = threading.Event()
 
     def small() -> None:
         with threads.limit_threads(1):
@@ -80,11 +82,15 @@ def test_large_networks_and_batches_take_all() -> None:
     for width, batch, wanted in ((32, 100, 1), (32, 10**5, 2), (2048, 100, 2)):
         config = CONFIG.replace(network=networks.spec("convnet", width=width), batch_size=batch)
         assert threads.thread_count(config, inputs) == wanted
-    assert threads.work(kip.Config(images_per_class=2, batch_size=50), inputs) == 50 * 8 * 3 * 16 * 16
+    assert (
+        threads.work(kip.Config(images_per_class=2, batch_size=50), inputs) == 50 * 8 * 3 * 16 * 16
+    )
     assert threads.thread_count(CONFIG, Inputs()) == 1
 
 
 def test_multiply_adds_are_those_of_the_layers() -> None:
     spec = networks.spec("convnet", width=32).for_data(DATA)
-    first, second, third = 16 * 16 * 32 * 3 * 9, 8 * 8 * 32 * 32 * 9, 4 * 4 * 32 * 32 * 9
+    first = 16 * 16 * 32 * 3 * 9
+    second = 8 * 8 * 32 * 32 * 9
+    third = 4 * 4 * 32 * 32 * 9
     assert threads.multiply_adds(spec) == first + second + third + 2 * 2 * 32 * 4

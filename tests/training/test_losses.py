@@ -19,7 +19,9 @@ CASES = {
 
 
 def logits(rows: int, classes: int, seed: int) -> Tensor:
-    return 3 * torch.randn((rows, classes), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return 3 * torch.randn(
+        (rows, classes), generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    )
 
 
 def plain_softmax(row: list[float], temperature: float) -> list[float]:
@@ -39,7 +41,8 @@ def test_soft_targets(rows: int, classes: int, temperature: float, seed: int) ->
 @given(**CASES)
 def test_distillation_loss(rows: int, classes: int, temperature: float, seed: int) -> None:
     """KL(p || q), summed over classes, mean over rows, without the factor T^2."""
-    student, targets = logits(rows, classes, seed), losses.soft_targets(logits(rows, classes, seed + 1), temperature)
+    student = logits(rows, classes, seed)
+    targets = losses.soft_targets(logits(rows, classes, seed + 1), temperature)
     found = losses.distillation_loss(student, targets, temperature=temperature)
     total = 0.0
     for row, wanted in zip(student.tolist(), targets.tolist(), strict=True):
@@ -48,17 +51,25 @@ def test_distillation_loss(rows: int, classes: int, temperature: float, seed: in
     assert float(found) == pytest.approx(total / rows, rel=1e-9, abs=1e-9)
     assert float(found) >= -1e-12
     own = losses.soft_targets(student, temperature)
-    assert float(losses.distillation_loss(student, own, temperature=temperature)) == pytest.approx(0, abs=1e-12)
+    assert float(losses.distillation_loss(student, own, temperature=temperature)) == pytest.approx(
+        0, abs=1e-12
+    )
 
 
 def test_hard_targets_give_cross_entropy() -> None:
-    student, classes = logits(6, 4, 0), torch.arange(6) % 4
+    student = logits(6, 4, 0)
+    classes = torch.arange(6) % 4
     one_hot = torch.nn.functional.one_hot(classes, 4).double()
     expected = torch.nn.functional.cross_entropy(student, classes)
-    torch.testing.assert_close(losses.distillation_loss(student, one_hot, temperature=1.0), expected)
+    torch.testing.assert_close(
+        losses.distillation_loss(student, one_hot, temperature=1.0), expected
+    )
 
 
 def test_gradient() -> None:
-    student, targets = logits(3, 4, 0).requires_grad_(), losses.soft_targets(logits(3, 4, 1), 2.0)
-    assert torch.autograd.gradcheck(lambda s: losses.distillation_loss(s, targets, temperature=2.0), (student,))
+    student = logits(3, 4, 0).requires_grad_()
+    targets = losses.soft_targets(logits(3, 4, 1), 2.0)
+    assert torch.autograd.gradcheck(
+        lambda s: losses.distillation_loss(s, targets, temperature=2.0), (student,)
+    )
     assert torch.autograd.gradcheck(lambda s: losses.soft_targets(s, 2.0), (student,))

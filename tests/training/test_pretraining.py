@@ -1,4 +1,6 @@
-"""Pre-training on pairs of views and representations: against torch's modules and optimisers, and what it refuses."""
+"""Pre-training on pairs of views and representations: against torch's modules and optimisers, and
+what it refuses.
+"""
 
 import dataclasses
 from pathlib import Path
@@ -18,7 +20,8 @@ from ddlab.runs.process import Inputs
 from ddlab.training import losses, pretraining
 from tests.support import assert_same, refuses
 
-M, D = 5, 6
+M = 5
+D = 6
 TINY = networks.spec("convnet", width=4)
 
 
@@ -30,8 +33,12 @@ def pairs_of(images: Tensor, values: Tensor, augmentation: Any = "rotation") -> 
     channels = images.shape[1]
     target = Representations({"representations": values}, augmentation)
     return DistilledSet(
-        tensors={"images": images}, targets=(target,), class_names=(), mean=torch.zeros(channels), std=torch.ones(channels)
-    )  # fmt: skip
+        tensors={"images": images},
+        targets=(target,),
+        class_names=(),
+        mean=torch.zeros(channels),
+        std=torch.ones(channels),
+    )
 
 
 @pytest.fixture
@@ -45,8 +52,12 @@ def small(**changes: Any) -> pretraining.Config:
 
 
 def test_the_loss_is_the_mean_square() -> None:
-    outputs, targets = drawn(3, 4).double(), drawn(3, 4, seed=1).double()
-    wanted = sum((float(outputs[i, j]) - float(targets[i, j])) ** 2 for i in range(3) for j in range(4)) / 12
+    outputs = drawn(3, 4).double()
+    targets = drawn(3, 4, seed=1).double()
+    wanted = (
+        sum((float(outputs[i, j]) - float(targets[i, j])) ** 2 for i in range(3) for j in range(4))
+        / 12
+    )
     assert float(losses.regression_loss(outputs, targets)) == pytest.approx(wanted, rel=1e-12)
     leaf = outputs.clone().requires_grad_()
     (slope,) = torch.autograd.grad(losses.regression_loss(leaf, targets), leaf)
@@ -54,12 +65,21 @@ def test_the_loss_is_the_mean_square() -> None:
 
 
 def test_each_view_is_seen_once_per_epoch_in_a_new_order() -> None:
-    epochs = [torch.cat([pretraining.rows(20, 3 * e + b, batch_size=8, seed=0) for b in range(3)]) for e in range(4)]
+    epochs = [
+        torch.cat([pretraining.rows(20, 3 * e + b, batch_size=8, seed=0) for b in range(3)])
+        for e in range(4)
+    ]
     assert all(epoch.sort().values.tolist() == list(range(20)) for epoch in epochs)
     assert len({tuple(epoch.tolist()) for epoch in epochs}) == 4
-    assert [len(pretraining.rows(20, step, batch_size=8, seed=0)) for step in range(4)] == [8, 8, 4, 8]
+    assert [len(pretraining.rows(20, step, batch_size=8, seed=0)) for step in range(4)] == [
+        8,
+        8,
+        4,
+        8,
+    ]
     assert not torch.equal(
-        pretraining.rows(20, 0, batch_size=20, seed=0), pretraining.rows(20, 0, batch_size=20, seed=1)
+        pretraining.rows(20, 0, batch_size=20, seed=0),
+        pretraining.rows(20, 0, batch_size=20, seed=1),
     )
 
 
@@ -69,20 +89,37 @@ def test_steps_are_torchs(
     distilled: DistilledSet, optimiser: str, final_fraction: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Torch's module in training mode, its optimiser and its cosine, for two epochs in float64."""
-    config = small(epochs=2, optimiser=optimiser, final_fraction=final_fraction, learning_rate=0.02, weight_decay=0.05)
-    inputs, total = Inputs(distilled=distilled), 6
+    config = small(
+        epochs=2,
+        optimiser=optimiser,
+        final_fraction=final_fraction,
+        learning_rate=0.02,
+        weight_decay=0.05,
+    )
+    inputs = Inputs(distilled=distilled)
+    total = 6
     state = pretraining.init(config, inputs)
     spec = dataclasses.replace(TINY, channels=3, classes=D, image_size=(8, 8))
     module = specification._build(spec)
     module.load_state_dict(state.weights)
     module.double().train()
-    exact = {name: value.double() if value.is_floating_point() else value for name, value in state.weights.items()}
+    exact = {
+        name: value.double() if value.is_floating_point() else value
+        for name, value in state.weights.items()
+    }
     state = dataclasses.replace(state, weights=exact, optimiser=_doubled(state.optimiser))
     images, targets = (part.double() for part in distilled.pairs())
     monkeypatch.setattr(DistilledSet, "pairs", lambda self: (images, targets))
     made: Any = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}[optimiser]
-    torchs = made(module.parameters(), lr=0.02, weight_decay=0.05, **({"momentum": 0.9} if optimiser == "sgd" else {}))
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(torchs, total, eta_min=0.02 * final_fraction)
+    torchs = made(
+        module.parameters(),
+        lr=0.02,
+        weight_decay=0.05,
+        **({"momentum": 0.9} if optimiser == "sgd" else {}),
+    )
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(
+        torchs, total, eta_min=0.02 * final_fraction
+    )
     for step in range(total):
         seen = pretraining.rows(4 * M, step, batch_size=8, seed=0)
         torchs.zero_grad()
@@ -109,7 +146,9 @@ def test_the_published_settings() -> None:
     """Table 5: weight decay by budget."""
     for budget, decay in {25: 1e-3, 50: 1e-3, 100: 1e-3, 1000: 1e-4, 5000: 1e-4}.items():
         assert pretraining.Config.paper("cifar100", budget).weight_decay == decay
-    assert pretraining.Config.paper(weight_decay=0.5, seed=3) == pretraining.Config(weight_decay=0.5, seed=3)
+    assert pretraining.Config.paper(weight_decay=0.5, seed=3) == pretraining.Config(
+        weight_decay=0.5, seed=3
+    )
     with refuses("dataset", "'cifar100'", "'cifar10'"):
         pretraining.Config.paper("cifar10")
     with refuses("budget", "one of 25, 50, 100", "200"):
@@ -117,20 +156,30 @@ def test_the_published_settings() -> None:
 
 
 def test_the_rate_stays_where_it_was_published_to_stay(distilled: DistilledSet) -> None:
-    rates = [step.trace.learning_rate for step in process.steps(pretraining, small(), Inputs(distilled=distilled))]
+    rates = [
+        step.trace.learning_rate
+        for step in process.steps(pretraining, small(), Inputs(distilled=distilled))
+    ]
     assert rates == [0.1] * 9
 
 
 def test_a_network_learns_its_pairs(distilled: DistilledSet) -> None:
     losses = []
     inputs = Inputs(distilled=distilled)
-    process.run(pretraining, small(epochs=60), inputs, on_step=lambda step: losses.append(float(step.trace.loss)))
+    process.run(
+        pretraining,
+        small(epochs=60),
+        inputs,
+        on_step=lambda step: losses.append(float(step.trace.loss)),
+    )
     assert losses[-1] < 0.5 * losses[0]
 
 
 def test_the_network_says_representations(distilled: DistilledSet, tmp_path: Path) -> None:
     network = process.run(pretraining, small(), Inputs(distilled=distilled))
-    assert network.spec.classes == D and networks.predict(network, distilled.images).logits.shape == (M, D)
+    assert network.spec.classes == D and networks.predict(
+        network, distilled.images
+    ).logits.shape == (M, D)
     about = network.provenance
     assert (about["process"], about["complete"], about["step"], about["classifier"]) == (
         "pretraining",
@@ -138,29 +187,46 @@ def test_the_network_says_representations(distilled: DistilledSet, tmp_path: Pat
         9,
         "representations",
     )
-    assert about["inputs"] == Inputs(distilled=distilled).fingerprint and about["config"] == small().to_dict()
+    assert (
+        about["inputs"] == Inputs(distilled=distilled).fingerprint
+        and about["config"] == small().to_dict()
+    )
     assert_same(networks.load(network.save(tmp_path / "network")), network)
 
 
 @pytest.mark.parametrize("augmentation", ["none", "rotation"])
 def test_factors_train_like_what_they_make(augmentation: Any) -> None:
-    """A set of bases and coefficients, and its images and representations stored as they are: the same weights, bit for bit."""
+    """A set of bases and coefficients, and its images and representations stored as they are: the
+    same weights, bit for bit.
+    """
     views = len(predefined_views.NAMES[augmentation]) - 1
-    tensors = {"bases": drawn(3, D, seed=1), "coefficients": drawn(M, 3, seed=2), "biases": drawn(views, 3, seed=3)}
+    tensors = {
+        "bases": drawn(3, D, seed=1),
+        "coefficients": drawn(M, 3, seed=2),
+        "biases": drawn(views, 3, seed=3),
+    }
     factors = DistilledSet(
-        kind="factorised", settings={"scale": 2}, class_names=(), mean=torch.zeros(3), std=torch.ones(3),
+        kind="factorised",
+        settings={"scale": 2},
+        class_names=(),
+        mean=torch.zeros(3),
+        std=torch.ones(3),
         tensors={"image_bases": drawn(4, 3, 4, 4), "image_coefficients": drawn(M, 4)},
         targets=(Representations(tensors, augmentation, "bias"),),
-    )  # fmt: skip
+    )
     whole = pairs_of(factors.images, factors.target("representations").values, augmentation)
-    first, second = (process.run(pretraining, small(), Inputs(distilled=each)) for each in (factors, whole))
+    first, second = (
+        process.run(pretraining, small(), Inputs(distilled=each)) for each in (factors, whole)
+    )
     assert_same(first.weights, second.weights)
 
 
 def test_pairs_are_made_once(distilled: DistilledSet, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
     augmented = predefined_views.augmented
-    monkeypatch.setattr(predefined_views, "augmented", lambda *given: calls.append(1) or augmented(*given))
+    monkeypatch.setattr(
+        predefined_views, "augmented", lambda *given: calls.append(1) or augmented(*given)
+    )
     process.run(pretraining, small(), Inputs(distilled=distilled))
     process.run(pretraining, small(seed=1), Inputs(distilled=distilled))
     assert len(calls) == 1
@@ -188,17 +254,22 @@ def test_what_it_cannot_train_on(distilled: DistilledSet, grey: ImageData) -> No
 
 
 @pytest.mark.parametrize(("images", "batch_size"), [(1, 8), (5, 1), (9, 8), (9, 4)])
-def test_a_batch_of_one_view_is_refused_where_there_is_batch_norm(images: int, batch_size: int) -> None:
+def test_a_batch_of_one_view_is_refused_where_there_is_batch_norm(
+    images: int, batch_size: int
+) -> None:
     inputs = Inputs(distilled=pairs_of(drawn(images, 3, 8, 8), drawn(1, images, D), "none"))
     with refuses("batch_size", f"the {images} views", "batch norm", str(batch_size)):
         process.run(pretraining, small(batch_size=batch_size), inputs)
     plain = networks.spec("convnet", width=4, norm="instance")
-    assert process.run(pretraining, small(batch_size=batch_size, network=plain), inputs).provenance["complete"]
+    assert process.run(pretraining, small(batch_size=batch_size, network=plain), inputs).provenance[
+        "complete"
+    ]
 
 
 def test_a_batch_larger_than_the_set_is_the_set(distilled: DistilledSet) -> None:
     found = [
-        process.run(pretraining, small(batch_size=size), Inputs(distilled=distilled)) for size in (20, 21, 10**400)
+        process.run(pretraining, small(batch_size=size), Inputs(distilled=distilled))
+        for size in (20, 21, 10**400)
     ]
     assert [network.provenance["step"] for network in found] == [3, 3, 3]
     for network in found[1:]:
@@ -208,4 +279,8 @@ def test_a_batch_larger_than_the_set_is_the_set(distilled: DistilledSet) -> None
 def test_divergence_is_said(distilled: DistilledSet) -> None:
     plain = networks.spec("convnet", width=4, norm="none")
     with pytest.raises(NonFiniteError, match="pretraining must stay finite"):
-        process.run(pretraining, small(network=plain, learning_rate=1e3, epochs=30), Inputs(distilled=distilled))
+        process.run(
+            pretraining,
+            small(network=plain, learning_rate=1e3, epochs=30),
+            Inputs(distilled=distilled),
+        )

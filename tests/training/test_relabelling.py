@@ -28,29 +28,45 @@ def teachers(grey: ImageData, teacher: Network, other_teacher: Network) -> tuple
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_they_are_the_mean_of_modules(count: int, teachers: tuple[Network, ...], grey: ImageData) -> None:
+def test_they_are_the_mean_of_modules(
+    count: int, teachers: tuple[Network, ...], grey: ImageData
+) -> None:
     images = grey.normalised(slice(0, 10))
     before = snapshot((teachers, images))
     found = teacher_logits(teachers[:count], images)
-    each = [plain(teacher).double().eval()(images.double()).detach().numpy() for teacher in teachers[:count]]
+    each = [
+        plain(teacher).double().eval()(images.double()).detach().numpy()
+        for teacher in teachers[:count]
+    ]
     np.testing.assert_allclose(found.numpy(), np.mean(each, axis=0), rtol=1e-4, atol=1e-4)
     assert_unchanged(before, (teachers, images))
     assert not found.requires_grad
     if count == 1:
-        assert torch.equal(found, networks.predict(teachers[0], images).logits), "of one teacher its own bits"
+        assert torch.equal(found, networks.predict(teachers[0], images).logits), (
+            "of one teacher its own bits"
+        )
 
 
 @pytest.mark.parametrize(
     ("count", "batch_parts", "parts"), [(10, 2, (5, 5)), (7, 2, (4, 3)), (3, 2, (3,)), (7, 1, (7,))]
 )
 def test_teachers_in_training_mode_see_each_part_of_a_batch_for_itself(
-    count: int, batch_parts: int, parts: tuple[int, ...], teachers: tuple[Network, ...], grey: ImageData
+    count: int,
+    batch_parts: int,
+    parts: tuple[int, ...],
+    teachers: tuple[Network, ...],
+    grey: ImageData,
 ) -> None:
     images = grey.normalised(slice(0, count))
     before = snapshot(teachers)
     found = teacher_logits(teachers[:2], images, batch_parts=batch_parts)
     each = [
-        torch.cat([plain(teacher).double().train()(part.double()).detach() for part in images.split(parts)])
+        torch.cat(
+            [
+                plain(teacher).double().train()(part.double()).detach()
+                for part in images.split(parts)
+            ]
+        )
         for teacher in teachers[:2]
     ]
     torch.testing.assert_close(found.double(), torch.stack(each).mean(0), rtol=1e-4, atol=1e-4)
@@ -74,7 +90,9 @@ def test_what_is_refused(teacher: Network, grey: ImageData) -> None:
 def test_a_set_of_several_teachers_stores_their_mean_and_needs_them_all_in_any_order(
     grey: ImageData, distilled: DistilledSet, teachers: tuple[Network, ...]
 ) -> None:
-    made = process.run(selection, selection.Config(images_per_class=2), Inputs(data=grey, teachers=teachers))
+    made = process.run(
+        selection, selection.Config(images_per_class=2), Inputs(data=grey, teachers=teachers)
+    )
     torch.testing.assert_close(made.target("stored").logits, teacher_logits(teachers, made.images))
     first, *others = (teacher.fingerprint for teacher in teachers)
     assert made.target("online") == OnlineTeacher(first, tuple(others))

@@ -31,7 +31,14 @@ def images(count: int = 4, channels: int = 1, size: int = 6, seed: int = 0) -> T
 
 
 def view(given_images: Tensor, **changes: Any) -> augmentation.View:
-    off: dict[str, Any] = {"crop_pixels": 0, "flip": False, "mixup_alpha": 0.0, "black": BLACK, "seed": 0, "step": 0}
+    off: dict[str, Any] = {
+        "crop_pixels": 0,
+        "flip": False,
+        "mixup_alpha": 0.0,
+        "black": BLACK,
+        "seed": 0,
+        "step": 0,
+    }
     return augmentation.augment(given_images, **off | changes)
 
 
@@ -41,19 +48,28 @@ SEEDS = {"seed": st.integers(0, 2**40), "step": st.integers(0, 10**6)}
 class TestAugment:
     def test_off(self) -> None:
         found = view(images())
-        assert torch.equal(found.images, images()) and found.share == 1 and found.partner.tolist() == [0, 1, 2, 3]
+        assert (
+            torch.equal(found.images, images())
+            and found.share == 1
+            and found.partner.tolist() == [0, 1, 2, 3]
+        )
 
-    @given(**SEEDS, pixels=st.integers(1, 4), channels=st.sampled_from([1, 3]), size=st.integers(5, 9))
+    @given(
+        **SEEDS, pixels=st.integers(1, 4), channels=st.sampled_from([1, 3]), size=st.integers(5, 9)
+    )
     def test_crop_is_a_window_of_the_padded_image(
         self, seed: int, step: int, pixels: int, channels: int, size: int
     ) -> None:
-        given_images, black = images(3, channels, size), torch.arange(-1.0, -1.0 - channels, -1).view(1, -1, 1, 1)
+        given_images = images(3, channels, size)
+        black = torch.arange(-1.0, -1.0 - channels, -1).view(1, -1, 1, 1)
         found = view(given_images, crop_pixels=pixels, black=black, seed=seed, step=step).images
         for image, original in zip(found, given_images, strict=True):
             canvas = black[0].expand(-1, size + 2 * pixels, size + 2 * pixels).clone()
             canvas[:, pixels : pixels + size, pixels : pixels + size] = original
             windows = [
-                canvas[:, y : y + size, x : x + size] for y in range(2 * pixels + 1) for x in range(2 * pixels + 1)
+                canvas[:, y : y + size, x : x + size]
+                for y in range(2 * pixels + 1)
+                for x in range(2 * pixels + 1)
             ]
             assert any(torch.allclose(image, window, atol=1e-6) for window in windows)
 
@@ -61,7 +77,8 @@ class TestAugment:
         marked = torch.full((2, 1, 7, 7), -1.5)
         marked[:, 0, 3, 3] = 1
         offsets = [
-            torch.nonzero(view(marked, crop_pixels=1, step=step).images > 0)[:, 2:].tolist() for step in range(100)
+            torch.nonzero(view(marked, crop_pixels=1, step=step).images > 0)[:, 2:].tolist()
+            for step in range(100)
         ]
         assert {tuple(o[0]) for o in offsets} == {(y, x) for y in (2, 3, 4) for x in (2, 3, 4)}
         assert any(o[0] != o[1] for o in offsets)
@@ -95,15 +112,20 @@ class TestAugment:
         given_images = torch.arange(5.0).view(5, 1, 1, 1).expand(5, 1, height, width)
         found = view(given_images, cutmix_alpha=1.0, seed=seed, step=step)
         kept = found.images == given_images
-        assert torch.equal(torch.where(kept, given_images, given_images[found.partner]), found.images)
+        assert torch.equal(
+            torch.where(kept, given_images, given_images[found.partner]), found.images
+        )
         for number in (found.partner != torch.arange(5)).nonzero().flatten().tolist():
             filled = ~kept[number, 0]
             assert float(kept[number].double().mean()) == pytest.approx(found.share)
             assert int(filled.sum()) == int(filled.any(0).sum()) * int(filled.any(1).sum())
 
     def test_cutmix_boxes_have_the_sides_of_their_share(self) -> None:
-        """With alpha = 1 the share is uniform, so that a side, sqrt(1 - share), is below s in s^2 of all draws; its half is whole."""
-        draw, sides = np.random.default_rng(0), []
+        """With alpha = 1 the share is uniform, so that a side, sqrt(1 - share), is below s in s^2
+        of all draws; its half is whole.
+        """
+        draw = np.random.default_rng(0)
+        sides = []
         for _ in range(4000):
             top, left, bottom, right = augmentation.cutmix_box(1000, 1000, 1.0, draw)
             rows, columns = bottom - top, right - left
@@ -123,8 +145,12 @@ class TestAugment:
         options: dict[str, Any] = {"crop_pixels": 2, "flip": True, "mixup_alpha": 1.0}
         one, two = (view(images(), seed=seed, step=step, **options) for _ in range(2))
         assert torch.equal(one.images, two.images) and one.share == two.share
-        assert not torch.equal(one.images, view(images(), seed=seed, step=step + 1, **options).images)
-        assert not torch.equal(one.images, view(images(), seed=seed + 1, step=step, **options).images)
+        assert not torch.equal(
+            one.images, view(images(), seed=seed, step=step + 1, **options).images
+        )
+        assert not torch.equal(
+            one.images, view(images(), seed=seed + 1, step=step, **options).images
+        )
 
 
 class TestTargets:
@@ -138,7 +164,9 @@ class TestTargets:
 
     def test_stored(self) -> None:
         soft = (torch.randn(3, 3, generator=torch.Generator().manual_seed(0)) / 3).softmax(1)
-        torch.testing.assert_close(supervised.mixed_targets(self.mixed, soft), 0.25 * soft + 0.75 * soft[[1, 2, 0]])
+        torch.testing.assert_close(
+            supervised.mixed_targets(self.mixed, soft), 0.25 * soft + 0.75 * soft[[1, 2, 0]]
+        )
 
     def test_online(self, teacher: Network) -> None:
         mixed = self.mixed._replace(images=images(3, size=8))
@@ -148,8 +176,12 @@ class TestTargets:
         assert not found.requires_grad
 
 
-def test_a_resumed_run_without_its_teacher_is_refused(distilled: DistilledSet, teacher: Network) -> None:
-    config = supervised.Config(network=networks.spec("convnet", width=4), labels="online", epochs=2, crop_pixels=0)
+def test_a_resumed_run_without_its_teacher_is_refused(
+    distilled: DistilledSet, teacher: Network
+) -> None:
+    config = supervised.Config(
+        network=networks.spec("convnet", width=4), labels="online", epochs=2, crop_pixels=0
+    )
     state = supervised.init(config, Inputs(distilled=distilled, teachers=(teacher,)))
     with refuses("teacher"):
         list(process.steps(supervised, config, Inputs(distilled=distilled), state))
@@ -160,10 +192,15 @@ def plain_training(
 ) -> list[Tensor]:
     """The loop of a script; order and views are the library's, which stand tested above."""
     if config.optimiser == "adamw":
-        solver: Any = torch.optim.AdamW(module.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
+        solver: Any = torch.optim.AdamW(
+            module.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
+        )
     else:
         solver = torch.optim.SGD(
-            module.parameters(), lr=config.learning_rate, momentum=config.momentum, weight_decay=config.weight_decay
+            module.parameters(),
+            lr=config.learning_rate,
+            momentum=config.momentum,
+            weight_decay=config.weight_decay,
         )
     kind = "distilled" if isinstance(source, DistilledSet) else "data"
     given_to: dict[str, Any] = {"teachers": () if teacher is None else (teacher,), kind: source}
@@ -171,18 +208,29 @@ def plain_training(
     everything = source.images if isinstance(source, DistilledSet) else source.normalised()
     labels = source.labels if isinstance(source, DistilledSet) else source.train_labels
     guide = None if teacher is None else plain(teacher).eval()
-    total, losses = supervised.total_steps(config, inputs), []
+    total = supervised.total_steps(config, inputs)
+    losses = []
     for step in range(steps):
-        solver.param_groups[0]["lr"] = config.learning_rate * (1 + math.cos(math.pi * step / total)) / 2
+        solver.param_groups[0]["lr"] = (
+            config.learning_rate * (1 + math.cos(math.pi * step / total)) / 2
+        )
         rows = supervised._batch(config, inputs, step)
         black = (0 - source.mean) / source.std
         found = augmentation.augment(
-            everything[rows], crop_pixels=config.crop_pixels, flip=config.flip, mixup_alpha=config.mixup_alpha,
-            black=black[None, :, None, None], seed=config.seed, step=step,
-        )  # fmt: skip
+            everything[rows],
+            crop_pixels=config.crop_pixels,
+            flip=config.flip,
+            mixup_alpha=config.mixup_alpha,
+            black=black[None, :, None, None],
+            seed=config.seed,
+            step=step,
+        )
         logits = module.train()(found.images)
         if config.labels == "hard":
-            first, second = (F.cross_entropy(logits, target) for target in (labels[rows], labels[rows][found.partner]))
+            first, second = (
+                F.cross_entropy(logits, target)
+                for target in (labels[rows], labels[rows][found.partner])
+            )
             loss = found.share * first + (1 - found.share) * second
         else:
             if config.labels == "online":
@@ -191,7 +239,9 @@ def plain_training(
             else:
                 soft = (source.target("stored").logits[rows] / config.temperature).softmax(1)
                 soft = found.share * soft + (1 - found.share) * soft[found.partner]
-            loss = F.kl_div((logits / config.temperature).log_softmax(1), soft, reduction="sum") / len(rows)
+            loss = F.kl_div(
+                (logits / config.temperature).log_softmax(1), soft, reduction="sum"
+            ) / len(rows)
         solver.zero_grad()
         loss.backward()
         solver.step()
@@ -203,14 +253,29 @@ def plain_training(
 @pytest.mark.parametrize("labels", ["hard", "stored", "online"])
 @pytest.mark.parametrize("on", ["data", "set"])
 def test_updates_equal_a_plain_loop(
-    optimiser: str, labels: str, on: str, colour: ImageData, grey: ImageData, teacher: Network, distilled: DistilledSet
+    optimiser: str,
+    labels: str,
+    on: str,
+    colour: ImageData,
+    grey: ImageData,
+    teacher: Network,
+    distilled: DistilledSet,
 ) -> None:
     if on == "data" and labels == "stored":
         return
     config = supervised.Config(
-        network=networks.spec("convnet", width=4), labels=labels, optimiser=optimiser, epochs=4, batch_size=4, learning_rate=0.01,
-        weight_decay=0.05, crop_pixels=1, mixup_alpha=0.0 if labels == "hard" else 0.8, temperature=3.0, seed=5,
-    )  # fmt: skip
+        network=networks.spec("convnet", width=4),
+        labels=labels,
+        optimiser=optimiser,
+        epochs=4,
+        batch_size=4,
+        learning_rate=0.01,
+        weight_decay=0.05,
+        crop_pixels=1,
+        mixup_alpha=0.0 if labels == "hard" else 0.8,
+        temperature=3.0,
+        seed=5,
+    )
     source: Any = distilled if on == "set" else grey
     inputs = Inputs(teachers=(teacher,), **{"distilled" if on == "set" else "data": source})
     state = supervised.init(config, inputs)
@@ -228,17 +293,28 @@ def test_updates_equal_a_plain_loop(
     assert state.weights.keys() == expected.keys()
     for name, value in expected.items():
         if optimiser == "adamw" and name.endswith(("convolution.bias", "running_mean")):
-            # Before batch norm a bias has no gradient but rounding errors, which Adam scales up to whole steps.
+            # Before batch norm a bias has no gradient but rounding errors, which Adam scales up to
+            # whole steps.
             continue
         torch.testing.assert_close(
-            state.weights[name], value, rtol=2e-3, atol=2e-4, msg=lambda text, name=name: f"{name}: {text}"
+            state.weights[name],
+            value,
+            rtol=2e-3,
+            atol=2e-4,
+            msg=lambda text, name=name: f"{name}: {text}",
         )
 
 
 @pytest.mark.parametrize("optimiser", ["adamw", "sgd"])
 def test_what_decays(optimiser: str, grey: ImageData) -> None:
-    """With a decay that takes everything away within a step, what decays is left with the step alone."""
-    small: dict[str, Any] = {"network": networks.spec("convnet", width=4), "epochs": 1, "optimiser": optimiser}
+    """With a decay that takes everything away within a step, what decays is left with the step
+    alone.
+    """
+    small: dict[str, Any] = {
+        "network": networks.spec("convnet", width=4),
+        "epochs": 1,
+        "optimiser": optimiser,
+    }
     config = supervised.Config(learning_rate=1e-3, weight_decay=1e3, **small)
     inputs = Inputs(data=grey)
     start = supervised.init(config, inputs)
@@ -249,16 +325,21 @@ def test_what_decays(optimiser: str, grey: ImageData) -> None:
 
 
 def test_mixed_hard_labels_are_mixed_cross_entropy(grey: ImageData) -> None:
-    """KL to a mixture differs from mixed cross-entropies by the entropy of the mixture, which has no gradient."""
+    """KL to a mixture differs from mixed cross-entropies by the entropy of the mixture, which has
+    no gradient.
+    """
     plain_net = networks.spec("convnet", width=4, norm="none")
-    config = supervised.Config(network=plain_net, mixup_alpha=1.0, epochs=1, batch_size=36, flip=False, crop_pixels=0)
+    config = supervised.Config(
+        network=plain_net, mixup_alpha=1.0, epochs=1, batch_size=36, flip=False, crop_pixels=0
+    )
     (step,) = process.steps(supervised, config, Inputs(data=grey))
     module = plain(networks.initialise(config.network.for_data(grey), seed=0))
     (loss,) = plain_training(config, grey, module, None, 1)
     assert float(step.trace.loss) <= float(loss) + 1e-6
     for name, value in module.state_dict().items():
         if value.is_floating_point() and "running" not in name:
-            # The first step of AdamW is nearly the sign of the gradient: where that is nearly 0 it may differ.
+            # The first step of AdamW is nearly the sign of the gradient: where that is nearly 0 it
+            # may differ.
             assert float((step.state.weights[name] - value).abs().median()) < 1e-5, name
 
 
@@ -272,19 +353,26 @@ def test_every_image_is_seen_once_per_epoch(
     inputs = Inputs(distilled=distilled)
     assert supervised.total_steps(config, inputs) == 3 * per_epoch
     epochs = [
-        torch.cat([supervised._batch(config, inputs, e * per_epoch + b) for b in range(per_epoch)]) for e in range(3)
+        torch.cat([supervised._batch(config, inputs, e * per_epoch + b) for b in range(per_epoch)])
+        for e in range(3)
     ]
     assert all(sorted(epoch.tolist()) == list(range(count)) for epoch in epochs)
     assert len({tuple(epoch.tolist()) for epoch in epochs}) > 1
 
 
 def test_a_rate_that_falls_at_half_as_dc_s_students_have_it(distilled: DistilledSet) -> None:
-    """The authors' loop of E + 1 epochs: after epoch E / 2 + 1, counted from 0, SGD is made anew with a tenth of the rate."""
-    spec, printed = networks.spec("convnet", width=4, norm="instance"), 6
+    """The authors' loop of E + 1 epochs: after epoch E / 2 + 1, counted from 0, SGD is made anew
+    with a tenth of the rate.
+    """
+    spec = networks.spec("convnet", width=4, norm="instance")
+    printed = 6
     small: dict[str, Any] = {"network": spec, "epochs": printed + 1, "strategy": ""}
     config = supervised.Config.paper("mnist", recipe="dc", **small)
-    inputs, labels = Inputs(distilled=distilled), distilled.labels
-    module = plain(Network(spec=spec.for_data(distilled), weights=supervised.init(config, inputs).weights))
+    inputs = Inputs(distilled=distilled)
+    labels = distilled.labels
+    module = plain(
+        Network(spec=spec.for_data(distilled), weights=supervised.init(config, inputs).weights)
+    )
     rate = 0.01
     solver = torch.optim.SGD(module.parameters(), lr=rate, momentum=0.9, weight_decay=5e-4)
     for epoch, step in enumerate(process.steps(supervised, config, inputs)):
@@ -301,27 +389,40 @@ def test_a_rate_that_falls_at_half_as_dc_s_students_have_it(distilled: Distilled
 
 
 def test_each_image_of_a_student_is_turned_by_an_angle_of_its_own(distilled: DistilledSet) -> None:
-    """The one image six times over: seen alike by a plain student, as six by one whose strategy turns them."""
+    """The one image six times over: seen alike by a plain student, as six by one whose strategy
+    turns them.
+    """
     same = dataclasses.replace(
-        distilled, tensors={"images": distilled.images[:1].expand_as(distilled.images).clone()}, targets=(HardLabels(distilled.labels),)
-    )  # fmt: skip
-    plain_one = supervised.Config(network=networks.spec("convnet", width=4), crop_pixels=0, flip=False, mixup_alpha=0.0)
+        distilled,
+        tensors={"images": distilled.images[:1].expand_as(distilled.images).clone()},
+        targets=(HardLabels(distilled.labels),),
+    )
+    plain_one = supervised.Config(
+        network=networks.spec("convnet", width=4), crop_pixels=0, flip=False, mixup_alpha=0.0
+    )
     seen: list[Tensor] = []
     with pytest.MonkeyPatch.context() as patch:
         call = networks.call
         patch.setattr(
             networks,
             "call",
-            lambda spec, weights, images, **how: (seen.append(images), call(spec, weights, images, **how))[1],
+            lambda spec, weights, images, **how: (
+                seen.append(images),
+                call(spec, weights, images, **how),
+            )[1],
         )
         for config in (plain_one, plain_one.replace(strategy="rotate")):
             next(iter(process.steps(supervised, config, Inputs(distilled=same))))
-    apart = [float((images - images[:1]).abs().flatten(1).amax(1)[1:].min()) for images in seen[-2:]]
+    apart = [
+        float((images - images[:1]).abs().flatten(1).amax(1)[1:].min()) for images in seen[-2:]
+    ]
     assert apart[0] == 0 and apart[1] > 0.01
 
 
 def test_a_teacher_learns(digits: ImageData) -> None:
-    config = supervised.Config.teaching("teacher", epochs=3, network=networks.spec("convnet", width=16))
+    config = supervised.Config.teaching(
+        "teacher", epochs=3, network=networks.spec("convnet", width=16)
+    )
     teacher = process.run(supervised, config, Inputs(data=digits))
     assert accuracy(teacher, digits) > 0.85
     assert teacher.provenance["complete"] and teacher.provenance["config"] == config.to_dict()
@@ -329,7 +430,12 @@ def test_a_teacher_learns(digits: ImageData) -> None:
 
 def test_trace(grey: ImageData) -> None:
     config = supervised.Config(
-        network=networks.spec("convnet", width=4), epochs=2, batch_size=36, mixup_alpha=0.0, crop_pixels=0, flip=False
+        network=networks.spec("convnet", width=4),
+        epochs=2,
+        batch_size=36,
+        mixup_alpha=0.0,
+        crop_pixels=0,
+        flip=False,
     )
     first, second = (step.trace for step in process.steps(supervised, config, Inputs(data=grey)))
     assert first.learning_rate == config.learning_rate and second.learning_rate == pytest.approx(
@@ -345,7 +451,9 @@ def test_trace(grey: ImageData) -> None:
 
 def test_the_set_goes_before_the_data(grey: ImageData, distilled: DistilledSet) -> None:
     config = supervised.Config(network=networks.spec("convnet", width=4), epochs=1)
-    both, alone = (process.run(supervised, config, Inputs(distilled=distilled, data=d)) for d in (grey, None))
+    both, alone = (
+        process.run(supervised, config, Inputs(distilled=distilled, data=d)) for d in (grey, None)
+    )
     assert_same(both.weights, alone.weights)
 
 
@@ -356,9 +464,15 @@ class TestBadInput:
         with refuses("data or distilled", "training"):
             process.run(supervised, self.config, Inputs())
 
-    def test_labels_that_are_not_there(self, grey: ImageData, distilled: DistilledSet, teacher: Network) -> None:
+    def test_labels_that_are_not_there(
+        self, grey: ImageData, distilled: DistilledSet, teacher: Network
+    ) -> None:
         with refuses("labels", "'stored'"):
-            process.run(supervised, self.config.replace(labels="stored"), Inputs(data=grey, teachers=(teacher,)))
+            process.run(
+                supervised,
+                self.config.replace(labels="stored"),
+                Inputs(data=grey, teachers=(teacher,)),
+            )
         bare = dataclasses.replace(distilled, targets=(HardLabels(distilled.labels),))
         with refuses("labels", "['hard']", "'stored'"):
             process.run(supervised, self.config.replace(labels="stored"), Inputs(distilled=bare))
@@ -369,12 +483,16 @@ class TestBadInput:
     def test_another_teacher(self, distilled: DistilledSet, other_teacher: Network) -> None:
         with refuses("teacher", "made the set", other_teacher.fingerprint):
             process.run(
-                supervised, self.config.replace(labels="online"), Inputs(distilled=distilled, teachers=(other_teacher,))
+                supervised,
+                self.config.replace(labels="online"),
+                Inputs(distilled=distilled, teachers=(other_teacher,)),
             )
 
     def test_an_empty_set(self, distilled: DistilledSet) -> None:
         empty = dataclasses.replace(
-            distilled, tensors={"images": distilled.images[:0]}, targets=(HardLabels(distilled.labels[:0]),)
+            distilled,
+            tensors={"images": distilled.images[:0]},
+            targets=(HardLabels(distilled.labels[:0]),),
         )
         with refuses("distilled", "at least one image"):
             process.run(supervised, self.config, Inputs(distilled=empty))
@@ -385,7 +503,9 @@ class TestBadInput:
 
     def test_images_that_are_too_small(self) -> None:
         with refuses("image_size", "at least 8"):
-            process.run(supervised, self.config.replace(crop_pixels=0), Inputs(data=made_data(size=4)))
+            process.run(
+                supervised, self.config.replace(crop_pixels=0), Inputs(data=made_data(size=4))
+            )
 
     def test_a_last_batch_of_one_image_in_batch_norm(self, distilled: DistilledSet) -> None:
         """ResNet-18 has one pixel left at 8 px: one image alone has no variance there."""
@@ -395,10 +515,17 @@ class TestBadInput:
 
     def test_digits_are_not_mirrored(self, grey: ImageData, colour: ImageData) -> None:
         fitting = supervised.Config.for_data
-        assert fitting(colour).flip and not fitting(grey).flip and not fitting(colour, flip=False).flip
-        assert (fitting(made_data(size=17)).crop_pixels, fitting(made_data(size=16)).crop_pixels) == (4, 1)
+        assert (
+            fitting(colour).flip and not fitting(grey).flip and not fitting(colour, flip=False).flip
+        )
+        assert (
+            fitting(made_data(size=17)).crop_pixels,
+            fitting(made_data(size=16)).crop_pixels,
+        ) == (4, 1)
 
-    @pytest.mark.parametrize("changes", [{"role": "Teacher"}, {"epoch": 3}, {"network": "convnett"}])
+    @pytest.mark.parametrize(
+        "changes", [{"role": "Teacher"}, {"epoch": 3}, {"network": "convnett"}]
+    )
     def test_presets(self, changes: dict[str, Any]) -> None:
         for preset in (supervised.Config.teaching, supervised.Config.paper):
             with refuses(next(iter(changes))):
@@ -438,7 +565,9 @@ def test_batch_norm_sees_so_many_images_at_a_time(colour: ImageData) -> None:
 
 
 def test_a_second_pass_moves_the_running_statistics_alone(colour: ImageData) -> None:
-    config = supervised.Config(network=networks.spec("convnet", width=4, norm="batch"), batch_size=8)
+    config = supervised.Config(
+        network=networks.spec("convnet", width=4, norm="batch"), batch_size=8
+    )
     inputs = Inputs(data=colour, device="cpu")
     state = supervised.init(config, inputs)
     once, _ = supervised.update(config, inputs, state)

@@ -53,10 +53,14 @@ def case(generator: torch.Generator) -> tuple[Tensors, Tensors, Any]:
         "momenta": torch.linspace(0.2, 0.9, STEPS, dtype=torch.float64),
         "unused": numbers(generator, 2),
     }
-    real, answers = numbers(generator, 6, 5), torch.arange(6) % 3
+    real = numbers(generator, 6, 5)
+    answers = torch.arange(6) % 3
 
     def outer(now: Tensors, given: Tensors) -> Tensor:
-        return F.cross_entropy(torch.tanh(real @ now["first"]) @ now["last"], answers) + given["images"].square().mean()
+        return (
+            F.cross_entropy(torch.tanh(real @ now["first"]) @ now["last"], answers)
+            + given["images"].square().mean()
+        )
 
     return weights, learned, outer
 
@@ -73,14 +77,20 @@ def test_the_gradient_is_that_of_finite_differences(
 
     def whole(given: Tensors) -> float:
         path = trained(INNER, weights, given)
-        extra = sum(float(along(step, path[step], given)) for step in range(1, STEPS)) if on_the_way else 0.0
+        extra = (
+            sum(float(along(step, path[step], given)) for step in range(1, STEPS))
+            if on_the_way
+            else 0.0
+        )
         return float(outer(path[-1], given)) + extra
 
     loss, slopes, last = outer_gradient(
         INNER, weights, learned, outer, along=along if on_the_way else None, recompute=recompute
     )
     path = trained(INNER, weights, learned)
-    assert len(path) == STEPS + 1 and all(torch.allclose(path[-1][name], last[name], rtol=1e-12) for name in last)
+    assert len(path) == STEPS + 1 and all(
+        torch.allclose(path[-1][name], last[name], rtol=1e-12) for name in last
+    )
     assert float(loss) == pytest.approx(whole(learned), rel=1e-12)
     assert not slopes["unused"].any() and not any(value.requires_grad for value in learned.values())
     for name in ("images", "rates", "momenta"):
@@ -90,15 +100,23 @@ def test_the_gradient_is_that_of_finite_differences(
                 value = learned[name].clone()
                 value.view(-1)[place] += way
                 ends.append(whole({**learned, name: value}))
-            assert float(slopes[name].view(-1)[place]) == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-5, abs=1e-9)
+            assert float(slopes[name].view(-1)[place]) == pytest.approx(
+                (ends[0] - ends[1]) / 2e-5, rel=1e-5, abs=1e-9
+            )
 
 
 def test_both_ways_agree_through_a_network_and_with_torchs_sgd(generator: torch.Generator) -> None:
     spec = networks.spec("convnet", width=4, depth=2, norm="instance")
     spec = dataclasses.replace(spec, channels=1, classes=3, image_size=(8, 8))
-    weights = {name: value.double() for name, value in networks.initialise(spec, seed=0).weights.items()}
-    learned = {"images": numbers(generator, 3, 1, 8, 8), "rate": torch.tensor(0.2, dtype=torch.float64)}
-    real, answers = numbers(generator, 6, 1, 8, 8), torch.arange(6) % 3
+    weights = {
+        name: value.double() for name, value in networks.initialise(spec, seed=0).weights.items()
+    }
+    learned = {
+        "images": numbers(generator, 3, 1, 8, 8),
+        "rate": torch.tensor(0.2, dtype=torch.float64),
+    }
+    real = numbers(generator, 6, 1, 8, 8)
+    answers = torch.arange(6) % 3
 
     def loss_of(images: Tensor, labels: Tensor, now: Tensors) -> Tensor:
         return F.cross_entropy(networks.call(spec, now, images)[0].logits, labels)
@@ -110,7 +128,13 @@ def test_both_ways_agree_through_a_network_and_with_torchs_sgd(generator: torch.
         momentum=lambda step, given: 0.5,
     )
     ways = [
-        outer_gradient(inner, weights, learned, lambda now, given: loss_of(real, answers, now), recompute=recompute)
+        outer_gradient(
+            inner,
+            weights,
+            learned,
+            lambda now, given: loss_of(real, answers, now),
+            recompute=recompute,
+        )
         for recompute in (False, True)
     ]
     assert ways[0][0] == ways[1][0]
@@ -128,7 +152,9 @@ def test_both_ways_agree_through_a_network_and_with_torchs_sgd(generator: torch.
 
 @pytest.mark.parametrize("recompute", [False, True])
 def test_limiting_cases(recompute: bool, case: tuple[Tensors, Tensors, Any]) -> None:
-    """Without a rate, or without a step, the images have the outer loss's own gradient alone; rates are felt all the same."""
+    """Without a rate, or without a step, the images have the outer loss's own gradient alone; rates
+    are felt all the same.
+    """
     weights, learned, outer = case
     still = {**learned, "rates": torch.zeros(STEPS, dtype=torch.float64)}
     own = 2 * learned["images"] / learned["images"].numel()
@@ -136,18 +162,26 @@ def test_limiting_cases(recompute: bool, case: tuple[Tensors, Tensors, Any]) -> 
     assert torch.allclose(slopes["images"], own, rtol=1e-12) and slopes["rates"].all()
     none = dataclasses.replace(INNER, steps=0)
     loss, slopes, last = outer_gradient(none, weights, learned, outer, recompute=recompute)
-    assert torch.allclose(slopes["images"], own, rtol=1e-12) and torch.equal(last["first"], weights["first"])
+    assert torch.allclose(slopes["images"], own, rtol=1e-12) and torch.equal(
+        last["first"], weights["first"]
+    )
     assert loss == outer(weights, learned)
 
 
 @pytest.mark.parametrize("recompute", [False, True])
-def test_training_that_diverges_names_step_and_rate(recompute: bool, case: tuple[Tensors, Tensors, Any]) -> None:
+def test_training_that_diverges_names_step_and_rate(
+    recompute: bool, case: tuple[Tensors, Tensors, Any]
+) -> None:
     weights, learned, outer = case
     wild = {**learned, "rates": torch.tensor([0.1, math.inf, 0.1, 0.1], dtype=torch.float64)}
     with pytest.raises(NonFiniteError, match=r"after inner step 2 of 4, of rate inf"):
         outer_gradient(INNER, weights, wild, outer, recompute=recompute)
-    with pytest.raises(NonFiniteError, match=r"outer loss must stay finite; given nan after 4 inner steps"):
-        outer_gradient(INNER, weights, learned, lambda *given: outer(*given) * math.nan, recompute=recompute)
+    with pytest.raises(
+        NonFiniteError, match=r"outer loss must stay finite; given nan after 4 inner steps"
+    ):
+        outer_gradient(
+            INNER, weights, learned, lambda *given: outer(*given) * math.nan, recompute=recompute
+        )
 
 
 class Kept:
@@ -165,14 +199,24 @@ class Kept:
 
 
 @pytest.mark.parametrize("recompute", [False, True])
-def test_recomputing_keeps_the_graph_of_one_step(recompute: bool, case: tuple[Tensors, Tensors, Any]) -> None:
+def test_recomputing_keeps_the_graph_of_one_step(
+    recompute: bool, case: tuple[Tensors, Tensors, Any]
+) -> None:
     weights, learned, outer = case
-    steady = dataclasses.replace(INNER, rate=lambda step, given: given["rates"][0], momentum=lambda step, given: 0.5)
+    steady = dataclasses.replace(
+        INNER, rate=lambda step, given: given["rates"][0], momentum=lambda step, given: 0.5
+    )
     most = []
     for steps in (3, 30):
         Kept.most = Kept.now
         with torch.autograd.graph.saved_tensors_hooks(Kept, lambda kept: kept.tensor):
-            outer_gradient(dataclasses.replace(steady, steps=steps), weights, learned, outer, recompute=recompute)
+            outer_gradient(
+                dataclasses.replace(steady, steps=steps),
+                weights,
+                learned,
+                outer,
+                recompute=recompute,
+            )
         most.append(Kept.most)
     assert (most[1] <= 1.5 * most[0]) is recompute and (recompute or most[1] > 8 * most[0])
 
@@ -182,11 +226,16 @@ class Live(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.held, self.peak = dict[int, int](), 0
+        self.held = dict[int, int]()
+        self.peak = 0
 
-    def __torch_dispatch__(self, function: Any, types: Any, given: Any = (), more: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, function: Any, types: Any, given: Any = (), more: Any = None
+    ) -> Any:
         made = function(*given, **(more or {}))
-        for storage in (each.untyped_storage() for each in tree_leaves(made) if isinstance(each, Tensor)):
+        for storage in (
+            each.untyped_storage() for each in tree_leaves(made) if isinstance(each, Tensor)
+        ):
             if storage._cdata not in self.held:
                 self.held[storage._cdata] = storage.nbytes()
                 self.peak = max(self.peak, sum(self.held.values()))
@@ -196,9 +245,13 @@ class Live(TorchDispatchMode):
 
 def test_recomputation_keeps_one_step_and_a_copy_of_the_weights_of_each() -> None:
     spec = dataclasses.replace(
-        networks.spec("convnet", width=8, norm="instance"), channels=1, classes=10, image_size=(16, 16)
+        networks.spec("convnet", width=8, norm="instance"),
+        channels=1,
+        classes=10,
+        image_size=(16, 16),
     )
-    weights, labels = networks.initialise(spec, seed=0).weights, torch.arange(10)
+    weights = networks.initialise(spec, seed=0).weights
+    labels = torch.arange(10)
     learned = {"images": torch.randn((10, 1, 16, 16), generator=torch.Generator().manual_seed(0))}
     copy = sum(value.nbytes for value in weights.values())
 
@@ -209,7 +262,9 @@ def test_recomputation_keeps_one_step_and_a_copy_of_the_weights_of_each() -> Non
     for steps, recompute in itertools.product((3, 30), (False, True)):
         inner = Inner(steps=steps, loss=loss, rate=lambda step, given: 0.1)
         with Live() as live:
-            outer_gradient(inner, weights, learned, lambda now, given: loss(0, now, given), recompute=recompute)
+            outer_gradient(
+                inner, weights, learned, lambda now, given: loss(0, now, given), recompute=recompute
+            )
         peaks[steps, recompute] = live.peak
     assert peaks[30, False] > 8 * peaks[3, False]
     assert peaks[30, True] < 1.5 * peaks[3, True] + 27 * copy

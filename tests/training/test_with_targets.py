@@ -1,4 +1,6 @@
-"""ReLA's training: its equations by hand, a plain PyTorch loop, and the processes that it is in its limits."""
+"""ReLA's training: its equations by hand, a plain PyTorch loop, and the processes that it is in its
+limits.
+"""
 
 import dataclasses
 import json
@@ -23,7 +25,9 @@ from tests.networks.test_networks import plain
 from tests.support import assert_same, made_data, refuses
 from tests.training.self_supervised.test_teacher import module_of
 
-BARLOW = barlow_twins.SMALL.replace(batch_size=8, optimiser="adamw", learning_rate=0.3, second_solarise_probability=0.7)
+BARLOW = barlow_twins.SMALL.replace(
+    batch_size=8, optimiser="adamw", learning_rate=0.3, second_solarise_probability=0.7
+)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +40,11 @@ def inputs(data: ImageData) -> Inputs:
     """24 colour images, and targets of an untrained prior."""
     prior = networks.initialise(networks.spec("convnet", width=8).for_data(data), seed=1)
     method = methods.get("rela")
-    return Inputs(distilled=process.run(method, method.SMALL.replace(ratio=1.0), Inputs(data=data, teachers=(prior,))))
+    return Inputs(
+        distilled=process.run(
+            method, method.SMALL.replace(ratio=1.0), Inputs(data=data, teachers=(prior,))
+        )
+    )
 
 
 def small(**changes: Any) -> with_targets.Config:
@@ -49,9 +57,14 @@ def states(config: with_targets.Config, inputs: Inputs) -> list[Any]:
 
 
 def test_the_loss_is_one_minus_the_cosine() -> None:
-    one, other = (torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(s)) for s in (0, 1))
+    one, other = (
+        torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(s))
+        for s in (0, 1)
+    )
     a, b = one.numpy(), other.numpy()
-    wanted = np.mean([1 - a[i] @ b[i] / np.linalg.norm(a[i]) / np.linalg.norm(b[i]) for i in range(5)])
+    wanted = np.mean(
+        [1 - a[i] @ b[i] / np.linalg.norm(a[i]) / np.linalg.norm(b[i]) for i in range(5)]
+    )
     assert float(with_targets.cosine_loss(one, other)) == pytest.approx(wanted, abs=1e-14)
     leaf = one.requires_grad_()
     assert torch.autograd.gradcheck(lambda x: with_targets.cosine_loss(x, other), (leaf,))
@@ -59,7 +72,9 @@ def test_the_loss_is_one_minus_the_cosine() -> None:
     cosines = (a * b).sum(1, keepdims=True) / lengths[0] / lengths[1]
     by_hand = -(b / lengths[1] - cosines * a / lengths[0]) / lengths[0] / 5
     np.testing.assert_allclose(
-        torch.autograd.grad(with_targets.cosine_loss(leaf, other), leaf)[0].numpy(), by_hand, atol=1e-14
+        torch.autograd.grad(with_targets.cosine_loss(leaf, other), leaf)[0].numpy(),
+        by_hand,
+        atol=1e-14,
     )
     assert float(with_targets.cosine_loss(torch.zeros(2, 3), torch.ones(2, 3))) == 1
 
@@ -67,27 +82,42 @@ def test_the_loss_is_one_minus_the_cosine() -> None:
 def test_lambda_is_algorithm_1s() -> None:
     """Written down once more with floats, on losses that fall, rise and stay."""
     losses = [*np.linspace(1.1, 0.3, 60), *np.linspace(0.3, 0.9, 20), *[0.9] * 20]
-    averages, mean, rho_mean = torch.tensor(with_targets.FIRST_AVERAGES, dtype=torch.float64), 2.0, 0.0
+    averages = torch.tensor(with_targets.FIRST_AVERAGES, dtype=torch.float64)
+    mean = 2.0
+    rho_mean = 0.0
     for loss in losses:
         rho = np.exp(-max(mean - loss, 0) * 40)
         rho_mean = 0.6 * rho_mean + 0.4 * rho
         mean = 0.9 * mean + 0.1 * loss
-        averages, share = with_targets.adapted(averages, torch.tensor(loss, dtype=torch.float64), 0.9, 0.6)
+        averages, share = with_targets.adapted(
+            averages, torch.tensor(loss, dtype=torch.float64), 0.9, 0.6
+        )
         assert float(share) == pytest.approx(0.8 - rho_mean * 0.8, abs=1e-13)
         assert averages.tolist() == pytest.approx([mean, rho_mean], abs=1e-13)
     first = with_targets.adapted(torch.tensor([2.0, 0.0]), torch.tensor(1.0))
-    assert float(first[1]) == pytest.approx(0.8) and first[0].tolist() == pytest.approx([1.999, 0.05 * np.exp(-40)])
+    assert float(first[1]) == pytest.approx(0.8) and first[0].tolist() == pytest.approx(
+        [1.999, 0.05 * np.exp(-40)]
+    )
 
 
 def test_the_plateau_is_that_of_the_authors_code() -> None:
-    """Written down once more with floats: a loss that stays switches in step 2,304, one that falls to nought by 1e-4 later."""
-    for loss_at, wanted in ((lambda step: 1.0, True), (lambda step: max(1 - 1e-4 * step, 0), False)):
-        averages, fast, slow = torch.tensor(with_targets.FIRST_SMOOTHED, dtype=torch.float64), 1.0, 2.0
+    """Written down once more with floats: a loss that stays switches in step 2,304, one that falls
+    to nought by 1e-4 later.
+    """
+    for loss_at, wanted in (
+        (lambda step: 1.0, True),
+        (lambda step: max(1 - 1e-4 * step, 0), False),
+    ):
+        averages = torch.tensor(with_targets.FIRST_SMOOTHED, dtype=torch.float64)
+        fast = 1.0
+        slow = 2.0
         found = list[bool]()
         for step in range(3000):
             fast = 0.999 * fast + 0.001 * loss_at(step)
             slow = 0.99 * slow + 0.01 * fast
-            averages = with_targets.smoothed(averages, torch.tensor(loss_at(step), dtype=torch.float64))
+            averages = with_targets.smoothed(
+                averages, torch.tensor(loss_at(step), dtype=torch.float64)
+            )
             assert averages.tolist() == pytest.approx([fast, slow], abs=1e-12)
             assert with_targets.at_plateau(averages) == (np.exp(-max(slow - fast, 0)) >= 0.995)
             found.append(with_targets.at_plateau(averages))
@@ -99,12 +129,16 @@ def test_at_the_plateau_the_objective_takes_over_for_good(
     inputs: Inputs, data: ImageData, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(with_targets, "PLATEAU", 0.39)
-    config = with_targets.Config(objective=byol.SMALL.replace(epochs=6, batch_size=8), first_views="objective")
+    config = with_targets.Config(
+        objective=byol.SMALL.replace(epochs=6, batch_size=8), first_views="objective"
+    )
     steps = [*process.steps(with_targets, config, inputs)]
     shares = [float(step.trace.share) for step in steps]
     at = shares.index(0.0)
     assert 2 < at < 12 and shares == [1.0] * at + [0.0] * (len(steps) - at)
-    same = process.run(with_targets, config.replace(schedule="switch", switch=at / len(steps)), inputs)
+    same = process.run(
+        with_targets, config.replace(schedule="switch", switch=at / len(steps)), inputs
+    )
     assert_same(process.run(with_targets, config, inputs).weights, same.weights)
 
 
@@ -112,7 +146,10 @@ def test_averages_are_as_long_a_part_of_any_run() -> None:
     """What is left of a first value after a tenth of the run is the same."""
     for decay in (0.95, 0.999):
         assert with_targets.scaled_decay(decay, total=with_targets.PUBLISHED_STEPS) == decay
-        left = [with_targets.scaled_decay(decay, total=total) ** (total / 10) for total in (100, 39_000, 10**6)]
+        left = [
+            with_targets.scaled_decay(decay, total=total) ** (total / 10)
+            for total in (100, 39_000, 10**6)
+        ]
         assert left == pytest.approx([decay**3900] * 3, rel=1e-9)
 
 
@@ -122,9 +159,15 @@ def test_an_epoch_sees_a_part_of_the_images_once() -> None:
     once = [with_targets.subset(epoch=epoch, static=True, **drawn) for epoch in range(40)]
     assert all(len(set(each.tolist())) == 7 for each in anew + once)
     assert len({*torch.cat(anew).tolist()}) == 20 and len({*torch.cat(once).tolist()}) == 7
-    assert len({tuple(each.tolist()) for each in anew}) == len({tuple(each.tolist()) for each in once}) == 40
+    assert (
+        len({tuple(each.tolist()) for each in anew})
+        == len({tuple(each.tolist()) for each in once})
+        == 40
+    )
     views = self_supervised.TwoViews(batch_size=20, seed=3)
-    assert torch.equal(with_targets.subset(20, 20, epoch=2, static=False, seed=3), views.indices(20, 2))
+    assert torch.equal(
+        with_targets.subset(20, 20, epoch=2, static=False, seed=3), views.indices(20, 2)
+    )
     with refuses("size", "20", "21"):
         with_targets.subset(20, 21, epoch=0, static=False, seed=0)
 
@@ -132,10 +175,14 @@ def test_an_epoch_sees_a_part_of_the_images_once() -> None:
 def plain_loop(
     given: with_targets.Config, inputs: Inputs, data: ImageData, shares: Any, milder: bool
 ) -> list[list[float]]:
-    """A script's loop by Barlow Twins and ReLA; the weights' first values, order, views and rates are the library's."""
-    own, source = given.own, inputs.distilled
+    """A script's loop by Barlow Twins and ReLA; the weights' first values, order, views and rates
+    are the library's.
+    """
+    own = given.own
+    source = inputs.distilled
     assert source is not None
-    begun, targets = with_targets.init(given, inputs), source.target("representations").values[0]
+    begun = with_targets.init(given, inputs)
+    targets = source.target("representations").values[0]
     spec = own.network.for_data(data)
     module: Any = plain(Network(spec=spec, weights=begun.weights))
     projector = module_of(begun.projector, own.projector_depth)
@@ -145,11 +192,18 @@ def plain_loop(
     learnt = [p for name, p in module.named_parameters() if not name.startswith("classifier")]
     learnt += [*projector.parameters()] if not milder else []
     solver = torch.optim.AdamW(
-        [*learnt, *([matrix, bias] if given.train_projection else [])], weight_decay=own.weight_decay
+        [*learnt, *([matrix, bias] if given.train_projection else [])],
+        weight_decay=own.weight_decay,
     )
-    total, told = with_targets.total_steps(given, inputs), []
+    total = with_targets.total_steps(given, inputs)
+    told = []
     colours = dict.fromkeys(("brightness", "contrast", "saturation", "jitter_probability"), 0.8)
-    others = {"crop_area": 0.5, "hue": 0.2, "grey_probability": 0.2, "second_solarise_probability": 0.0}
+    others = {
+        "crop_area": 0.5,
+        "hue": 0.2,
+        "grey_probability": 0.2,
+        "second_solarise_probability": 0.0,
+    }
     views_of = own.replace(**colours, **others) if milder else own
     for step in range(total):
         solver.param_groups[0]["lr"] = parts._learning_rate(own, 24, step, total)
@@ -158,7 +212,13 @@ def plain_loop(
         for view in views_of.pair(data.normalised(rows), mean=data.mean, std=data.std, step=step):
             module.train()(view)
             features.append(seen["features"])
-        loss = sum((1 - torch.cosine_similarity(each @ matrix.T + bias, targets[rows])).mean() for each in features) / 2
+        loss = (
+            sum(
+                (1 - torch.cosine_similarity(each @ matrix.T + bias, targets[rows])).mean()
+                for each in features
+            )
+            / 2
+        )
         share = shares(float(torch.as_tensor(loss).detach()))
         first, second = (projector(each) for each in features)
         weight = {"off_diagonal_weight": BARLOW.off_diagonal_weight}
@@ -166,7 +226,10 @@ def plain_loop(
         solver.zero_grad()
         (share * loss + (1 - share) * objective).backward()
         solver.step()
-        norms = [float(torch.cat([p.detach().flatten() for p in of]).norm()) for of in (learnt, [matrix, bias])]
+        norms = [
+            float(torch.cat([p.detach().flatten() for p in of]).norm())
+            for of in (learnt, [matrix, bias])
+        ]
         told.append([float(torch.as_tensor(loss).detach()), share, *norms])
     return told
 
@@ -178,7 +241,8 @@ def test_updates_equal_a_plain_loop(
     """Algorithm 1 begins where the losses are, so that lambda moves in six steps."""
     monkeypatch.setattr(with_targets, "FIRST_AVERAGES", (1.0, 0.0))
     monkeypatch.setattr(with_targets, "scaled_decay", lambda decay, total: decay)
-    mean, rho_mean = 1.0, 0.0
+    mean = 1.0
+    rho_mean = 0.0
 
     def adaptive(loss: float) -> float:
         nonlocal mean, rho_mean
@@ -187,31 +251,46 @@ def test_updates_equal_a_plain_loop(
         return 0.8 * (1 - rho_mean)
 
     share = 1.0 if kind == "targets alone" else 0.9
-    config = small(schedule="adaptive" if kind == "adaptive" else "constant", share=share, train_projection=share < 1)
-    wanted = plain_loop(config, inputs, data, adaptive if kind == "adaptive" else lambda _: share, share == 1)
+    config = small(
+        schedule="adaptive" if kind == "adaptive" else "constant",
+        share=share,
+        train_projection=share < 1,
+    )
+    wanted = plain_loop(
+        config, inputs, data, adaptive if kind == "adaptive" else lambda _: share, share == 1
+    )
     found = []
     for step in process.steps(with_targets, config, inputs):
         spec = config.own.network.for_data(data)
         encoder = {f"network.{name}": value for name, value in step.state.weights.items()}
         names = [name for name in parts._learnt(spec, {}) if name in encoder]
-        values = [encoder[name] for name in names] + ([*step.state.projector.values()] if share < 1 else [])
+        values = [encoder[name] for name in names] + (
+            [*step.state.projector.values()] if share < 1 else []
+        )
         norms = [
             float(torch.cat([value.flatten() for value in values]).norm()),
             float(torch.cat([*map(torch.flatten, step.state.projection.values())]).norm()),
         ]
         found.append([float(step.trace.target_loss), float(step.trace.share), *norms])
-    # Adam makes steps of the rounding in gradients that are 0, those of biases before batch norm: hence the wide second one.
+    # Adam makes steps of the rounding in gradients that are 0, those of biases before batch norm:
+    # hence the wide second one.
     np.testing.assert_allclose(np.delete(found, 2, 1), np.delete(wanted, 2, 1), rtol=2e-4)
     np.testing.assert_allclose(np.take(found, 2, 1), np.take(wanted, 2, 1), rtol=2e-3)
     assert (len({share for _, share, *_ in found}) > 2) == (kind == "adaptive")
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
-def test_without_targets_it_is_the_objectives_own_process(name: str, inputs: Inputs, data: ImageData) -> None:
+def test_without_targets_it_is_the_objectives_own_process(
+    name: str, inputs: Inputs, data: ImageData
+) -> None:
     """Lambda 0 and all images: the same tensors bit for bit, in every step."""
     own = OBJECTIVES[name].SMALL.replace(seed=4, batch_size=10)
-    config = with_targets.Config(objective=own.replace(seed=9), schedule="constant", share=0.0, seed=4)
-    wanted = [step.state for step in process.steps(Teacher(OBJECTIVES[name]), own, Inputs(data=data))]
+    config = with_targets.Config(
+        objective=own.replace(seed=9), schedule="constant", share=0.0, seed=4
+    )
+    wanted = [
+        step.state for step in process.steps(Teacher(OBJECTIVES[name]), own, Inputs(data=data))
+    ]
     found = [
         parts.State(**{f.name: getattr(one, f.name) for f in dataclasses.fields(parts.State)})
         for one in states(config, inputs)
@@ -223,23 +302,35 @@ def test_without_targets_it_is_the_objectives_own_process(name: str, inputs: Inp
     )
 
 
-def test_targets_alone_do_not_ask_the_objective(inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_targets_alone_do_not_ask_the_objective(
+    inputs: Inputs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(byol, "loss", lambda *_: pytest.fail("asked"))
-    config = with_targets.Config(objective=byol.SMALL.replace(weight_decay=0.5), schedule="constant", share=1.0)
-    begun, last = with_targets.init(config, inputs), states(config, inputs)[-1]
-    assert_same((last.projector, last.objective.trained), (begun.projector, begun.objective.trained))
-    target, momentum = begun.objective.target["network.classifier.weight"], byol.SMALL.target_momentum
+    config = with_targets.Config(
+        objective=byol.SMALL.replace(weight_decay=0.5), schedule="constant", share=1.0
+    )
+    begun = with_targets.init(config, inputs)
+    last = states(config, inputs)[-1]
+    assert_same(
+        (last.projector, last.objective.trained), (begun.projector, begun.objective.trained)
+    )
+    target = begun.objective.target["network.classifier.weight"]
+    momentum = byol.SMALL.target_momentum
     assert torch.equal(last.objective.target["network.classifier.weight"], target)
     name = next(name for name in begun.weights if name.endswith("weight"))
     one = states(config, inputs)[0]
-    followed = momentum * begun.objective.target[f"network.{name}"] + (1 - momentum) * one.weights[name]
+    followed = (
+        momentum * begun.objective.target[f"network.{name}"] + (1 - momentum) * one.weights[name]
+    )
     torch.testing.assert_close(one.objective.target[f"network.{name}"], followed)
 
 
 def test_after_the_switch_it_is_the_objectives_own_process(inputs: Inputs, data: ImageData) -> None:
     """With an optimiser that begins there; W, if it is trained, waits."""
     own = byol.SMALL.replace(epochs=6, batch_size=8)
-    config = with_targets.Config(objective=own, schedule="switch", switch=0.5, train_projection=True)
+    config = with_targets.Config(
+        objective=own, schedule="switch", switch=0.5, train_projection=True
+    )
     steps = [*process.steps(with_targets, config, inputs)]
     assert [float(step.trace.share) for step in steps] == [1.0] * 9 + [0.0] * 9
     first, switched, last = (steps[step].state.projection for step in (0, 8, -1))
@@ -254,12 +345,17 @@ def test_after_the_switch_it_is_the_objectives_own_process(inputs: Inputs, data:
 
 @pytest.mark.slow
 def test_w_is_trained_only_on_request_and_targets_are_learnt(inputs: Inputs) -> None:
-    still = BARLOW.replace(epochs=40, learning_rate=0.3, jitter_probability=0.0, grey_probability=0.0)
+    still = BARLOW.replace(
+        epochs=40, learning_rate=0.3, jitter_probability=0.0, grey_probability=0.0
+    )
     for trained in (False, True):
         changes: dict[str, Any] = {"schedule": "constant", "share": 1.0, "first_views": "objective"}
         config = small(objective=still, train_projection=trained, **changes)
         steps = [*process.steps(with_targets, config, inputs)]
-        weights = [state.projection["weight"] for state in (steps[-1].state, with_targets.init(config, inputs))]
+        weights = [
+            state.projection["weight"]
+            for state in (steps[-1].state, with_targets.init(config, inputs))
+        ]
         assert torch.equal(*weights) != trained
         losses = [float(step.trace.target_loss) for step in steps]
         assert np.mean(losses[-6:]) < np.mean(losses[:6]) - 0.1
@@ -273,9 +369,14 @@ def test_few_images_make_one_batch(subset: str, inputs: Inputs) -> None:
 
 
 def test_a_config_is_text_and_back() -> None:
-    config = with_targets.Config(objective=OBJECTIVES["simclr"].SMALL, ratio=0.3, schedule="adaptive")
+    config = with_targets.Config(
+        objective=OBJECTIVES["simclr"].SMALL, ratio=0.3, schedule="adaptive"
+    )
     assert with_targets.Config.from_string(config.to_string()) == config
-    assert self_supervised.Training.from_dict(json.loads(json.dumps(config.to_dict()))["objective"]) == config.objective
+    assert (
+        self_supervised.Training.from_dict(json.loads(json.dumps(config.to_dict()))["objective"])
+        == config.objective
+    )
     assert with_targets.Config.from_string('objective="byol"') == with_targets.Config()
     for wrong in ({}, {"loss": "none"}, 3):
         with refuses("objective"):
@@ -288,7 +389,10 @@ def test_presets() -> None:
     found = (own.network.family, own.epochs, own.batch_size, own.optimiser, own.weight_decay)
     assert found == ("resnet18", 100, 128, "adamw", 0.01)
     assert own.learning_rate * 128 / self_supervised.objective.RATE_BATCH == pytest.approx(1e-3)
-    assert not published.train_projection and (published.schedule, published.first_views) == ("plateau", "reference")
+    assert not published.train_projection and (published.schedule, published.first_views) == (
+        "plateau",
+        "reference",
+    )
     with refuses("dataset", "'cifar10'"):
         with_targets.Config.paper("flowers")
 
@@ -304,9 +408,12 @@ def test_what_it_cannot_train_on(inputs: Inputs, data: ImageData) -> None:
         small(objective=Parameters())
     assert inputs.distilled is not None
     labelled = DistilledSet(
-        tensors={"images": inputs.distilled.images}, targets=(HardLabels(torch.zeros(24, dtype=torch.int64)),),
-        class_names=("a",), mean=data.mean, std=data.std,
-    )  # fmt: skip
+        tensors={"images": inputs.distilled.images},
+        targets=(HardLabels(torch.zeros(24, dtype=torch.int64)),),
+        class_names=("a",),
+        mean=data.mean,
+        std=data.std,
+    )
     with refuses("labels", "'representations'"):
         process.run(with_targets, small(), Inputs(distilled=labelled))
     both = labelled.with_targets(Representations({"representations": torch.ones(1, 24, 3)}))

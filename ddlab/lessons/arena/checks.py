@@ -12,16 +12,22 @@ from ..answers import NotYet, numbers
 
 # Own, random its way, all real, class numbers.
 _SETS = ((0.86, 0.85, 0.99, 0.33), (0.95, 0.67, 0.99, 0.30), (0.5, 0.6, 0.9, 0.5))
-RIVAL, _SEEDS = "coarse", 5
+RIVAL = "coarse"
+_SEEDS = 5
 
 
 def check_score(answer: Any) -> str:
-    """Exercise 1: (own, random, real, hard) -> the label-robust score with w = 1/2, accuracies as fractions."""
+    """Exercise 1: (own, random, real, hard) -> the label-robust score with w = 1/2, accuracies as
+    fractions.
+    """
     found = numbers(answer, *_SETS, of="own, random, real, hard")
 
     def of(sign: float = -1.0, scale: float = 1.0, weight: float = 0.5) -> list[float]:
         return [
-            (math.exp(scale * (weight * (own - random) + sign * weight * (real - hard))) - math.exp(-1))
+            (
+                math.exp(scale * (weight * (own - random) + sign * weight * (real - hard)))
+                - math.exp(-1)
+            )
             / (math.e - math.exp(-1))
             for own, random, real, hard in _SETS
         ]
@@ -34,9 +40,15 @@ def check_score(answer: Any) -> str:
         ([100 * value for value in right], "Nearly: between 0 and 1."),
     )
     if all(math.isclose(one, other, abs_tol=1e-9) for one, other in zip(found, right, strict=True)):
-        return f"{found[1]:.3f} for a set that wins by its labels alone; {label_robust_score(0, 0):.3f} is level with random and with all."
+        return (
+            f"{found[1]:.3f} for a set that wins by its labels alone; "
+            f"{label_robust_score(0, 0):.3f} is level with random and with all."
+        )
     for values, hint in hints:
-        if all(math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-9) for one, other in zip(found, values, strict=True)):
+        if all(
+            math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-9)
+            for one, other in zip(found, values, strict=True)
+        ):
             raise NotYet(hint)
     raise NotYet("First a = (IOR - HLR) / 2; then e to the a minus 1/e, divided by e minus 1/e.")
 
@@ -45,24 +57,35 @@ def check_entered(answer: Any) -> str:
     """Exercise 2: a Comparison of a loss of one's own with the page's, which five seeds tell apart."""
     if not isinstance(answer, Comparison):
         raise NotYet("Give what ddlab.compare returns.")
-    rows = {row.name: row for row in answer.rows if not row.name.startswith(RANDOM) and row.accuracies}
+    rows = {
+        row.name: row for row in answer.rows if not row.name.startswith(RANDOM) and row.accuracies
+    }
     own = [row for name, row in rows.items() if name != RIVAL]
     if RIVAL not in rows or len(own) != 1:
-        raise NotYet(f"Compare two: {RIVAL!r}, which is the page's, and yours; there are {', '.join(rows) or 'none'}.")
+        raise NotYet(
+            f"Compare two: {RIVAL!r}, which is the page's, and yours; there are "
+            f"{', '.join(rows) or 'none'}."
+        )
     if any(row.one_set for row in rows.values()):
         raise NotYet("Compare methods, made anew with each seed, not sets.")
     if len(answer.seeds) < _SEEDS:
         raise NotYet(f"{_SEEDS} seeds at least; yours are {len(answer.seeds)}.")
     if own[0].floats > rows[RIVAL].floats:
-        raise NotYet(f"As many floats: yours takes {own[0].floats:,}, the other {rows[RIVAL].floats:,}.")
+        raise NotYet(
+            f"As many floats: yours takes {own[0].floats:,}, the other {rows[RIVAL].floats:,}."
+        )
     pairs = [one - two for one, two in zip(own[0].accuracies, rows[RIVAL].accuracies, strict=True)]
     ends = interval(pairs)
     assert ends is not None
     measured = (
-        f"Measured: {100 * fmean(pairs):+.1f} points ({100 * ends[0]:+.1f} to {100 * ends[1]:+.1f}) beside {RIVAL!r}."
+        f"Measured: {100 * fmean(pairs):+.1f} points ({100 * ends[0]:+.1f} to "
+        f"{100 * ends[1]:+.1f}) beside {RIVAL!r}."
     )
     if ends[0] <= 0:
-        raise NotYet(f"{measured} Not ahead: what do the images of a class share that four-pixel squares lose?")
+        raise NotYet(
+            f"{measured} Not ahead: what do the images of a class share that four-pixel "
+            "squares lose?"
+        )
     return f"{measured} Now look where class means stand, which no loss moved."
 
 

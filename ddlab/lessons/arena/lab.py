@@ -1,4 +1,5 @@
-"""The arena: every method of the record as a point; data, budget, labels and both axes are the reader's.
+"""The arena: every method of the record as a point; data, budget, labels and both axes are the
+reader's.
 
 ArenaLab()             # the record
 ArenaLab(compared)     # and what `ddlab.compare` found of other methods, on digits with one image of each class
@@ -62,11 +63,15 @@ class Settings(Parameters):
 
     data: str = parameter("digits", choices=tuple(DATA), help="Of 16 pixels.")
     budget: str = parameter("1", choices=tuple(BUDGETS), help="How much a set may hold.")
-    labels: str = parameter("class numbers", choices=tuple(LABELS), help="What students learn from.")
+    labels: str = parameter(
+        "class numbers", choices=tuple(LABELS), help="What students learn from."
+    )
     across: str = parameter("seconds", choices=tuple(MEASURES), help="The horizontal axis.")
     up: str = parameter("accuracy", choices=tuple(MEASURES), help="The vertical axis.")
     method: str = parameter(
-        "class means", choices=sum(FAMILIES.values(), ()), help="Whose images are on show; a click on its point, too."
+        "class means",
+        choices=sum(FAMILIES.values(), ()),
+        help="Whose images are on show; a click on its point, too.",
     )
 
 
@@ -79,17 +84,24 @@ class World:
 
     def __init__(self, compared: Comparison | None = None) -> None:
         table = records.load("arena")
-        self.rows = {(row["data"], row["budget"], row["training"], row["method"]): row for row in table.rows}
+        self.rows = {
+            (row["data"], row["budget"], row["training"], row["method"]): row for row in table.rows
+        }
         there = {row["method"] for row in table.rows}
         self.methods = [name for names in FAMILIES.values() for name in names if name in there]
         self.family = {name: family for family, names in FAMILIES.items() for name in names}
         if compared is not None:
             errors.check_instance("compared", compared, Comparison)
             by = {kind: labels for labels, kind in LABELS.items()}
-            labels = by[errors.check_choice("labels of compared", compared.labels, ("hard", "online"))]
+            labels = by[
+                errors.check_choice("labels of compared", compared.labels, ("hard", "online"))
+            ]
             for row in compared.rows:
                 if row.accuracies and not row.name.startswith(RANDOM):
-                    own = {name: getattr(row, name) for name in ("accuracies", "gains", "seconds", "floats")}
+                    own = {
+                        name: getattr(row, name)
+                        for name in ("accuracies", "gains", "seconds", "floats")
+                    }
                     self.rows["digits", "1", labels, row.name] = own
                     self.methods.append(row.name)
                     self.family[row.name] = YOURS
@@ -125,20 +137,31 @@ def points_data(world: World, settings: Settings, known: Results) -> tuple:
 
 
 def points(found: tuple, across: str, up: str, method: str) -> go.Figure:
-    """The plane."""
+    """Return the plane."""
     if not found:
-        empty = start_figure(title="No method has both", x_label=MEASURES[across], y_label=MEASURES[up], height=430)
+        empty = start_figure(
+            title="No method has both", x_label=MEASURES[across], y_label=MEASURES[up], height=430
+        )
         return finish_figure(empty, alt="No method has a number on both axes.")
-    placed = {name: Point(x=x, y=y, family=family, low=low, high=high) for name, x, y, family, low, high in found}
+    placed = {
+        name: Point(x=x, y=y, family=family, low=low, high=high)
+        for name, x, y, family, low, high in found
+    }
     figure = scatter(
-        placed, title=MEASURES[up][0].upper() + MEASURES[up][1:], x_label=MEASURES[across], y_label=MEASURES[up],
-        logarithmic=across in _LOGARITHMIC, chosen=method, first=("class means", "random"), height=430,
-    )  # fmt: skip
+        placed,
+        title=MEASURES[up][0].upper() + MEASURES[up][1:],
+        x_label=MEASURES[across],
+        y_label=MEASURES[up],
+        logarithmic=across in _LOGARITHMIC,
+        chosen=method,
+        first=("class means", "random"),
+        height=430,
+    )
     return figure.update_yaxes(type="log" if up in _LOGARITHMIC else "linear")
 
 
 def choose(world: World, settings: Settings, clicked: dict[str, Any]) -> Settings:
-    """The method whose point was clicked; a reader's own has no images here."""
+    """Return the method whose point was clicked; a reader's own has no images here."""
     name = clicked["customdata"]
     return settings if world.family.get(name, YOURS) == YOURS else settings.replace(method=name)
 
@@ -159,13 +182,21 @@ def images(data: str, budget: str, method: str) -> tuple[bytes, str]:
     """Six of its first set; grey where it has none of this size."""
     pixels = strips(data).get((budget, method))
     if pixels is None:
-        return encode_grid(np.full((6, 16, 16), 128, np.uint8), 6, scale=3), f"{method} has no set of this size."
-    return encode_grid(pixels.numpy(), 6, scale=3), f"{method}: six images, in the order of their classes."
+        return encode_grid(
+            np.full((6, 16, 16), 128, np.uint8), 6, scale=3
+        ), f"{method} has no set of this size."
+    return encode_grid(
+        pixels.numpy(), 6, scale=3
+    ), f"{method}: six images, in the order of their classes."
 
 
 def best(world: World, settings: Settings, up: str) -> list[str]:
     """Methods by a measure, the best first: the most, of seconds and floats the least."""
-    found = {name: fmean(values) for name in world.methods if (values := world.values(settings, up, name))}
+    found = {
+        name: fmean(values)
+        for name in world.methods
+        if (values := world.values(settings, up, name))
+    }
     return sorted(found, key=found.__getitem__, reverse=up not in _LOGARITHMIC)
 
 
@@ -175,25 +206,37 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
     if not order:
         return "Nobody has both."
     labels = "class numbers" if settings.up in _NUMBERED else settings.labels
-    first, means = order[0], world.values(settings, settings.up, "class means")
+    first = order[0]
+    means = world.values(settings, settings.up, "class means")
     ahead = order.index("class means") if "class means" in order else 0
-    said = f"{settings.data.capitalize()}, {BUDGETS[settings.budget]}, labels: {labels}. First by {MEASURES[settings.up]}: {first}"
+    said = (
+        f"{settings.data.capitalize()}, {BUDGETS[settings.budget]}, labels: {labels}. First by "
+        f"{MEASURES[settings.up]}: {first}"
+    )
     said += f", {in_words(list(world.values(settings, settings.up, first)))}; {ahead} of {len(order)} are ahead of class means"
     said += f" at {in_words(list(means))}." if means else "."
     for why, names in world.missing(settings).items():
-        said += f" Not there: {', '.join(names) if len(names) < 6 else f'{len(names)} of them'}, {why}."
+        said += (
+            f" Not there: {', '.join(names) if len(names) < 6 else f'{len(names)} of them'}, {why}."
+        )
     return said
 
 
 def flipped(world: World, settings: Settings, known: Results) -> bool:
-    """Whether the chosen method is ahead of class means, behind which it is by class numbers; both beyond chance, in pairs."""
+    """Return whether the chosen method is ahead of class means, behind which it is by class numbers; both
+    beyond chance, in pairs.
+    """
     if settings.up in _LOGARITHMIC:
         return False
     usual = settings.replace(labels="class numbers", up="accuracy")
     sides = [
-        [world.values(each, each.up, name) for name in (settings.method, "class means")] for each in (usual, settings)
+        [world.values(each, each.up, name) for name in (settings.method, "class means")]
+        for each in (usual, settings)
     ]
-    ends = [interval([one - two for one, two in zip(*pair, strict=True)]) if all(pair) else None for pair in sides]
+    ends = [
+        interval([one - two for one, two in zip(*pair, strict=True)]) if all(pair) else None
+        for pair in sides
+    ]
     return None not in ends and ends[0][1] < 0 < ends[1][0]  # type: ignore[index]
 
 
@@ -207,7 +250,8 @@ ArenaLab = Lab(
     views=[Strip(strip_data, images), Chart(points_data, points, click=choose)],
     sentence=sentence,
     quest=Quest(
-        "Make two change places: choose a method that class means are ahead of by class numbers, and bring it ahead of them.",
+        "Make two change places: choose a method that class means are ahead of by class "
+        "numbers, and bring it ahead of them.",
         flipped,
     ),
 )

@@ -12,25 +12,39 @@ from ..answers import NotYet, called
 
 
 def check_targets(answer: Any) -> str:
-    """Exercise 1: a function (real, wanted, distilled) of features [n, d], [n, o], [m, d] -> the targets [m, o] of least outer loss."""
+    """Exercise 1: a function (real, wanted, distilled) of features [n, d], [n, o], [m, d] -> the
+    targets [m, o] of least outer loss.
+    """
     draw = randomness.generator(40, 1, "exercise")
     shapes = ((40, 12), (12, 3), (6, 12))
-    real, says, distilled = (torch.randn(shape, generator=draw, dtype=torch.float64) for shape in shapes)
+    real, says, distilled = (
+        torch.randn(shape, generator=draw, dtype=torch.float64) for shape in shapes
+    )
     wanted = real @ says
-    found = called(answer, real.clone(), wanted.clone(), distilled.clone(), of="(real, wanted, distilled)")
+    found = called(
+        answer, real.clone(), wanted.clone(), distilled.clone(), of="(real, wanted, distilled)"
+    )
     if not isinstance(found, Tensor) or found.shape != (6, 3) or not bool(found.isfinite().all()):
         raise NotYet("Return finite targets, a tensor [m, o]: here 6 rows of 3 numbers.")
 
     def loss(targets: Tensor) -> float:
         return float(kernel_ridge.outer_loss(real, wanted, distilled, targets))
 
-    solved = torch.linalg.lstsq(kernel_ridge.predictions(real, distilled, torch.eye(6).double()), wanted).solution
-    least, yours, nothing = loss(solved), loss(found.double()), float(wanted.square().mean())
+    solved = torch.linalg.lstsq(
+        kernel_ridge.predictions(real, distilled, torch.eye(6).double()), wanted
+    ).solution
+    least = loss(solved)
+    yours = loss(found.double())
+    nothing = float(wanted.square().mean())
     if yours <= least * (1 + 1e-6):
-        return f"They leave {yours:.4f}; no targets leave less. For fixed images nothing needs to be trained."
+        return (
+            f"They leave {yours:.4f}; no targets leave less. For fixed images nothing needs to "
+            "be trained."
+        )
     hint = "The predictions are A Y with A = (f_t f_s^T + 1)(K + ridge I)^{-1}: least squares in Y."
     raise NotYet(
-        f"Your targets leave {yours:.4f}, saying 0 everywhere leaves {nothing:.4f}, the best leave {least:.4f}. {hint}"
+        f"Your targets leave {yours:.4f}, saying 0 everywhere leaves {nothing:.4f}, the best "
+        f"leave {least:.4f}. {hint}"
     )
 
 
@@ -47,10 +61,14 @@ def check_pairs(answer: Any) -> str:
             "So many plain pairs fit. Here images and vectors are sums of bases."
         ),
         floats // 400: "The bases have to be paid, too.",
-        (floats - 200 * sizes.image_floats - 200 * 512) // 400: "Image bases are half as high and half as wide.",
+        (floats - 200 * sizes.image_floats - 200 * 512)
+        // 400: "Image bases are half as high and half as wide.",
         right + 1: "Nearly: one pair too many is over the budget. Round down.",
     }
-    bases = "First the bases: 200 x 3 x 16 x 16 and 200 x 512 floats. What is left goes in 400s, a pair each."
+    bases = (
+        "First the bases: 200 x 3 x 16 x 16 and 200 x 512 floats. What is left goes in 400s, a "
+        "pair each."
+    )
     said = known.get(answer, bases)
     if answer != right:
         raise NotYet(said)

@@ -18,10 +18,12 @@ _MOST_TICKS = 6
 def reconstruction_error_curve(
     curves: Mapping[str, Any], scaling: float = 0.0, *, title: str, x_label: str, height: int
 ) -> go.Figure:
-    """The relative squared error of what is made of the first 1, 2, ... bases, both axes logarithmic.
+    """Return the relative squared error of what is made of the first 1, 2, ... bases, both axes
+    logarithmic.
 
     Args:
-        curves: name -> errors [k], entry U - 1 that of the first U bases; of any lengths. Those below 1e-6 are not drawn.
+        curves: name -> errors [k], entry U - 1 that of the first U bases; of any lengths. Those
+            below 1e-6 are not drawn.
         scaling: what scaling down and up alone leaves, as a dashed line where it is something.
     """
     figure = look.start_figure(title=title, x_label=x_label, y_label="error left", height=height)
@@ -34,7 +36,14 @@ def reconstruction_error_curve(
         said.append(f"{name} {words.course(values)} with {values.size}")
     if scaling > _LEAST_ERROR:
         figure.add_hline(y=scaling, line=look.DASHED)
-        place = {"x": 0, "xref": "paper", "xanchor": "left", "xshift": 4, "yref": "y", "yanchor": "bottom"}
+        place = {
+            "x": 0,
+            "xref": "paper",
+            "xanchor": "left",
+            "xshift": 4,
+            "yref": "y",
+            "yanchor": "bottom",
+        }
         font = {"color": look.neutral("quiet"), "size": 12}
         told = f"scaling alone {scaling:.3g}"
         figure.add_annotation(text=told, y=np.log10(scaling), font=font, showarrow=False, **place)
@@ -46,17 +55,30 @@ def reconstruction_error_curve(
 
 
 def _logarithmic(figure: go.Figure) -> None:
-    """Both axes, with a few ticks at round numbers that every range has: plotly's own are powers of ten, or too many."""
+    """Both axes, with a few ticks at round numbers that every range has: plotly's own are powers of
+    ten, or too many.
+    """
     look.legend_below(figure)
-    drawn = [np.concatenate([np.asarray(one[axis], float) for one in figure.data]) for axis in ("x", "y")]
+    drawn = [
+        np.concatenate([np.asarray(one[axis], float) for one in figure.data]) for axis in ("x", "y")
+    ]
     levels = [shape.y0 for shape in figure.layout.shapes or () if shape.y0 == shape.y1]
-    for update, values in ((figure.update_xaxes, drawn[0]), (figure.update_yaxes, np.concatenate([drawn[1], levels]))):
+    for update, values in (
+        (figure.update_xaxes, drawn[0]),
+        (figure.update_yaxes, np.concatenate([drawn[1], levels])),
+    ):
         ticks = _round_ticks(values[np.isfinite(values)])
-        update(type="log", tickvals=ticks, ticktext=[f"{tick:g}".replace("e-0", "e-") for tick in ticks])
+        update(
+            type="log",
+            tickvals=ticks,
+            ticktext=[f"{tick:g}".replace("e-0", "e-") for tick in ticks],
+        )
 
 
 def _round_ticks(values: np.ndarray) -> list[float]:
-    """Powers of ten, every n-th where they are many; 1, 2, 5 times each over less than two of them, 1 to 9 times over half of one."""
+    """Powers of ten, every n-th where they are many; 1, 2, 5 times each over less than two of them,
+    1 to 9 times over half of one.
+    """
     low, high = np.log10([values.min(), values.max()]) if values.size else (0.0, 1.0)
     first, last = int(np.floor(low)), int(np.ceil(high))
     each = -(-(last - first) // _MOST_TICKS)
@@ -67,7 +89,9 @@ def _round_ticks(values: np.ndarray) -> list[float]:
 
 
 def _thinned(length: int) -> np.ndarray:
-    """Indices of at most `_MOST_POINTS` points, evenly spread on a logarithmic axis, first and last included."""
+    """Indices of at most `_MOST_POINTS` points, evenly spread on a logarithmic axis, first and last
+    included.
+    """
     if length <= _MOST_POINTS:
         return np.arange(length)
     return np.unique(np.geomspace(1, length, _MOST_POINTS).round().astype(int)) - 1

@@ -1,4 +1,5 @@
-"""What do the floats of twenty images buy? Bases of images and of a teacher's vectors, the bill, and what the pairs teach that it buys.
+"""What do the floats of twenty images buy? Bases of images and of a teacher's vectors, the bill,
+and what the pairs teach that it buys.
 
 BasesLab(data, teacher)     U bases of images at 1/s of the size, V of vectors: what they make of held-out images, what they cost and leave
 
@@ -27,7 +28,7 @@ Scores = tuple[float, ...]
 
 
 def wanted(world: World, settings: Settings, run: None = None) -> list[Value]:
-    """The bases of the images at this scale, and those of the vectors."""
+    """Return the bases of the images at this scale, and those of the vectors."""
     return [Value(world.fitted, settings.scale), Value(world.fitted, None)]
 
 
@@ -47,7 +48,7 @@ def split(settings: Settings, bases: tuple[Fitted, Fitted]) -> Split:
 
 
 def picture_data(world: World, settings: Settings, known: Results) -> tuple | None:
-    """The bases, how many of them are used, and which images are shown."""
+    """Return the bases, how many of them are used, and which images are shown."""
     if known.found is None:
         return None
     images, _ = known.found
@@ -57,11 +58,16 @@ def picture_data(world: World, settings: Settings, known: Results) -> tuple | No
 def picture(world: World, images: Fitted, scale: int, used: int, page: int) -> tuple[bytes, str]:
     """Held-out images, what the bases make of them, and the difference, as PNG bytes with alt text."""
     shown = world.images["test"][(page - 1) * PICTURED : page * PICTURED]
-    rows = [world.data.to_uint8(each).numpy() for each in (shown, world.made(images.bases[:used], scale, shown))]
+    rows = [
+        world.data.to_uint8(each).numpy()
+        for each in (shown, world.made(images.bases[:used], scale, shown))
+    ]
     rows.append((128 + (rows[1].astype(np.int16) - rows[0]) // 2).astype(np.uint8))
     alt = (
-        f"{len(shown)} held-out images, below them what {used} bases at scale {scale} make of them, relative squared error of all "
-        f"{len(world.images['test'])} {_small(images.error(used))}, and the difference, grey where there is none."
+        f"{len(shown)} held-out images, below them what {used} bases at scale {scale} make "
+        "of them, relative squared error of all "
+        f"{len(world.images['test'])} {_small(images.error(used))}, and the difference, grey "
+        "where there is none."
     )
     size = max(1, round(_SCREEN / shown.shape[-1]))
     names = ["images", "from bases", "difference"]
@@ -72,22 +78,36 @@ def picture(world: World, images: Fitted, scale: int, used: int, page: int) -> t
 
 
 def bill_data(world: World, settings: Settings, known: Results) -> tuple | None:
-    """What the bases and as many pairs as are left floats for take, in parts; None while the bases are being found."""
+    """What the bases and as many pairs as are left floats for take, in parts; None while the bases
+    are being found.
+    """
     if known.found is None:
         return None
     chosen = split(settings, known.found)
-    sizes, count = world.sizes(*chosen), world.pairs(*chosen)
+    sizes = world.sizes(*chosen)
+    count = world.pairs(*chosen)
     return count, BUDGET * sizes.image_floats, tuple(vars(sizes.bill(count)).items())
 
 
 def bill(count: int, budget: int, parts: tuple[tuple[str, int], ...]) -> go.Figure:
-    """A bar for each part of what is spent."""
+    """Return a bar for each part of what is spent."""
     title = f"{budget:,} floats buy {count} pairs"
     figure = start_figure(title=title, x_label="floats", y_label="part", height=_HEIGHT)
-    paid = {name.replace("_", " ").replace("representation", "vector"): floats for name, floats in parts if floats}
+    paid = {
+        name.replace("_", " ").replace("representation", "vector"): floats
+        for name, floats in parts
+        if floats
+    }
     colours = [series_style(1 if name.endswith("coefficients") else 0).colour for name in paid]
     text = [f"{floats:,}" for floats in paid.values()]
-    figure.add_bar(y=[*paid], x=[*paid.values()], text=text, orientation="h", marker_color=colours, cliponaxis=False)
+    figure.add_bar(
+        y=[*paid],
+        x=[*paid.values()],
+        text=text,
+        orientation="h",
+        marker_color=colours,
+        cliponaxis=False,
+    )
     figure.update_xaxes(range=[0, 1.25 * max(paid.values(), default=1)], tickformat="~s")
     figure.update_yaxes(autorange="reversed", title="").update_layout(showlegend=False)
     said = ", ".join(f"{name} {floats:,}" for name, floats in paid.items())
@@ -95,33 +115,48 @@ def bill(count: int, budget: int, parts: tuple[tuple[str, int], ...]) -> go.Figu
 
 
 def image_data(world: World, settings: Settings, known: Results) -> tuple | None:
-    """What is left of images at the scale on show, then at others that are known; None while the first is being found."""
+    """What is left of images at the scale on show, then at others that are known; None while the
+    first is being found.
+    """
     others = [scale for scale in world.scales if scale != settings.scale]
     every = [(scale, known(Value(world.fitted, scale))) for scale in (settings.scale, *others)]
     there = tuple((f"s = {scale}", fitted) for scale, fitted in every if fitted is not None)
-    return None if every[0][1] is None else (there, "What the first U image bases leave", "bases U (number)")
+    return (
+        None
+        if every[0][1] is None
+        else (there, "What the first U image bases leave", "bases U (number)")
+    )
 
 
 def vector_data(world: World, settings: Settings, known: Results) -> tuple | None:
     """What is left of the vectors."""
-    vectors, title = known(Value(world.fitted, None)), "What the first V vector bases leave"
+    vectors = known(Value(world.fitted, None))
+    title = "What the first V vector bases leave"
     return None if vectors is None else ((("vectors", vectors),), title, "bases V (number)")
 
 
 def errors_left(every: tuple[tuple[str, Fitted], ...], title: str, x_label: str) -> go.Figure:
     """Relative squared errors of held-out points, and what scaling alone leaves at the first scale."""
     curves = {name: fitted.errors for name, fitted in every}
-    return reconstruction_error_curve(curves, every[0][1].scaling, title=title, x_label=x_label, height=_HEIGHT)
+    return reconstruction_error_curve(
+        curves, every[0][1].scaling, title=title, x_label=x_label, height=_HEIGHT
+    )
 
 
 # -- what the pairs teach
 
 
 def networks(world: World, settings: Settings, known: Results) -> list[Value]:
-    """Two probes for the dotted lines; then networks of the pairs on show and of real images, seed by seed."""
+    """Two probes for the dotted lines; then networks of the pairs on show and of real images, seed
+    by seed.
+    """
     if known.found is None or not world.pairs(*(chosen := split(settings, known.found))):
         return []
-    seeds = [value for seed in SEEDS for value in (Value(world.worth, *chosen, seed), Value(world.real, seed))]
+    seeds = [
+        value
+        for seed in SEEDS
+        for value in (Value(world.worth, *chosen, seed), Value(world.real, seed))
+    ]
     return [Value(world.limits), *seeds]
 
 
@@ -135,7 +170,9 @@ def scores(world: World, known: Results) -> tuple[dict[Split, Scores], Scores]:
 
 
 def taught_data(world: World, settings: Settings, known: Results) -> tuple | None:
-    """Each split that was tried with its pairs and scores, which of them is on show, real images, and what both ends are."""
+    """Each split that was tried with its pairs and scores, which of them is on show, real images,
+    and what both ends are.
+    """
     if known.found is None:
         return None
     tried, real = scores(world, known)
@@ -143,13 +180,21 @@ def taught_data(world: World, settings: Settings, known: Results) -> tuple | Non
     return points, split(settings, known.found), real, known(Value(world.limits))
 
 
-def taught(points: tuple, on_show: Split, real: Scores, limits: tuple[float, float] | None) -> go.Figure:
+def taught(
+    points: tuple, on_show: Split, real: Scores, limits: tuple[float, float] | None
+) -> go.Figure:
     """Accuracy over pairs: a diamond for the split on show, circles for those tried before."""
     title = "What the pairs teach: a probe of a network that learned them"
-    figure = start_figure(title=title, x_label="pairs (number)", y_label="test accuracy", height=_HEIGHT)
+    figure = start_figure(
+        title=title, x_label="pairs (number)", y_label="test accuracy", height=_HEIGHT
+    )
     said = []
     for name, symbol, own in (("tried", "circle", False), ("on show", "diamond", True)):
-        shown = [(chosen, count, fmean(each)) for chosen, count, each in points if (chosen == on_show) is own]
+        shown = [
+            (chosen, count, fmean(each))
+            for chosen, count, each in points
+            if (chosen == on_show) is own
+        ]
         colour = series_style(1 if own else 0).colour
         figure.add_scatter(
             x=[count for _, count, _ in shown],
@@ -157,13 +202,20 @@ def taught(points: tuple, on_show: Split, real: Scores, limits: tuple[float, flo
             name=name,
             mode="markers",
             marker={"symbol": symbol, "size": 12 if own else 9, "color": colour},
-            hovertext=[f"U = {bases}, V = {vector_bases}, s = {scale}" for (scale, bases, vector_bases), _, _ in shown],
+            hovertext=[
+                f"U = {bases}, V = {vector_bases}, s = {scale}"
+                for (scale, bases, vector_bases), _, _ in shown
+            ],
         )
         said += [f"{name}: {count} pairs {score:.3f}" for _, count, score in shown]
     lines = {"twenty real images": fmean(real)} if real else {}
     lines |= {} if limits is None else dict(zip(("untrained", "teacher"), limits, strict=True))
     for name, level in lines.items():
-        told = {"text": f"{name} {level:.1%}", "font": {"color": DASHED["color"], "size": 12}, "showarrow": False}
+        told = {
+            "text": f"{name} {level:.1%}",
+            "font": {"color": DASHED["color"], "size": 12},
+            "showarrow": False,
+        }
         figure.add_hline(y=level, line=DASHED, annotation=told, annotation_position="top left")
         said.append(f"{name} {level:.3f}")
     figure.update_xaxes(type="log", range=[0.9, 3.1], tickvals=[10, 20, 50, 100, 200, 500, 1000])
@@ -183,17 +235,22 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
     count, budget, _ = bill_data(world, settings, known) or (0, 0, ())
     scaling = f" (scaling alone {_small(images.scaling)})" if scale > 1 else ""
     said = (
-        f"{budget:,} floats buy {count} pairs. {used} image bases at scale {scale} leave {_small(images.error(used))} of held-out "
-        f"images{scaling}, {used_vectors} vector bases {_small(vectors.error(used_vectors))} of their vectors."
+        f"{budget:,} floats buy {count} pairs. {used} image bases at scale {scale} leave "
+        f"{_small(images.error(used))} of held-out "
+        f"images{scaling}, {used_vectors} vector bases {_small(vectors.error(used_vectors))} "
+        "of their vectors."
     )
     mine, real = _pairs_of_scores(world, settings, known)
     if not mine:
         return said
-    return f"{said} {len(mine)} of {len(SEEDS)} networks: {fmean(mine):.1%}, of twenty real images {fmean(real):.1%}."
+    return (
+        f"{said} {len(mine)} of {len(SEEDS)} networks: {fmean(mine):.1%}, of twenty real images "
+        f"{fmean(real):.1%}."
+    )
 
 
 def quest_met(world: World, settings: Settings, known: Results) -> bool:
-    """Whether the pairs on show are far ahead of twenty real images, in the mean of all networks."""
+    """Return whether the pairs on show are far ahead of twenty real images, in the mean of all networks."""
     if known.found is None:
         return False
     mine, real = _pairs_of_scores(world, settings, known)
@@ -222,7 +279,15 @@ BasesLab = Lab(
     wanted=wanted,
     opens_with=2,
     found=found,
-    buttons=[Compute("Train networks", networks, "graduation-cap", "On these pairs, and on real images", view=_TAUGHT)],
+    buttons=[
+        Compute(
+            "Train networks",
+            networks,
+            "graduation-cap",
+            "On these pairs, and on real images",
+            view=_TAUGHT,
+        )
+    ],
     views=[
         Strip(picture_data, picture),
         Tabs(
@@ -230,16 +295,28 @@ BasesLab = Lab(
                 "The bill",
                 Row(
                     Chart(bill_data, bill),
-                    Chart(image_data, errors_left, cursor=lambda world, settings, known: settings.bases),
+                    Chart(
+                        image_data,
+                        errors_left,
+                        cursor=lambda world, settings, known: settings.bases,
+                    ),
                 ),
             ),
-            ("Vectors", Chart(vector_data, errors_left, cursor=lambda world, settings, known: settings.vector_bases)),
+            (
+                "Vectors",
+                Chart(
+                    vector_data,
+                    errors_left,
+                    cursor=lambda world, settings, known: settings.vector_bases,
+                ),
+            ),
             ("What they teach", _TAUGHT),
         ),
     ],
     sentence=sentence,
     quest=Quest(
-        f"Split the floats so that the pairs, none of them learned, teach {100 * AHEAD:.0f} points more than twenty real images.",
+        f"Split the floats so that the pairs, none of them learned, teach {100 * AHEAD:.0f} "
+        "points more than twenty real images.",
         quest_met,
     ),
 )

@@ -1,4 +1,5 @@
-"""What lesson 40 runs: images, a teacher without labels, small settings of the methods, and what a set is worth.
+"""What lesson 40 runs: images, a teacher without labels, small settings of the methods, and what a
+set is worth.
 
 A set is worth what a linear probe reads from one network that was pre-trained on it.
 """
@@ -21,14 +22,27 @@ from ...runs import process
 from ...runs.process import Inputs, Step
 from ...training import pretraining
 
-__all__ = ["BUDGET", "NETWORK", "config", "images", "pairs_of", "probed", "recorded", "teacher", "untrained", "worth"]
+__all__ = [
+    "BUDGET",
+    "NETWORK",
+    "config",
+    "images",
+    "pairs_of",
+    "probed",
+    "recorded",
+    "teacher",
+    "untrained",
+    "worth",
+]
 
 BUDGET = 20  # images
 NETWORK = networks.spec("convnet", width=16, growth=2)
 
 
 def recorded(name: str) -> list[float]:
-    """What sets of these images are worth on shapes: test accuracies, one for each of ten seeds; the budget is `BUDGET` images."""
+    """What sets of these images are worth on shapes: test accuracies, one for each of ten seeds;
+    the budget is `BUDGET` images.
+    """
     return records.load("unlabelled_sets").values("accuracy", images=name)
 
 
@@ -40,7 +54,7 @@ def images() -> ImageData:
 
 @functools.cache
 def teacher() -> Network:
-    """The one that comes with ddlab, trained on `images` without labels (Barlow Twins)."""
+    """Return the one that comes with ddlab, trained on `images` without labels (Barlow Twins)."""
     return records.teacher("shapes16_self_supervised")
 
 
@@ -51,7 +65,7 @@ def config(*, seed: int) -> boost.Config:
 
 
 def pairs_of(data: ImageData, pictures: Tensor, vectors: Tensor) -> DistilledSet:
-    """A set of images [n, c, h, w], normalised, and vectors [n, d]."""
+    """Return a set of images [n, c, h, w], normalised, and vectors [n, d]."""
     return DistilledSet(
         tensors={"images": pictures.detach()},
         targets=(Representations(tensors={"representations": vectors.detach()[None]}),),
@@ -70,7 +84,9 @@ def worth(
     seed: int,
     watch: Callable[[float], None] = lambda share: None,
 ) -> float:
-    """Test accuracy of a linear probe of a network that learned these pairs; `watch` is told which share of the learning is done."""
+    """Test accuracy of a linear probe of a network that learned these pairs; `watch` is told which
+    share of the learning is done.
+    """
 
     def told(step: Step) -> None:
         watch(step.index / step.total)

@@ -1,4 +1,5 @@
-r"""What the laboratory of bases knows: principal bases at every scale, what the first ones leave, what they cost, and what they teach.
+r"""What the laboratory of bases knows: principal bases at every scale, what the first ones leave,
+what they cost, and what they teach.
 
 e(U) = sum_n |x_n - o - sum_{k<=U} c_nk d_k|^2 / sum_n |x_n|^2     errors_of_first: for all U at once
 
@@ -38,17 +39,27 @@ Watch = Callable[[str, float], None]
 
 
 def _count(default: int, symbol: str, words: str) -> Any:
-    return parameter(default, symbol=symbol, range=(1, 10**6), scale="log", explorable=(1, 1000), help=words)
+    return parameter(
+        default, symbol=symbol, range=(1, 10**6), scale="log", explorable=(1, 1000), help=words
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Parameters):
-    """How many bases of which kind are used, and which images are shown; `World` narrows it to what its data allow."""
+    """How many bases of which kind are used, and which images are shown; `World` narrows it to what
+    its data allow.
+    """
 
     bases: int = _count(40, "U", "How many of the first image bases are used.")
-    vector_bases: int = _count(40, "V", "How many of the first bases of the teacher's vectors are used.")
+    vector_bases: int = _count(
+        40, "V", "How many of the first bases of the teacher's vectors are used."
+    )
     scale: int = parameter(
-        2, symbol="s", range=(1, 10**6), source="Boost, A.1", help="By how much the bases are smaller on each side."
+        2,
+        symbol="s",
+        range=(1, 10**6),
+        source="Boost, A.1",
+        help="By how much the bases are smaller on each side.",
     )
     page: int = parameter(1, range=(1, 10**6), help="Which images are shown.")
 
@@ -58,8 +69,10 @@ class Fitted:
     """All bases of some points, and what the first ones leave of points they have not seen.
 
     Attributes:
-        bases: [K, *shape], K the rank of the points. mean: [*shape], of vectors, stored and added again; None for images.
-        errors: float64 [K], e(U) at U - 1. scaling: what scaling down and up alone leaves: less cannot be left.
+        bases: [K, *shape], K the rank of the points.
+        mean: [*shape], of vectors, stored and added again; None for images.
+        errors: float64 [K], e(U) at U - 1.
+        scaling: what scaling down and up alone leaves: less cannot be left.
     """
 
     bases: Tensor
@@ -83,38 +96,52 @@ class World:
         data: bases come from its training images; its test images are held out.
         teacher: a network for these images, with labels or without.
         images: of each split, drawn at random, at most; fewer where they are large.
-        settings: what is shown first, as the laboratory's own text says it, such as "bases=20,scale=4".
+        settings: what is shown first, as the laboratory's own text says it, such as
+            "bases=20,scale=4".
 
     Attributes:
-        images, vectors: split -> float32 [n, c, h, w], normalised, drawn without regard to their class, and [n, d].
+        images, vectors: split -> float32 [n, c, h, w], normalised, drawn without regard to their
+            class, and [n, d].
         scales: which a reader may choose.
     """
 
-    def __init__(self, data: ImageData, teacher: Network, *, images: int = 1000, settings: str = "") -> None:
+    def __init__(
+        self, data: ImageData, teacher: Network, *, images: int = 1000, settings: str = ""
+    ) -> None:
         self.data = errors.check_instance("data", data, ImageData)
         errors.check_integer("images", images, 2, 3000)
         errors.check_text("settings", settings)
         self.teacher = errors.check_instance("teacher", teacher, Network)
         if (teacher.spec.channels, teacher.spec.image_size) != (data.channels, data.image_size):
-            allowed = f"a network for {data.channels} channels and {data.image_size} pixels, like the images"
+            allowed = (
+                f"a network for {data.channels} channels and {data.image_size} pixels, like the "
+                "images"
+            )
             errors.fail("teacher", allowed, teacher)
         most = min(images, max(2, _MOST_NUMBERS // data.train_images[0].numel()))
         self.images = {split: _drawn(data, split, most) for split in _SPLITS}
-        self.vectors = {split: networks.predict(teacher, values).features for split, values in self.images.items()}
+        self.vectors = {
+            split: networks.predict(teacher, values).features
+            for split, values in self.images.items()
+        }
         self.scales = scales(data)
         pages = min(max(min(map(len, self.images.values())) // PICTURED, 1), _PAGES)
-        self.start = narrowed(Settings, scale=self.scales, page=tuple(range(1, pages + 1))).from_string(settings)
+        self.start = narrowed(
+            Settings, scale=self.scales, page=tuple(range(1, pages + 1))
+        ).from_string(settings)
         self.bases_of_images = functools.cache(self._bases_of_images)
 
     def fitted(self, scale: int | None, *, watch: Watch) -> Fitted:
         """All bases of the images at a scale, or of the vectors (None), and what they leave."""
         watch("bases of vectors" if scale is None else f"bases at scale {scale}", 0.0)
         if scale is None:
-            found, held_out = principal_bases(self.vectors["train"]), self.vectors["test"]
+            found = principal_bases(self.vectors["train"])
+            held_out = self.vectors["test"]
             given = factorisation.project(held_out, found.bases, mean=found.mean)
             left = errors_of_first(held_out, found.bases, given, found.mean)
             return Fitted(bases=found.bases, mean=found.mean, errors=left, scaling=0.0)
-        found, held_out = self.bases_of_images(scale), self.images["test"]
+        found = self.bases_of_images(scale)
+        held_out = self.images["test"]
         reduced = small(held_out, scale)
         given = factorisation.project(reduced, found.bases)
         left = errors_of_first(held_out, large(found.bases, scale), given, None)
@@ -123,7 +150,9 @@ class World:
 
     def made(self, bases: Tensor, scale: int, images: Tensor) -> Tensor:
         """What some bases make of images [n, c, h, w], normalised."""
-        return factorisation.decoded(factorisation.project(small(images, scale), bases), bases, scale=scale)
+        return factorisation.decoded(
+            factorisation.project(small(images, scale), bases), bases, scale=scale
+        )
 
     def sizes(self, scale: int, bases: int, vector_bases: int) -> Factorised:
         """Of a set without views whose vectors' mean is stored too."""
@@ -141,20 +170,33 @@ class World:
         )
 
     def pairs(self, scale: int, bases: int, vector_bases: int) -> int:
-        """How many the floats of twenty images buy; 0 where the bases alone cost more, and no more than there are images."""
+        """Return how many the floats of twenty images buy; 0 where the bases alone cost more, and no more
+        than there are images.
+        """
         sizes = self.sizes(scale, bases, vector_bases)
         budget = unlabelled.BUDGET * sizes.image_floats
-        count = 0 if sizes.bill(1).total > budget else min(sizes.largest_count(budget), len(self.images["train"]))
+        count = (
+            0
+            if sizes.bill(1).total > budget
+            else min(sizes.largest_count(budget), len(self.images["train"]))
+        )
         return count - (count % _BATCH == 1)  # batch norm has no variance of a single pair
 
     def worth(self, scale: int, bases: int, vector_bases: int, seed: int, *, watch: Watch) -> float:
-        """What the pairs teach that this split of the floats buys, none of them learned; see `unlabelled.worth`."""
+        """What the pairs teach that this split of the floats buys, none of them learned; see
+        `unlabelled.worth`.
+        """
         rows = self._rows(self.pairs(scale, bases, vector_bases), seed)
         chosen = principal_bases(self.vectors["train"])
-        kept, vectors = chosen.bases[:vector_bases], self.vectors["train"][rows]
+        kept = chosen.bases[:vector_bases]
+        vectors = self.vectors["train"][rows]
         given = factorisation.project(vectors, kept, mean=chosen.mean)
-        images = self.made(self.bases_of_images(scale).bases[:bases], scale, self.images["train"][rows])
-        return self._taught(images, factorisation.reconstruct(given, kept, mean=chosen.mean), seed, watch)
+        images = self.made(
+            self.bases_of_images(scale).bases[:bases], scale, self.images["train"][rows]
+        )
+        return self._taught(
+            images, factorisation.reconstruct(given, kept, mean=chosen.mean), seed, watch
+        )
 
     def real(self, seed: int, *, watch: Watch) -> float:
         """What twenty real images teach with the teacher's vectors for them, which nobody pays for."""
@@ -165,21 +207,29 @@ class World:
         """What a probe finds in an untrained network, and in the teacher."""
         watch("two probes", 0.0)
         rows = self._rows(2, 0)
-        untrained = unlabelled.untrained(self.data, self.images["train"][rows], self.vectors["train"][rows], seed=0)
+        untrained = unlabelled.untrained(
+            self.data, self.images["train"][rows], self.vectors["train"][rows], seed=0
+        )
         return untrained, unlabelled.probed(self.teacher, self.data, 0)
 
     def most(self) -> dict[str, tuple[int, int]]:
         """No more bases than there are images, numbers in an image, or numbers in a vector."""
-        images, vectors = (min(points["train"].flatten(1).shape) for points in (self.images, self.vectors))
+        images, vectors = (
+            min(points["train"].flatten(1).shape) for points in (self.images, self.vectors)
+        )
         return {"bases": (1, images), "vector_bases": (1, vectors)}
 
     def _rows(self, count: int, seed: int) -> Tensor:
-        order = torch.randperm(len(self.images["train"]), generator=randomness.generator(seed, stream="pairs"))
+        order = torch.randperm(
+            len(self.images["train"]), generator=randomness.generator(seed, stream="pairs")
+        )
         return order[:count]
 
     def _taught(self, images: Tensor, vectors: Tensor, seed: int, watch: Watch) -> float:
         words = f"a network learns {len(images)} pairs"
-        return unlabelled.worth(self.data, images, vectors, seed=seed, watch=lambda share: watch(words, share))
+        return unlabelled.worth(
+            self.data, images, vectors, seed=seed, watch=lambda share: watch(words, share)
+        )
 
     def _bases_of_images(self, scale: int) -> PrincipalBases:
         return principal_bases(small(self.images["train"], scale))
@@ -187,16 +237,25 @@ class World:
 
 def principal_bases(points: Tensor) -> PrincipalBases:
     """All that the points have, centred."""
-    return principal.principal_bases(points, count=max(principal.rank(points, centred=True), 1), centred=True)
+    return principal.principal_bases(
+        points, count=max(principal.rank(points, centred=True), 1), centred=True
+    )
 
 
-def errors_of_first(points: Tensor, shown: Tensor, coefficients: Tensor, offset: Tensor | None) -> np.ndarray:
+def errors_of_first(
+    points: Tensor, shown: Tensor, coefficients: Tensor, offset: Tensor | None
+) -> np.ndarray:
     """Relative squared errors e(U) of the first U = 1 ... K bases, float64 [K]; see the module.
 
     Args:
-        points: [n, *shape]. shown: d_k, [K, *shape]. coefficients: [n, K]. offset: [*shape] that is added, or None.
+        points: [n, *shape].
+        shown: d_k, [K, *shape].
+        coefficients: [n, K].
+        offset: [*shape] that is added, or None.
     """
-    values, directions, given = points.flatten(1).double(), shown.flatten(1).double(), coefficients.double()
+    values = points.flatten(1).double()
+    directions = shown.flatten(1).double()
+    given = coefficients.double()
     total = values.square().sum()
     if not float(total) > 0:
         errors.fail("points", "not 0 everywhere", points)
@@ -210,9 +269,13 @@ def errors_of_first(points: Tensor, shown: Tensor, coefficients: Tensor, offset:
 
 
 def scales(data: ImageData) -> tuple[int, ...]:
-    """The scales a reader may choose: up to five numbers that divide height and width and leave 2 pixels."""
+    """Return the scales a reader may choose: up to five numbers that divide height and width and leave 2
+    pixels.
+    """
     height, width = data.image_size
-    divide = [s for s in range(1, min(height, width) // 2 + 1) if height % s == 0 and width % s == 0]
+    divide = [
+        s for s in range(1, min(height, width) // 2 + 1) if height % s == 0 and width % s == 0
+    ]
     return tuple(divide[:5]) or (1,)
 
 
@@ -229,5 +292,7 @@ def large(points: Tensor, scale: int) -> Tensor:
 def _drawn(data: ImageData, split: Split, most: int) -> Tensor:
     """Some images, whatever their classes: in files those of one class often stand together."""
     count = len(data.images(split))
-    chosen = torch.randperm(count, generator=randomness.generator(0, stream=f"images for bases, {split}"))[:most]
+    chosen = torch.randperm(
+        count, generator=randomness.generator(0, stream=f"images for bases, {split}")
+    )[:most]
     return data.normalised(chosen, split)

@@ -10,7 +10,9 @@ from ..answers import NotYet, called, numbers
 
 
 def check_survival(answer: Any) -> str:
-    """Exercise 1: a function (alpha, k, stage) -> what is left of a stage's change in the end, found by merging numbers."""
+    """Exercise 1: a function (alpha, k, stage) -> what is left of a stage's change in the end,
+    found by merging numbers.
+    """
     for alpha, merges in ((0.5, 3), (0.9, 3), (0.2, 1), (0.0, 2)):
         for changed in range(1, merges + 2):
             image = torch.zeros(1, 1, 1, 1)
@@ -21,29 +23,45 @@ def check_survival(answer: Any) -> str:
             (given,) = numbers(answer, (alpha, merges, changed), of="(alpha, k, stage)")
             if abs(given - float(image)) > 1e-6:
                 said = (
-                    f"With alpha = {alpha:g} and k = {merges}, {float(image):.4g} of stage {changed}'s change is left"
+                    f"With alpha = {alpha:g} and k = {merges}, {float(image):.4g} of stage "
+                    f"{changed}'s change is left"
                 )
-                raise NotYet(f"{said}; yours is {given:.4g}. Count the merges that come after a stage.")
-    return "Every merge shortens all that came before it: with alpha = .5 the first of four stages keeps an eighth."
+                raise NotYet(
+                    f"{said}; yours is {given:.4g}. Count the merges that come after a stage."
+                )
+    return (
+        "Every merge shortens all that came before it: with alpha = .5 the first of four stages "
+        "keeps an eighth."
+    )
 
 
 def check_schedule(answer: Any) -> str:
-    """Exercise 2: a function k -> k merge ratios after which stage i of k + 1 counts i / (k + 1), found by merging numbers."""
+    """Exercise 2: a function k -> k merge ratios after which stage i of k + 1 counts i / (k + 1),
+    found by merging numbers.
+    """
     for merges in (1, 2, 3, 6):
         ratios = _ratios(called(answer, merges, of="(k)"), merges)
         for stage in range(1, merges + 2):
             counts = math.prod(ratios[stage - 1 :])
             if abs(counts - stage / (merges + 1)) > 1e-6:
-                wanted = f"With k = {merges}, stage {stage} should count {stage / (merges + 1):.3f}; with yours it counts {counts:.3f}."
-                raise NotYet(f"{wanted} Begin at the end: the last merge alone decides what stage k counts.")
+                wanted = (
+                    f"With k = {merges}, stage {stage} should count {stage / (merges + 1):.3f}; "
+                    f"with yours it counts {counts:.3f}."
+                )
+                raise NotYet(
+                    f"{wanted} Begin at the end: the last merge alone decides what stage k counts."
+                )
     return (
-        "The image is then the patch and a running mean of the stages' changes: what came first is not lost in a hurry."
+        "The image is then the patch and a running mean of the stages' changes: what came first "
+        "is not lost in a hurry."
     )
 
 
 def _ratios(given: Any, merges: int) -> list[float]:
     """Read k merge ratios from a list, a tuple, an array or a tensor."""
-    wanted = f"Return a list of k numbers, one for each merge: with k = {merges} a list of {merges}."
+    wanted = (
+        f"Return a list of k numbers, one for each merge: with k = {merges} a list of {merges}."
+    )
     if isinstance(given, str):
         raise NotYet(wanted)
     try:

@@ -1,4 +1,6 @@
-"""What is left of images while they are updated and real patches are mixed in: FADRM, Fig 3 (Cui et al. 2025, arXiv 2506.24125)."""
+"""What is left of images while they are updated and real patches are mixed in: FADRM, Fig 3 (Cui et
+al. 2025, arXiv 2506.24125).
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,12 +31,17 @@ def vanishing_curves(
     """What images hold, or how far they are from their patches, from step to step.
 
     Args:
-        curves: name -> values [steps + 1], the first before any update; shorter while a run is going on.
-        unit: what the values are, with their unit, for the y axis: "entropy of the features (bits)".
-        merges: the steps after which patches were mixed in; a curve's value there is that after mixing.
-        references: name -> level, drawn across; the y axis then begins at 0, or lower where something is negative.
+        curves: name -> values [steps + 1], the first before any update; shorter while a run is
+            going on.
+        unit: what the values are, with their unit, for the y axis: "entropy of the features
+            (bits)".
+        merges: the steps after which patches were mixed in; a curve's value there is that after
+            mixing.
+        references: name -> level, drawn across; the y axis then begins at 0, or lower where
+            something is negative.
         steps: where the values were taken, and will be; default 0, 1, ...
-        close: the y axis holds curves and levels and no more, so that what differs by a tenth is seen.
+        close: the y axis holds curves and levels and no more, so that what differs by a tenth is
+            seen.
 
     Example:
         vanishing_curves({"alpha = 0.5": [3, 2, 2.5, 2]}, unit="entropy (bits)", merges=[2], references={"real": 3, "noise": 6})
@@ -43,7 +50,9 @@ def vanishing_curves(
     longest = max(curve.size for curve in series.values())
     at = np.arange(longest, dtype=float) if steps is None else as_array("steps", steps)[:longest]
     mixed = [int(step) for step in merges]
-    figure = loss_curves(series, at, title=title, x_label="image update (step)", y_label=unit, height=height)
+    figure = loss_curves(
+        series, at, title=title, x_label="image update (step)", y_label=unit, height=height
+    )
     for number, step in enumerate(mixed):
         figure.add_vline(
             x=step,
@@ -55,17 +64,26 @@ def vanishing_curves(
         )
     if mixed:
         look.legend_below(figure)
-    said = f" Real patches are mixed in at {words.names([str(step) for step in mixed])}." if mixed else ""
+    said = (
+        f" Real patches are mixed in at {words.names([str(step) for step in mixed])}."
+        if mixed
+        else ""
+    )
     said += add_levels(figure, references, np.concatenate([*series.values()]), close=close)
     return look.finish_figure(figure, alt=look.alt_text(figure) + said)
 
 
 def add_levels(
-    figure: go.Figure, references: Mapping[str, Any] | None, values: np.ndarray, *, close: bool = False
+    figure: go.Figure,
+    references: Mapping[str, Any] | None,
+    values: np.ndarray,
+    *,
+    close: bool = False,
 ) -> str:
     """Draw name -> level as dashed lines; returns what the alt text adds.
 
-    The y axis begins at 0 and holds them and all `values`; with `close` it holds no more than those.
+    The y axis begins at 0 and holds them and all `values`; with `close` it holds no more than
+    those.
     """
     if references is None:
         return ""
@@ -84,9 +102,18 @@ def add_levels(
         lowest_free = raised + _LINE
         figure.add_hline(y=level, line=look.DASHED)
         figure.add_annotation(
-            text=f"{name} {level:.3g}", x=1, xref="paper", xanchor="left", xshift=6, y=level, yref="y", yshift=raised - at,
-            font={"color": quiet, "size": 12}, showarrow=False, align="left",
-        )  # fmt: skip
+            text=f"{name} {level:.3g}",
+            x=1,
+            xref="paper",
+            xanchor="left",
+            xshift=6,
+            y=level,
+            yref="y",
+            yshift=raised - at,
+            font={"color": quiet, "size": 12},
+            showarrow=False,
+            align="left",
+        )
     longest = max(len(f"{name} {level:.3g}") for name, level in levels.items())
     figure.update_layout(margin={"r": 14 + 7 * max(longest, 6)})
     said = [f"{name} {words.number(level)}" for name, level in levels.items()]

@@ -1,8 +1,10 @@
-"""The laboratory of the merge ratio: one image vanishes under its optimisation, and what FADRM's residual brings back.
+"""The laboratory of the merge ratio: one image vanishes under its optimisation, and what FADRM's
+residual brings back.
 
 ResidualLab(data, teacher, fadrm.Config(iterations=200))
 
-The chosen ratio is computed first, then 1, which has no residual, then those nearest to the chosen one.
+The chosen ratio is computed first, then 1, which has no residual, then those nearest to the chosen
+one.
 """
 
 from dataclasses import dataclass
@@ -26,8 +28,11 @@ APART = 0.1  # of the quest
 
 
 def wanted(world: World, settings: Settings, run: Run) -> list[Run]:
-    """The chosen ratio, then the others."""
-    return [run, *(world.with_ratio(run.config, alpha) for alpha in by_nearness(settings.merge_ratio)[1:])]
+    """Return the chosen ratio, then the others."""
+    return [
+        run,
+        *(world.with_ratio(run.config, alpha) for alpha in by_nearness(settings.merge_ratio)[1:]),
+    ]
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,8 @@ class Found:
     """What views and words share.
 
     Attributes:
-        runs: ratio -> its run. compared: name of a curve -> ratio; without merges, or with a ratio of 1, there is one.
+        runs: ratio -> its run.
+        compared: name of a curve -> ratio; without merges, or with a ratio of 1, there is one.
         mixed_in: the patches, and what they, noise and real images have of each measure.
     """
 
@@ -48,47 +54,74 @@ def found(world: World, settings: Settings, known: Results) -> Found:
     """What views and words share."""
     runs = dict(zip(by_nearness(settings.merge_ratio), known.wanted, strict=True))
     with_residual = {f"with residual, α = {settings.merge_ratio:g}": settings.merge_ratio}
-    compared = ({} if settings.merges == 0 or settings.merge_ratio == 1 else with_residual) | {"without residual": 1.0}
-    mixed_in = known.now(world.mixed_in, settings.patches, settings.candidates_per_class, settings.seed)
+    compared = ({} if settings.merges == 0 or settings.merge_ratio == 1 else with_residual) | {
+        "without residual": 1.0
+    }
+    mixed_in = known.now(
+        world.mixed_in, settings.patches, settings.candidates_per_class, settings.seed
+    )
     return Found(runs, compared, mixed_in)
 
 
 def strip_data(world: World, settings: Settings, known: Results) -> tuple:
-    """The patch and the image of each ratio, from left to right, at one step."""
-    step, runs = known.step or 0, sorted(known.found.runs.items())
-    frames = tuple((f"alpha {alpha:g}", frame_at(run, step)) for alpha, run in runs)  # its font has no α
-    return world.data, known.found.mixed_in, f"alpha {settings.merge_ratio:g}", settings.class_name, step, frames
+    """Return the patch and the image of each ratio, from left to right, at one step."""
+    step = known.step or 0
+    runs = sorted(known.found.runs.items())
+    # Its font has no α.
+    frames = tuple((f"alpha {alpha:g}", frame_at(run, step)) for alpha, run in runs)
+    return (
+        world.data,
+        known.found.mixed_in,
+        f"alpha {settings.merge_ratio:g}",
+        settings.class_name,
+        step,
+        frames,
+    )
 
 
 def ratios_strip(
     data: ImageData, mixed_in: MixedIn, chosen: str, class_name: str, step: int, frames: tuple
 ) -> tuple[bytes, str]:
-    """Those images beside each other, the chosen one framed, and the words for who does not see them."""
+    """Those images beside each other, the chosen one framed, and the words for who does not see
+    them.
+    """
     label = data.class_names.index(class_name)
     images: dict[str, Tensor | None] = {"patch": mixed_in.patches[label]}
-    images |= {name: None if frame is None else frame.content.images[label] for name, frame in frames}
+    images |= {
+        name: None if frame is None else frame.content.images[label] for name, frame in frames
+    }
     missing = [name for name, image in images.items() if image is None]
-    alt = f"Class {class_name} after step {step}, from left to right: {', '.join(images)}; {chosen} is framed"
+    alt = (
+        f"Class {class_name} after step {step}, from left to right: {', '.join(images)}; "
+        f"{chosen} is framed"
+    )
     left = f"; not computed yet: {', '.join(missing)}." if missing else "."
     return strip(images, data.image_size, chosen=chosen), alt + left
 
 
 def mean(frame: Frame, settings: Settings) -> float:
-    """The measure, mean of all classes."""
+    """Return the measure, mean of all classes."""
     return float(frame.content.measured[settings.measure].mean())
 
 
 def curve_data(world: World, settings: Settings, known: Results) -> tuple:
-    """The measure along the runs, so far, and what the patch, noise and real images have of it."""
+    """Return the measure along the runs, so far, and what the patch, noise and real images have of it."""
     runs = {name: known.found.runs[alpha] for name, alpha in known.found.compared.items()}
     shown = tuple(
-        (name, tuple(mean(frame, settings) for frame in run.frames)) for name, run in runs.items() if run.begun
+        (name, tuple(mean(frame, settings) for frame in run.frames))
+        for name, run in runs.items()
+        if run.begun
     )
-    return known.run.config, settings.measure, shown, tuple(known.found.mixed_in.levels[settings.measure].items())
+    return (
+        known.run.config,
+        settings.measure,
+        shown,
+        tuple(known.found.mixed_in.levels[settings.measure].items()),
+    )
 
 
 def curves(config: fadrm.Config, measure: str, shown: tuple, levels: tuple) -> go.Figure:
-    """The chosen ratio and no residual."""
+    """Return the chosen ratio and no residual."""
     return vanishing_curves(
         dict(shown) or {"not computed yet": [float("nan")]},
         steps=kept_steps(config),
@@ -102,8 +135,12 @@ def curves(config: fadrm.Config, measure: str, shown: tuple, levels: tuple) -> g
 
 
 def sets(world: World, settings: Settings) -> tuple[fadrm.Config, selection.Config]:
-    """What makes FADRM's images, and as many real ones: with the usual patches the very ones that they began as."""
-    return world.config(settings), selection.Config(images_per_class=settings.images_per_class, seed=settings.seed)
+    """What makes FADRM's images, and as many real ones: with the usual patches the very ones that
+    they began as.
+    """
+    return world.config(settings), selection.Config(
+        images_per_class=settings.images_per_class, seed=settings.seed
+    )
 
 
 def students(world: World, settings: Settings, known: Results) -> list[Run | Value]:
@@ -129,8 +166,11 @@ def student_data(world: World, settings: Settings, known: Results) -> tuple:
 def student_points(points: tuple, chosen: float, name: str, level: tuple[float, ...]) -> go.Figure:
     """Their mean over the ratio, a diamond for the one on show; a dot for each student."""
     title = "What students learn, by the teacher's labels"
-    figure = start_figure(title=title, x_label="merge ratio α", y_label="test accuracy", height=HEIGHT)
-    style, dots = series_style(0), [(alpha, each) for alpha, found in points for each in found]
+    figure = start_figure(
+        title=title, x_label="merge ratio α", y_label="test accuracy", height=HEIGHT
+    )
+    style = series_style(0)
+    dots = [(alpha, each) for alpha, found in points for each in found]
     figure.add_scatter(
         x=[alpha for alpha, _ in dots],
         y=[each for _, each in dots],
@@ -144,7 +184,10 @@ def student_points(points: tuple, chosen: float, name: str, level: tuple[float, 
         name="mean",
         mode="markers+lines",
         line={"color": style.colour},
-        marker={"size": 11, "symbol": ["diamond" if alpha == chosen else "circle" for alpha, _ in points]},
+        marker={
+            "size": 11,
+            "symbol": ["diamond" if alpha == chosen else "circle" for alpha, _ in points],
+        },
     )
     said = [f"α = {alpha:g} {fmean(found):.1%}" for alpha, found in points]
     if level:
@@ -156,8 +199,13 @@ def student_points(points: tuple, chosen: float, name: str, level: tuple[float, 
 
 def sentence(world: World, settings: Settings, known: Results) -> str:
     """What is seen at a step."""
-    step, merges, unit = known.step or 0, settings.merges, UNITS[settings.measure]
-    words = f"α = {settings.merge_ratio:g}, {merges} merge{'s' * (merges != 1)}, {settings.iterations} steps: "
+    step = known.step or 0
+    merges = settings.merges
+    unit = UNITS[settings.measure]
+    words = (
+        f"α = {settings.merge_ratio:g}, {merges} merge{'s' * (merges != 1)}, "
+        f"{settings.iterations} steps: "
+    )
     found = known.found
     frames = {name: frame_at(found.runs[alpha], step) for name, alpha in found.compared.items()}
     means = {name: mean(frame, settings) for name, frame in frames.items() if frame is not None}
@@ -170,7 +218,7 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
 
 
 def far_apart(world: World, settings: Settings, known: Results) -> bool:
-    """Whether two ratios were tried whose students, all of them, lie `APART` apart in the mean."""
+    """Return whether two ratios were tried whose students, all of them, lie `APART` apart in the mean."""
     points, *_ = student_data(world, settings, known)
     means = [fmean(found) for _, found in points if len(found) == len(world.seeds)]
     return len(means) > 1 and max(means) - min(means) >= APART
@@ -194,14 +242,27 @@ ResidualLab = Lab(
     watched=World.run,
     wanted=wanted,
     found=found,
-    job_words=lambda world, run: f"α = {run.config.merge_ratio:g}" if run.process is fadrm else "real images",
+    job_words=lambda world, run: (
+        f"α = {run.config.merge_ratio:g}" if run.process is fadrm else "real images"
+    ),
     buttons=[
-        Compute("Train students", students, "graduation-cap", "On FADRM's images, and on their patches", view=_STUDENTS)
+        Compute(
+            "Train students",
+            students,
+            "graduation-cap",
+            "On FADRM's images, and on their patches",
+            view=_STUDENTS,
+        )
     ],
     views=[
         Strip(strip_data, ratios_strip),
-        Tabs(("What is left", Chart(curve_data, curves, cursor=step_on_show)), ("Students", _STUDENTS)),
+        Tabs(
+            ("What is left", Chart(curve_data, curves, cursor=step_on_show)),
+            ("Students", _STUDENTS),
+        ),
     ],
     sentence=sentence,
-    quest=Quest(f"Train students of two α, until they differ by {100 * APART:.0f} points.", far_apart),
+    quest=Quest(
+        f"Train students of two α, until they differ by {100 * APART:.0f} points.", far_apart
+    ),
 )

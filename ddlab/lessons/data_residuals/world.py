@@ -1,4 +1,6 @@
-"""What the laboratory of the merge ratio knows: its settings, FADRM's run for each ratio, and how much is left of an image."""
+"""What the laboratory of the merge ratio knows: its settings, FADRM's run for each ratio, and how
+much is left of an image.
+"""
 
 import dataclasses
 from dataclasses import dataclass
@@ -22,36 +24,55 @@ from ...training import supervised
 from . import entropy
 
 ALPHAS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0)  # Figure 4
-DISTANCE, FEATURES, PIXELS, LOSS = "distance to the patch", "feature entropy", "pixel entropy", "teacher's loss"
+DISTANCE = "distance to the patch"
+FEATURES = "feature entropy"
+PIXELS = "pixel entropy"
+LOSS = "teacher's loss"
 UNITS = {DISTANCE: "pixel values", FEATURES: "bits", PIXELS: "bits", LOSS: "nats"}
-_EVEN, _REFERENCES = 16, 8  # frames of a run beside those around the merges; images of each class and kind
+# Frames of a run beside those around the merges; images of each class and kind.
+_EVEN = 16
+_REFERENCES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(fadrm.Config):
     """FADRM's hyper-parameters as a reader moves them, and what is looked at."""
 
-    images_per_class: int = with_default(fadrm.Config, "images_per_class", 5, source="for the students alone")
-    iterations: int = parameter(100, symbol="B", range=(1, None), help="Steps of a run.", explorable=(20, 400), step=20)
+    images_per_class: int = with_default(
+        fadrm.Config, "images_per_class", 5, source="for the students alone"
+    )
+    iterations: int = parameter(
+        100, symbol="B", range=(1, None), help="Steps of a run.", explorable=(20, 400), step=20
+    )
     class_name: str = parameter("", help="The class whose image is watched.")
-    measure: str = parameter(DISTANCE, choices=tuple(UNITS), explorable=True, help="What the curves show.")
+    measure: str = parameter(
+        DISTANCE, choices=tuple(UNITS), explorable=True, help="What the curves show."
+    )
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
 
 def merge_steps(config: fadrm.Config) -> tuple[int, ...]:
-    """The steps after which patches are mixed in."""
-    return tuple(config.iterations // (config.merges + 1) * stage for stage in range(1, config.merges + 1))
+    """Return the steps after which patches are mixed in."""
+    return tuple(
+        config.iterations // (config.merges + 1) * stage for stage in range(1, config.merges + 1)
+    )
 
 
 def kept_steps(config: fadrm.Config) -> tuple[int, ...]:
-    """The steps whose images are kept: the first, the last, some between them, and each merge with the step before it."""
+    """Return the steps whose images are kept: the first, the last, some between them, and each merge with
+    the step before it.
+    """
     even = {round(config.iterations * part / _EVEN) for part in range(_EVEN + 1)}
     return tuple(sorted(even | {near for step in merge_steps(config) for near in (step - 1, step)}))
 
 
 def by_nearness(chosen: float) -> list[float]:
-    """The ratios that are shown, in the order in which they are computed: the chosen one, 1 to compare with, then the nearest."""
-    return list(dict.fromkeys([chosen, 1.0, *sorted(ALPHAS, key=lambda alpha: abs(alpha - chosen))]))
+    """Return the ratios that are shown, in the order in which they are computed: the chosen one, 1 to
+    compare with, then the nearest.
+    """
+    return list(
+        dict.fromkeys([chosen, 1.0, *sorted(ALPHAS, key=lambda alpha: abs(alpha - chosen))])
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +85,9 @@ class Moment:
 
 @dataclass(frozen=True, eq=False)
 class MixedIn:
-    """Patches uint8 [classes, c, h, w], and measure -> whose ("patch", "real", "noise", "constant") -> mean."""
+    """Patches uint8 [classes, c, h, w], and measure -> whose ("patch", "real", "noise", "constant")
+    -> mean.
+    """
 
     patches: Tensor
     levels: dict[str, dict[str, float]]
@@ -74,14 +97,18 @@ class World(MethodWorld):
     """Data, and a teacher whose images are recovered, one of each class at a time.
 
     Args:
-        config: where the controls start. student: how students are trained; default `supervised.Config.for_data(data)`.
-        seeds: how many students of each set. device: of the runs.
+        config: where the controls start.
+        student: how students are trained; default `supervised.Config.for_data(data)`.
+        seeds: how many students of each set.
+        device: of the runs.
 
     Raises:
         DDLabError: settings that the method refuses.
     """
 
-    method, settings, first = fadrm, Settings, fadrm.Config(images_per_class=5, iterations=100)
+    method = fadrm
+    settings = Settings
+    first = fadrm.Config(images_per_class=5, iterations=100)
 
     def __init__(
         self,
@@ -95,7 +122,9 @@ class World(MethodWorld):
     ) -> None:
         super().__init__(data, config, device=device)
         errors.check_instance("teacher", teacher, Network)
-        errors.check_instance("student", student, (supervised.Config, type(None)), "a training Config or None")
+        errors.check_instance(
+            "student", student, (supervised.Config, type(None)), "a training Config or None"
+        )
         self.inputs = dataclasses.replace(self.inputs, teachers=(teacher,))
         self.seeds = range(errors.check_integer("seeds", seeds, 1, 20))
         self.learning = supervised.Config.for_data(data) if student is None else student
@@ -113,36 +142,52 @@ class World(MethodWorld):
         recovery.check_images_per_class(self.data, settings.images_per_class)
 
     def run(self, settings: Settings) -> Run:
-        """The run that is watched: of one image per class."""
-        return self.with_ratio(self.config(settings).replace(images_per_class=1), settings.merge_ratio)
+        """Return the run that is watched: of one image per class."""
+        return self.with_ratio(
+            self.config(settings).replace(images_per_class=1), settings.merge_ratio
+        )
 
     def with_ratio(self, config: fadrm.Config, alpha: float) -> Run:
-        """The same with another ratio; without merges it is 1."""
+        """Return the same with another ratio; without merges it is 1."""
         return self.of(config.replace(merge_ratio=alpha if config.merges else 1.0))
 
     def keep(self, config: fadrm.Config) -> Keep:
-        """The steps around the merges, too; each frame is a `Moment`."""
+        """Return the steps around the merges, too; each frame is a `Moment`."""
         return Keep(kept_steps(config), self.frame)
 
     def mixed_in(self, patches: str, candidates_per_class: int, seed: int) -> MixedIn:
-        """The patches of such settings, and what they and other images have of each measure."""
-        config = fadrm.Config(images_per_class=1, patches=patches, candidates_per_class=candidates_per_class, seed=seed)
-        mixed, found = self.patches(config), dict[str, dict[str, Tensor]]()
+        """Return the patches of such settings, and what they and other images have of each measure."""
+        config = fadrm.Config(
+            images_per_class=1,
+            patches=patches,
+            candidates_per_class=candidates_per_class,
+            seed=seed,
+        )
+        mixed = self.patches(config)
+        found = dict[str, dict[str, Tensor]]()
         for kind, images in {"patch": mixed, **self._kinds}.items():
             found[kind] = self.measured(images, mixed.repeat(len(images) // len(mixed), 1, 1, 1))
-        levels = {name: {kind: float(values[name].mean()) for kind, values in found.items()} for name in UNITS}
+        levels = {
+            name: {kind: float(values[name].mean()) for kind, values in found.items()}
+            for name in UNITS
+        }
         return MixedIn(mixed, levels)
 
     def _seen(self, images: Tensor) -> Any:
-        return networks.predict(self.inputs.teachers[0], normalise(images, self.data.mean, self.data.std))
+        return networks.predict(
+            self.inputs.teachers[0], normalise(images, self.data.mean, self.data.std)
+        )
 
     def patches(self, config: fadrm.Config) -> Tensor:
         """uint8 [classes, c, h, w]: what is mixed in."""
         return self.data.to_uint8(fadrm.patches(config, self.inputs)).cpu()
 
     def measured(self, images: Tensor, patches: Tensor) -> dict[str, Tensor]:
-        """All measures of uint8 images [n, c, h, w]; image i is of class i modulo the number of classes."""
-        labels, seen = torch.arange(len(images)) % self.data.classes, self._seen(images)
+        """All measures of uint8 images [n, c, h, w]; image i is of class i modulo the number of
+        classes.
+        """
+        labels = torch.arange(len(images)) % self.data.classes
+        seen = self._seen(images)
         return {
             DISTANCE: entropy.distance_to(images, patches),
             FEATURES: entropy.feature_entropy(seen.last_conv, self.edges),
@@ -151,7 +196,7 @@ class World(MethodWorld):
         }
 
     def frame(self, config: fadrm.Config, inputs: Inputs, state: fadrm.State, trace: Any) -> Moment:
-        """The images, and all measures of them."""
+        """Return the images, and all measures of them."""
         images = self.data.to_uint8(fadrm.resampled(state.images, self.data.image_size)).cpu()
         return Moment(images, self.measured(images, self.patches(config)))
 
@@ -161,5 +206,9 @@ class World(MethodWorld):
         return self._runs.get(process, config, self.inputs, Keep(1))
 
     def student(self, config: Any, seed: int, *, watch: Watch) -> float:
-        """Test accuracy of one student of such a set, by the teacher's labels; those of one seed share first weights and views."""
-        return self.taught(self.made(config).result(), [self.learning.replace(labels="online", seed=seed)], watch)[0]
+        """Test accuracy of one student of such a set, by the teacher's labels; those of one seed
+        share first weights and views.
+        """
+        return self.taught(
+            self.made(config).result(), [self.learning.replace(labels="online", seed=seed)], watch
+        )[0]

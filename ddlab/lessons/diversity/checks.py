@@ -18,15 +18,22 @@ REAL_IMAGES = 300
 
 
 def coverage(data: ImageData, teacher: Network, images: torch.Tensor) -> float:
-    """The share in [0, 1] of up to 300 real images that have one of `images` near them in the teacher's features."""
-    draw = randomness.generator(0, 0, "real images of a record")  # the same real images for every point
+    """Return the share in [0, 1] of up to 300 real images that have one of `images` near them in the
+    teacher's features.
+    """
+    # The same real images for every point.
+    draw = randomness.generator(0, 0, "real images of a record")
     chosen = torch.randperm(len(data.train_labels), generator=draw)[:REAL_IMAGES]
     real = networks.predict(teacher, data.normalised(chosen)).features.flatten(1)
-    return measures.nearest_neighbour_coverage(real, networks.predict(teacher, images).features.flatten(1))
+    return measures.nearest_neighbour_coverage(
+        real, networks.predict(teacher, images).features.flatten(1)
+    )
 
 
 def check_spread(answer: Any) -> str:
-    """Exercise 1: a function (features [n, d]) -> the sum of squared distances over all ordered pairs (eq 21)."""
+    """Exercise 1: a function (features [n, d]) -> the sum of squared distances over all ordered
+    pairs (eq 21).
+    """
     features = torch.randn(5, 3, generator=randomness.generator(5, 0, "exercise 1"))
     wanted = torch.cdist(features, features).square().sum()
     given = called(answer, features, of="features, a tensor of shape [n, d]", read=torch.as_tensor)
@@ -42,24 +49,39 @@ def check_spread(answer: Any) -> str:
 
 
 def check_random_push(answer: Any) -> str:
-    """Exercise 2: a function (network, images, labels, steps, radius) -> a copy, moved by `radius` in a random direction."""
+    """Exercise 2: a function (network, images, labels, steps, radius) -> a copy, moved by `radius`
+    in a random direction.
+    """
     described = networks.NetworkSpec.from_name("network", "convnet")
     shape = {"channels": 1, "classes": 3, "image_size": (8, 8)}
     network = networks.initialise(dataclasses.replace(described, **shape), seed=0).module()
-    images, labels = torch.randn((3, 1, 8, 8), generator=randomness.generator(0, 0, "exercise 2")), torch.arange(3)
+    images, labels = (
+        torch.randn((3, 1, 8, 8), generator=randomness.generator(0, 0, "exercise 2")),
+        torch.arange(3),
+    )
     before = _flat(network)
     words = "(network, images, labels, steps, radius) that returns a moved copy"
-    pushed = [called(answer, network, images, labels, 12, 0.3, of=words, read=_flat) for _ in range(2)]
+    pushed = [
+        called(answer, network, images, labels, 12, 0.3, of=words, read=_flat) for _ in range(2)
+    ]
     one, other = (each - before for each in pushed)
     if not torch.equal(_flat(network), before):
         raise NotYet("The network that came in has moved, too: move a copy.")
     if abs(float(one.norm()) - 0.3) > 0.003:
-        raise NotYet(f"All parameters together moved by {float(one.norm()):.3g}, for a radius of 0.3.")
+        raise NotYet(
+            f"All parameters together moved by {float(one.norm()):.3g}, for a radius of 0.3."
+        )
     if float((one == 0).double().mean()) > 0.01:
-        raise NotYet(f"{float((one == 0).double().mean()):.0%} of the weights stayed where they were: move all.")
+        raise NotYet(
+            f"{float((one == 0).double().mean()):.0%} of the weights stayed where they were: "
+            "move all."
+        )
     if torch.equal(one, other) or abs(float(F.cosine_similarity(one, other, 0))) > 0.5:
         raise NotYet("Two calls give (nearly) the same direction. Draw it anew each time.")
-    return "In so many dimensions a random direction is nearly orthogonal to any given one, DWA's among them."
+    return (
+        "In so many dimensions a random direction is nearly orthogonal to any given one, DWA's "
+        "among them."
+    )
 
 
 def _flat(network: torch.nn.Module) -> Tensor:

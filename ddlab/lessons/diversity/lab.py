@@ -3,8 +3,9 @@
 DiversityLab(data, teacher)
 DiversityLab(data, teacher, dwa.Config.teaching(images_per_class=2, iterations=50)).run()     # in the foreground
 
-The map is fitted once and stands still, so that runs can be compared on it. A change shows the nearest images there are, recorded for
-the lesson's data or made before, at once; the run that was asked for follows.
+The map is fitted once and stands still, so that runs can be compared on it. A change shows the
+nearest images there are, recorded for the lesson's data or made before, at once; the run that was
+asked for follows.
 """
 
 from typing import Any
@@ -17,29 +18,52 @@ from ...evaluation import embeddings
 from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
 from ...explorers.views import Row
 from ...figures import encode_grid, sets_on_map
-from ...figures.theme import DASHED, finish_figure, legend_below, line_style, neutral, series_style, stacked_figure
+from ...figures.theme import (
+    DASHED,
+    finish_figure,
+    legend_below,
+    line_style,
+    neutral,
+    series_style,
+    stacked_figure,
+)
 from ...methods import dwa, recovery, selection
 from . import students
 from .world import Images, NamedImages, Settings, Source, World, decisive, real, settings_distance
 
-WEIGHTS, RADII = (0.01, 0.03, 0.11, 0.33, 1.0), (0.015, 0.05, 0.15, 0.5)  # stops of the sliders
+# stops of the sliders
+WEIGHTS = (0.01, 0.03, 0.11, 0.33, 1.0)
+RADII = (0.015, 0.05, 0.15, 0.5)
 _HEIGHT = 310  # of a plot, in pixels: the pictures stand above it
 STARTS = ("noise", "real")
-NOW, NEAR, REAL, BEFORE = "this run", "nearest so far", "random real", "run before"
+NOW = "this run"
+NEAR = "nearest so far"
+REAL = "random real"
+BEFORE = "run before"
 
 
 def compared(world: World, settings: Settings, known: Results) -> dict[str, Images]:
-    """What is compared: this run or the nearest images there are, as many random real ones, and the run before if there is one."""
+    """What is compared: this run or the nearest images there are, as many random real ones, and the
+    run before if there is one.
+    """
     (run,) = known.wanted
     config = run.config
     if run.complete:
         known.now(world.images, config)
     asked = {past: known(Value(world.images, past)) for past in map(world.config, known.past)}
-    others = {past: images for past, images in asked.items() if images is not None}  # the newest first
-    name, now = NOW, others.pop(config, None)
+    # The newest first.
+    others = {past: images for past, images in asked.items() if images is not None}
+    name = NOW
+    now = others.pop(config, None)
     if now is None:
-        near = min([*others, *world.film, world.config(world.start)], key=lambda one: settings_distance(one, config))
-        name, now = NEAR, others.get(near) or known.now(world.recorded if near in world.film else world.images, near)
+        near = min(
+            [*others, *world.film, world.config(world.start)],
+            key=lambda one: settings_distance(one, config),
+        )
+        name = NEAR
+        now = others.get(near) or known.now(
+            world.recorded if near in world.film else world.images, near
+        )
     shown = {name: now, REAL: known.now(world.images, real(now.source))}
     return shown | ({BEFORE: next(iter(others.values()))} if others else {})
 
@@ -50,32 +74,49 @@ def compared(world: World, settings: Settings, known: Results) -> dict[str, Imag
 def map_data(world: World, settings: Settings, known: Results) -> tuple:
     """What is compared, and the plane that holds all that was ever placed on the map."""
     layer = settings.layer
-    placed = [images.places[layer] for compute in (world.images, world.recorded) for _, images in known.every(compute)]
-    x, y = zip(*(one.extent for one in [world.mapped.map(layer, embeddings.Config()), *placed]), strict=True)
+    placed = [
+        images.places[layer]
+        for compute in (world.images, world.recorded)
+        for _, images in known.every(compute)
+    ]
+    x, y = zip(
+        *(one.extent for one in [world.mapped.map(layer, embeddings.Config()), *placed]),
+        strict=True,
+    )
     extent = tuple((min(low for low, _ in ends), max(high for _, high in ends)) for ends in (x, y))
     return *drawn(world, settings, known), layer, extent
 
 
 def map_figure(world: World, shown: NamedImages, layer: str, extent: Any) -> go.Figure:
     """All compared images on the one map of a layer; the title has the coverage of those on show."""
-    classes, on = world.data.class_names, world.mapped.map(layer, embeddings.Config())
+    classes = world.data.class_names
+    on = world.mapped.map(layer, embeddings.Config())
     figure = sets_on_map(
         on.real,
         {name: images.places[layer].points for name, images in shown},
-        set_classes={name: [classes[label] for label in images.labels.tolist()] for name, images in shown},
+        set_classes={
+            name: [classes[label] for label in images.labels.tolist()] for name, images in shown
+        },
         density=(on.density.x, on.density.y, on.density.rank),
         extent=extent,
         title=f"PCA of {layer}: {shown[0][1].places[layer].coverage:.1%} covered",
         height=_HEIGHT,
     )
     if isinstance(shown[0][1].source, dwa.Config) and shown[0][1].source.initialisation == "real":
-        by_class = [(each.places[layer].points, each.labels.argsort(stable=True)) for _, each in shown[:2]]
+        by_class = [
+            (each.places[layer].points, each.labels.argsort(stable=True)) for _, each in shown[:2]
+        ]
         ends, begun = (points[order] for points, order in by_class)
         gap = torch.full_like(begun, torch.nan)  # ends each line
         x, y = torch.stack([begun, ends, gap], 1).flatten(0, 1).T
         line = {"color": neutral("quiet"), "width": 1}
         figure.add_scatter(
-            x=x.tolist(), y=y.tolist(), mode="lines", line=line, name="from start to result", hoverinfo="skip"
+            x=x.tolist(),
+            y=y.tolist(),
+            mode="lines",
+            line=line,
+            name="from start to result",
+            hoverinfo="skip",
         )
     figure.layout.uirevision = layer  # a reader's zoom is kept on the same map
     return figure
@@ -87,20 +128,30 @@ def drawn(world: World, settings: Settings, known: Results) -> tuple[World, Name
 
 
 def pictures(world: World, shown: NamedImages) -> tuple[bytes, str]:
-    """Those on show and the real ones, a column for each class, and the words for who does not see them."""
-    data, rows, names = world.data, list[np.ndarray](), list[str]()
+    """Those on show and the real ones, a column for each class, and the words for who does not see
+    them.
+    """
+    data = world.data
+    rows = list[np.ndarray]()
+    names = list[str]()
     for name, images in shown[:2]:
         each = images.source.images_per_class
         rows += [images.pixels[place::each] for place in range(each)]
         names += [name, *[""] * (each - 1)]
     scale = max(1, round(32 / data.image_size[1]))
-    alt = f"{shown[0][0]}, then {shown[1][0]}: {each} images of each class, a column for each of {', '.join(data.class_names)}."
+    alt = (
+        f"{shown[0][0]}, then {shown[1][0]}: {each} images of each class, a column for each of "
+        f"{', '.join(data.class_names)}."
+    )
     return encode_grid(np.concatenate(rows), data.classes, scale, row_labels=names), alt
 
 
 def grid_data(world: World, settings: Settings, known: Results) -> tuple:
-    """Start -> (lambda_var, distance, coverage), by the push on show: images made before, or recorded; the chosen one; random real ones."""
-    config, found = known.wanted[0].config, dict[str, list[tuple[float, float, float]]]()
+    """Start -> (lambda_var, distance, coverage), by the push on show: images made before, or
+    recorded; the chosen one; random real ones.
+    """
+    config = known.wanted[0].config
+    found = dict[str, list[tuple[float, float, float]]]()
     for start in STARTS:
         for weight in sorted({*WEIGHTS, config.lambda_var}):
             asked = config.replace(initialisation=start, lambda_var=weight)
@@ -133,35 +184,62 @@ def grid(here: tuple[str, float, str], found: tuple, others: tuple[float, float]
             look = line_style(style, markers=True)
             look["marker"] = {**look["marker"], "size": ring}
             figure.add_scatter(
-                x=x, y=y, name=f"from {start}", showlegend=row == 1, legendgroup=start, row=row, col=1, **look
+                x=x,
+                y=y,
+                name=f"from {start}",
+                showlegend=row == 1,
+                legendgroup=start,
+                row=row,
+                col=1,
+                **look,
             )
-            said += [f"from {start}, λ_var {at:g}: {name} {value:.2f}" for at, value in zip(x, y, strict=True)]
-        look = {"mode": "lines", "line": DASHED, "name": "random real", "legendgroup": "real images"}
+            said += [
+                f"from {start}, λ_var {at:g}: {name} {value:.2f}"
+                for at, value in zip(x, y, strict=True)
+            ]
+        look = {
+            "mode": "lines",
+            "line": DASHED,
+            "name": "random real",
+            "legendgroup": "real images",
+        }
         figure.add_scatter(
-            x=[WEIGHTS[0], WEIGHTS[-1]], y=[others[row - 1]] * 2, showlegend=row == 1, row=row, col=1, **look
+            x=[WEIGHTS[0], WEIGHTS[-1]],
+            y=[others[row - 1]] * 2,
+            showlegend=row == 1,
+            row=row,
+            col=1,
+            **look,
         )
     figure.update_xaxes(type="log", tickvals=WEIGHTS, ticktext=[f"{each:g}" for each in WEIGHTS])
     return finish_figure(legend_below(figure), alt=f"{title}: {'; '.join(said)}.")
 
 
 def in_words(source: Source) -> str:
-    """The settings that made images."""
+    """Return the settings that made images."""
     each = f"{source.images_per_class} per class, seed {source.seed}"
     if isinstance(source, selection.Config):
         return each
     start = "real images" if source.initialisation == "real" else "noise"
-    push = f"{source.perturbation} push, K = {source.adjustment_steps}, ρ = {source.adjustment_radius:g}"
+    push = (
+        f"{source.perturbation} push, K = {source.adjustment_steps}, ρ = "
+        f"{source.adjustment_radius:g}"
+    )
     return (
         f"from {start}, λ_mean = {source.lambda_mean:g}, λ_var = {source.lambda_var:g}, "
-        f"{'no push' if source.perturbation == 'none' else push}, {each}, {source.iterations} updates"
+        f"{'no push' if source.perturbation == 'none' else push}, {each}, "
+        f"{source.iterations} updates"
     )
 
 
 def farther_and_covering_less(world: World, settings: Settings, known: Results) -> bool:
-    """Whether the images of this run lie farther apart than those of the run before, and cover less."""
+    """Return whether the images of this run lie farther apart than those of the run before, and cover
+    less.
+    """
     if not {NOW, BEFORE} <= {*known.found}:
         return False
-    now, before = known.found[NOW], known.found[BEFORE]
+    now = known.found[NOW]
+    before = known.found[BEFORE]
     covered, earlier = (images.places[settings.layer].coverage for images in (now, before))
     return bool(now.distances.mean() > before.distances.mean()) and covered < earlier
 
@@ -172,7 +250,8 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
     coming = "" if name == NOW else "Your images are being made; the nearest there are: "
     covered, others = (each.places[settings.layer].coverage for each in (now, chosen))
     return (
-        f"{coming}{in_words(now.source)}: feature distance {float(now.distances.mean()):.3f} (random real "
+        f"{coming}{in_words(now.source)}: feature distance {float(now.distances.mean()):.3f} "
+        "(random real "
         f"{float(chosen.distances.mean()):.3f}), coverage {covered:.1%} "
         f"(random real {others:.1%})."
     )
@@ -196,8 +275,12 @@ DiversityLab = Lab(
         "lambda_var": {weight: f"{weight:g}" for weight in WEIGHTS},
         "adjustment_radius": {radius: f"{radius:g}" for radius in RADII},
     },
-    check=lambda world, settings: recovery.check_images_per_class(world.data, settings.images_per_class),
-    unused=lambda world, settings: ("adjustment_steps", "adjustment_radius") if settings.perturbation == "none" else (),
+    check=lambda world, settings: recovery.check_images_per_class(
+        world.data, settings.images_per_class
+    ),
+    unused=lambda world, settings: (
+        ("adjustment_steps", "adjustment_radius") if settings.perturbation == "none" else ()
+    ),
     wanted=lambda world, settings, run: [world.run(settings)],
     found=compared,
     job_words=lambda world, run: "images",
@@ -214,7 +297,8 @@ DiversityLab = Lab(
     ],
     sentence=sentence,
     quest=Quest(
-        "By one change, make images that lie farther apart than those before, and cover fewer real ones.",
+        "By one change, make images that lie farther apart than those before, and cover "
+        "fewer real ones.",
         farther_and_covering_less,
     ),
 )

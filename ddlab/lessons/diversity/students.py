@@ -1,4 +1,6 @@
-"""What students learn from this run's images and from as many random real ones: a button that trains them, and a table."""
+"""What students learn from this run's images and from as many random real ones: a button that
+trains them, and a table.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +12,8 @@ from ...runs import Run
 from .world import Settings, World, real
 
 LABELS = ("hard", "online")
-MADE, REAL = "these images", "random real images"
+MADE = "these images"
+REAL = "random real images"
 Scores = tuple[tuple[str, tuple[tuple[float | None, ...], ...]], ...]
 
 
@@ -18,19 +21,24 @@ def asked(world: World, settings: Settings, known: Results) -> dict[str, list[li
     """Set -> for each kind of labels its students, one for each seed."""
     config = known.wanted[0].config
     return {
-        name: [[Value(world.accuracy, source, labels, seed) for seed in world.seeds] for labels in LABELS]
+        name: [
+            [Value(world.accuracy, source, labels, seed) for seed in world.seeds]
+            for labels in LABELS
+        ]
         for name, source in ((MADE, config), (REAL, real(config)))
     }
 
 
 def jobs(world: World, settings: Settings, known: Results) -> list[Run | Value]:
-    """The run, then the students: one of every kind, then the next of every kind."""
+    """Return the run, then the students: one of every kind, then the next of every kind."""
     kinds = [values for of_labels in asked(world, settings, known).values() for values in of_labels]
     return [world.run(settings), *(value for seed in zip(*kinds, strict=True) for value in seed)]
 
 
 def scores(world: World, settings: Settings, known: Results) -> tuple[int, Scores]:
-    """Images of a class; of each set and kind of labels what is known so far, None for a student who is not there yet."""
+    """Images of a class; of each set and kind of labels what is known so far, None for a student
+    who is not there yet.
+    """
     found = asked(world, settings, known).items()
     return settings.images_per_class, tuple(
         (name, tuple(tuple(map(known, one)) for one in kinds)) for name, kinds in found
@@ -54,4 +62,6 @@ def in_words(values: Sequence[float | None], *, signed: bool = False) -> str:
 
 
 VIEW = Html(scores, drawn)
-BUTTON = Compute("Train students", jobs, "graduation-cap", "On the images on show, and on real ones", view=VIEW)
+BUTTON = Compute(
+    "Train students", jobs, "graduation-cap", "On the images on show, and on real ones", view=VIEW
+)

@@ -1,4 +1,6 @@
-"""What the laboratory of diversity knows: its settings, the images of DWA and random real ones, and what they are worth."""
+"""What the laboratory of diversity knows: its settings, the images of DWA and random real ones, and
+what they are worth.
+"""
 
 import dataclasses
 import math
@@ -39,32 +41,53 @@ class Settings(dwa.Config):
         help="Images made for each class; the distance between images of a class needs two.",
     )
     iterations: int = parameter(
-        100, symbol="T", range=(1, None), help="Image updates of each batch.", explorable=(10, 200), step=10
+        100,
+        symbol="T",
+        range=(1, None),
+        help="Image updates of each batch.",
+        explorable=(10, 200),
+        step=10,
     )
     roll_pixels: int = with_default(dwa.Config, "roll_pixels", 2, source="teaching")
     seed: int = parameter(0, range=(0, None), help="Of every draw.", explorable=(0, 9))
     layer: str = parameter(
-        "features", choices=embeddings.LAYERS, help="What the teacher says of an image that is mapped.", explorable=True
+        "features",
+        choices=embeddings.LAYERS,
+        help="What the teacher says of an image that is mapped.",
+        explorable=True,
     )
 
 
 def real(config: Source) -> selection.Config:
-    """As many real images of each class, drawn by the same seed: the very ones that a real start begins with."""
+    """As many real images of each class, drawn by the same seed: the very ones that a real start
+    begins with.
+    """
     return selection.Config(images_per_class=config.images_per_class, seed=config.seed)
 
 
 def settings_distance(one: dwa.Config, other: dwa.Config) -> tuple[int, float]:
-    """How far settings lie from each other: how many fields without a slider in sight differ, then decades of those with one."""
+    """How far settings lie from each other: how many fields without a slider in sight differ, then
+    decades of those with one.
+    """
     moved = ("initialisation", "perturbation", "lambda_var", "adjustment_radius")
-    others = sum(getattr(one, name) != getattr(other, name) for name in describe(dwa.Config) if name not in moved)
+    others = sum(
+        getattr(one, name) != getattr(other, name)
+        for name in describe(dwa.Config)
+        if name not in moved
+    )
     choices = sum(getattr(one, name) != getattr(other, name) for name in moved[:2])
-    decades = sum(abs(math.log10((getattr(one, name) + 1e-3) / (getattr(other, name) + 1e-3))) for name in moved[2:])
+    decades = sum(
+        abs(math.log10((getattr(one, name) + 1e-3) / (getattr(other, name) + 1e-3)))
+        for name in moved[2:]
+    )
     return others, 10 * choices + decades
 
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """Images uint8 [n, c, h, w] by class, the labels of their points, their distances [classes], layer -> their place on its map."""
+    """Images uint8 [n, c, h, w] by class, the labels of their points, their distances [classes],
+    layer -> their place on its map.
+    """
 
     source: Source
     pixels: np.ndarray
@@ -89,19 +112,24 @@ class World(MethodWorld):
     Args:
         data, teacher: what is distilled; the teacher's features are mapped.
         config: where the controls start; default 3 images per class and 100 iterations.
-        student: how students are trained; default `supervised.Config.for_data(data)`. seeds: how many of each kind.
+        student: how students are trained; default `supervised.Config.for_data(data)`.
+        seeds: how many of each kind.
         points: how many real images are on the map, as many of each class as there are.
 
     Attributes:
         mapped: the real points and the maps, fitted to them and to the first random real images.
-        film: settings -> recorded images, uint8 [n, c, h, w] by class; of the lesson's data, else none.
+        film: settings -> recorded images, uint8 [n, c, h, w] by class; of the lesson's data, else
+            none.
         recorded_as: what is `decisive` -> the settings of the film.
 
     Raises:
-        DDLabError: a config with less than two images per class or with more than a class has, or points below three per class.
+        DDLabError: a config with less than two images per class or with more than a class has, or
+            points below three per class.
     """
 
-    method, settings, first = dwa, Settings, dwa.Config(images_per_class=3, iterations=100, roll_pixels=2)
+    method = dwa
+    settings = Settings
+    first = dwa.Config(images_per_class=3, iterations=100, roll_pixels=2)
 
     def __init__(
         self,
@@ -115,7 +143,9 @@ class World(MethodWorld):
     ) -> None:
         super().__init__(data, config)
         errors.check_instance("teacher", teacher, Network)
-        errors.check_instance("student", student, (supervised.Config, type(None)), "a training Config or None")
+        errors.check_instance(
+            "student", student, (supervised.Config, type(None)), "a training Config or None"
+        )
         self.inputs = dataclasses.replace(self.inputs, teachers=(teacher,))
         self.teacher = self.inputs.teachers[0]
         self.seeds = range(errors.check_integer("seeds", seeds, 1, 20))
@@ -123,12 +153,16 @@ class World(MethodWorld):
         begun = self.config(self.start)
         chosen = self.of(real(begun)).advance().result()
         self.mapped = MappedImages(data, self.teacher, {"first": chosen}, points=points)
-        self.film = {dwa.Config.teaching(**one): shot for one, shot in records.film("diversity", data)}
+        self.film = {
+            dwa.Config.teaching(**one): shot for one, shot in records.film("diversity", data)
+        }
         self.recorded_as = {decisive(one): one for one in self.film}
         self.of(begun).advance()
 
     def of(self, config: Source, inputs: Any = None) -> Run:
-        """What makes the images of `distill("dwa", ...)`, as far as it has come, or chooses as many random real ones."""
+        """What makes the images of `distill("dwa", ...)`, as far as it has come, or chooses as many
+        random real ones.
+        """
         process = selection if isinstance(config, selection.Config) else dwa
         return self._runs.get(process, config, self.inputs, Keep(()))
 
@@ -137,7 +171,7 @@ class World(MethodWorld):
         return self._worth(source, self.of(source).advance().result())
 
     def recorded(self, config: dwa.Config) -> Images:
-        """The same of images that are recorded, seen by this teacher."""
+        """Return the same of images that are recorded, seen by this teacher."""
         labels = torch.arange(self.data.classes).repeat_interleave(config.images_per_class)
         pixels = normalise(self.film[config], self.data.mean, self.data.std)
         return self._worth(config, distillation.from_images(pixels, labels, self.data))
@@ -145,9 +179,11 @@ class World(MethodWorld):
     def _worth(self, source: Source, found: DistilledSet) -> Images:
         pixels = found.to_uint8()[found.labels.argsort(stable=True)].numpy()
         distances = measures.feature_distance(found, self.teacher).cpu()
-        return Images(source, pixels, found.labels, distances, self.mapped.place(found, embeddings.Config()))
+        return Images(
+            source, pixels, found.labels, distances, self.mapped.place(found, embeddings.Config())
+        )
 
     def accuracy(self, source: Source, labels: str, seed: int, *, watch: Watch) -> float:
-        """The test accuracy of a student; those of one seed share first weights and views."""
+        """Return the test accuracy of a student; those of one seed share first weights and views."""
         made = self.of(source).advance().result()
         return self.taught(made, [self.learning.replace(labels=labels, seed=seed)], watch)[0]

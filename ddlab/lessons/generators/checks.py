@@ -8,12 +8,16 @@ from torch import Tensor
 from ...distilled import generators
 from ..answers import NotYet, called, float64
 
-_MOVED = 0.75  # of the images, at least, that another step must see; a shuffle within classes moves eleven in twelve
+# Of the images, at least, that another step must see; a shuffle within classes moves eleven in
+# twelve.
+_MOVED = 0.75
 
 
 def check_weight_gradient(answer: Any) -> str:
     """Exercise 1: g / ||V|| (G - (G . v) v), row by row."""
-    draws, furthest, words = torch.Generator().manual_seed(7), 0.0, "V [units, inputs], g [units] and G [units, inputs]"
+    draws = torch.Generator().manual_seed(7)
+    furthest = 0.0
+    words = "V [units, inputs], g [units] and G [units, inputs]"
     for units, inputs in ((1, 4), (5, 3)):
         V, G = (torch.randn(units, inputs, generator=draws, dtype=torch.float64) for _ in range(2))
         g = torch.rand(units, generator=draws, dtype=torch.float64) + 0.5
@@ -21,11 +25,19 @@ def check_weight_gradient(answer: Any) -> str:
         (wanted,) = torch.autograd.grad((generators.layer_weight(leaf, g) * G).sum(), leaf)
         found = called(answer, V.clone(), g.clone(), G.clone(), of=words, read=float64)
         if found.shape != wanted.shape:
-            raise NotYet(f"A gradient has the shape of V, {[*wanted.shape]}; yours has {[*found.shape]}.")
+            raise NotYet(
+                f"A gradient has the shape of V, {[*wanted.shape]}; yours has {[*found.shape]}."
+            )
         furthest = max(furthest, float((found - wanted).abs().max()))
     if furthest < 1e-6:
-        return "Measured: that of autograd. It stands at a right angle to V: a step makes V longer, and so its next turn smaller."
-    raise NotYet(f"Measured: up to {furthest:.2g} from autograd's. Longer V, same W: which part of G can V not feel?")
+        return (
+            "Measured: that of autograd. It stands at a right angle to V: a step makes V longer, "
+            "and so its next turn smaller."
+        )
+    raise NotYet(
+        f"Measured: up to {furthest:.2g} from autograd's. Longer V, same W: which part of G "
+        "can V not feel?"
+    )
 
 
 def check_fair_shuffle(answer: Any) -> str:
@@ -44,14 +56,20 @@ def check_fair_shuffle(answer: Any) -> str:
         if not torch.equal(before, after):
             worst = int((before - after).abs().amax(1).argmax())
             raise NotYet(
-                f"Measured: step {worst + 1} has {after[worst].tolist()} images of the classes, and had {before[worst].tolist()}."
+                f"Measured: step {worst + 1} has {after[worst].tolist()} images of the "
+                f"classes, and had {before[worst].tolist()}."
             )
         moved = float((rows // batch != torch.arange(len(rows)) // batch).float().mean())
         if moved < _MOVED:
-            raise NotYet(f"Measured: {moved:.0%} of the images are in another step than before. Move more of them.")
+            raise NotYet(
+                f"Measured: {moved:.0%} of the images are in another step than before. Move "
+                "more of them."
+            )
         together = (rows.view(steps, batch) // batch).unique(dim=1).shape[1] if steps > 1 else 0
         if together == 1:
-            raise NotYet("Measured: whole batches have moved. Images that learned together must part.")
+            raise NotYet(
+                "Measured: whole batches have moved. Images that learned together must part."
+            )
     return "Measured: each step has its classes, and images that were learned for other steps."
 
 

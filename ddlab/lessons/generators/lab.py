@@ -1,4 +1,5 @@
-"""The laboratory of curricula: a generator's steps as a film, in learned order or shuffled, and what a network knows after each.
+"""The laboratory of curricula: a generator's steps as a film, in learned order or shuffled, and
+what a network knows after each.
 
 CurriculumLab(data)
 CurriculumLab(data, gtn.Config.teaching(steps=6))
@@ -22,7 +23,15 @@ from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT, MethodWorld, Watch, visited
 from ...explorers.views import Chart, Row, Strip
 from ...figures import encode_grid
-from ...figures.theme import DASHED, finish_figure, legend_below, line_style, neutral, series_style, start_figure
+from ...figures.theme import (
+    DASHED,
+    finish_figure,
+    legend_below,
+    line_style,
+    neutral,
+    series_style,
+    start_figure,
+)
 from ...methods import gtn
 from ...runs import Frame, Run, process
 from ...runs.process import Inputs
@@ -32,9 +41,11 @@ from ...training.accuracy import accuracy
 ORDERS = ("nothing", "batches", "within classes", "everything")
 CURRICULA = describe(gtn.Config)["curriculum"].choices or ()
 REAL = "real batches, own rates"
-STUDENTS, MOST_STEPS = 3, 20
+STUDENTS = 3
+MOST_STEPS = 20
 FEW = 5  # steps of the quest
-_ROWS, _CELL = 5, 32
+_ROWS = 5
+_CELL = 32
 
 Path = tuple[float, ...]
 
@@ -43,21 +54,28 @@ Path = tuple[float, ...]
 class Settings(gtn.Config):
     """GTN's hyper-parameters as a reader moves them, and how the finished steps are shuffled."""
 
-    steps: int = parameter(12, symbol="N", range=(2, MOST_STEPS), explorable=(2, MOST_STEPS), help="Of a training.")
-    order: str = parameter(ORDERS[0], choices=ORDERS, explorable=True, help="What is shuffled before it teaches.")
+    steps: int = parameter(
+        12, symbol="N", range=(2, MOST_STEPS), explorable=(2, MOST_STEPS), help="Of a training."
+    )
+    order: str = parameter(
+        ORDERS[0], choices=ORDERS, explorable=True, help="What is shuffled before it teaches."
+    )
     iterations: int = with_default(gtn.Config, "iterations", 100, source="teaching")
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
 
 def shuffled(made: DistilledSet, order: str, seed: int) -> DistilledSet:
-    """The images of a set of steps in another order, one of `ORDERS`; rates and momenta keep their places.
+    """Return the images of a set of steps in another order, one of `ORDERS`; rates and momenta keep their
+    places.
 
     Args:
-        order: "batches" keeps each batch together; "within classes" moves each image to a place of its class, so that batches keep
-            their classes; "everything" keeps nothing.
+        order: "batches" keeps each batch together; "within classes" moves each image to a place of
+            its class, so that batches keep their classes; "everything" keeps nothing.
     """
-    steps, count = made.target("steps").rates.shape[1], len(made)
-    draws, rows = randomness.generator(seed, 0, f"order of {order}"), torch.arange(count)
+    steps = made.target("steps").rates.shape[1]
+    count = len(made)
+    draws = randomness.generator(seed, 0, f"order of {order}")
+    rows = torch.arange(count)
     if order == "batches":
         rows = rows.view(steps, -1)[torch.randperm(steps, generator=draws)].flatten()
     elif order == "within classes":
@@ -75,13 +93,16 @@ class World(MethodWorld):
     """Data, and where the controls start.
 
     Args:
-        data: which classes are taught. config: where the controls start; default GTN's teaching preset. device: of the runs.
+        data: which classes are taught. config: where the controls start; default GTN's teaching
+            preset. device: of the runs.
 
     Raises:
         DDLabError: settings that the method refuses.
     """
 
-    method, settings, first = gtn, Settings, gtn.Config.teaching()
+    method = gtn
+    settings = Settings
+    first = gtn.Config.teaching()
 
     def frame(self, config: Any, inputs: Inputs, state: gtn.State, trace: Any) -> DistilledSet:
         """What is kept of a step: the images as they are made now."""
@@ -92,7 +113,9 @@ class World(MethodWorld):
         config = ordered.Config.made_for(made, seed=seed)
         inputs = Inputs(distilled=shuffled(made, order, seed), device=self.inputs.device)
         every = process.steps(ordered, config, inputs)
-        return tuple(accuracy(ordered.finish(config, inputs, step.state), self.data) for step in every)
+        return tuple(
+            accuracy(ordered.finish(config, inputs, step.state), self.data) for step in every
+        )
 
     def shown(self, config: gtn.Config, step: int, order: str) -> Path:
         """`path` on a frame of the run, of one network."""
@@ -100,59 +123,82 @@ class World(MethodWorld):
         assert frame is not None, "a run that is looked at has begun"
         return self.path(frame.content, order, config.seed)
 
-    def learned(self, config: gtn.Config, orders: tuple[str, ...] = ORDERS, *, watch: Watch) -> dict[str, Path]:
+    def learned(
+        self, config: gtn.Config, orders: tuple[str, ...] = ORDERS, *, watch: Watch
+    ) -> dict[str, Path]:
         """Order -> `path` on the finished steps, mean of a few networks."""
-        run = self.of(config).advance(watch=lambda run: watch("steps are learned", run.step / run.total))
-        made, found = run.result(), dict[str, Path]()
+        run = self.of(config).advance(
+            watch=lambda run: watch("steps are learned", run.step / run.total)
+        )
+        made = run.result()
+        found = dict[str, Path]()
         for number, order in enumerate(orders):
             watch("networks", number / len(orders))
-            paths = [self.path(made, order, 100 * config.seed + student) for student in range(STUDENTS)]
+            paths = [
+                self.path(made, order, 100 * config.seed + student) for student in range(STUDENTS)
+            ]
             found[order] = tuple(map(statistics.fmean, zip(*paths, strict=True)))
         return found
 
     def rival(self, config: gtn.Config, *, watch: Watch) -> Path:
-        """The same of random real batches, at rates and momenta that were learned for them."""
+        """Return the same of random real batches, at rates and momenta that were learned for them."""
         return self.learned(config.replace(generator="real"), ORDERS[:1], watch=watch)[ORDERS[0]]
 
 
 def rival_of(config: gtn.Config, steps: int) -> gtn.Config:
-    """The config of the rival with so many steps, on which nothing of a generator has a bearing."""
+    """Return the config of the rival with so many steps, on which nothing of a generator has a bearing."""
     own = gtn.Config.teaching(steps=steps, seed=config.seed, network=config.network)
     return own.replace(inner_batch=config.inner_batch, iterations=config.iterations)
 
 
 def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
-    """The steps, what they teach in each order, and what real batches teach."""
-    return [run, Value(world.learned, run.config), Value(world.rival, rival_of(run.config, settings.steps))]
+    """Return the steps, what they teach in each order, and what real batches teach."""
+    return [
+        run,
+        Value(world.learned, run.config),
+        Value(world.rival, rival_of(run.config, settings.steps)),
+    ]
 
 
-def found(world: World, settings: Settings, known: Results) -> tuple[dict[str, Path] | None, Path | None, Path]:
-    """Order -> accuracy after each step of the finished run; the same of real batches; and of the film on show, one network."""
+def found(
+    world: World, settings: Settings, known: Results
+) -> tuple[dict[str, Path] | None, Path | None, Path]:
+    """Order -> accuracy after each step of the finished run; the same of real batches; and of the
+    film on show, one network.
+    """
     _, learned, rival = known.wanted
     shown = known.now(world.shown, known.run.config, known.frame.step, settings.order)
     return known(learned), known(rival), shown
 
 
 def strip_data(world: World, settings: Settings, known: Results) -> tuple:
-    """The frame on show, its order, and what one network knows after each of its steps."""
+    """Return the frame on show, its order, and what one network knows after each of its steps."""
     return world.data, known.frame, settings.order, settings.seed, known.found[-1]
 
 
 def strip(data: ImageData, frame: Frame, order: str, seed: int, path: Path) -> tuple[bytes, str]:
-    """The film: a column for each step, with the accuracy after it."""
-    made, steps = shuffled(frame.content, order, seed), len(path)
+    """Return the film: a column for each step, with the accuracy after it."""
+    made = shuffled(frame.content, order, seed)
+    steps = len(path)
     batches = data.to_uint8(made.images).unflatten(0, (steps, -1))[:, :_ROWS]
-    pixels, scale = batches.transpose(0, 1).flatten(0, 1), max(1, round(_CELL / data.image_size[1]))
-    told, labels = [f"{each:.0%}" for each in path], made.labels.unflatten(0, (steps, -1))[:, :_ROWS]
+    pixels = batches.transpose(0, 1).flatten(0, 1)
+    scale = max(1, round(_CELL / data.image_size[1]))
+    told = [f"{each:.0%}" for each in path]
+    labels = made.labels.unflatten(0, (steps, -1))[:, :_ROWS]
     alike = (labels == labels[0]).all(0)  # rows of one class
-    names = [data.class_names[int(label)] if same else "" for label, same in zip(labels[0], alike, strict=True)]
+    names = [
+        data.class_names[int(label)] if same else ""
+        for label, same in zip(labels[0], alike, strict=True)
+    ]
     said = f"{steps} steps from left to right; accuracy after each: {', '.join(told)}."
     return encode_grid(pixels, steps, scale, column_labels=told, row_labels=names, gap=4), said
 
 
 def curve_data(world: World, settings: Settings, known: Results) -> tuple:
     """Accuracy after each step: the order on show, the learned one, and real batches."""
-    (learned, rival, _), config, step = known.found, known.run.config, known.frame.step
+    (learned, rival, _) = known.found
+    config = known.run.config
+    step = known.frame.step
     if learned is None or step < config.iterations:
         names = dict.fromkeys((ORDERS[0], settings.order))
         learned = {order: known.now(world.shown, config, step, order) for order in names}
@@ -163,7 +209,8 @@ def curve_data(world: World, settings: Settings, known: Results) -> tuple:
 def curve(paths: tuple, order: str, rival: Path | None, who: str) -> go.Figure:
     """Accuracy against steps."""
     found: dict[str, Path] = dict(paths)
-    title, y_label = f"After each step ({who})", "test accuracy (fraction)"
+    title = f"After each step ({who})"
+    y_label = "test accuracy (fraction)"
     figure = start_figure(title=title, x_label="step", y_label=y_label, height=HEIGHT)
     lines = {"learned order": found[ORDERS[0]]}
     if order != ORDERS[0]:
@@ -172,7 +219,9 @@ def curve(paths: tuple, order: str, rival: Path | None, who: str) -> go.Figure:
         x = [*range(1, len(path) + 1)]
         figure.add_scatter(x=x, y=path, name=name, **line_style(series_style(index), markers=True))
     if rival is not None:
-        figure.add_scatter(x=[*range(1, len(rival) + 1)], y=rival, name=REAL, mode="lines", line=DASHED)
+        figure.add_scatter(
+            x=[*range(1, len(rival) + 1)], y=rival, name=REAL, mode="lines", line=DASHED
+        )
         lines |= {REAL: rival}
     figure.update_xaxes(range=[0.5, len(found[order]) + 0.5]).update_yaxes(range=[0, 1])
     said = "; ".join(f"{name} {path[-1]:.2f}" for name, path in lines.items())
@@ -180,17 +229,25 @@ def curve(paths: tuple, order: str, rival: Path | None, who: str) -> go.Figure:
 
 
 def ends_data(world: World, settings: Settings, known: Results) -> tuple:
-    """Curriculum -> what networks know at the end in each order, of all visited settings that differ in it alone; and the film on show."""
-    every, (_, rival, path) = visited(known, world.learned, known.run.config, "curriculum"), known.found
-    rows = tuple((name, tuple(paths[order][-1] for order in ORDERS)) for name, paths in every.items())
+    """Curriculum -> what networks know at the end in each order, of all visited settings that
+    differ in it alone; and the film on show.
+    """
+    every = visited(known, world.learned, known.run.config, "curriculum")
+    (_, rival, path) = known.found
+    rows = tuple(
+        (name, tuple(paths[order][-1] for order in ORDERS)) for name, paths in every.items()
+    )
     return rows, None if rival is None else rival[-1], (settings.order, path[-1])
 
 
 def ends(rows: tuple, rival: float | None, now: tuple[str, float]) -> go.Figure:
-    """A line of points for each way of training, over what is shuffled afterwards."""
+    """Return a line of points for each way of training, over what is shuffled afterwards."""
     found: dict[str, Path] = dict(rows)
-    title, x_label = "At the end, by what is shuffled", "test accuracy (fraction)"
-    figure = start_figure(title=title, x_label=x_label, y_label="shuffled afterwards", height=HEIGHT)
+    title = "At the end, by what is shuffled"
+    x_label = "test accuracy (fraction)"
+    figure = start_figure(
+        title=title, x_label=x_label, y_label="shuffled afterwards", height=HEIGHT
+    )
     for index, name in enumerate(CURRICULA):
         if name in found:
             style = line_style(series_style(index), markers=True)
@@ -198,36 +255,52 @@ def ends(rows: tuple, rival: float | None, now: tuple[str, float]) -> go.Figure:
     if rival is not None:
         figure.add_scatter(x=[rival] * len(ORDERS), y=ORDERS, name=REAL, mode="lines", line=DASHED)
     ring = {"symbol": "circle-open", "size": 12, "color": neutral("text")}
-    figure.add_scatter(x=now[1:], y=now[:1], name="on show, one network", mode="markers", marker=ring)
+    figure.add_scatter(
+        x=now[1:], y=now[:1], name="on show, one network", mode="markers", marker=ring
+    )
     short = [name.replace(" ", "<br>") for name in ORDERS]
-    figure.update_yaxes(type="category", categoryorder="array", categoryarray=ORDERS[::-1], title_text="")
+    figure.update_yaxes(
+        type="category", categoryorder="array", categoryarray=ORDERS[::-1], title_text=""
+    )
     figure.update_yaxes(tickvals=ORDERS, ticktext=short).update_xaxes(range=[0, 1])
-    said = "; ".join(f"{words(name)} {', '.join(f'{each:.2f}' for each in row)}" for name, row in found.items())
+    said = "; ".join(
+        f"{words(name)} {', '.join(f'{each:.2f}' for each in row)}" for name, row in found.items()
+    )
     alt = f"Accuracy with nothing, batches, images of a class, everything shuffled: {said}."
     return finish_figure(legend_below(figure), alt=alt)
 
 
 def words(curriculum: str) -> str:
-    """A curriculum as a reader calls it."""
+    """Return a curriculum as a reader calls it."""
     return {"full": "in order", "none": "fresh noise"}.get(curriculum, curriculum.replace("_", " "))
 
 
 def sentence(world: World, settings: Settings, known: Results) -> str:
     """What is seen."""
     learned, rival, _ = known.found
-    begun = f"{settings.steps} steps of {settings.inner_batch} images, trained {words(settings.curriculum)}"
+    begun = (
+        f"{settings.steps} steps of {settings.inner_batch} images, trained "
+        f"{words(settings.curriculum)}"
+    )
     if learned is None:
         return f"{begun}: update {known.run.step} of {known.run.total}."
     rest = ", ".join(f"{order} {learned[order][-1]:.1%}" for order in ORDERS[1:])
     beside = "" if rival is None else f" Real batches at rates of their own: {rival[-1]:.1%}."
-    return f"{begun}: networks get {learned[ORDERS[0]][-1]:.1%} right in learned order; shuffled: {rest}.{beside}"
+    return (
+        f"{begun}: networks get {learned[ORDERS[0]][-1]:.1%} right in learned order; shuffled: "
+        f"{rest}.{beside}"
+    )
 
 
 def quest_met(world: World, settings: Settings, known: Results) -> bool:
-    """Whether a few made steps are ahead of twelve real ones."""
+    """Return whether a few made steps are ahead of twelve real ones."""
     learned = known.found[0]
     rival = known(Value(world.rival, rival_of(known.run.config, world.start.steps)))
-    return settings.steps <= FEW and None not in (learned, rival) and learned[ORDERS[0]][-1] > rival[-1]
+    return (
+        settings.steps <= FEW
+        and None not in (learned, rival)
+        and learned[ORDERS[0]][-1] > rival[-1]
+    )
 
 
 CurriculumLab = Lab(

@@ -1,4 +1,6 @@
-"""Lesson 10: the toy world of two Gaussian classes, trained for its figures, and the exercises' checks."""
+"""Lesson 10: the toy world of two Gaussian classes, trained for its figures, and the exercises'
+checks.
+"""
 
 from typing import Any
 
@@ -11,10 +13,12 @@ from . import mixture, networks, toys, world
 
 SIGMAS = world.SIGMAS.values
 TEACHERS = ("trained", "posterior of the distilled")
-QUIET = 0.91  # share of right decisions in exercise 3; the best possible is .921, hard labels reach .86
+# Share of right decisions in exercise 3; the best possible is .921, hard labels reach .86.
+QUIET = 0.91
 PER_CLASS = 512  # points that stand for G: right to less than one percent
 _PIXELS = 96
-_ORANGE, _BLUE = np.array([213, 94, 0]), np.array([0, 114, 178])
+_ORANGE = np.array([213, 94, 0])
+_BLUE = np.array([0, 114, 178])
 
 
 def on_original(runs: toys.Trained) -> toys.Judged:
@@ -29,8 +33,11 @@ def at_the_end(config: toys.Config) -> toys.Judged:
 
 
 def best_decisions(*, seed: int, count: int = 150) -> dict[str, Any]:
-    """What no network can beat on G, for `figures.decision_map`: the exact posterior, with `count` samples."""
-    original, axis = toys.Config().original, torch.linspace(*world.EXTENT[0], 41, dtype=torch.float64)
+    """What no network can beat on G, for `figures.decision_map`: the exact posterior, with `count`
+    samples.
+    """
+    original = toys.Config().original
+    axis = torch.linspace(*world.EXTENT[0], 41, dtype=torch.float64)
     points, labels = mixture.sample(original, count, seed=seed)
     return {
         "x": axis,
@@ -43,7 +50,9 @@ def best_decisions(*, seed: int, count: int = 150) -> dict[str, Any]:
 
 
 def decisions(runs: toys.Trained, frame: int) -> np.ndarray:
-    """The output over the plane, mean over the seeds, as pictures: orange for class 0, blue for 1; uint8 [settings, h, w, 3]."""
+    """Return the output over the plane, mean over the seeds, as pictures: orange for class 0, blue for 1;
+    uint8 [settings, h, w, 3].
+    """
     axis = torch.linspace(*world.EXTENT[0], _PIXELS)
     seen = world.plane(axis, axis.flip(0)).view(-1, 2)
     outputs = networks.outputs(runs.rows[frame], seen).mean(1).view(-1, _PIXELS, _PIXELS, 1).numpy()
@@ -66,12 +75,20 @@ def check_posterior(answer: Any) -> str:
             raise NotYet("That is the probability of class 0.")
         if torch.allclose(given, torch.sigmoid((points - 1.5).sum(1) / sigma), atol=1e-5):
             raise NotYet("Nearly: the logit is divided by the variance, sigma squared.")
-        raise NotYet("Take the logarithm of the ratio of the two densities: a line in x, divided by sigma squared.")
-    return "The boundary is where the sum of the coordinates is 3, for every sigma; how sure it is depends on sigma."
+        raise NotYet(
+            "Take the logarithm of the ratio of the two densities: a line in x, divided by "
+            "sigma squared."
+        )
+    return (
+        "The boundary is where the sum of the coordinates is 3, for every sigma; how sure it is "
+        "depends on sigma."
+    )
 
 
 def check_momentum(answer: Any) -> str:
-    """Exercise 2: a function (momentum, n) -> the share of the last n gradients in an update, found by updating."""
+    """Exercise 2: a function (momentum, n) -> the share of the last n gradients in an update, found
+    by updating.
+    """
     for momentum, last in ((0.98, 50), (0.98, 1), (0.9, 10), (0.5, 2)):
         newest = everything = 0.0
         for step in range(2000):
@@ -81,15 +98,24 @@ def check_momentum(answer: Any) -> str:
         if isinstance(given, bool) or not isinstance(given, (int, float)):
             raise NotYet("Return one number from 0 to 1.")
         if abs(given - newest / everything) > 1e-6:
-            said = f"With m = {momentum:g} the last {last} of many gradients have a share of {newest / everything:.3f}"
-            raise NotYet(
-                f"{said}; yours is {given:.3f}. Add up 1 + m + m^2 + ..., once to the n-th term, once to the end."
+            said = (
+                f"With m = {momentum:g} the last {last} of many gradients have a share of "
+                f"{newest / everything:.3f}"
             )
-    return "With m = .98 the last fifty samples steer nearly two thirds of each move, and each is one draw from G'."
+            raise NotYet(
+                f"{said}; yours is {given:.3f}. Add up 1 + m + m^2 + ..., once to the n-th "
+                "term, once to the end."
+            )
+    return (
+        "With m = .98 the last fifty samples steer nearly two thirds of each move, and each is "
+        "one draw from G'."
+    )
 
 
 def check_quiet(answer: Any) -> str:
-    """Exercise 3: a setting that learns from samples of Sigma = 1 and decides on G nearly as well as can be."""
+    """Exercise 3: a setting that learns from samples of Sigma = 1 and decides on G nearly as well
+    as can be.
+    """
     if not isinstance(answer, toys.Config):
         raise NotYet("Give a setting: toys.Config(deviation=1.0, ...).")
     usual = toys.Config(deviation=1.0).to_dict()
@@ -97,14 +123,20 @@ def check_quiet(answer: Any) -> str:
     changed = {name for name, value in answer.to_dict().items() if value != usual[name]}
     if not changed <= free:
         raise NotYet(
-            f"Keep samples, seeds and the 1000 updates as they are; you changed {', '.join(sorted(changed - free))}."
+            "Keep samples, seeds and the 1000 updates as they are; you changed "
+            f"{', '.join(sorted(changed - free))}."
         )
     found = at_the_end(answer)
-    said = f"{found.accuracy_fraction:.1%} of the decisions are right, squared error {found.mean_squared_error:.3f}"
+    said = (
+        f"{found.accuracy_fraction:.1%} of the decisions are right, squared error "
+        f"{found.mean_squared_error:.3f}"
+    )
     if found.accuracy_fraction >= QUIET:
         return f"{said}. The samples are as wide as before: the noise of their labels was the harm."
     if changed <= {"learning_rate", "momentum"}:
-        raise NotYet(f"{said}. Shorter steps shake less and arrive later; look at the targets instead.")
+        raise NotYet(
+            f"{said}. Shorter steps shake less and arrive later; look at the targets instead."
+        )
     raise NotYet(f"{said}. Nearly: leave less of the label in the target.")
 
 

@@ -1,11 +1,13 @@
-"""The toy world of two Gaussian classes, trained anew at every move of a slider (ReLA, Figures 1 and 2).
+"""The toy world of two Gaussian classes, trained anew at every move of a slider (ReLA, Figures 1
+and 2).
 
 SigmaLab()              distilled samples: seven Sigmas and the chosen one, 20 networks each
 RhoLab()                distilled targets: five rhos and the chosen one
 
-Both show what the chosen setting's networks decide, squared error and decisions of all settings at the end, how they learn, the loss over
-a plane of weights with the paths of three networks in it, and the numbers. Nothing is kept from one move to the next but the start and
-the noise, which all settings share: what differs is the setting.
+Both show what the chosen setting's networks decide, squared error and decisions of all settings at
+the end, how they learn, the loss over a plane of weights with the paths of three networks in it,
+and the numbers. Nothing is kept from one move to the next but the start and the noise, which all
+settings share: what differs is the setting.
 """
 
 from typing import Any
@@ -17,12 +19,22 @@ from ...explorers.lab import Change, Lab, Results, Value
 from ...explorers.lines import Quest
 from ...explorers.tables import table
 from ...explorers.views import Chart, Html, Row, Tabs
-from ...figures.theme import DASHED, finish_figure, legend_below, line_style, neutral, series_style, stacked_figure
+from ...figures.theme import (
+    DASHED,
+    finish_figure,
+    legend_below,
+    line_style,
+    neutral,
+    series_style,
+    stacked_figure,
+)
 from . import drawing
 from .world import EXTENT, RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, World, answer
 
 _HARDEST = "deviation=1,relabelling=0.5"  # the paper's case for targets
-NEAR = 0.063  # squared error on G; it opens at .078, 1/2 for every point gives .25, samples of .2 give .062, nothing is below .058
+# Squared error on G; it opens at .078, 1/2 for every point gives .25, samples of .2 give .062,
+# nothing is below .058.
+NEAR = 0.063
 _OTHER_SEEDS = 1000  # of all that are counted through
 
 
@@ -48,16 +60,21 @@ def decisions(shown: Answer) -> go.Figure:
 
 
 def ends_data(world: World, settings: Settings, known: Results) -> tuple:
-    """What these settings give, and what they gave with the noise of single samples switched the other way, where that is known."""
+    """What these settings give, and what they gave with the noise of single samples switched the
+    other way, where that is known.
+    """
     (shown,) = on_show(world, settings, known)
     switched = shown.settings.replace(exact_gradient=not shown.settings.exact_gradient)
     return shown, known(Value(answer, switched, world.sweep))
 
 
 def ends(shown: Answer, switched: Answer | None) -> go.Figure:
-    """Squared error and share of wrong decisions after the last update, against what is swept, one above the other."""
+    """Squared error and share of wrong decisions after the last update, against what is swept, one
+    above the other.
+    """
     label = "Σ of the samples" if shown.sweep is SIGMAS else "share of the teacher ρ"
-    figure, said = stacked_figure("On G, after the last update", label, (SQUARED, WRONG), drawing.HEIGHT), list[str]()
+    figure = stacked_figure("On G, after the last update", label, (SQUARED, WRONG), drawing.HEIGHT)
+    said = list[str]()
     for row, measure in enumerate((SQUARED, WRONG), start=1):
         here: dict[str, Any] = {"showlegend": row == 1, "row": row, "col": 1}
         for index, each in enumerate(filter(None, (shown, switched))):
@@ -68,13 +85,22 @@ def ends(shown: Answer, switched: Answer | None) -> go.Figure:
             figure.add_scatter(x=each.values, y=y, name=name, legendgroup=name, **look, **here)
         y = float(shown.means[measure][-1, shown.chosen])
         ring = {"symbol": "circle-open", "size": 15, "line": {"width": 2}, "color": neutral("text")}
-        look = {"name": "chosen", "legendgroup": "chosen", "mode": "markers", "marker": ring, "hoverinfo": "skip"}
+        look = {
+            "name": "chosen",
+            "legendgroup": "chosen",
+            "mode": "markers",
+            "marker": ring,
+            "hoverinfo": "skip",
+        }
         figure.add_scatter(x=[shown.values[shown.chosen]], y=[y], **look, **here)
         look = {"name": "least possible", "legendgroup": "least", "mode": "lines", "line": DASHED}
-        figure.add_scatter(x=shown.values, y=[shown.least[measure]] * len(shown.values), **look, **here)
+        figure.add_scatter(
+            x=shown.values, y=[shown.least[measure]] * len(shown.values), **look, **here
+        )
         said.append(f"{measure} {y:.3f}, least possible {shown.least[measure]:.3f}")
     return finish_figure(
-        legend_below(figure), alt=f"{shown.sweep.name(shown.values[shown.chosen])}: {'; '.join(said)}."
+        legend_below(figure),
+        alt=f"{shown.sweep.name(shown.values[shown.chosen])}: {'; '.join(said)}.",
     )
 
 
@@ -84,17 +110,23 @@ def curves(shown: Answer) -> go.Figure:
 
 
 def move_curves(figure: go.Figure, shown: Answer) -> go.Figure:
-    """The same on a figure of others, if that is of the same measure."""
+    """Return the same on a figure of others, if that is of the same measure."""
     same = figure.layout.yaxis.title.text == _y_label(shown)
     return drawing.move_curves(figure, **_curves(shown)) if same else curves(shown)
 
 
 def _y_label(shown: Answer) -> str:
-    return "mean squared error on G" if shown.settings.measure == SQUARED else "share of wrong decisions on G"
+    return (
+        "mean squared error on G"
+        if shown.settings.measure == SQUARED
+        else "share of wrong decisions on G"
+    )
 
 
 def _curves(shown: Answer) -> dict[str, Any]:
-    measure, sweep, chosen = shown.settings.measure, shown.sweep, shown.chosen
+    measure = shown.settings.measure
+    sweep = shown.sweep
+    chosen = shown.chosen
     mean = shown.means[measure]
     return {
         "steps": shown.steps,
@@ -111,26 +143,38 @@ def landscape(shown: Answer) -> go.Figure:
 
 
 def numbers(shown: Answer) -> str:
-    """A table: every setting at the end, on G."""
-    end, wrong, rows = shown.means[SQUARED][-1], shown.means[WRONG][-1], []
+    """Return a table: every setting at the end, on G."""
+    end = shown.means[SQUARED][-1]
+    wrong = shown.means[WRONG][-1]
+    rows = []
     for number, value in enumerate(shown.values):
         marks = ["chosen"] * (number == shown.chosen) + ["least"] * (number == end.argmin())
         error = f"{end[number]:.4f} ± {shown.errors[SQUARED][-1, number]:.4f}"
         rows.append((shown.sweep.name(value), error, f"{1 - wrong[number]:.1%}", " ".join(marks)))
-    rows.append(("least possible", f"{shown.least[SQUARED]:.4f}", f"{1 - shown.least[WRONG]:.1%}", ""))
-    caption = f"After {int(shown.steps[-1])} updates: mean ± standard error of {shown.seeds} networks"
+    rows.append(
+        ("least possible", f"{shown.least[SQUARED]:.4f}", f"{1 - shown.least[WRONG]:.1%}", "")
+    )
+    caption = (
+        f"After {int(shown.steps[-1])} updates: mean ± standard error of {shown.seeds} networks"
+    )
     return table(caption, ("setting", "squared error on G", "right on G", ""), rows)
 
 
 def sentence(world: World, settings: Settings, known: Results) -> str:
     """How the chosen setting ends."""
     (shown,) = on_show(world, settings, known)
-    end, chosen, names = shown.means[SQUARED][-1], shown.chosen, [shown.sweep.name(value) for value in shown.values]
-    plane = f" The landscape's plane holds {shown.landscape['captured']:.0%} of the paths' movement."
+    end = shown.means[SQUARED][-1]
+    chosen = shown.chosen
+    names = [shown.sweep.name(value) for value in shown.values]
+    plane = (
+        f" The landscape's plane holds {shown.landscape['captured']:.0%} of the paths' movement."
+    )
     return (
-        f"{names[chosen]}: after {int(shown.steps[-1])} updates the squared error on G is {end[chosen]:.4f} "
+        f"{names[chosen]}: after {int(shown.steps[-1])} updates the squared error on G is "
+        f"{end[chosen]:.4f} "
         f"(standard error {shown.errors[SQUARED][-1, chosen]:.4f}, {shown.seeds} networks), "
-        f"{1 - shown.means[WRONG][-1, chosen]:.1%} of its decisions are right. The least of all settings is {end.min():.4f}, "
+        f"{1 - shown.means[WRONG][-1, chosen]:.1%} of its decisions are right. The least of "
+        f"all settings is {end.min():.4f}, "
         f"at {names[int(end.argmin())]}; nothing can be below {shown.least[SQUARED]:.4f}.{plane}"
     )
 
@@ -139,17 +183,25 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
 
 
 def learned(world: World, settings: Settings, known: Results) -> bool:
-    """Whether the chosen networks come near enough to the best there is, on G as the paper has it."""
+    """Return whether the chosen networks come near enough to the best there is, on G as the paper has it."""
     (shown,) = on_show(world, settings, known)
-    as_printed = (settings.gap, settings.original_deviation) == (world.start.gap, world.start.original_deviation)
-    return as_printed and shown.settings == settings and float(shown.means[SQUARED][-1, shown.chosen]) < NEAR
+    as_printed = (settings.gap, settings.original_deviation) == (
+        world.start.gap,
+        world.start.original_deviation,
+    )
+    return (
+        as_printed
+        and shown.settings == settings
+        and float(shown.means[SQUARED][-1, shown.chosen]) < NEAR
+    )
 
 
 # -- the labs
 
 
 def _sigma(settings: str = "") -> World:
-    """Distilled samples: how the spread of what networks learn from decides how well they do on G; see the module.
+    """Distilled samples: how the spread of what networks learn from decides how well they do on G;
+    see the module.
 
     Args:
         settings: what is shown first, as a shared text says it, such as "deviation=0.2,steps=200".
@@ -158,11 +210,15 @@ def _sigma(settings: str = "") -> World:
 
 
 def _rho(settings: str = _HARDEST) -> World:
-    """Distilled targets: how much of the label a teacher's output should replace; `settings` as of `SigmaLab`."""
+    """Distilled targets: how much of the label a teacher's output should replace; `settings` as of
+    `SigmaLab`.
+    """
     return World(RHOS, settings)
 
 
-_DECISIONS = Chart(on_show, decisions, move=lambda figure, shown: figures.move_decisions(figure, **shown.decisions))
+_DECISIONS = Chart(
+    on_show, decisions, move=lambda figure, shown: figures.move_decisions(figure, **shown.decisions)
+)
 _LEARNING = Tabs(
     ("At the end", Chart(ends_data, ends)),
     ("Curves", Chart(on_show, curves, move=move_curves)),
@@ -179,7 +235,9 @@ _SHARED: dict[str, Any] = {
         "steps": "updates (T)",
         "exact_gradient": "exact gradient",
     },
-    "wanted": lambda world, settings, run: [Value(answer, settings, world.sweep)] if settings.exact_gradient else [],
+    "wanted": lambda world, settings, run: (
+        [Value(answer, settings, world.sweep)] if settings.exact_gradient else []
+    ),
     "buttons": [Change("Other seeds", other_seeds, hint="Other starts and other samples, as many")],
     "sentence": sentence,
 }
@@ -190,7 +248,9 @@ SigmaLab = Lab(
     controls=("deviation", "steps", "momentum", "exact_gradient"),
     more=("plane", "learning_rate", "gap", "original_deviation", "measure"),
     views=[Row(_DECISIONS, _LEARNING)],
-    quest=Quest(f"Bring the squared error on G below {NEAR:g}; nothing can be below .058.", learned),
+    quest=Quest(
+        f"Bring the squared error on G below {NEAR:g}; nothing can be below .058.", learned
+    ),
     **_SHARED,
 )
 RhoLab = Lab(

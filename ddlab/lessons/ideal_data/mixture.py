@@ -1,9 +1,11 @@
-r"""Two Gaussians in the plane, and what is exactly true of them: Sun et al. 2024 (ReLA), arXiv 2405.14669, Definition 4 and appendix G.
+r"""Two Gaussians in the plane, and what is exactly true of them: Sun et al. 2024 (ReLA), arXiv
+2405.14669, Definition 4 and appendix G.
 
     y ~ Bernoulli(1/2),   x | y = 0 ~ N(mu_1, Sigma^2 I),   x | y = 1 ~ N(mu_2, Sigma^2 I)
 
-The means lie on the diagonal, on both sides of (1.5, 1.5), so that the best boundary is x_1 + x_2 = 3, whatever Sigma is. Two posteriors of
-unlike Sigma make the same decisions and differ in squared error, by which distilled targets are judged.
+The means lie on the diagonal, on both sides of (1.5, 1.5), so that the best boundary is x_1 + x_2 =
+3, whatever Sigma is. Two posteriors of unlike Sigma make the same decisions and differ in squared
+error, by which distilled targets are judged.
 """
 
 import math
@@ -20,7 +22,9 @@ CENTRE = 1.5  # of the paper's means, (1, 1) and (2, 2)
 
 
 class Mixture(NamedTuple):
-    """Two Gaussians of equal weight: the difference of their means in each coordinate, and Sigma, that of each coordinate."""
+    """Two Gaussians of equal weight: the difference of their means in each coordinate, and Sigma,
+    that of each coordinate.
+    """
 
     gap: float = 1.0
     deviation: float = 0.5
@@ -42,16 +46,20 @@ class Risk(NamedTuple):
 def sample(mixture: Mixture, count: int, *, seed: int) -> tuple[Tensor, Tensor]:
     """Points float64 [count, 2] and their labels float64 [count], 0 or 1."""
     noise = randomness.numpy_generator(seed, 0, "mixture noise").standard_normal((count, 2))
-    labels = torch.from_numpy(randomness.numpy_generator(seed, 0, "mixture labels").integers(0, 2, count))
+    labels = torch.from_numpy(
+        randomness.numpy_generator(seed, 0, "mixture labels").integers(0, 2, count)
+    )
     return mixture.means[labels] + mixture.deviation * torch.from_numpy(noise), labels.double()
 
 
 def spread_points(mixture: Mixture, per_class: int) -> tuple[Tensor, Tensor]:
-    """Points that stand for the whole mixture: averages over them are expectations up to a small error, always the same.
+    """Points that stand for the whole mixture: averages over them are expectations up to a small
+    error, always the same.
 
-    Each class has a sunflower's seeds (Vogel 1979), each for as large a share of the normal distribution, with its exact mean and
-    covariance. Squared errors of toy networks are right to about 2% with 100 points per class and to 0.7% with 256; with as many random
-    points it would be about 20%.
+    Each class has a sunflower's seeds (Vogel 1979), each for as large a share of the normal
+    distribution, with its exact mean and covariance. Squared errors of toy networks are right to
+    about 2% with 100 points per class and to 0.7% with 256; with as many random points it would be
+    about 20%.
 
     Returns:
         points float64 [2 per_class, 2], class 0 first, and labels float64 [2 per_class].
@@ -64,20 +72,25 @@ def spread_points(mixture: Mixture, per_class: int) -> tuple[Tensor, Tensor]:
     factor = torch.linalg.cholesky(normal.mT @ normal / per_class)
     normal = torch.linalg.solve_triangular(factor, normal.mT, upper=False).mT
     points = mixture.means[:, None] + mixture.deviation * normal
-    return points.flatten(0, 1), torch.tensor([0.0, 1.0], dtype=torch.float64).repeat_interleave(per_class)
+    return points.flatten(0, 1), torch.tensor([0.0, 1.0], dtype=torch.float64).repeat_interleave(
+        per_class
+    )
 
 
 def posterior(mixture: Mixture, points: Tensor) -> Tensor:
-    """P(y = 1 | x) at points [..., 2], of their dtype: the sigmoid of (mu_2 - mu_1) . (x - centre) / Sigma^2 (appendix G)."""
+    """P(y = 1 | x) at points [..., 2], of their dtype: the sigmoid of (mu_2 - mu_1) . (x - centre)
+    / Sigma^2 (appendix G).
+    """
     logits = (points.double() - CENTRE).sum(-1) * (mixture.gap / mixture.deviation**2)
     return torch.sigmoid(logits).to(points.dtype)
 
 
 def risk(believed: Mixture, data: Mixture) -> Risk:
-    """What `believed`'s posterior loses on `data`; with one mixture twice the Bayes risk, which no predictor can beat.
+    """What `believed`'s posterior loses on `data`; with one mixture twice the Bayes risk, which no
+    predictor can beat.
 
-    By symmetry of one class: the logit of the wrong label is normal along the diagonal. Right to 1e-6 unless `believed` is ten times
-    as narrow as the data.
+    By symmetry of one class: the logit of the wrong label is normal along the diagonal. Right to
+    1e-6 unless `believed` is ten times as narrow as the data.
     """
     slope = believed.gap / believed.deviation**2
     t, width = np.linspace(-12, 12, 20_001, retstep=True)

@@ -1,4 +1,5 @@
-r"""The small networks of the ReLA paper's toy world, many at once: Sun et al. 2024, arXiv 2405.14669, equation 4 and Tables 7 and 8.
+r"""The small networks of the ReLA paper's toy world, many at once: Sun et al. 2024, arXiv
+2405.14669, equation 4 and Tables 7 and 8.
 
 Two inputs, 50 hidden units, one probability,
 
@@ -10,9 +11,10 @@ trained by gradient descent with momentum on (f(x) - y)^2:
     v <- m v + g,   theta <- theta - eta v          one sample per step                               -> stochastic_descent
     the same with g averaged over a whole set of points at each step                                  -> expected_descent
 
-All weights of a network stand in one row: theta_2, theta_3, theta_1, theta_4, of 4 units + 1 numbers, and rows in a block of any shape,
-such as [settings, seeds]. A block is computed together: gradients are written by hand, and in `stochastic_descent` the networks lie along
-the last axis of numpy arrays, whose calls cost less than torch's on so few numbers.
+All weights of a network stand in one row: theta_2, theta_3, theta_1, theta_4, of 4 units + 1
+numbers, and rows in a block of any shape, such as [settings, seeds]. A block is computed together:
+gradients are written by hand, and in `stochastic_descent` the networks lie along the last axis of
+numpy arrays, whose calls cost less than torch's on so few numbers.
 """
 
 import math
@@ -29,24 +31,31 @@ Array = np.ndarray
 
 
 def parts(rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Of rows [..., P]: theta_2 beside theta_3 [..., units, 3], theta_1 [..., units], theta_4 [...]."""
+    """Of rows [..., P]: theta_2 beside theta_3 [..., units, 3], theta_1 [..., units], theta_4
+    [...].
+    """
     units = rows.shape[-1] // 4
     weight, bias, output, last = rows.split([2 * units, units, units, 1], -1)
     return torch.cat([weight.unflatten(-1, (units, 2)), bias[..., None]], -1), output, last[..., 0]
 
 
 def rows_of(hidden: Tensor, output: Tensor, last: Tensor) -> Tensor:
-    """The rows that `parts` took apart."""
+    """Return the rows that `parts` took apart."""
     return torch.cat([hidden[..., :-1].flatten(-2), hidden[..., -1], output, last[..., None]], -1)
 
 
 def first_weights(seeds: int = 1, *, first_seed: int = 0, stream: str = "student") -> Tensor:
-    """float32 rows [seeds, 201] with PyTorch's default start: each layer uniform in +-1/sqrt(its inputs), biases too.
+    """float32 rows [seeds, 201] with PyTorch's default start: each layer uniform in +-1/sqrt(its
+    inputs), biases too.
 
     Args:
-        seeds: how many, of the seeds first_seed, first_seed + 1, ... stream: another name gives other weights of the same seeds.
+        seeds: how many, of the seeds first_seed, first_seed + 1, ...
+        stream: another name gives other weights of the same seeds.
     """
-    draws = (randomness.numpy_generator(first_seed + number, 0, f"toy weights {stream}") for number in range(seeds))
+    draws = (
+        randomness.numpy_generator(first_seed + number, 0, f"toy weights {stream}")
+        for number in range(seeds)
+    )
     drawn = np.stack([draw.uniform(-1, 1, 4 * UNITS + 1) for draw in draws])
     drawn[:, : 3 * UNITS] /= math.sqrt(2)
     drawn[:, 3 * UNITS :] /= math.sqrt(UNITS)
@@ -54,11 +63,14 @@ def first_weights(seeds: int = 1, *, first_seed: int = 0, stream: str = "student
 
 
 def outputs(rows: Tensor, points: Tensor) -> Tensor:
-    """f(x) of every network [..., P] at the same points [n, 2], of their dtype: [..., n] in (0, 1), without gradients."""
+    """f(x) of every network [..., P] at the same points [n, 2], of their dtype: [..., n] in (0, 1),
+    without gradients.
+    """
     with torch.no_grad():
         hidden, output, last = parts(rows)
         units = output.shape[-1]
-        hidden, output = hidden.reshape(-1, 3), output.reshape(-1, 1, units)
+        hidden = hidden.reshape(-1, 3)
+        output = output.reshape(-1, 1, units)
         inputs = _with_ones(points).mT.contiguous()
         together = max(_AT_ONCE // (units * max(len(points), 1)), 1)
         logits = points.new_empty(len(output), 1, len(points))
@@ -71,43 +83,76 @@ def outputs(rows: Tensor, points: Tensor) -> Tensor:
 
 
 def stochastic_descent(
-    start: Tensor, points: Tensor, targets: Tensor, *, learning_rate: Tensor, momentum: Tensor, record_every: int
+    start: Tensor,
+    points: Tensor,
+    targets: Tensor,
+    *,
+    learning_rate: Tensor,
+    momentum: Tensor,
+    record_every: int,
 ) -> Tensor:
-    """One step of SGD with momentum per sample, each network on its own samples.
+    """Take one step of SGD with momentum per sample, each network on its own samples.
 
     Args:
-        start: rows [..., P]. points: [steps, ..., 2] of their dtype, the sample of each step and network. targets: [steps, ...] in [0, 1].
-        learning_rate: eta; momentum: m; [...], one for each network. record_every: which steps are kept.
+        start: rows [..., P].
+        points: [steps, ..., 2] of their dtype, the sample of each step and network.
+        targets: [steps, ...] in [0, 1].
+        learning_rate: eta;
+        momentum: m; [...], one for each network.
+        record_every: which steps are kept.
 
     Returns:
-        Frames [frames, ..., P]: the start, every `record_every`-th step and the last: those of `recorded_steps`.
+        Frames [frames, ..., P]: the start, every `record_every`-th step and the last: those of
+        `recorded_steps`.
 
     Raises:
         DDLabError: weights that leave what the dtype can hold.
     """
-    steps, block = len(points), start.shape[:-1]
+    steps = len(points)
+    block = start.shape[:-1]
     inputs = _with_ones(points).reshape(steps, -1, 3).mT.contiguous().numpy()  # [steps, 3, runs]
     wanted = targets.detach().reshape(steps, -1).contiguous().numpy()
     rate, keep = (value.to(start.dtype).reshape(-1).numpy() for value in (learning_rate, momentum))
     hidden, output, last = parts(start.detach())
     weights = torch.cat([hidden, output[..., None]], -1).flatten(0, -3).permute(2, 1, 0).numpy()
     with np.errstate(all="ignore"):  # looked at below
-        frames, biases = _descend(weights, last.reshape(-1).numpy(), inputs, wanted, rate, keep, record_every)
-    made = torch.from_numpy(frames).permute(0, 3, 2, 1).unflatten(1, block)  # [frames, ..., units, 4]
-    return _finite(rows_of(made[..., :-1], made[..., -1], torch.from_numpy(biases).unflatten(1, block)))
+        frames, biases = _descend(
+            weights, last.reshape(-1).numpy(), inputs, wanted, rate, keep, record_every
+        )
+    # [frames, ..., units, 4].
+    made = torch.from_numpy(frames).permute(0, 3, 2, 1).unflatten(1, block)
+    return _finite(
+        rows_of(made[..., :-1], made[..., -1], torch.from_numpy(biases).unflatten(1, block))
+    )
 
 
 def _descend(
-    weights: Array, bias: Array, inputs: Array, targets: Array, rate: Array, momentum: Array, record_every: int
+    weights: Array,
+    bias: Array,
+    inputs: Array,
+    targets: Array,
+    rate: Array,
+    momentum: Array,
+    record_every: int,
 ) -> tuple[Array, Array]:
-    """`stochastic_descent` on arrays: weights [4, units, runs], inputs [steps, 3, runs], one rate and momentum per run."""
-    weights, bias = weights.copy(order="C"), bias.copy()
-    hidden, output = weights[:-1], weights[-1]
-    gradient, velocity = np.empty_like(weights), np.zeros_like(weights)
-    slope, bias_velocity = np.empty_like(output), np.zeros_like(bias)
-    zero, active = np.zeros_like(output), np.empty(output.shape, bool)
-    kept, frames, biases = set(recorded_steps(len(inputs), record_every)), [weights.copy()], [bias.copy()]
-    # The velocity is stored times eta; momentum * 1 keeps the dtype of the weights, a Python number is as good and faster.
+    """`stochastic_descent` on arrays: weights [4, units, runs], inputs [steps, 3, runs], one rate
+    and momentum per run.
+    """
+    weights = weights.copy(order="C")
+    bias = bias.copy()
+    hidden = weights[:-1]
+    output = weights[-1]
+    gradient = np.empty_like(weights)
+    velocity = np.zeros_like(weights)
+    slope = np.empty_like(output)
+    bias_velocity = np.zeros_like(bias)
+    zero = np.zeros_like(output)
+    active = np.empty(output.shape, bool)
+    kept = set(recorded_steps(len(inputs), record_every))
+    frames = [weights.copy()]
+    biases = [bias.copy()]
+    # The velocity is stored times eta; momentum * 1 keeps the dtype of the weights, a Python number
+    # is as good and faster.
     keep = float(momentum[0]) if (momentum == momentum[0]).all() else momentum
     for step, (x, y) in enumerate(zip(inputs, targets, strict=True), 1):
         before = np.einsum("khr,kr->hr", hidden, x)
@@ -139,20 +184,27 @@ def expected_descent(
     momentum: Tensor,
     record_every: int,
 ) -> Tensor:
-    """The same without noise: at each step the gradient averaged over all points, which stand for an expectation.
+    """Return the same without noise: at each step the gradient averaged over all points, which stand for
+    an expectation.
 
     What is left of an effect here is geometry; what is gone was the noise of single samples.
 
     Args:
-        points: [..., n, 2], n for each network; a tensor that is expanded over a part of "..." is as good. targets: [..., n].
+        points: [..., n, 2], n for each network; a tensor that is expanded over a part of "..." is
+            as good.
+        targets: [..., n].
 
     Returns:
         Frames [frames, ..., P] as `stochastic_descent` gives.
     """
-    kept, block = set(recorded_steps(steps, record_every)), start.shape[:-1]
+    kept = set(recorded_steps(steps, record_every))
+    block = start.shape[:-1]
     inputs = _with_ones(points).flatten(0, -3)
-    wanted, columns = targets.detach().flatten(0, -2)[:, None], inputs.mT.contiguous()
-    weights = [value.detach().reshape(-1, *value.shape[len(block) :]).clone() for value in parts(start)]
+    wanted = targets.detach().flatten(0, -2)[:, None]
+    columns = inputs.mT.contiguous()
+    weights = [
+        value.detach().reshape(-1, *value.shape[len(block) :]).clone() for value in parts(start)
+    ]
     hidden, output, bias = weights
     velocity = [torch.zeros_like(value) for value in weights]
     rate, keep = (value.to(start.dtype).reshape(-1) for value in (learning_rate, momentum))
@@ -164,7 +216,8 @@ def expected_descent(
             torch.bmm(hidden, columns, out=after).relu_()
             probability = torch.sigmoid(output[:, None] @ after + bias[:, None, None])
             delta = factor * (probability - wanted) * probability * (1 - probability)
-            # sum over the points of delta [h > 0] x': both layers' gradients follow from it, since h = [h > 0] theta_2 x'.
+            # sum over the points of delta [h > 0] x': both layers' gradients follow from it, since
+            # h = [h > 0] theta_2 x'.
             moment = torch.bmm(after.sign_(), delta.mT * inputs)
             gradients = [output[..., None] * moment, (hidden * moment).sum(-1), delta.sum((1, 2))]
             for value, moving, gradient in zip(weights, velocity, gradients, strict=True):
@@ -176,12 +229,12 @@ def expected_descent(
 
 
 def recorded_steps(steps: int, record_every: int) -> list[int]:
-    """The steps whose weights are kept: 0, record_every, 2 record_every, ..., and the last."""
+    """Return the steps whose weights are kept: 0, record_every, 2 record_every, ..., and the last."""
     return [*range(0, steps, record_every), steps]
 
 
 def _with_ones(points: Tensor) -> Tensor:
-    """The bias is one more input, always 1."""
+    """Return the bias is one more input, always 1."""
     return torch.cat([points, torch.ones_like(points[..., :1])], -1).detach()
 
 
@@ -189,5 +242,6 @@ def _finite(frames: Tensor) -> Tensor:
     if errors.all_finite(frames):
         return frames
     raise errors.DDLabError(
-        "learning_rate must be so small that the weights stay finite; given one with which they grow beyond all numbers."
+        "learning_rate must be so small that the weights stay finite; given one with which "
+        "they grow beyond all numbers."
     )

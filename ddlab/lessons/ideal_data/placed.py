@@ -21,8 +21,11 @@ from . import drawing, toys
 from .world import BEST_BOUNDARY, EXTENT, SQUARED, WRONG, decided, least_errors
 
 COUNT = 10
-ENOUGH = 0.06  # of squared error: five on each mean give .067, a thousand samples of the best Sigma .062; nothing is below .058
-_SEEDS, _PER_CLASS = 20, 96
+# Of squared error: five on each mean give .067, a thousand samples of the best Sigma .062; nothing
+# is below .058.
+ENOUGH = 0.06
+_SEEDS = 20
+_PER_CLASS = 96
 _TOY = toys.Config(seeds=_SEEDS, record_every=1000)
 LABELS = torch.arange(COUNT) % 2.0  # class 0 and class 1 in turn
 MEANS = LABELS[:, None].expand(COUNT, 2) + 1
@@ -33,9 +36,11 @@ def _written(points: Tensor) -> str:
 
 
 def points_of(placed: str) -> Tensor:
-    """The ten points of "1.00 1.00; 2.00 2.00; ...", float32 [10, 2]."""
+    """Return the ten points of "1.00 1.00; 2.00 2.00; ...", float32 [10, 2]."""
     try:
-        points = torch.tensor([[float(number) for number in pair.split()] for pair in placed.split(";")])
+        points = torch.tensor(
+            [[float(number) for number in pair.split()] for pair in placed.split(";")]
+        )
     except ValueError:
         points = torch.empty(0)
     if points.shape != (COUNT, 2) or not bool(points.isfinite().all()):
@@ -48,13 +53,24 @@ class Placed(Parameters):
     """Where the ten samples lie, and which the next click moves."""
 
     point: int = parameter(
-        1, range=(1, COUNT), explorable=(1, COUNT), help="Odd ones are of class 0, even ones of class 1."
+        1,
+        range=(1, COUNT),
+        explorable=(1, COUNT),
+        help="Odd ones are of class 0, even ones of class 1.",
     )
     across: float = parameter(
-        1.0, range=EXTENT[0], explorable=EXTENT[0], step=0.05, help="Where it goes: first dimension."
+        1.0,
+        range=EXTENT[0],
+        explorable=EXTENT[0],
+        step=0.05,
+        help="Where it goes: first dimension.",
     )
     up: float = parameter(
-        1.0, range=EXTENT[1], explorable=EXTENT[1], step=0.05, help="Where it goes: second dimension."
+        1.0,
+        range=EXTENT[1],
+        explorable=EXTENT[1],
+        step=0.05,
+        help="Where it goes: second dimension.",
     )
     placed: str = parameter(_written(MEANS), help="All ten samples, class 0 and class 1 in turn.")
 
@@ -66,21 +82,27 @@ class Placed(Parameters):
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What twenty networks make of samples: their mean output over the plane, squared error and share of wrong decisions on G."""
+    """What twenty networks make of samples: their mean output over the plane, squared error and
+    share of wrong decisions on G.
+    """
 
     decided: dict[str, Tensor]
     ends: dict[str, float]
 
 
 def learned(placed: str) -> Learned:
-    """A thousand updates, the ten samples over and over."""
+    """Return a thousand updates, the ten samples over and over."""
     rows = torch.arange(_TOY.steps) % COUNT
-    points, labels = (own[rows].expand(1, _SEEDS, *own[rows].shape) for own in (points_of(placed), LABELS))
-    return _judged(toys.Samples(points.contiguous(), labels.contiguous(), labels.contiguous()), _TOY)
+    points, labels = (
+        own[rows].expand(1, _SEEDS, *own[rows].shape) for own in (points_of(placed), LABELS)
+    )
+    return _judged(
+        toys.Samples(points.contiguous(), labels.contiguous(), labels.contiguous()), _TOY
+    )
 
 
 def drawn(deviation: float) -> Learned:
-    """A thousand samples of this deviation."""
+    """Return a thousand samples of this deviation."""
     config = _TOY.replace(deviation=deviation)
     return _judged(toys.distilled_samples([config]), config)
 
@@ -89,7 +111,9 @@ def _judged(samples: toys.Samples, config: toys.Config) -> Learned:
     runs = toys.train([config], samples=samples)
     found = toys.judge(runs, per_class=_PER_CLASS)
     ends = {SQUARED: found.mean_squared_error[-1], WRONG: 1 - found.accuracy_fraction[-1]}
-    return Learned(decided(runs.rows[-1, 0]), {name: float(value.mean()) for name, value in ends.items()})
+    return Learned(
+        decided(runs.rows[-1, 0]), {name: float(value.mean()) for name, value in ends.items()}
+    )
 
 
 class World:
@@ -100,14 +124,14 @@ class World:
 
 
 def put(settings: Placed) -> Placed:
-    """The chosen point goes where the sliders say, and the next one is chosen."""
+    """Return the chosen point goes where the sliders say, and the next one is chosen."""
     points = points_of(settings.placed)
     points[settings.point - 1] = torch.tensor([settings.across, settings.up])
     return settings.replace(placed=_written(points), point=settings.point % COUNT + 1)
 
 
 def put_clicked(world: World, settings: Placed, clicked: dict[str, Any]) -> Placed:
-    """The same, where the map was clicked."""
+    """Return the same, where the map was clicked."""
     low, high = EXTENT[0]
     across, up = (min(max(float(clicked[axis]), low), high) for axis in ("x", "y"))
     return put(settings.replace(across=across, up=up))
@@ -121,40 +145,66 @@ def draw_again(settings: Placed) -> Placed:
 
 
 def decisions_data(world: World, settings: Placed, known: Results) -> tuple[str, Learned, int]:
-    """The samples, what is learned from them, and which is chosen."""
+    """Return the samples, what is learned from them, and which is chosen."""
     return settings.placed, known.now(learned, settings.placed), settings.point
 
 
 def decisions(placed: str, shown: Learned, point: int) -> go.Figure:
     """What the networks decide, and the ten samples."""
     title = f"A click puts sample {point} there (class {(point - 1) % 2})"
-    told = {"points": points_of(placed), "labels": LABELS, "targets": LABELS, "best_boundary": BEST_BOUNDARY}
+    told = {
+        "points": points_of(placed),
+        "labels": LABELS,
+        "targets": LABELS,
+        "best_boundary": BEST_BOUNDARY,
+    }
     return figures.decision_map(title=title, extent=EXTENT, **shown.decided, **told)
 
 
-def ends_data(world: World, settings: Placed, known: Results) -> tuple[tuple[str, float, float], ...]:
-    """Name, squared error and share wrong: of these ten, of five on each mean, of a thousand random samples of two kinds."""
-    rows = {"your<br>ten": known.now(learned, settings.placed), "five<br>each": known.now(learned, world.start.placed)}
+def ends_data(
+    world: World, settings: Placed, known: Results
+) -> tuple[tuple[str, float, float], ...]:
+    """Name, squared error and share wrong: of these ten, of five on each mean, of a thousand random
+    samples of two kinds.
+    """
+    rows = {
+        "your<br>ten": known.now(learned, settings.placed),
+        "five<br>each": known.now(learned, world.start.placed),
+    }
     rows |= {f"1,000,<br>Σ {sigma:g}": known.now(drawn, sigma) for sigma in (0.5, 0.2)}
     return tuple((name, row.ends[SQUARED], row.ends[WRONG]) for name, row in rows.items())
 
 
 def ends(*rows: tuple[str, float, float]) -> go.Figure:
     """Both measures, one above the other, beside the least that is possible."""
-    figure = stacked_figure("On G, after 1,000 updates", "samples", (SQUARED, WRONG), drawing.HEIGHT)
+    figure = stacked_figure(
+        "On G, after 1,000 updates", "samples", (SQUARED, WRONG), drawing.HEIGHT
+    )
     least = least_errors(_TOY.original)
     names = [name for name, *_ in rows]
     for number, measure in enumerate((SQUARED, WRONG), start=1):
         values = [row[number] for row in rows]
-        told = {"text": [f"{value:.3f}" for value in values], "textangle": 0, "insidetextanchor": "start"}
+        told = {
+            "text": [f"{value:.3f}" for value in values],
+            "textangle": 0,
+            "insidetextanchor": "start",
+        }
         look = {"marker_color": series_style(0).colour, "showlegend": False}
         figure.add_bar(x=names, y=values, **told, **look, row=number, col=1)
         dashed = {"color": neutral("text"), "dash": "dash"}
-        look = {"name": "least possible", "mode": "lines", "line": dashed, "showlegend": number == 1}
+        look = {
+            "name": "least possible",
+            "mode": "lines",
+            "line": dashed,
+            "showlegend": number == 1,
+        }
         figure.add_scatter(x=names, y=[least[measure]] * len(names), **look, row=number, col=1)
     figure.update_layout(legend={"orientation": "h", "y": 1.08, "x": 1, "xanchor": "right"})
     figure.update_xaxes(tickangle=0)
-    said = "; ".join(f"{name.replace('<br>', ' ')} {squared:.3f} and {wrong:.1%}" for name, squared, wrong in rows)
+    said = "; ".join(
+        f"{name.replace('<br>', ' ')} {squared:.3f} and {wrong:.1%}"
+        for name, squared, wrong in rows
+    )
     return finish_figure(figure, alt=f"Squared error and share of wrong decisions on G: {said}.")
 
 
@@ -163,13 +213,14 @@ def sentence(world: World, settings: Placed, known: Results) -> str:
     (_, squared, wrong), *_ = ends_data(world, settings, known)
     least = least_errors(_TOY.original)
     return (
-        f"From these ten samples twenty networks reach a squared error of {squared:.4f} on G, {wrong:.1%} of their decisions are wrong; "
+        f"From these ten samples twenty networks reach a squared error of {squared:.4f} on "
+        f"G, {wrong:.1%} of their decisions are wrong; "
         f"the least possible is {least[SQUARED]:.4f} and {least[WRONG]:.1%}."
     )
 
 
 def good_enough(world: World, settings: Placed, known: Results) -> bool:
-    """Whether ten samples come that near."""
+    """Return whether ten samples come that near."""
     return known.now(learned, settings.placed).ends[SQUARED] < ENOUGH
 
 
@@ -180,12 +231,15 @@ TenLab = Lab(
     labels={"point": "sample to move"},
     views=[Row(Chart(decisions_data, decisions, click=put_clicked), Chart(ends_data, ends))],
     buttons=[
-        Change("Put it there", put, icon="arrow-down", hint="Move the chosen sample to across and up"),
+        Change(
+            "Put it there", put, icon="arrow-down", hint="Move the chosen sample to across and up"
+        ),
         Change("Ten random ones", draw_again, hint="Draw ten samples of G"),
     ],
     sentence=sentence,
     quest=Quest(
-        f"Place ten samples from which networks reach a squared error below {ENOUGH:g}; nothing can be below .058.",
+        f"Place ten samples from which networks reach a squared error below {ENOUGH:g}; "
+        "nothing can be below .058.",
         good_enough,
     ),
 )

@@ -1,4 +1,6 @@
-"""What the labs of the toy world compute: from the settings on the sliders to curves, maps, landscapes and numbers."""
+"""What the labs of the toy world compute: from the settings on the sliders to curves, maps,
+landscapes and numbers.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,28 +14,43 @@ from ...core.parameters import parameter
 from . import mixture, toys
 from .networks import outputs, parts, rows_of
 
-EXTENT = ((-1.0, 4.0), (-1.0, 4.0))  # of the plane that is drawn, around the middle between the means
+# Of the plane that is drawn, around the middle between the means.
+EXTENT = ((-1.0, 4.0), (-1.0, 4.0))
 BEST_BOUNDARY = [[-1, 4], [4, -1]]  # x_1 + x_2 = 3, whatever the deviation
-SQUARED, WRONG = "squared error", "share wrong"
-PATHS, RANDOM = "through the paths", "random filters"
-_EXACT_SEEDS, _EXACT_POINTS = 5, 32  # the exact gradient takes longer
-_FRAMES, _PER_CLASS, _SAMPLES = 20, 96, 80
-_GRID, _SURFACE, _MARGIN = 41, 31, 0.2
+SQUARED = "squared error"
+WRONG = "share wrong"
+PATHS = "through the paths"
+RANDOM = "random filters"
+# the exact gradient takes longer
+_EXACT_SEEDS = 5
+_EXACT_POINTS = 32
+_FRAMES = 20
+_PER_CLASS = 96
+_SAMPLES = 80
+_GRID = 41
+_SURFACE = 31
+_MARGIN = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(toys.Config):
     """One position of a lab's sliders: a setting of the toy experiment, and what is shown of it."""
 
-    seeds: int = parameter(20, range=(1, 60), explorable=(1, 60), step=1, help="Runs of each setting.")
+    seeds: int = parameter(
+        20, range=(1, 60), explorable=(1, 60), step=1, help="Runs of each setting."
+    )
     measure: str = parameter(
-        SQUARED, choices=(SQUARED, WRONG), explorable=True, help="What the curves show, on the original data G."
+        SQUARED,
+        choices=(SQUARED, WRONG),
+        explorable=True,
+        help="What the curves show, on the original data G.",
     )
     plane: str = parameter(
         PATHS,
         choices=(PATHS, RANDOM),
         explorable=True,
-        help="The landscape's plane: most of the three paths, or two random directions, scaled filter by filter.",
+        help="The landscape's plane: most of the three paths, or two random directions, scaled "
+        "filter by filter.",
     )
 
 
@@ -41,8 +58,11 @@ class Sweep(NamedTuple):
     """The settings that are trained beside the chosen one.
 
     Attributes:
-        field: of `toys.Config`, that varies. symbol: of it, as in "Σ = 0.1". values: of the settings.
-        paths: three of them that have a path in the landscape; the chosen setting stands for the middle one.
+        field: of `toys.Config`, that varies.
+        symbol: of it, as in "Σ = 0.1".
+        values: of the settings.
+        paths: three of them that have a path in the landscape; the chosen setting stands for the
+            middle one.
     """
 
     field: str
@@ -60,10 +80,13 @@ RHOS = Sweep("relabelling", "ρ", (0.0, 0.25, 0.5, 0.75, 1.0), (0.0, 0.5, 1.0))
 
 
 class World:
-    """Which settings are swept, and where the sliders start, as a shared text says it: "deviation=0.2,steps=200"."""
+    """Which settings are swept, and where the sliders start, as a shared text says it:
+    "deviation=0.2,steps=200".
+    """
 
     def __init__(self, sweep: Sweep, settings: str) -> None:
-        self.sweep, self.start = sweep, Settings.from_string(settings)
+        self.sweep = sweep
+        self.start = Settings.from_string(settings)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,11 +94,17 @@ class Answer:
     """What one position of the sliders gives.
 
     Attributes:
-        settings: the position. sweep: what varies. values: of the settings trained. chosen: which of them is chosen.
-        steps: [frames]. seeds: networks of each setting.
-        means, errors: measure on G -> mean over the seeds and its standard error (0 of one seed), [frames, settings].
+        settings: the position.
+        sweep: what varies.
+        values: of the settings trained.
+        chosen: which of them is chosen.
+        steps: [frames].
+        seeds: networks of each setting.
+        means, errors: measure on G -> mean over the seeds and its standard error (0 of one seed),
+            [frames, settings].
         least: measure -> what no predictor can be below.
-        decisions: arguments of `figures.decision_map`: the mean output of the chosen setting's networks, and the first samples.
+        decisions: arguments of `figures.decision_map`: the mean output of the chosen setting's
+            networks, and the first samples.
         landscape: arguments of `drawing.landscape`.
     """
 
@@ -92,7 +121,9 @@ class Answer:
     landscape: dict[str, Any]
 
 
-def answer(settings: Settings, sweep: Sweep, *, watch: Callable[[str, float], None] | None = None) -> Answer:
+def answer(
+    settings: Settings, sweep: Sweep, *, watch: Callable[[str, float], None] | None = None
+) -> Answer:
     """Train every setting of the sweep and the chosen one with every seed, and judge them on G.
 
     Raises:
@@ -122,7 +153,9 @@ def answer(settings: Settings, sweep: Sweep, *, watch: Callable[[str, float], No
         means={name: of_seeds.mean(-1) for name, of_seeds in measured.items()},
         errors={name: _standard_error(of_seeds) for name, of_seeds in measured.items()},
         least=least_errors(settings.original),
-        decisions=decided(runs.rows[-1, chosen]) | first | {"best_boundary": BEST_BOUNDARY if settings.gap else None},
+        decisions=decided(runs.rows[-1, chosen])
+        | first
+        | {"best_boundary": BEST_BOUNDARY if settings.gap else None},
         landscape=_landscape(runs, sweep, values, chosen),
     )
 
@@ -133,39 +166,50 @@ def _standard_error(of_seeds: Tensor) -> Tensor:
 
 
 def plane(x: Tensor, y: Tensor) -> Tensor:
-    """The points of a grid, [rows of y, columns of x, 2]."""
+    """Return the points of a grid, [rows of y, columns of x, 2]."""
     return torch.stack(torch.meshgrid(x, y, indexing="xy"), -1)
 
 
 def decided(rows: Tensor) -> dict[str, Tensor]:
-    """The mean output of networks [seeds, P] over the plane: both axes [41], and outputs [41, 41]."""
+    """Return the mean output of networks [seeds, P] over the plane: both axes [41], and outputs [41, 41]."""
     axis = torch.linspace(*EXTENT[0], _GRID)
-    return {"x": axis, "y": axis, "outputs": outputs(rows, plane(axis, axis).view(-1, 2)).mean(0).view(_GRID, _GRID)}
+    return {
+        "x": axis,
+        "y": axis,
+        "outputs": outputs(rows, plane(axis, axis).view(-1, 2)).mean(0).view(_GRID, _GRID),
+    }
 
 
 def least_errors(original: mixture.Mixture) -> dict[str, float]:
-    """The Bayes risk by measure."""
+    """Return the Bayes risk by measure."""
     return dict(zip((SQUARED, WRONG), mixture.risk(original, original), strict=True))
 
 
-# -- the landscape: f(a, b) = L(theta + a delta + b eta) (Li et al. 2018, arXiv 1712.09913, equation 1)
+# -- the landscape: f(a, b) = L(theta + a delta + b eta) (Li et al. 2018, arXiv 1712.09913, equation
+# 1)
 
 
 def random_directions(row: Tensor, *, seed: int) -> Tensor:
-    """Two directions [2, P]: each unit's weights of either layer are as long as those of the network, biases 0 (section 4)."""
+    """Two directions [2, P]: each unit's weights of either layer are as long as those of the
+    network, biases 0 (section 4).
+    """
     found = []
     for number in range(2):
         draw = randomness.generator(seed, number, "landscape direction")
         drawn = torch.randn(row.shape[-1], generator=draw, dtype=torch.float64).to(row)
-        (hidden, output, last), (own, own_output, _) = parts(drawn), parts(row)
+        (hidden, output, last) = parts(drawn)
+        (own, own_output, _) = parts(row)
         weights = hidden[:, :2] * (own[:, :2].norm(dim=-1) / hidden[:, :2].norm(dim=-1))[:, None]
         hidden = torch.cat([weights, torch.zeros_like(hidden[:, 2:])], -1)
-        found.append(rows_of(hidden, output * (own_output.norm() / output.norm()), torch.zeros_like(last)))
+        found.append(
+            rows_of(hidden, output * (own_output.norm() / output.norm()), torch.zeros_like(last))
+        )
     return torch.stack(found)
 
 
 def main_directions(moves: Tensor) -> Tensor:
-    """The orthonormal directions [2, P] that hold most of the squared lengths of moves [n, P] (section 7).
+    """Return the orthonormal directions [2, P] that hold most of the squared lengths of moves [n, P]
+    (section 7).
 
     Each points to where the moves reach farthest along it.
     """
@@ -175,7 +219,8 @@ def main_directions(moves: Tensor) -> Tensor:
 
 
 def project(moves: Tensor, directions: Tensor) -> tuple[Tensor, float]:
-    """Where the nearest point of the plane is for each move [n, P], [n, 2]; and the share of the squared lengths that it holds.
+    """Where the nearest point of the plane is for each move [n, P], [n, 2]; and the share of the
+    squared lengths that it holds.
 
     By least squares, since directions need not be orthogonal or of length 1.
     """
@@ -183,8 +228,10 @@ def project(moves: Tensor, directions: Tensor) -> tuple[Tensor, float]:
     return at, float((at @ directions).square().sum() / moves.square().sum().clamp_min(1e-300))
 
 
-def _landscape(runs: toys.Trained, sweep: Sweep, values: tuple[float, ...], chosen: int) -> dict[str, Any]:
-    """The loss on G of the weights between three runs, first seed of each."""
+def _landscape(
+    runs: toys.Trained, sweep: Sweep, values: tuple[float, ...], chosen: int
+) -> dict[str, Any]:
+    """Return the loss on G of the weights between three runs, first seed of each."""
     settings: Any = runs.configs[chosen]
     low, middle, high = map(values.index, sweep.paths)
     numbers = sorted({low, middle if chosen in (low, high) else chosen, high})
@@ -192,9 +239,14 @@ def _landscape(runs: toys.Trained, sweep: Sweep, values: tuple[float, ...], chos
     origin = rows[:, -1].mean(0)
     moves = (rows.double() - origin.double()).flatten(0, 1)
     through = settings.plane == PATHS
-    directions = main_directions(moves) if through else random_directions(origin, seed=settings.first_seed).double()
+    directions = (
+        main_directions(moves)
+        if through
+        else random_directions(origin, seed=settings.first_seed).double()
+    )
     at, captured = project(moves, directions)
-    at, directions = at.to(rows).unflatten(0, rows.shape[:2]), directions.to(rows)
+    at = at.to(rows).unflatten(0, rows.shape[:2])
+    directions = directions.to(rows)
     x, y = (_axis(at[..., number]) for number in (0, 1))
     grid = origin + plane(x, y) @ directions
     loss = toys.judge_on(grid, settings.original, _PER_CLASS).mean_squared_error
@@ -203,7 +255,7 @@ def _landscape(runs: toys.Trained, sweep: Sweep, values: tuple[float, ...], chos
 
 
 def _axis(coordinates: Tensor) -> Tensor:
-    """An axis that holds the paths with room around them."""
+    """Return an axis that holds the paths with room around them."""
     low, high = (float(end) for end in coordinates.aminmax())
     room = max(_MARGIN * (high - low), 0.05)
     return torch.linspace(low - room, high + room, _SURFACE)

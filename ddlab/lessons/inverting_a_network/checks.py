@@ -13,63 +13,104 @@ from ...methods.recovery import batch_norm_mean_gap, batch_norm_variance_gap
 from ...training import supervised
 from ..answers import NotYet, called
 
-_PAIRS, _AHEAD = 3, 0.01  # of the quest
+# of the quest
+_PAIRS = 3
+_AHEAD = 0.01
 
 
 def check_close(answer: Any) -> str:
-    """Exercise 1: a function (inputs, running_mean, running_var) -> inputs without gaps, of the same pattern in every channel."""
+    """Exercise 1: a function (inputs, running_mean, running_var) -> inputs without gaps, of the
+    same pattern in every channel.
+    """
     draw = randomness.generator(3, 0, "exercise 1")
-    inputs, mean = 3 * torch.randn((6, 4, 5, 5), generator=draw) + 1, torch.linspace(-1, 1, 4)
+    inputs = 3 * torch.randn((6, 4, 5, 5), generator=draw) + 1
+    mean = torch.linspace(-1, 1, 4)
     variance = torch.linspace(0.2, 4, 4)
     words = "(inputs, running_mean, running_var); inputs has shape [n, channels, h, w]"
-    given = called(answer, inputs.clone(), mean.clone(), variance.clone(), of=words, read=torch.as_tensor)
+    given = called(
+        answer, inputs.clone(), mean.clone(), variance.clone(), of=words, read=torch.as_tensor
+    )
     if given.shape != inputs.shape:
-        raise NotYet(f"Inputs of shape {list(inputs.shape)} come in and go out; yours has {list(given.shape)}.")
-    gaps = [float(batch_norm_mean_gap(given, mean)), float(batch_norm_variance_gap(given, variance))]
+        raise NotYet(
+            f"Inputs of shape {list(inputs.shape)} come in and go out; yours has "
+            f"{list(given.shape)}."
+        )
+    gaps = [
+        float(batch_norm_mean_gap(given, mean)),
+        float(batch_norm_variance_gap(given, variance)),
+    ]
     if not max(gaps) < 1e-3:
-        raise NotYet(f"The mean gap is {gaps[0]:.3f} and the variance gap {gaps[1]:.3f} after it; both have to be 0.")
+        raise NotYet(
+            f"The mean gap is {gaps[0]:.3f} and the variance gap {gaps[1]:.3f} after it; "
+            "both have to be 0."
+        )
     rows = torch.stack([inputs, given]).transpose(1, 2).flatten(2)  # [2, channels, values]
     if not all(float(torch.corrcoef(rows[:, channel])[0, 1]) > 0.999 for channel in range(4)):
         raise NotYet(
-            "Both gaps are closed, but the pattern is another one. Multiply by one positive number per channel, and add one."
+            "Both gaps are closed, but the pattern is another one. Multiply by one positive "
+            "number per channel, and add one."
         )
-    return "The gaps see two numbers per channel and nothing of the pattern; deeper layers see the rest."
+    return (
+        "The gaps see two numbers per channel and nothing of the pattern; deeper layers see the "
+        "rest."
+    )
 
 
 def check_bytes(answer: Any) -> str:
-    """Exercise 2: bytes of the kept answers of 300 epochs over those of the images, 1,000 classes at 224 px."""
+    """Exercise 2: bytes of the kept answers of 300 epochs over those of the images, 1,000 classes
+    at 224 px.
+    """
     if not isinstance(answer, (int, float)) or isinstance(answer, bool):
-        raise NotYet("Give one number: bytes of the labels of one image, over the bytes of the image.")
+        raise NotYet(
+            "Give one number: bytes of the labels of one image, over the bytes of the image."
+        )
     times = 300 * 1000 * 2 / (3 * 224 * 224)
     if abs(answer - times) < 0.05:
-        return "Stored as JPEG the images take ten times less, and the labels forty times as much as they."
+        return (
+            "Stored as JPEG the images take ten times less, and the labels forty times as much "
+            "as they."
+        )
     if abs(answer - times / 300) < 0.001:
         raise NotYet("That is one epoch. Every epoch has other views, and so other answers.")
     if abs(answer - times / 2) < 0.05 or abs(answer - 2 * times) < 0.05:
         raise NotYet("Nearly: an answer takes two bytes per number, a pixel one byte per colour.")
-    raise NotYet("One image: 3 x 224 x 224 bytes. Its labels: 300 epochs, 1,000 numbers each, two bytes per number.")
+    raise NotYet(
+        "One image: 3 x 224 x 224 bytes. Its labels: 300 epochs, 1,000 numbers each, two "
+        "bytes per number."
+    )
 
 
 def check_ahead(answer: Any) -> str:
-    """The quest: (data, teacher, a config): its images, one of each class, against the random real ones of the same seeds."""
+    """Return the quest: (data, teacher, a config): its images, one of each class, against the random real
+    ones of the same seeds.
+    """
     if not isinstance(answer, tuple) or len(answer) != 3 or not isinstance(answer[2], sre2l.Config):
         raise NotYet("Give a Config: sre2l.Config.teaching(images_per_class=1, ...).")
     data, teacher, mine = answer
     if mine.images_per_class != 1:
-        raise NotYet(f"Compare at equal budget: images_per_class=1; yours makes {mine.images_per_class}.")
+        raise NotYet(
+            f"Compare at equal budget: images_per_class=1; yours makes {mine.images_per_class}."
+        )
     told: dict[str, Any] = {"device": "cpu", "progress": False}
-    recipe, gains, moved = supervised.Config.for_data(data), [], 0.0
+    recipe = supervised.Config.for_data(data)
+    gains = []
+    moved = 0.0
     for seed in range(_PAIRS):
         rows = recovery.real_image_indices(data, 1, seed=seed)[0]
         real = from_images(data.normalised(rows), data.train_labels[rows], data, teacher)
         made = distill("sre2l", data, teacher, mine.replace(seed=seed), **told)
         moved += float((made.images - real.images).abs().mean())
         ends = [
-            evaluate(each, data, teacher=teacher, labels="online", config=recipe, seeds=(seed,), **told)
+            evaluate(
+                each, data, teacher=teacher, labels="online", config=recipe, seeds=(seed,), **told
+            )
             for each in (made, real)
         ]
         gains.append(ends[0].mean - ends[1].mean)
-    said = f"minus the real images of the same seeds {', '.join(f'{gain:+.1%}' for gain in gains)}, online labels"
+    said = (
+        f"minus the real images of the same seeds {', '.join(f'{gain:+.1%}' for gain in gains)}, "
+        "online labels"
+    )
     if fmean(gains) < _AHEAD:
         hint = (
             "Where do the images begin?"
@@ -78,8 +119,13 @@ def check_ahead(answer: Any) -> str:
         )
         raise NotYet(f"Measured: {said}. {hint}")
     if moved / _PAIRS < 0.02:
-        raise NotYet(f"Measured: {said}. These are the real images still: let recovery change them.")
-    return f"Measured: {said}. What the teacher remembers makes real images more typical, and typical ones teach."
+        raise NotYet(
+            f"Measured: {said}. These are the real images still: let recovery change them."
+        )
+    return (
+        f"Measured: {said}. What the teacher remembers makes real images more typical, and "
+        "typical ones teach."
+    )
 
 
 CHECKS = {"close": check_close, "bytes": check_bytes, "ahead": check_ahead}

@@ -1,11 +1,13 @@
-"""The diversity view: real and distilled images on one map, moved by a recorded run or by hand, with the share of the real ones covered.
+"""The diversity view: real and distilled images on one map, moved by a recorded run or by hand,
+with the share of the real ones covered.
 
 run = ddlab.Run(sre2l, config, ddlab.Inputs(data=data, teachers=(teacher,)))
 recovered = run.to_end()
 DiversityView(data, teacher, {"random": chosen, "recovered": recovered}, films={"recovered": run})
 
-The map is fitted once to all points and then stands still: the frames of a recording are placed on it. What a reader moves by hand
-becomes the real image of the same class that lies nearest on the map, so that it has features, and a coverage, like every other.
+The map is fitted once to all points and then stands still: the frames of a recording are placed on
+it. What a reader moves by hand becomes the real image of the same class that lies nearest on the
+map, so that it has features, and a coverage, like every other.
 """
 
 import threading
@@ -43,32 +45,51 @@ class View(Parameters):
     """What is shown; `images` and `frame` get their choices from the sets of one explorer."""
 
     images: str = parameter(BY_HAND, help="Whose points are shown large.")
-    map: str = parameter("PCA", choices=tuple(_KINDS), help="How the points are laid out.", explorable=True)
+    map: str = parameter(
+        "PCA", choices=tuple(_KINDS), help="How the points are laid out.", explorable=True
+    )
     layer: str = parameter(
-        "features", choices=embeddings.LAYERS, help="What the teacher says of an image that is mapped.", explorable=True
+        "features",
+        choices=embeddings.LAYERS,
+        help="What the teacher says of an image that is mapped.",
+        explorable=True,
     )
     frame: int = parameter(0, range=(0, None), help="Which frame of the recording.")
     perplexity: float = parameter(
-        30.0, range=(2, 100), explorable=(5, 60), step=5, help="t-SNE only: how many neighbours each point keeps close."
+        30.0,
+        range=(2, 100),
+        explorable=(5, 60),
+        step=5,
+        help="t-SNE only: how many neighbours each point keeps close.",
     )
     neighbours: int = parameter(
-        15, range=(2, 100), explorable=(5, 60), help="UMAP only: how many neighbours each point is tied to."
+        15,
+        range=(2, 100),
+        explorable=(5, 60),
+        help="UMAP only: how many neighbours each point is tied to.",
     )
     seed: int = parameter(0, range=(0, 999), help="Of t-SNE and UMAP.")
     hand: str = parameter("", help="The real images chosen by hand, as numbers joined by dots.")
 
     @property
     def map_config(self) -> embeddings.Config:
-        """The settings of the map; what the chosen kind does not use stays at its default, so that equal maps are equal."""
-        used = {"PCA": (), "t-SNE": ("perplexity", "seed"), "UMAP": ("neighbours", "seed")}[self.map]
-        return embeddings.Config(kind=_KINDS[self.map], **{name: getattr(self, name) for name in used})
+        """The settings of the map; what the chosen kind does not use stays at its default, so that
+        equal maps are equal.
+        """
+        used = {"PCA": (), "t-SNE": ("perplexity", "seed"), "UMAP": ("neighbours", "seed")}[
+            self.map
+        ]
+        return embeddings.Config(
+            kind=_KINDS[self.map], **{name: getattr(self, name) for name in used}
+        )
 
 
 class DiversityView(Explorer):
     """Real and distilled images on one map; see the module.
 
     Attributes:
-        mapped: the points, their maps and what they cover. hand: the real images chosen by hand, positions in `mapped.pool`.
+        mapped: the points, their maps and what they cover. hand: the real images chosen by hand,
+            positions in `mapped.pool`.
     """
 
     def __init__(
@@ -83,8 +104,11 @@ class DiversityView(Explorer):
     ) -> None:
         """
         Args:
-            data: whose training images are the real points. teacher: its features or logits are mapped.
-            sets: name -> distilled set. films: for some of them the run that made it, whose frames hold looks with one image of each class.
+            data: whose training images are the real points.
+            teacher: its features or logits are mapped.
+            sets: name -> distilled set.
+            films: for some of them the run that made it, whose frames hold looks with one image of
+                each class.
             points: how many real images, as many of each class as there are.
         """
         self.mapped = MappedImages(data, teacher, sets, films, points)
@@ -93,7 +117,9 @@ class DiversityView(Explorer):
         start = _view_class(tuple(self.mapped.sets), max(len(longest), 1))()
         # A few dozen points have no thirty neighbours each.
         most = max(2, (len(self.mapped.pool) - 1) // 3)
-        start = start.replace(perplexity=min(start.perplexity, most), neighbours=min(start.neighbours, most))
+        start = start.replace(
+            perplexity=min(start.perplexity, most), neighbours=min(start.neighbours, most)
+        )
         frame = ["frame"] if self.mapped.frames else []
         more = ["layer", "perplexity", "neighbours"]
         self.panel = Controls(
@@ -104,15 +130,20 @@ class DiversityView(Explorer):
             stacked=True,
         )
         if frame:
-            name_stops(self.panel, "frame", {place: str(each.step) for place, each in enumerate(longest)})
-        # Of ten real digits random ones cover 20% on average and 30% at best, the centres of k-means 26%, a greedy choice 45%.
+            name_stops(
+                self.panel, "frame", {place: str(each.step) for place, each in enumerate(longest)}
+            )
+        # Of ten real digits random ones cover 20% on average and 30% at best, the centres of
+        # k-means 26%, a greedy choice 45%.
         self._luck = self.mapped.luck("features", self._each())
         self.quest = QuestLine(
-            f"By hand, cover more than {self._luck:.1%} of the real images: the best of 100 random choices."
+            f"By hand, cover more than {self._luck:.1%} of the real images: the best of 100 "
+            "random choices."
         )
         self.map = self.mapped.map(start.layer, start.map_config)
         self.hand = self._nearest_to_first()
-        # What the figures show: as long as it stays the same they are changed in place, which is ten times faster.
+        # What the figures show: as long as it stays the same they are changed in place, which is
+        # ten times faster.
         self._drawing = threading.RLock()
         self._drawn_map: Any = None
         self._drawn_shares: Any = None
@@ -121,7 +152,8 @@ class DiversityView(Explorer):
         self.bars = Plot(self._bars_figure(*self._shares()), announce=False)
         self.picture = Picture(self._grid(), alt=self._alt())
         self.seed_button = widgets.Button(
-            description="Other seed", tooltip="Lay the same points out again with another seed (t-SNE, UMAP)"
+            description="Other seed",
+            tooltip="Lay the same points out again with another seed (t-SNE, UMAP)",
         )
         self.sliders = PointSliders(self._move, self.guard)
         super().__init__(
@@ -142,7 +174,8 @@ class DiversityView(Explorer):
     # -- what the reader does
 
     def _moved(self, change: Any) -> None:
-        old, view = change["old"], change["new"]
+        old = change["old"]
+        view = change["new"]
         if view.hand != old.hand and view.hand != _joined(self.hand):
             self.hand = self._hand_from(view.hand)
         known = self.mapped.known_map(view.layer, view.map_config)
@@ -176,8 +209,11 @@ class DiversityView(Explorer):
             self._move(int(moved["point"]), float(moved["x"]), float(moved["y"]))
 
     def _move(self, point: int, x: float, y: float) -> None:
-        """Move a distilled point to the real image of its class that lies nearest to (x, y) on the map."""
-        view, shown = self.panel.value, self._shown()
+        """Move a distilled point to the real image of its class that lies nearest to (x, y) on the
+        map.
+        """
+        view = self.panel.value
+        shown = self._shown()
         labels = self.mapped.points(shown)[1]
         errors.check_choice("point", point, range(len(labels)))
         hand = list(self.hand if shown.name == BY_HAND else self.mapped.nearest_real(shown))
@@ -193,8 +229,12 @@ class DiversityView(Explorer):
         """What `View.hand` says; where it says nothing, what is nearest to the first set."""
         if not text:
             return self._nearest_to_first()
-        parts, count = text.split("."), len(self.mapped.pool)
-        if not all(part.isascii() and part.isdecimal() and len(part) < 10 and int(part) < count for part in parts):
+        parts = text.split(".")
+        count = len(self.mapped.pool)
+        if not all(
+            part.isascii() and part.isdecimal() and len(part) < 10 and int(part) < count
+            for part in parts
+        ):
             errors.fail("hand", f"numbers below {count} joined by dots", text)
         return tuple(int(part) for part in parts)
 
@@ -207,7 +247,9 @@ class DiversityView(Explorer):
             return PointsOnShow(BY_HAND, view.layer, hand=self.hand)
         if name is not None or view.images not in self.mapped.frames:
             return PointsOnShow(name or view.images, view.layer)
-        return PointsOnShow(view.images, view.layer, min(view.frame, len(self.mapped.frames[view.images]) - 1))
+        return PointsOnShow(
+            view.images, view.layer, min(view.frame, len(self.mapped.frames[view.images]) - 1)
+        )
 
     def _redraw(self) -> None:
         with self._drawing:
@@ -218,13 +260,20 @@ class DiversityView(Explorer):
         self.picture.show_bytes(self._grid(), alt=self._alt())
         self._enable(self.panel.value)
         self._follow()
-        self.quest.look(self.mapped.coverage(PointsOnShow(BY_HAND, "features", hand=self.hand)) > self._luck)
+        self.quest.look(
+            self.mapped.coverage(PointsOnShow(BY_HAND, "features", hand=self.hand)) > self._luck
+        )
         self.say(self._words())
 
     def _follow(self) -> None:
-        shown, names = self._shown(), self.mapped.data.class_names
+        shown = self._shown()
+        names = self.mapped.data.class_names
         labels = self.mapped.points(shown)[1].tolist()
-        self.sliders.follow([names[label] for label in labels], self.mapped.positions(self.map, shown), self.map.extent)
+        self.sliders.follow(
+            [names[label] for label in labels],
+            self.mapped.positions(self.map, shown),
+            self.map.extent,
+        )
 
     def _enable(self, view: View) -> None:
         """Grey out the sliders that do nothing now."""
@@ -235,7 +284,9 @@ class DiversityView(Explorer):
             setattr(self.panel[name], "disabled", not on)  # noqa: B010
 
     def _map_figure(self) -> go.Figure:
-        view, shown, names = self.panel.value, self._shown(), self.mapped.data.class_names
+        view = self.panel.value
+        shown = self._shown()
+        names = self.mapped.data.class_names
         points: dict[str, Any] = {
             "real": self.map.real,
             "distilled": self.mapped.positions(self.map, shown),
@@ -261,14 +312,22 @@ class DiversityView(Explorer):
     def _shares(self) -> tuple[dict[str, float], float]:
         """What each set covers, and what as many random real images do."""
         view = self.panel.value
-        shares = {name: self.mapped.coverage(self._shown(name)) for name in (*self.mapped.sets, BY_HAND)}
+        shares = {
+            name: self.mapped.coverage(self._shown(name)) for name in (*self.mapped.sets, BY_HAND)
+        }
         shares[view.images] = self.mapped.coverage(self._shown())
         return shares, self._chance()
 
     def _bars_figure(self, shares: dict[str, float], chance: float) -> go.Figure:
-        before, self._drawn_shares = self._drawn_shares, (shares, chance)
+        before = self._drawn_shares
+        self._drawn_shares = (shares, chance)
         top = max([*shares.values(), chance])
-        if before is not None and before[1] == chance and before[0].keys() == shares.keys() and top <= self._bars_top:
+        if (
+            before is not None
+            and before[1] == chance
+            and before[0].keys() == shares.keys()
+            and top <= self._bars_top
+        ):
             return raise_bars(self.bars.figure, list(shares.values()), text_format=".1%")
         self._bars_top = top
         upright = {"tickangle": 0, "tickfont": {"size": 11}}
@@ -285,37 +344,54 @@ class DiversityView(Explorer):
 
     def _grid(self) -> bytes:
         images = self.mapped.images(self._shown())[:100].cpu().numpy()
-        return encode_grid(images, columns=5 if len(images) <= 20 else 10, scale=max(1, round(48 / images.shape[-1])))
+        return encode_grid(
+            images,
+            columns=5 if len(images) <= 20 else 10,
+            scale=max(1, round(48 / images.shape[-1])),
+        )
 
     def _alt(self) -> str:
         shown = self._shown()
         return f"The {len(self.mapped.images(shown))} images whose points are shown: {shown.name}."
 
     def _words(self) -> str:
-        view, shown = self.panel.value, self._shown()
-        when = "" if shown.frame is None else f" after step {self.mapped.frames[shown.name][shown.frame].step}"
+        view = self.panel.value
+        shown = self._shown()
+        when = (
+            ""
+            if shown.frame is None
+            else f" after step {self.mapped.frames[shown.name][shown.frame].step}"
+        )
         map_of = f"{view.map} of the {view.layer}"
         if self.map.kept_variance is not None:
             map_of += f" (shows {self.map.kept_variance:.0%} of their variance)"
-        count, pool = len(self.mapped.images(shown)), len(self.mapped.pool)
+        count = len(self.mapped.images(shown))
+        pool = len(self.mapped.pool)
         return (
-            f"{map_of}: the {count} images ({shown.name}){when} cover {self.mapped.coverage(shown):.1%} of {pool} real images; as many "
+            f"{map_of}: the {count} images ({shown.name}){when} cover "
+            f"{self.mapped.coverage(shown):.1%} of {pool} real images; as many "
             f"real ones drawn at random cover {self._chance():.1%} on average."
         )
 
 
 def _view_class(names: tuple[str, ...], frames: int) -> type[View]:
-    """The View of one explorer: its sets are the choices."""
+    """Return the View of one explorer: its sets are the choices."""
 
     @dataclass(frozen=True, kw_only=True)
     class SetsView(View):
         """What is shown, among the given sets."""
 
         images: str = parameter(
-            names[0], choices=(*names, BY_HAND), help="Whose points are shown large.", explorable=True
+            names[0],
+            choices=(*names, BY_HAND),
+            help="Whose points are shown large.",
+            explorable=True,
         )
         frame: int = parameter(
-            frames - 1, range=(0, frames - 1), explorable=(0, max(frames - 1, 1)), help="Which frame of the recording."
+            frames - 1,
+            range=(0, frames - 1),
+            explorable=(0, max(frames - 1, 1)),
+            help="Which frame of the recording.",
         )
 
     return SetsView

@@ -23,25 +23,33 @@ _RIDGE = 1e-3  # in exercise 1: large enough to be seen
 
 
 def _images(count: int, stream: str) -> Tensor:
-    return torch.randn((count, 1, 3, 3), generator=randomness.generator(50, 0, stream), dtype=torch.float64)
+    return torch.randn(
+        (count, 1, 3, 3), generator=randomness.generator(50, 0, stream), dtype=torch.float64
+    )
 
 
 def _kernels(points: int, real: int) -> tuple[Tensor, Tensor, Tensor]:
     """K_ss [points, points], K_ts [real, points] and y_t [real, 3] of small images."""
-    support, targets, spec = _images(points, "support"), _images(real, "targets"), KernelSpec()
+    support = _images(points, "support")
+    targets = _images(real, "targets")
+    spec = KernelSpec()
     wanted = kip.centred_labels(torch.arange(real) % 3, 3)
     return kernel_matrix(spec, support, support), kernel_matrix(spec, targets, support), wanted
 
 
 def check_regression(answer: Any) -> str:
-    """Exercise 1: a function of K_ss [n, n], K_ts [m, n], y_s [n, c] and lambda that gives what the regression says, [m, c]."""
+    """Exercise 1: a function of K_ss [n, n], K_ts [m, n], y_s [n, c] and lambda that gives what the
+    regression says, [m, c].
+    """
     support, cross, _ = _kernels(5, 7)
     labels = kip.centred_labels(torch.arange(5) % 3, 3)
     ridge = float(kip.mean_ridge(support, strength=_RIDGE))
     arguments = (support.clone(), cross.clone(), labels.clone(), ridge)
     given = called(answer, *arguments, of="K_ss, K_ts, y_s and the ridge", read=float64)
     if given.shape != (7, 3):
-        raise NotYet(f"For 7 real images and 3 classes the shape is [7, 3]; yours is {list(given.shape)}.")
+        raise NotYet(
+            f"For 7 real images and 3 classes the shape is [7, 3]; yours is {list(given.shape)}."
+        )
     gap = float((given - kip.predictions(support, cross, labels, strength=_RIDGE)).abs().max())
     if gap < 1e-8:
         return "One linear system, no loop: this is all the training there is."
@@ -51,9 +59,18 @@ def check_regression(answer: Any) -> str:
 
 
 def check_labels(answer: Any) -> str:
-    """Exercise 2: a function of K_ss, K_ts and y_t that gives the labels y_s with which the regression (no ridge) errs least."""
+    """Exercise 2: a function of K_ss, K_ts and y_t that gives the labels y_s with which the
+    regression (no ridge) errs least.
+    """
     support, cross, wanted = _kernels(5, 40)
-    given = called(answer, support.clone(), cross.clone(), wanted.clone(), of="K_ss, K_ts and y_t", read=float64)
+    given = called(
+        answer,
+        support.clone(),
+        cross.clone(),
+        wanted.clone(),
+        of="K_ss, K_ts and y_t",
+        read=float64,
+    )
     if given.shape != (5, 3):
         raise NotYet(f"5 points and 3 classes have labels [5, 3]; yours are {list(given.shape)}.")
     least = float((cross @ torch.linalg.lstsq(cross, wanted).solution - wanted).square().mean())
@@ -61,26 +78,39 @@ def check_labels(answer: Any) -> str:
     if found < least * (1 + 1e-6):
         return f"The squared error is {found:.4f}, and no labels have less. Nothing was iterated."
     weights = float((cross @ given - wanted).square().mean())
-    hint = " These are the weights: the labels are what K_ss makes of them." if weights < least * (1 + 1e-6) else ""
+    hint = (
+        " These are the weights: the labels are what K_ss makes of them."
+        if weights < least * (1 + 1e-6)
+        else ""
+    )
     raise NotYet(f"Measured: the squared error is {found:.4f}; {least:.4f} can be reached.{hint}")
 
 
 def check_frozen(answer: Any) -> str:
-    """Exercise 3: a Config of KIP that leaves 70% of the pixels as they began, and whose ten digits still beat the class means."""
+    """Exercise 3: a Config of KIP that leaves 70% of the pixels as they began, and whose ten digits
+    still beat the class means.
+    """
     if not isinstance(answer, kip.Config):
         raise NotYet("Give a Config: kip.Config.teaching(...).")
     usual = kip.Config.teaching()
-    changed = [name for name in describe(kip.Config) if getattr(answer, name) != getattr(usual, name)]
+    changed = [
+        name for name in describe(kip.Config) if getattr(answer, name) != getattr(usual, name)
+    ]
     if fixed := [name for name in changed if name in _FIXED]:
         raise NotYet(f"Leave {', '.join(fixed)} as in kip.Config.teaching().")
     if answer.corruption < _FROZEN:
         raise NotYet(f"Freeze at least {_FROZEN:.0%}; you froze {answer.corruption:.0%}.")
     if answer.iterations > _MOST_UPDATES or answer.kernel not in ("rbf", "fc1", "fc2", "fc3"):
-        raise NotYet(f"That takes too long to try here: at most {_MOST_UPDATES} updates, and no convolutions.")
+        raise NotYet(
+            f"That takes too long to try here: at most {_MOST_UPDATES} updates, and no "
+            "convolutions."
+        )
     digits = data.load("digits")
     spec = KernelSpec(**{name: getattr(answer, name) for name in describe(KernelSpec)})
     options: dict[str, Any] = {"kernel": spec, "ridge": answer.ridge}
-    means = cache.run(selection, selection.Config(kind="centres", images_per_class=1), Inputs(data=digits))
+    means = cache.run(
+        selection, selection.Config(kind="centres", images_per_class=1), Inputs(data=digits)
+    )
     try:
         learned = cache.run(kip, answer, Inputs(data=digits))
         found = kernel_accuracy(learned, digits, labels="regression", **options)

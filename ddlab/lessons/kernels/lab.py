@@ -1,4 +1,5 @@
-"""The laboratory of learned points: KIP moves ten images while one looks, and kernel regression says what they are worth.
+"""The laboratory of learned points: KIP moves ten images while one looks, and kernel regression
+says what they are worth.
 
 KernelLab(data)
 KernelLab(data, kip.Config.teaching(corruption=0.5))
@@ -17,18 +18,22 @@ from ...runs import Run
 from .world import Rival, Settings, World
 
 _ROWS = 10  # of images: of each class so many are shown
-_FROZEN, _AHEAD = 0.5, 0.03  # what the quest asks for: share of the pixels, and of the test images
+# what the quest asks for: share of the pixels, and of the test images
+_FROZEN = 0.5
+_AHEAD = 0.03
 _RIDGES = {0.0: "0", 1e-8: "1e-8", 1e-6: "1e-6", 1e-4: "1e-4", 1e-2: "0.01", 1e-1: "0.1", 1.0: "1"}
 
 
 def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     """As many points without learning, then learning, then the larger rivals, which take longer."""
-    first, second, *others = (Value(world.rival, one, settings.spec, settings.ridge) for one in world.rivals(settings))
+    first, second, *others = (
+        Value(world.rival, one, settings.spec, settings.ridge) for one in world.rivals(settings)
+    )
     return [first, second, run, *others]
 
 
 def found(world: World, settings: Settings, known: Results) -> dict[Rival, tuple[float, ...]]:
-    """The accuracies of the rivals that are there."""
+    """Return the accuracies of the rivals that are there."""
     every = {job.arguments[0]: known(job) for job in known.wanted if isinstance(job, Value)}
     return {one: values for one, values in every.items() if values is not None}
 
@@ -37,7 +42,7 @@ def found(world: World, settings: Settings, known: Results) -> dict[Rival, tuple
 
 
 def strip_data(world: World, settings: Settings, known: Results) -> tuple:
-    """The frame on show."""
+    """Return the frame on show."""
     return world.data, known.frame, min(settings.images_per_class, _ROWS)
 
 
@@ -45,16 +50,18 @@ def strip_data(world: World, settings: Settings, known: Results) -> tuple:
 
 
 def curve_data(world: World, settings: Settings, known: Results) -> tuple:
-    """The accuracy at the steps that were kept, so far, and that of the centres."""
+    """Return the accuracy at the steps that were kept, so far, and that of the centres."""
     points = tuple((frame.step, frame.content.accuracy) for frame in known.frames)
-    centres = [(one.words, values[0]) for one, values in known.found.items() if one.kind == "centres"]
+    centres = [
+        (one.words, values[0]) for one, values in known.found.items() if one.kind == "centres"
+    ]
     return settings.iterations, points, centres[0] if centres else None
 
 
 def accuracy_curve(
     iterations: int, points: tuple[tuple[int, float], ...], centres: tuple[str, float] | None
 ) -> go.Figure:
-    """How many test images the regression on the learned points has right."""
+    """Return how many test images the regression on the learned points has right."""
     figure = run_curve(
         "learned points",
         points,
@@ -67,7 +74,7 @@ def accuracy_curve(
 
 
 def score_data(world: World, settings: Settings, known: Results) -> tuple:
-    """The accuracy at the step on show, and the rivals known so far."""
+    """Return the accuracy at the step on show, and the rivals known so far."""
     count = settings.images_per_class * world.data.classes
     every = {f"{count:,} learned": (known.frame.content.accuracy,)}
     every |= {one.words: values for one, values in known.found.items()}
@@ -76,7 +83,8 @@ def score_data(world: World, settings: Settings, known: Results) -> tuple:
 
 def scores(classes: int, found: tuple[tuple[str, tuple[float, ...]], ...]) -> go.Figure:
     """Mean accuracy of the learned points and of each rival, every draw a point, beside chance."""
-    chance, title = ("chance", 1 / classes), "Beside points that took no learning"
+    chance = ("chance", 1 / classes)
+    title = "Beside points that took no learning"
     figure = comparison(dict(found), intervals=False, reference=chance, title=title, height=HEIGHT)
     short = [name.replace(" ", "<br>") for name in figure.layout.xaxis.ticktext]
     return figure.update_xaxes(ticktext=short, tickangle=0, tickfont_size=11)
@@ -87,19 +95,30 @@ def scores(classes: int, found: tuple[tuple[str, tuple[float, ...]], ...]) -> go
 
 def sentence(world: World, settings: Settings, known: Results) -> str:
     """What is seen at a step."""
-    run, frame = known.run, known.frame
-    count, classes = settings.images_per_class, world.data.classes
+    run = known.run
+    frame = known.frame
+    count = settings.images_per_class
+    classes = world.data.classes
     many = f"{count} {'image' if count == 1 else 'images'} of each of {classes} classes"
     now = "as they began" if frame.step == 0 else f"after update {frame.step} of {run.total}"
     frozen = f", {settings.corruption:.0%} of their pixels frozen" if settings.corruption else ""
-    others = ", ".join(f"{one.words} {statistics.fmean(values):.1%}" for one, values in known.found.items())
+    others = ", ".join(
+        f"{one.words} {statistics.fmean(values):.1%}" for one, values in known.found.items()
+    )
     beside = f" Without learning: {others}." if others else ""
-    return f"{many}{frozen}, {now}: the regression has {frame.content.accuracy:.1%} of the test images right.{beside}"
+    return (
+        f"{many}{frozen}, {now}: the regression has {frame.content.accuracy:.1%} of the test "
+        f"images right.{beside}"
+    )
 
 
 def quest_met(world: World, settings: Settings, known: Results) -> bool:
-    """Whether enough pixels are frozen, and the points on show are ahead of as many that took no learning."""
-    alike = [one for one in world.rivals(settings) if one.images_per_class == settings.images_per_class]
+    """Return whether enough pixels are frozen, and the points on show are ahead of as many that took no
+    learning.
+    """
+    alike = [
+        one for one in world.rivals(settings) if one.images_per_class == settings.images_per_class
+    ]
     if settings.corruption < _FROZEN or not all(one in known.found for one in alike):
         return False
     best = max(statistics.fmean(known.found[one]) for one in alike)
@@ -110,7 +129,15 @@ KernelLab = Lab(
     "What can ten learned points know?",
     World,
     controls=("images_per_class", "kernel", "ridge", "corruption"),
-    more=("corrupted_by", "learn_labels", "initialisation", "learning_rate", "bias_std", "batch_size", "iterations"),
+    more=(
+        "corrupted_by",
+        "learn_labels",
+        "initialisation",
+        "learning_rate",
+        "bias_std",
+        "batch_size",
+        "iterations",
+    ),
     labels={
         "images_per_class": "images per class",
         "ridge": "ridge (λ)",
@@ -143,7 +170,8 @@ KernelLab = Lab(
     ],
     sentence=sentence,
     quest=Quest(
-        f"Freeze half of all pixels, and stay {_AHEAD:.0%} of the test images ahead of as many points that took no learning.",
+        f"Freeze half of all pixels, and stay {_AHEAD:.0%} of the test images ahead of as "
+        "many points that took no learning.",
         quest_met,
     ),
 )

@@ -1,9 +1,10 @@
-"""A world of two dimensions: support points that may be dragged, and what the kernel regression on them says of the whole plane.
+"""A world of two dimensions: support points that may be dragged, and what the kernel regression on
+them says of the whole plane.
 
 KernelPlane()
 
-Small dots are the real data, two half moons; few large points learn to stand for them. Drag one, and the prediction follows; the slider
-of updates lets KIP move them.
+Small dots are the real data, two half moons; few large points learn to stand for them. Drag one,
+and the prediction follows; the slider of updates lets KIP move them.
 """
 
 import functools
@@ -29,7 +30,9 @@ from ...methods.kip import centred_labels, kernel_loss, predictions
 EXTENT = ((-2.5, 2.5), (-2.0, 2.0))
 SUPPORT = "support points"
 ENOUGH = 0.97  # of the real dots; both class means give less than .9
-_REAL, _GRID, _UPDATES = 200, (41, 33), 60
+_REAL = 200
+_GRID = (41, 33)
+_UPDATES = 60
 _RATE = 0.05  # of Adam
 
 
@@ -43,7 +46,9 @@ class Plane(Parameters):
         explorable=True,
         help="RBF, or of an infinitely wide network with 1 to 3 hidden layers.",
     )
-    per_class: int = parameter(2, range=(1, 5), explorable=(1, 5), help="Support points of each of the two classes.")
+    per_class: int = parameter(
+        2, range=(1, 5), explorable=(1, 5), help="Support points of each of the two classes."
+    )
     ridge: float = parameter(
         1e-3,
         symbol=r"\lambda",
@@ -53,12 +58,17 @@ class Plane(Parameters):
         help="As a part of the mean of the kernel's diagonal.",
     )
     updates: int = parameter(
-        0, range=(0, _UPDATES), explorable=(0, _UPDATES), help="How many updates of KIP have moved the points."
+        0,
+        range=(0, _UPDATES),
+        explorable=(0, _UPDATES),
+        help="How many updates of KIP have moved the points.",
     )
 
     @property
     def spec(self) -> KernelSpec:
-        """The kernel; biases of 1, or a network could not tell a point from one farther out in the same direction."""
+        """The kernel; biases of 1, or a network could not tell a point from one farther out in the
+        same direction.
+        """
         return KernelSpec(kernel=self.kernel, gamma=2.0, bias_std=1.0)
 
 
@@ -75,40 +85,52 @@ def real_dots() -> tuple[Tensor, Tensor]:
 
 
 def first_points(count: int) -> Tensor:
-    """The first `count` real dots, classes in turn: float64 [count, 2]. Support points begin there."""
+    """Return the first `count` real dots, classes in turn: float64 [count, 2].
+
+    Support points begin there.
+    """
     return real_dots()[0][:count]
 
 
 def regression(view: Plane, support: Tensor, asked: Tensor) -> Tensor:
-    """What the regression on support points [n, 2] says of `asked` [m, 2]: [m, 2], one-hot less 1/2. Differentiable."""
+    """What the regression on support points [n, 2] says of `asked` [m, 2]: [m, 2], one-hot less
+    1/2. Differentiable.
+    """
     as_images = (each[:, :, None, None] for each in (support, asked))
     labels = centred_labels(torch.arange(len(support)) % 2, 2)
     return predictions(*support_and_cross(view.spec, *as_images), labels, strength=view.ridge)
 
 
 def moved(view: Plane, begin: Tensor) -> Tensor:
-    """Where the points that begin at `begin` [n, 2] are after `view.updates` updates of KIP on all real dots."""
+    """Where the points that begin at `begin` [n, 2] are after `view.updates` updates of KIP on all
+    real dots.
+    """
     dots, labels = real_dots()
-    points, wanted = {"points": begin}, centred_labels(labels, 2)
+    points = {"points": begin}
+    wanted = centred_labels(labels, 2)
     state = optimisers.adam_init(points)
     for _ in range(view.updates):
         leaf = points["points"].detach().requires_grad_()
         (slope,) = torch.autograd.grad(kernel_loss(regression(view, leaf, dots), wanted), leaf)
-        points, state = optimisers.adam_update(points, {"points": slope}, state, learning_rate=_RATE)
+        points, state = optimisers.adam_update(
+            points, {"points": slope}, state, learning_rate=_RATE
+        )
     return points["points"]
 
 
 def right_fraction(view: Plane, support: Tensor) -> float:
-    """How many real dots the regression puts into their class, as a fraction."""
+    """Return how many real dots the regression puts into their class, as a fraction."""
     dots, labels = real_dots()
     return float((regression(view, support, dots).argmax(1) == labels).double().mean())
 
 
 class KernelPlane(Explorer):
-    """Support points to be dragged, and what the regression on them says of the plane; see the module.
+    """Support points to be dragged, and what the regression on them says of the plane; see the
+    module.
 
     Attributes:
-        panel: its `value` is a `Plane`. support: the points on the screen, float64 [n, 2]. by_hand: whether a reader moved one.
+        panel: its `value` is a `Plane`. support: the points on the screen, float64 [n, 2]. by_hand:
+            whether a reader moved one.
     """
 
     def __init__(self, *, key: str = "kernel plane") -> None:
@@ -121,8 +143,12 @@ class KernelPlane(Explorer):
         self.by_hand = False
         self.support = self._begin = first_points(2 * self.panel.value.per_class)
         self.plot = Plot(self._first_figure(), announce=False, draggable=SUPPORT)
-        self.quest = QuestLine(f"Put {ENOUGH:.0%} of the dots on the right side by hand, with two points per class.")
-        self.reset_button = widgets.Button(description="Reset", tooltip="The points where they began")
+        self.quest = QuestLine(
+            f"Put {ENOUGH:.0%} of the dots on the right side by hand, with two points per class."
+        )
+        self.reset_button = widgets.Button(
+            description="Reset", tooltip="The points where they began"
+        )
         self.sliders = PointSliders(self._move, self.guard)
         super().__init__(
             "Drag a point: what changes where?",
@@ -146,21 +172,27 @@ class KernelPlane(Explorer):
         points = self.support.clone()
         points[point] = torch.tensor([x, y], dtype=torch.float64)
         self.sliders.point.value = point
-        self._put(torch.stack([points[:, axis].clamp(*ends) for axis, ends in enumerate(EXTENT)], 1))
+        self._put(
+            torch.stack([points[:, axis].clamp(*ends) for axis, ends in enumerate(EXTENT)], 1)
+        )
 
     def _put(self, points: Tensor | None) -> None:
         """Begin at these points, put by hand; None: at real dots."""
         count = 2 * self.panel.value.per_class
         begin = first_points(count) if points is None else points
-        regression(self.panel.value, begin, begin)  # refuses what cannot be solved, before anything moves
-        self._begin, self.by_hand = begin, points is not None
+        # Refuses what cannot be solved, before anything moves.
+        regression(self.panel.value, begin, begin)
+        self._begin = begin
+        self.by_hand = points is not None
         if self.panel.value.updates:
             self.panel.value = self.panel.value.replace(updates=0)  # draws
         else:
             self._draw(begin)
 
     def _draw(self, begin: Tensor) -> None:
-        """Show where the points come from `begin`, and what the regression on them says; another number of points begins anew."""
+        """Show where the points come from `begin`, and what the regression on them says; another
+        number of points begins anew.
+        """
         view = self.panel.value
         if len(begin) != 2 * view.per_class:
             return self._put(None)
@@ -169,15 +201,33 @@ class KernelPlane(Explorer):
         return self._tell()
 
     def _decisions(self) -> dict[str, Any]:
-        x, y = (torch.linspace(*ends, count, dtype=torch.float64) for ends, count in zip(EXTENT, _GRID, strict=True))
+        x, y = (
+            torch.linspace(*ends, count, dtype=torch.float64)
+            for ends, count in zip(EXTENT, _GRID, strict=True)
+        )
         grid = torch.cartesian_prod(y, x).flip(1)
-        said = regression(self.panel.value, self.support, grid)[:, 1].add(0.5).clamp(0, 1).view(len(y), len(x))
+        said = (
+            regression(self.panel.value, self.support, grid)[:, 1]
+            .add(0.5)
+            .clamp(0, 1)
+            .view(len(y), len(x))
+        )
         dots, labels = real_dots()
-        return {"x": x, "y": y, "outputs": said, "points": dots, "labels": labels, "targets": labels.double()}
+        return {
+            "x": x,
+            "y": y,
+            "outputs": said,
+            "points": dots,
+            "labels": labels,
+            "targets": labels.double(),
+        }
 
     def _first_figure(self) -> go.Figure:
         figure = decision_map(
-            **self._decisions(), extent=EXTENT, title="What the regression says, and the real dots", height=430
+            **self._decisions(),
+            extent=EXTENT,
+            title="What the regression says, and the real dots",
+            height=430,
         )
         classes = [figure.data[-2], figure.data[-1]]
         for dots in classes:
@@ -197,7 +247,8 @@ class KernelPlane(Explorer):
         shown = figure.data[-1]
         count = len(self.support)
         # Plain lists: the plot widget moves single points of this trace.
-        shown.x, shown.y = self.support[:, 0].tolist(), self.support[:, 1].tolist()
+        shown.x = self.support[:, 0].tolist()
+        shown.y = self.support[:, 1].tolist()
         shown.customdata = list(range(1, count + 1))
         shown.marker.symbol = ["circle", "square"] * (count // 2)
         shown.marker.color = [series_style(1).colour, series_style(0).colour] * (count // 2)
@@ -206,12 +257,19 @@ class KernelPlane(Explorer):
     def _tell(self) -> None:
         view = self.panel.value
         right = right_fraction(view, self.support)
-        self.quest.look(right >= ENOUGH and self.by_hand and not view.updates and view.per_class <= 2)
+        self.quest.look(
+            right >= ENOUGH and self.by_hand and not view.updates and view.per_class <= 2
+        )
         names = [f"class {number % 2}" for number in range(len(self.support))]
         self.sliders.follow(names, self.support, EXTENT)
         when = (
-            f"after {view.updates} updates of KIP" if view.updates else "put by hand" if self.by_hand else "real dots"
+            f"after {view.updates} updates of KIP"
+            if view.updates
+            else "put by hand"
+            if self.by_hand
+            else "real dots"
         )
         self.say(
-            f"{len(self.support)} support points, {when}: the regression puts {right:.1%} of {_REAL} dots on their side."
+            f"{len(self.support)} support points, {when}: the regression puts {right:.1%} of "
+            f"{_REAL} dots on their side."
         )

@@ -1,4 +1,6 @@
-"""What the laboratory of learned points knows: its settings, KIP's run for them, and what real images do without any learning."""
+"""What the laboratory of learned points knows: its settings, KIP's run for them, and what real
+images do without any learning.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -58,7 +60,9 @@ class Settings(kip.Config):
 
 @dataclass(frozen=True, eq=False)
 class Moment:
-    """What is kept of a step: images float32 [n, c, h, w], and the fraction of test images that the regression on them has right."""
+    """What is kept of a step: images float32 [n, c, h, w], and the fraction of test images that the
+    regression on them has right.
+    """
 
     images: Tensor
     accuracy: float
@@ -66,7 +70,9 @@ class Moment:
 
 @dataclass(frozen=True)
 class Rival:
-    """Points that took no learning: a rule of `selection`, and how many for each class; `words` name them beside a bar."""
+    """Points that took no learning: a rule of `selection`, and how many for each class; `words`
+    name them beside a bar.
+    """
 
     words: str
     kind: str
@@ -77,34 +83,48 @@ class World(MethodWorld):
     """Data, and where the controls start.
 
     Args:
-        data: what is distilled. config: where the controls start; default KIP's teaching preset. device: of the runs.
+        data: what is distilled.
+        config: where the controls start; default KIP's teaching preset.
+        device: of the runs.
 
     Raises:
         DDLabError: settings that the method or the laboratory refuses.
     """
 
-    method, settings, first, frames = kip, Settings, kip.Config.teaching(), 40
+    method = kip
+    settings = Settings
+    first = kip.Config.teaching()
+    frames = 40
 
     def __init__(
-        self, data: ImageData, config: kip.Config | None = None, *, device: torch.device | str = "auto"
+        self,
+        data: ImageData,
+        config: kip.Config | None = None,
+        *,
+        device: torch.device | str = "auto",
     ) -> None:
         super().__init__(data, config, device=device)
         self._asked = data.normalised(split="test")
         self._smallest = int(data.train_labels.bincount(minlength=data.classes).min())
 
     def keep(self, config: kip.Config) -> Keep:
-        """The first update, too; each frame is a `Moment`."""
+        """Return the first update, too; each frame is a `Moment`."""
         return Keep(tuple(sorted({1, *Keep(self.frames + 1).of(config.iterations)})), self.frame)
 
     def rivals(self, settings: Settings) -> list[Rival]:
-        """Points that took no learning: as many centres, as many real images, and far more of these where there are as many."""
-        own, classes = settings.images_per_class, self.data.classes
+        """Points that took no learning: as many centres, as many real images, and far more of these
+        where there are as many.
+        """
+        own = settings.images_per_class
+        classes = self.data.classes
         centres = "class means" if own == 1 else "k-means centres"
         counts = sorted({own, *(count for count in _NATURAL if own < count <= self._smallest)})
         natural = [Rival(f"{count * classes:,} real", "random", count) for count in counts]
         return [Rival(f"{own * classes:,} {centres}", "centres", own), *natural]
 
-    def rival(self, one: Rival, spec: KernelSpec, ridge: float, *, watch: Watch) -> tuple[float, ...]:
+    def rival(
+        self, one: Rival, spec: KernelSpec, ridge: float, *, watch: Watch
+    ) -> tuple[float, ...]:
         """Test accuracy of the regression on a rival: of three draws where it is drawn."""
         found = []
         for seed in _DRAWS if one.kind == "random" else _DRAWS[:1]:
@@ -115,12 +135,19 @@ class World(MethodWorld):
         return tuple(found)
 
     def accuracy(self, images: Tensor, labels: Tensor, spec: KernelSpec, ridge: float) -> float:
-        """The fraction of test images that the regression on images [n, c, h, w] and labels [n, classes] has right."""
-        labels, asked = labels.to(images.device), self._asked.to(images)
-        found = kernel_predictions(images, labels, asked, kernel=spec, ridge=ridge, megabytes=_MEGABYTES)
+        """Return the fraction of test images that the regression on images [n, c, h, w] and labels [n,
+        classes] has right.
+        """
+        labels = labels.to(images.device)
+        asked = self._asked.to(images)
+        found = kernel_predictions(
+            images, labels, asked, kernel=spec, ridge=ridge, megabytes=_MEGABYTES
+        )
         return float((found.argmax(1).cpu() == self.data.test_labels).double().mean())
 
     def frame(self, config: kip.Config, inputs: Inputs, state: kip.State, trace: Any) -> Moment:
-        """The images, and what the regression on them has right."""
-        right = self.accuracy(state.images, state.labels, kip.drawn_kernel(config, state.step), config.ridge)
+        """Return the images, and what the regression on them has right."""
+        right = self.accuracy(
+            state.images, state.labels, kip.drawn_kernel(config, state.step), config.ridge
+        )
         return Moment(state.images.to("cpu", copy=True), right)

@@ -27,10 +27,12 @@ _DRAWS = 5  # of noise
 
 def check_label_gradient(answer: Any) -> str:
     """Exercise 1: (Phi Phi^T + ridge I)^-1 Phi G."""
-    draws, furthest = torch.Generator().manual_seed(4), 0.0
+    draws = torch.Generator().manual_seed(4)
+    furthest = 0.0
     for ridge in (0.5, 1.0, 3.0):
         phi, slopes, labels = (
-            torch.randn(shape, generator=draws, dtype=torch.float64) for shape in ((6, 9), (9, 4), (6, 4))
+            torch.randn(shape, generator=draws, dtype=torch.float64)
+            for shape in ((6, 9), (9, 4), (6, 4))
         )
         labels.requires_grad_()
         (label_steps.ridge_weights(phi, labels, ridge) * slopes).sum().backward()
@@ -39,12 +41,19 @@ def check_label_gradient(answer: Any) -> str:
         wanted = labels.grad
         assert wanted is not None
         if found.shape != wanted.shape:
-            raise NotYet(f"A gradient has the shape of its labels, {[*wanted.shape]}; yours has {[*found.shape]}.")
+            raise NotYet(
+                f"A gradient has the shape of its labels, {[*wanted.shape]}; yours has "
+                f"{[*found.shape]}."
+            )
         furthest = max(furthest, float((found - wanted).abs().max()))
     if furthest < 1e-6:
-        return "Measured: that of autograd at three ridges. The matrix is symmetric, so it appears as it is, not transposed."
+        return (
+            "Measured: that of autograd at three ridges. The matrix is symmetric, so it appears "
+            "as it is, not transposed."
+        )
     raise NotYet(
-        f"Measured: up to {furthest:.2g} from autograd's. W = A Y is linear in Y: which matrix takes G back to labels?"
+        f"Measured: up to {furthest:.2g} from autograd's. W = A Y is linear in Y: which "
+        "matrix takes G back to labels?"
     )
 
 
@@ -58,7 +67,10 @@ def check_pictures(answer: Any) -> str:
     digits = datasets.load("digits")
     alike = (_directions(answer.float()) @ _directions(digits.normalised()).T).abs().amax(1)
     if float(alike.max()) > _ALIKE:
-        said = f"Picture {int(alike.argmax())} has a cosine of {float(alike.max()):.2f} with a real digit"
+        said = (
+            f"Picture {int(alike.argmax())} has a cosine of {float(alike.max()):.2f} with a real "
+            "digit"
+        )
         raise NotYet(f"{said}; up to {_ALIKE} is no digit.")
     shapes = aligned(datasets.load("shapes", size=16, train=1000, test=10), digits).normalised()
     if float((_directions(answer.float()) @ _directions(shapes).T).amax()) > _SAME:
@@ -66,15 +78,20 @@ def check_pictures(answer: Any) -> str:
     together = neighbours_together(answer.float())
     if together < _TOGETHER:
         raise NotYet(
-            f"Measured: neighbouring pixels of your pictures have a correlation of {together:.2f}, those of digits "
-            f"{neighbours_together(digits.normalised()):.2f}. Noise has none: which pictures have more than {_TOGETHER}?"
+            "Measured: neighbouring pixels of your pictures have a correlation of "
+            f"{together:.2f}, those of digits "
+            f"{neighbours_together(digits.normalised()):.2f}. Noise has none: which pictures "
+            f"have more than {_TOGETHER}?"
         )
     try:
         own = _taught(answer.float().contiguous(), students=2)
         beside = _taught_by_noise()
     except DDLabError as problem:
         raise NotYet(f"No labels could be learned: {problem}") from None
-    said = f"Measured: networks get {own:.0%} of the test digits right, with pictures of noise {beside:.0%}, the mean of {_DRAWS} draws."
+    said = (
+        f"Measured: networks get {own:.0%} of the test digits right, with pictures of noise "
+        f"{beside:.0%}, the mean of {_DRAWS} draws."
+    )
     if own < beside + _AHEAD:
         hint = "a network that sees a new digit must find something of it in your pictures."
         raise NotYet(f"{said} Be {100 * _AHEAD:.0f} points ahead: {hint}")
@@ -82,7 +99,9 @@ def check_pictures(answer: Any) -> str:
 
 
 def neighbours_together(images: Tensor) -> float:
-    """Return the correlation of horizontal and vertical neighbours within images [n, c, h, w], the mean over both."""
+    """Return the correlation of horizontal and vertical neighbours within images [n, c, h, w], the
+    mean over both.
+    """
     centred = images - images.mean((2, 3), keepdim=True)
     variance = centred.square().mean().clamp_min(1e-12)
     across = (centred[..., :, 1:] * centred[..., :, :-1]).mean()
@@ -97,21 +116,30 @@ def _directions(images: Tensor) -> Tensor:
 
 @functools.cache
 def _taught_by_noise() -> float:
-    """Return what pictures of noise teach, the mean over several draws: one alone lies up to thirteen points off."""
+    """Return what pictures of noise teach, the mean over several draws: one alone lies up to
+    thirteen points off.
+    """
     shape = (_PICTURES, 1, 16, 16)
-    draws = [torch.randn(shape, generator=torch.Generator().manual_seed(seed)) for seed in range(_DRAWS)]
+    draws = [
+        torch.randn(shape, generator=torch.Generator().manual_seed(seed)) for seed in range(_DRAWS)
+    ]
     return statistics.fmean(_taught(noise, students=1) for noise in draws)
 
 
 def _taught(images: Tensor, students: int) -> float:
-    """Return the accuracy on digits of students that learned from pictures by learned labels, the mean over some."""
-    digits, found = datasets.load("digits"), []
+    """Return the accuracy on digits of students that learned from pictures by learned labels, the
+    mean over some.
+    """
+    digits = datasets.load("digits")
+    found = []
     base = from_images(images, torch.arange(_PICTURES) % 10, digits)
     for seed in range(students):
         config = ld.Config.teaching(iterations=600, seed=seed)
         made = Run(ld, config, Inputs(data=digits, distilled=base)).advance().result()
         student = ld.student(made, network=config.network)
-        found.append(evaluate(made, digits, labels="stored", config=student, seeds=[0], progress=False).mean)
+        found.append(
+            evaluate(made, digits, labels="stored", config=student, seeds=[0], progress=False).mean
+        )
     return statistics.fmean(found)
 
 

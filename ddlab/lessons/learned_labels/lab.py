@@ -1,4 +1,5 @@
-"""The laboratory of learned labels: pictures stay as they are, their labels learn, and networks are asked for digits.
+"""The laboratory of learned labels: pictures stay as they are, their labels learn, and networks are
+asked for digits.
 
 LabelLab(data)
 LabelLab(data, ld.Config.teaching(iterations=500), pictures=50)
@@ -26,7 +27,14 @@ from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT, MethodWorld, Watch, visited
 from ...explorers.views import Chart, Row, Strip
 from ...figures import encode_grid, label_matrix
-from ...figures.theme import DASHED, finish_figure, legend_below, line_style, series_style, start_figure
+from ...figures.theme import (
+    DASHED,
+    finish_figure,
+    legend_below,
+    line_style,
+    series_style,
+    start_figure,
+)
 from ...methods import ld
 from ...methods.distillation import from_images
 from ...networks import NetworkSpec
@@ -39,7 +47,8 @@ STRANGER = networks.spec("convnet", width=16, norm="instance")  # takes no part 
 WHO = ("the learner's network", "a ConvNet, no part in it", "labels shuffled")
 MOST = 500  # pictures
 STUDENTS = 2
-_ROWS, _CELL = 20, 48
+_ROWS = 20
+_CELL = 48
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,17 +56,27 @@ class Settings(ld.Config):
     """LD's hyper-parameters as a reader moves them, and which pictures are labelled."""
 
     pictures: int = parameter(
-        20, range=(10, MOST), explorable=(10, MOST), step=10, help="Pictures whose labels are learned."
+        20,
+        range=(10, MOST),
+        explorable=(10, MOST),
+        step=10,
+        help="Pictures whose labels are learned.",
     )
-    source: str = parameter("shapes", choices=SOURCES, explorable=True, help="Where the pictures come from.")
-    iterations: int = parameter(1000, range=(1, None), explorable=(100, 2000), step=100, help="Steps.")
+    source: str = parameter(
+        "shapes", choices=SOURCES, explorable=True, help="Where the pictures come from."
+    )
+    iterations: int = parameter(
+        1000, range=(1, None), explorable=(100, 2000), step=100, help="Steps."
+    )
     seed: int = parameter(0, range=(0, None), explorable=(0, 9), help="Of every draw.")
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
 
 @dataclass(frozen=True)
 class Moment:
-    """What a frame holds: the labels [n, classes], and the share of errors on real images before the step."""
+    """What a frame holds: the labels [n, classes], and the share of errors on real images before
+    the step.
+    """
 
     labels: Tensor
     errors: float
@@ -67,14 +86,18 @@ class World(MethodWorld):
     """Data, and where the controls start.
 
     Args:
-        data: which classes the labels are to teach. config: where the controls start; default LD's teaching preset. pictures: how
-            many at first. device: of the runs.
+        data: which classes the labels are to teach.
+        config: where the controls start; default LD's teaching preset.
+        pictures: how many at first.
+        device: of the runs.
 
     Raises:
         DDLabError: settings that the method refuses.
     """
 
-    method, settings, first = ld, Settings, ld.Config.teaching()
+    method = ld
+    settings = Settings
+    first = ld.Config.teaching()
 
     def __init__(
         self,
@@ -90,13 +113,19 @@ class World(MethodWorld):
         self._drawn = {"shapes": like, "the data": self.data}
 
     def base(self, source: str, pictures: int, seed: int) -> DistilledSet:
-        """Pictures of a source, the same ones first for every number of them; their class numbers mean nothing."""
+        """Pictures of a source, the same ones first for every number of them; their class numbers
+        mean nothing.
+        """
         draws = randomness.generator(seed, 0, f"pictures of {source}")
         if source == "noise":
-            images = torch.randn((MOST, self.data.channels, *self.data.image_size), generator=draws)[:pictures]
+            images = torch.randn(
+                (MOST, self.data.channels, *self.data.image_size), generator=draws
+            )[:pictures]
         else:
             drawn = self._drawn[source]
-            images = drawn.normalised(torch.randint(len(drawn.train_labels), (MOST,), generator=draws)[:pictures])
+            images = drawn.normalised(
+                torch.randint(len(drawn.train_labels), (MOST,), generator=draws)[:pictures]
+            )
         return from_images(images, torch.arange(pictures) % self.data.classes, self.data)
 
     def run(self, settings: Settings) -> Run:
@@ -114,34 +143,51 @@ class World(MethodWorld):
         student = ld.student(made, network=STRANGER if who == WHO[1] else settings.network)
         if who == WHO[2]:
             logits = made.target("stored").logits
-            order = torch.randperm(len(logits), generator=randomness.generator(settings.seed, 0, "shuffled"))
+            order = torch.randperm(
+                len(logits), generator=randomness.generator(settings.seed, 0, "shuffled")
+            )
             made = made.with_targets(StoredLabels(logits[order]))
         return self._mean(made, student, watch)
 
-    def rival(self, network: NetworkSpec, seed: int, kind: str = "random", *, watch: Watch) -> float:
-        """Accuracy of the learner's network on one real image of each class, or on the class means, with their true labels."""
-        plain: dict[str, Any] = {"crop_pixels": 0, "flip": False, "mixup_alpha": 0.0, "learning_rate": 1e-3}
+    def rival(
+        self, network: NetworkSpec, seed: int, kind: str = "random", *, watch: Watch
+    ) -> float:
+        """Accuracy of the learner's network on one real image of each class, or on the class means,
+        with their true labels.
+        """
+        plain: dict[str, Any] = {
+            "crop_pixels": 0,
+            "flip": False,
+            "mixup_alpha": 0.0,
+            "learning_rate": 1e-3,
+        }
         student = supervised.Config.teaching(network=network, epochs=200, **plain)
         return self._mean(self.chosen(kind, seed=seed), student, watch)
 
     def _mean(self, made: DistilledSet, student: supervised.Config, watch: Watch) -> float:
-        return statistics.fmean(self.taught(made, [student.replace(seed=seed) for seed in range(STUDENTS)], watch))
+        return statistics.fmean(
+            self.taught(made, [student.replace(seed=seed) for seed in range(STUDENTS)], watch)
+        )
 
 
 def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
-    """The labels, what they teach, and what one real image of each class teaches."""
+    """Return the labels, what they teach, and what one real image of each class teaches."""
     scores = [Value(world.score, settings, who) for who in WHO]
     return [run, *scores, Value(world.rival, settings.network, settings.seed)]
 
 
-def found(world: World, settings: Settings, known: Results) -> tuple[list[dict[int, float]], float | None]:
-    """Of each of `WHO`: pictures -> accuracy, of all visited settings that differ in their number alone; one real image of each class."""
+def found(
+    world: World, settings: Settings, known: Results
+) -> tuple[list[dict[int, float]], float | None]:
+    """Of each of `WHO`: pictures -> accuracy, of all visited settings that differ in their number
+    alone; one real image of each class.
+    """
     scores = [visited(known, world.score, settings, "pictures", who) for who in WHO]
     return scores, known(known.wanted[-1])
 
 
 def strip_data(world: World, settings: Settings, known: Results) -> tuple:
-    """The first ten pictures, and the frame on show."""
+    """Return the first ten pictures, and the frame on show."""
     return world.data, known.run.inputs.distilled, known.frame
 
 
@@ -149,19 +195,23 @@ def strip(data: ImageData, base: DistilledSet, frame: Frame) -> tuple[bytes, str
     """Each picture under its likeliest class."""
     surest, likeliest = frame.content.labels[:10].max(1)
     told = [
-        f"{data.class_names[at]} {value:.0%}" for at, value in zip(likeliest.tolist(), surest.tolist(), strict=True)
+        f"{data.class_names[at]} {value:.0%}"
+        for at, value in zip(likeliest.tolist(), surest.tolist(), strict=True)
     ]
-    pixels, scale = data.to_uint8(base.images[:10]), max(1, round(_CELL / data.image_size[1]))
-    return encode_grid(pixels, len(pixels), scale, column_labels=told, gap=4), f"Pictures labelled {', '.join(told)}."
+    pixels = data.to_uint8(base.images[:10])
+    scale = max(1, round(_CELL / data.image_size[1]))
+    return encode_grid(
+        pixels, len(pixels), scale, column_labels=told, gap=4
+    ), f"Pictures labelled {', '.join(told)}."
 
 
 def labels_data(world: World, settings: Settings, known: Results) -> tuple:
-    """The frame on show."""
+    """Return the frame on show."""
     return world.data.class_names, known.frame
 
 
 def labels_map(names: tuple[str, ...], frame: Frame) -> go.Figure:
-    """A row for each picture."""
+    """Return a row for each picture."""
     labels = frame.content.labels[:_ROWS].cpu().numpy()
     title = f"Labels of {len(labels)} pictures, step {frame.step}"
     return label_matrix(labels, names, title=title, height=HEIGHT)
@@ -193,10 +243,17 @@ def curve(source: str, found: tuple, now: tuple[int, float], rival: float | None
         marker={"symbol": "circle-open", "size": 12, "color": series_style(0).colour},
     )
     if rival is not None:
-        figure.add_scatter(x=[0, MOST + 10], y=[rival] * 2, name="one real image a class", mode="lines", line=DASHED)
+        figure.add_scatter(
+            x=[0, MOST + 10],
+            y=[rival] * 2,
+            name="one real image a class",
+            mode="lines",
+            line=DASHED,
+        )
     figure.update_xaxes(range=[0, MOST + 10]).update_yaxes(range=[0, 1])
     said = "; ".join(
-        f"{name} {', '.join(f'{y:.2f} at {x}' for x, y in points)}" for name, points in zip(WHO, found, strict=True)
+        f"{name} {', '.join(f'{y:.2f} at {x}' for x, y in points)}"
+        for name, points in zip(WHO, found, strict=True)
     )
     return finish_figure(legend_below(figure), alt=f"Accuracy by number of pictures: {said}.")
 
@@ -204,18 +261,27 @@ def curve(source: str, found: tuple, now: tuple[int, float], rival: float | None
 def sentence(world: World, settings: Settings, known: Results) -> str:
     """What is seen."""
     own, other, shuffled = (each.get(settings.pictures) for each in known.found[0])
-    run, begun = known.run, f"{settings.pictures} pictures ({settings.source})"
+    run = known.run
+    begun = f"{settings.pictures} pictures ({settings.source})"
     if own is None or other is None or shuffled is None:
-        return f"{begun}: labels learn, step {run.step} of {run.total}." if own is None else f"{begun}: {own:.1%}."
+        return (
+            f"{begun}: labels learn, step {run.step} of {run.total}."
+            if own is None
+            else f"{begun}: {own:.1%}."
+        )
     beside = f"a ConvNet that took no part {other:.1%}; with labels shuffled {shuffled:.1%}"
     return f"{begun}: networks get {own:.1%} of the test images right, {beside}."
 
 
 def quest_met(world: World, settings: Settings, known: Results) -> bool:
-    """Whether pictures in which there is no image of the data are ahead of one real image of each class."""
+    """Return whether pictures in which there is no image of the data are ahead of one real image of each
+    class.
+    """
     (own, *_), rival = known.found
     score = own.get(settings.pictures)
-    return settings.source != "the data" and score is not None and rival is not None and score > rival
+    return (
+        settings.source != "the data" and score is not None and rival is not None and score > rival
+    )
 
 
 LabelLab = Lab(
@@ -231,5 +297,7 @@ LabelLab = Lab(
     job_words=lambda world, run: f"labels of {len(run.inputs.distilled)} pictures learn",
     views=[Strip(strip_data, strip), Row(Chart(labels_data, labels_map), Chart(curve_data, curve))],
     sentence=sentence,
-    quest=Quest("Beat one real image of each class with pictures in which there is none.", quest_met),
+    quest=Quest(
+        "Beat one real image of each class with pictures in which there is none.", quest_met
+    ),
 )

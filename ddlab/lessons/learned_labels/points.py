@@ -2,8 +2,8 @@
 
 TwoPoints()
 
-Each place on the line listens to both points, to the nearer one more, and takes the class of which it hears most
-(Sucholutsky & Schonlau 2021, *Less than one-shot learning*, arXiv 2009.08449).
+Each place on the line listens to both points, to the nearer one more, and takes the class of which
+it hears most (Sucholutsky & Schonlau 2021, *Less than one-shot learning*, arXiv 2009.08449).
 """
 
 from dataclasses import dataclass
@@ -24,32 +24,51 @@ PLACES = np.linspace(0, 1, 201)
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Parameters):
-    """Of each point's label the share of class B; the rest of the left one is A, of the right one C."""
+    """Of each point's label the share of class B; the rest of the left one is A, of the right one
+    C.
+    """
 
-    left: float = parameter(0.0, range=(0, 1), explorable=(0, 1), step=0.05, help="B's share at the left point.")
-    right: float = parameter(0.0, range=(0, 1), explorable=(0, 1), step=0.05, help="B's share at the right point.")
-    nearness: int = parameter(1, range=(1, 5), explorable=(1, 5), help="A point counts by 1 / distance to this power.")
+    left: float = parameter(
+        0.0, range=(0, 1), explorable=(0, 1), step=0.05, help="B's share at the left point."
+    )
+    right: float = parameter(
+        0.0, range=(0, 1), explorable=(0, 1), step=0.05, help="B's share at the right point."
+    )
+    nearness: int = parameter(
+        1, range=(1, 5), explorable=(1, 5), help="A point counts by 1 / distance to this power."
+    )
 
 
 def heard(settings: Settings) -> np.ndarray:
     """What each place hears of A, B and C: [places, 3]."""
-    left, right = np.array([1 - settings.left, settings.left, 0]), np.array([0, settings.right, 1 - settings.right])
-    near, far = (1 - PLACES) ** settings.nearness, PLACES**settings.nearness
+    left, right = (
+        np.array([1 - settings.left, settings.left, 0]),
+        np.array([0, settings.right, 1 - settings.right]),
+    )
+    near = (1 - PLACES) ** settings.nearness
+    far = PLACES**settings.nearness
     return (near[:, None] * left + far[:, None] * right) / (near + far)[:, None]
 
 
 def classes(settings: Settings) -> list[str]:
-    """The classes that win somewhere, from left to right."""
+    """Return the classes that win somewhere, from left to right."""
     winners = heard(settings).argmax(1)
-    return [CLASSES[winner] for index, winner in enumerate(winners) if index == 0 or winner != winners[index - 1]]
+    return [
+        CLASSES[winner]
+        for index, winner in enumerate(winners)
+        if index == 0 or winner != winners[index - 1]
+    ]
 
 
 def lines(settings: Settings) -> go.Figure:
     """What is heard along the line, and underneath who wins."""
-    figure = start_figure(title="Two points", x_label="place", y_label="what it hears", height=HEIGHT)
+    figure = start_figure(
+        title="Two points", x_label="place", y_label="what it hears", height=HEIGHT
+    )
     found = heard(settings)
     for index, name in enumerate(CLASSES):
-        style, won = series_style(index), found.argmax(1) == index
+        style = series_style(index)
+        won = found.argmax(1) == index
         figure.add_scatter(x=PLACES, y=found[:, index], name=f"class {name}", **line_style(style))
         figure.add_scatter(
             x=PLACES[won],
@@ -60,7 +79,9 @@ def lines(settings: Settings) -> go.Figure:
             marker={"color": style.colour, "symbol": "square", "size": 9},
         )
     said = ", ".join(classes(settings))
-    figure.update_layout(title={"text": f"Two points, classes won: {said}"}).update_yaxes(range=[-0.15, 1.05])
+    figure.update_layout(title={"text": f"Two points, classes won: {said}"}).update_yaxes(
+        range=[-0.15, 1.05]
+    )
     return finish_figure(legend_below(figure), alt=f"From left to right the classes {said} win.")
 
 
@@ -84,6 +105,7 @@ TwoPoints = Lab(
     views=[Chart(lambda world, settings, known: (settings,), lines)],
     sentence=sentence,
     quest=Quest(
-        "Teach three classes with two points.", lambda world, settings, known: len(set(classes(settings))) == 3
+        "Teach three classes with two points.",
+        lambda world, settings, known: len(set(classes(settings))) == 3,
     ),
 )

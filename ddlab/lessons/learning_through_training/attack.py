@@ -5,8 +5,12 @@ from ...data import ImageData
 from ...networks import Network
 
 
-def attack_rates(network: Network, data: ImageData, attacked_class: int, taken_for: int) -> dict[str, float]:
-    """Of the test images: shares of the attacked class that are "right" and "taken" for the other, and how much of the rest is right."""
+def attack_rates(
+    network: Network, data: ImageData, attacked_class: int, taken_for: int
+) -> dict[str, float]:
+    """Of the test images: shares of the attacked class that are "right" and "taken" for the other,
+    and how much of the rest is right.
+    """
     said = networks.predict(network, data.normalised(split="test")).logits.argmax(1)
     of_class = data.test_labels == attacked_class
     return {

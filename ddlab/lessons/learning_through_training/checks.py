@@ -19,9 +19,12 @@ _MOST_STEPS = 5
 _AHEAD = 0.1  # of accuracy
 
 
-def _learned(real: Tensor, answers: Tensor, model: nn.Module, images: Tensor, steps: int, cut: bool) -> Tensor:
-    """The images after two updates, with the gradient through all steps or through the last one."""
-    images, raw = images.clone().requires_grad_(), torch.full((steps,), 0.1).expm1().log().requires_grad_()
+def _learned(
+    real: Tensor, answers: Tensor, model: nn.Module, images: Tensor, steps: int, cut: bool
+) -> Tensor:
+    """Return the images after two updates, with the gradient through all steps or through the last one."""
+    images = images.clone().requires_grad_()
+    raw = torch.full((steps,), 0.1).expm1().log().requires_grad_()
     adam = torch.optim.Adam([images, raw], lr=0.05, betas=(0.5, 0.999))
     for _ in range(2):
         theta: dict[str, Tensor] = dict(model.named_parameters())
@@ -30,7 +33,9 @@ def _learned(real: Tensor, answers: Tensor, model: nn.Module, images: Tensor, st
                 theta = {name: value.detach().requires_grad_() for name, value in theta.items()}
             loss = F.cross_entropy(functional_call(model, theta, (images,)), torch.arange(10))
             slopes = torch.autograd.grad(loss, tuple(theta.values()), create_graph=True)
-            theta = {name: theta[name] - rate * slope for name, slope in zip(theta, slopes, strict=True)}
+            theta = {
+                name: theta[name] - rate * slope for name, slope in zip(theta, slopes, strict=True)
+            }
         rows = torch.randperm(len(real))[:256]
         adam.zero_grad()
         F.cross_entropy(functional_call(model, theta, (real[rows],)), answers[rows]).backward()
@@ -41,8 +46,10 @@ def _learned(real: Tensor, answers: Tensor, model: nn.Module, images: Tensor, st
 def check_shortcut(answer: Any) -> str:
     """Exercise 1: `distil` with its gradient cut before the last step."""
     draws = torch.Generator().manual_seed(5)
-    real, answers = torch.randn((40, 1, 8, 8), generator=draws), torch.arange(40) % 10
-    images, model = torch.randn((10, 1, 8, 8), generator=draws), nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+    real = torch.randn((40, 1, 8, 8), generator=draws)
+    answers = torch.arange(40) % 10
+    images = torch.randn((10, 1, 8, 8), generator=draws)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
     with torch.no_grad():
         for value in model.parameters():
             value.copy_(torch.randn(value.shape, generator=draws) / 8)
@@ -51,21 +58,31 @@ def check_shortcut(answer: Any) -> str:
         torch.manual_seed(0)
         found.append(_learned(real, answers, model, images, 3, cut))
     torch.manual_seed(0)
-    arguments, words = (real, answers, model, images.clone(), 3), "real, answers, model, images, steps and updates"
-    given = called(answer, *arguments, updates=2, of=words, read=lambda learned: torch.as_tensor(learned[0]).detach())
+    arguments = (real, answers, model, images.clone(), 3)
+    words = "real, answers, model, images, steps and updates"
+    given = called(
+        answer,
+        *arguments,
+        updates=2,
+        of=words,
+        read=lambda learned: torch.as_tensor(learned[0]).detach(),
+    )
     if given.shape != images.shape:
         raise NotYet(f"Images of shape {[*images.shape]} come first; yours have {[*given.shape]}.")
     if torch.allclose(given, found[0], atol=1e-5):
         return (
-            "Only the last step reaches the images, so they no longer learn what they do to the steps before it. "
-            "A detach before every step gives the same images, and keeps the graph of one step instead of N."
+            "Only the last step reaches the images, so they no longer learn what they do to "
+            "the steps before it. "
+            "A detach before every step gives the same images, and keeps the graph of one "
+            "step instead of N."
         )
     if torch.allclose(given, found[1], atol=1e-5):
         raise NotYet("These are the images of distil itself: nothing is cut.")
     if torch.equal(given, images):
         raise NotYet("Your images do not move: the last step itself must stay in the graph.")
     raise NotYet(
-        "Measured: other images than with a detach before the last step. Which weights does the last step begin with?"
+        "Measured: other images than with a detach before the last step. Which weights does "
+        "the last step begin with?"
     )
 
 
@@ -81,7 +98,10 @@ def check_carry(answer: Any) -> str:
         raise NotYet(f"Starts are fixed or random here, and N (epochs) is {_MOST_STEPS} at most.")
     work = answer.iterations * (answer.networks if answer.starts == "random" else 1) * answer.epochs
     if work > _WORK:
-        raise NotYet(f"That trains for {work:,} steps (iterations x networks x epochs); {_WORK:,} may be spent.")
+        raise NotYet(
+            f"That trains for {work:,} steps (iterations x networks x epochs); {_WORK:,} may "
+            "be spent."
+        )
     world = World(data.load("digits"))
     try:
         made = world.of(answer).advance().result()
@@ -90,7 +110,10 @@ def check_carry(answer: Any) -> str:
     silent: Any = lambda words, share: None  # noqa: E731
     others = statistics.fmean(world.students(made, answer.seed, silent)[1:])
     rival = world.rival(answer.network, answer.epochs, answer.seed, watch=silent)
-    said = f"Measured: {others:.1%} from five other starts; class means reach {rival:.1%} in as many steps."
+    said = (
+        f"Measured: {others:.1%} from five other starts; class means reach {rival:.1%} in as "
+        "many steps."
+    )
     if others < rival + _AHEAD:
         hint = "Which networks must the images have met to serve a start they do not know?"
         raise NotYet(f"{said} Be {100 * _AHEAD:.0f} points ahead. {hint}")

@@ -1,9 +1,11 @@
-"""The laboratory of inner steps: ten images are learned for N steps of training, and taught from their own start and from others.
+"""The laboratory of inner steps: ten images are learned for N steps of training, and taught from
+their own start and from others.
 
 StepsLab(data)
 StepsLab(data, dd.Config.teaching(epochs=5))
 
-Every number of steps that was visited stays as a point, so that the curve grows under the reader's hand.
+Every number of steps that was visited stays as a point, so that the curve grows under the reader's
+hand.
 """
 
 import statistics
@@ -21,13 +23,23 @@ from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT, MethodWorld, Watch, in_steps, learned_images, visited
 from ...explorers.views import Chart, Row, Strip
 from ...figures import bars
-from ...figures.theme import DASHED, finish_figure, legend_below, line_style, series_style, start_figure
+from ...figures.theme import (
+    DASHED,
+    finish_figure,
+    legend_below,
+    line_style,
+    series_style,
+    start_figure,
+)
 from ...methods import dd
 from ...networks import NetworkSpec
 from ...runs import Run
 from ...training import ordered
 
-NETWORKS = {"perceptron": networks.spec("mlp"), "ConvNet": networks.spec("convnet", width=16, norm="instance")}
+NETWORKS = {
+    "perceptron": networks.spec("mlp"),
+    "ConvNet": networks.spec("convnet", width=16, norm="instance"),
+}
 RATES = (0.05, 0.1, 0.2, 0.5, 1.0)  # the rival's: it takes the best of them
 AHEAD = 0.15  # of accuracy: what the quest asks for
 OTHERS = 5  # starts beside the own one
@@ -38,14 +50,22 @@ class Settings(dd.Config):
     """DD's hyper-parameters as a reader moves them."""
 
     epochs: int = parameter(
-        1, symbol="N", range=(1, 10), explorable=(1, 10), help="Steps of training on the ten images."
+        1,
+        symbol="N",
+        range=(1, 10),
+        explorable=(1, 10),
+        help="Steps of training on the ten images.",
     )
     learner: str = parameter(
         "perceptron", choices=tuple(NETWORKS), explorable=True, help="The network that is trained."
     )
-    starts: str = parameter("fixed", choices=("fixed", "random"), explorable=True, help="One start, or new ones.")
+    starts: str = parameter(
+        "fixed", choices=("fixed", "random"), explorable=True, help="One start, or new ones."
+    )
     iterations: int = with_default(dd.Config, "iterations", 100, source="teaching")
-    seed: int = parameter(0, range=(0, None), explorable=(0, 9), help="Of the own start, and of every draw.")
+    seed: int = parameter(
+        0, range=(0, None), explorable=(0, 9), help="Of the own start, and of every draw."
+    )
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
 
@@ -53,37 +73,53 @@ class World(MethodWorld):
     """Data, and where the controls start.
 
     Args:
-        data: what is distilled. config: where the controls start; default DD's teaching preset with one step. device: of the runs.
+        data: what is distilled. config: where the controls start; default DD's teaching preset with
+            one step. device: of the runs.
 
     Raises:
         DDLabError: settings that the method refuses.
     """
 
-    method, settings, first = dd, Settings, dd.Config.teaching(epochs=1)
+    method = dd
+    settings = Settings
+    first = dd.Config.teaching(epochs=1)
 
     def started(self, config: dd.Config) -> Settings:
         """With the network that is given as the learner."""
-        learner = next((name for name, spec in NETWORKS.items() if spec == config.network), config.network.title)
+        learner = next(
+            (name for name, spec in NETWORKS.items() if spec == config.network),
+            config.network.title,
+        )
         learners = tuple(dict.fromkeys((learner, *NETWORKS)))
         return narrowed(Settings, learner=learners)(**vars(config), learner=learner)
 
     def config(self, settings: Settings) -> dd.Config:
-        """A ConvNet in the place of another network takes fewer updates and, where N is large, smaller rates."""
-        config, network = super().config(settings), NETWORKS.get(settings.learner, settings.network)
+        """Return a ConvNet in the place of another network takes fewer updates and, where N is large,
+        smaller rates.
+        """
+        config = super().config(settings)
+        network = NETWORKS.get(settings.learner, settings.network)
         if network == config.network:
             return config
         if settings.learner == "ConvNet":
             rate = config.initial_rate / (5 if config.epochs > 5 else 1)
-            config = config.replace(iterations=max(config.iterations * 3 // 5, 1), initial_rate=rate)
+            config = config.replace(
+                iterations=max(config.iterations * 3 // 5, 1), initial_rate=rate
+            )
         return config.replace(network=network)
 
     def scores(self, settings: Settings, *, watch: Watch) -> tuple[float, ...]:
-        """Test accuracy after the N steps, from the start of the run's seed and then from others; the run is finished first."""
+        """Test accuracy after the N steps, from the start of the run's seed and then from others;
+        the run is finished first.
+        """
         return self.students(self.run(settings).advance().result(), settings.seed, watch)
 
     def rival(self, network: NetworkSpec, steps: int, seed: int = 0, *, watch: Watch) -> float:
-        """The best that class means do in as many steps at one rate of `RATES`, mean over other starts; nothing is learned."""
-        means, found = self.chosen("centres"), []
+        """Return the best that class means do in as many steps at one rate of `RATES`, mean over other
+        starts; nothing is learned.
+        """
+        means = self.chosen("centres")
+        found = []
         for rate in RATES:
             made = in_steps(means, network.for_data(self.data), torch.full((steps, 1), rate))
             found.append(statistics.fmean(self.students(made, seed, watch)[1:]))
@@ -92,37 +128,57 @@ class World(MethodWorld):
     def students(self, made: DistilledSet, seed: int, watch: Watch) -> tuple[float, ...]:
         """Test accuracy from the start of a seed, and from others."""
         seeds = range(seed, seed + OTHERS + 1)
-        return self.taught(made, [ordered.Config.made_for(made, seed=each) for each in seeds], watch)
+        return self.taught(
+            made, [ordered.Config.made_for(made, seed=each) for each in seeds], watch
+        )
 
 
 def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
-    """The images, what they teach, and what class means teach in as many steps."""
-    return [run, Value(world.scores, settings), Value(world.rival, run.config.network, settings.epochs)]
+    """Return the images, what they teach, and what class means teach in as many steps."""
+    return [
+        run,
+        Value(world.scores, settings),
+        Value(world.rival, run.config.network, settings.epochs),
+    ]
 
 
-def found(world: World, settings: Settings, known: Results) -> tuple[dict[int, Any], dict[int, float]]:
-    """N -> (own start, other starts ...), of all visited settings that differ in N alone; N -> class means."""
+def found(
+    world: World, settings: Settings, known: Results
+) -> tuple[dict[int, Any], dict[int, float]]:
+    """N -> (own start, other starts ...), of all visited settings that differ in N alone; N ->
+    class means.
+    """
     network = known.wanted[-1].arguments[0]
     rivals = {steps: value for (own, steps), value in known.every(world.rival) if own == network}
     return visited(known, world.scores, settings, "epochs"), dict(sorted(rivals.items()))
 
 
 def strip_data(world: World, settings: Settings, known: Results) -> tuple:
-    """The frame on show."""
+    """Return the frame on show."""
     return world.data, known.frame, 1
 
 
 def rates_data(world: World, settings: Settings, known: Results) -> tuple | None:
-    """The rates of the finished run."""
+    """Return the rates of the finished run."""
     run = known.run
-    return tuple(dd.learned_rates(run.state().learned["raw_rates"]).flatten().tolist()) if run.complete else None
+    return (
+        tuple(dd.learned_rates(run.state().learned["raw_rates"]).flatten().tolist())
+        if run.complete
+        else None
+    )
 
 
 def rates_chart(*rates: float) -> go.Figure:
-    """A bar for each step."""
+    """Return a bar for each step."""
     names = [str(step + 1) for step in range(len(rates))]
     figure = bars(
-        names, list(rates), title="Learned rates", x_label="step", y_label="rate", height=HEIGHT, text_format=".2f"
+        names,
+        list(rates),
+        title="Learned rates",
+        x_label="step",
+        y_label="rate",
+        height=HEIGHT,
+        text_format=".2f",
     )
     return figure.update_xaxes(type="category")
 
@@ -130,19 +186,32 @@ def rates_chart(*rates: float) -> go.Figure:
 def curve_data(world: World, settings: Settings, known: Results) -> tuple | None:
     """What is known so far; what was shown stays until the first is."""
     scores, rivals = known.found
-    return (settings.learner, settings.starts, tuple(scores.items()), tuple(rivals.items())) if scores else None
+    return (
+        (settings.learner, settings.starts, tuple(scores.items()), tuple(rivals.items()))
+        if scores
+        else None
+    )
 
 
 def curve(learner: str, starts: str, found: tuple, rivals: tuple) -> go.Figure:
     """Accuracy against N: from the own start, from others (each a point), and of class means."""
     figure = start_figure(
-        title=f"A {learner} after N steps", x_label="steps N", y_label="test accuracy (fraction)", height=HEIGHT
+        title=f"A {learner} after N steps",
+        x_label="steps N",
+        y_label="test accuracy (fraction)",
+        height=HEIGHT,
     )
     steps = [number for number, _ in found]
-    lines = {"the seed's start" if starts == "random" else "its own start": [scores[0] for _, scores in found]}
+    lines = {
+        "the seed's start" if starts == "random" else "its own start": [
+            scores[0] for _, scores in found
+        ]
+    }
     lines["other starts, mean"] = [statistics.fmean(scores[1:]) for _, scores in found]
     for index, (name, values) in enumerate(lines.items()):
-        figure.add_scatter(x=steps, y=values, name=name, **line_style(series_style(index), markers=True))
+        figure.add_scatter(
+            x=steps, y=values, name=name, **line_style(series_style(index), markers=True)
+        )
     each = [(number, value) for number, scores in found for value in scores[1:]]
     colour = series_style(1).colour
     figure.add_scatter(
@@ -156,31 +225,44 @@ def curve(learner: str, starts: str, found: tuple, rivals: tuple) -> go.Figure:
     if rivals:
         x, y = zip(*rivals, strict=True)
         figure.add_scatter(
-            x=x, y=y, name="class means, best rate", mode="lines+markers", line=DASHED, marker={"symbol": "x"}
+            x=x,
+            y=y,
+            name="class means, best rate",
+            mode="lines+markers",
+            line=DASHED,
+            marker={"symbol": "x"},
         )
     figure.update_xaxes(range=[0.5, 10.5], dtick=1).update_yaxes(range=[0, 1])
-    said = "; ".join(f"N = {n}: {scores[0]:.2f} and {statistics.fmean(scores[1:]):.2f}" for n, scores in found)
+    said = "; ".join(
+        f"N = {n}: {scores[0]:.2f} and {statistics.fmean(scores[1:]):.2f}" for n, scores in found
+    )
     return finish_figure(
-        legend_below(figure), alt=f"Accuracy of a {learner} from the own start and from others: {said}."
+        legend_below(figure),
+        alt=f"Accuracy of a {learner} from the own start and from others: {said}.",
     )
 
 
 def sentence(world: World, settings: Settings, known: Results) -> str:
     """What is seen."""
     scores, rival = (each.get(settings.epochs) for each in known.found)
-    begun = f"Ten images, {settings.epochs} step{'s' * (settings.epochs > 1)} of a {settings.learner}"
+    begun = (
+        f"Ten images, {settings.epochs} step{'s' * (settings.epochs > 1)} of a {settings.learner}"
+    )
     if scores is None:
         return f"{begun}: learning, update {known.run.step} of {known.run.total}."
     beside = "" if rival is None else f" Class means, which learn nothing, reach {rival:.1%}."
     return (
-        f"{begun}: {scores[0]:.1%} from start {settings.seed}, {statistics.fmean(scores[1:]):.1%} from others.{beside}"
+        f"{begun}: {scores[0]:.1%} from start {settings.seed}, "
+        f"{statistics.fmean(scores[1:]):.1%} from others.{beside}"
     )
 
 
 def quest_met(world: World, settings: Settings, known: Results) -> bool:
-    """Whether the images are ahead of class means from starts that they have not met."""
+    """Return whether the images are ahead of class means from starts that they have not met."""
     scores, rival = (each.get(settings.epochs) for each in known.found)
-    return scores is not None and rival is not None and statistics.fmean(scores[1:]) >= rival + AHEAD
+    return (
+        scores is not None and rival is not None and statistics.fmean(scores[1:]) >= rival + AHEAD
+    )
 
 
 StepsLab = Lab(
@@ -188,7 +270,12 @@ StepsLab = Lab(
     World,
     controls=("epochs", "learner", "starts"),
     more=("networks", "iterations", "learning_rate", "initial_rate", "seed"),
-    labels={"epochs": "steps N", "networks": "starts an update", "iterations": "updates", "initial_rate": "first rate"},
+    labels={
+        "epochs": "steps N",
+        "networks": "starts an update",
+        "iterations": "updates",
+        "initial_rate": "first rate",
+    },
     watched=World.run,
     wanted=wanted,
     opens_with=3,
@@ -196,10 +283,14 @@ StepsLab = Lab(
     step_words="update",
     unused=lambda world, settings: () if settings.starts == "random" else ("networks",),
     job_words=lambda world, run: f"learning for N = {run.config.epochs}",
-    views=[Strip(strip_data, learned_images), Row(Chart(curve_data, curve), Chart(rates_data, rates_chart))],
+    views=[
+        Strip(strip_data, learned_images),
+        Row(Chart(curve_data, curve), Chart(rates_data, rates_chart)),
+    ],
     sentence=sentence,
     quest=Quest(
-        f"Make ten images that beat class means by {100 * AHEAD:.0f} points, from starts that they have not met.",
+        f"Make ten images that beat class means by {100 * AHEAD:.0f} points, from starts "
+        "that they have not met.",
         quest_met,
     ),
 )

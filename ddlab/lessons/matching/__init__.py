@@ -1,1 +1,3 @@
-"""Lesson 05, matching: learned images that beat real ones with class numbers alone (DM; DC and DSA)."""
+"""Lesson 05, matching: learned images that beat real ones with class numbers alone (DM; DC and
+DSA).
+"""

@@ -9,58 +9,88 @@ from torch import Tensor
 from ...core import randomness
 from ..answers import NotYet, called
 
-_UPDATES, _CLASSES = 7, 10
+_UPDATES = 7
+_CLASSES = 10
 
 
 def check_best_image(answer: Any) -> str:
-    """Exercise 1: a function of real images [n, c, h, w] that returns the one image at distance 0 from them, features being pixels."""
+    """Exercise 1: a function of real images [n, c, h, w] that returns the one image at distance 0
+    from them, features being pixels.
+    """
     real = torch.randn((7, 2, 4, 3), generator=randomness.generator(5, 0, "exercise 1"))
     given = called(answer, real.clone(), of="real, [n, c, h, w]", read=torch.as_tensor)
     if given.shape != (1, *real.shape[1:]):
-        raise NotYet(f"One image of shape {[1, *real.shape[1:]]} comes out; yours has {list(given.shape)}.")
+        raise NotYet(
+            f"One image of shape {[1, *real.shape[1:]]} comes out; yours has {list(given.shape)}."
+        )
     distance = float((real.mean(0) - given.mean(0)).square().sum())
     if not distance < 1e-8:
         raise NotYet(f"Measured: the squared distance is {distance:.3g}.")
-    return "It is the mean image. So the class mean is what matching gives where the network adds nothing."
+    return (
+        "It is the mean image. So the class mean is what matching gives where the network adds "
+        "nothing."
+    )
 
 
 class _Probe:
     """A body that takes down when it is asked; its features are weighted pixels."""
 
     def __init__(self, name: int, asked: list[int]) -> None:
-        self.weights, self.name, self.asked = 0.3 + torch.arange(16.0).roll(name) / 32, name, asked
+        self.weights = 0.3 + torch.arange(16.0).roll(name) / 32
+        self.name = name
+        self.asked = asked
 
     def __call__(self, images: Tensor) -> Tensor:
         self.asked.append(self.name)
         return images.flatten(1) * self.weights
 
     def gap(self, one: Tensor, other: Tensor) -> float:
-        """The squared distance of two mean features."""
-        return float(((one.mean(0).flatten() - other.mean(0).flatten()) * self.weights).square().sum())
+        """Return the squared distance of two mean features."""
+        return float(
+            ((one.mean(0).flatten() - other.mean(0).flatten()) * self.weights).square().sum()
+        )
 
 
 def check_networks_in_turn(answer: Any) -> str:
     """Exercise 2: a `match` whose networks come from a list, one for each update, in turn."""
-    draws, asked = randomness.generator(6, 0, "exercise 2"), list[int]()
+    draws = randomness.generator(6, 0, "exercise 2")
+    asked = list[int]()
     bodies = [_Probe(name, asked) for name in range(3)]
     answers = torch.arange(40) % _CLASSES
     real = 0.1 * torch.randn((40, 1, 4, 4), generator=draws) + answers.view(-1, 1, 1, 1) / _CLASSES
     start = torch.randn((_CLASSES, 1, 4, 4), generator=draws)
-    arguments, words = (bodies, real, answers, start.clone()), "bodies, real, answers, images and updates"
+    arguments = (bodies, real, answers, start.clone())
+    words = "bodies, real, answers, images and updates"
     found = called(answer, *arguments, updates=_UPDATES, of=words, read=torch.as_tensor)
     turns = [name for place, name in enumerate(asked) if place == 0 or asked[place - 1] != name]
     wanted = [update % len(bodies) for update in range(_UPDATES)]
     if turns != wanted:
-        raise NotYet(f"Measured: with three networks, {_UPDATES} updates asked {turns or 'none'}; in turn is {wanted}.")
+        raise NotYet(
+            f"Measured: with three networks, {_UPDATES} updates asked {turns or 'none'}; in "
+            f"turn is {wanted}."
+        )
     if found.shape != start.shape or not bool(torch.isfinite(found).all()):
-        raise NotYet(f"Learned images have the shape of those that they began as, {list(start.shape)}, and are finite.")
+        raise NotYet(
+            "Learned images have the shape of those that they began as, "
+            f"{list(start.shape)}, and are finite."
+        )
     before, after = (
-        sum(body.gap(real[answers == label], images[label::_CLASSES]) for body in bodies for label in range(_CLASSES))
+        sum(
+            body.gap(real[answers == label], images[label::_CLASSES])
+            for body in bodies
+            for label in range(_CLASSES)
+        )
         for images in (start, found.detach())
     )
     if not after < before:
-        raise NotYet(f"Measured: the distance was {before:.3g} and is {after:.3g}. The images have to descend.")
-    return f"Measured: each network in its turn, and the distance falls from {before:.3g} to {after:.3g}."
+        raise NotYet(
+            f"Measured: the distance was {before:.3g} and is {after:.3g}. The images have to "
+            "descend."
+        )
+    return (
+        f"Measured: each network in its turn, and the distance falls from {before:.3g} to "
+        f"{after:.3g}."
+    )
 
 
 def check_shifted(answer: Any) -> str:
@@ -75,12 +105,16 @@ def check_shifted(answer: Any) -> str:
         away = float((found.detach() - _shifted(images, right, down)).abs().max())
         if not away < 1e-4:
             raise NotYet(
-                f"Measured: {right} to the right and {down} down, {_mistake(found.detach(), images, right, down, away)}"
+                f"Measured: {right} to the right and {down} down, "
+                f"{_mistake(found.detach(), images, right, down, away)}"
             )
-        passes_gradient = found.requires_grad and bool(torch.autograd.grad(found.sum(), leaf)[0].any())
+        passes_gradient = found.requires_grad and bool(
+            torch.autograd.grad(found.sum(), leaf)[0].any()
+        )
         if not passes_gradient:
             raise NotYet(
-                "No gradient reaches the images: an operation between the distance and the pixels must pass it on."
+                "No gradient reaches the images: an operation between the distance and the "
+                "pixels must pass it on."
             )
     return "Measured: whole pixels, fractions, and a gradient that passes through."
 
@@ -103,9 +137,15 @@ def _shifted(images: Tensor, right: float, down: float) -> Tensor:
         low = places.floor()
         share = (places - low).view(-1, *[1] * (3 - dim))
         last = images.shape[dim] - 1
-        one, other = (images.index_select(dim, (low + step).long().clamp(0, last)) for step in (0, 1))
+        one, other = (
+            images.index_select(dim, (low + step).long().clamp(0, last)) for step in (0, 1)
+        )
         images = (1 - share) * one + share * other
     return images
 
 
-CHECKS = {"best image": check_best_image, "networks in turn": check_networks_in_turn, "shifted": check_shifted}
+CHECKS = {
+    "best image": check_best_image,
+    "networks in turn": check_networks_in_turn,
+    "shifted": check_shifted,
+}

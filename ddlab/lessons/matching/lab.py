@@ -1,4 +1,5 @@
-"""The laboratory of learned images: what distribution matching makes of random real images, and what students learn from them.
+"""The laboratory of learned images: what distribution matching makes of random real images, and
+what students learn from them.
 
 MatchingLab(data)
 MatchingLab(data, dm.Config.teaching(images_per_class=1))
@@ -26,7 +27,7 @@ _AHEAD = 0.01  # of accuracy: what the quest asks for
 
 
 def strip_data(world: World, settings: Settings, known: Results) -> tuple:
-    """The frame on show."""
+    """Return the frame on show."""
     return world.data, known.frame, min(settings.images_per_class, _ROWS)
 
 
@@ -34,11 +35,13 @@ def strip_data(world: World, settings: Settings, known: Results) -> tuple:
 
 
 def distance_data(world: World, settings: Settings, known: Results) -> tuple | None:
-    """The distance at the steps that were kept, so far."""
+    """Return the distance at the steps that were kept, so far."""
     frames = known.frames[1:]
     if not frames:
         return None
-    return settings.iterations, tuple((frame.step, float(frame.content.numbers["distance"].value)) for frame in frames)
+    return settings.iterations, tuple(
+        (frame.step, float(frame.content.numbers["distance"].value)) for frame in frames
+    )
 
 
 def distance_curve(iterations: int, points: tuple[tuple[int, float], ...]) -> go.Figure:
@@ -52,7 +55,8 @@ def distance_curve(iterations: int, points: tuple[tuple[int, float], ...]) -> go
         y_label="squared distance, sum over classes",
     )
     values = [value for _, value in points]
-    ends = math.log10(min(values) / 2), math.log10(2 * max(values))  # of one point plotly would write too many numbers
+    # Of one point plotly would write too many numbers.
+    ends = math.log10(min(values) / 2), math.log10(2 * max(values))
     return figure.update_yaxes(dtick="D2", range=ends)
 
 
@@ -60,7 +64,9 @@ def distance_curve(iterations: int, points: tuple[tuple[int, float], ...]) -> go
 
 
 def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
-    """What the means say, and one student on each kind of real images: what the others are seen against."""
+    """What the means say, and one student on each kind of real images: what the others are seen
+    against.
+    """
     first = [Value(world.real, kind, settings.images_per_class, world.seeds[0]) for kind in REAL]
     return [Value(world.first_updates, run), *first]
 
@@ -68,32 +74,48 @@ def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
 def asked(world: World, settings: Settings, known: Results) -> dict[str, list[Value]]:
     """Students on the frame on show and on real images, one for each seed."""
     learned = [Value(world.learned, known.run, known.frame, seed) for seed in world.seeds]
-    real = {kind: [Value(world.real, kind, settings.images_per_class, seed) for seed in world.seeds] for kind in REAL}
+    real = {
+        kind: [Value(world.real, kind, settings.images_per_class, seed) for seed in world.seeds]
+        for kind in REAL
+    }
     return {LEARNED: learned} | real
 
 
 def students(world: World, settings: Settings, known: Results) -> list[Run | Value]:
     """All of them, seed by seed."""
-    return [value for seed in zip(*asked(world, settings, known).values(), strict=True) for value in seed]
+    return [
+        value
+        for seed in zip(*asked(world, settings, known).values(), strict=True)
+        for value in seed
+    ]
 
 
 def found(world: World, settings: Settings, known: Results) -> dict[str, tuple[float, ...]]:
     """What is known of students: on the frame on show, and on as many real images."""
     every = {kind: map(known, values) for kind, values in asked(world, settings, known).items()}
-    return {kind: tuple(value for value in values if value is not None) for kind, values in every.items()}
+    return {
+        kind: tuple(value for value in values if value is not None)
+        for kind, values in every.items()
+    }
 
 
-def in_other_networks(world: World, settings: Settings, known: Results) -> dict[int | None, tuple[float, ...]]:
-    """Networks -> accuracy of students of the finished images, of all visited settings that differ in their number alone."""
+def in_other_networks(
+    world: World, settings: Settings, known: Results
+) -> dict[int | None, tuple[float, ...]]:
+    """Networks -> accuracy of students of the finished images, of all visited settings that differ
+    in their number alone.
+    """
     found = dict[int | None, tuple[float, ...]]()
     for past in known.past:
-        if past.networks != settings.networks and past.replace(networks=settings.networks) == settings.replace(
-            step=None
-        ):
+        if past.networks != settings.networks and past.replace(
+            networks=settings.networks
+        ) == settings.replace(step=None):
             run = world.run(past)
             frame = run.at() if run.complete else None
             values = (
-                () if frame is None else tuple(known(Value(world.learned, run, frame, seed)) for seed in world.seeds)
+                ()
+                if frame is None
+                else tuple(known(Value(world.learned, run, frame, seed)) for seed in world.seeds)
             )
             if values and None not in values:
                 found[past.networks] = values
@@ -101,12 +123,18 @@ def in_other_networks(world: World, settings: Settings, known: Results) -> dict[
 
 
 def how_many(networks: int | None) -> str:
-    """A number of networks in words."""
-    return "a new network each time" if networks is None else f"{networks} network{'s' * (networks > 1)}"
+    """Return a number of networks in words."""
+    return (
+        "a new network each time"
+        if networks is None
+        else f"{networks} network{'s' * (networks > 1)}"
+    )
 
 
 def score_data(world: World, settings: Settings, known: Results) -> tuple | None:
-    """What is on show, and the accuracies known so far, of other numbers of networks too; what was shown stays until the first is."""
+    """What is on show, and the accuracies known so far, of other numbers of networks too; what was
+    shown stays until the first is.
+    """
     if not known.found[RIVAL]:
         return None
     others = in_other_networks(world, settings, known)
@@ -116,24 +144,36 @@ def score_data(world: World, settings: Settings, known: Results) -> tuple | None
 def scores(networks: int | None, step: int, found: tuple, others: tuple) -> go.Figure:
     """Accuracy minus that of the strongest rival's student of the same seed, every student a point."""
     short = {kind: name.removesuffix(" real images") for kind, name in REAL.items()}
-    real, learned = dict(found), dict(others)
+    real = dict(found)
+    learned = dict(others)
     learned[networks] = real.pop(LEARNED)
     rival = real.pop(RIVAL)
     named = {short[kind]: values for kind, values in real.items() if values}
     for number, values in sorted(learned.items(), key=lambda each: each[0] or math.inf):
         words = f"{how_many(number)}, update {step}" if number == networks else how_many(number)
         named |= {words: values} if values else {}
-    ahead = {name: [mine - its for mine, its in zip(values, rival, strict=False)] for name, values in named.items()}
+    ahead = {
+        name: [mine - its for mine, its in zip(values, rival, strict=False)]
+        for name, values in named.items()
+    }
     title = f"Students, minus {short[RIVAL]}"
-    figure = start_figure(title=title, x_label="difference of accuracy", y_label="images", height=HEIGHT)
+    figure = start_figure(
+        title=title, x_label="difference of accuracy", y_label="images", height=HEIGHT
+    )
     for index, (name, values) in enumerate(ahead.items()):
-        style, dot = series_style(0 if "network" in name else 1), {"size": 5, "opacity": 0.5}
+        style = series_style(0 if "network" in name else 1)
+        dot = {"size": 5, "opacity": 0.5}
         for x, marker in ((values, dot), ([statistics.fmean(values)], {"size": 12})):
             marker |= {"color": style.colour, "symbol": style.marker}
-            figure.add_scatter(x=x, y=[index] * len(x), mode="markers", name=name, marker=marker, showlegend=False)
+            figure.add_scatter(
+                x=x, y=[index] * len(x), mode="markers", name=name, marker=marker, showlegend=False
+            )
     figure.add_vline(x=0, line=DASHED)
     figure.update_yaxes(
-        tickvals=list(range(len(ahead))), ticktext=list(ahead), title="", range=[-0.6, len(ahead) - 0.4]
+        tickvals=list(range(len(ahead))),
+        ticktext=list(ahead),
+        title="",
+        range=[-0.6, len(ahead) - 0.4],
     )
     said = ", ".join(f"{name} {statistics.fmean(values):+.1%}" for name, values in ahead.items())
     return finish_figure(figure, alt=f"{title}, mean and each student: {said}.")
@@ -144,8 +184,10 @@ def scores(networks: int | None, step: int, found: tuple, others: tuple) -> go.F
 
 def sentence(world: World, settings: Settings, known: Results) -> str:
     """What is seen at a step."""
-    run, frame = known.run, known.frame
-    count, classes = settings.images_per_class, world.data.classes
+    run = known.run
+    frame = known.frame
+    count = settings.images_per_class
+    classes = world.data.classes
     begun = "random real images" if settings.initialisation == "real" else "noise"
     asked_of = f"matched in {how_many(settings.networks)}"
     many = f"{count} {'image' if count == 1 else 'images'} of each of {classes} classes"
@@ -158,7 +200,9 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
 
 
 def quest_met(world: World, settings: Settings, known: Results) -> bool:
-    """Whether students of every seed are there, and those on the frame on show are ahead of those on any real images."""
+    """Return whether students of every seed are there, and those on the frame on show are ahead of those
+    on any real images.
+    """
     if min(map(len, known.found.values())) < len(world.seeds):
         return False
     means = {kind: statistics.fmean(values) for kind, values in known.found.items()}
@@ -177,7 +221,9 @@ MatchingLab = Lab(
         "iterations": "updates",
         "batch_size": "real batch",
     },
-    choice_words=lambda world: {"networks": lambda number: "new each time" if number is None else str(number)},
+    choice_words=lambda world: {
+        "networks": lambda number: "new each time" if number is None else str(number)
+    },
     watched=World.run,
     wanted=wanted,
     opens_with=4,
@@ -186,8 +232,18 @@ MatchingLab = Lab(
     unused=lambda world, settings: () if settings.strategy else ("views",),
     job_words=lambda world, run: f"learning {run.config.images_per_class} per class",
     buttons=[
-        Compute("Learn", lambda world, settings, known: [known.run], hint="Let the images descend", stays=True),
-        Compute("Train students", students, "graduation-cap", "On the images on show, and on three kinds of real ones"),
+        Compute(
+            "Learn",
+            lambda world, settings, known: [known.run],
+            hint="Let the images descend",
+            stays=True,
+        ),
+        Compute(
+            "Train students",
+            students,
+            "graduation-cap",
+            "On the images on show, and on three kinds of real ones",
+        ),
     ],
     views=[
         Strip(strip_data, learned_images),
@@ -195,7 +251,8 @@ MatchingLab = Lab(
     ],
     sentence=sentence,
     quest=Quest(
-        f"Learn images that teach more than all three rivals: {100 * _AHEAD:.0f} point ahead, three students on each.",
+        f"Learn images that teach more than all three rivals: {100 * _AHEAD:.0f} point "
+        "ahead, three students on each.",
         quest_met,
     ),
 )

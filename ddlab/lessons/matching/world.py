@@ -1,4 +1,6 @@
-"""What the laboratory of learned images knows: its settings, DM's run for them, and students on learned and on real images."""
+"""What the laboratory of learned images knows: its settings, DM's run for them, and students on
+learned and on real images.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +18,11 @@ from ...runs import Frame, Keep, Run
 from ...training import supervised
 
 LEARNED = "learned"
-REAL = {"random": "random real images", "k_means": "typical real images", "centres": "k-means centres"}
+REAL = {
+    "random": "random real images",
+    "k_means": "typical real images",
+    "centres": "k-means centres",
+}
 """Kind of selection -> what a reader sees it called; with one image per class the centre is the class mean."""
 
 
@@ -24,7 +30,9 @@ REAL = {"random": "random real images", "k_means": "typical real images", "centr
 class Settings(dm.Config):
     """DM's hyper-parameters as a reader moves them, and the step on show."""
 
-    iterations: int = with_default(dm.Config, "iterations", 50, source="teaching; the paper has 20,000")
+    iterations: int = with_default(
+        dm.Config, "iterations", 50, source="teaching; the paper has 20,000"
+    )
     networks: int | None = parameter(
         1,
         choices=(1, 2, 5, None),
@@ -35,7 +43,9 @@ class Settings(dm.Config):
 
 
 def student_config(data: ImageData, **changes: Any) -> supervised.Config:
-    """How students learn in this lesson: class numbers, single views, a ConvNet with instance norm of width 32."""
+    """How students learn in this lesson: class numbers, single views, a ConvNet with instance norm
+    of width 32.
+    """
     network = networks.spec("convnet", width=32, norm="instance")
     return supervised.Config.for_data(data, **{"network": network, "mixup_alpha": 0.0} | changes)
 
@@ -44,15 +54,20 @@ class World(MethodWorld):
     """Data, and where the controls start.
 
     Args:
-        data: what is distilled. config: where the controls start; default DM's teaching preset.
-        student: how students learn; default `student_config(data)`. seeds: how many of each kind.
+        data: what is distilled.
+        config: where the controls start; default DM's teaching preset.
+        student: how students learn; default `student_config(data)`.
+        seeds: how many of each kind.
         device: of the runs.
 
     Raises:
         DDLabError: settings that the method refuses.
     """
 
-    method, settings, first, frames = dm, Settings, dm.Config.teaching(networks=1), 40
+    method = dm
+    settings = Settings
+    first = dm.Config.teaching(networks=1)
+    frames = 40
 
     def __init__(
         self,
@@ -64,16 +79,20 @@ class World(MethodWorld):
         device: torch.device | str = "auto",
     ) -> None:
         super().__init__(data, config, device=device)
-        errors.check_instance("student", student, (supervised.Config, type(None)), "a training Config or None")
+        errors.check_instance(
+            "student", student, (supervised.Config, type(None)), "a training Config or None"
+        )
         self.seeds = range(errors.check_integer("seeds", seeds, 1, 20))
         self.learning = student_config(data) if student is None else student
 
     def keep(self, config: dm.Config) -> Keep:
-        """The first two updates, too."""
+        """Return the first two updates, too."""
         return Keep(tuple(sorted({1, 2, *Keep(self.frames + 1).of(config.iterations)})))
 
     def first_updates(self, run: Run, *, watch: Watch) -> None:
-        """Two updates, which say how far apart the means are: of a single one momentum changes nothing."""
+        """Two updates, which say how far apart the means are: of a single one momentum changes
+        nothing.
+        """
         run.advance(until=2)
 
     def learned(self, run: Run, frame: Frame, seed: int, *, watch: Watch) -> float:
@@ -82,6 +101,6 @@ class World(MethodWorld):
         return self.taught(made, [self.learning.replace(seed=seed)], watch)[0]
 
     def real(self, kind: str, images_per_class: int, seed: int, *, watch: Watch) -> float:
-        """The same for as many real images by a rule of `selection`, or what it makes of them."""
+        """Return the same for as many real images by a rule of `selection`, or what it makes of them."""
         made = self.chosen(kind, images_per_class, seed)
         return self.taught(made, [self.learning.replace(seed=seed)], watch)[0]

@@ -14,7 +14,9 @@ from ...methods.distillation import from_images
 from ..answers import NotYet, called, two
 
 _LEAD = 0.03  # of accuracy, exercise 2
-_STEPS, _RATE = 5, 0.1  # of the page's temporary network
+# of the page's temporary network
+_STEPS = 5
+_RATE = 0.1
 
 
 def check_forgetting(answer: Any) -> str:
@@ -22,25 +24,42 @@ def check_forgetting(answer: Any) -> str:
     draws = torch.Generator().manual_seed(2)
     for phases in (3, 5):
         matrix = [torch.rand(2 * phase + 2, generator=draws).tolist() for phase in range(phases)]
-        told = Incremental({0: tuple(map(tuple, matrix))}, tuple((f"{task}a", f"{task}b") for task in range(phases)))
+        told = Incremental(
+            {0: tuple(map(tuple, matrix))},
+            tuple((f"{task}a", f"{task}b") for task in range(phases)),
+        )
         words = "matrix, whose row p has the accuracies of the classes met by phase p"
         first, mean = called(answer, [list(row) for row in matrix], of=words, read=two(float))
         if abs(first - told.forgetting_of_first) > 1e-6:
             raise NotYet(
-                f"Measured: {first:.3f} of the first task; it is {told.forgetting_of_first:.3f} (of both classes of the task)."
+                f"Measured: {first:.3f} of the first task; it is "
+                f"{told.forgetting_of_first:.3f} (of both classes of the task)."
             )
         if abs(mean - told.mean_forgetting) > 1e-6:
-            hint = "from the most that was known of a task, not from its first row; the last task has forgotten nothing"
-            raise NotYet(f"Measured: {mean:.3f} on average; it is {told.mean_forgetting:.3f} ({hint}).")
-    return "Measured: both, on matrices of 3 and 5 phases. Only the first can be negative: a maximum is never below the end."
+            hint = (
+                "from the most that was known of a task, not from its first row; the last task "
+                "has forgotten nothing"
+            )
+            raise NotYet(
+                f"Measured: {mean:.3f} on average; it is {told.mean_forgetting:.3f} ({hint})."
+            )
+    return (
+        "Measured: both, on matrices of 3 and 5 phases. Only the first can be negative: a "
+        "maximum is never below the end."
+    )
 
 
 def check_pair(answer: Any) -> str:
     """Exercise 2: two exemplars of each class, made without a network, against two random ones."""
-    data, shape = load("digits"), (2, 1, 16, 16)
+    data = load("digits")
+    shape = (2, 1, 16, 16)
     found = list[Tensor]()
     for label in range(data.classes):
-        given = called(answer, data.normalised(data.of_class(label)), of="the images of one class, [n, 1, 16, 16]")
+        given = called(
+            answer,
+            data.normalised(data.of_class(label)),
+            of="the images of one class, [n, 1, 16, 16]",
+        )
         if not isinstance(given, Tensor) or given.shape != shape or not given.isfinite().all():
             raise NotYet(f"Return a tensor of shape {list(shape)}, all numbers finite.")
         found.append(given.detach().float())
@@ -48,9 +67,14 @@ def check_pair(answer: Any) -> str:
     ends = list[float]()
     for start, own in (("given", made), ("random", None)):
         config = mnemonics.Config.teaching(images_per_class=2, start=start, exemplar_step="none")
-        told = class_incremental(own, data, config=config, seeds=range(3), progress=False, device="cpu")
+        told = class_incremental(
+            own, data, config=config, seeds=range(3), progress=False, device="cpu"
+        )
         ends.append(told.accuracies[-1])
-    said = f"Measured: {ends[0]:.1%} of all digits at the end, {ends[1]:.1%} with two random images, three seeds"
+    said = (
+        f"Measured: {ends[0]:.1%} of all digits at the end, {ends[1]:.1%} with two random "
+        "images, three seeds"
+    )
     if ends[0] - ends[1] >= _LEAD:
         return f"{said}."
     raise NotYet(
@@ -66,13 +90,22 @@ def check_halves(answer: Any) -> str:
     with torch.no_grad():
         for value in network.parameters():
             value.copy_(torch.randn(value.shape, generator=draws, dtype=torch.float64))
-    memory, labels = torch.randn(8, 4, generator=draws, dtype=torch.float64), torch.arange(8) // 2
+    memory = torch.randn(8, 4, generator=draws, dtype=torch.float64)
+    labels = torch.arange(8) // 2
     leaf = memory.clone().requires_grad_()
     words = "network, memory [2 n, ...], labels [2 n] and seen that returns a loss"
     (found,) = called(
-        answer, network, leaf, labels.clone(), 4, of=words, read=lambda loss: torch.autograd.grad(loss, leaf)
+        answer,
+        network,
+        leaf,
+        labels.clone(),
+        4,
+        of=words,
+        read=lambda loss: torch.autograd.grad(loss, leaf),
     )
-    wanted, moving, alone = (_slope(network, memory, labels, 4, way) for way in ("held", "moving", "itself"))
+    wanted, moving, alone = (
+        _slope(network, memory, labels, 4, way) for way in ("held", "moving", "itself")
+    )
     if torch.allclose(found, wanted, rtol=1e-6, atol=1e-9):
         return "Measured: the gradient of both halves, each judged by the other."
     if torch.allclose(found, moving, rtol=1e-6, atol=1e-9):
@@ -80,13 +113,18 @@ def check_halves(answer: Any) -> str:
     if torch.allclose(found, alone, rtol=1e-6, atol=1e-9):
         raise NotYet("Measured: each half is judged by itself. Exchange the judges.")
     worst = float((found - wanted).abs().max())
-    raise NotYet(f"Measured: up to {worst:.2g} from the gradient of both halves. Rows 0, 2, 4, ... are one half.")
+    raise NotYet(
+        f"Measured: up to {worst:.2g} from the gradient of both halves. Rows 0, 2, 4, ... "
+        "are one half."
+    )
 
 
 def _slope(network: nn.Sequential, memory: Tensor, labels: Tensor, seen: int, way: str) -> Tensor:
-    leaf, total = memory.clone().requires_grad_(), torch.zeros((), dtype=torch.float64)
+    leaf = memory.clone().requires_grad_()
+    total = torch.zeros((), dtype=torch.float64)
     for side in (0, 1):
-        own, judge = leaf[side::2], leaf[side::2] if way == "itself" else leaf[1 - side :: 2]
+        own = leaf[side::2]
+        judge = leaf[side::2] if way == "itself" else leaf[1 - side :: 2]
         weights = [value.detach().clone().requires_grad_() for value in network.parameters()]
         for _ in range(_STEPS):
             loss = F.cross_entropy(_logits(weights, own)[:, :seen], labels[side::2])

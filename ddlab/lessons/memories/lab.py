@@ -1,4 +1,5 @@
-"""The laboratory of memories: digits come two by two, and the reader spends what is kept of the earlier ones.
+"""The laboratory of memories: digits come two by two, and the reader spends what is kept of the
+earlier ones.
 
 MemoryLab(data)
 MemoryLab(data, {1: matched, 2: twice_as_many})           # sets that serve as the memory "DM"
@@ -32,28 +33,45 @@ from ...figures.theme import (
 from ...methods import mnemonics
 from ...runs import Run
 from ...training.phases import class_ends, class_order
-from .world import CENTRES, LEARNED, LEARNING, MATCHED, MEMORIES, NONE, Moment, Settings, World, matrix
+from .world import (
+    CENTRES,
+    LEARNED,
+    LEARNING,
+    MATCHED,
+    MEMORIES,
+    NONE,
+    Moment,
+    Settings,
+    World,
+    matrix,
+)
 
 PARTS = {"model": "training", "exemplars": "exemplars learn", "tuning": "fine-tuning"}
 RIVAL = CENTRES  # with one exemplar, the class mean
-_GREY, _CELL = 128, 32
+_GREY = 128
+_CELL = 32
 
 
 def tasks_of(world: World, config: mnemonics.Config) -> tuple[tuple[str, ...], ...]:
-    """The names of the classes of each phase."""
-    names = [world.data.class_names[label] for label in class_order(world.data.classes, config.order_seed)]
+    """Return the names of the classes of each phase."""
+    names = [
+        world.data.class_names[label]
+        for label in class_order(world.data.classes, config.order_seed)
+    ]
     ends = class_ends(config, len(names))
     return tuple(tuple(names[start:end]) for start, end in zip([0, *ends], ends, strict=False))
 
 
-def found(world: World, settings: Settings, known: Results) -> tuple[tuple[tuple[str, ...], ...], Moment, Matrix]:
+def found(
+    world: World, settings: Settings, known: Results
+) -> tuple[tuple[tuple[str, ...], ...], Moment, Matrix]:
     """Tasks, the moment on show, and the phases that had ended by then."""
     ends = [end for end in world.ends(known.run.config) if end <= known.frame.step]
     return tasks_of(world, known.run.config), known.frame.content, matrix(known.run, ends)
 
 
 def strip_data(world: World, settings: Settings, known: Results) -> tuple:
-    """The exemplars on show."""
+    """Return the exemplars on show."""
     order = tuple(class_order(world.data.classes, settings.order_seed))
     return world.data, known.frame.content, order
 
@@ -61,13 +79,18 @@ def strip_data(world: World, settings: Settings, known: Results) -> tuple:
 def strip(data: ImageData, now: Moment, order: tuple[int, ...]) -> tuple[bytes, str]:
     """Exemplars, a column for each class; grey where there are none."""
     count = max(len(now.exemplars) // data.classes, 1)
-    pixels = torch.full((data.classes * count, data.channels, *data.image_size), _GREY, dtype=torch.uint8)
+    pixels = torch.full(
+        (data.classes * count, data.channels, *data.image_size), _GREY, dtype=torch.uint8
+    )
     there = now.exemplars.flatten(1).any(1)
     pixels[: len(there)][there] = data.to_uint8(now.exemplars[there])
-    names, scale = [data.class_names[label] for label in order], max(1, round(_CELL / data.image_size[1]))
+    names = [data.class_names[label] for label in order]
+    scale = max(1, round(_CELL / data.image_size[1]))
     columns = pixels.unflatten(0, (data.classes, count)).transpose(0, 1).flatten(0, 1)
     shown = f"{int(there.sum())} exemplars" if there.any() else "no exemplar"
-    return encode_grid(columns, data.classes, scale, column_labels=names, gap=4), f"{shown}, a column for each class."
+    return encode_grid(
+        columns, data.classes, scale, column_labels=names, gap=4
+    ), f"{shown}, a column for each class."
 
 
 def bars_data(world: World, settings: Settings, known: Results) -> tuple:
@@ -77,7 +100,8 @@ def bars_data(world: World, settings: Settings, known: Results) -> tuple:
 
 def of_tasks(tasks: tuple[tuple[str, ...], ...], accuracies: tuple[float, ...]) -> list[float]:
     """Accuracy of each task seen, from those of its classes."""
-    found, rest = [], list(accuracies)
+    found = []
+    rest = list(accuracies)
     for names in tasks:
         if rest:
             found.append(float(np.mean(rest[: len(names)])))
@@ -86,19 +110,23 @@ def of_tasks(tasks: tuple[tuple[str, ...], ...], accuracies: tuple[float, ...]) 
 
 
 def bars(tasks: tuple[tuple[str, ...], ...], now: Moment, before: Matrix) -> go.Figure:
-    """A bar for each task; a line where it once stood."""
+    """Return a bar for each task; a line where it once stood."""
     heights = of_tasks(tasks, now.accuracies)
     rows = [of_tasks(tasks, row) for row in (*before, now.accuracies)]
     most = [max(row[task] for row in rows if task < len(row)) for task in range(len(heights))]
-    title, style = f"Task {now.phase + 1} of {len(tasks)}: {PARTS[now.part]}", series_style(0)
-    figure = start_figure(title=title, x_label="classes of a task", y_label="test accuracy (fraction)", height=HEIGHT)
+    title = f"Task {now.phase + 1} of {len(tasks)}: {PARTS[now.part]}"
+    style = series_style(0)
+    figure = start_figure(
+        title=title, x_label="classes of a task", y_label="test accuracy (fraction)", height=HEIGHT
+    )
     names = [literal(", ".join(each)) for each in tasks]
     figure.add_bar(
         x=names[: len(heights)],
         y=heights,
         name="now",
         text=[f"{each:.0%}" for each in heights],
-        textposition=["inside" if each > 0.2 else "outside" for each in heights],  # not where the line may stand
+        # Not where the line may stand.
+        textposition=["inside" if each > 0.2 else "outside" for each in heights],
         insidetextanchor="end",
         textangle=0,
         cliponaxis=False,
@@ -109,9 +137,16 @@ def bars(tasks: tuple[tuple[str, ...], ...], now: Moment, before: Matrix) -> go.
         y=most,
         mode="markers",
         name="at its best",
-        marker={"symbol": "line-ew-open", "size": 26, "line": {"width": 2.5}, "color": neutral("text")},
+        marker={
+            "symbol": "line-ew-open",
+            "size": 26,
+            "line": {"width": 2.5},
+            "color": neutral("text"),
+        },
     )
-    figure.update_xaxes(type="category", range=[-0.5, len(tasks) - 0.5], categoryorder="array", categoryarray=names)
+    figure.update_xaxes(
+        type="category", range=[-0.5, len(tasks) - 0.5], categoryorder="array", categoryarray=names
+    )
     figure.update_yaxes(range=[0, 1.12], tickvals=[0, 0.25, 0.5, 0.75, 1])
     said = ", ".join(f"{name} {height:.0%}" for name, height in zip(names, heights, strict=False))
     return finish_figure(legend_below(figure), alt=f"{title}. Accuracy: {said}.")
@@ -124,29 +159,44 @@ def matrix_data(world: World, settings: Settings, known: Results) -> tuple:
 
 
 def cells(tasks: tuple[tuple[str, ...], ...], rows: Matrix) -> go.Figure:
-    """The matrix [phase, class]."""
+    """Return the matrix [phase, class]."""
     names = [name for each in tasks for name in each]
     table = np.full((len(tasks), len(names)), np.nan)
     for phase, row in enumerate(rows):
         table[phase, : len(row)] = row
-    phases, title = [f"{phase + 1}" for phase in range(len(tasks))], "Accuracy by class and phase"
-    return cell_table(table, names, phases, title=title, x_label="class", y_label="phase", height=HEIGHT)
+    phases = [f"{phase + 1}" for phase in range(len(tasks))]
+    title = "Accuracy by class and phase"
+    return cell_table(
+        table, names, phases, title=title, x_label="class", y_label="phase", height=HEIGHT
+    )
 
 
 def ends_data(world: World, settings: Settings, known: Results) -> tuple:
-    """Memory -> exemplars of a class -> accuracy at the end, of all that was visited and differs in these alone; and the one on show."""
+    """Memory -> exemplars of a class -> accuracy at the end, of all that was visited and differs in
+    these alone; and the one on show.
+    """
     points = dict[str, tuple]()
     for memory in world.memories:
         config = world.config(settings.replace(memory=memory))
         every = visited(known, world.remembered, config, "images_per_class", memory)
-        points |= {memory: tuple((m, float(np.mean(rows[-1]))) for m, rows in every.items())} if every else {}
-    return tuple(points.items()), settings.images_per_class, float(np.mean(known.frame.content.accuracies))
+        points |= (
+            {memory: tuple((m, float(np.mean(rows[-1]))) for m, rows in every.items())}
+            if every
+            else {}
+        )
+    return (
+        tuple(points.items()),
+        settings.images_per_class,
+        float(np.mean(known.frame.content.accuracies)),
+    )
 
 
 def ends(found: tuple, count: int, now: float) -> go.Figure:
     """Accuracy at the end over exemplars of a class, a line for each memory."""
     label = "accuracy on all classes (fraction)"
-    figure = start_figure(title="At the end", x_label="exemplars of a class", y_label=label, height=HEIGHT)
+    figure = start_figure(
+        title="At the end", x_label="exemplars of a class", y_label=label, height=HEIGHT
+    )
     said = []
     for memory, points in found:
         x, y = zip(*points, strict=True)
@@ -155,7 +205,10 @@ def ends(found: tuple, count: int, now: float) -> go.Figure:
             figure.add_scatter(x=[0.5, 5.5], y=[y[0]] * 2, name=NONE, mode="lines", line=DASHED)
         else:
             figure.add_scatter(
-                x=x, y=y, name=memory, **line_style(series_style(MEMORIES.index(memory) - 1), markers=True)
+                x=x,
+                y=y,
+                name=memory,
+                **line_style(series_style(MEMORIES.index(memory) - 1), markers=True),
             )
     figure.add_scatter(
         x=[count],
@@ -166,11 +219,13 @@ def ends(found: tuple, count: int, now: float) -> go.Figure:
     )
     least = min(0.8, now, *(y for memory, points in found for _, y in points if memory != NONE))
     figure.update_xaxes(range=[0.5, 5.5], dtick=1).update_yaxes(range=[max(least - 0.05, 0), 1])
-    return finish_figure(legend_beside(figure), alt=f"Accuracy at the end: {'; '.join(said) or 'not there yet'}.")
+    return finish_figure(
+        legend_beside(figure), alt=f"Accuracy at the end: {'; '.join(said) or 'not there yet'}."
+    )
 
 
 def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
-    """The run, and what is left at its end."""
+    """Return the run, and what is left at its end."""
     return [run, Value(world.remembered, run.config, settings.memory)]
 
 
@@ -181,7 +236,11 @@ def with_memory(world: World, settings: Settings, memory: str) -> Value:
 
 def all_memories(world: World, settings: Settings, known: Results) -> list[Value]:
     """What is left with each memory; the one that takes long comes last."""
-    usable = (each for each in world.memories if each != MATCHED or settings.images_per_class in world.matched)
+    usable = (
+        each
+        for each in world.memories
+        if each != MATCHED or settings.images_per_class in world.matched
+    )
     return [with_memory(world, settings, each) for each in usable]
 
 
@@ -189,23 +248,30 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
     """What is seen."""
     tasks, now, _ = known.found
     heights = of_tasks(tasks, now.accuracies)
-    kept = f"{settings.images_per_class} of each class ({settings.memory})" if settings.memory != NONE else "nothing"
+    kept = (
+        f"{settings.images_per_class} of each class ({settings.memory})"
+        if settings.memory != NONE
+        else "nothing"
+    )
     begun = (
-        f"Kept: {kept}. Task {now.phase + 1}, {PARTS[now.part]}: {np.mean(now.accuracies):.1%} of the classes so far"
+        f"Kept: {kept}. Task {now.phase + 1}, {PARTS[now.part]}: {np.mean(now.accuracies):.1%} "
+        "of the classes so far"
     )
     return f"{begun}, {heights[0]:.0%} of the first task, {heights[-1]:.0%} of the newest."
 
 
 def quest_met(world: World, settings: Settings, known: Results) -> bool:
-    """Whether one exemplar of a class keeps more than its mean does, with the same seed."""
+    """Return whether one exemplar of a class keeps more than its mean does, with the same seed."""
     if settings.images_per_class > 1:
         return False
-    mine, rival = (known(with_memory(world, settings, memory)) for memory in (settings.memory, RIVAL))
+    mine, rival = (
+        known(with_memory(world, settings, memory)) for memory in (settings.memory, RIVAL)
+    )
     return None not in (mine, rival) and np.mean(mine[-1]) > np.mean(rival[-1])
 
 
 def step_label(world: World, settings: Settings, step: int) -> str:
-    """A step as the slider calls it."""
+    """Return a step as the slider calls it."""
     frame = world.run(settings).at(step)
     return str(step) if frame is None else f"{step} (task {frame.content.phase + 1})"
 
@@ -226,7 +292,8 @@ DECLARED = {
     "step_label": step_label,
     "to_end": ("memory", "images_per_class"),
     "unused": lambda world, settings: (
-        (() if settings.memory == LEARNED else LEARNING) + (("images_per_class",) if settings.memory == NONE else ())
+        (() if settings.memory == LEARNED else LEARNING)
+        + (("images_per_class",) if settings.memory == NONE else ())
     ),
     "job_words": lambda world, run: f"{run.config.tasks} phases",
     "sentence": sentence,
@@ -238,11 +305,23 @@ MemoryLab = Lab(
     World,
     views=[
         Strip(strip_data, strip),
-        Row(Chart(bars_data, bars), Tabs(("Matrix", Chart(matrix_data, cells)), ("At the end", AT_THE_END))),
+        Row(
+            Chart(bars_data, bars),
+            Tabs(("Matrix", Chart(matrix_data, cells)), ("At the end", AT_THE_END)),
+        ),
     ],
-    buttons=[Compute("Try all memories", all_memories, hint="With as many exemplars of each class", view=AT_THE_END)],
+    buttons=[
+        Compute(
+            "Try all memories",
+            all_memories,
+            hint="With as many exemplars of each class",
+            view=AT_THE_END,
+        )
+    ],
     quest=Quest(
-        "With one exemplar of each class, end with more right than the class means (k-means centres) do.", quest_met
+        "With one exemplar of each class, end with more right than the class means (k-means "
+        "centres) do.",
+        quest_met,
     ),
     **DECLARED,
 )

@@ -1,9 +1,10 @@
-"""The laboratory in the plane: six classes of points come two by two, and what was decided before is overwritten.
+"""The laboratory in the plane: six classes of points come two by two, and what was decided before
+is overwritten.
 
 PlaneLab()
 
-A point is a picture of two pixels, so that the method is the one that learns digits. What it keeps is ringed; a click on another point
-keeps that one.
+A point is a picture of two pixels, so that the method is the one that learns digits. What it keeps
+is ringed; a click on another point keeps that one.
 """
 
 import math
@@ -33,13 +34,19 @@ from .world import BY_HAND, MEMORIES, Moment, Settings, World
 
 CLASSES = "ABCDEF"
 ENOUGH = 0.85  # of all points; an unlimited memory ends at .88
-_POINTS, _TWIST, _SPREAD = 40, 0.7, 0.025
+_POINTS = 40
+_TWIST = 0.7
+_SPREAD = 0.025
 _GRID = torch.linspace(0, 1, 61)
 
 
 def wheel(seed: int = 0) -> ImageData:
-    """Six bent spokes of a wheel, A to F; the classes of a task lie opposite each other. Pictures of two pixels, x and y."""
-    draws, base = randomness.generator(seed, 0, "wheel"), torch.tensor([0, 3, 1, 4, 2, 5]) * math.pi / 3
+    """Six bent spokes of a wheel, A to F; the classes of a task lie opposite each other.
+
+    Pictures of two pixels, x and y.
+    """
+    draws = randomness.generator(seed, 0, "wheel")
+    base = torch.tensor([0, 3, 1, 4, 2, 5]) * math.pi / 3
 
     def split() -> tuple[Tensor, Tensor]:
         labels = torch.arange(len(CLASSES)).repeat_interleave(_POINTS)
@@ -49,7 +56,8 @@ def wheel(seed: int = 0) -> ImageData:
         points += _SPREAD * torch.randn(len(labels), 2, generator=draws)
         return (255 * points.clamp(0, 1)).round().to(torch.uint8)[:, None, None], labels
 
-    (images, labels), (test_images, test_labels) = split(), split()
+    (images, labels) = split()
+    (test_images, test_labels) = split()
     # Not `from_arrays`: two pictures of two pixels may be equal by chance, of which it would warn.
     return ImageData(
         name="wheel",
@@ -71,36 +79,52 @@ class PlaneSettings(Settings):
 class PlaneWorld(World):
     """The wheel, in three tasks."""
 
-    settings, choices = PlaneSettings, (*MEMORIES, BY_HAND)
+    settings = PlaneSettings
+    choices = (*MEMORIES, BY_HAND)
 
     def __init__(self) -> None:
-        small = {"tasks": 3, "images_per_class": 1, "network": networks.spec("mlp", width=64), "learning_rate": 0.5}
+        small = {
+            "tasks": 3,
+            "images_per_class": 1,
+            "network": networks.spec("mlp", width=64),
+            "learning_rate": 0.5,
+        }
         config = mnemonics.Config.teaching(**small, epochs=10, batch_size=16, replay_batch_size=16)
-        # A network of two pixels is as fast here, and the map of the plane asks it where the points are.
+        # A network of two pixels is as fast here, and the map of the plane asks it where the points
+        # are.
         super().__init__(wheel(), config=config, device="cpu")
 
     def run(self, settings: PlaneSettings) -> Run:
-        """The run, and of points that were clicked: those of each class, the last ones first, then its first points."""
+        """Return the run, and of points that were clicked: those of each class, the last ones first, then
+        its first points.
+        """
         if settings.memory != BY_HAND:
             return super().run(settings)
-        order, labels = [*map(int, settings.clicked.split())], self.data.train_labels
+        order = [*map(int, settings.clicked.split())]
+        labels = self.data.train_labels
         order += [each for each in range(len(labels)) if each not in order]
         by_class = ([each for each in order if labels[each] == k] for k in range(self.data.classes))
-        rows = torch.tensor([row for members in by_class for row in members[: settings.images_per_class]])
+        rows = torch.tensor(
+            [row for members in by_class for row in members[: settings.images_per_class]]
+        )
         put = from_images(self.data.normalised(rows), labels[rows], self.data)
         return self.of(self.config(settings), replace(self.inputs, distilled=put))
 
 
-def keep_clicked(world: PlaneWorld, settings: PlaneSettings, clicked: dict[str, Any]) -> PlaneSettings:
+def keep_clicked(
+    world: PlaneWorld, settings: PlaneSettings, clicked: dict[str, Any]
+) -> PlaneSettings:
     """Settings that keep the point which was clicked, at the end of the run."""
     if clicked["customdata"] is None:
         return settings
     before = [each for each in settings.clicked.split() if each != str(clicked["customdata"])]
-    return settings.replace(memory=BY_HAND, clicked=" ".join([str(clicked["customdata"]), *before]), step=None)
+    return settings.replace(
+        memory=BY_HAND, clicked=" ".join([str(clicked["customdata"]), *before]), step=None
+    )
 
 
 def plane_data(world: World, settings: Settings, known: Results) -> tuple:
-    """The points, the moment on show, and its settings."""
+    """Return the points, the moment on show, and its settings."""
     return world, known.run.config, known.frame.content
 
 
@@ -110,25 +134,47 @@ def points_of(images: Tensor, data: ImageData) -> np.ndarray:
 
 
 def plane(world: World, config: mnemonics.Config, now: Moment) -> go.Figure:
-    """What the network says everywhere, the points of the task at hand, those before, and those that are kept."""
-    data, (start, seen) = world.data, [0, *class_ends(config, len(CLASSES))][now.phase : now.phase + 2]
+    """What the network says everywhere, the points of the task at hand, those before, and those
+    that are kept.
+    """
+    data = world.data
+    (start, seen) = [0, *class_ends(config, len(CLASSES))][now.phase : now.phase + 2]
     y, x = torch.meshgrid(_GRID, _GRID, indexing="ij")
-    asked = (torch.stack([x, y], -1).view(-1, 1, 1, 2) - data.mean.view(-1, 1, 1)) / data.std.view(-1, 1, 1)
+    asked = (torch.stack([x, y], -1).view(-1, 1, 1, 2) - data.mean.view(-1, 1, 1)) / data.std.view(
+        -1, 1, 1
+    )
     with torch.no_grad():
         said = logits_of(config, world.inputs, now.weights, asked, seen).argmax(1).view(x.shape)
     title = f"Learning {' and '.join(CLASSES[start:seen])}"
     figure = start_figure(title=title, x_label="first pixel", y_label="second pixel", height=HEIGHT)
     parts = len(CLASSES)
-    shades = [[(k + end) / parts, faint(series_style(k).colour, 0.35)] for k in range(parts) for end in (0, 1)]
-    flat = {"zmin": -0.5, "zmax": parts - 0.5, "colorscale": shades, "showscale": False, "hoverinfo": "skip"}
+    shades = [
+        [(k + end) / parts, faint(series_style(k).colour, 0.35)]
+        for k in range(parts)
+        for end in (0, 1)
+    ]
+    flat = {
+        "zmin": -0.5,
+        "zmax": parts - 0.5,
+        "colorscale": shades,
+        "showscale": False,
+        "hoverinfo": "skip",
+    }
     figure.add_heatmap(z=said.numpy(), x=_GRID.numpy(), y=_GRID.numpy(), **flat)
-    points, kept = points_of(data.normalised(), data), points_of(now.exemplars, data)
-    labels, there = data.train_labels.numpy(), now.exemplars.flatten(1).any(1).numpy()
+    points = points_of(data.normalised(), data)
+    kept = points_of(now.exemplars, data)
+    labels = data.train_labels.numpy()
+    there = now.exemplars.flatten(1).any(1).numpy()
     owners = np.arange(len(kept)) // max(len(kept) // parts, 1)
     for k, name in enumerate(CLASSES[:seen]):
-        style, own = series_style(k), points[labels == k]
+        style = series_style(k)
+        own = points[labels == k]
         look = {"color": style.colour, "symbol": style.marker}
-        told = {"name": name, "customdata": np.flatnonzero(labels == k).tolist(), "opacity": 0.25 if k < start else 1}
+        told = {
+            "name": name,
+            "customdata": np.flatnonzero(labels == k).tolist(),
+            "opacity": 0.25 if k < start else 1,
+        }
         dots = {"mode": "markers", "hoverinfo": "name", "marker": {**look, "size": 5}}
         figure.add_scatter(x=own[:, 0], y=own[:, 1], **told, **dots)
         mine = kept[(owners == k) & there]
@@ -136,14 +182,20 @@ def plane(world: World, config: mnemonics.Config, now: Moment) -> go.Figure:
         figure.add_scatter(x=mine[:, 0], y=mine[:, 1], name=f"kept of {name}", **dots)
         x0, y0 = own.mean(0).tolist()
         figure.add_annotation(x=x0, y=y0, text=f"<b>{name}</b>", showarrow=False, yshift=14)
-    figure.update_layout(showlegend=False).update_xaxes(range=[0, 1], showgrid=False, constrain="domain")
+    figure.update_layout(showlegend=False).update_xaxes(
+        range=[0, 1], showgrid=False, constrain="domain"
+    )
     figure.update_yaxes(range=[0, 1], showgrid=False, scaleanchor="x", constrain="domain")
-    shares = [f"{name} {float((said == k).float().mean()):.0%}" for k, name in enumerate(CLASSES[:seen])]
-    return finish_figure(figure, alt=f"{title}: the share of the plane of each class is {', '.join(shares)}.")
+    shares = [
+        f"{name} {float((said == k).float().mean()):.0%}" for k, name in enumerate(CLASSES[:seen])
+    ]
+    return finish_figure(
+        figure, alt=f"{title}: the share of the plane of each class is {', '.join(shares)}."
+    )
 
 
 def quest_met(world: World, settings: Settings, known: Results) -> bool:
-    """Whether all classes are kept."""
+    """Return whether all classes are kept."""
     now = known.frame.content
     return len(now.accuracies) == len(CLASSES) and sum(now.accuracies) / len(CLASSES) >= ENOUGH
 
@@ -155,7 +207,8 @@ PlaneLab = Lab(
     quest=Quest(f"Let the network end with {ENOUGH:.0%} of all points right.", quest_met),
     **DECLARED
     | {
-        "watched": lambda world, settings: world.run(settings),  # the plane's own, which knows clicked points
+        # The plane's own, which knows clicked points.
+        "watched": lambda world, settings: world.run(settings),
         "wanted": lambda world, settings, run: [run],
     },
 )

@@ -1,4 +1,6 @@
-"""What lesson 75's laboratories look at: a network that learns classes in phases, beside a memory that the reader chooses."""
+"""What lesson 75's laboratories look at: a network that learns classes in phases, beside a memory
+that the reader chooses.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,8 +20,13 @@ from ...runs import Keep, Run
 from ...runs.process import Inputs, require_data
 from ...training.phases import class_ends
 
-NONE, HERDING, NEAREST, CENTRES = "none", "herding", "nearest to centres", "k-means centres"
-MATCHED, LEARNED, BY_HAND = "DM", "learned", "by hand"
+NONE = "none"
+HERDING = "herding"
+NEAREST = "nearest to centres"
+CENTRES = "k-means centres"
+MATCHED = "DM"
+LEARNED = "learned"
+BY_HAND = "by hand"
 MEMORIES = (NONE, "random", HERDING, NEAREST, CENTRES, MATCHED, LEARNED)
 _KINDS = {NEAREST: "k_means", CENTRES: "centres"}  # as `selection` calls them
 _GIVEN = (*_KINDS, MATCHED, BY_HAND)  # sets that are made before the run
@@ -32,14 +39,20 @@ Weights = dict[str, Tensor]
 class Settings(mnemonics.Config):
     """The method's hyper-parameters as a reader moves them, and which memory is spent."""
 
-    memory: str = parameter(NONE, choices=MEMORIES, explorable=True, help="Where exemplars come from.")
-    images_per_class: int = parameter(1, symbol="m", range=(1, None), explorable=(1, 5), help="Exemplars of a class.")
+    memory: str = parameter(
+        NONE, choices=MEMORIES, explorable=True, help="Where exemplars come from."
+    )
+    images_per_class: int = parameter(
+        1, symbol="m", range=(1, None), explorable=(1, 5), help="Exemplars of a class."
+    )
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
 
 @dataclass(frozen=True, eq=False)
 class Moment:
-    """A frame: the phase and what moved; accuracies of the classes seen, in order of arrival; all exemplars, 0 where there are none."""
+    """A frame: the phase and what moved; accuracies of the classes seen, in order of arrival; all
+    exemplars, 0 where there are none.
+    """
 
     phase: int
     part: str
@@ -48,12 +61,18 @@ class Moment:
     weights: Weights
 
 
-def moment(config: Any, inputs: Inputs, state: mnemonics.State, trace: mnemonics.Trace | None) -> Moment:
+def moment(
+    config: Any, inputs: Inputs, state: mnemonics.State, trace: mnemonics.Trace | None
+) -> Moment:
     """What is kept of a step."""
     phase, part = (0, "model") if trace is None else (trace.phase, trace.part)
     seen = class_ends(config, require_data(mnemonics.NAME, inputs).classes)[phase]
     return Moment(
-        phase, part, class_accuracies(config, inputs, state.weights, seen), state.exemplars.cpu(), state.weights
+        phase,
+        part,
+        class_accuracies(config, inputs, state.weights, seen),
+        state.exemplars.cpu(),
+        state.weights,
     )
 
 
@@ -64,14 +83,19 @@ class World(MethodWorld):
     """Data whose classes come in phases, and where the controls start.
 
     Args:
-        data: it is learned. matched: exemplars of a class -> a set with as many images of each class, which serves as the memory "DM".
-            config: where the controls start; default Mnemonics' teaching preset, with one exemplar. device: of the runs.
+        data: it is learned.
+        matched: exemplars of a class -> a set with as many images of each class, which serves as
+            the memory "DM".
+        config: where the controls start; default Mnemonics' teaching preset, with one exemplar.
+        device: of the runs.
 
     Raises:
         DDLabError: settings that the method refuses.
     """
 
-    method, settings, first = mnemonics, Settings, mnemonics.Config.teaching(images_per_class=1)
+    method = mnemonics
+    settings = Settings
+    first = mnemonics.Config.teaching(images_per_class=1)
     choices: tuple[str, ...] = MEMORIES
 
     def __init__(
@@ -94,7 +118,9 @@ class World(MethodWorld):
         """What plays no part with this memory is as at first, so that such runs are one."""
         asked: dict[str, Any] = {}
         if settings.memory != LEARNED:
-            asked |= {name: getattr(self.first, name) for name in LEARNING} | {"exemplar_step": "none"}
+            asked |= {name: getattr(self.first, name) for name in LEARNING} | {
+                "exemplar_step": "none"
+            }
         if settings.memory == NONE:
             asked["images_per_class"] = 1
         given = dict.fromkeys(_GIVEN, "given")
@@ -102,31 +128,44 @@ class World(MethodWorld):
         return super().config(settings).replace(**asked)
 
     def run(self, settings: Settings) -> Run:
-        """The run of all phases, as far as it has come."""
+        """Return the run of all phases, as far as it has come."""
         return self.with_memory(settings.memory, self.config(settings))
 
     def with_memory(self, memory: str, config: mnemonics.Config) -> Run:
-        """The run with this memory."""
-        count, inputs = config.images_per_class, self.inputs
+        """Return the run with this memory."""
+        count = config.images_per_class
+        inputs = self.inputs
         if memory == MATCHED and count not in self.matched:
-            errors.fail("images_per_class", f"one for which there is a set: {sorted(self.matched)}", count)
+            errors.fail(
+                "images_per_class", f"one for which there is a set: {sorted(self.matched)}", count
+            )
         if memory in _GIVEN:
-            own = self.matched[count] if memory == MATCHED else self.chosen(_KINDS[memory], count, config.seed)
+            own = (
+                self.matched[count]
+                if memory == MATCHED
+                else self.chosen(_KINDS[memory], count, config.seed)
+            )
             inputs = replace(inputs, distilled=own)
         return self.of(config, inputs)
 
     def keep(self, config: mnemonics.Config) -> Keep:
         """Some moments of each part of a phase."""
-        found, begun = {0}, 0
+        found = {0}
+        begun = 0
         for _, part, steps in mnemonics.parts(config, self.inputs):
-            found |= {begun + round(steps * share / _MOMENTS[part]) for share in range(1, _MOMENTS[part] + 1)}
+            found |= {
+                begun + round(steps * share / _MOMENTS[part])
+                for share in range(1, _MOMENTS[part] + 1)
+            }
             begun += steps
         return Keep(tuple(sorted(found)), moment)
 
     def ends(self, config: mnemonics.Config) -> list[int]:
-        """The step at which each phase ends."""
+        """Return the step at which each phase ends."""
         parts = mnemonics.parts(config, self.inputs)
-        return [sum(steps for phase, _, steps in parts if phase <= last) for last in range(config.tasks)]
+        return [
+            sum(steps for phase, _, steps in parts if phase <= last) for last in range(config.tasks)
+        ]
 
     def remembered(self, config: mnemonics.Config, memory: str, *, watch: Watch) -> Matrix:
         """Phase -> accuracy of each class seen by its end."""
@@ -141,5 +180,7 @@ def matrix(run: Run, ends: Sequence[int]) -> Matrix:
     """Phase -> accuracy of each class seen, of the phases whose end was kept by now."""
     frames = [run.at(end) for end in ends]
     return tuple(
-        frame.content.accuracies for frame, end in zip(frames, ends, strict=True) if frame and frame.step == end
+        frame.content.accuracies
+        for frame, end in zip(frames, ends, strict=True)
+        if frame and frame.step == end
     )

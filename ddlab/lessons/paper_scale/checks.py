@@ -11,16 +11,28 @@ from ..answers import NotYet, numbers
 
 _GAIN = 1.5  # points that another training must add
 _MOST_EPOCHS = 301
-_WORTH = ([89.1, 90.2, 88.4], 89.7, 0.6, 5), ([44.0, 47.5, 45.1, 44.6], 48.9, 1.2, 3), ([61.5, 62.5], 62.4, 0.3, 10)
+_WORTH = (
+    ([89.1, 90.2, 88.4], 89.7, 0.6, 5),
+    ([44.0, 47.5, 45.1, 44.6], 48.9, 1.2, 3),
+    ([61.5, 62.5], 62.4, 0.3, 10),
+)
 
 
 def check_errors(answer: Any) -> str:
-    """Exercise 2: (ours, printed, deviation, count) -> the difference in standard errors, of which both numbers have one."""
+    """Exercise 2: (ours, printed, deviation, count) -> the difference in standard errors, of which
+    both numbers have one.
+    """
     cases = ((list(ours), *rest) for ours, *rest in _WORTH)  # a copy: an answer may sort its list
     found = numbers(answer, *cases, of="ours, printed, deviation, count")
 
     def of(
-        ours: list[float], printed: float, deviation: float, count: int, *, mine: float = 1, theirs: float = 1
+        ours: list[float],
+        printed: float,
+        deviation: float,
+        count: int,
+        *,
+        mine: float = 1,
+        theirs: float = 1,
     ) -> float:
         variance = mine * statistics.variance(ours) / len(ours) + theirs * deviation**2 / count
         return (statistics.fmean(ours) - printed) / math.sqrt(variance)
@@ -28,21 +40,33 @@ def check_errors(answer: Any) -> str:
     hints: tuple[tuple[list[float], str], ...] = (
         ([of(*one, mine=0) for one in _WORTH], "Nearly: your own mean is uncertain, too."),
         ([of(*one, theirs=0) for one in _WORTH], "Nearly: the printed mean is uncertain, too."),
-        ([of(*one, theirs=one[3]) for one in _WORTH], "Nearly: a mean of n values deviates less than one of them."),
+        (
+            [of(*one, theirs=one[3]) for one in _WORTH],
+            "Nearly: a mean of n values deviates less than one of them.",
+        ),
         ([-of(*one) for one in _WORTH], "Nearly: ours minus printed, so that above is positive."),
     )
     for values, hint in ((([of(*one) for one in _WORTH]), ""), *hints):
-        if all(math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-9) for one, other in zip(values, found, strict=True)):
+        if all(
+            math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-9)
+            for one, other in zip(values, found, strict=True)
+        ):
             if hint:
                 raise NotYet(hint)
-            return f"Measured: {found[0]:+.1f}, {found[1]:+.1f} and {found[2]:+.1f} standard errors; beyond 2 look for a reason."
+            return (
+                f"Measured: {found[0]:+.1f}, {found[1]:+.1f} and {found[2]:+.1f} standard "
+                "errors; beyond 2 look for a reason."
+            )
     raise NotYet(
-        "Divide the difference of the means by the root of the sum of both squared standard errors, deviation / sqrt(n)."
+        "Divide the difference of the means by the root of the sum of both squared standard "
+        "errors, deviation / sqrt(n)."
     )
 
 
 def check_students(answer: Any) -> str:
-    """Exercise 1: (sets, data, plain, changes): another training of students that adds points to the same sets."""
+    """Exercise 1: (sets, data, plain, changes): another training of students that adds points to
+    the same sets.
+    """
     if not isinstance(answer, tuple) or len(answer) != 4 or not isinstance(answer[3], dict):
         raise NotYet("Give a dictionary of settings of the students.")
     sets, data, plain, changes = answer
@@ -53,16 +77,29 @@ def check_students(answer: Any) -> str:
         for told in (plain, plain | changes):
             config = supervised.Config.paper("mnist", recipe="dsa", **told)
             if config.epochs > _MOST_EPOCHS:
-                raise NotYet(f"At most {_MOST_EPOCHS} epochs, or a reader waits too long; yours has {config.epochs}.")
-            scores: Any = {"labels": "hard", "config": config, "seeds": (0, 1, 2), "progress": False}
-            means.append(100 * statistics.fmean(evaluate(made, data, **scores).mean for made in sets))
+                raise NotYet(
+                    f"At most {_MOST_EPOCHS} epochs, or a reader waits too long; yours has "
+                    f"{config.epochs}."
+                )
+            scores: Any = {
+                "labels": "hard",
+                "config": config,
+                "seeds": (0, 1, 2),
+                "progress": False,
+            }
+            means.append(
+                100 * statistics.fmean(evaluate(made, data, **scores).mean for made in sets)
+            )
     except (DDLabError, TypeError) as problem:
         raise NotYet(f"These settings cannot be used: {problem}") from None
     measured = (
-        f"Measured: {means[1]:.1f}% after {means[0]:.1f}%, {means[1] - means[0]:+.1f} points, with the same images."
+        f"Measured: {means[1]:.1f}% after {means[0]:.1f}%, {means[1] - means[0]:+.1f} points, "
+        "with the same images."
     )
     if means[1] - means[0] < _GAIN:
-        raise NotYet(f"{measured} Reach {_GAIN:+g}: what do the authors' students have that these lack?")
+        raise NotYet(
+            f"{measured} Reach {_GAIN:+g}: what do the authors' students have that these lack?"
+        )
     return f"{measured} Nobody has improved the method."
 
 

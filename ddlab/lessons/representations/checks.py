@@ -10,36 +10,60 @@ from ...training.self_supervised.barlow_twins import barlow_twins_loss
 from ..answers import NotYet, called
 from .setting import UNTRAINED, make_prior, make_set
 
-_WEIGHTS = {"": 0.005, "Off the diagonal the weight is missing.": 1.0, "What is off the diagonal is missing.": 0.0}
+_WEIGHTS = {
+    "": 0.005,
+    "Off the diagonal the weight is missing.": 1.0,
+    "What is off the diagonal is missing.": 0.0,
+}
 _READ = 0.05  # most of a target's variance that pixels may predict
 _LEFT = 0.1  # most that moments may differ; a normal draw of 5,000 x 64 numbers misses some by .07
 
 
 def predicted(targets: Tensor, images: Tensor) -> float:
-    """R^2 of a ridge regression from pixels to targets, learned on every other image, measured on the rest; at least 0."""
+    """R^2 of a ridge regression from pixels to targets, learned on every other image, measured on
+    the rest; at least 0.
+    """
     from sklearn.linear_model import Ridge
     from sklearn.metrics import r2_score
 
     points, wanted = (values.flatten(1).double().numpy() for values in (images, targets))
     known = Ridge(alpha=100).fit(points[::2], wanted[::2])
-    return max(0.0, float(r2_score(wanted[1::2], known.predict(points[1::2]), multioutput="variance_weighted")))
+    return max(
+        0.0,
+        float(r2_score(wanted[1::2], known.predict(points[1::2]), multioutput="variance_weighted")),
+    )
 
 
 def check_same_statistics(answer: Any) -> str:
-    """Exercise 1: a function of targets [n, k] that gives new ones of the same mean and covariance, which do not belong to the images."""
+    """Exercise 1: a function of targets [n, k] that gives new ones of the same mean and covariance,
+    which do not belong to the images.
+    """
     shapes = data.load("shapes", size=16)
-    images, prior = shapes.normalised(), make_prior(UNTRAINED, shapes)
+    images = shapes.normalised()
+    prior = make_prior(UNTRAINED, shapes)
     targets = make_set(prior, shapes).target("representations").values[0]
     before = predicted(targets, images)
     found = called(answer, targets.clone(), of="targets [n, k]")
-    if not isinstance(found, Tensor) or found.shape != targets.shape or not bool(torch.isfinite(found).all()):
+    if (
+        not isinstance(found, Tensor)
+        or found.shape != targets.shape
+        or not bool(torch.isfinite(found).all())
+    ):
         raise NotYet(f"Return finite targets of the same shape, {list(targets.shape)}.")
-    moments = [torch.cat([each.double().mean(0, keepdim=True), each.double().T.cov()]) for each in (targets, found)]
+    moments = [
+        torch.cat([each.double().mean(0, keepdim=True), each.double().T.cov()])
+        for each in (targets, found)
+    ]
     gap = float((moments[0] - moments[1]).abs().max())
     if gap > _LEFT:
-        raise NotYet(f"Measured: means or covariances differ by up to {gap:.2f}; at most {_LEFT} is allowed.")
+        raise NotYet(
+            f"Measured: means or covariances differ by up to {gap:.2f}; at most {_LEFT} is allowed."
+        )
     after = predicted(found, images)
-    said = f"Pixels predicted {before:.0%} of the old targets' variance and predict {after:.0%} of yours."
+    said = (
+        f"Pixels predicted {before:.0%} of the old targets' variance and predict {after:.0%} of "
+        "yours."
+    )
     if after > _READ:
         raise NotYet(f"{said} They still belong to their images.")
     if float(torch.cdist(found[:100].double(), targets.double()).min()) < 1e-3:
@@ -48,19 +72,32 @@ def check_same_statistics(answer: Any) -> str:
 
 
 def check_barlow_twins(answer: Any) -> str:
-    """Exercise 2: a function of two views' projections [n, d] each that gives Barlow Twins' loss, with weight 0.005."""
+    """Exercise 2: a function of two views' projections [n, d] each that gives Barlow Twins' loss,
+    with weight 0.005.
+    """
     draw = torch.Generator().manual_seed(0)
     first = 3 + 2 * torch.randn((40, 6), generator=draw, dtype=torch.float64)
     second = first + 5 * torch.randn((40, 6), generator=draw, dtype=torch.float64)
     found = called(answer, first, second, of="the projections of two views, [n, d] each")
     if not isinstance(found, Tensor) or found.numel() != 1 or not bool(torch.isfinite(found).all()):
         raise NotYet("Return one finite number, a tensor.")
-    asked = {name: float(barlow_twins_loss(first, second, off_diagonal_weight=w)) for name, w in _WEIGHTS.items()}
-    said = f"Two views of forty images, six numbers each: yours is {float(found):.4f}, Barlow Twins' {asked['']:.4f}."
+    asked = {
+        name: float(barlow_twins_loss(first, second, off_diagonal_weight=w))
+        for name, w in _WEIGHTS.items()
+    }
+    said = (
+        f"Two views of forty images, six numbers each: yours is {float(found):.4f}, Barlow "
+        f"Twins' {asked['']:.4f}."
+    )
     if abs(float(found) - asked[""]) < 1e-3 * asked[""]:
         return f"{said} No other image was needed to push against."
-    near = next((words for words, value in asked.items() if abs(float(found) - value) < 1e-2 * value), "")
-    raise NotYet(f"{said} {near or 'Is each coordinate centred, and divided by its deviation over the batch, first?'}")
+    near = next(
+        (words for words, value in asked.items() if abs(float(found) - value) < 1e-2 * value), ""
+    )
+    raise NotYet(
+        f"{said} "
+        f"{near or 'Is each coordinate centred, and divided by its deviation over the batch, first?'}"
+    )
 
 
 CHECKS = {"statistics": check_same_statistics, "barlow twins": check_barlow_twins}

@@ -1,4 +1,5 @@
-"""The laboratory of targets: another network's answers beside an objective, and the objective alone.
+"""The laboratory of targets: another network's answers beside an objective, and the objective
+alone.
 
 TargetLab(data, {"untrained": network, "strong": other})
 """
@@ -28,7 +29,7 @@ Curve = tuple[tuple[int, float], ...]
 
 
 def named(objective: str) -> str:
-    """An objective as papers write it."""
+    """Return an objective as papers write it."""
     return _NAMES.get(objective, objective)
 
 
@@ -38,7 +39,9 @@ def wanted(world: World, settings: Settings, run: Run) -> list[Run]:
 
 
 def curve_data(world: World, settings: Settings, known: Results) -> tuple:
-    """The accuracies that were kept so far, with and without targets, and what the prior's own features give."""
+    """Return the accuracies that were kept so far, with and without targets, and what the prior's own
+    features give.
+    """
     both = known.frames, known.wanted[1].frames
     curves = [tuple((frame.step, frame.content.accuracy) for frame in frames) for frames in both]
     return known.run.total, named(settings.objective), *curves, world.own[settings.prior]
@@ -58,11 +61,13 @@ def curve(total: int, objective: str, aided: Curve, alone: Curve, prior: float) 
     )
     add_reference(figure, "the prior itself", prior)
     values = [prior, *(value for each in points.values() for _, value in each)]
-    return figure.update_xaxes(range=[0, total]).update_yaxes(range=[0.8 * min(values), 1.1 * max(values)])
+    return figure.update_xaxes(range=[0, total]).update_yaxes(
+        range=[0.8 * min(values), 1.1 * max(values)]
+    )
 
 
 def target_data(world: World, settings: Settings, known: Results) -> tuple:
-    """The loss of the targets and lambda at the steps that were kept so far."""
+    """Return the loss of the targets and lambda at the steps that were kept so far."""
     frames = [frame for frame in known.frames if frame.content.share is not None]
     losses = tuple(frame.content.target_loss for frame in frames if frame.content.share)
     return known.run.total, losses, tuple((frame.step, frame.content.share) for frame in frames)
@@ -93,7 +98,8 @@ def images_along(world: World, prior: str) -> tuple[bytes, str]:
     rows = [f"number {number}" for number in range(1, COMPONENTS + 1)]
     ends = ["low", *[""] * (COLUMNS - 2), "high"]
     words = (
-        f"Images in the order of the first {COMPONENTS} numbers of the {prior} prior's targets, from lowest to highest."
+        f"Images in the order of the first {COMPONENTS} numbers of the {prior} prior's targets, "
+        "from lowest to highest."
     )
     return encode_grid(images, COLUMNS, 2, row_labels=rows, column_labels=ends), words
 
@@ -105,19 +111,26 @@ def _at(run: Run, step: int | None) -> float | None:
 
 def sentence(world: World, settings: Settings, known: Results) -> str:
     """What is seen at a step."""
-    (run, alone), frame = known.wanted, known.frame
+    (run, alone) = known.wanted
+    frame = known.frame
     without = _at(alone, known.step) if alone.begun else None
     beside = "" if without is None else f"; of {named(settings.objective)} alone {without:.1%}"
     return (
-        f"Targets of the prior {settings.prior}, {settings.ratio:.0%} of the images in each epoch. After update {frame.step} of "
-        f"{run.total} a probe of the network has {frame.content.accuracy:.1%} of the test images right{beside}; "
+        f"Targets of the prior {settings.prior}, {settings.ratio:.0%} of the images in each "
+        f"epoch. After update {frame.step} of "
+        f"{run.total} a probe of the network has {frame.content.accuracy:.1%} of the test "
+        f"images right{beside}; "
         f"of the prior itself {world.own[settings.prior]:.1%}."
     )
 
 
 def quest_met(world: World, settings: Settings, known: Results) -> bool:
-    """Whether both runs are over, and the one that was told first is ahead of the one that learned alone."""
-    aided, alone = (run.frames[-1].content.accuracy if run.complete else None for run in known.wanted)
+    """Return whether both runs are over, and the one that was told first is ahead of the one that learned
+    alone.
+    """
+    aided, alone = (
+        run.frames[-1].content.accuracy if run.complete else None for run in known.wanted
+    )
     return aided is not None and alone is not None and aided - alone >= _AHEAD
 
 
@@ -138,13 +151,20 @@ TargetLab = Lab(
     wanted=wanted,
     step_words="update",
     unused=lambda world, settings: () if settings.schedule == "constant" else ("share",),
-    job_words=lambda world, run: "training alone" if run.config.share == 0 else "training with targets",
+    job_words=lambda world, run: (
+        "training alone" if run.config.share == 0 else "training with targets"
+    ),
     views=[
-        Row(Chart(curve_data, curve, cursor=step_on_show), Chart(target_data, target_curve, cursor=step_on_show)),
+        Row(
+            Chart(curve_data, curve, cursor=step_on_show),
+            Chart(target_data, target_curve, cursor=step_on_show),
+        ),
         Strip(along_data, images_along),
     ],
     sentence=sentence,
     quest=Quest(
-        f"Let a network that is told first end {100 * _AHEAD:.0f} points ahead of the one that learns alone.", quest_met
+        f"Let a network that is told first end {100 * _AHEAD:.0f} points ahead of the one "
+        "that learns alone.",
+        quest_met,
     ),
 )

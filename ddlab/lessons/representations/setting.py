@@ -1,4 +1,6 @@
-"""What the laboratory and the cells of lesson 45 share: priors, their targets, and the objective that networks learn by."""
+"""What the laboratory and the cells of lesson 45 share: priors, their targets, and the objective
+that networks learn by.
+"""
 
 import dataclasses
 from typing import Any
@@ -16,7 +18,9 @@ from ...runs import cache
 from ...runs.process import Inputs
 from ...training import self_supervised
 
-UNTRAINED, WEAK, STRONG = "untrained", "weak", "strong"
+UNTRAINED = "untrained"
+WEAK = "weak"
+STRONG = "strong"
 PRIORS = (UNTRAINED, WEAK, STRONG)
 # So that a step is quick.
 _SMALL = {"batch_size": 50, "learning_rate": 0.01, "projector_width": 128, "output_width": 64}
@@ -24,12 +28,15 @@ NETWORK, _PRIOR = (networks.spec("convnet", width=width) for width in (16, 32))
 
 
 def make_prior(name: str, data: ImageData, *, seed: int = 0) -> Network:
-    """A prior; only the untrained one is another for each seed. The weak one is trained on digits.
+    """Return a prior; only the untrained one is another for each seed. The weak one is trained on digits.
 
-    The strong one is trained on the images themselves, without labels; that of the shapes comes with ddlab.
+    The strong one is trained on the images themselves, without labels; that of the shapes comes
+    with ddlab.
     """
     if errors.check_choice("name", name, PRIORS) == UNTRAINED:
-        return networks.initialise(_PRIOR.for_data(data), seed=randomness.derived_seed(seed, 0, "untrained prior"))
+        return networks.initialise(
+            _PRIOR.for_data(data), seed=randomness.derived_seed(seed, 0, "untrained prior")
+        )
     shapes = data.fingerprint == datasets.load("shapes", size=16).fingerprint
     if name == STRONG and shapes:
         return records.teacher("shapes16_self_supervised")
@@ -39,25 +46,44 @@ def make_prior(name: str, data: ImageData, *, seed: int = 0) -> Network:
 
 
 def _digits_like(data: ImageData) -> ImageData:
-    """Digits in the shape of the data, and with as many classes, which nobody reads: a prior's spec has them."""
+    """Digits in the shape of the data, and with as many classes, which nobody reads: a prior's spec
+    has them.
+    """
     digits = aligned(datasets.load("digits"), data)
     labels = {
-        split: torch.arange(len(getattr(digits, split))) % data.classes for split in ("train_labels", "test_labels")
+        split: torch.arange(len(getattr(digits, split))) % data.classes
+        for split in ("train_labels", "test_labels")
     }
-    return digits if data.classes == 10 else dataclasses.replace(digits, class_names=data.class_names, **labels)
+    return (
+        digits
+        if data.classes == 10
+        else dataclasses.replace(digits, class_names=data.class_names, **labels)
+    )
 
 
 def make_set(
-    prior: Network, data: ImageData, network: NetworkSpec = NETWORK, *, device: torch.device | str = "cpu"
+    prior: Network,
+    data: ImageData,
+    network: NetworkSpec = NETWORK,
+    *,
+    device: torch.device | str = "cpu",
 ) -> DistilledSet:
-    """All images with the targets of a prior, as many numbers as the network that learns has features."""
-    return cache.run(rela, rela.Config(network=network), Inputs(data=data, teachers=(prior,), device=device))
+    """All images with the targets of a prior, as many numbers as the network that learns has
+    features.
+    """
+    return cache.run(
+        rela, rela.Config(network=network), Inputs(data=data, teachers=(prior,), device=device)
+    )
 
 
 def objective(
     data: ImageData, name: str = "simclr", network: NetworkSpec = NETWORK, *, epochs: int = 12
 ) -> self_supervised.Training:
-    """An objective as laboratory, page and record have it: a narrow network and narrow heads, batches of 50."""
+    """Return an objective as laboratory, page and record have it: a narrow network and narrow heads,
+    batches of 50.
+    """
     module = self_supervised.OBJECTIVES[name].Config
-    own: dict[str, Any] = {key: value for key, value in _SMALL.items() if key in module.__dataclass_fields__}
+    own: dict[str, Any] = {
+        key: value for key, value in _SMALL.items() if key in module.__dataclass_fields__
+    }
     return module.for_data(data, network=network, epochs=epochs, **own)

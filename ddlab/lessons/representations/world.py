@@ -1,4 +1,6 @@
-"""What the laboratory of targets knows: its settings, the sets of each prior, and the runs with and without their targets."""
+"""What the laboratory of targets knows: its settings, the sets of each prior, and the runs with and
+without their targets.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,8 +20,11 @@ from ...runs.process import Inputs
 from ...training import self_supervised, with_targets
 from .setting import NETWORK, PRIORS, UNTRAINED, make_set, objective
 
-_LABELLED, _FRAMES = 1000, 16
-COMPONENTS, COLUMNS = 4, 12  # numbers of a target that are shown, and images for each
+_LABELLED = 1000
+_FRAMES = 16
+# numbers of a target that are shown, and images for each
+COMPONENTS = 4
+COLUMNS = 12
 _STRENGTH = 1e-2
 
 
@@ -42,21 +47,35 @@ class Settings(Parameters):
         help="How lambda falls: from 1 to 0 once, by Algorithm 1, or not at all.",
     )
     objective: str = parameter(
-        "simclr", choices=tuple(self_supervised.OBJECTIVES), help="What is asked of two views, beside the targets."
+        "simclr",
+        choices=tuple(self_supervised.OBJECTIVES),
+        help="What is asked of two views, beside the targets.",
     )
     share: float = parameter(
-        0.8, symbol=r"\lambda", range=(0, 1), step=0.05, explorable=(0, 1), help="Where it is constant."
+        0.8,
+        symbol=r"\lambda",
+        range=(0, 1),
+        step=0.05,
+        explorable=(0, 1),
+        help="Where it is constant.",
     )
-    subset: str = parameter("dynamic", choices=("dynamic", "static"), help="New images in each epoch, or the same.")
-    train_projection: bool = parameter(False, help="Train W with the network, as the paper says; the code does not.")
+    subset: str = parameter(
+        "dynamic", choices=("dynamic", "static"), help="New images in each epoch, or the same."
+    )
+    train_projection: bool = parameter(
+        False, help="Train W with the network, as the paper says; the code does not."
+    )
     epochs: int = parameter(12, range=(2, 60), explorable=(4, 24), help="Of so many images.")
-    seed: int = parameter(0, range=(0, None), explorable=(0, 9), help="Of weights, subsets and views.")
+    seed: int = parameter(
+        0, range=(0, None), explorable=(0, 9), help="Of weights, subsets and views."
+    )
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
 
 @dataclass(frozen=True)
 class Moment:
-    """What is kept of a step: the probe's test accuracy, a fraction in [0, 1], and the loss of the targets and lambda before it.
+    """What is kept of a step: the probe's test accuracy, a fraction in [0, 1], and the loss of the
+    targets and lambda before it.
 
     Before the first update there are neither.
     """
@@ -70,8 +89,10 @@ class World:
     """Images, priors, and the network that learns.
 
     Args:
-        data: the images; labels are for the probe alone. priors: "untrained", "weak", "strong" -> a network, or some of them.
-        network: the architecture that learns. device: of the runs.
+        data: the images; labels are for the probe alone.
+        priors: "untrained", "weak", "strong" -> a network, or some of them.
+        network: the architecture that learns.
+        device: of the runs.
 
     Raises:
         DDLabError: no prior, or one that does not fit the images.
@@ -88,13 +109,21 @@ class World:
         self.data = errors.check_instance("data", data, ImageData)
         if not isinstance(priors, Mapping) or not priors:
             errors.fail("priors", "a mapping of at least one name to a network", priors)
-        self.priors = {name: errors.check_instance(f"priors[{name!r}]", one, Network) for name, one in priors.items()}
+        self.priors = {
+            name: errors.check_instance(f"priors[{name!r}]", one, Network)
+            for name, one in priors.items()
+        }
         self.network = NETWORK if network is None else network
         self.device = devices.checked_device(device)
         first = next(iter(self.priors))
         self.start = Settings(prior=UNTRAINED if UNTRAINED in self.priors else first)
-        self._few = torch.cat([data.of_class(label)[: _LABELLED // data.classes] for label in range(data.classes)])
-        self.sets = {name: make_set(one, data, self.network, device=self.device) for name, one in self.priors.items()}
+        self._few = torch.cat(
+            [data.of_class(label)[: _LABELLED // data.classes] for label in range(data.classes)]
+        )
+        self.sets = {
+            name: make_set(one, data, self.network, device=self.device)
+            for name, one in self.priors.items()
+        }
         self.own = {name: self.accuracy(one) for name, one in self.priors.items()}
         self._runs = Runs()
 
@@ -103,31 +132,43 @@ class World:
         own = objective(self.data, settings.objective, self.network, epochs=settings.epochs)
         names = ("ratio", "subset", "schedule", "share", "train_projection", "seed")
         changes = {name: getattr(settings, name) for name in names}
-        without: dict[str, Any] = {"schedule": "constant", "share": 0.0, "train_projection": False} if alone else {}
+        without: dict[str, Any] = (
+            {"schedule": "constant", "share": 0.0, "train_projection": False} if alone else {}
+        )
         return with_targets.Config(objective=own, first_views="objective", **changes | without)
 
     def run(self, settings: Settings, *, alone: bool = False) -> Run:
-        """The training with these settings, as far as it has come; each frame is a `Moment`."""
+        """Return the training with these settings, as far as it has come; each frame is a `Moment`."""
         errors.check_choice("prior", settings.prior, tuple(self.sets))
         name = next(iter(self.sets)) if alone else settings.prior  # alone no target is read
-        config, inputs = self.config(settings, alone=alone), Inputs(distilled=self.sets[name], device=self.device)
+        config = self.config(settings, alone=alone)
+        inputs = Inputs(distilled=self.sets[name], device=self.device)
         return self._runs.get(with_targets, config, inputs, Keep(_FRAMES + 1, make=self._moment))
 
     def accuracy(self, network: Network) -> float:
-        """Test accuracy of least squares on a network's features, from a thousand labelled images: quick, and rougher than a probe."""
+        """Test accuracy of least squares on a network's features, from a thousand labelled images:
+        quick, and rougher than a probe.
+        """
         seen = [self._features(network, self._few), self._features(network, None)]
         found = predictions("ridge", seen[0], self.data.train_labels[self._few], seen[1], _STRENGTH)
         return float((found == self.data.test_labels).double().mean())
 
     def along(self, name: str) -> Tensor:
-        """Training images from the smallest to the largest first number of a prior's targets, then the second, ...: indices [4, 12]."""
+        """Training images from the smallest to the largest first number of a prior's targets, then
+        the second, ...: indices [4, 12].
+        """
         targets = self.sets[name].target("representations").values[0][:, :COMPONENTS]
         places = torch.linspace(0, len(targets) - 1, COLUMNS).round().long()
         return targets.argsort(0)[places].T
 
     def _features(self, network: Network, indices: Tensor | None) -> Tensor:
-        images = self.data.normalised(split="test") if indices is None else self.data.normalised(indices)
-        parts = [networks.predict(network, part.to(network.device)).features.cpu() for part in images.split(500)]
+        images = (
+            self.data.normalised(split="test") if indices is None else self.data.normalised(indices)
+        )
+        parts = [
+            networks.predict(network, part.to(network.device)).features.cpu()
+            for part in images.split(500)
+        ]
         return torch.cat(parts)
 
     def _moment(self, config: Any, inputs: Inputs, state: Any, trace: Any) -> Moment:

@@ -1,4 +1,5 @@
-"""What the diversity view knows: the points of real and distilled images, which real ones are covered, and their maps. No widgets.
+"""What the diversity view knows: the points of real and distilled images, which real ones are
+covered, and their maps. No widgets.
 
 points = MappedImages(data, teacher, {"random": chosen, "recovered": recovered}, films={"recovered": run})
 points.coverage(PointsOnShow("recovered", "features", frame=3))
@@ -28,7 +29,9 @@ _DRAWS = 20  # of as many random real images
 
 @dataclass(frozen=True)
 class PointsOnShow:
-    """Which points: of a set, of one frame of its film, or real ones chosen by hand (positions in the pool)."""
+    """Which points: of a set, of one frame of its film, or real ones chosen by hand (positions in
+    the pool).
+    """
 
     name: str
     layer: str
@@ -38,7 +41,9 @@ class PointsOnShow:
 
 @dataclass(frozen=True)
 class Map:
-    """One fitted map: where the real points [n, 2], each set [m, 2] and each film [frames, m, 2] lie, and what is drawn below them."""
+    """One fitted map: where the real points [n, 2], each set [m, 2] and each film [frames, m, 2]
+    lie, and what is drawn below them.
+    """
 
     real: Tensor
     sets: dict[str, Tensor]
@@ -51,7 +56,9 @@ class Map:
 
 @dataclass(frozen=True)
 class Place:
-    """Images on a map: where they lie [m, 2], (low, high) of both axes around them, and the share of the real ones that they cover."""
+    """Images on a map: where they lie [m, 2], (low, high) of both axes around them, and the share
+    of the real ones that they cover.
+    """
 
     points: Tensor
     extent: tuple[tuple[float, float], tuple[float, float]]
@@ -62,7 +69,8 @@ class MappedImages:
     """Points in feature space and on maps; everything is computed once.
 
     Attributes:
-        pool: training-set indices [n] of the real images. labels: their classes [n]. frames: name -> its run's, as uint8 [m, c, h, w].
+        pool: training-set indices [n] of the real images. labels: their classes [n]. frames: name
+            -> its run's, as uint8 [m, c, h, w].
     """
 
     def __init__(
@@ -74,7 +82,9 @@ class MappedImages:
         points: int = 300,
     ) -> None:
         """Arguments as of `DiversityView`."""
-        self.data, self.teacher, self.sets = data, teacher, _checked_sets(sets, data)
+        self.data = data
+        self.teacher = teacher
+        self.sets = _checked_sets(sets, data)
         self.frames = _checked_films(films or {}, self.sets, data)
         self.pool = _balanced(data, errors.check_integer("points", points, 3 * data.classes))
         self.labels = data.train_labels[self.pool]
@@ -88,11 +98,15 @@ class MappedImages:
         self._maps: dict[tuple[str, embeddings.Config], Map] = {}
 
     def place(self, distilled: DistilledSet, config: embeddings.Config) -> dict[str, Place]:
-        """Layer -> where other images lie on the map of these settings, which stands still, and what they cover."""
-        output, found = networks.predict(self.teacher, distilled.images.float()), {}
+        """Layer -> where other images lie on the map of these settings, which stands still, and
+        what they cover.
+        """
+        output = networks.predict(self.teacher, distilled.images.float())
+        found = {}
         for layer in self._points:
             points = getattr(output, layer).float().cpu()
-            at, covered = self.map(layer, config).place(points), self._covered_by(layer, points)
+            at = self.map(layer, config).place(points)
+            covered = self._covered_by(layer, points)
             found[layer] = Place(at, _extent(at, margin=0.06), float(covered.double().mean()))
         return found
 
@@ -124,13 +138,13 @@ class MappedImages:
         return on.sets[shown.name] if shown.frame is None else on.films[shown.name][shown.frame]
 
     def covered(self, shown: PointsOnShow) -> Tensor:
-        """Which real images are covered, bool [n]."""
+        """Return which real images are covered, bool [n]."""
         if shown not in self._covered:
             self._covered[shown] = self._covered_by(shown.layer, self.points(shown)[0])
         return self._covered[shown]
 
     def coverage(self, shown: PointsOnShow) -> float:
-        """The share of the real images that is covered."""
+        """Return the share of the real images that is covered."""
         return float(self.covered(shown).double().mean())
 
     def chance(self, layer: str, each: int) -> float:
@@ -141,41 +155,53 @@ class MappedImages:
         return self._chance[known]
 
     def luck(self, layer: str, each: int, draws: int = 100) -> float:
-        """The most that `each` random real images of each class cover in so many draws."""
+        """Return the most that `each` random real images of each class cover in so many draws."""
         return max(self._at_random(layer, each, draws))
 
     def _at_random(self, layer: str, each: int, draws: int) -> list[float]:
         shares = []
         for draw in range(draws):
-            order = torch.randperm(len(self.pool), generator=randomness.generator(draw, 0, "diversity view"))
-            rows = torch.cat([order[self.labels[order] == label][:each] for label in range(self.data.classes)])
-            shares.append(float(self._covered_by(layer, self._points[layer]["real"][rows]).double().mean()))
+            order = torch.randperm(
+                len(self.pool), generator=randomness.generator(draw, 0, "diversity view")
+            )
+            rows = torch.cat(
+                [order[self.labels[order] == label][:each] for label in range(self.data.classes)]
+            )
+            shares.append(
+                float(self._covered_by(layer, self._points[layer]["real"][rows]).double().mean())
+            )
         return shares
 
     def nearest_real(self, shown: PointsOnShow) -> tuple[int, ...]:
-        """For each image the real one of its class that is nearest by the teacher's features: positions in the pool."""
+        """For each image the real one of its class that is nearest by the teacher's features:
+        positions in the pool.
+        """
         points, labels = self.points(PointsOnShow(shown.name, "features", shown.frame, shown.hand))
         distances = torch.cdist(points, self._points["features"]["real"])
         distances[labels[:, None] != self.labels[None]] = torch.inf
         return tuple(distances.argmin(1).tolist())
 
     def nearest_on(self, on: Map, label: int, x: float, y: float) -> int:
-        """The real image of a class that lies nearest to (x, y) on a map: its position in the pool."""
+        """Return the real image of a class that lies nearest to (x, y) on a map: its position in the pool."""
         members = (self.labels == label).nonzero().flatten()
         return int(members[(on.real[members] - torch.tensor([x, y])).norm(dim=1).argmin()])
 
     def known_map(self, layer: str, config: embeddings.Config) -> Map | None:
-        """The map if it has been fitted already."""
+        """Return the map if it has been fitted already."""
         return self._maps.get((layer, config))
 
-    def map(self, layer: str, config: embeddings.Config, announce: Callable[[str], Any] | None = None) -> Map:
+    def map(
+        self, layer: str, config: embeddings.Config, announce: Callable[[str], Any] | None = None
+    ) -> Map:
         """Fit all points once; a recording's frames are placed on the map that this gives."""
         known = self.known_map(layer, config)
         if known is not None:
             return known
         seen = self._points[layer]
         fitted = embeddings.fit(
-            {name: points for name, points in seen.items() if not name.startswith("film")}, config, announce=announce
+            {name: points for name, points in seen.items() if not name.startswith("film")},
+            config,
+            announce=announce,
         )
         films = {
             name: fitted.transform(seen[f"film {name}"]).view(len(frames), -1, 2)
@@ -232,13 +258,19 @@ def _checked_sets(sets: Any, data: ImageData) -> dict[str, DistilledSet]:
             errors.fail("a name in sets", f"a text other than {BY_HAND!r}", name)
         if not isinstance(chosen, DistilledSet):
             errors.fail(f"sets[{name!r}]", "a DistilledSet", chosen)
-        if list(chosen.images.shape[1:]) != shape or not len(chosen) or chosen.classes != data.classes:
+        if (
+            list(chosen.images.shape[1:]) != shape
+            or not len(chosen)
+            or chosen.classes != data.classes
+        ):
             allowed = f"of shape {shape} and {data.classes} classes, at least one"
             errors.fail(f"the images of sets[{name!r}]", allowed, chosen.images)
     return dict(sets)
 
 
-def _checked_films(films: Any, sets: Mapping[str, DistilledSet], data: ImageData) -> dict[str, list[Frame]]:
+def _checked_films(
+    films: Any, sets: Mapping[str, DistilledSet], data: ImageData
+) -> dict[str, list[Frame]]:
     """name -> the frames of its run, each with one image of every class, as bytes."""
     if not isinstance(films, Mapping):
         errors.fail("films", "a mapping of name to Run", films)
@@ -249,7 +281,9 @@ def _checked_films(films: Any, sets: Mapping[str, DistilledSet], data: ImageData
         shape = [sets[name].classes, *sets[name].images.shape[1:]]
         for frame in check_looks(f"films[{name!r}]", run.frames):
             errors.check_tensor(f"a frame of films[{name!r}]", frame.content.images, shape=shape)
-        found[name] = [Frame(frame.step, data.to_uint8(frame.content.images)) for frame in run.frames]
+        found[name] = [
+            Frame(frame.step, data.to_uint8(frame.content.images)) for frame in run.frames
+        ]
     return found
 
 
@@ -258,6 +292,8 @@ def _balanced(data: ImageData, points: int) -> Tensor:
     rows = []
     for label in range(data.classes):
         members = data.of_class(label)
-        order = torch.randperm(len(members), generator=randomness.generator(0, label, "diversity pool"))
+        order = torch.randperm(
+            len(members), generator=randomness.generator(0, label, "diversity pool")
+        )
         rows.append(members[order[: points // data.classes]])
     return torch.cat(rows)

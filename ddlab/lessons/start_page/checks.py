@@ -1,4 +1,6 @@
-"""The start page: three ways to get fifty images, three kinds of labels, and the check of its exercise."""
+"""The start page: three ways to get fifty images, three kinds of labels, and the check of its
+exercise.
+"""
 
 import itertools
 import statistics
@@ -21,22 +23,29 @@ from ..answers import NotYet
 
 IMAGES_PER_CLASS = 5
 IMAGES = ("random", "k-means", "SRe2L")
-LABELS = ("hard", "online")  # stored ones are in the explorer; nine more students would take too long
+# Stored ones are in the explorer; nine more students would take too long.
+LABELS = ("hard", "online")
 
-# Half as wide as the teaching preset's, so that a click trains a student in a second or two. All other settings are the preset's.
+# Half as wide as the teaching preset's, so that a click trains a student in a second or two. All
+# other settings are the preset's.
 NETWORK = networks.spec("convnet", width=32)
 
 Found = dict[tuple[str, str], list[float]]
 
 
 def by_class(images: DistilledSet, each: int) -> Tensor:
-    """The first `each` images of each class as bytes, uint8 [classes, each, channels, height, width]."""
+    """Return the first `each` images of each class as bytes, uint8 [classes, each, channels, height,
+    width].
+    """
     pixels = images.to_uint8()
     return torch.stack([pixels[images.labels == label][:each] for label in range(images.classes)])
 
 
-def three_sets(data: ImageData, teacher: Network, *, seed: int, progress: bool = False) -> dict[str, DistilledSet]:
-    """Five images per class three ways, with the teacher's labels: drawn, nearest to k-means centres, recovered by SRe2L.
+def three_sets(
+    data: ImageData, teacher: Network, *, seed: int, progress: bool = False
+) -> dict[str, DistilledSet]:
+    """Five images per class three ways, with the teacher's labels: drawn, nearest to k-means
+    centres, recovered by SRe2L.
 
     Args:
         progress: one line on standard output while images are recovered, which takes some seconds.
@@ -68,7 +77,8 @@ def accuracies(
     Pair s uses seed s for the draw of the images and for the student; all pairs share the teacher.
 
     Args:
-        student: how students are trained; default the teaching preset for these images with `NETWORK`.
+        student: how students are trained; default the teaching preset for these images with
+            `NETWORK`.
         progress: one line for all students on standard output.
     """
     config = supervised.Config.for_data(data, network=NETWORK) if student is None else student
@@ -76,7 +86,11 @@ def accuracies(
     for seed in range(pairs):
         sets = three_sets(data, teacher, seed=seed)
         for images, labels in conditions:
-            several[seed, images, labels] = {"distilled": sets[images], "labels": labels, "seeds": (seed,)}
+            several[seed, images, labels] = {
+                "distilled": sets[images],
+                "labels": labels,
+                "seeds": (seed,),
+            }
     shared: dict[str, Any] = {"data": data, "teacher": teacher, "config": config, "device": "cpu"}
     found = evaluate_all(several, progress=progress, jobs=2, **shared)
     return {pair: [found[seed, *pair].mean for seed in range(pairs)] for pair in conditions}
@@ -90,27 +104,40 @@ def table(found: Mapping[tuple[str, str], Sequence[float]]) -> str:
         "|---" * (len(columns) + 1) + "|",
     ]
     for images in dict.fromkeys(images for images, _ in found):
-        lines.append(f"| {images} | " + " | ".join(_cell(found[images, labels]) for labels in columns) + " |")
+        lines.append(
+            f"| {images} | " + " | ".join(_cell(found[images, labels]) for labels in columns) + " |"
+        )
     return "\n".join(lines)
 
 
 def _cell(values: Sequence[float]) -> str:
-    mean, span = statistics.fmean(values), interval(values)
-    return f"**{mean:.2f}**" + ("" if span is None else f" ({max(span[0], 0):.2f} to {min(span[1], 1):.2f})")
+    mean = statistics.fmean(values)
+    span = interval(values)
+    return f"**{mean:.2f}**" + (
+        "" if span is None else f" ({max(span[0], 0):.2f} to {min(span[1], 1):.2f})"
+    )
 
 
 def check_average(answer: Any) -> str:
-    """The exercise: mean images, five per class, labelled by the teacher."""
+    """Return the exercise: mean images, five per class, labelled by the teacher."""
     if not isinstance(answer, DistilledSet):
-        raise NotYet('Give a DistilledSet: ddlab.distill("selection", data, teacher, selection.Config(...)).')
+        raise NotYet(
+            'Give a DistilledSet: ddlab.distill("selection", data, teacher, selection.Config(...)).'
+        )
     rule = answer.provenance.get("config", {})
     if rule.get("kind") != "average":
         raise NotYet('These are not averages. The Config has a field `kind`; it takes "average".')
     if len(answer) != IMAGES_PER_CLASS * answer.classes:
-        raise NotYet(f"Compare at equal budget: images_per_class={IMAGES_PER_CLASS}; yours holds {len(answer)} images.")
+        raise NotYet(
+            f"Compare at equal budget: images_per_class={IMAGES_PER_CLASS}; yours holds "
+            f"{len(answer)} images."
+        )
     if "online" not in [target.kind for target in answer.targets]:
         raise NotYet("They have hard labels only. Pass the teacher to `distill` as well.")
-    return "Blurred images with a teacher's labels: now see what they teach, beside single random images."
+    return (
+        "Blurred images with a teacher's labels: now see what they teach, beside single random "
+        "images."
+    )
 
 
 CHECKS = {"average": check_average}

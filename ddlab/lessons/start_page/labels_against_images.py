@@ -1,9 +1,10 @@
-"""Labels against images: swap the images and the kind of labels, and watch a student learn from them.
+"""Labels against images: swap the images and the kind of labels, and watch a student learn from
+them.
 
 LabelsAgainstImages(data, teacher, {"real": a, "noise": b, "recovered": c})     # two or more distilled sets of the same size
 
-One image and three of its views stand beside what the student is told of each. A choice trains a student (a second or two), whose
-accuracy is drawn while it learns. Curves stay for comparison.
+One image and three of its views stand beside what the student is told of each. A choice trains a
+student (a second or two), whose accuracy is drawn while it learns. Curves stay for comparison.
 """
 
 import math
@@ -37,7 +38,8 @@ _LOOKS = 15  # how often a student is tested while it learns
 _VIEWS = 3  # of the image on show
 _CURVES = 5  # beside each other, the last ones
 _HEIGHT = 228  # of the plots
-_POINTS = 0.15  # of the quest; other seeds of students with class numbers give .64 to .67, ten real digits
+# Of the quest; other seeds of students with class numbers give .64 to .67, ten real digits.
+_POINTS = 0.15
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,21 +47,31 @@ class Settings(Parameters):
     """What the student is given."""
 
     images: str = parameter("", help="What the student sees.")
-    labels: str = parameter("hard", choices=LABELS, help="What the student is told.", explorable=True)
+    labels: str = parameter(
+        "hard", choices=LABELS, help="What the student is told.", explorable=True
+    )
     picture: int = parameter(0, range=(0, None), help="Which image is on show.", explorable=(0, 49))
-    seed: int = parameter(0, range=(0, 9), help="Of the student's weights and views.", explorable=(0, 9))
+    seed: int = parameter(
+        0, range=(0, 9), help="Of the student's weights and views.", explorable=(0, 9)
+    )
 
     def words(self, form: str) -> str:
-        """In a form such as "{images} images, {labels} labels"; the seed is named where it is another than 0."""
-        return form.format(images=self.images, labels=self.labels) + (f", seed {self.seed}" if self.seed else "")
+        """In a form such as "{images} images, {labels} labels"; the seed is named where it is
+        another than 0.
+        """
+        return form.format(images=self.images, labels=self.labels) + (
+            f", seed {self.seed}" if self.seed else ""
+        )
 
 
 class World:
     """Sets of images, a teacher that labels them, and the students that have learned from them.
 
     Args:
-        data: where students are tested. teacher: gives stored and online labels.
-        sets: name -> distilled set, shown in this order: at least two, of the same size, with stored labels.
+        data: where students are tested.
+        teacher: gives stored and online labels.
+        sets: name -> distilled set, shown in this order: at least two, of the same size, with
+            stored labels.
         config: how students are trained; default `supervised.Config.teaching()`.
 
     Raises:
@@ -74,8 +86,11 @@ class World:
         config: supervised.Config | None = None,
     ) -> None:
         self.data = errors.check_instance("data", data, ImageData)
-        errors.check_instance("config", config, (supervised.Config, type(None)), "a training Config or None")
-        self.teacher, self.sets = teacher, _checked(sets)
+        errors.check_instance(
+            "config", config, (supervised.Config, type(None)), "a training Config or None"
+        )
+        self.teacher = teacher
+        self.sets = _checked(sets)
         self.config = supervised.Config.teaching() if config is None else config
         # Five hundred images are enough for a curve and keep the looks cheap.
         self._test = data.normalised(slice(0, 500), "test"), data.test_labels[:500]
@@ -84,43 +99,57 @@ class World:
         self._learned: dict[Settings, Run] = {}
 
     def run(self, settings: Settings) -> Run:
-        """A student's training; its frames hold its test accuracy."""
+        """Return a student's training; its frames hold its test accuracy."""
         if settings not in self._runs:
             config = self.config.replace(labels=settings.labels, seed=settings.seed)
             inputs = Inputs(distilled=self.sets[settings.images], teachers=(self.teacher,))
             total = supervised.total_steps(config, inputs)
             looks = range(max(1, total // _LOOKS), total, max(1, total // _LOOKS))
             return self._runs.setdefault(
-                settings, Run(supervised, config, inputs, keep=Keep((*looks, total), self._accuracy), states=0)
+                settings,
+                Run(
+                    supervised, config, inputs, keep=Keep((*looks, total), self._accuracy), states=0
+                ),
             )
         return self._runs[settings]
 
     def learned(self) -> dict[Settings, Run]:
-        """The students that have learned, in the order in which they were done."""
+        """Return the students that have learned, in the order in which they were done."""
         self._learned |= {each: run for each, run in list(self._runs.items()) if run.complete}
         return self._learned
 
-    def _accuracy(self, config: supervised.Config, inputs: Inputs, state: supervised.State, trace: Any) -> float:
+    def _accuracy(
+        self, config: supervised.Config, inputs: Inputs, state: supervised.State, trace: Any
+    ) -> float:
         images, labels = self._test
         student = Network(spec=config.network.for_data(self.data), weights=state.weights)
         return float((networks.predict(student, images).logits.argmax(1) == labels).float().mean())
 
 
 def views(world: World, settings: Settings) -> tuple[Tensor, Tensor, Tensor]:
-    """The image on show and three of its views as a student gets them, [4, c, h, w]; what it is told of each, [3, classes]; its class."""
-    chosen, config = world.sets[settings.images], world.config.replace(labels=settings.labels, seed=settings.seed)
-    at, told, seen = settings.picture % len(chosen), list[Tensor](), [chosen.images[settings.picture % len(chosen)]]
+    """Return the image on show and three of its views as a student gets them, [4, c, h, w]; what it is
+    told of each, [3, classes]; its class.
+    """
+    chosen = world.sets[settings.images]
+    config = world.config.replace(labels=settings.labels, seed=settings.seed)
+    at = settings.picture % len(chosen)
+    told = list[Tensor]()
+    seen = [chosen.images[settings.picture % len(chosen)]]
     for step in range(_VIEWS):
         view = config.view(chosen.images, mean=world.data.mean, std=world.data.std, step=step)
         seen.append(view.images[at])
         if settings.labels == "online":
             told.append(
-                losses.soft_targets(networks.predict(world.teacher, view.images).logits, config.temperature)[at]
+                losses.soft_targets(
+                    networks.predict(world.teacher, view.images).logits, config.temperature
+                )[at]
             )
             continue
         labels = torch.nn.functional.one_hot(chosen.labels, chosen.classes).float()
         if settings.labels == "stored":
-            labels = losses.soft_targets(networks.predict(world.teacher, chosen.images).logits, config.temperature)
+            labels = losses.soft_targets(
+                networks.predict(world.teacher, chosen.images).logits, config.temperature
+            )
         told.append(view.share * labels[at] + (1 - view.share) * labels[view.partner[at]])
     return torch.stack(seen), torch.stack(told), chosen.labels[at]
 
@@ -131,35 +160,58 @@ def told_data(world: World, settings: Settings, known: Results) -> tuple:
 
 
 def strip(world: World, settings: Settings) -> tuple[bytes, str]:
-    """The image on show, and its views."""
+    """Return the image on show, and its views."""
     seen, _, label = views(world, settings)
     names = ["image", *(f"view {number}" for number in range(1, len(seen)))]
     scale = max(1, round(88 / seen.shape[-1]))
     encoded = encode_grid(world.data.to_uint8(seen), len(seen), scale, column_labels=names, gap=6)
-    return encoded, f"A {settings.images} image of {world.data.class_names[int(label)]}, and three views of it."
+    return (
+        encoded,
+        f"A {settings.images} image of {world.data.class_names[int(label)]}, and three views "
+        "of it.",
+    )
 
 
 def bars_told(world: World, settings: Settings) -> go.Figure:
     """What the student is told of each of the views."""
-    names, (_, told, _) = world.data.class_names, views(world, settings)
+    names = world.data.class_names
+    (_, told, _) = views(world, settings)
     words = {
         "hard": "class numbers",
         "stored": "the teacher's answer, stored",
         "online": "the teacher's answer to each view",
     }
-    figure = start_figure(title=f"Told: {words[settings.labels]}", x_label="share", y_label="class", height=_HEIGHT)
+    figure = start_figure(
+        title=f"Told: {words[settings.labels]}", x_label="share", y_label="class", height=_HEIGHT
+    )
     for number, row in enumerate(told):
-        style, shown = series_style(number), [literal(name) for name in names]
-        figure.add_bar(y=shown, x=row.tolist(), name=f"view {number + 1}", orientation="h", marker_color=style.colour)
+        style = series_style(number)
+        shown = [literal(name) for name in names]
+        figure.add_bar(
+            y=shown,
+            x=row.tolist(),
+            name=f"view {number + 1}",
+            orientation="h",
+            marker_color=style.colour,
+        )
     figure.update_xaxes(range=[0, 1]).update_yaxes(autorange="reversed", title="", dtick=1)
-    sure = ", ".join(f"view {n}: {names[int(row.argmax())]} {float(row.max()):.0%}" for n, row in enumerate(told, 1))
+    sure = ", ".join(
+        f"view {n}: {names[int(row.argmax())]} {float(row.max()):.0%}"
+        for n, row in enumerate(told, 1)
+    )
     return finish_figure(legend_beside(figure), alt=f"What is told most of each view: {sure}.")
 
 
 def curve_data(world: World, settings: Settings, known: Results) -> tuple:
-    """The accuracies of the last students, so far; that of the student on show comes last and is never the one left out."""
-    runs = {each: run for each, run in world.learned().items() if each != settings} | {settings: world.run(settings)}
-    shown = {each.words("{images}, {labels}"): run.frames for each, run in runs.items() if run.frames}
+    """Return the accuracies of the last students, so far; that of the student on show comes last and is
+    never the one left out.
+    """
+    runs = {each: run for each, run in world.learned().items() if each != settings} | {
+        settings: world.run(settings)
+    }
+    shown = {
+        each.words("{images}, {labels}"): run.frames for each, run in runs.items() if run.frames
+    }
     return tuple(
         (name, tuple((frame.step, frame.content) for frame in frames))
         for name, frames in list(shown.items())[-_CURVES:]
@@ -167,7 +219,7 @@ def curve_data(world: World, settings: Settings, known: Results) -> tuple:
 
 
 def curves(*shown: tuple[str, tuple[tuple[int, float], ...]]) -> go.Figure:
-    """The accuracy while students learn."""
+    """Return the accuracy while students learn."""
     return loss_curves(
         {name: np.array([accuracy for _, accuracy in looks]) for name, looks in shown},
         np.array([step for step, _ in max((looks for _, looks in shown), key=len)]),
@@ -179,9 +231,13 @@ def curves(*shown: tuple[str, tuple[tuple[int, float], ...]]) -> go.Figure:
 
 
 def table_data(world: World, settings: Settings, known: Results) -> tuple:
-    """The last accuracy of each kind of images and labels; None where none is known."""
-    found = {(each.images, each.labels): run.frames[-1].content for each, run in world.learned().items()}
-    return tuple((images, tuple(found.get((images, labels)) for labels in LABELS)) for images in world.sets)
+    """Return the last accuracy of each kind of images and labels; None where none is known."""
+    found = {
+        (each.images, each.labels): run.frames[-1].content for each, run in world.learned().items()
+    }
+    return tuple(
+        (images, tuple(found.get((images, labels)) for labels in LABELS)) for images in world.sets
+    )
 
 
 def accuracy_table(*rows: tuple[str, tuple[float | None, ...]]) -> go.Figure:
@@ -200,23 +256,40 @@ def accuracy_table(*rows: tuple[str, tuple[float | None, ...]]) -> go.Figure:
 
 def sentence(world: World, settings: Settings, known: Results) -> str:
     """Where the student ends, and the best so far."""
-    title, learned = settings.words("{images} images, {labels} labels"), world.learned()
+    title = settings.words("{images} images, {labels} labels")
+    learned = world.learned()
     if settings not in learned:
         return f"A student learns from {title} ..."
-    ends = {each.words("{images} images, {labels} labels"): run.frames[-1].content for each, run in learned.items()}
+    ends = {
+        each.words("{images} images, {labels} labels"): run.frames[-1].content
+        for each, run in learned.items()
+    }
     best = max(ends, key=lambda each: ends[each])
-    return f"From {title}: the student ends at {ends[title]:.0%} of the test images. Best so far: {best}, {ends[best]:.0%}."
+    return (
+        f"From {title}: the student ends at {ends[title]:.0%} of the test images. Best so far: "
+        f"{best}, {ends[best]:.0%}."
+    )
 
 
 def labels_alone_help(world: World, settings: Settings, known: Results) -> bool:
-    """Whether the student on show is `_POINTS` better than one with class numbers, by the same images and seed."""
+    """Return whether the student on show is `_POINTS` better than one with class numbers, by the same
+    images and seed.
+    """
     learned = world.learned()
-    pair = [learned[each].frames[-1].content for each in (settings, settings.replace(labels="hard")) if each in learned]
+    pair = [
+        learned[each].frames[-1].content
+        for each in (settings, settings.replace(labels="hard"))
+        if each in learned
+    ]
     return len(pair) == 2 and pair[0] - pair[1] >= _POINTS
 
 
 def _checked(sets: Any) -> dict[str, DistilledSet]:
-    if not isinstance(sets, Mapping) or len(sets) < 2 or not all(isinstance(name, str) and name for name in sets):
+    if (
+        not isinstance(sets, Mapping)
+        or len(sets) < 2
+        or not all(isinstance(name, str) and name for name in sets)
+    ):
         given = list(sets) if isinstance(sets, Mapping) else sets
         errors.fail("sets", "a mapping of at least two names to distilled sets", given)
     for name, images in sets.items():
@@ -225,7 +298,8 @@ def _checked(sets: Any) -> dict[str, DistilledSet]:
     if len(set(sizes.values())) > 1:
         numbers = ", ".join(f"{name!r} of {size}" for name, size in sizes.items())
         raise DDLabError(
-            f"sets must be of the same size, so that images are compared at equal budget; given {numbers}."
+            "sets must be of the same size, so that images are compared at equal budget; "
+            f"given {numbers}."
         )
     return dict(sets)
 
@@ -244,5 +318,7 @@ LabelsAgainstImages = Lab(
         Row(Chart(curve_data, curves), Chart(table_data, accuracy_table)),
     ],
     sentence=sentence,
-    quest=Quest("Without changing images or seed, raise the student by 15 points.", labels_alone_help),
+    quest=Quest(
+        "Without changing images or seed, raise the student by 15 points.", labels_alone_help
+    ),
 )

@@ -10,7 +10,9 @@ from . import closed_forms
 
 
 def check_counterexample(answer: Any) -> str:
-    """Exercise 2: (h, x, y, alpha) with a 1-Lipschitz h, h(x) = h(y), that breaks Corollary 1 as printed; alpha is not one half."""
+    """Exercise 2: (h, x, y, alpha) with a 1-Lipschitz h, h(x) = h(y), that breaks Corollary 1 as
+    printed; alpha is not one half.
+    """
     if not isinstance(answer, tuple) or len(answer) != 4 or not callable(answer[0]):
         raise NotYet("Give four things: (h, x, y, alpha), h a function of a number.")
     h, *rest = answer
@@ -32,26 +34,45 @@ def check_counterexample(answer: Any) -> str:
         raise NotYet("Your h is steeper than 1 somewhere between x and y: it must be 1-Lipschitz.")
     bound = alpha * (1 - alpha) * abs(x - y)
     if distance > bound * (1 + 1e-9):
-        return f"h(z) lies {distance:.3f} from the chord, the printed bound is {bound:.3f}. With the factor 2 it is {2 * bound:.3f}."
+        return (
+            f"h(z) lies {distance:.3f} from the chord, the printed bound is {bound:.3f}. With "
+            f"the factor 2 it is {2 * bound:.3f}."
+        )
     raise NotYet(
-        f"h(z) lies {distance:.3f} from the chord, within the printed {bound:.3f}. Let h climb as fast as it may on the way to z."
+        f"h(z) lies {distance:.3f} from the chord, within the printed {bound:.3f}. Let h "
+        "climb as fast as it may on the way to z."
     )
 
 
 def check_floor(answer: Any) -> str:
-    """Exercise 1: a function (spread, learning_rate, batch) -> what E[(theta_t - theta*)^2] ends on, means 1 apart, rho = 0."""
+    """Exercise 1: a function (spread, learning_rate, batch) -> what E[(theta_t - theta*)^2] ends
+    on, means 1 apart, rho = 0.
+    """
     settings = [(0.1, 0.1, 1), (1.0, 0.1, 4), (0.5, 0.4, 10)]
     given = numbers(answer, *settings, of="(spread, learning_rate, batch)")
-    wanted = [closed_forms.noise_floor(spread=s, learning_rate=rate) / batch for s, rate, batch in settings]
+    wanted = [
+        closed_forms.noise_floor(spread=s, learning_rate=rate) / batch
+        for s, rate, batch in settings
+    ]
     noise = [(s**2 + 0.25) / batch for s, _, batch in settings]
     for wrong, hint in (
-        ([rate / (2 - rate) * s**2 / batch for s, rate, batch in settings],
-         "Nearly: the noise is not S^2 alone, the prediction misses even at its best."),
-        ([closed_forms.noise_floor(spread=s, learning_rate=rate) for s, rate, _ in settings],
-         "Nearly: the mean of a batch has less noise."),
-        ([rate * v for (_, rate, _), v in zip(settings, noise, strict=True)], "Nearly: solve f = (1 - eta)^2 f + eta^2 V for f."),
-        ([0.0] * 3, "That is the printed line. With noise in every step the error does not vanish."),
-    ):  # fmt: skip
+        (
+            [rate / (2 - rate) * s**2 / batch for s, rate, batch in settings],
+            "Nearly: the noise is not S^2 alone, the prediction misses even at its best.",
+        ),
+        (
+            [closed_forms.noise_floor(spread=s, learning_rate=rate) for s, rate, _ in settings],
+            "Nearly: the mean of a batch has less noise.",
+        ),
+        (
+            [rate * v for (_, rate, _), v in zip(settings, noise, strict=True)],
+            "Nearly: solve f = (1 - eta)^2 f + eta^2 V for f.",
+        ),
+        (
+            [0.0] * 3,
+            "That is the printed line. With noise in every step the error does not vanish.",
+        ),
+    ):
         if np.allclose(given, wrong, rtol=1e-6, atol=1e-12):
             raise NotYet(hint)
     if np.allclose(given, wanted, rtol=1e-6, atol=0):

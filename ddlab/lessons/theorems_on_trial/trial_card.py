@@ -1,11 +1,13 @@
-r"""A statement of a paper on trial: read it, commit an answer, then move the sliders and see the verdict.
+r"""A statement of a paper on trial: read it, commit an answer, then move the sliders and see the
+verdict.
 
     trial = Trial(key="R5", source="ReLA, appendix G", statement="The best boundary is the same for every $\Sigma$.", ...)
     card = TrialCard(trial)      # shows the statement and waits
     card.commit("holds")         # as a click on an answer and on "Lock my answer" would
 
-Nothing is computed and no slider moves before an answer is locked. Then the figure draws what is printed against what is true, a
-sentence gives the numbers and whether the statement holds at these settings, and below it stand verdict, right form and reason.
+Nothing is computed and no slider moves before an answer is locked. Then the figure draws what is
+printed against what is true, a sentence gives the numbers and whether the statement holds at these
+settings, and below it stand verdict, right form and reason.
 """
 
 import html
@@ -23,7 +25,8 @@ from ...explorers.layout import Explorer
 from ...explorers.plot import Plot
 from ...explorers.prediction import Prediction
 
-HOLDS, FAILS = "holds", "fails"
+HOLDS = "holds"
+FAILS = "fails"
 ANSWERS = (HOLDS, FAILS)
 
 
@@ -32,8 +35,10 @@ class Outcome:
     """What a trial shows for its sliders.
 
     Attributes:
-        figure: what is printed against what is true. sentence: both in numbers, at the sliders.
-        holds: whether the statement is true at these settings. cursor: where the sliders stand on the x axis, None for nowhere.
+        figure: what is printed against what is true.
+        sentence: both in numbers, at the sliders.
+        holds: whether the statement is true at these settings.
+        cursor: where the sliders stand on the x axis, None for nowhere.
     """
 
     figure: go.Figure
@@ -44,14 +49,24 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """One statement as printed, and what is needed to try it. Texts may have formulas between dollar signs.
+    """One statement as printed, and what is needed to try it.
+
+    Texts may have formulas between dollar signs.
 
     Attributes:
-        key: its name among the trials of a lesson. source: paper and place. statement: as printed, in our words.
-        symbols: every symbol and word of the statement that is not explained in it, shown before the answer is locked.
-        parameters: the class of its sliders, one for each explorable field, grey where `unused` names it. show: what it shows for them.
-        verdict: one of `ANSWERS`: one position of the sliders at which it is false is enough for the second.
-        survives: of a statement that fails, what is true of it all the same. right: what is right. reason: why, in two or three sentences.
+        key: its name among the trials of a lesson.
+        source: paper and place.
+        statement: as printed, in our words.
+        symbols: every symbol and word of the statement that is not explained in it, shown before
+            the answer is locked.
+        parameters: the class of its sliders, one for each explorable field, grey where `unused`
+            names it.
+        show: what it shows for them.
+        verdict: one of `ANSWERS`: one position of the sliders at which it is false is enough for
+            the second.
+        survives: of a statement that fails, what is true of it all the same.
+        right: what is right.
+        reason: why, in two or three sentences.
     """
 
     key: str
@@ -70,14 +85,17 @@ class TrialCard(Explorer):
     """One trial as an explorer; see the module.
 
     Attributes:
-        trial: what is tried. panel: its `value` is an instance of `trial.parameters`. prediction: the question.
-        plot: the figure, None until an answer is locked. shown: what `trial.show` gave last, or None.
+        trial: what is tried. panel: its `value` is an instance of `trial.parameters`. prediction:
+            the question.
+        plot: the figure, None until an answer is locked. shown: what `trial.show` gave last, or
+            None.
     """
 
     def __init__(self, trial: Trial, settings: str = "", *, key: str = "") -> None:
         """
         Args:
-            settings: where the sliders begin, as the card's own text of that name says it, such as "spread=0.2".
+            settings: where the sliders begin, as the card's own text of that name says it, such as
+                "spread=0.2".
             key: of the card that this one replaces; default: that of the trial.
         """
         self.trial = errors.check_instance("trial", trial, Trial)
@@ -88,7 +106,9 @@ class TrialCard(Explorer):
         self.shown: Outcome | None = None
         self._verdict = widgets.HTMLMath(layout=widgets.Layout(display="none"))
         where = f"<p><small>{html.escape(trial.symbols)}</small></p>" if trial.symbols else ""
-        statement = widgets.HTMLMath(f'<div style="font-size:15px">{html.escape(trial.statement)}{where}</div>')
+        statement = widgets.HTMLMath(
+            f'<div style="font-size:15px">{html.escape(trial.statement)}{where}</div>'
+        )
         super().__init__(
             f"On trial: {trial.source}",
             controls=[self.prediction, self.panel],
@@ -105,7 +125,10 @@ class TrialCard(Explorer):
         self.say("Lock an answer: then the sliders open.")
 
     def commit(self, answer: str) -> Self:
-        """Choose and lock an answer, one of `ANSWERS`, as clicks would; the first one stays. Returns the card."""
+        """Choose and lock an answer, one of `ANSWERS`, as clicks would; the first one stays.
+
+        Returns the card.
+        """
         self.prediction.choose(errors.check_choice("answer", answer, ANSWERS))
         self.prediction.lock()
         return self
@@ -124,11 +147,14 @@ class TrialCard(Explorer):
         if self.plot is None:
             return
         shown = self._computed()
-        self.plot.figure, self.plot.cursor = shown.figure, shown.cursor
+        self.plot.figure = shown.figure
+        self.plot.cursor = shown.cursor
         self._show(shown)
 
     def _computed(self) -> Outcome:
-        return errors.check_instance("what Trial.show gives", self.trial.show(self.panel.value), Outcome, "an Outcome")
+        return errors.check_instance(
+            "what Trial.show gives", self.trial.show(self.panel.value), Outcome, "an Outcome"
+        )
 
     def _show(self, shown: Outcome) -> None:
         self.shown, view = shown, self.panel.value
@@ -137,8 +163,11 @@ class TrialCard(Explorer):
         self.say(f"{shown.sentence} Here the statement {'holds' if shown.holds else 'fails'}.")
 
     def _verdict_in_words(self) -> str:
-        trial, said = self.trial, html.escape(self.prediction.locked)
-        survives = f"<br><b>What survives:</b> {html.escape(trial.survives)}" if trial.survives else ""
+        trial = self.trial
+        said = html.escape(self.prediction.locked)
+        survives = (
+            f"<br><b>What survives:</b> {html.escape(trial.survives)}" if trial.survives else ""
+        )
         return (
             f'<div role="status"><b>Verdict: {trial.verdict}.</b> You said: <i>{said}</i>{survives}'
             f"<br><b>Right:</b> {html.escape(trial.right)}"

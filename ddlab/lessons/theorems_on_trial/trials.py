@@ -1,7 +1,8 @@
-"""Lesson 90: four printed statements, each with sliders, what is printed against what is true, and the verdict.
+"""Lesson 90: four printed statements, each with sliders, what is printed against what is true, and
+the verdict.
 
-ReLA's A.3 (how fast SGD learns), eq 24 (what a sample tells of its target) and Theorem 6 (overlap of augmented classes); FADRM's
-Corollary 1 (a bound on mixing two images).
+ReLA's A.3 (how fast SGD learns), eq 24 (what a sample tells of its target) and Theorem 6 (overlap
+of augmented classes); FADRM's Corollary 1 (a bound on mixing two images).
 """
 
 import functools
@@ -18,12 +19,17 @@ from . import closed_forms
 from .trial_card import FAILS, HOLDS, Outcome, Trial
 
 TRIALS: dict[str, Trial] = {}
-STEPS, RUNS = 200, 500  # of the simulated SGD
+# of the simulated SGD
+STEPS = 200
+RUNS = 500
 NOISE_RATE = 0.25  # of Theorem 6: variance per unit of strength
-KINK, RANDOM = "|x - c|", "random"  # functions of slope 1
+# functions of slope 1
+KINK = "|x - c|"
+RANDOM = "random"
 _EQUAL = 5e-3  # two numbers that a reader would call the same
 _SPREADS = np.round(np.concatenate([np.arange(0.02, 0.3, 0.005), np.arange(0.3, 1.201, 0.02)]), 4)
-_STRENGTHS, _SHARES = np.linspace(0, 10, 81), np.linspace(0, 1, 101)
+_STRENGTHS = np.linspace(0, 10, 81)
+_SHARES = np.linspace(0, 1, 101)
 
 
 def on_trial(key: str, parameters: type[Parameters], **declared: Any) -> Callable[[Any], Any]:
@@ -37,7 +43,7 @@ def on_trial(key: str, parameters: type[Parameters], **declared: Any) -> Callabl
 
 
 def slider(default: float, low: float, high: float, words: str, **more: Any) -> Any:
-    """A number whose slider reaches over all that is allowed."""
+    """Return a number whose slider reaches over all that is allowed."""
     return parameter(default, range=(low, high), explorable=(low, high), help=words, **more)
 
 
@@ -52,8 +58,10 @@ def seed_slider() -> Any:
     return parameter(0, range=(0, 999), explorable=(0, 20), help="Another draw.")
 
 
-def along(formula: Callable[..., float], name: str, values: Iterable[float], **settings: Any) -> list[float]:
-    """A formula at each of these values of one argument."""
+def along(
+    formula: Callable[..., float], name: str, values: Iterable[float], **settings: Any
+) -> list[float]:
+    """Return a formula at each of these values of one argument."""
     return [formula(**{name: float(value)}, **settings) for value in values]
 
 
@@ -64,7 +72,9 @@ def along(formula: Callable[..., float], name: str, values: Iterable[float], **s
 class Descent(Parameters):
     """Sliders of A.3."""
 
-    learning_rate: float = slider(0.1, 0.005, 0.5, "Of plain SGD, batch 1.", symbol=r"\eta", step=0.005)
+    learning_rate: float = slider(
+        0.1, 0.005, 0.5, "Of plain SGD, batch 1.", symbol=r"\eta", step=0.005
+    )
     spread: float = spread_slider()
     steps: int = slider(60, 1, STEPS, "Updates so far.", symbol="t")
 
@@ -72,32 +82,43 @@ class Descent(Parameters):
 @functools.lru_cache(maxsize=64)
 def simulated(learning_rate: float, spread: float) -> closed_forms.SimulatedErrors:
     """500 runs of 200 steps from a distance of 1, kept for as long as only t moves."""
-    return closed_forms.simulated_errors(STEPS, spread=spread, learning_rate=learning_rate, runs=RUNS)
+    return closed_forms.simulated_errors(
+        STEPS, spread=spread, learning_rate=learning_rate, runs=RUNS
+    )
 
 
 @on_trial(
     "SGD",
     Descent,
     source="ReLA, appendix A.3, last line",
-    statement=r"SGD on samples of spread $\Sigma$ learns at the rate $E[(\theta_t-\theta^*)^2] \le (1-\eta)^{2t}\,(C_2 + "
+    statement=r"SGD on samples of spread $\Sigma$ learns at the rate $E[(\theta_t-\theta^*)^2] \le "
+    r"(1-\eta)^{2t}\,(C_2 + "
     r"C_3\Sigma^2)/C_1$.",
-    symbols=r"$\theta_t$: the threshold after $t$ steps of SGD, one sample a step; $\theta^*$: the best one; $\eta$: "
-    r"learning rate; $\Sigma$: standard deviation of each of two classes, whose means are 1 apart; $C_1, C_2, "
-    r"C_3$: numbers that depend on $\eta$ and on the start alone; the card takes those of the paper's derivation.",
-    right=r"$(1-\eta)^{2t}(\theta_0-\theta^*)^2 + [1-(1-\eta)^{2t}]\,\frac{\eta}{2-\eta}\,V$ with $V = \Sigma^2 + "
+    symbols=r"$\theta_t$: the threshold after $t$ steps of SGD, one sample a step; $\theta^*$: the "
+    r"best one; $\eta$: "
+    r"learning rate; $\Sigma$: standard deviation of each of two classes, whose means are 1 "
+    r"apart; $C_1, C_2, "
+    r"C_3$: numbers that depend on $\eta$ and on the start alone; the card takes those of "
+    r"the paper's derivation.",
+    right=r"$(1-\eta)^{2t}(\theta_0-\theta^*)^2 + [1-(1-\eta)^{2t}]\,\frac{\eta}{2-\eta}\,V$ with "
+    r"$V = \Sigma^2 + "
     r"(1-(\mu_2-\mu_1)/2)^2$.",
-    reason=r"The factor $(1-\eta)^{2t}$ is taken out of a sum that does not have it. The error does not vanish: $\Sigma$ "
+    reason=r"The factor $(1-\eta)^{2t}$ is taken out of a sum that does not have it. The error does "
+    r"not vanish: $\Sigma$ "
     r"sets the floor on which it ends, not the rate.",
     verdict=FAILS,
-    survives=r"It is true while $(1-\eta)^{2t} \ge 1/2$, before the noise has come in; and a smaller $\Sigma$ does learn better.",
+    survives=r"It is true while $(1-\eta)^{2t} \ge 1/2$, before the noise has come in; and a smaller "
+    r"$\Sigma$ does learn better.",
 )
 def sgd_error(view: Descent) -> Outcome:
     """A.3: E[(theta_t - theta*)^2] as printed, exact and simulated."""
     settings = {"spread": view.spread, "learning_rate": view.learning_rate}
     printed = closed_forms.printed_squared_error(STEPS, **settings)
     exact = closed_forms.expected_squared_error(STEPS, **settings)
-    seen, at = simulated(view.learning_rate, view.spread), view.steps
-    above = np.where(printed > 1e-4, printed, np.nan)  # lines that go on for decades would press the others flat
+    seen = simulated(view.learning_rate, view.spread)
+    at = view.steps
+    # Lines that go on for decades would press the others flat.
+    above = np.where(printed > 1e-4, printed, np.nan)
     figure = loss_curves(
         {"printed bound": above, "exact": exact, f"mean of {RUNS} runs": seen.squared},
         range(STEPS + 1),
@@ -107,11 +128,15 @@ def sgd_error(view: Descent) -> Outcome:
         log_y=True,
     )
     sentence = (
-        f"After {at} steps the printed bound is {float(printed[at]):.3g} and the error {float(exact[at]):.3g} "
+        f"After {at} steps the printed bound is {float(printed[at]):.3g} and the error "
+        f"{float(exact[at]):.3g} "
         f"(simulated {float(seen.squared[at]):.3g} ± {float(seen.standard_error[at]):.1g}). "
-        f"(1 − η)^2t is {(1 - view.learning_rate) ** (2 * at):.3g}, and the error ends on {closed_forms.noise_floor(**settings):.3g}."
+        f"(1 − η)^2t is {(1 - view.learning_rate) ** (2 * at):.3g}, and the error ends on "
+        f"{closed_forms.noise_floor(**settings):.3g}."
     )
-    return Outcome(figure=figure, sentence=sentence, holds=bool(printed[at] >= exact[at]), cursor=float(at))
+    return Outcome(
+        figure=figure, sentence=sentence, holds=bool(printed[at] >= exact[at]), cursor=float(at)
+    )
 
 
 # -- what does a sample tell of its target?
@@ -128,23 +153,33 @@ class Width(Parameters):
     "information",
     Width,
     source="ReLA, appendix C.5, eq 24",
-    statement=r"The normalised information of samples and targets is $I_O = 2\log 2\,/\,(\frac12\log(2\pi e\Sigma^2) + 2\log "
+    statement=r"The normalised information of samples and targets is $I_O = 2\log "
+    r"2\,/\,(\frac12\log(2\pi e\Sigma^2) + 2\log "
     r"2)$; it lies in [0, 1] and tends to 1 as $\Sigma \to 0$.",
-    symbols=r"$X$: samples; $Y$: their class; $\Sigma$: standard deviation of each of two classes, whose means are 1 "
-    r"apart; $I(X;Y)$: mutual information; $H$: entropy; $I_O = 2I/(H(X)+H(Y))$: normalised information.",
+    symbols=r"$X$: samples; $Y$: their class; $\Sigma$: standard deviation of each of two classes, "
+    r"whose means are 1 "
+    r"apart; $I(X;Y)$: mutual information; $H$: entropy; $I_O = 2I/(H(X)+H(Y))$: normalised "
+    r"information.",
     right="$I(X;Y)/H(Y)$ lies in [0, 1] and does tend to 1; in two dimensions faster than in one.",
-    reason=r"Eq 24 takes the two classes as disjoint for every $\Sigma$, and adds a differential entropy to a discrete one. "
-    r"It is 1 at $\Sigma = .242$, above 1 below that, without value at .0605 and negative under it.",
+    reason=r"Eq 24 takes the two classes as disjoint for every $\Sigma$, and adds a differential "
+    r"entropy to a discrete one. "
+    r"It is 1 at $\Sigma = .242$, above 1 below that, without value at .0605 and negative "
+    r"under it.",
     verdict=FAILS,
     survives=r"The limit: what a sample tells of its class does tend to all of it as $\Sigma \to 0$.",
 )
 def printed_share(view: Width) -> Outcome:
-    """Eq 24 against what it stands for, 2 I / (H(X) + H(Y)), and against I(X; Y) / H(Y), in one dimension and in the lab's two."""
-    one, two = (along(closed_forms.information_share, "spread", _SPREADS, dimensions=d) for d in (1, 2))
+    """Eq 24 against what it stands for, 2 I / (H(X) + H(Y)), and against I(X; Y) / H(Y), in one
+    dimension and in the lab's two.
+    """
+    one, two = (
+        along(closed_forms.information_share, "spread", _SPREADS, dimensions=d) for d in (1, 2)
+    )
     printed = np.array(along(closed_forms.printed_information_share, "spread", _SPREADS))
     meant = np.array(along(closed_forms.normalised_information, "spread", _SPREADS))
     meant = np.where((meant >= -2) & (meant <= 4), meant, np.nan)
-    shown = np.where((printed >= -2) & (printed <= 4), printed, np.nan)  # so that the axis keeps its scale
+    # So that the axis keeps its scale.
+    shown = np.where((printed >= -2) & (printed <= 4), printed, np.nan)
     figure = loss_curves(
         {
             "eq 24 as printed": shown,
@@ -161,11 +196,16 @@ def printed_share(view: Width) -> Outcome:
     shares = [closed_forms.information_share(spread=view.spread, dimensions=d) for d in (1, 2)]
     exact = closed_forms.normalised_information(spread=view.spread)
     sentence = (
-        f"At Σ = {view.spread:g} eq 24 gives {here:.3g}; 2I/(H(X)+H(Y)) is {exact:.3g}, and I/H(Y) {shares[0]:.3f} in one dimension, "
-        f"{shares[1]:.3f} in two. On the way to its limit, at Σ = {_SPREADS[0]:g}, eq 24 is {printed[0]:.3g}."
+        f"At Σ = {view.spread:g} eq 24 gives {here:.3g}; 2I/(H(X)+H(Y)) is {exact:.3g}, and "
+        f"I/H(Y) {shares[0]:.3f} in one dimension, "
+        f"{shares[1]:.3f} in two. On the way to its limit, at Σ = {_SPREADS[0]:g}, eq 24 is "
+        f"{printed[0]:.3g}."
     )
     return Outcome(
-        figure=figure, sentence=sentence, holds=0 <= here <= 1 and abs(here - exact) < _EQUAL, cursor=view.spread
+        figure=figure,
+        sentence=sentence,
+        holds=0 <= here <= 1 and abs(here - exact) < _EQUAL,
+        cursor=view.spread,
     )
 
 
@@ -177,11 +217,18 @@ class Classes(Parameters):
     """Sliders of Theorem 6."""
 
     strength: float = slider(
-        1.0, 0, 10, "How strong the augmentation is; it adds a variance of a/4.", symbol="a", step=0.25
+        1.0,
+        0,
+        10,
+        "How strong the augmentation is; it adds a variance of a/4.",
+        symbol="a",
+        step=0.25,
     )
     gap: float = slider(1.0, 0.1, 4, "Between the two means.", symbol=r"\Delta\mu", step=0.1)
     spread: float = slider(0.5, 0.1, 2, "Of a class, before.", symbol="s", step=0.05)
-    other_spread: float = slider(0.5, 0.1, 2, "Of the second class, before.", symbol="s_2", step=0.05)
+    other_spread: float = slider(
+        0.5, 0.1, 2, "Of the second class, before.", symbol="s_2", step=0.05
+    )
 
 
 @on_trial(
@@ -189,33 +236,51 @@ class Classes(Parameters):
     Classes,
     source="ReLA, Theorem 6",
     statement="The stronger the augmentation, the more samples of different classes overlap.",
-    symbols=r"$a$: strength of the augmentation, which adds the same noise to both classes; $s, s_2$: their standard "
+    symbols=r"$a$: strength of the augmentation, which adds the same noise to both classes; $s, "
+    r"s_2$: their standard "
     r"deviations before; overlap: the integral of the smaller of both densities.",
-    right="As printed, and for any two distributions: the same noise on both cannot raise the distance between them.",
-    reason=r"The conclusion holds although its proof fails. The proof uses eq 67, which falls with the strength, and saves "
-    r"itself by saying that $\Phi(z)$ increases as $z$ decreases. Two errors cancel in words, not in numbers.",
+    right="As printed, and for any two distributions: the same noise on both cannot raise the "
+    "distance between them.",
+    reason=r"The conclusion holds although its proof fails. The proof uses eq 67, which falls with "
+    r"the strength, and saves "
+    r"itself by saying that $\Phi(z)$ increases as $z$ decreases. Two errors cancel in "
+    r"words, not in numbers.",
     verdict=HOLDS,
 )
 def overlap_grows(view: Classes) -> Outcome:
-    """Theorem 6: the exact overlap against the strength, beside the formula that its proof reasons with."""
+    """Theorem 6: the exact overlap against the strength, beside the formula that its proof reasons
+    with.
+    """
     exact_overlap = functools.partial(closed_forms.overlap, other_spread=view.other_spread)
     exact = _by_strength(exact_overlap, view, _STRENGTHS)
     printed = _by_strength(closed_forms.printed_overlap, view, _STRENGTHS)
     (here,) = _by_strength(exact_overlap, view, [view.strength])
     sentence = (
-        f"At strength {view.strength:g} the overlap is {here:.3f}; it goes from {exact[0]:.3f} without augmentation to "
-        f"{exact[-1]:.3f} at strength 10, while eq 67 goes from {printed[0]:.3f} to {printed[-1]:.3f}."
+        f"At strength {view.strength:g} the overlap is {here:.3f}; it goes from "
+        f"{exact[0]:.3f} without augmentation to "
+        f"{exact[-1]:.3f} at strength 10, while eq 67 goes from {printed[0]:.3f} to "
+        f"{printed[-1]:.3f}."
     )
     figure = _curves({"exact overlap": exact, "eq 67, in the proof": printed})
-    return Outcome(figure=figure, sentence=sentence, holds=bool((np.diff(exact) >= -1e-12).all()), cursor=view.strength)
+    return Outcome(
+        figure=figure,
+        sentence=sentence,
+        holds=bool((np.diff(exact) >= -1e-12).all()),
+        cursor=view.strength,
+    )
 
 
 def _by_strength(overlap: Any, view: Classes, strengths: Any) -> list[float]:
-    return along(overlap, "strength", strengths, gap=view.gap, spread=view.spread, noise_rate=NOISE_RATE)
+    return along(
+        overlap, "strength", strengths, gap=view.gap, spread=view.spread, noise_rate=NOISE_RATE
+    )
 
 
 def _curves(series: dict[str, Any]) -> Any:
-    labels: dict[str, Any] = {"x_label": "strength of the augmentation a", "y_label": "overlap (share)"}
+    labels: dict[str, Any] = {
+        "x_label": "strength of the augmentation a",
+        "y_label": "overlap (share)",
+    }
     return loss_curves(series, _STRENGTHS, title="How much two classes overlap", **labels)
 
 
@@ -230,7 +295,10 @@ class Merge(Parameters):
         0.5, 0, 1, "Share of x = -1 in the mixture; the rest is y = 1.", symbol=r"\alpha", step=0.01
     )
     function: str = parameter(
-        KINK, choices=(KINK, RANDOM), explorable=True, help="A function whose slope is 1 or -1 everywhere."
+        KINK,
+        choices=(KINK, RANDOM),
+        explorable=True,
+        help="A function whose slope is 1 or -1 everywhere.",
     )
     kink: float = slider(0.0, -1, 1, "Where |x - c| turns.", symbol="c", step=0.05)
     seed: int = seed_slider()
@@ -242,7 +310,7 @@ class Merge(Parameters):
 
 
 def slope_one(view: Merge, places: np.ndarray) -> np.ndarray:
-    """A function of Lipschitz constant 1 at the places, all in [-1, 1]."""
+    """Return a function of Lipschitz constant 1 at the places, all in [-1, 1]."""
     if view.function == KINK:
         return np.abs(places - view.kink)
     steps = 2 * randomness.numpy_generator(view.seed, 0, "corollary 1").integers(0, 2, 16) - 1
@@ -252,25 +320,32 @@ def slope_one(view: Merge, places: np.ndarray) -> np.ndarray:
 def chord_distance(view: Merge, merge_ratio: np.ndarray) -> np.ndarray:
     """|h(alpha x + (1 - alpha) y) - alpha h(x) - (1 - alpha) h(y)| for x = -1, y = 1."""
     ends = slope_one(view, np.array([-1.0, 1.0]))
-    return np.abs(slope_one(view, 1 - 2 * merge_ratio) - merge_ratio * ends[0] - (1 - merge_ratio) * ends[1])
+    return np.abs(
+        slope_one(view, 1 - 2 * merge_ratio) - merge_ratio * ends[0] - (1 - merge_ratio) * ends[1]
+    )
 
 
 @on_trial(
     "chord",
     Merge,
     source="FADRM, Corollary 1",
-    statement=r"For an $L$-Lipschitz $h$ and $z = \alpha x + (1-\alpha)y$: $|h(z) - \alpha h(x) - (1-\alpha)h(y)| \le "
+    statement=r"For an $L$-Lipschitz $h$ and $z = \alpha x + (1-\alpha)y$: $|h(z) - \alpha h(x) - "
+    r"(1-\alpha)h(y)| \le "
     r"L\,\alpha(1-\alpha)\lVert x-y\rVert$.",
-    symbols=r"$L$-Lipschitz: nowhere steeper than $L$; $\alpha$: merge ratio, the share of $x$ in $z$; the left side "
+    symbols=r"$L$-Lipschitz: nowhere steeper than $L$; $\alpha$: merge ratio, the share of $x$ in "
+    r"$z$; the left side "
     r"is the distance of $h$ at $z$ from its chord.",
     right=r"$2L\,\alpha(1-\alpha)\lVert x-y\rVert$, attained by $|x-c|$ with its kink at $z$.",
-    reason=r"From $z$ it is $(1-\alpha)\lVert x-y\rVert$ to $x$ and $\alpha\lVert x-y\rVert$ to $y$. Weighed with $\alpha$ "
+    reason=r"From $z$ it is $(1-\alpha)\lVert x-y\rVert$ to $x$ and $\alpha\lVert x-y\rVert$ to "
+    r"$y$. Weighed with $\alpha$ "
     r"and $1-\alpha$ that is $\alpha(1-\alpha)\lVert x-y\rVert$ twice; printed is one of the two.",
     verdict=FAILS,
     survives="A bound of that form, with twice the constant.",
 )
 def combination(view: Merge) -> Outcome:
-    """Corollary 1: how far a function lies from its chord, against the printed bound and the right one."""
+    """Corollary 1: how far a function lies from its chord, against the printed bound and the right
+    one.
+    """
     printed = 2 * _SHARES * (1 - _SHARES)  # with L = 1 and ||x - y|| = 2
     distances = chord_distance(view, _SHARES)
     figure = loss_curves(
@@ -284,7 +359,8 @@ def combination(view: Merge) -> Outcome:
     here = float(chord_distance(view, np.array([view.merge_ratio]))[0])
     bound = 2 * view.merge_ratio * (1 - view.merge_ratio)
     sentence = (
-        f"At α = {view.merge_ratio:g} h(z) lies {here:.3f} from its chord; printed is at most {bound:.3f}, "
+        f"At α = {view.merge_ratio:g} h(z) lies {here:.3f} from its chord; printed is at "
+        f"most {bound:.3f}, "
         f"right at most {2 * bound:.3f}. Worst is α = {_SHARES[worst]:g}: "
         f"{distances[worst]:.3f}, printed at most {printed[worst]:.3f}."
     )

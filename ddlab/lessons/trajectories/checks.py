@@ -9,15 +9,19 @@ from torch.func import functional_call
 
 from ..answers import NotYet, called
 
-_STEPS, _UPDATES = 3, 4
+_STEPS = 3
+_UPDATES = 4
 
 
 def check_best_rate(answer: Any) -> str:
     """Exercise 1: alpha = g . d / ||g||^2, where one step ends nearest to the goal."""
     draws = torch.Generator().manual_seed(3)
-    left, cosines = [], []
+    left = []
+    cosines = []
     for _ in range(5):
-        gradient, start, goal = (torch.randn(40, generator=draws, dtype=torch.float64) for _ in range(3))
+        gradient, start, goal = (
+            torch.randn(40, generator=draws, dtype=torch.float64) for _ in range(3)
+        )
         way = start - goal
         words = "three vectors: gradient, start, goal"
         rate = called(answer, gradient.clone(), start.clone(), goal.clone(), of=words, read=float)
@@ -26,21 +30,32 @@ def check_best_rate(answer: Any) -> str:
     said = f"Measured on five draws: {', '.join(f'{each:.3f}' for each in left)} left"
     if all(abs(mine - best) < 1e-6 for mine, best in zip(left, cosines, strict=True)):
         return (
-            f"{said}, which is 1 - cos² of the angle between gradient and way: with one step, and the best rate, "
+            f"{said}, which is 1 - cos² of the angle between gradient and way: with one "
+            "step, and the best rate, "
             "MTT asks for what gradient matching asks for, the right direction."
         )
     raise NotYet(
-        f"{said}; {', '.join(f'{best:.3f}' for best in cosines)} can be reached. Where is the distance's slope in the rate 0?"
+        f"{said}; {', '.join(f'{best:.3f}' for best in cosines)} can be reached. Where is "
+        "the distance's slope in the rate 0?"
     )
 
 
-def _learned(paths: list[list[Tensor]], model: nn.Module, images: Tensor, moved: bool) -> tuple[Tensor, Tensor]:
+def _learned(
+    paths: list[list[Tensor]], model: nn.Module, images: Tensor, moved: bool
+) -> tuple[Tensor, Tensor]:
     """Images and rate after the updates of the page's `match`, with the images moved or left alone."""
-    images, rate = images.clone().requires_grad_(moved), torch.tensor(0.05).to(images).requires_grad_()
-    groups = [{"params": [rate], "lr": 1e-3}, *([{"params": [images], "lr": 100.0}] if moved else [])]
+    images, rate = (
+        images.clone().requires_grad_(moved),
+        torch.tensor(0.05).to(images).requires_grad_(),
+    )
+    groups = [
+        {"params": [rate], "lr": 1e-3},
+        *([{"params": [images], "lr": 100.0}] if moved else []),
+    ]
     sgd = torch.optim.SGD(groups, momentum=0.5)
     for _ in range(_UPDATES):
-        path, begun = paths[int(torch.randint(len(paths), ()))], int(torch.randint(2, ()))
+        path = paths[int(torch.randint(len(paths), ()))]
+        begun = int(torch.randint(2, ()))
         theta = start = path[begun].clone().requires_grad_()
         for _ in range(_STEPS):
             parts = theta.split([value.numel() for value in model.parameters()])
@@ -58,7 +73,8 @@ def _learned(paths: list[list[Tensor]], model: nn.Module, images: Tensor, moved:
 def check_rate_only(answer: Any) -> str:
     """Exercise 2: `match`, in which only the rate is learned."""
     draws = torch.Generator().manual_seed(5)
-    model, images = nn.Sequential(nn.Flatten(), nn.Linear(16, 10)), torch.randn((10, 1, 4, 4), generator=draws)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(16, 10))
+    images = torch.randn((10, 1, 4, 4), generator=draws)
     paths = [[torch.randn(170, generator=draws) / 4 for _ in range(3)] for _ in range(2)]
     found = []
     for moved in (False, True):
@@ -66,7 +82,8 @@ def check_rate_only(answer: Any) -> str:
         found.append(_learned(paths, model, images, moved))
     torch.manual_seed(0)
     options: dict[str, Any] = {"epochs": 1, "starts": 2, "updates": _UPDATES}
-    arguments, words = (paths, model, images.clone(), _STEPS), "paths, model, images, steps, epochs, starts and updates"
+    arguments = (paths, model, images.clone(), _STEPS)
+    words = "paths, model, images, steps, epochs, starts and updates"
     both = called(answer, *arguments, of=words, **options)
     if isinstance(both, Tensor) or not isinstance(both, (tuple, list)) or len(both) != 2:
         raise NotYet("Return two things, as match does: the images and the rate.")
@@ -75,13 +92,15 @@ def check_rate_only(answer: Any) -> str:
         raise NotYet("The images have moved: only the rate may be learned.")
     if torch.allclose(rate, found[0][1], atol=1e-6):
         return (
-            "The control that learns no image: from the same real images, what it leaves is due to the rate alone; "
+            "The control that learns no image: from the same real images, what it leaves is "
+            "due to the rate alone; "
             "what match leaves less than that is due to the images."
         )
     if torch.allclose(rate, torch.tensor(0.05)):
         raise NotYet("The rate has stayed .05: does SGD hold it?")
     raise NotYet(
-        f"Measured: the rate is {float(rate):.5f}, where {float(found[0][1]):.5f} is right. All else stays as in match."
+        f"Measured: the rate is {float(rate):.5f}, where {float(found[0][1]):.5f} is right. "
+        "All else stays as in match."
     )
 
 

@@ -1,9 +1,11 @@
-"""The laboratory of trajectories: ten images learn to lead a student, in N steps, to where an expert went.
+"""The laboratory of trajectories: ten images learn to lead a student, in N steps, to where an
+expert went.
 
 TrajectoryLab(data)
 TrajectoryLab(data, mtt.Config.teaching(inner_steps=10))
 
-The plane on show bends nothing: how far along the expert's way, and how far off it. The squared distance from the goal is the loss.
+The plane on show bends nothing: how far along the expert's way, and how far off it. The squared
+distance from the goal is the loss.
 """
 
 from typing import Any
@@ -32,36 +34,53 @@ _HEIGHT = HEIGHT + 40  # with a legend of five lines
 
 
 def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
-    """The experts; the images; how far they lead and what they teach; the same of class means."""
+    """Return the experts; the images; how far they lead and what they teach; the same of class means."""
     config = run.config
     beside = Value(world.rival, config.replace(iterations=1))
     return [Value(world.experts, config), run, Value(world.learned, config), beside]
 
 
-def found(world: World, settings: Settings, known: Results) -> tuple[dict[int, Any], dict[int, Any]]:
-    """N -> of learned images (left, rate, accuracy) and of class means (left, accuracy), of all settings that differ in N alone."""
+def found(
+    world: World, settings: Settings, known: Results
+) -> tuple[dict[int, Any], dict[int, Any]]:
+    """N -> of learned images (left, rate, accuracy) and of class means (left, accuracy), of all
+    settings that differ in N alone.
+    """
     _, _, learned, rival = known.wanted
-    return tuple(visited(known, each.compute, *each.arguments, "inner_steps") for each in (learned, rival))  # type: ignore[return-value]
+    return tuple(
+        visited(known, each.compute, *each.arguments, "inner_steps") for each in (learned, rival)
+    )  # type: ignore[return-value]
 
 
 def strip_data(world: World, settings: Settings, known: Results) -> tuple:
-    """The frame on show."""
+    """Return the frame on show."""
     return world.data, known.frame, 1
 
 
 def plane_data(world: World, settings: Settings, known: Results) -> tuple:
-    """(along, aside) of the expert's epochs, of a student on the first, real images, and of one on those on show, at one rate."""
-    config, frame, place = known.run.config, known.frame, (settings.expert, settings.begun)
+    """(along, aside) of the expert's epochs, of a student on the first, real images, and of one on
+    those on show, at one rate.
+    """
+    config = known.run.config
+    frame = known.frame
+    place = (settings.expert, settings.begun)
     way = world.way(config, *place)
     first = known.now(world.shown, config, mtt.expert_updates(config), *place, frame.step)
-    return positions(way, way[0], way[-1]), first, known.now(world.shown, config, frame.step, *place, frame.step)
+    return (
+        positions(way, way[0], way[-1]),
+        first,
+        known.now(world.shown, config, frame.step, *place, frame.step),
+    )
 
 
 def plane(expert: Points, first: Points, now: Points) -> go.Figure:
     """Their paths; the loss is the squared distance from the star."""
     left = squared(now)
     figure = start_figure(
-        title=f"Squared distance left: {left:.2f}", x_label="along the expert's way", y_label="off it", height=_HEIGHT
+        title=f"Squared distance left: {left:.2f}",
+        x_label="along the expert's way",
+        y_label="off it",
+        height=_HEIGHT,
     )
     ways = {
         f"expert, {len(expert) - 1} epochs": expert,
@@ -84,13 +103,14 @@ def plane(expert: Points, first: Points, now: Points) -> go.Figure:
     figure.update_xaxes(range=[-0.1, widest]).update_yaxes(range=[-0.05, widest])
     return finish_figure(
         legend_below(figure),
-        alt=f"The student ends {now[-1][0]:.2f} along the expert's way and {now[-1][1]:.2f} off it; on real images "
+        alt=f"The student ends {now[-1][0]:.2f} along the expert's way and {now[-1][1]:.2f} off "
+        "it; on real images "
         f"{first[-1][0]:.2f} along and {first[-1][1]:.2f} off.",
     )
 
 
 def squared(points: Points) -> float:
-    """The squared distance of the last point from (1, 0)."""
+    """Return the squared distance of the last point from (1, 0)."""
     along, aside = points[-1]
     return (1 - along) ** 2 + aside**2
 
@@ -102,7 +122,9 @@ def curve_data(world: World, settings: Settings, known: Results) -> tuple:
 
 
 def curve(found: tuple, rivals: tuple, now: tuple[int, float]) -> go.Figure:
-    """Against N: what is left of the way, and the accuracy of students, of learned images and of class means."""
+    """Against N: what is left of the way, and the accuracy of students, of learned images and of
+    class means.
+    """
     figure = stacked_figure("After learning", "steps N", ("left (0 is best)", "accuracy"), _HEIGHT)
     quiet = {"color": neutral("quiet")}
     for beside, points in (("", found), (", class means", rivals)):
@@ -123,27 +145,37 @@ def curve(found: tuple, rivals: tuple, now: tuple[int, float]) -> go.Figure:
         col=1,
     )
     figure.update_xaxes(range=[0.5, MOST_STEPS + 0.5]).update_yaxes(range=[0, 1])
-    said = "; ".join(f"N = {n}: {left:.2f} left, accuracy {right:.2f}" for n, (left, _, right) in found)
-    return finish_figure(legend_below(figure), alt=f"What is left of the way, and what students learn. {said}.")
+    said = "; ".join(
+        f"N = {n}: {left:.2f} left, accuracy {right:.2f}" for n, (left, _, right) in found
+    )
+    return finish_figure(
+        legend_below(figure), alt=f"What is left of the way, and what students learn. {said}."
+    )
 
 
 def sentence(world: World, settings: Settings, known: Results) -> str:
     """What is seen."""
-    config, run = known.run.config, known.run
+    config = known.run.config
+    run = known.run
     begun = f"N = {config.inner_steps}, M = {config.matched_epochs}"
     scores, rival = (each.get(config.inner_steps) for each in known.found)
     if scores is None:
-        return f"{begun}: learning, update {max(run.step - mtt.expert_updates(config), 0)} of {config.iterations}."
+        return (
+            f"{begun}: learning, update {max(run.step - mtt.expert_updates(config), 0)} of "
+            f"{config.iterations}."
+        )
     left, rate, right = scores
     than = "" if rival is None else f", class means at their best rate {rival[0]:.2f}"
     return (
-        f"{begun}: the images leave {left:.2f} of the squared way (mean of {config.experts} experts){than}. "
-        f"The rate is {rate:.3f}, times N {rate * config.inner_steps:.2f}; students get {right:.1%} right."
+        f"{begun}: the images leave {left:.2f} of the squared way (mean of {config.experts} "
+        f"experts){than}. "
+        f"The rate is {rate:.3f}, times N {rate * config.inner_steps:.2f}; students get "
+        f"{right:.1%} right."
     )
 
 
 def quest_met(world: World, settings: Settings, known: Results) -> bool:
-    """Whether the images lead clearly further than class means."""
+    """Return whether the images lead clearly further than class means."""
     scores, rival = (each.get(settings.inner_steps) for each in known.found)
     return scores is not None and rival is not None and rival[0] - scores[0] >= AHEAD
 
@@ -168,8 +200,14 @@ TrajectoryLab = Lab(
     step_words="update",
     step_label=lambda world, settings, step: str(max(step - mtt.expert_updates(settings), 0)),
     job_words=lambda world, run: f"learning for N = {run.config.inner_steps}",
-    stops=lambda world: {"expert": (0, world.start.experts - 1), "begun": (0, world.start.latest_start - 1)},
-    views=[Strip(strip_data, learned_images), Row(Chart(plane_data, plane), Chart(curve_data, curve))],
+    stops=lambda world: {
+        "expert": (0, world.start.experts - 1),
+        "begun": (0, world.start.latest_start - 1),
+    },
+    views=[
+        Strip(strip_data, learned_images),
+        Row(Chart(plane_data, plane), Chart(curve_data, curve)),
+    ],
     sentence=sentence,
     quest=Quest(f"Find images that leave {AHEAD} less of the way than class means do.", quest_met),
 )

@@ -1,4 +1,6 @@
-"""What the laboratory of trajectories knows: experts and their ways, where images lead a student, and what they teach."""
+"""What the laboratory of trajectories knows: experts and their ways, where images lead a student,
+and what they teach.
+"""
 
 import statistics
 from collections.abc import Sequence
@@ -20,7 +22,8 @@ from ...training.unrolled import trained
 
 RATES = (0.05, 0.1, 0.2)  # of sets that learn none: they take the best of them
 STUDENTS = 3
-MOST_STEPS, MOST_EPOCHS = 20, 5
+MOST_STEPS = 20
+MOST_EPOCHS = 5
 
 Points = tuple[tuple[float, float], ...]
 
@@ -36,9 +39,13 @@ class Settings(mtt.Config):
         2, symbol="M", range=(1, MOST_EPOCHS), explorable=(1, MOST_EPOCHS), help="Of the expert."
     )
     iterations: int = with_default(mtt.Config, "iterations", 100, source="teaching")
-    seed: int = parameter(0, range=(0, None), explorable=(0, 9), help="Of the experts, and of every draw.")
+    seed: int = parameter(
+        0, range=(0, None), explorable=(0, 9), help="Of the experts, and of every draw."
+    )
     expert: int = parameter(0, range=(0, None), explorable=(0, 4), help="Whose way is on show.")
-    begun: int = parameter(0, range=(0, None), explorable=(0, 3), help="The epoch from which the student starts.")
+    begun: int = parameter(
+        0, range=(0, None), explorable=(0, 3), help="The epoch from which the student starts."
+    )
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
 
@@ -51,11 +58,13 @@ class Moment:
 
 
 def positions(row: Sequence[Tensor], start: Tensor, goal: Tensor) -> Points:
-    """(along, aside) of weights [P]: how far on the straight way from `start` to `goal`, and how far off it, in lengths of that way.
+    """(along, aside) of weights [P]: how far on the straight way from `start` to `goal`, and how
+    far off it, in lengths of that way.
 
     The squared distance from (1, 0) is MTT's loss.
     """
-    way, found = goal - start, []
+    way = goal - start
+    found = []
     for point in row:
         along = float((point - start) @ way / way.square().sum())
         found.append((along, float((point - start - along * way).norm() / way.norm())))
@@ -66,17 +75,21 @@ class World(MethodWorld):
     """Data, and where the controls start.
 
     Args:
-        data: what is distilled. config: where the controls start; default MTT's teaching preset. device: of the runs.
+        data: what is distilled. config: where the controls start; default MTT's teaching preset.
+            device: of the runs.
 
     Raises:
         DDLabError: settings that the method refuses, or starts after which no epochs are left.
     """
 
-    method, settings, first = mtt, Settings, mtt.Config.teaching(expert_epochs=8)
+    method = mtt
+    settings = Settings
+    first = mtt.Config.teaching(expert_epochs=8)
 
     def keep(self, config: mtt.Config) -> Keep:
         """From where the experts are trained."""
-        experts, updates = mtt.expert_updates(config), config.iterations
+        experts = mtt.expert_updates(config)
+        updates = config.iterations
         steps = {experts + round(updates * part / self.frames) for part in range(self.frames + 1)}
         return Keep(tuple(sorted(steps)), self.frame)
 
@@ -90,46 +103,62 @@ class World(MethodWorld):
         self.of(config).advance(until=most, watch=lambda run: watch("experts", run.step / most))
 
     def way(self, config: mtt.Config, expert: int, begun: int) -> list[Tensor]:
-        """The expert's weights [P] from one epoch to M epochs later."""
+        """Return the expert's weights [P] from one epoch to M epochs later."""
         first = expert * (config.expert_epochs + 1) + begun
         return list(self.of(config).state().paths[first : first + config.matched_epochs + 1])
 
-    def steps(self, config: mtt.Config, images: Tensor, rate: Tensor | float, start: Tensor) -> list[Tensor]:
-        """A student's weights [P], from the start to its last step."""
-        learned = {"images": images.to(self.inputs.device), "rate": torch.as_tensor(rate, device=self.inputs.device)}
+    def steps(
+        self, config: mtt.Config, images: Tensor, rate: Tensor | float, start: Tensor
+    ) -> list[Tensor]:
+        """Return a student's weights [P], from the start to its last step."""
+        learned = {
+            "images": images.to(self.inputs.device),
+            "rate": torch.as_tensor(rate, device=self.inputs.device),
+        }
         inner = mtt.inner_of(config, self.inputs, 0)
         weights = by_name(config.network.for_data(self.data), start)
         return [vector(each) for each in trained(inner, weights, learned)]
 
-    def shown(self, config: mtt.Config, step: int, expert: int, begun: int, rate_step: int) -> Points:
+    def shown(
+        self, config: mtt.Config, step: int, expert: int, begun: int, rate_step: int
+    ) -> Points:
         """Where a student's steps lead it on the images of one frame, at the rate of another."""
-        frames, way = [self.of(config).at(at) for at in (step, rate_step)], self.way(config, expert, begun)
+        frames = [self.of(config).at(at) for at in (step, rate_step)]
+        way = self.way(config, expert, begun)
         images, rate = (None if frame is None else frame.content for frame in frames)
         assert images is not None and rate is not None, "a run that is looked at has begun"
         return positions(self.steps(config, images.images, rate.rate, way[0]), way[0], way[-1])
 
     def left(self, config: mtt.Config, images: Tensor, rate: Tensor | float) -> float:
         """MTT's loss, the mean over all experts, each from another epoch."""
-        ways = [self.way(config, expert, expert % config.latest_start) for expert in range(config.experts)]
+        ways = [
+            self.way(config, expert, expert % config.latest_start)
+            for expert in range(config.experts)
+        ]
         ends = [self.steps(config, images, rate, way[0])[-1] for way in ways]
         return statistics.fmean(
-            float(mtt.matching_loss(end, way[0], way[-1])) for end, way in zip(ends, ways, strict=True)
+            float(mtt.matching_loss(end, way[0], way[-1]))
+            for end, way in zip(ends, ways, strict=True)
         )
 
     def learned(self, config: mtt.Config, *, watch: Watch) -> tuple[float, float, float]:
         """Of a finished run: what is left of the way, the rate, and the accuracy of students."""
         state = self.of(config).state()
         made = mtt.finish(config, self.inputs, state)
-        left, rate = self.left(config, state.images, state.rate), float(state.rate)
+        left = self.left(config, state.images, state.rate)
+        rate = float(state.rate)
         return left, rate, self._mean(made, range(STUDENTS), watch)
 
     def rival(self, config: mtt.Config, *, watch: Watch) -> tuple[float, float]:
         """What class means leave of the way, and what they teach, each at the best of `RATES`."""
         self.experts(config, watch=watch)
-        means, network = self.chosen("centres"), config.network.for_data(self.data)
+        means = self.chosen("centres")
+        network = config.network.for_data(self.data)
         left = min(self.left(config, means.images, rate) for rate in RATES)
         sets = [in_steps(means, network, torch.full((1, 1), rate), config.passes) for rate in RATES]
         return left, max(self._mean(made, range(STUDENTS), watch) for made in sets)
 
     def _mean(self, made: DistilledSet, seeds: Sequence[int], watch: Watch) -> float:
-        return statistics.fmean(self.taught(made, [ordered.Config.made_for(made, seed=seed) for seed in seeds], watch))
+        return statistics.fmean(
+            self.taught(made, [ordered.Config.made_for(made, seed=seed) for seed in seeds], watch)
+        )

@@ -1,12 +1,14 @@
-"""Teachers without labels: training a network on two views of each image, as a process, and its features.
+"""Teachers without labels: training a network on two views of each image, as a process, and its
+features.
 
     config = ddlab.training.self_supervised.Config.for_data(data)
     teacher = process.run(self_supervised, config, ddlab.Inputs(data=data))
     features = ddlab.training.self_supervised.representations(teacher, data)
     print(ddlab.evaluation.probe(teacher, data, kind="linear"))
 
-The package itself is the process by Barlow Twins; `Teacher(objective)` is the process by any other. An objective is a file (`objective.py`
-says of what form): which of its tensors the gradient trains, which follow by momentum, and which are only written.
+The package itself is the process by Barlow Twins; `Teacher(objective)` is the process by any other.
+An objective is a file (`objective.py` says of what form): which of its tensors the gradient trains,
+which follow by momentum, and which are only written.
 
 | objective | trained | target | buffers | its loss is made of |
 |---|---|---|---|---|
@@ -17,8 +19,9 @@ says of what form): which of its tensors the gradient trains, which follow by mo
 | SwAV | prototypes (`follow` gives them length 1) | | queue, if any | Sinkhorn's assignment of one view for the other |
 | DINO | prototypes | network, projector, prototypes | centre | the target's probabilities, centred |
 
-Each is a module here (`self_supervised.byol.Config.for_data(data)`); Barlow Twins' names are also the package's. Two things that some of
-them publish have no place yet: a predictor's own learning rate (SimSiam), and more than two views (DINO, SwAV).
+Each is a module here (`self_supervised.byol.Config.for_data(data)`); Barlow Twins' names are also
+the package's. Two things that some of them publish have no place yet: a predictor's own learning
+rate (SimSiam), and more than two views (DINO, SwAV).
 """
 
 from types import ModuleType
@@ -38,13 +41,17 @@ OBJECTIVES: dict[str, ModuleType] = {
     each.NAME: each for each in (barlow_twins, byol, dino, moco, simclr, simsiam, swav, vicreg)
 }
 _by_barlow_twins = Teacher(barlow_twins)
-total_steps, init = _by_barlow_twins.total_steps, _by_barlow_twins.init
-update, finish = _by_barlow_twins.update, _by_barlow_twins.finish
+total_steps = _by_barlow_twins.total_steps
+init = _by_barlow_twins.init
+update = _by_barlow_twins.update
+finish = _by_barlow_twins.finish
 look = _by_barlow_twins.look
 
 
 def teacher_of(config: Training) -> Teacher:
-    """The process by the one of `OBJECTIVES` that a config names; for an objective of your own it is `Teacher(objective)`."""
+    """Return the process by the one of `OBJECTIVES` that a config names; for an objective of your own it
+    is `Teacher(objective)`.
+    """
     errors.check_instance("config", config, Training, "the Config of an objective")
     return Teacher(OBJECTIVES[errors.check_choice("config.loss", config.loss, tuple(OBJECTIVES))])
 

@@ -1,8 +1,9 @@
 r"""Barlow Twins: what two views of an image agree on, and nothing twice.
 
-Zbontar, Jing, Misra, LeCun & Deny 2021, arXiv 2103.03230. Two views of each image of a batch are projected; the correlation of every
-coordinate of the first with every coordinate of the second is to be the identity matrix: a coordinate says the same of both views
-(diagonal 1), and no two coordinates say the same (off the diagonal 0).
+Zbontar, Jing, Misra, LeCun & Deny 2021, arXiv 2103.03230. Two views of each image of a batch are
+projected; the correlation of every coordinate of the first with every coordinate of the second is
+to be the identity matrix: a coordinate says the same of both views (diagonal 1), and no two
+coordinates say the same (off the diagonal 0).
 
 | symbol | here | shape |
 |---|---|---|
@@ -15,8 +16,9 @@ coordinate of the first with every coordinate of the second is to be the identit
 | 2: $\mathcal{C}_{ij} = \sum_b z^A_{bi} z^B_{bj} / (\lVert z^A_i \rVert \lVert z^B_j \rVert)$, centred | `cross_correlation` |
 | 1: $\sum_i (1 - \mathcal{C}_{ii})^2 + \lambda \sum_{i \neq j} \mathcal{C}_{ij}^2$ | `barlow_twins_loss` |
 
-Deviation from the paper, as in the authors' code: a small number is added to each variance, as batch norm does. A coordinate that is the
-same for all images, 0/0 in equation 2, then correlates with nothing. The defaults are those of lightly's CIFAR-10 benchmark, as in ReLA.
+Deviation from the paper, as in the authors' code: a small number is added to each variance, as
+batch norm does. A coordinate that is the same for all images, 0/0 in equation 2, then correlates
+with nothing. The defaults are those of lightly's CIFAR-10 benchmark, as in ReLA.
 """
 
 from dataclasses import dataclass
@@ -37,7 +39,9 @@ EPSILON = 1e-5  # of torch's batch norm, with which the authors' code standardis
 class Config(Training):
     """Hyper-parameters. The defaults are those on ImageNet."""
 
-    loss: str = parameter(NAME, choices=(NAME,), help="What is asked of the projections of two views.")
+    loss: str = parameter(
+        NAME, choices=(NAME,), help="What is asked of the projections of two views."
+    )
     off_diagonal_weight: float = parameter(
         5e-3,
         symbol=r"\lambda",
@@ -50,15 +54,18 @@ class Config(Training):
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """For a ResNet-18 on "cifar10", "cifar100" or "tiny-imagenet": what Barlow Twins' authors set for ImageNet, in batches of 256 with
-        a projector of width 2048 (solo-learn's CIFAR run, da Costa et al. 2022, JMLR 23), as KRR-ST's code trains its teachers.
+        """For a ResNet-18 on "cifar10", "cifar100" or "tiny-imagenet": what Barlow Twins' authors
+        set for ImageNet, in batches of 256 with
+        a projector of width 2048 (solo-learn's CIFAR run, da Costa et al. 2022, JMLR 23), as
+        KRR-ST's code trains its teachers.
         """
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet"))
         return cls.preset(changes, batch_size=256, projector_width=2048)
 
 
 def standardised(projections: Tensor, *, epsilon: float = EPSILON) -> Tensor:
-    """Each coordinate of projections [n, d] with mean 0 and variance 1 over the batch; a constant one becomes 0.
+    """Each coordinate of projections [n, d] with mean 0 and variance 1 over the batch; a constant
+    one becomes 0.
 
     Args:
         epsilon: added to the variance (with 1/n), above 0.
@@ -68,12 +75,20 @@ def standardised(projections: Tensor, *, epsilon: float = EPSILON) -> Tensor:
 
 
 def cross_correlation(first: Tensor, second: Tensor, *, epsilon: float = EPSILON) -> Tensor:
-    """Of each coordinate of `first` [n, d] with each of `second` [n, d] over the batch: [d, d]. Equation 2."""
-    return standardised(first, epsilon=epsilon).T @ standardised(second, epsilon=epsilon) / len(first)
+    """Of each coordinate of `first` [n, d] with each of `second` [n, d] over the batch: [d, d].
+
+    Equation 2.
+    """
+    return (
+        standardised(first, epsilon=epsilon).T @ standardised(second, epsilon=epsilon) / len(first)
+    )
 
 
-def barlow_twins_loss(first: Tensor, second: Tensor, *, off_diagonal_weight: float, epsilon: float = EPSILON) -> Tensor:
-    """The squared distance of the cross-correlation from the identity, off the diagonal times a weight: []. Equation 1.
+def barlow_twins_loss(
+    first: Tensor, second: Tensor, *, off_diagonal_weight: float, epsilon: float = EPSILON
+) -> Tensor:
+    """Return the squared distance of the cross-correlation from the identity, off the diagonal times a
+    weight: []. Equation 1.
 
     Args:
         first, second: projections [n, d] of two views of the same n images, in the same order.
@@ -93,7 +108,9 @@ def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
 
 def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
     """Equation 1 on the projections of a batch."""
-    return barlow_twins_loss(*batch.projections, off_diagonal_weight=config.off_diagonal_weight), state
+    return barlow_twins_loss(
+        *batch.projections, off_diagonal_weight=config.off_diagonal_weight
+    ), state
 
 
 SMALL = Config(**SMALL_RUN)

@@ -1,7 +1,9 @@
-r"""BYOL: what a network says of one view is to predict what its own moving average says of the other.
+r"""BYOL: what a network says of one view is to predict what its own moving average says of the
+other.
 
-Grill, Strub, Altche et al. 2020, arXiv 2006.07733. No image is a negative of another. A small predictor on the side that learns, and no
-gradient on the side that is predicted, keep all projections from becoming one.
+Grill, Strub, Altche et al. 2020, arXiv 2006.07733. No image is a negative of another. A small
+predictor on the side that learns, and no gradient on the side that is predicted, keep all
+projections from becoming one.
 
 | symbol | here | shape |
 |---|---|---|
@@ -15,8 +17,9 @@ gradient on the side that is predicted, keep all projections from becoming one.
 | 3: the same with the views exchanged, added | `loss` |
 | 4: $\xi \leftarrow \tau \xi + (1 - \tau) \theta$, and $\tau$ over the run | `momentum.follow`, `momentum.target_momentum` |
 
-The defaults are the numbers of ReLA (Sun et al. 2024, arXiv 2405.14669) on small images. Theirs on ImageNet: `projector_width` 4096 and a
-momentum from 0.996 to 1. Deviations: linear layers have no bias; the target moves after the step, not before the next one.
+The defaults are the numbers of ReLA (Sun et al. 2024, arXiv 2405.14669) on small images. Theirs on
+ImageNet: `projector_width` 4096 and a momentum from 0.996 to 1. Deviations: linear layers have no
+bias; the target moves after the step, not before the next one.
 """
 
 from dataclasses import dataclass, replace
@@ -38,9 +41,15 @@ _RELA = "the code of ReLA"
 
 @dataclass(frozen=True, kw_only=True)
 class Config(MomentumTraining):
-    """Hyper-parameters. The projector has `projector_depth` layers, of which the last has `output_width`; so does the predictor, of two."""
+    """Hyper-parameters.
 
-    loss: str = parameter(NAME, choices=(NAME,), help="What is asked of the projections of two views.")
+    The projector has `projector_depth` layers, of which the last has `output_width`; so does the
+    predictor, of two.
+    """
+
+    loss: str = parameter(
+        NAME, choices=(NAME,), help="What is asked of the projections of two views."
+    )
     projector_width: int = parameter(
         1024,
         range=(1, 10**5),
@@ -54,19 +63,25 @@ class Config(MomentumTraining):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """As every objective's with a momentum encoder; a narrow projector and predictor learnt less in few steps."""
+        """As every objective's with a momentum encoder; a narrow projector and predictor learnt
+        less in few steps.
+        """
         return super().teaching(**{"projector_width": 1024, "output_width": 256} | changes)
 
 
 def byol_loss(predictions: Tensor, projections: Tensor) -> Tensor:
-    """The squared distance of predictions [n, d] from projections [n, d], all of length 1, mean over the images: []. Equation 2."""
+    """Return the squared distance of predictions [n, d] from projections [n, d], all of length 1, mean
+    over the images: []. Equation 2.
+    """
     return (F.normalize(predictions) - F.normalize(projections)).square().sum(1).mean()
 
 
 def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
-    """A predictor, and the encoder once more as the target."""
+    """Return a predictor, and the encoder once more as the target."""
     widths = (config.projector_width, config.output_width)
-    predictor = projector_weights(config.output_width, widths=widths, seed=config.seed, stream="predictor weights")
+    predictor = projector_weights(
+        config.output_width, widths=widths, seed=config.seed, stream="predictor weights"
+    )
     return ObjectiveState(trained=predictor, target=encoder)
 
 

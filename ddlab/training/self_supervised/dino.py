@@ -1,7 +1,8 @@
-r"""DINO: a network sorts one view among prototypes as its own moving average, centred and sharpened, sorts the other.
+r"""DINO: a network sorts one view among prototypes as its own moving average, centred and
+sharpened, sorts the other.
 
-Caron, Touvron, Misra et al. 2021, arXiv 2104.14294. Centring keeps one prototype from taking all images, sharpening keeps all prototypes
-from taking equal parts of each.
+Caron, Touvron, Misra et al. 2021, arXiv 2104.14294. Centring keeps one prototype from taking all
+images, sharpening keeps all prototypes from taking equal parts of each.
 
 | symbol | here | shape |
 |---|---|---|
@@ -17,9 +18,9 @@ from taking equal parts of each.
 | 4: $c \leftarrow m c + (1 - m) \, \mathrm{mean} \, g_{\theta_t}(x)$ over images and views | `moved_centre` |
 | section 3.1: $\theta_t \leftarrow \lambda \theta_t + (1 - \lambda) \theta_s$ | `momentum.follow` |
 
-The defaults are those of ReLA's code (Sun et al. 2024, arXiv 2405.14669): two views and no small ones, and a
-temperature and a momentum that stay. Deviations: linear layers have no bias; ReLU stands for GELU; prototypes learn from the first epoch
-on; the teacher moves after the step.
+The defaults are those of ReLA's code (Sun et al. 2024, arXiv 2405.14669): two views and no small
+ones, and a temperature and a momentum that stay. Deviations: linear layers have no bias; ReLU
+stands for GELU; prototypes learn from the first epoch on; the teacher moves after the step.
 """
 
 from dataclasses import dataclass, replace
@@ -44,12 +45,21 @@ NAME = "dino"
 class Config(MomentumTraining):
     """Hyper-parameters."""
 
-    loss: str = parameter(NAME, choices=(NAME,), help="What is asked of the projections of two views.")
-    projector_width: int = parameter(
-        2048, range=(1, 10**5), help="Outputs of the projector's inner layers.", explorable=(16, 512)
+    loss: str = parameter(
+        NAME, choices=(NAME,), help="What is asked of the projections of two views."
     )
-    output_width: int = parameter(256, range=(1, 10**5), help="Length of a projection and of a prototype.")
-    prototypes: int = parameter(2048, range=(2, 10**6), explorable=(8, 512), help="Into which images are sorted.")
+    projector_width: int = parameter(
+        2048,
+        range=(1, 10**5),
+        help="Outputs of the projector's inner layers.",
+        explorable=(16, 512),
+    )
+    output_width: int = parameter(
+        256, range=(1, 10**5), help="Length of a projection and of a prototype."
+    )
+    prototypes: int = parameter(
+        2048, range=(2, 10**6), explorable=(8, 512), help="Into which images are sorted."
+    )
     student_temperature: float = parameter(
         0.1,
         symbol=r"\tau_s",
@@ -87,23 +97,32 @@ def centred_probabilities(logits: Tensor, centre: Tensor, *, temperature: float)
     """To which prototypes the target sorts each image: [n, k], rows that sum to 1. Equation 1.
 
     Args:
-        logits: the target's, [n, k]. centre: [k]. temperature: in [1e-3, 1e3].
+        logits: the target's, [n, k].
+        centre: [k].
+        temperature: in [1e-3, 1e3].
     """
     return ((logits - centre) / temperature).softmax(1)
 
 
 def dino_loss(logits: Tensor, probabilities: Tensor, *, temperature: float) -> Tensor:
-    """The cross-entropy of the student's `logits` [n, k] with the target's `probabilities` [n, k], which get no gradient: []. Eq. 2."""
+    """Return the cross-entropy of the student's `logits` [n, k] with the target's `probabilities` [n, k],
+    which get no gradient: []. Eq. 2.
+    """
     return F.cross_entropy(logits / temperature, probabilities.detach())
 
 
 def moved_centre(centre: Tensor, logits: Tensor, *, momentum: float) -> Tensor:
-    """The centre [k] a part of the way to the mean of the target's `logits` [n, k]: [k]. Equation 4."""
+    """Return the centre [k] a part of the way to the mean of the target's `logits` [n, k]: [k].
+
+    Equation 4.
+    """
     return momentum * centre + (1 - momentum) * logits.mean(0)
 
 
 def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
-    """Prototypes of random directions; encoder and prototypes once more as the target; a centre of 0."""
+    """Prototypes of random directions; encoder and prototypes once more as the target; a centre of
+    0.
+    """
     draw = randomness.generator(config.seed, 0, "prototypes")
     prototypes = F.normalize(torch.randn((config.prototypes, config.output_width), generator=draw))
     return ObjectiveState(
@@ -117,9 +136,13 @@ def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, O
     """Equation 3 on a batch."""
     aims, target = targets(batch, state)
     said = [similarities(aim, state.target["objective.prototypes"]) for aim in aims]
-    logits = [similarities(projections, state.trained["prototypes"]) for projections in batch.projections]
+    logits = [
+        similarities(projections, state.trained["prototypes"]) for projections in batch.projections
+    ]
     centre = state.buffers["centre"]
-    first, second = (centred_probabilities(each, centre, temperature=config.teacher_temperature) for each in said)
+    first, second = (
+        centred_probabilities(each, centre, temperature=config.teacher_temperature) for each in said
+    )
     forth = dino_loss(logits[0], second, temperature=config.student_temperature)
     back = dino_loss(logits[1], first, temperature=config.student_temperature)
     centre = moved_centre(centre, torch.cat(said), momentum=config.centre_momentum)

@@ -14,26 +14,40 @@ _AT_ONCE = 512  # images
 
 
 def representations(
-    network: Network, data: ImageData, split: Split = "train", *, device: torch.device | str = "auto", keep: bool = True
+    network: Network,
+    data: ImageData,
+    split: Split = "train",
+    *,
+    device: torch.device | str = "auto",
+    keep: bool = True,
 ) -> Tensor:
-    """The input of the network's last linear layer for each image of a split, in evaluation mode: float32 [n, d] on the CPU.
+    """Return the input of the network's last linear layer for each image of a split, in evaluation mode:
+    float32 [n, d] on the CPU.
 
-    The same network, data and split are found again (`ddlab.runs.cache`): the tensor is shared, so do not change it in place.
+    The same network, data and split are found again (`ddlab.runs.cache`): the tensor is shared, so
+    do not change it in place.
 
     Args:
-        split: "train" or "test". device: where the network runs.
-        keep: False computes them anew and forgets them, for networks that are asked once: those of many images are large.
+        split: "train" or "test".
+        device: where the network runs.
+        keep: False computes them anew and forgets them, for networks that are asked once: those of
+            many images are large.
 
     Raises:
-        DDLabError: data of another shape than the network's images, or features that are not finite.
+        DDLabError: data of another shape than the network's images, or features that are not
+            finite.
     """
     found = devices.checked_device(device)
     if (network.spec.channels, network.spec.image_size) != (data.channels, data.image_size):
-        wanted = f"of {network.spec.channels} channels and {network.spec.image_size} pixels, like the network's images"
+        wanted = (
+            f"of {network.spec.channels} channels and {network.spec.image_size} pixels, like the "
+            "network's images"
+        )
         errors.fail("data", wanted, (data.channels, data.image_size))
 
     def compute() -> Tensor:
-        runner, count = network.to(found), len(data.images(split))
+        runner = network.to(found)
+        count = len(data.images(split))
         parts = [
             networks.predict(runner, data.normalised(indices, split, found)).features.cpu()
             for indices in torch.arange(count).split(_AT_ONCE)
@@ -42,4 +56,6 @@ def representations(
 
     if not keep:
         return compute()
-    return cache.remember(compute, "representations", network.fingerprint, data.fingerprint, split, device=found)
+    return cache.remember(
+        compute, "representations", network.fingerprint, data.fingerprint, split, device=found
+    )

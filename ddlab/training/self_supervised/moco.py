@@ -1,7 +1,8 @@
-r"""MoCo: the other view of an image is to be found among what a slowly moving copy has said of many earlier images.
+r"""MoCo: the other view of an image is to be found among what a slowly moving copy has said of many
+earlier images.
 
-He, Fan, Wu, Xie & Girshick 2020, arXiv 1911.05722. The negatives are a queue, so there are many of them in small batches, too; the copy
-moves slowly, so that those in the queue are alike.
+He, Fan, Wu, Xie & Girshick 2020, arXiv 1911.05722. The negatives are a queue, so there are many of
+them in small batches, too; the copy moves slowly, so that those in the queue are alike.
 
 | symbol | here | shape |
 |---|---|---|
@@ -16,10 +17,11 @@ moves slowly, so that those in the queue are alike.
 | section 3.2: newest keys in, oldest out | `enqueued` |
 | 2: $\theta_k \leftarrow m \theta_k + (1 - m) \theta_q$ | `momentum.follow` |
 
-Both views are queries, and the keys of both enter the queue, after the loss. The defaults are those of lightly's CIFAR-10 benchmark
-(Susmelj et al. 2020), as in ReLA; theirs on ImageNet: a queue of 65,536, a momentum of 0.999. Deviations: a projector, as in their second
-version; linear layers have no bias; no shuffled batch norm, which needs several GPUs; the momentum encoder moves after the step, not
-before the next one.
+Both views are queries, and the keys of both enter the queue, after the loss. The defaults are those
+of lightly's CIFAR-10 benchmark (Susmelj et al. 2020), as in ReLA; theirs on ImageNet: a queue of
+65,536, a momentum of 0.999. Deviations: a projector, as in their second version; linear layers have
+no bias; no shuffled batch norm, which needs several GPUs; the momentum encoder moves after the
+step, not before the next one.
 """
 
 from dataclasses import dataclass, replace
@@ -44,7 +46,9 @@ NAME = "moco"
 class Config(MomentumTraining):
     """Hyper-parameters."""
 
-    loss: str = parameter(NAME, choices=(NAME,), help="What is asked of the projections of two views.")
+    loss: str = parameter(
+        NAME, choices=(NAME,), help="What is asked of the projections of two views."
+    )
     projector_width: int = parameter(
         512, range=(1, 10**5), help="Outputs of the projector's inner layers.", explorable=(16, 512)
     )
@@ -56,7 +60,9 @@ class Config(MomentumTraining):
         explorable=(0.05, 2),
         help="Small ones ask for the most similar negatives to be pushed away.",
     )
-    queue_length: int = parameter(4096, range=(1, 10**7), unit="keys", help="Of earlier batches that are negatives.")
+    queue_length: int = parameter(
+        4096, range=(1, 10**7), unit="keys", help="Of earlier batches that are negatives."
+    )
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
@@ -65,10 +71,13 @@ class Config(MomentumTraining):
 
 
 def info_nce_loss(queries: Tensor, keys: Tensor, queue: Tensor, *, temperature: float) -> Tensor:
-    """How hard it is to find each query's key among itself and the queue, by their cosines: []. Equation 1.
+    """How hard it is to find each query's key among itself and the queue, by their cosines: [].
+
+    Equation 1.
 
     Args:
-        queries, keys: [n, d], of the same n images in the same order. queue: [k, d].
+        queries, keys: [n, d], of the same n images in the same order.
+        queue: [k, d].
         temperature: tau, in [1e-3, 1e3].
     """
     right = F.cosine_similarity(queries, keys)[:, None]
@@ -77,7 +86,8 @@ def info_nce_loss(queries: Tensor, keys: Tensor, queue: Tensor, *, temperature: 
 
 
 def enqueued(queue: Tensor, keys: Tensor, next_row: Tensor) -> tuple[Tensor, Tensor]:
-    """The queue [k, d] with `keys` [n, d] in the place of its oldest rows, and the row that is the oldest then, int64 [].
+    """Return the queue [k, d] with `keys` [n, d] in the place of its oldest rows, and the row that is the
+    oldest then, int64 [].
 
     Args:
         next_row: the oldest row. Of more keys than rows the last are kept.
@@ -88,21 +98,26 @@ def enqueued(queue: Tensor, keys: Tensor, next_row: Tensor) -> tuple[Tensor, Ten
 
 
 def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
-    """The encoder once more as the momentum encoder, and a queue of random directions."""
+    """Return the encoder once more as the momentum encoder, and a queue of random directions."""
     draw = randomness.generator(config.seed, 0, "queue")
     queue = F.normalize(torch.randn((config.queue_length, config.output_width), generator=draw))
-    return ObjectiveState(target=encoder, buffers={"queue": queue, "next_row": torch.zeros((), dtype=torch.int64)})
+    return ObjectiveState(
+        target=encoder, buffers={"queue": queue, "next_row": torch.zeros((), dtype=torch.int64)}
+    )
 
 
 def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
     """Equation 1, mean over both views as queries."""
-    (first, second), ((first_keys, second_keys), target) = batch.projections, targets(batch, state)
+    (first, second) = batch.projections
+    ((first_keys, second_keys), target) = targets(batch, state)
     queue = state.buffers["queue"]
     forth = info_nce_loss(first, second_keys, queue, temperature=config.temperature)
     back = info_nce_loss(second, first_keys, queue, temperature=config.temperature)
     keys = F.normalize(torch.cat([first_keys, second_keys]))
     queue, next_row = enqueued(queue, keys, state.buffers["next_row"])
-    return (forth + back) / 2, replace(state, target=target, buffers={"queue": queue, "next_row": next_row})
+    return (forth + back) / 2, replace(
+        state, target=target, buffers={"queue": queue, "next_row": next_row}
+    )
 
 
 SMALL = Config(**SMALL_RUN, output_width=5, queue_length=40)

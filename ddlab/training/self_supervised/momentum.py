@@ -1,4 +1,5 @@
-r"""A copy of the encoder that follows it by momentum, and sets the targets: what BYOL, MoCo and DINO share.
+r"""A copy of the encoder that follows it by momentum, and sets the targets: what BYOL, MoCo and
+DINO share.
 
 | equation | here |
 |---|---|
@@ -19,7 +20,9 @@ from .objective import Batch, NarrowTraining, ObjectiveState, followed
 
 @dataclass(frozen=True, kw_only=True)
 class MomentumTraining(NarrowTraining):
-    """A `NarrowTraining` with a momentum encoder; the defaults are ReLA's, a momentum that stays as it is."""
+    """A `NarrowTraining` with a momentum encoder; the defaults are ReLA's, a momentum that stays as
+    it is.
+    """
 
     target_momentum: float = parameter(
         0.99,
@@ -44,12 +47,16 @@ class MomentumTraining(NarrowTraining):
 
 
 def target_momentum(progress: float, *, first: float, last: float) -> float:
-    """The part of itself that the target keeps: `first` where none of the run is done, `last` at its end, a cosine between."""
+    """Return the part of itself that the target keeps: `first` where none of the run is done, `last` at
+    its end, a cosine between.
+    """
     return last - (last - first) * (math.cos(math.pi * progress) + 1) / 2
 
 
 def targets(batch: Batch, state: ObjectiveState) -> tuple[tuple[Tensor, Tensor], dict[str, Tensor]]:
-    """The target's projections [n, d] of the two views, without gradient, and the target with its buffers after both passes."""
+    """Return the target's projections [n, d] of the two views, without gradient, and the target with its
+    buffers after both passes.
+    """
     with torch.no_grad():
         first, target = batch.encode(state.target, batch.views[0])
         second, target = batch.encode(target, batch.views[1])
@@ -59,6 +66,8 @@ def targets(batch: Batch, state: ObjectiveState) -> tuple[tuple[Tensor, Tensor],
 def follow(
     config: MomentumTraining, state: ObjectiveState, learnt: dict[str, Tensor], progress: float
 ) -> ObjectiveState:
-    """The target moves towards what has just been learnt."""
-    momentum = target_momentum(progress, first=config.target_momentum, last=config.final_target_momentum)
+    """Return the target moves towards what has just been learnt."""
+    momentum = target_momentum(
+        progress, first=config.target_momentum, last=config.final_target_momentum
+    )
     return replace(state, target=followed(state.target, learnt, momentum=momentum))

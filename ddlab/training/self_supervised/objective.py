@@ -1,4 +1,5 @@
-"""What an objective is: the file that says what is asked of two views, and the tensors that it keeps for that.
+"""What an objective is: the file that says what is asked of two views, and the tensors that it
+keeps for that.
 
     NAME                                         its name, and the only value of its Config's `loss`
     Config                                       a `Training` with the objective's own numbers and presets
@@ -6,10 +7,11 @@
     loss(config, state, batch) -> (loss [], ObjectiveState)
     follow(config, state, learnt, progress) -> ObjectiveState      after the optimiser's step; may be left out
 
-`Teacher(objective)` is the process that trains by it. An encoder is a network with its projector, as one dict: "network.<name>" for all
-weights and buffers, "projector.<name>". `learnt` is what the optimiser has just moved, of these names and "objective.<name>" for `trained`;
-`progress` is the part of the run that is done, in (0, 1]. As everywhere nothing is changed in place, and draws come from
-`randomness.generator`.
+`Teacher(objective)` is the process that trains by it. An encoder is a network with its projector,
+as one dict: "network.<name>" for all weights and buffers, "projector.<name>". `learnt` is what the
+optimiser has just moved, of these names and "objective.<name>" for `trained`; `progress` is the
+part of the run that is done, in (0, 1]. As everywhere nothing is changed in place, and draws come
+from `randomness.generator`.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,21 +33,42 @@ _PAPER = "Zbontar et al. 2021, section 2.2"
 
 @dataclass(frozen=True, kw_only=True)
 class Training(TwoViews):
-    """The two views, and how a network learns from them, by any objective. The defaults are Barlow Twins' on ImageNet."""
+    """The two views, and how a network learns from them, by any objective.
+
+    The defaults are Barlow Twins' on ImageNet.
+    """
 
     network: NetworkSpec = parameter(networks.spec("resnet18"), help="Architecture.")
     loss: str = parameter(help="The objective's NAME; each has a Config that says it.")
     projector_width: int = parameter(
-        8192, range=(1, 10**5), help="Outputs of each layer of the projector.", source=_PAPER, explorable=(16, 512)
+        8192,
+        range=(1, 10**5),
+        help="Outputs of each layer of the projector.",
+        source=_PAPER,
+        explorable=(16, 512),
     )
-    projector_depth: int = parameter(3, range=(1, 10), help="Linear layers of the projector.", source=_PAPER)
-    epochs: int = parameter(1000, range=(1, None), help="Passes over the images.", source=_PAPER, explorable=(5, 100))
-    warmup_epochs: int = parameter(10, range=(0, None), help="In which the learning rate rises from 0.", source=_PAPER)
-    optimiser: str = parameter("lars", choices=("lars", "adamw"), help="LARS on SGD with momentum, or AdamW.")
+    projector_depth: int = parameter(
+        3, range=(1, 10), help="Linear layers of the projector.", source=_PAPER
+    )
+    epochs: int = parameter(
+        1000, range=(1, None), help="Passes over the images.", source=_PAPER, explorable=(5, 100)
+    )
+    warmup_epochs: int = parameter(
+        10, range=(0, None), help="In which the learning rate rises from 0.", source=_PAPER
+    )
+    optimiser: str = parameter(
+        "lars", choices=("lars", "adamw"), help="LARS on SGD with momentum, or AdamW."
+    )
     learning_rate: float = parameter(
-        0.2, symbol=r"\mathrm{lr}", range=(0, 1e3), open_low=True, scale="log", explorable=(1e-4, 1),
-        help=f"After the warm-up, for {RATE_BATCH} images in a batch; grows in proportion.", source=_PAPER,
-    )  # fmt: skip
+        0.2,
+        symbol=r"\mathrm{lr}",
+        range=(0, 1e3),
+        open_low=True,
+        scale="log",
+        explorable=(1e-4, 1),
+        help=f"After the warm-up, for {RATE_BATCH} images in a batch; grows in proportion.",
+        source=_PAPER,
+    )
     bias_learning_rate: float = parameter(
         0.0048,
         range=(0, 1e3),
@@ -64,57 +87,93 @@ class Training(TwoViews):
         help="LARS only: the length of a layer's step, as a part of the length of its weights.",
     )
     weight_decay: float = parameter(
-        1.5e-6, range=(0, 1e3), help="Decoupled for AdamW, in the gradient of weights for LARS.", source=_PAPER
+        1.5e-6,
+        range=(0, 1e3),
+        help="Decoupled for AdamW, in the gradient of weights for LARS.",
+        source=_PAPER,
     )
 
     def rules(self) -> None:
         """The warm-up is a part of the run."""
         if self.warmup_epochs >= self.epochs:
-            errors.fail("warmup_epochs", f"below the number of epochs, {self.epochs}", self.warmup_epochs)
+            errors.fail(
+                "warmup_epochs", f"below the number of epochs, {self.epochs}", self.warmup_epochs
+            )
 
     def projector_widths(self) -> tuple[int, ...]:
-        """The outputs of each layer of the projector; for an objective whose last layer is another to say otherwise."""
+        """Return the outputs of each layer of the projector; for an objective whose last layer is another
+        to say otherwise.
+        """
         return (self.projector_width,) * self.projector_depth
 
     @classmethod
     def from_dict(cls, described: Mapping[str, Any]) -> Self:
-        """The inverse of `to_dict`, of the Config of whichever of `OBJECTIVES` the field `loss` names; a text is that name alone."""
+        """Return the inverse of `to_dict`, of the Config of whichever of `OBJECTIVES` the field `loss`
+        names; a text is that name alone.
+        """
         from . import OBJECTIVES
 
         told = {"loss": described} if isinstance(described, str) else described
         if not isinstance(told, Mapping) or "loss" not in told:
-            errors.fail("objective", "a mapping of the fields of an objective's Config, loss among them", described)
-        own = OBJECTIVES[errors.check_choice("objective.loss", told["loss"], tuple(OBJECTIVES))].Config
+            errors.fail(
+                "objective",
+                "a mapping of the fields of an objective's Config, loss among them",
+                described,
+            )
+        own = OBJECTIVES[
+            errors.check_choice("objective.loss", told["loss"], tuple(OBJECTIVES))
+        ].Config
         network = {"network": NetworkSpec.from_dict(told["network"])} if "network" in told else {}
         return own(**{**told, **network})
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """Two CPU cores, seconds, 16-pixel digits: a ConvNet of width 32 and a small projector, with AdamW."""
+        """Two CPU cores, seconds, 16-pixel digits: a ConvNet of width 32 and a small projector,
+        with AdamW.
+        """
         return cls.preset(
             changes,
-            network=networks.spec("convnet", width=32), projector_width=128, projector_depth=2,
-            epochs=20, warmup_epochs=1, batch_size=128, optimiser="adamw", learning_rate=4e-3, weight_decay=1e-4,
-            crop_area=0.4, flip=False, second_solarise_probability=0.0,
-        )  # fmt: skip
+            network=networks.spec("convnet", width=32),
+            projector_width=128,
+            projector_depth=2,
+            epochs=20,
+            warmup_epochs=1,
+            batch_size=128,
+            optimiser="adamw",
+            learning_rate=4e-3,
+            weight_decay=1e-4,
+            crop_area=0.4,
+            flip=False,
+            second_solarise_probability=0.0,
+        )
 
     @classmethod
     def for_data(cls, data: ImageData, **changes: Any) -> Self:
-        """The teaching preset for these images: for colour images flips (digits must not be mirrored) and strong changes of colour.
+        """Return the teaching preset for these images: for colour images flips (digits must not be
+        mirrored) and strong changes of colour.
 
-        Features keep what two views agree on, which need not be what tells the classes. With the published colours and smaller parts
-        (`teaching`), those of a teacher of `shapes` told fewer classes than an untrained network's: compare with one always.
+        Features keep what two views agree on, which need not be what tells the classes. With the
+        published colours and smaller parts (`teaching`), those of a teacher of `shapes` told fewer
+        classes than an untrained network's: compare with one always.
         """
         strong: dict[str, Any] = {
-            "flip": True, "crop_area": 0.7, "brightness": 0.8, "contrast": 0.8, "saturation": 1.0, "hue": 0.5, "grey_probability": 0.5,
-        }  # fmt: skip
+            "flip": True,
+            "crop_area": 0.7,
+            "brightness": 0.8,
+            "contrast": 0.8,
+            "saturation": 1.0,
+            "hue": 0.5,
+            "grey_probability": 0.5,
+        }
         return cls.teaching(**(strong if data.channels == 3 else {}) | changes)
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """How ReLA trains a ResNet-18 by any objective (Sun et al. 2024, arXiv 2405.14669, table 9): AdamW, 100 epochs.
+        """How ReLA trains a ResNet-18 by any objective (Sun et al. 2024, arXiv 2405.14669, table
+        9): AdamW, 100 epochs.
 
-        The batches of 128, the learning rate that stays as it is, and the views are those of the authors' code.
+        The batches of 128, the learning rate that stays as it is, and the views are those of the
+        authors' code.
 
         Args:
             dataset: "cifar10", "cifar100" or "tiny-imagenet".
@@ -170,8 +229,10 @@ class Batch:
     """What an objective sees of one update.
 
     Attributes:
-        views: two of each image, [n, c, h, w]. projections: those of the network that learns, [n, d], with their gradients.
-        encode: (encoder, images) -> (projections, the encoder with its buffers after the pass), in training mode.
+        views: two of each image, [n, c, h, w].
+        projections: those of the network that learns, [n, d], with their gradients.
+        encode: (encoder, images) -> (projections, the encoder with its buffers after the pass), in
+            training mode.
         step, total: updates done, and of the whole run.
     """
 
@@ -182,8 +243,12 @@ class Batch:
     total: int
 
 
-def followed(target: Mapping[str, Tensor], learnt: Mapping[str, Tensor], *, momentum: float) -> dict[str, Tensor]:
-    r"""$\xi \leftarrow m \xi + (1 - m) \theta$ for the names that both have; what is not learnt (buffers) stays as it is."""
+def followed(
+    target: Mapping[str, Tensor], learnt: Mapping[str, Tensor], *, momentum: float
+) -> dict[str, Tensor]:
+    r"""$\xi \leftarrow m \xi + (1 - m) \theta$ for the names that both have; what is not learnt
+    (buffers) stays as it is.
+    """
     return {
         name: momentum * value + (1 - momentum) * learnt[name] if name in learnt else value
         for name, value in target.items()

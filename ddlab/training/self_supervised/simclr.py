@@ -1,6 +1,7 @@
 r"""SimCLR: of all views of a batch, the other one of the same image is to be the most similar.
 
-Chen, Kornblith, Norouzi & Hinton 2020, arXiv 2002.05709. Both views of all other images are negatives, and gradients go to all.
+Chen, Kornblith, Norouzi & Hinton 2020, arXiv 2002.05709. Both views of all other images are
+negatives, and gradients go to all.
 
 | symbol | here | shape |
 |---|---|---|
@@ -12,7 +13,8 @@ Chen, Kornblith, Norouzi & Hinton 2020, arXiv 2002.05709. Both views of all othe
 | $\mathrm{sim}(u, v) = u^T v / (\lVert u \rVert \lVert v \rVert)$ | `similarities` |
 | 1: $-\log (\exp(\mathrm{sim}(z_i, z_j) / \tau) / \sum_{k \neq i} \exp(\mathrm{sim}(z_i, z_k) / \tau))$, mean | `nt_xent_loss` |
 
-The defaults are those of lightly's CIFAR-10 benchmark (Susmelj et al. 2020), as in ReLA. Deviation: linear layers have no bias.
+The defaults are those of lightly's CIFAR-10 benchmark (Susmelj et al. 2020), as in ReLA. Deviation:
+linear layers have no bias.
 """
 
 from dataclasses import dataclass
@@ -32,7 +34,9 @@ NAME = "simclr"
 class Config(NarrowTraining):
     """Hyper-parameters."""
 
-    loss: str = parameter(NAME, choices=(NAME,), help="What is asked of the projections of two views.")
+    loss: str = parameter(
+        NAME, choices=(NAME,), help="What is asked of the projections of two views."
+    )
     projector_width: int = parameter(
         512, range=(1, 10**5), help="Outputs of the projector's inner layers.", explorable=(16, 512)
     )
@@ -48,7 +52,7 @@ class Config(NarrowTraining):
 
 
 def similarities(rows: Tensor, columns: Tensor) -> Tensor:
-    """The cosines of each of `rows` [n, d] with each of `columns` [m, d]: [n, m]."""
+    """Return the cosines of each of `rows` [n, d] with each of `columns` [m, d]: [n, m]."""
     return F.normalize(rows) @ F.normalize(columns).T
 
 
@@ -59,7 +63,8 @@ def nt_xent_loss(first: Tensor, second: Tensor, *, temperature: float) -> Tensor
         first, second: projections [n, d] of two views of the same n images, in the same order.
         temperature: tau, in [1e-3, 1e3].
     """
-    views, count = torch.cat([first, second]), len(first)
+    views = torch.cat([first, second])
+    count = len(first)
     itself = torch.eye(2 * count, dtype=torch.bool, device=views.device)
     logits = (similarities(views, views) / temperature).masked_fill(itself, -torch.inf)
     other = torch.arange(2 * count, device=views.device).roll(count)

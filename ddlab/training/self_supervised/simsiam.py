@@ -1,6 +1,8 @@
-r"""SimSiam: what a network predicts of the other view is to be what it says of it, and nothing is learnt on the side that is predicted.
+r"""SimSiam: what a network predicts of the other view is to be what it says of it, and nothing is
+learnt on the side that is predicted.
 
-Chen & He 2021, arXiv 2011.10566. BYOL without the moving average: stopping the gradient alone keeps projections from becoming one.
+Chen & He 2021, arXiv 2011.10566. BYOL without the moving average: stopping the gradient alone keeps
+projections from becoming one.
 
 | symbol | here | shape |
 |---|---|---|
@@ -12,9 +14,10 @@ Chen & He 2021, arXiv 2011.10566. BYOL without the moving average: stopping the 
 | 1: $D(p, z) = -\cos(p, z)$, mean over the batch; no gradient of z (equation 3) | `negative_cosine` |
 | 4: $D(p_1, z_2) / 2 + D(p_2, z_1) / 2$ | `loss` |
 
-The projector ends in a batch norm without scale and shift, the predictor narrows in the middle. The defaults are those of lightly's
-CIFAR-10 benchmark (Susmelj et al. 2020), as in ReLA. Deviations: linear layers have no bias; where a schedule lets the learning rate
-fall, the predictor's falls, too (theirs stays as it is).
+The projector ends in a batch norm without scale and shift, the predictor narrows in the middle. The
+defaults are those of lightly's CIFAR-10 benchmark (Susmelj et al. 2020), as in ReLA. Deviations:
+linear layers have no bias; where a schedule lets the learning rate fall, the predictor's falls, too
+(theirs stays as it is).
 """
 
 from dataclasses import dataclass
@@ -36,7 +39,9 @@ NAME = "simsiam"
 class Config(Training):
     """Hyper-parameters."""
 
-    loss: str = parameter(NAME, choices=(NAME,), help="What is asked of the projections of two views.")
+    loss: str = parameter(
+        NAME, choices=(NAME,), help="What is asked of the projections of two views."
+    )
     projector_width: int = parameter(
         2048,
         range=(1, 10**5),
@@ -45,7 +50,10 @@ class Config(Training):
         explorable=(16, 512),
     )
     projector_depth: int = parameter(
-        2, range=(1, 10), help="Linear layers of the projector.", source="Chen & He 2021, appendix D (CIFAR-10)"
+        2,
+        range=(1, 10),
+        help="Linear layers of the projector.",
+        source="Chen & He 2021, appendix D (CIFAR-10)",
     )
     predictor_width: int = parameter(
         512,
@@ -61,15 +69,21 @@ class Config(Training):
 
 
 def negative_cosine(predictions: Tensor, projections: Tensor) -> Tensor:
-    """Minus the cosine of each prediction [n, d] with its projection [n, d], which gets no gradient, in the mean: []. Equation 1."""
+    """Minus the cosine of each prediction [n, d] with its projection [n, d], which gets no
+    gradient, in the mean: []. Equation 1.
+    """
     return -F.cosine_similarity(predictions, projections.detach()).mean()
 
 
 def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
-    """A predictor."""
+    """Return a predictor."""
     width = config.projector_width
     widths = (config.predictor_width, width)
-    return ObjectiveState(trained=projector_weights(width, widths=widths, seed=config.seed, stream="predictor weights"))
+    return ObjectiveState(
+        trained=projector_weights(
+            width, widths=widths, seed=config.seed, stream="predictor weights"
+        )
+    )
 
 
 def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:

@@ -1,6 +1,8 @@
-r"""SwAV: one view of an image predicts to which prototypes the other is assigned, where all prototypes get equal parts of the batch.
+r"""SwAV: one view of an image predicts to which prototypes the other is assigned, where all
+prototypes get equal parts of the batch.
 
-Caron, Misra, Mairal, Goyal, Bojanowski & Joulin 2020, arXiv 2006.09882. The equal parts are what keeps all images from one prototype.
+Caron, Misra, Mairal, Goyal, Bojanowski & Joulin 2020, arXiv 2006.09882. The equal parts are what
+keeps all images from one prototype.
 
 | symbol | here | shape |
 |---|---|---|
@@ -15,8 +17,9 @@ Caron, Misra, Mairal, Goyal, Bojanowski & Joulin 2020, arXiv 2006.09882. The equ
 | 1: the same with the views exchanged; the mean, as in the authors' code | `loss` |
 | the prototypes have length 1 again after each step | `follow` |
 
-The defaults are those of lightly's CIFAR-10 benchmark (Susmelj et al. 2020), as in ReLA: two views and no small ones, no queue.
-Deviations: linear layers have no bias; prototypes learn from the first epoch on.
+The defaults are those of lightly's CIFAR-10 benchmark (Susmelj et al. 2020), as in ReLA: two views
+and no small ones, no queue. Deviations: linear layers have no bias; prototypes learn from the first
+epoch on.
 """
 
 from dataclasses import dataclass, replace
@@ -38,11 +41,15 @@ NAME = "swav"
 class Config(NarrowTraining):
     """Hyper-parameters."""
 
-    loss: str = parameter(NAME, choices=(NAME,), help="What is asked of the projections of two views.")
+    loss: str = parameter(
+        NAME, choices=(NAME,), help="What is asked of the projections of two views."
+    )
     projector_width: int = parameter(
         512, range=(1, 10**5), help="Outputs of the projector's inner layers.", explorable=(16, 512)
     )
-    prototypes: int = parameter(512, range=(2, 10**6), explorable=(8, 512), help="To which images are assigned.")
+    prototypes: int = parameter(
+        512, range=(2, 10**6), explorable=(8, 512), help="To which images are assigned."
+    )
     temperature: float = parameter(
         0.1,
         symbol=r"\tau",
@@ -62,24 +69,38 @@ class Config(NarrowTraining):
         source="Caron et al. 2020, appendix A",
     )
     sinkhorn_iterations: int = parameter(
-        3, range=(1, 1000), explorable=(1, 10), help="Of Sinkhorn's algorithm.", source="Caron et al. 2020, section 3.1"
+        3,
+        range=(1, 1000),
+        explorable=(1, 10),
+        help="Of Sinkhorn's algorithm.",
+        source="Caron et al. 2020, section 3.1",
     )
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """As every objective's, with surer assignments and less sure predictions, which small batches need."""
-        own: dict[str, Any] = {"projector_width": 256, "prototypes": 256, "smoothness": 0.02, "temperature": 0.2}
+        """As every objective's, with surer assignments and less sure predictions, which small
+        batches need.
+        """
+        own: dict[str, Any] = {
+            "projector_width": 256,
+            "prototypes": 256,
+            "smoothness": 0.02,
+            "temperature": 0.2,
+        }
         return super().teaching(**own | changes)
 
 
 def sinkhorn_assignments(scores: Tensor, *, smoothness: float, iterations: int) -> Tensor:
-    """The assignments [n, k] of images to prototypes by `scores` [n, k], without gradient. Equations 3 and 5.
+    """Return the assignments [n, k] of images to prototypes by `scores` [n, k], without gradient.
 
-    Each iteration makes the columns equal in sum, then the rows sum to 1: with many of them both hold. Computed in logarithms, where
-    no smoothness is too small.
+    Equations 3 and 5.
+
+    Each iteration makes the columns equal in sum, then the rows sum to 1: with many of them both
+    hold. Computed in logarithms, where no smoothness is too small.
 
     Args:
-        smoothness: epsilon, in [1e-3, 1e3]. iterations: 1 to 1000.
+        smoothness: epsilon, in [1e-3, 1e3].
+        iterations: 1 to 1000.
     """
     logarithms = scores.detach() / smoothness
     for _ in range(iterations):
@@ -88,7 +109,9 @@ def sinkhorn_assignments(scores: Tensor, *, smoothness: float, iterations: int) 
 
 
 def swav_loss(scores: Tensor, assignments: Tensor, *, temperature: float) -> Tensor:
-    """The cross-entropy of what `scores` [n, k] of one view predict with the `assignments` [n, k] of the other: []. Equation 2."""
+    """Return the cross-entropy of what `scores` [n, k] of one view predict with the `assignments` [n, k]
+    of the other: []. Equation 2.
+    """
     return F.cross_entropy(scores / temperature, assignments)
 
 
@@ -101,16 +124,24 @@ def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
 
 def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
     """Equation 1 on a batch, halved."""
-    scores = [F.normalize(projections) @ state.trained["prototypes"].T for projections in batch.projections]
-    options: dict[str, Any] = {"smoothness": config.smoothness, "iterations": config.sinkhorn_iterations}
+    scores = [
+        F.normalize(projections) @ state.trained["prototypes"].T
+        for projections in batch.projections
+    ]
+    options: dict[str, Any] = {
+        "smoothness": config.smoothness,
+        "iterations": config.sinkhorn_iterations,
+    }
     first, second = (sinkhorn_assignments(each, **options) for each in scores)
     forth = swav_loss(scores[0], second, temperature=config.temperature)
     back = swav_loss(scores[1], first, temperature=config.temperature)
     return (forth + back) / 2, state
 
 
-def follow(config: Config, state: ObjectiveState, learnt: dict[str, Tensor], progress: float) -> ObjectiveState:
-    """The prototypes get length 1 again."""
+def follow(
+    config: Config, state: ObjectiveState, learnt: dict[str, Tensor], progress: float
+) -> ObjectiveState:
+    """Return the prototypes get length 1 again."""
     return replace(state, trained={"prototypes": F.normalize(state.trained["prototypes"])})
 
 

@@ -1,7 +1,9 @@
-r"""Training a network without labels, as a process: two views of each image, one projector, one objective.
+r"""Training a network without labels, as a process: two views of each image, one projector, one
+objective.
 
-By Barlow Twins (Zbontar, Jing, Misra, LeCun & Deny 2021, arXiv 2103.03230) it is the teacher of KRR-ST (Lee et al. 2024, arXiv 2310.06511)
-and of the method that builds on it. It makes a network from images alone: the labels of the data are never read.
+By Barlow Twins (Zbontar, Jing, Misra, LeCun & Deny 2021, arXiv 2103.03230) it is the teacher of
+KRR-ST (Lee et al. 2024, arXiv 2310.06511) and of the method that builds on it. It makes a network
+from images alone: the labels of the data are never read.
 
 One step
 x^A, x^B = two views of each image of a batch                         TwoViews.pair
@@ -12,8 +14,9 @@ theta <- SGD with momentum on LARS's direction, or AdamW              lars_direc
 lr: a line up, then a cosine                                          warmed_cosine
 what follows the network by momentum                                  objective.follow
 
-The result is the network with its features; the projector is dropped. Its last linear layer, which nothing here trains, stays as it
-was drawn, so its logits mean nothing: `evaluation.probe` trains a layer in its place.
+The result is the network with its features; the projector is dropped. Its last linear layer, which
+nothing here trains, stays as it was drawn, so its logits mean nothing: `evaluation.probe` trains a
+layer in its place.
 
 | deviation from the authors' code | why |
 |---|---|
@@ -50,7 +53,9 @@ NAME = "self_supervised"
 
 @dataclass(frozen=True)
 class State:
-    """`step` updates done; weights and buffers of the network and weights of the projector by name; state of optimiser and objective."""
+    """`step` updates done; weights and buffers of the network and weights of the projector by name;
+    state of optimiser and objective.
+    """
 
     step: int
     weights: dict[str, Tensor]
@@ -61,7 +66,8 @@ class State:
 
 @dataclass(frozen=True)
 class Trace:
-    """One update: its loss [], the mean correlation of a coordinate in one view with itself in the other [] (1: they agree), learning rate.
+    """One update: its loss [], the mean correlation of a coordinate in one view with itself in the
+    other [] (1: they agree), learning rate.
 
     Loss and correlation are those before the update.
     """
@@ -73,7 +79,9 @@ class Trace:
 
 @dataclass(frozen=True)
 class Teacher:
-    """The process that trains a network by an objective: `run(Teacher(objective), objective.Config(...), Inputs(data=data))`."""
+    """The process that trains a network by an objective: `run(Teacher(objective),
+    objective.Config(...), Inputs(data=data))`.
+    """
 
     objective: Any
     NAME: ClassVar[str] = NAME
@@ -89,32 +97,48 @@ class Teacher:
         return config.epochs * config.steps_per_epoch(_count(inputs))
 
     def init(self, config: Training, inputs: Inputs) -> State:
-        """Fresh weights of network and projector for the seed, and what the objective keeps beside them.
+        """Fresh weights of network and projector for the seed, and what the objective keeps beside
+        them.
 
         Raises:
             DDLabError: no data, fewer than two images, or a network that does not fit them.
         """
         _count(inputs)
         return initial_state(
-            self.objective, config, config.network.for_data(require_data(NAME, inputs)), device=inputs.device
+            self.objective,
+            config,
+            config.network.for_data(require_data(NAME, inputs)),
+            device=inputs.device,
         )
 
     def update(self, config: Training, inputs: Inputs, state: State) -> tuple[State, Trace]:
-        """One step on one batch."""
-        data, total = require_data(NAME, inputs), self.total_steps(config, inputs)
+        """Take one step on one batch."""
+        data = require_data(NAME, inputs)
+        total = self.total_steps(config, inputs)
         images = data.normalised(config.indices(_count(inputs), state.step), device=inputs.device)
         views = config.pair(images, mean=data.mean, std=data.std, step=state.step)
         return train_step(
-            self.objective, config, config.network.for_data(data), state, views, total=total, count=_count(inputs)
+            self.objective,
+            config,
+            config.network.for_data(data),
+            state,
+            views,
+            total=total,
+            count=_count(inputs),
         )[:2]
 
     def finish(self, config: Training, inputs: Inputs, state: State) -> Network:
-        """The network, without the projector; `provenance` says how it came about and whether its training was complete."""
-        spec, total = config.network.for_data(require_data(NAME, inputs)), self.total_steps(config, inputs)
+        """Return the network, without the projector; `provenance` says how it came about and whether its
+        training was complete.
+        """
+        spec = config.network.for_data(require_data(NAME, inputs))
+        total = self.total_steps(config, inputs)
         return trained_network(NAME, config, inputs, spec, state, total, classifier="untrained")
 
     def look(self, config: Training, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-        """What the objective and the two views said before the last update; there are no images to see."""
+        """What the objective and the two views said before the last update; there are no images to
+        see.
+        """
         if trace is None:
             return Look()
         numbers = {
@@ -131,7 +155,8 @@ class Guide:
 
     Attributes:
         trained: what the optimiser trains for it, by name.
-        loss: (`trained`, the features [n, d] of both views) -> (the loss [], its share of the whole, from 0 to 1).
+        loss: (`trained`, the features [n, d] of both views) -> (the loss [], its share of the
+            whole, from 0 to 1).
         alone: its share is 1, and the objective is not asked.
     """
 
@@ -142,7 +167,9 @@ class Guide:
 
 @dataclass(frozen=True)
 class Guided:
-    """What became of a guide in one update: what it trains, its loss before the update [] and its share []."""
+    """What became of a guide in one update: what it trains, its loss before the update [] and its
+    share [].
+    """
 
     trained: dict[str, Tensor]
     loss: Tensor
@@ -150,11 +177,18 @@ class Guided:
 
 
 def initial_state(
-    objective: Any, config: Training, spec: NetworkSpec, *, device: Any, beside: Mapping[str, Tensor] | None = None
+    objective: Any,
+    config: Training,
+    spec: NetworkSpec,
+    *,
+    device: Any,
+    beside: Mapping[str, Tensor] | None = None,
 ) -> State:
-    """The state before the first update; `beside`: what a guide trains."""
+    """Return the state before the first update; `beside`: what a guide trains."""
     weights = networks.initialise(spec, seed=config.seed).to(device).weights
-    drawn = projector_weights(feature_size(spec), widths=config.projector_widths(), seed=config.seed)
+    drawn = projector_weights(
+        feature_size(spec), widths=config.projector_widths(), seed=config.seed
+    )
     projector = {name: value.to(device) for name, value in drawn.items()}
     encoder = _joined(network=weights, projector=projector)
     kept = _kept(objective.init(config, encoder), device)
@@ -173,7 +207,7 @@ def train_step(
     count: int,
     guide: Guide | None = None,
 ) -> tuple[Any, Trace, Guided | None]:
-    """One step on two views of a batch, one of `total`, in epochs of `count` images."""
+    """Take one step on two views of a batch, one of `total`, in epochs of `count` images."""
     beside = {} if guide is None else guide.trained
     encoder = _joined(network=state.weights, projector=state.projector)
     current = _trained(spec, encoder, state.objective, beside)
@@ -185,7 +219,11 @@ def train_step(
     learning_rate = _learning_rate(config, count, state.step, total)
     moved, optimiser = _descend(config, current, gradients, state.optimiser, learning_rate)
     if guide is not None and guide.alone:  # what has no gradient does not decay either
-        moved |= {name: value for name, value in current.items() if not name.startswith(("network.", "guide."))}
+        moved |= {
+            name: value
+            for name, value in current.items()
+            if not name.startswith(("network.", "guide."))
+        }
     device = found.projections[0].device
     kept = replace(_kept(found.objective, device), trained=_part(moved, "objective"))
     if hasattr(objective, "follow"):
@@ -193,16 +231,24 @@ def train_step(
     after = {name: moved.get(name, value) for name, value in found.encoder.items()}
     first, second = (standardised(projection.detach()) for projection in found.projections)
     trace = Trace(found.loss.detach(), (first * second).mean(), learning_rate)
-    weights, projector = _part(after, "network"), _part(after, "projector")
+    weights = _part(after, "network")
+    projector = _part(after, "projector")
     state = replace(
-        state, step=state.step + 1, weights=weights, projector=projector, optimiser=optimiser, objective=kept
+        state,
+        step=state.step + 1,
+        weights=weights,
+        projector=projector,
+        optimiser=optimiser,
+        objective=kept,
     )
     return state, trace, found.guided and replace(found.guided, trained=_part(moved, "guide"))
 
 
 @dataclass(frozen=True)
 class _Found:
-    """What a pass gives: the loss [], both projections [n, d], what the encoder and the objective keep, what became of a guide."""
+    """What a pass gives: the loss [], both projections [n, d], what the encoder and the objective
+    keep, what became of a guide.
+    """
 
     loss: Tensor
     projections: tuple[Tensor, Tensor]
@@ -212,24 +258,43 @@ class _Found:
 
 
 def _losses(
-    objective: Any, config: Training, spec: NetworkSpec, state: State, views: tuple[Tensor, Tensor],
-    tensors: Mapping[str, Tensor], total: int, guide: Guide | None,
-) -> _Found:  # fmt: skip
-    """The objective's loss and a guide's, of network, projector and what is trained beside them, by name."""
+    objective: Any,
+    config: Training,
+    spec: NetworkSpec,
+    state: State,
+    views: tuple[Tensor, Tensor],
+    tensors: Mapping[str, Tensor],
+    total: int,
+    guide: Guide | None,
+) -> _Found:
+    """Return the objective's loss and a guide's, of network, projector and what is trained beside them, by
+    name.
+    """
     features: list[Tensor] = []
 
     def encode(encoder: Mapping[str, Tensor], images: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         outputs, buffers = networks.call(spec, _part(encoder, "network"), images, train=True)
         features.append(outputs.features)
-        return projected(_part(encoder, "projector"), features[-1]), {**encoder, **_joined(network=buffers)}
+        return projected(_part(encoder, "projector"), features[-1]), {
+            **encoder,
+            **_joined(network=buffers),
+        }
 
-    encoder = {name: value for name, value in tensors.items() if name.startswith(("network.", "projector."))}
+    encoder = {
+        name: value
+        for name, value in tensors.items()
+        if name.startswith(("network.", "projector."))
+    }
     first, encoder = encode(encoder, views[0])
     second, encoder = encode(encoder, views[1])
-    kept, guided, loss = state.objective, None, first.new_zeros(())
+    kept = state.objective
+    guided = None
+    loss = first.new_zeros(())
     if guide is None or not guide.alone:
         own = replace(state.objective, trained=_part(tensors, "objective"))
-        loss, kept = objective.loss(config, own, Batch(views, (first, second), encode, state.step, total))
+        loss, kept = objective.loss(
+            config, own, Batch(views, (first, second), encode, state.step, total)
+        )
     if guide is not None:
         of_guide, share = guide.loss(_part(tensors, "guide"), (features[0], features[1]))
         loss = of_guide if guide.alone else share * of_guide + (1 - share) * loss
@@ -238,9 +303,11 @@ def _losses(
 
 
 def restarted(config: Training, spec: NetworkSpec, state: Any, beside: Mapping[str, Tensor]) -> Any:
-    """The state with an optimiser that has seen no gradient, of all that is trained from here on."""
+    """Return the state with an optimiser that has seen no gradient, of all that is trained from here on."""
     encoder = _joined(network=state.weights, projector=state.projector)
-    return replace(state, optimiser=_optimiser(config, _trained(spec, encoder, state.objective, beside)))
+    return replace(
+        state, optimiser=_optimiser(config, _trained(spec, encoder, state.objective, beside))
+    )
 
 
 def feature_size(spec: NetworkSpec) -> int:
@@ -249,7 +316,10 @@ def feature_size(spec: NetworkSpec) -> int:
 
 
 def _trained(
-    spec: NetworkSpec, encoder: Mapping[str, Tensor], kept: ObjectiveState, beside: Mapping[str, Tensor]
+    spec: NetworkSpec,
+    encoder: Mapping[str, Tensor],
+    kept: ObjectiveState,
+    beside: Mapping[str, Tensor],
 ) -> dict[str, Tensor]:
     """All that the optimiser trains: of network and projector, of the objective, of a guide."""
     projector = _part(encoder, "projector")
@@ -257,53 +327,79 @@ def _trained(
     return own | _joined(objective=kept.trained) | _joined(guide=beside)
 
 
-def _optimiser(config: Training, trained: Mapping[str, Tensor]) -> optimisers.SGDState | optimisers.AdamState:
+def _optimiser(
+    config: Training, trained: Mapping[str, Tensor]
+) -> optimisers.SGDState | optimisers.AdamState:
     return optimisers.begin("adamw" if config.optimiser == "adamw" else "sgd", trained)
 
 
 def _count(inputs: Inputs) -> int:
     count = len(require_data(NAME, inputs).train_labels)
     if count < 2:
-        raise DDLabError(f"data must hold at least two training images to correlate over; given {count}.")
+        raise DDLabError(
+            f"data must hold at least two training images to correlate over; given {count}."
+        )
     return count
 
 
 def _learnt(spec: NetworkSpec, projector: Mapping[str, Tensor]) -> list[str]:
-    """The names of what is trained of an encoder: the network below its features (all but the last linear layer), the projector."""
+    """Return the names of what is trained of an encoder: the network below its features (all but the last
+    linear layer), the projector.
+    """
     _, classifier = hooked_layers(spec)
-    below = [name for name in networks.parameter_names(spec) if not name.startswith(f"{classifier}.")]
+    below = [
+        name for name in networks.parameter_names(spec) if not name.startswith(f"{classifier}.")
+    ]
     return [*(f"network.{name}" for name in below), *(f"projector.{name}" for name in projector)]
 
 
 def _joined(**parts: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Several dicts as one, under names that cannot meet; `_part` is the way back."""
-    return {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
+    return {
+        f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()
+    }
 
 
 def _part(joined: Mapping[str, Tensor], part: str) -> dict[str, Tensor]:
-    return {name.removeprefix(f"{part}."): value for name, value in joined.items() if name.startswith(f"{part}.")}
+    return {
+        name.removeprefix(f"{part}."): value
+        for name, value in joined.items()
+        if name.startswith(f"{part}.")
+    }
 
 
 def _kept(state: Any, device: Any) -> ObjectiveState:
     """What an objective gave to keep: without gradients, on the run's device."""
     parts = (state.trained, state.target, state.buffers)
-    return ObjectiveState(*({n: value.detach().to(device) for n, value in part.items()} for part in parts))
+    return ObjectiveState(
+        *({n: value.detach().to(device) for n, value in part.items()} for part in parts)
+    )
 
 
 def _learning_rate(config: Training, count: int, step: int, total: int) -> float:
     warmup = config.warmup_epochs * config.steps_per_epoch(count)
     base = config.learning_rate * config.batch_size / RATE_BATCH
-    return warmed_cosine(step, total=total, warmup=warmup, base=base, final_fraction=config.final_fraction)
+    return warmed_cosine(
+        step, total=total, warmup=warmup, base=base, final_fraction=config.final_fraction
+    )
 
 
 def _descend(
-    config: Training, current: dict[str, Tensor], gradients: dict[str, Tensor], state: Any, learning_rate: float
+    config: Training,
+    current: dict[str, Tensor],
+    gradients: dict[str, Tensor],
+    state: Any,
+    learning_rate: float,
 ) -> tuple[dict[str, Tensor], Any]:
     rates: dict[str, Any] = {"learning_rate": learning_rate, "weight_decay": config.weight_decay}
     if config.optimiser == "lars":
         factor = config.bias_learning_rate / config.learning_rate
         gradients = lars_direction(
-            current, gradients, weight_decay=config.weight_decay, trust=config.trust, bias_factor=factor
+            current,
+            gradients,
+            weight_decay=config.weight_decay,
+            trust=config.trust,
+            bias_factor=factor,
         )
         rates = {"learning_rate": learning_rate, "momentum": config.momentum}
     return optimisers.descend(current, gradients, state, **rates)

@@ -1,6 +1,8 @@
-r"""VICReg: two views agree, every coordinate varies over the batch, and no two coordinates say the same.
+r"""VICReg: two views agree, every coordinate varies over the batch, and no two coordinates say the
+same.
 
-Bardes, Ponce & LeCun 2022, arXiv 2105.04906. Variance and covariance are asked of each view by itself, so nothing is normalised.
+Bardes, Ponce & LeCun 2022, arXiv 2105.04906. Variance and covariance are asked of each view by
+itself, so nothing is normalised.
 
 | symbol | here | shape |
 |---|---|---|
@@ -16,8 +18,9 @@ Bardes, Ponce & LeCun 2022, arXiv 2105.04906. Variance and covariance are asked 
 | 5: $s(Z, Z') = \frac{1}{n} \sum_i \lVert z_i - z'_i \rVert^2$ | `invariance_loss`, divided by d |
 | 6: $\lambda s + \mu (v(Z) + v(Z')) + \nu (c(Z) + c(Z'))$ | `vicreg_loss`, with half of $\mu$ |
 
-The defaults are those of lightly's CIFAR-10 benchmark (Susmelj et al. 2020), as in ReLA. Deviations: equation 5 is divided by d and the
-sum of the variances by 2, as in the authors' code, for which the weights 25, 25 and 1 were found; linear layers have no bias.
+The defaults are those of lightly's CIFAR-10 benchmark (Susmelj et al. 2020), as in ReLA.
+Deviations: equation 5 is divided by d and the sum of the variances by 2, as in the authors' code,
+for which the weights 25, 25 and 1 were found; linear layers have no bias.
 """
 
 from dataclasses import dataclass
@@ -49,15 +52,27 @@ _PAPER = "Bardes et al. 2022, section 4.2"
 class Config(Training):
     """Hyper-parameters."""
 
-    loss: str = parameter(NAME, choices=(NAME,), help="What is asked of the projections of two views.")
+    loss: str = parameter(
+        NAME, choices=(NAME,), help="What is asked of the projections of two views."
+    )
     projector_width: int = parameter(
         2048, range=(2, 10**5), help="Outputs of each layer of the projector.", explorable=(16, 512)
     )
     invariance_weight: float = parameter(
-        25.0, symbol=r"\lambda", range=(0, 1e3), explorable=(0, 50), help="Of views that disagree.", source=_PAPER
+        25.0,
+        symbol=r"\lambda",
+        range=(0, 1e3),
+        explorable=(0, 50),
+        help="Of views that disagree.",
+        source=_PAPER,
     )
     variance_weight: float = parameter(
-        25.0, symbol=r"\mu", range=(0, 1e3), explorable=(0, 50), help="Of coordinates that hardly vary.", source=_PAPER
+        25.0,
+        symbol=r"\mu",
+        range=(0, 1e3),
+        explorable=(0, 50),
+        help="Of coordinates that hardly vary.",
+        source=_PAPER,
     )
     covariance_weight: float = parameter(
         1.0,
@@ -77,7 +92,8 @@ class Config(Training):
 
 
 def deviations(projections: Tensor, *, epsilon: float = EPSILON) -> Tensor:
-    """The standard deviation of each coordinate of projections [n, d] over the batch (with 1/(n-1)): [d]. Equation 2.
+    """Return the standard deviation of each coordinate of projections [n, d] over the batch (with
+    1/(n-1)): [d]. Equation 2.
 
     Args:
         epsilon: added to the variance, above 0: the root's slope at 0 would be infinite.
@@ -85,25 +101,37 @@ def deviations(projections: Tensor, *, epsilon: float = EPSILON) -> Tensor:
     return (projections.var(0) + epsilon).sqrt()
 
 
-def variance_loss(projections: Tensor, *, target_deviation: float = 1.0, epsilon: float = EPSILON) -> Tensor:
-    """How much deviation the coordinates of projections [n, d] lack, in the mean: []. Equation 1; raises as `deviations`."""
+def variance_loss(
+    projections: Tensor, *, target_deviation: float = 1.0, epsilon: float = EPSILON
+) -> Tensor:
+    """How much deviation the coordinates of projections [n, d] lack, in the mean: [].
+
+    Equation 1; raises as `deviations`.
+    """
     return (target_deviation - deviations(projections, epsilon=epsilon)).relu().mean()
 
 
 def covariance(projections: Tensor) -> Tensor:
-    """Of each coordinate of projections [n, d] with each other over the batch (with 1/(n-1)): [d, d]. Equation 3."""
+    """Of each coordinate of projections [n, d] with each other over the batch (with 1/(n-1)): [d,
+    d]. Equation 3.
+    """
     centred = projections - projections.mean(0)
     return centred.T @ centred / (len(projections) - 1)
 
 
 def covariance_loss(projections: Tensor) -> Tensor:
-    """The squares of `covariance` of projections [n, d] off the diagonal, summed and divided by d: []. Equation 4."""
+    """Return the squares of `covariance` of projections [n, d] off the diagonal, summed and divided by d:
+    []. Equation 4.
+    """
     table = covariance(projections)
     return (table - torch.diag(table.diagonal())).square().sum() / len(table)
 
 
 def invariance_loss(first: Tensor, second: Tensor) -> Tensor:
-    """The squared difference of projections [n, d] of two views, mean over all entries: []. Equation 5, divided by d."""
+    """Return the squared difference of projections [n, d] of two views, mean over all entries: [].
+
+    Equation 5, divided by d.
+    """
     return (first - second).square().mean()
 
 
@@ -117,7 +145,7 @@ def vicreg_loss(
     target_deviation: float = 1.0,
     epsilon: float = EPSILON,
 ) -> Tensor:
-    """The three losses times their weights: []. Equation 6.
+    """Return the three losses times their weights: []. Equation 6.
 
     Args:
         first, second: projections [n, d] of two views of the same n images, in the same order.

@@ -1,6 +1,7 @@
 r"""Two random views of each image: what a self-supervised teacher is to see as the same.
 
-The views of Zbontar et al. 2021 (arXiv 2103.03230, section 2.2; those of Grill et al. 2020, arXiv 2006.07733), in this order:
+The views of Zbontar et al. 2021 (arXiv 2103.03230, section 2.2; those of Grill et al. 2020, arXiv
+2006.07733), in this order:
 
 | step | of each image | here |
 |---|---|---|
@@ -9,8 +10,9 @@ The views of Zbontar et al. 2021 (arXiv 2103.03230, section 2.2; those of Grill 
 | grey | `grey_probability` | `with_saturation` of 0 |
 | solarised: light pixels inverted | a probability for each view | `solarised` |
 
-They are tensor functions of our own, with numbers drawn for each image. torchvision's classes draw from the global generator, and once for
-a whole batch, so that a run could not be resumed bit for bit; its functions are what the tests compare with.
+They are tensor functions of our own, with numbers drawn for each image. torchvision's classes draw
+from the global generator, and once for a whole batch, so that a run could not be resumed bit for
+bit; its functions are what the tests compare with.
 
 | deviation | what the paper has |
 |---|---|
@@ -35,7 +37,9 @@ _BYOL = "Grill et al. 2020, table 6"
 
 @dataclass(frozen=True, kw_only=True)
 class TwoViews(Parameters):
-    """Which images make a batch, and how two views of each are drawn: a function of these fields and the step alone."""
+    """Which images make a batch, and how two views of each are drawn: a function of these fields
+    and the step alone.
+    """
 
     batch_size: int = parameter(2048, range=(2, None), unit="images", help="Images per step.")
     crop_area: float = parameter(
@@ -43,24 +47,41 @@ class TwoViews(Parameters):
         range=(0, 1),
         open_low=True,
         explorable=(0.05, 1),
-        help="Least share of an image that a view keeps, scaled back to the whole size; 1 keeps all of it.",
+        help="Least share of an image that a view keeps, scaled back to the whole size; 1 keeps "
+        "all of it.",
         source=_BYOL,
     )
     flip: bool = parameter(True, help="Random horizontal flip (not for digits).")
-    jitter_probability: float = parameter(0.8, range=(0, 1), help="How often colours are changed.", source=_BYOL)
+    jitter_probability: float = parameter(
+        0.8, range=(0, 1), help="How often colours are changed.", source=_BYOL
+    )
     brightness: float = parameter(
-        0.4, range=(0, 1), help="Brightness is multiplied by 1 - this to 1 + this.", source=_BYOL, explorable=(0, 1)
+        0.4,
+        range=(0, 1),
+        help="Brightness is multiplied by 1 - this to 1 + this.",
+        source=_BYOL,
+        explorable=(0, 1),
     )
     contrast: float = parameter(
-        0.4, range=(0, 1), help="Distance from the mean grey, likewise.", source=_BYOL, explorable=(0, 1)
+        0.4,
+        range=(0, 1),
+        help="Distance from the mean grey, likewise.",
+        source=_BYOL,
+        explorable=(0, 1),
     )
     saturation: float = parameter(
         0.2, range=(0, 1), help="Distance of each pixel from its own grey, likewise.", source=_BYOL
     )
     hue: float = parameter(
-        0.1, range=(0, 0.5), unit="turns", help="The circle of colours is turned by at most this.", source=_BYOL
+        0.1,
+        range=(0, 0.5),
+        unit="turns",
+        help="The circle of colours is turned by at most this.",
+        source=_BYOL,
     )
-    grey_probability: float = parameter(0.2, range=(0, 1), help="How often a view loses its colours.", source=_BYOL)
+    grey_probability: float = parameter(
+        0.2, range=(0, 1), help="How often a view loses its colours.", source=_BYOL
+    )
     second_solarise_probability: float = parameter(
         0.2, range=(0, 1), help="How often the second view is solarised.", source=_BYOL
     )
@@ -71,14 +92,22 @@ class TwoViews(Parameters):
         return max(count // self.batch_size, 1)
 
     def indices(self, count: int, step: int) -> Tensor:
-        """Which of `count` images are seen at `step`, int64 [batch_size, or count if that is less]; a new order every epoch."""
+        """Return which of `count` images are seen at `step`, int64 [batch_size, or count if that is less];
+        a new order every epoch.
+        """
         epoch, number = divmod(step, self.steps_per_epoch(count))
         order = torch.randperm(count, generator=randomness.generator(self.seed, epoch, "order"))
         return order[number * self.batch_size : (number + 1) * self.batch_size]
 
-    def pair(self, images: Tensor, *, mean: Tensor, std: Tensor, step: int) -> tuple[Tensor, Tensor]:
-        """Two views of images [n, c, h, w], normalised with `mean` and `std` [c], at `step`: [n, c, h, w] each, normalised."""
-        shift, scale = (moved(value.to(images.dtype)[:, None, None], images.device) for value in (mean, std))
+    def pair(
+        self, images: Tensor, *, mean: Tensor, std: Tensor, step: int
+    ) -> tuple[Tensor, Tensor]:
+        """Two views of images [n, c, h, w], normalised with `mean` and `std` [c], at `step`: [n, c,
+        h, w] each, normalised.
+        """
+        shift, scale = (
+            moved(value.to(images.dtype)[:, None, None], images.device) for value in (mean, std)
+        )
         chances = (0.0, self.second_solarise_probability)
         views = []
         for which, chance in enumerate(chances):
@@ -99,8 +128,13 @@ class TwoViews(Parameters):
         return views[0], views[1]
 
     def _coloured(self, pixels: Tensor, solarise_probability: float, position: int) -> Tensor:
-        """Colours changed, greyed, solarised; pixels in [0, 1] in and out. All is drawn, used or not: one switch moves no other."""
-        drawn = torch.rand((7, len(pixels)), generator=randomness.generator(self.seed, position, "colours"))
+        """Colours changed, greyed, solarised; pixels in [0, 1] in and out.
+
+        All is drawn, used or not: one switch moves no other.
+        """
+        drawn = torch.rand(
+            (7, len(pixels)), generator=randomness.generator(self.seed, position, "colours")
+        )
         chance_jitter, brightness, contrast, saturation, hue, chance_grey, chance_solarise = moved(
             drawn.to(pixels.dtype), pixels.device
         )
@@ -112,7 +146,9 @@ class TwoViews(Parameters):
         pixels = _where(chance_jitter < self.jitter_probability, jittered, pixels)
         if pixels.shape[1] == 3:
             pixels = _where(
-                chance_grey < self.grey_probability, with_saturation(pixels, torch.zeros_like(chance_grey)), pixels
+                chance_grey < self.grey_probability,
+                with_saturation(pixels, torch.zeros_like(chance_grey)),
+                pixels,
             )
         return _where(chance_solarise < solarise_probability, solarised(pixels), pixels)
 
@@ -123,29 +159,38 @@ def with_brightness(pixels: Tensor, factor: Tensor) -> Tensor:
 
 
 def with_contrast(pixels: Tensor, factor: Tensor) -> Tensor:
-    """Each image [n, c, h, w] further from its mean grey (factor [n] above 1) or nearer to it, cut off at [0, 1]."""
+    """Each image [n, c, h, w] further from its mean grey (factor [n] above 1) or nearer to it, cut
+    off at [0, 1].
+    """
     grey = _grey(pixels) if pixels.shape[1] == 3 else pixels.mean(1, keepdim=True)
     return _blended(pixels, grey.mean((1, 2, 3), keepdim=True), factor)
 
 
 def with_saturation(pixels: Tensor, factor: Tensor) -> Tensor:
-    """Each pixel of images [n, 3, h, w] further from its own grey (factor [n] above 1) or nearer to it, cut off at [0, 1]."""
+    """Each pixel of images [n, 3, h, w] further from its own grey (factor [n] above 1) or nearer to
+    it, cut off at [0, 1].
+    """
     return _blended(pixels, _grey(pixels), factor)
 
 
 def with_hue(pixels: Tensor, turns: Tensor) -> Tensor:
-    """The hue of images [n, 3, h, w] turned by so much of the circle of colours [n]; saturation and value (HSV) stay."""
+    """Return the hue of images [n, 3, h, w] turned by so much of the circle of colours [n]; saturation and
+    value (HSV) stay.
+    """
     red, green, blue = pixels.unbind(1)
-    value, least = pixels.amax(1), pixels.amin(1)
+    value = pixels.amax(1)
+    least = pixels.amin(1)
     chroma = value - least
-    safe = torch.where(chroma > 0, chroma, torch.ones_like(chroma))  # a grey pixel has no hue, and needs none
+    # A grey pixel has no hue, and needs none.
+    safe = torch.where(chroma > 0, chroma, torch.ones_like(chroma))
     sixths = torch.where(
         value == red,
         (green - blue) / safe,
         torch.where(value == green, 2 + (blue - red) / safe, 4 + (red - green) / safe),
     )
     sixths = sixths + 6 * turns[:, None, None]
-    # Red, green and blue are full where the hue is within one sixth of their own, and fall linearly in the next.
+    # Red, green and blue are full where the hue is within one sixth of their own, and fall linearly
+    # in the next.
     channels = []
     for offset in (5, 3, 1):
         place = (offset + sixths) % 6
@@ -159,7 +204,7 @@ def solarised(pixels: Tensor) -> Tensor:
 
 
 def _grey(pixels: Tensor) -> Tensor:
-    """The luma of colour images, [n, 1, h, w]."""
+    """Return the luma of colour images, [n, 1, h, w]."""
     weights = torch.tensor(_GREY, dtype=pixels.dtype, device=pixels.device)
     return (pixels * weights[:, None, None]).sum(1, keepdim=True)
 

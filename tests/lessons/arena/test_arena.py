@@ -1,4 +1,6 @@
-"""Lesson 80: what the arena shows of its record and of a reader's own method, its quest, and the exercises."""
+"""Lesson 80: what the arena shows of its record and of a reader's own method, its quest, and the
+exercises.
+"""
 
 import math
 from dataclasses import replace
@@ -20,7 +22,11 @@ def compared(labels: str = "hard", seeds: int = 5, **gains: float) -> Comparison
     each = tuple(0.6 + 0.01 * seed for seed in range(seeds))
     rows = [
         Compared(
-            name=name, accuracies=tuple(one + more for one in each), gains=(more,) * seeds, seconds=1.0, floats=2570
+            name=name,
+            accuracies=tuple(one + more for one in each),
+            gains=(more,) * seeds,
+            seconds=1.0,
+            floats=2570,
         )
         for name, more in gains.items()
     ]
@@ -42,10 +48,14 @@ def test_every_method_of_the_record_has_a_family_and_a_number_or_a_reason(world:
 
 def test_the_quest_is_met_where_a_method_and_class_means_change_places(world: lab.World) -> None:
     for changes, met in (
-        ({"method": "dd"}, False), ({"method": "dd", "labels": "own"}, True), ({"method": "mtt", "up": "lenet"}, True),
-        ({"method": "dsa", "labels": "teacher"}, False), ({"method": "dd", "labels": "own", "up": "floats"}, False),
-        ({"labels": "own"}, False), ({"method": "boost", "labels": "own"}, False),
-    ):  # fmt: skip
+        ({"method": "dd"}, False),
+        ({"method": "dd", "labels": "own"}, True),
+        ({"method": "mtt", "up": "lenet"}, True),
+        ({"method": "dsa", "labels": "teacher"}, False),
+        ({"method": "dd", "labels": "own", "up": "floats"}, False),
+        ({"labels": "own"}, False),
+        ({"method": "boost", "labels": "own"}, False),
+    ):
         assert lab.flipped(world, world.start.replace(**changes), NOTHING) == met, changes
     assert lab.best(world, world.start.replace(labels="own"), "accuracy")[0] == "dd"
     assert lab.best(world, world.start, "seconds")[0] in ("random", "herding", "class means")
@@ -54,12 +64,18 @@ def test_the_quest_is_met_where_a_method_and_class_means_change_places(world: la
 def test_equal_floats_bill_labels_rates_and_teachers(world: lab.World) -> None:
     most = {"digits": 100 * 257, "shapes": 100 * 769}
     for row in records.load("arena").rows:
-        assert row["budget"] != "floats" or row["missing"] or row["floats"] <= most[row["data"]], row
+        assert row["budget"] != "floats" or row["missing"] or row["floats"] <= most[row["data"]], (
+            row
+        )
 
 
 def test_what_is_missing_says_why_once(world: lab.World) -> None:
     said = lab.sentence(world, world.start.replace(labels="own"), NOTHING)
-    assert said.count("representations") == 1 and "krr_st" in said and "First by accuracy, ConvNet: dd, 0.9" in said
+    assert (
+        said.count("representations") == 1
+        and "krr_st" in said
+        and "First by accuracy, ConvNet: dd, 0.9" in said
+    )
 
 
 def test_a_click_shows_the_method_and_a_readers_own_has_no_images() -> None:
@@ -78,15 +94,20 @@ def test_a_click_shows_the_method_and_a_readers_own_has_no_images() -> None:
 
 
 def test_score() -> None:
-    def score(own: float, random: float, real: float, hard: float, sign: float = -1, scale: float = 1) -> float:
+    def score(
+        own: float, random: float, real: float, hard: float, sign: float = -1, scale: float = 1
+    ) -> float:
         a = scale * (own - random + sign * (real - hard)) / 2
         return (math.e**a - math.e**-1) / (math.e - math.e**-1)
 
     assert checks.check_score(score)
     for wrong, hint in (
-        (lambda *four: score(*four, sign=1), "counts against"), (lambda *four: score(*four, scale=100), "fractions"),
-        (lambda *four: 100 * score(*four), "between 0 and 1"), (lambda *four: None, "number"), (lambda own, random: 0.5, "Your function"),
-    ):  # fmt: skip
+        (lambda *four: score(*four, sign=1), "counts against"),
+        (lambda *four: score(*four, scale=100), "fractions"),
+        (lambda *four: 100 * score(*four), "between 0 and 1"),
+        (lambda *four: None, "number"),
+        (lambda own, random: 0.5, "Your function"),
+    ):
         with pytest.raises(NotYet, match=hint):
             checks.check_score(wrong)
 

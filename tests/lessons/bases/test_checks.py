@@ -20,12 +20,16 @@ def test_exercises_take_the_right_answer_and_give_hints_for_wrong_ones(capsys: A
         "targets": (
             best,
             [
-                None, lambda r, w, d: w[:6], lambda r, w, d: 0 * w[:6], lambda r, w, d: torch.nan * w[:6], lambda r, w, d: w,
+                None,
+                lambda r, w, d: w[:6],
+                lambda r, w, d: 0 * w[:6],
+                lambda r, w, d: torch.nan * w[:6],
+                lambda r, w, d: w,
                 lambda r: r,
             ],
         ),
         "pairs": (128, [None, 127, 129, 85, 768, True, "128"]),
-    }  # fmt: skip
+    }
     assert answers.keys() == checks.CHECKS.keys()
     for name, (right, wrong) in answers.items():
         assert lesson.check(name, right), name

@@ -29,15 +29,29 @@ def test_long_curves_keep_their_ends_and_their_first_points():
 def test_what_scaling_leaves_is_a_dashed_line_with_its_words() -> None:
     figure = drawn({"a": [0.5, 0.25, 0.125], "b": [0.75]}, 0.1)
     assert [shape.y0 for shape in figure.layout.shapes] == [0.1]
-    assert figure.layout.annotations[0].y == -1, "a line stands at its value, words at its logarithm"
+    assert figure.layout.annotations[0].y == -1, (
+        "a line stands at its value, words at its logarithm"
+    )
     assert "a falls from 0.5 to 0.125 with 3" in alt_text(figure)
     assert alt_text(figure).endswith("dashed, scaling alone 0.1.")
 
 
 def test_axes_have_round_ticks_also_within_one_power_of_ten():
     narrow = drawn({"a": np.linspace(0.8, 0.5, 40)}, 0.33).layout
-    assert [tick for tick in narrow.yaxis.ticktext if 0.33 <= float(tick) <= 0.8] == ["0.4", "0.5", "0.6", "0.7", "0.8"]
-    assert [tick for tick in narrow.xaxis.ticktext if 1 <= float(tick) <= 40] == ["1", "2", "5", "10", "20"]
+    assert [tick for tick in narrow.yaxis.ticktext if 0.33 <= float(tick) <= 0.8] == [
+        "0.4",
+        "0.5",
+        "0.6",
+        "0.7",
+        "0.8",
+    ]
+    assert [tick for tick in narrow.xaxis.ticktext if 1 <= float(tick) <= 40] == [
+        "1",
+        "2",
+        "5",
+        "10",
+        "20",
+    ]
 
 
 def test_an_error_of_nothing_leaves_a_hole_in_the_curve():

@@ -1,4 +1,6 @@
-"""The laboratory of bases, driven in Python: its errors are those of images made one by one, and what moves and what stays."""
+"""The laboratory of bases, driven in Python: its errors are those of images made one by one, and
+what moves and what stays.
+"""
 
 import io
 from collections.abc import Iterator
@@ -48,7 +50,9 @@ def pixels(explorer: Laboratory) -> np.ndarray:
 
 
 def one_by_one(points: Tensor, training: Tensor, scale: int, count: int) -> float:
-    """The relative squared error of what `factorisation` makes of each image; bases from a float64 SVD of scaled images."""
+    """The relative squared error of what `factorisation` makes of each image; bases from a float64
+    SVD of scaled images.
+    """
     small, seen = (factorisation.downsampled(x.double(), scale=scale) for x in (points, training))
     rows = torch.linalg.svd((seen - seen.mean(0)).flatten(1), full_matrices=False).Vh[:count]
     rows = rows.reshape(count, *seen.shape[1:])
@@ -56,12 +60,15 @@ def one_by_one(points: Tensor, training: Tensor, scale: int, count: int) -> floa
     for image, little in zip(points.double(), small, strict=True):
         made = sum((float((little * row).sum()) * row for row in rows), torch.zeros_like(little))
         large = factorisation.upsampled(made[None], scale=scale)[0]
-        left, total = left + float((image - large).square().sum()), total + float(image.square().sum())
+        left = left + float((image - large).square().sum())
+        total = total + float(image.square().sum())
     return left / total
 
 
 @pytest.mark.parametrize("scale", [1, 2, 4])
-def test_the_errors_are_those_of_images_made_one_by_one(data: ImageData, teacher: Network, scale: int) -> None:
+def test_the_errors_are_those_of_images_made_one_by_one(
+    data: ImageData, teacher: Network, scale: int
+) -> None:
     known = World(data, teacher, images=30)
     found = fit(known, scale)
     assert len(found.bases) == min(29, 192 // scale**2)
@@ -73,31 +80,46 @@ def test_the_errors_are_those_of_images_made_one_by_one(data: ImageData, teacher
 def test_every_count_at_once_equals_each_alone_also_for_bases_that_are_not_orthogonal() -> None:
     draw = torch.Generator().manual_seed(0)
     points, shown, given, offset = (
-        torch.randn(shape, generator=draw, dtype=torch.float64) for shape in ((6, 2, 3), (4, 2, 3), (6, 4), (2, 3))
+        torch.randn(shape, generator=draw, dtype=torch.float64)
+        for shape in ((6, 2, 3), (4, 2, 3), (6, 4), (2, 3))
     )
     for added in (None, offset):
         found = errors_of_first(points, shown, given, added)
         for count in (1, 2, 3, 4):
-            made = torch.einsum("nk,kij->nij", given[:, :count], shown[:count]) + (0 if added is None else added)
-            assert found[count - 1] == pytest.approx(float((points - made).square().sum() / points.square().sum()))
+            made = torch.einsum("nk,kij->nij", given[:, :count], shown[:count]) + (
+                0 if added is None else added
+            )
+            assert found[count - 1] == pytest.approx(
+                float((points - made).square().sum() / points.square().sum())
+            )
     with refuses("points must be not 0 everywhere"):
         errors_of_first(torch.zeros(2, 3), torch.ones(1, 3), torch.ones(2, 1), None)
 
 
 def test_scales_divide_both_sides_and_stops_are_round() -> None:
     assert scales(made_data(size=8)) == (1, 2, 4) and scales(made_data(size=12)) == (1, 2, 3, 4, 6)
-    assert scales(made_data(size=7)) == (1,) and scales(made_data(size=32, train=2)) == (1, 2, 4, 8, 16)
+    assert scales(made_data(size=7)) == (1,) and scales(made_data(size=32, train=2)) == (
+        1,
+        2,
+        4,
+        8,
+        16,
+    )
     assert round_numbers(2, 45, 6, 50) == [2, 3, 4, 5, 6, 7, 10, 15, 20, 25, 30, 40, 45, 50]
-    assert round_numbers(5, 5000)[-5:] == [2000, 2500, 3000, 4000, 5000] and round_numbers(1, 1) == [1]
+    assert round_numbers(5, 5000)[-5:] == [2000, 2500, 3000, 4000, 5000] and round_numbers(
+        1, 1
+    ) == [1]
 
 
 def test_the_sentence_has_the_numbers(explorer: Laboratory) -> None:
-    found, vectors = fit(explorer.world, 2), fit(explorer.world, None)
+    found = fit(explorer.world, 2)
+    vectors = fit(explorer.world, None)
     images = explorer.world.images["test"]
     again = factorisation.upsampled(factorisation.downsampled(images, scale=2), scale=2)
     alone = float(factorisation.relative_squared_error(images, again))
     assert (
-        f"7 image bases at scale 2 leave {found.error(7):.3g} of held-out images (scaling alone {alone:.3g}), 3 vector bases "
+        f"7 image bases at scale 2 leave {found.error(7):.3g} of held-out images (scaling "
+        f"alone {alone:.3g}), 3 vector bases "
         f"{vectors.error(3):.3g} of their vectors."
     ) in explorer.sentence
     explorer.panel["scale"].value = 1
@@ -106,32 +128,52 @@ def test_the_sentence_has_the_numbers(explorer: Laboratory) -> None:
 
 
 def test_the_picture_is_what_the_bases_make(explorer: Laboratory) -> None:
-    found, known = fit(explorer.world, 2), explorer.world
+    found = fit(explorer.world, 2)
+    known = explorer.world
     images = known.images["test"][:10]
     given = factorisation.project(factorisation.downsampled(images, scale=2), found.bases)[:, :7]
     made = known.data.to_uint8(factorisation.decoded(given, found.bases[:7], scale=2))
     rows = pixels(explorer)
     assert rows.shape[0] == 3 * 48 + 2 * 2
     for row, expected in ((0, known.data.to_uint8(images)), (1, made)):
-        top, left = row * 50 + 3, rows.shape[1] - (10 * 50 - 2) + 3  # the middle of each first pixel
+        # The middle of each first pixel.
+        top, left = row * 50 + 3, rows.shape[1] - (10 * 50 - 2) + 3
         seen = rows[top::6, left::6][:8, :8, :3]
         np.testing.assert_array_equal(seen, expected[0].permute(1, 2, 0).numpy())
     difference = rows[2 * 50 + 3 :: 6, left::6][:8, :8, :3].astype(int)
-    wanted = 128 + (made[0].int() - known.data.to_uint8(images)[0].int()).div(2, rounding_mode="floor")
+    wanted = 128 + (made[0].int() - known.data.to_uint8(images)[0].int()).div(
+        2, rounding_mode="floor"
+    )
     np.testing.assert_array_equal(difference, wanted.permute(1, 2, 0).numpy())
 
 
-def test_vector_bases_leave_what_a_projection_leaves(explorer: Laboratory, teacher: Network) -> None:
-    seen, held_out = (networks.predict(teacher, explorer.world.images[split]).features for split in ("train", "test"))
-    found, mean = fit(explorer.world, None), seen.mean(0)
+def test_vector_bases_leave_what_a_projection_leaves(
+    explorer: Laboratory, teacher: Network
+) -> None:
+    seen, held_out = (
+        networks.predict(teacher, explorer.world.images[split]).features
+        for split in ("train", "test")
+    )
+    found = fit(explorer.world, None)
+    mean = seen.mean(0)
     assert len(found.bases) == bases.rank(seen)
     kept = found.bases[:3]
-    made = factorisation.reconstruct(factorisation.project(held_out, kept, mean=mean), kept, mean=mean)
-    assert found.error(3) == pytest.approx(float(factorisation.relative_squared_error(held_out, made)), abs=1e-6)
+    made = factorisation.reconstruct(
+        factorisation.project(held_out, kept, mean=mean), kept, mean=mean
+    )
+    assert found.error(3) == pytest.approx(
+        float(factorisation.relative_squared_error(held_out, made)), abs=1e-6
+    )
 
 
-def test_the_budget_buys_pairs_which_teach_networks_beside_real_images(explorer: Laboratory) -> None:
-    count, budget, parts = labs.bill_data(explorer.world, explorer.settings, explorer._known()) or (0, 0, ())
+def test_the_budget_buys_pairs_which_teach_networks_beside_real_images(
+    explorer: Laboratory,
+) -> None:
+    count, budget, parts = labs.bill_data(explorer.world, explorer.settings, explorer._known()) or (
+        0,
+        0,
+        (),
+    )
     sizes = explorer.world.sizes(2, 7, 3)
     assert budget == 20 * sizes.image_floats and dict(parts) == vars(sizes.bill(count))
     assert sizes.bill(count).total <= budget and count == min(sizes.largest_count(budget), 12 * 3)
@@ -140,20 +182,26 @@ def test_the_budget_buys_pairs_which_teach_networks_beside_real_images(explorer:
     tried, real = labs.scores(explorer.world, explorer._known())
     assert [*tried] == [(2, 7, 3)] and len(tried[2, 7, 3]) == len(real) == 3
     assert (
-        f"3 of 3 networks: {sum(tried[2, 7, 3]) / 3:.1%}, of twenty real images {sum(real) / 3:.1%}."
-        in explorer.sentence
+        f"3 of 3 networks: {sum(tried[2, 7, 3]) / 3:.1%}, of twenty real images "
+        f"{sum(real) / 3:.1%}." in explorer.sentence
     )
     ahead = sum(tried[2, 7, 3]) / 3 - sum(real) / 3
-    assert labs.quest_met(explorer.world, explorer.settings, explorer._known()) == (ahead >= labs.AHEAD)
+    assert labs.quest_met(explorer.world, explorer.settings, explorer._known()) == (
+        ahead >= labs.AHEAD
+    )
 
 
 @pytest.mark.parametrize("settings", ["scale=3", "page=9"])
-def test_settings_that_the_data_do_not_allow_are_refused(data: ImageData, teacher: Network, settings: str) -> None:
+def test_settings_that_the_data_do_not_allow_are_refused(
+    data: ImageData, teacher: Network, settings: str
+) -> None:
     with refuses(settings.partition("=")[0]):
         BasesLab(data, teacher, settings=settings)
 
 
-def test_a_teacher_of_other_images_and_images_that_are_all_one_are_refused(data: ImageData, teacher: Network) -> None:
+def test_a_teacher_of_other_images_and_images_that_are_all_one_are_refused(
+    data: ImageData, teacher: Network
+) -> None:
     with refuses("teacher must be a network for 1 channels and (8, 8) pixels"):
         BasesLab(made_data(size=8), teacher)
     one = data.train_images[:1].expand_as(data.train_images).contiguous()

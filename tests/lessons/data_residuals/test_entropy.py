@@ -35,7 +35,9 @@ def test_a_histogram_has_the_entropy_that_scipy_gives(counts: list[int]) -> None
 def test_histograms_stand_in_any_shape_and_a_single_bin_has_none() -> None:
     counts = torch.tensor([[[4, 4, 0, 0], [9, 0, 0, 0]], [[1, 1, 1, 1], [0, 0, 3, 1]]])
     bits = entropy.histogram_entropy(counts)
-    torch.testing.assert_close(bits, torch.tensor([[1, 0], [2, 0.8112781244591328]], dtype=torch.float64))
+    torch.testing.assert_close(
+        bits, torch.tensor([[1, 0], [2, 0.8112781244591328]], dtype=torch.float64)
+    )
     single = entropy.histogram_entropy(torch.tensor([[7], [1]]))
     assert single.tolist() == [0, 0] and not single.signbit().any()
 
@@ -52,7 +54,8 @@ def test_pixels_are_counted_by_image_and_channel(monkeypatch: pytest.MonkeyPatch
 
 def test_features_are_counted_between_the_same_edges() -> None:
     draw = torch.Generator().manual_seed(0)
-    real, other = torch.randn((6, 4, 3, 3), generator=draw), 2 * torch.randn((5, 4, 3, 3), generator=draw)
+    real = torch.randn((6, 4, 3, 3), generator=draw)
+    other = 2 * torch.randn((5, 4, 3, 3), generator=draw)
     edges = entropy.feature_edges(real, bins=10)
     ruler = np.histogram_bin_edges(real.double().numpy(), 10)
     np.testing.assert_allclose(edges, ruler, rtol=1e-12)
@@ -65,14 +68,20 @@ def test_features_are_counted_between_the_same_edges() -> None:
 
 def test_an_edge_belongs_to_the_bin_above_it_and_the_last_to_the_last_bin() -> None:
     edges = torch.tensor([0.0, 1.0, 2.0])
-    bits = entropy.feature_entropy(torch.tensor([[1.0, 2.0], [0.0, 1.0], [-9.0, 0.5], [9.0, 0.9]]), edges)
+    bits = entropy.feature_entropy(
+        torch.tensor([[1.0, 2.0], [0.0, 1.0], [-9.0, 0.5], [9.0, 0.9]]), edges
+    )
     assert bits.tolist() == [0, 1, 0, 1]
 
 
 def test_features_of_a_network(grey: ImageData, teacher: Network) -> None:
-    """A constant image is no constant in the features of a network that pads; entropy stays a number either way."""
+    """A constant image is no constant in the features of a network that pads; entropy stays a
+    number either way.
+    """
     references = entropy.reference_images(grey, 6)
-    shown = {name: (images / 255 - grey.mean[0]) / grey.std[0] for name, images in references.items()}
+    shown = {
+        name: (images / 255 - grey.mean[0]) / grey.std[0] for name, images in references.items()
+    }
     features = {name: networks.predict(teacher, images).last_conv for name, images in shown.items()}
     edges = entropy.feature_edges(features["real"])
     assert len(edges) == 65
@@ -83,16 +92,26 @@ def test_features_of_a_network(grey: ImageData, teacher: Network) -> None:
 def test_references_are_what_their_names_say(colour: ImageData) -> None:
     found = entropy.reference_images(colour, 5, seed=3)
     assert list(found) == ["real", "shuffled", "constant", "noise"]
-    assert {(images.shape, images.dtype) for images in found.values()} == {((5, 3, 8, 8), torch.uint8)}
+    assert {(images.shape, images.dtype) for images in found.values()} == {
+        ((5, 3, 8, 8), torch.uint8)
+    }
     rows = [row.tolist() for row in colour.train_images.flatten(1)]
     indices = [rows.index(image.tolist()) for image in found["real"].flatten(1)]
     assert colour.train_labels[indices].tolist() == [0, 1, 0, 1, 0] and len(set(indices)) == 5
-    for real, shuffled, constant in zip(found["real"], found["shuffled"], found["constant"], strict=True):
+    for real, shuffled, constant in zip(
+        found["real"], found["shuffled"], found["constant"], strict=True
+    ):
         colours, others = (sorted(image.flatten(1).T.tolist()) for image in (real, shuffled))
         assert colours == others and not torch.equal(real, shuffled), "the same colours elsewhere"
-        assert constant.flatten(1).T.unique(dim=0).tolist() == [real.double().mean((1, 2)).round().tolist()]
+        assert constant.flatten(1).T.unique(dim=0).tolist() == [
+            real.double().mean((1, 2)).round().tolist()
+        ]
     values = found["noise"].double()
-    assert values.min() < 10 and values.max() > 245 and abs(float(values.mean()) - 127.5) < 4 * 74 / math.sqrt(960)
+    assert (
+        values.min() < 10
+        and values.max() > 245
+        and abs(float(values.mean()) - 127.5) < 4 * 74 / math.sqrt(960)
+    )
     orders = [shuffled.flatten().tolist() for shuffled in found["shuffled"]]
     assert len({tuple(order) for order in orders}) == 5
     again = entropy.reference_images(colour, 5, seed=3)
@@ -102,8 +121,13 @@ def test_references_are_what_their_names_say(colour: ImageData) -> None:
 
 
 def test_what_pixel_entropy_says_of_the_references(digits: ImageData) -> None:
-    """The control: shuffling does not change it, a colour has none, and noise has more than any real image."""
-    bits = {name: entropy.pixel_entropy(images) for name, images in entropy.reference_images(digits, 50).items()}
+    """The control: shuffling does not change it, a colour has none, and noise has more than any
+    real image.
+    """
+    bits = {
+        name: entropy.pixel_entropy(images)
+        for name, images in entropy.reference_images(digits, 50).items()
+    }
     assert torch.equal(bits["real"], bits["shuffled"])
     assert bits["constant"].tolist() == [0] * 50 and not bits["constant"].signbit().any()
     assert bits["noise"].min() > bits["real"].max()
@@ -122,7 +146,10 @@ def test_distance_is_the_root_mean_square(dtype: torch.dtype) -> None:
 def test_no_images_have_no_entropies() -> None:
     nothing = torch.zeros((0, 1, 2, 2))
     edges = torch.tensor([0.0, 1.0])
-    found = [entropy.pixel_entropy(nothing.to(torch.uint8)), entropy.feature_entropy(nothing, edges)]
+    found = [
+        entropy.pixel_entropy(nothing.to(torch.uint8)),
+        entropy.feature_entropy(nothing, edges),
+    ]
     assert all(bits.shape == (0,) for bits in [*found, entropy.distance_to(nothing, nothing)])
 
 
@@ -132,16 +159,41 @@ def test_no_images_have_no_entropies() -> None:
         (lambda: entropy.histogram_entropy(torch.tensor([[1, 2], [0, 0]])), ("counts", "above 0")),
         (lambda: entropy.histogram_entropy(torch.tensor([3, -1])), ("counts", "at least 0")),
         (lambda: entropy.feature_edges(torch.zeros(2, 3)), ("features", "from 0 to 0")),
-        (lambda: entropy.feature_edges(torch.tensor([[1e16, 1e16 + 4]], dtype=torch.float64), bins=9), ("features", "9 bins")),
-        (lambda: entropy.feature_edges(torch.tensor([[-1e308, 1e308]], dtype=torch.float64)), ("features", "1e+308")),
-        (lambda: entropy.feature_entropy(torch.ones(2, 3), torch.tensor([0.0, 0.0, 1.0])), ("edges", "rising")),
-        (lambda: entropy.feature_entropy(torch.ones(2, 3), torch.tensor([0.0])), ("edges", "two at least")),
-        (lambda: entropy.distance_to(torch.ones(1, 1, 2, 2), torch.ones(1, 1, 3, 3)), ("patches", "[1, 1, 2, 2]")),
-        (lambda: entropy.distance_to(torch.ones(1, 1, 2, 2).int(), torch.ones(1, 1, 2, 2).int()), ("images", "uint8")),
-        (lambda: entropy.distance_to(torch.ones(1, 1, 0, 2), torch.ones(1, 1, 0, 2)), ("images", "one number in each")),
+        (
+            lambda: entropy.feature_edges(
+                torch.tensor([[1e16, 1e16 + 4]], dtype=torch.float64), bins=9
+            ),
+            ("features", "9 bins"),
+        ),
+        (
+            lambda: entropy.feature_edges(torch.tensor([[-1e308, 1e308]], dtype=torch.float64)),
+            ("features", "1e+308"),
+        ),
+        (
+            lambda: entropy.feature_entropy(torch.ones(2, 3), torch.tensor([0.0, 0.0, 1.0])),
+            ("edges", "rising"),
+        ),
+        (
+            lambda: entropy.feature_entropy(torch.ones(2, 3), torch.tensor([0.0])),
+            ("edges", "two at least"),
+        ),
+        (
+            lambda: entropy.distance_to(torch.ones(1, 1, 2, 2), torch.ones(1, 1, 3, 3)),
+            ("patches", "[1, 1, 2, 2]"),
+        ),
+        (
+            lambda: entropy.distance_to(torch.ones(1, 1, 2, 2).int(), torch.ones(1, 1, 2, 2).int()),
+            ("images", "uint8"),
+        ),
+        (
+            lambda: entropy.distance_to(torch.ones(1, 1, 0, 2), torch.ones(1, 1, 0, 2)),
+            ("images", "one number in each"),
+        ),
     ],
-)  # fmt: skip
-def test_bad_input_is_one_sentence_that_names_the_argument(call: Any, words: tuple[str, ...]) -> None:
+)
+def test_bad_input_is_one_sentence_that_names_the_argument(
+    call: Any, words: tuple[str, ...]
+) -> None:
     with refuses(*words):
         call()
 

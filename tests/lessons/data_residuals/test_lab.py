@@ -1,4 +1,6 @@
-"""The laboratory of the merge ratio, driven in Python: what it shows is what the method makes, for every ratio at every step."""
+"""The laboratory of the merge ratio, driven in Python: what it shows is what the method makes, for
+every ratio at every step.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -48,7 +50,8 @@ def lab(data: ImageData, teacher: Network) -> Iterator[Laboratory]:
 
 def by_itself(data: ImageData, teacher: Network, **changes: Any) -> dict[int, torch.Tensor]:
     """The images of every step of the method's own run, one of each class."""
-    inputs, config = Inputs(data=data, teachers=(teacher,)), SMALL.replace(images_per_class=1, **changes)
+    inputs = Inputs(data=data, teachers=(teacher,))
+    config = SMALL.replace(images_per_class=1, **changes)
     found = {0: driver.start(fadrm, config, inputs).images}
     found |= {step.index: step.state.images for step in driver.steps(fadrm, config, inputs)}
     return {step: data.to_uint8(images) for step, images in found.items()}
@@ -56,13 +59,19 @@ def by_itself(data: ImageData, teacher: Network, **changes: Any) -> dict[int, to
 
 def values_of(figure: Any, name: str) -> dict[float, float]:
     trace = next(one for one in figure.data if one.name == name)
-    return dict(zip(np.asarray(trace.x, float).tolist(), np.asarray(trace.y, float).tolist(), strict=True))
+    return dict(
+        zip(np.asarray(trace.x, float).tolist(), np.asarray(trace.y, float).tolist(), strict=True)
+    )
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"merges": 11}, {"merges": 0}, {"initialisation": "noise"}, {"patches": "crop"}], ids=str
+    "changes",
+    [{}, {"merges": 11}, {"merges": 0}, {"initialisation": "noise"}, {"patches": "crop"}],
+    ids=str,
 )
-def test_the_frames_are_the_methods_own_images(data: ImageData, teacher: Network, changes: dict[str, Any]) -> None:
+def test_the_frames_are_the_methods_own_images(
+    data: ImageData, teacher: Network, changes: dict[str, Any]
+) -> None:
     changes |= {"candidates_per_class": 4}
     world = World(data, teacher, SMALL.replace(**changes))
     for alpha in (0.3, 1.0):
@@ -73,10 +82,12 @@ def test_the_frames_are_the_methods_own_images(data: ImageData, teacher: Network
 
 
 def test_every_measure_is_what_it_says(data: ImageData, teacher: Network) -> None:
-    world, plain = World(data, teacher, SMALL), by_itself(data, teacher)
+    world = World(data, teacher, SMALL)
+    plain = by_itself(data, teacher)
     frame = world.run(world.start).advance().at(8)
     assert frame is not None and frame.step == 8
-    images, measured = frame.content.images, frame.content.measured
+    images = frame.content.images
+    measured = frame.content.measured
     far = np.sqrt(((images.numpy().astype(float) - plain[0].numpy()) ** 2).mean((1, 2, 3)))
     np.testing.assert_allclose(measured[DISTANCE], far)
     torch.testing.assert_close(measured[PIXELS], entropy.pixel_entropy(images))
@@ -89,17 +100,27 @@ def test_every_measure_is_what_it_says(data: ImageData, teacher: Network) -> Non
     losses = F.cross_entropy(seen.logits, torch.arange(3), reduction="none")
     torch.testing.assert_close(measured[worlds.LOSS].float(), losses)
     levels = world.mixed_in(SMALL.patches, SMALL.candidates_per_class, SMALL.seed).levels[DISTANCE]
-    assert levels["patch"] == 0 and levels["real"] > 0 and list(levels) == ["patch", "real", "noise", "constant"]
+    assert (
+        levels["patch"] == 0
+        and levels["real"] > 0
+        and list(levels) == ["patch", "real", "noise", "constant"]
+    )
 
 
-@pytest.mark.parametrize(("iterations", "merges"), [(100, 3), (100, 0), (7, 6), (10, 3), (1, 0), (400, 6)])
+@pytest.mark.parametrize(
+    ("iterations", "merges"), [(100, 3), (100, 0), (7, 6), (10, 3), (1, 0), (400, 6)]
+)
 def test_the_steps_that_are_kept(iterations: int, merges: int) -> None:
     config = fadrm.Config(iterations=iterations, merges=merges)
-    stages = [fadrm.stage_of(step, iterations=iterations, merges=merges) for step in range(iterations)]
+    stages = [
+        fadrm.stage_of(step, iterations=iterations, merges=merges) for step in range(iterations)
+    ]
     changes = [step for step in range(1, iterations) if stages[step] > stages[step - 1]]
     steps = kept_steps(config)
     assert list(worlds.merge_steps(config)) == changes
-    assert {0, iterations, *changes, *(step - 1 for step in changes)} <= set(steps) and len(steps) <= 17 + 2 * merges
+    assert {0, iterations, *changes, *(step - 1 for step in changes)} <= set(steps) and len(
+        steps
+    ) <= 17 + 2 * merges
 
 
 def test_the_chosen_ratio_comes_first_then_none_then_the_nearest() -> None:
@@ -113,11 +134,14 @@ def test_what_cannot_be_is_said(data: ImageData, teacher: Network) -> None:
         ResidualLab(data, teacher, student=SMALL)  # type: ignore[arg-type]
 
 
-def test_what_is_shown_is_that_of_the_runs(lab: Laboratory, data: ImageData, teacher: Network) -> None:
+def test_what_is_shown_is_that_of_the_runs(
+    lab: Laboratory, data: ImageData, teacher: Network
+) -> None:
     moved(lab, merge_ratio=0.3, class_name="c")
     lab.slider.index = 5
     runs = {alpha: by_itself(data, teacher, merge_ratio=alpha) for alpha in (*worlds.ALPHAS, 0.3)}
-    step, patches = kept_steps(SMALL)[5], runs[1.0][0]
+    step = kept_steps(SMALL)[5]
+    patches = runs[1.0][0]
 
     def far(alpha: float, at: int) -> float:
         return float(entropy.distance_to(runs[alpha][at], patches).mean())
@@ -126,15 +150,23 @@ def test_what_is_shown_is_that_of_the_runs(lab: Laboratory, data: ImageData, tea
         shown = values_of(lab.widget(labs.curves).figure, name)
         assert shown == pytest.approx({float(at): far(alpha, at) for at in kept_steps(SMALL)})
     assert lab.sentence.startswith(
-        f"α = 0.3, 2 merges, 12 steps: after step {step} the distance to the patch is {far(0.3, step):.2f}"
+        f"α = 0.3, 2 merges, 12 steps: after step {step} the distance to the patch is "
+        f"{far(0.3, step):.2f}"
     )
     assert f" pixel values; without residual {far(1.0, step):.2f}, real " in lab.sentence
-    images = {"patch": patches[2]} | {f"alpha {alpha:g}": runs[alpha][step][2] for alpha in sorted(runs)}
+    images = {"patch": patches[2]} | {
+        f"alpha {alpha:g}": runs[alpha][step][2] for alpha in sorted(runs)
+    }
     assert bytes(lab.widget(labs.ratios_strip).value) == strip(images, (16, 16), chosen="alpha 0.3")
-    assert "alpha 0.3 is framed." in lab.widget(labs.ratios_strip).alt and lab.widget(labs.curves).cursor == step
+    assert (
+        "alpha 0.3 is framed." in lab.widget(labs.ratios_strip).alt
+        and lab.widget(labs.curves).cursor == step
+    )
 
 
-def test_looking_elsewhere_computes_nothing(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_looking_elsewhere_computes_nothing(
+    lab: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(fadrm, "update", pytest.fail)
     before = bytes(lab.widget(labs.ratios_strip).value)
     moved(lab, class_name="b", measure=PIXELS)
@@ -156,9 +188,13 @@ def test_students_learn_from_the_runs_images_and_from_their_patches(
         for process, config in ((fadrm, SMALL), (selection, selection.Config(images_per_class=2)))
     ]
     mine, real = (
-        tuple(evaluation.evaluate(each, data, labels="online", teacher=teacher, seeds=(0, 1), config=STUDENT).per_seed.values())
+        tuple(
+            evaluation.evaluate(
+                each, data, labels="online", teacher=teacher, seeds=(0, 1), config=STUDENT
+            ).per_seed.values()
+        )
         for each in sets
-    )  # fmt: skip
+    )
     shown = labs.student_data(lab.world, lab.settings, lab._known())
     assert shown == (((SMALL.merge_ratio, mine),), SMALL.merge_ratio, "patches", real)
     assert button.disabled and not labs.far_apart(lab.world, lab.settings, lab._known())
@@ -168,6 +204,8 @@ def test_students_learn_from_the_runs_images_and_from_their_patches(
     points, *_ = labs.student_data(lab.world, lab.settings, lab._known())
     means = [sum(found) / 2 for _, found in points]
     assert [alpha for alpha, _ in points] == [SMALL.merge_ratio, 1.0]
-    assert labs.far_apart(lab.world, lab.settings, lab._known()) == (abs(means[0] - means[1]) >= labs.APART)
+    assert labs.far_apart(lab.world, lab.settings, lab._known()) == (
+        abs(means[0] - means[1]) >= labs.APART
+    )
     moved(lab, images_per_class=3)
     assert not button.disabled and labs.student_data(lab.world, lab.settings, lab._known())[0] == ()

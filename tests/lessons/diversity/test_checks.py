@@ -11,7 +11,11 @@ from ddlab.lessons.diversity import checks as diversity
 
 def pushed(network: Any, draw: Any, radius: float, only: str = "") -> Any:
     made = copy.deepcopy(network).requires_grad_(False)
-    chosen = [(weight, draw(weight.shape)) for name, weight in made.named_parameters() if name.startswith(only)]
+    chosen = [
+        (weight, draw(weight.shape))
+        for name, weight in made.named_parameters()
+        if name.startswith(only)
+    ]
     length = torch.stack([direction.norm() for _, direction in chosen]).norm()
     for weight, direction in chosen:
         weight += radius * direction / length
@@ -28,17 +32,32 @@ def test_exercises_take_the_right_answer_and_give_hints_for_wrong_ones(capsys: A
     lesson = ddlab.start("21_diversity")
     answers: dict[str, tuple[list[Any], list[Any]]] = {
         "spread": (
-            [lambda f: (f[:, None] - f[None]).square().sum(), lambda f: 2 * len(f) * (f - f.mean(0)).square().sum()],
-            [None, lambda f: f, lambda f: f.sum(), lambda f: torch.pdist(f).square().sum(), lambda f: torch.cdist(f, f).sum(),
-             lambda f: f.missing],
+            [
+                lambda f: (f[:, None] - f[None]).square().sum(),
+                lambda f: 2 * len(f) * (f - f.mean(0)).square().sum(),
+            ],
+            [
+                None,
+                lambda f: f,
+                lambda f: f.sum(),
+                lambda f: torch.pdist(f).square().sum(),
+                lambda f: torch.cdist(f, f).sum(),
+                lambda f: f.missing,
+            ],
         ),
         "random push": (
             [lambda n, x, y, k, rho: pushed(n, torch.randn, rho)],
-            [None, lambda n, x, y, k, rho: n, lambda n, x, y, k, rho: pushed(n, torch.ones, rho), lambda n: n,
-             lambda n, x, y, k, rho: pushed(n, torch.randn, 2 * rho), lambda n, x, y, k, rho: moved_itself(n),
-             lambda n, x, y, k, rho: pushed(n, torch.randn, rho, only="classifier")],
+            [
+                None,
+                lambda n, x, y, k, rho: n,
+                lambda n, x, y, k, rho: pushed(n, torch.ones, rho),
+                lambda n: n,
+                lambda n, x, y, k, rho: pushed(n, torch.randn, 2 * rho),
+                lambda n, x, y, k, rho: moved_itself(n),
+                lambda n, x, y, k, rho: pushed(n, torch.randn, rho, only="classifier"),
+            ],
         ),
-    }  # fmt: skip
+    }
     assert set(answers) == set(diversity.CHECKS)
     for exercise, (right, wrong) in answers.items():
         assert all(lesson.check(exercise, answer) for answer in right)
@@ -47,4 +66,6 @@ def test_exercises_take_the_right_answer_and_give_hints_for_wrong_ones(capsys: A
         for answer in wrong:
             assert not lesson.check(exercise, answer)
             said.append(capsys.readouterr().out)
-        assert all(hint.startswith("Not yet: ") for hint in said) and len(set(said)) == len(wrong), said
+        assert all(hint.startswith("Not yet: ") for hint in said) and len(set(said)) == len(
+            wrong
+        ), said

@@ -1,4 +1,6 @@
-"""The laboratory of diversity, driven in Python: its numbers are those of distill, evaluate and the measures."""
+"""The laboratory of diversity, driven in Python: its numbers are those of distill, evaluate and the
+measures.
+"""
 
 import threading
 from collections.abc import Iterator
@@ -34,7 +36,9 @@ CONFIG = dwa.Config(images_per_class=2, iterations=6, roll_pixels=2)
 @pytest.fixture(scope="module")
 def given() -> tuple[ImageData, Network]:
     data = made_data(train=30)
-    teacher_config = supervised.Config.teaching("teacher", network=SPEC, epochs=20, batch_size=12, crop_pixels=0)
+    teacher_config = supervised.Config.teaching(
+        "teacher", network=SPEC, epochs=20, batch_size=12, crop_pixels=0
+    )
     return data, ddlab.train_teacher(data, teacher_config, progress=False)
 
 
@@ -62,12 +66,19 @@ def places(lab: Laboratory, name: str) -> torch.Tensor:
 def test_what_is_shown_is_what_distill_makes_bit_for_bit(
     lab: Laboratory, given: tuple[ImageData, Network], perturbation: str, no_cache: None
 ) -> None:
-    changes = {"initialisation": "noise", "adjustment_radius": 0.5, "lambda_var": 0.33, "perturbation": perturbation}
+    changes = {
+        "initialisation": "noise",
+        "adjustment_radius": 0.5,
+        "lambda_var": 0.33,
+        "perturbation": perturbation,
+    }
     moved(lab, **changes)
     made = ddlab.distill("dwa", *given, CONFIG.replace(**changes), progress=False)
     assert_same(made.tensors, distilled(lab).tensors)
     picture = lab.widget(labs.pictures).value
-    chosen = ddlab.distill("selection", *given, selection.Config(images_per_class=2), progress=False)
+    chosen = ddlab.distill(
+        "selection", *given, selection.Config(images_per_class=2), progress=False
+    )
     # DWA's batches hold one image of each class; chosen images stand by class.
     rows = torch.cat([made.to_uint8(), *(chosen.to_uint8()[place::2] for place in range(2))])
     assert picture == encode_grid(rows, 3, 4, row_labels=[NOW, "", REAL, ""])
@@ -75,7 +86,8 @@ def test_what_is_shown_is_what_distill_makes_bit_for_bit(
     (drawn, *_) = (one for one in lab.widget(labs.grid).figure.data if one.name == "from noise")
     assert drawn.y[list(drawn.x).index(0.33)] == pytest.approx(float(distances.mean()), abs=1e-6)
     pool, points = (
-        embeddings.features_of(given[1], images) for images in (given[0].normalised(lab.world.mapped.pool), made.images)
+        embeddings.features_of(given[1], images)
+        for images in (given[0].normalised(lab.world.mapped.pool), made.images)
     )
     share = f"coverage {measures.nearest_neighbour_coverage(pool, points):.1%}"
     assert share in lab.sentence and f"feature distance {distances.mean():.3f}" in lab.sentence
@@ -85,39 +97,57 @@ def test_what_is_shown_is_what_distill_makes_bit_for_bit(
 def test_the_map_is_fitted_once_and_holds_all_that_was_placed(lab: Laboratory, given: Any) -> None:
     data, teacher = given
     first = lab.widget(labs.map_figure).figure.layout.xaxis.range
-    chosen = ddlab.distill("selection", data, teacher, selection.Config(images_per_class=2), progress=False)
+    chosen = ddlab.distill(
+        "selection", data, teacher, selection.Config(images_per_class=2), progress=False
+    )
     fitted = [data.normalised(lab.world.mapped.pool), chosen.images]
-    model = PCA(2, svd_solver="full").fit(np.concatenate([embeddings.features_of(teacher, one) for one in fitted]))
+    model = PCA(2, svd_solver="full").fit(
+        np.concatenate([embeddings.features_of(teacher, one) for one in fitted])
+    )
     moved(lab, lambda_var=1.0, initialisation="noise")
-    wanted = torch.from_numpy(model.transform(embeddings.features_of(teacher, distilled(lab).images).numpy())).float()
+    wanted = torch.from_numpy(
+        model.transform(embeddings.features_of(teacher, distilled(lab).images).numpy())
+    ).float()
     torch.testing.assert_close(places(lab, NOW), wanted, atol=1e-3, rtol=1e-3)
     layout = lab.widget(labs.map_figure).figure.layout
     assert layout.xaxis.range[0] <= first[0] and first[1] <= layout.xaxis.range[1]
     for name in (NOW, BEFORE, REAL, "real images"):
-        for points, (low, high) in zip(places(lab, name).T, (layout.xaxis.range, layout.yaxis.range), strict=True):
+        for points, (low, high) in zip(
+            places(lab, name).T, (layout.xaxis.range, layout.yaxis.range), strict=True
+        ):
             assert low <= points.min() and points.max() <= high
 
 
-def test_students_are_those_of_evaluate_in_pairs(lab: Laboratory, given: Any, no_cache: None) -> None:
+def test_students_are_those_of_evaluate_in_pairs(
+    lab: Laboratory, given: Any, no_cache: None
+) -> None:
     data, teacher = given
     next(iter(lab.buttons.values())).click()
     lab.runner.join()
-    chosen = ddlab.distill("selection", data, teacher, selection.Config(images_per_class=2), progress=False)
+    chosen = ddlab.distill(
+        "selection", data, teacher, selection.Config(images_per_class=2), progress=False
+    )
     for made in (distilled(lab), chosen):
         for labels in ("hard", "online"):
-            found = ddlab.evaluate(made, data, labels=labels, teacher=teacher, seeds=[0, 1], config=STUDENT)
+            found = ddlab.evaluate(
+                made, data, labels=labels, teacher=teacher, seeds=[0, 1], config=STUDENT
+            )
             assert in_words([*found.per_seed.values()]) in lab.widget(students.drawn).value
 
 
-def test_a_press_shows_the_nearest_at_once_and_its_own_run_next(lab: Laboratory, monkeypatch: Any) -> None:
-    go_on, update = threading.Event(), dwa.update
+def test_a_press_shows_the_nearest_at_once_and_its_own_run_next(
+    lab: Laboratory, monkeypatch: Any
+) -> None:
+    go_on = threading.Event()
+    update = dwa.update
 
     def held(*arguments: Any) -> Any:
         assert go_on.wait(20)
         return update(*arguments)
 
     recorded = {
-        CONFIG.replace(lambda_var=weight): torch.full((6, 1, 8, 8), 9 * n) for n, weight in enumerate((0.3, 1.0))
+        CONFIG.replace(lambda_var=weight): torch.full((6, 1, 8, 8), 9 * n)
+        for n, weight in enumerate((0.3, 1.0))
     }
     lab.world.film = {config: images.to(torch.uint8) for config, images in recorded.items()}
     monkeypatch.setattr(dwa, "update", held)
@@ -144,12 +174,22 @@ def test_the_film_is_of_the_lessons_data_and_holds_every_stop_of_the_sliders(giv
     configs = {dwa.Config.teaching(**settings) for settings, _ in film}
     for start in ("real", "noise"):
         for weight in labs.WEIGHTS:
-            changes = {"images_per_class": 3, "iterations": 100, "initialisation": start, "lambda_var": weight}
+            changes = {
+                "images_per_class": 3,
+                "iterations": 100,
+                "initialisation": start,
+                "lambda_var": weight,
+            }
             wanted = [dwa.Config.teaching(**changes, perturbation="none")]
             for kind in ("random", "directed"):
-                wanted += [dwa.Config.teaching(**changes, perturbation=kind, adjustment_radius=r) for r in labs.RADII]
+                wanted += [
+                    dwa.Config.teaching(**changes, perturbation=kind, adjustment_radius=r)
+                    for r in labs.RADII
+                ]
             assert configs >= set(wanted)
-    assert all(images.shape == (30, 3, 16, 16) and images.dtype == torch.uint8 for _, images in film)
+    assert all(
+        images.shape == (30, 3, 16, 16) and images.dtype == torch.uint8 for _, images in film
+    )
 
 
 def test_the_quest_asks_for_more_distance_and_less_coverage_than_before(lab: Laboratory) -> None:

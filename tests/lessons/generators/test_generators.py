@@ -1,4 +1,6 @@
-"""Lesson 70: orders, what a network knows after each step, what the laboratory says, and its exercises."""
+"""Lesson 70: orders, what a network knows after each step, what the laboratory says, and its
+exercises.
+"""
 
 from typing import Any
 
@@ -28,11 +30,18 @@ def test_orders_keep_what_their_name_says(world: lab.World) -> None:
     batches = made.images.chunk(3)
     for part in images["batches"].chunk(3):
         assert any(torch.equal(part, batch) for batch in batches)
-    assert torch.equal(labels["within classes"], made.labels) and not torch.equal(images["within classes"], made.images)
+    assert torch.equal(labels["within classes"], made.labels) and not torch.equal(
+        images["within classes"], made.images
+    )
     assert not torch.equal(labels["everything"], made.labels)
     for order in lab.ORDERS:
-        assert torch.equal(images[order].flatten(1).sum(1).sort().values, made.images.flatten(1).sum(1).sort().values)
-        assert torch.equal(lab.shuffled(made, order, 1).target("steps").rates, made.target("steps").rates)
+        assert torch.equal(
+            images[order].flatten(1).sum(1).sort().values,
+            made.images.flatten(1).sum(1).sort().values,
+        )
+        assert torch.equal(
+            lab.shuffled(made, order, 1).target("steps").rates, made.target("steps").rates
+        )
 
 
 def test_the_last_point_of_a_path_is_the_student(world: lab.World, grey: ImageData) -> None:
@@ -42,7 +51,9 @@ def test_the_last_point_of_a_path_is_the_student(world: lab.World, grey: ImageDa
     ends = []
     for seed in range(lab.STUDENTS):
         inputs = Inputs(distilled=lab.shuffled(made, "batches", seed), device="cpu")
-        ends.append(ddlab.accuracy(run(ordered, ordered.Config.made_for(made, seed=seed), inputs), grey))
+        ends.append(
+            ddlab.accuracy(run(ordered, ordered.Config.made_for(made, seed=seed), inputs), grey)
+        )
     assert found["batches"][-1] == pytest.approx(sum(ends) / lab.STUDENTS)
     assert world.shown(SMALL, SMALL.iterations, "batches")[-1] == ends[0]
 
@@ -62,7 +73,10 @@ def test_the_quest_asks_for_few_steps_and_more_than_real_ones(grey: ImageData) -
         place.panel["steps"].value = steps
         place.run()
         place.keep(place.wanted[1], dict.fromkeys(lab.ORDERS, (0.1, own)))
-        place.keep(lab.Value(place.world.rival, lab.rival_of(place.watched.config, SMALL.steps)), (0.2, rival))
+        place.keep(
+            lab.Value(place.world.rival, lab.rival_of(place.watched.config, SMALL.steps)),
+            (0.2, rival),
+        )
         return lab.quest_met(place.world, place.settings, place._known())
 
     assert met(0.9, 0.8, 3) and not met(0.8, 0.9, 3) and not met(0.9, 0.8, lab.FEW + 1)
@@ -70,18 +84,29 @@ def test_the_quest_asks_for_few_steps_and_more_than_real_ones(grey: ImageData) -
 
 
 WRONG: dict[str, list[Any]] = {
-    "weight gradient": [None, lambda *_: 1 / 0, lambda V, g, G: G[0], lambda V, g, G: g[:, None] * G / V.norm(dim=1, keepdim=True)],
+    "weight gradient": [
+        None,
+        lambda *_: 1 / 0,
+        lambda V, g, G: G[0],
+        lambda V, g, G: g[:, None] * G / V.norm(dim=1, keepdim=True),
+    ],
     "fair shuffle": [
-        None, lambda *_: 1 / 0, lambda labels, steps: labels, lambda labels, steps: torch.arange(len(labels)),
-        lambda labels, steps: torch.randperm(len(labels), generator=torch.Generator().manual_seed(0)),
+        None,
+        lambda *_: 1 / 0,
+        lambda labels, steps: labels,
+        lambda labels, steps: torch.arange(len(labels)),
+        lambda labels, steps: torch.randperm(
+            len(labels), generator=torch.Generator().manual_seed(0)
+        ),
         lambda labels, steps: torch.arange(len(labels)).view(steps, -1).flip(0).flatten(),
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_answers_are_told_why(name: str, capsys: Any) -> None:
-    lesson, said = ddlab.start("70_generators"), set()
+    lesson = ddlab.start("70_generators")
+    said = set()
     for wrong in WRONG[name]:
         capsys.readouterr()
         assert not lesson.check(name, wrong)

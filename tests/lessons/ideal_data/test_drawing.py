@@ -7,13 +7,19 @@ from ddlab.lessons.ideal_data.drawing import landscape, move_curves, setting_cur
 from tests.support import assert_whole_figure, trace, values
 
 CURVES: dict[str, Any] = {
-    "steps": [0, 10, 20], "curves": {"Σ = 0.1": [0.3, 0.2, 0.1], "Σ = 1": [0.3, 0.3, 0.2]}, "chosen": ("Σ = 0.5", [0.3, 0.25, 0.15]),
-    "error": [0.05, 0.025, 0.025], "least": 0.05,
-}  # fmt: skip
+    "steps": [0, 10, 20],
+    "curves": {"Σ = 0.1": [0.3, 0.2, 0.1], "Σ = 1": [0.3, 0.3, 0.2]},
+    "chosen": ("Σ = 0.5", [0.3, 0.25, 0.15]),
+    "error": [0.05, 0.025, 0.025],
+    "least": 0.05,
+}
 PLANE: dict[str, Any] = {
-    "x": [0.0, 1.0, 2.0], "y": [0.0, 1.0], "loss": [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]],
-    "paths": {"Σ = 0.1": [[0.0, 0.0], [1.5, 0.5]], "Σ = 1": [[0.0, 0.0], [5.0, 0.5]]}, "captured": 0.874,
-}  # fmt: skip
+    "x": [0.0, 1.0, 2.0],
+    "y": [0.0, 1.0],
+    "loss": [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]],
+    "paths": {"Σ = 0.1": [[0.0, 0.0], [1.5, 0.5]], "Σ = 1": [[0.0, 0.0], [5.0, 0.5]]},
+    "captured": 0.874,
+}
 
 
 def test_title_labels_and_alt_text() -> None:
@@ -26,19 +32,30 @@ def test_curves_have_the_chosen_one_on_top() -> None:
     names = [one.name for one in figure.data]
     assert names.index("chosen") > names.index("Σ = 1")
     chosen = trace(figure, "chosen")
-    assert values(chosen.y) == [0.3, 0.25, 0.15] and chosen.line.width > trace(figure, "Σ = 1").line.width
+    assert (
+        values(chosen.y) == [0.3, 0.25, 0.15]
+        and chosen.line.width > trace(figure, "Σ = 1").line.width
+    )
     assert values(trace(figure, "chosen, two standard errors").y) == [0.4, 0.3, 0.2, 0.1, 0.2, 0.2]
     assert list(trace(figure, "least possible").y) == [0.05, 0.05]
     assert trace(figure, "Σ = 0.1").line.dash != trace(figure, "Σ = 1").line.dash
-    assert "Chosen is Σ = 0.5, which falls from 0.3 to 0.15" in alt_text(figure) and "0.05" in alt_text(figure)
+    assert "Chosen is Σ = 0.5, which falls from 0.3 to 0.15" in alt_text(
+        figure
+    ) and "0.05" in alt_text(figure)
 
 
 def test_curves_that_are_moved_are_those_that_would_be_made() -> None:
     other: dict[str, Any] = {
-        "steps": [0, 5], "curves": {"Σ = 0.1": [0.5, 0.4], "Σ = 1": [0.5, 0.45]}, "chosen": ("Σ = 0.2", [0.5, 0.3]),
-        "error": [0.0, 0.0], "least": 0.01,
-    }  # fmt: skip
-    assert move_curves(setting_curves(**CURVES), **other).to_json() == setting_curves(**other).to_json()
+        "steps": [0, 5],
+        "curves": {"Σ = 0.1": [0.5, 0.4], "Σ = 1": [0.5, 0.45]},
+        "chosen": ("Σ = 0.2", [0.5, 0.3]),
+        "error": [0.0, 0.0],
+        "least": 0.01,
+    }
+    assert (
+        move_curves(setting_curves(**CURVES), **other).to_json()
+        == setting_curves(**other).to_json()
+    )
 
 
 def test_paths_end_with_a_large_mark_and_the_plane_says_what_it_holds() -> None:
@@ -46,5 +63,9 @@ def test_paths_end_with_a_large_mark_and_the_plane_says_what_it_holds() -> None:
     path = trace(figure, "Σ = 0.1")
     assert values(path.x) == [0.0, 1.5] and path.marker.size[-1] > path.marker.size[0]
     assert trace(figure, "Σ = 1").marker.symbol != path.marker.symbol
-    assert figure.layout.xaxis.range == (0, 2) and "87%" in figure.layout.title.text and "87%" in alt_text(figure)
+    assert (
+        figure.layout.xaxis.range == (0, 2)
+        and "87%" in figure.layout.title.text
+        and "87%" in alt_text(figure)
+    )
     assert "from 0 at (0, 0) to 3" in alt_text(figure)

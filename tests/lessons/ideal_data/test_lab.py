@@ -1,4 +1,6 @@
-"""The toy labs, driven in Python: what they show is what `toys` trains, for every setting and every seed."""
+"""The toy labs, driven in Python: what they show is what `toys` trains, for every setting and every
+seed.
+"""
 
 from collections.abc import Iterator
 
@@ -8,7 +10,16 @@ import torch
 
 from ddlab.explorers import Laboratory
 from ddlab.lessons.ideal_data import mixture, networks, toys
-from ddlab.lessons.ideal_data.lab import RhoLab, SigmaLab, curves, decisions, ends, landscape, numbers, on_show
+from ddlab.lessons.ideal_data.lab import (
+    RhoLab,
+    SigmaLab,
+    curves,
+    decisions,
+    ends,
+    landscape,
+    numbers,
+    on_show,
+)
 from ddlab.lessons.ideal_data.world import (
     RHOS,
     SIGMAS,
@@ -39,17 +50,30 @@ def shown(lab: Laboratory) -> Answer:
 def by_themselves(settings: Settings, sweep: Sweep, value: float) -> toys.Trained:
     """One setting, trained without the others."""
     setting = {name: getattr(settings, name) for name in toys.Config.__dataclass_fields__}
-    return toys.train([toys.Config(**setting | {sweep.field: value, "record_every": max(1, settings.steps // 20)})])
+    return toys.train(
+        [
+            toys.Config(
+                **setting | {sweep.field: value, "record_every": max(1, settings.steps // 20)}
+            )
+        ]
+    )
 
 
-@pytest.mark.parametrize(("sweep", "value"), [(SIGMAS, 0.1), (SIGMAS, 0.45), (RHOS, 0.75), (RHOS, 0.4)])
+@pytest.mark.parametrize(
+    ("sweep", "value"), [(SIGMAS, 0.1), (SIGMAS, 0.45), (RHOS, 0.75), (RHOS, 0.4)]
+)
 def test_settings_beside_each_other_are_those_by_themselves(sweep: Sweep, value: float) -> None:
     settings = Settings(steps=60, seeds=3, first_seed=4).replace(**{sweep.field: value})
     found = answer(settings, sweep)
     alone = toys.judge(by_themselves(settings, sweep, value), per_class=96)
-    squared, right = alone.mean_squared_error[:, 0], alone.accuracy_fraction[:, 0]
-    torch.testing.assert_close(found.means[SQUARED][:, found.chosen], squared.mean(-1), atol=1e-5, rtol=0)
-    torch.testing.assert_close(found.errors[SQUARED][:, found.chosen], squared.std(-1) / 3**0.5, atol=1e-5, rtol=0)
+    squared = alone.mean_squared_error[:, 0]
+    right = alone.accuracy_fraction[:, 0]
+    torch.testing.assert_close(
+        found.means[SQUARED][:, found.chosen], squared.mean(-1), atol=1e-5, rtol=0
+    )
+    torch.testing.assert_close(
+        found.errors[SQUARED][:, found.chosen], squared.std(-1) / 3**0.5, atol=1e-5, rtol=0
+    )
     torch.testing.assert_close(1 - found.means[WRONG][:, found.chosen], right.mean(-1))
     assert found.values[found.chosen] == value and set(sweep.values) <= set(found.values)
     assert len(found.values) == len({*sweep.values, value})
@@ -70,26 +94,40 @@ def test_the_plots_show_what_was_trained(lab: Laboratory) -> None:
     band = np.asarray(trace(lab.widget(curves).figure, "chosen, two standard errors").y, float)
     assert band[0] - band[-1] == pytest.approx(4 * float(errors[0].std()) / 3**0.5, abs=1e-5)
     samples = toys.distilled_samples(runs.configs)
-    points = np.concatenate([[trace(lab.widget(decisions).figure, name).x] for name in ("class 0", "class 1")], 1)
-    assert sorted(points[0].tolist()) == pytest.approx(sorted(samples.points[0, 0, :, 0].tolist()), abs=1e-6)
+    points = np.concatenate(
+        [[trace(lab.widget(decisions).figure, name).x] for name in ("class 0", "class 1")], 1
+    )
+    assert sorted(points[0].tolist()) == pytest.approx(
+        sorted(samples.points[0, 0, :, 0].tolist()), abs=1e-6
+    )
 
 
 def test_the_sentence_and_the_table_have_the_numbers(lab: Laboratory) -> None:
     moved(lab, deviation=0.3)
     ends = shown(lab).means[SQUARED][-1]
     best = int(ends.argmin())
-    assert lab.sentence.startswith(f"Σ = 0.3: after 60 updates the squared error on G is {ends[3]:.4f}")
-    assert f"least of all settings is {ends[best]:.4f}, at Σ = {shown(lab).values[best]:g}" in lab.sentence
+    assert lab.sentence.startswith(
+        f"Σ = 0.3: after 60 updates the squared error on G is {ends[3]:.4f}"
+    )
+    assert (
+        f"least of all settings is {ends[best]:.4f}, at Σ = {shown(lab).values[best]:g}"
+        in lab.sentence
+    )
     assert "nothing can be below 0.0578" in lab.sentence and "3 networks" in lab.sentence
     for value, end in zip(shown(lab).values, ends, strict=True):
         assert f"Σ = {value:g}</th><td>{end:.4f} ±" in lab.widget(numbers).value
-    assert lab.widget(numbers).value.count("chosen") == 1 and "least possible" in lab.widget(numbers).value
+    assert (
+        lab.widget(numbers).value.count("chosen") == 1
+        and "least possible" in lab.widget(numbers).value
+    )
 
 
 def test_the_least_possible_is_the_bayes_risk(lab: Laboratory) -> None:
     moved(lab, original_deviation=0.3, gap=2.0)
     original = mixture.Mixture(2.0, 0.3)
-    assert shown(lab).least[WRONG] == pytest.approx(mixture.risk(original, original).error_fraction, abs=1e-6)
+    assert shown(lab).least[WRONG] == pytest.approx(
+        mixture.risk(original, original).error_fraction, abs=1e-6
+    )
     assert (shown(lab).means[SQUARED] > shown(lab).least[SQUARED] - 1e-4).all()
 
 
@@ -97,7 +135,9 @@ def test_shares_of_wrong_decisions(lab: Laboratory) -> None:
     moved(lab, measure="share wrong")
     assert lab.widget(curves).figure.layout.yaxis.title.text == "share of wrong decisions on G"
     wrong = shown(lab).means[WRONG][:, shown(lab).chosen]
-    assert np.asarray(trace(lab.widget(curves).figure, "chosen").y, float) == pytest.approx(wrong.numpy(), abs=1e-6)
+    assert np.asarray(trace(lab.widget(curves).figure, "chosen").y, float) == pytest.approx(
+        wrong.numpy(), abs=1e-6
+    )
     moved(lab, measure="squared error")
     assert lab.widget(curves).figure.layout.yaxis.title.text == "mean squared error on G"
 
@@ -105,10 +145,16 @@ def test_shares_of_wrong_decisions(lab: Laboratory) -> None:
 def test_the_landscape_has_the_paths_from_a_common_start(lab: Laboratory) -> None:
     land = shown(lab).landscape
     assert list(land["paths"]) == ["Σ = 0.1", "Σ = 0.5", "Σ = 1"]
-    assert 0.5 < land["captured"] <= 1 and f"{land['captured']:.0%} of the paths' movement" in lab.sentence
+    assert (
+        0.5 < land["captured"] <= 1
+        and f"{land['captured']:.0%} of the paths' movement" in lab.sentence
+    )
     starts = torch.stack([path[0] for path in land["paths"].values()])
     torch.testing.assert_close(starts[0], starts[1], atol=1e-5, rtol=0)
-    assert [lab.widget(draw).figure.data[0].type for draw in (landscape, ends)] == ["contour", "scatter"]
+    assert [lab.widget(draw).figure.data[0].type for draw in (landscape, ends)] == [
+        "contour",
+        "scatter",
+    ]
 
 
 def test_a_point_of_the_landscape_is_the_loss_of_those_weights() -> None:

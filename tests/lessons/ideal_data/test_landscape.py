@@ -21,7 +21,8 @@ def normal(*shape: int, seed: int = 0) -> Tensor:
 def test_units_of_random_directions_are_as_long_as_the_networks() -> None:
     row = networks.first_weights(1)[0].double()
     found = random_directions(row, seed=1)
-    (own, own_output, _), (hidden, output, last) = networks.parts(row), networks.parts(found)
+    (own, own_output, _) = networks.parts(row)
+    (hidden, output, last) = networks.parts(found)
     assert found.shape == (2, 201) and not torch.allclose(found[0], found[1])
     for number in range(2):
         torch.testing.assert_close(hidden[number, :, :2].norm(dim=1), own[:, :2].norm(dim=1))
@@ -34,14 +35,19 @@ def test_main_directions_are_principal_components() -> None:
     moves = normal(9, 30) * torch.linspace(3, 0.1, 30, dtype=F64)
     centred = moves - moves.mean(0)
     wanted = torch.from_numpy(PCA(2).fit(moves.numpy()).components_)
-    assert torch.allclose((main_directions(centred) * wanted).sum(1).abs(), torch.ones(2, dtype=F64), atol=1e-10)
-    found, size = main_directions(moves), np.linalg.svd(moves.numpy())[1]
+    assert torch.allclose(
+        (main_directions(centred) * wanted).sum(1).abs(), torch.ones(2, dtype=F64), atol=1e-10
+    )
+    found = main_directions(moves)
+    size = np.linalg.svd(moves.numpy())[1]
     assert torch.allclose(found @ found.T, torch.eye(2, dtype=F64), atol=1e-12)
     assert project(moves, found)[1] == pytest.approx((size[:2] ** 2).sum() / (size**2).sum())
     for seed in range(8):
         another = normal(6, 10, seed=seed)
         at, _ = project(another, main_directions(another))
-        assert (at.gather(0, at.abs().argmax(0)[None]) > 0).all(), "each points to where the moves reach farthest"
+        assert (at.gather(0, at.abs().argmax(0)[None]) > 0).all(), (
+            "each points to where the moves reach farthest"
+        )
 
 
 @settings(max_examples=25)
@@ -57,7 +63,9 @@ def test_projection_is_least_squares(seed: int, length: int) -> None:
     assert project(moves, main_directions(moves))[1] >= held - 1e-9, "no plane holds more"
     there = normal(6, 2, seed=seed)
     again, whole = project(there @ directions, directions)
-    assert torch.allclose(again, there) and whole == pytest.approx(1), "what lies in the plane is found there"
+    assert torch.allclose(again, there) and whole == pytest.approx(1), (
+        "what lies in the plane is found there"
+    )
 
 
 def test_random_directions_hold_next_to_nothing_of_a_real_run() -> None:
@@ -65,5 +73,8 @@ def test_random_directions_hold_next_to_nothing_of_a_real_run() -> None:
     rows = runs.rows[:, 0, 0].double()
     moves = rows - rows[-1]
     assert (
-        project(moves, random_directions(rows[-1], seed=0))[1] < 0.2 < 0.9 < project(moves, main_directions(moves))[1]
+        project(moves, random_directions(rows[-1], seed=0))[1]
+        < 0.2
+        < 0.9
+        < project(moves, main_directions(moves))[1]
     )

@@ -13,18 +13,26 @@ MIXTURES = st.builds(Mixture, gap=st.floats(0.1, 4), deviation=st.floats(0.05, 3
 
 
 def densities(mixture: Mixture, points: np.ndarray, *, log: bool = False) -> list[np.ndarray]:
-    found = [stats.multivariate_normal(mean.numpy(), mixture.deviation**2 * np.eye(2)) for mean in mixture.means]
+    found = [
+        stats.multivariate_normal(mean.numpy(), mixture.deviation**2 * np.eye(2))
+        for mean in mixture.means
+    ]
     return [each.logpdf(points) if log else each.pdf(points) for each in found]
 
 
 def summed_risk(believed: Mixture, data: Mixture) -> tuple[float, float]:
     """By a fine grid over the plane, densities from scipy."""
-    axis = np.linspace(1.5 - data.gap - 8 * data.deviation, 1.5 + data.gap + 8 * data.deviation, 1401)
+    axis = np.linspace(
+        1.5 - data.gap - 8 * data.deviation, 1.5 + data.gap + 8 * data.deviation, 1401
+    )
     grid = np.stack(np.meshgrid(axis, axis), -1).reshape(-1, 2)
-    density, (first, second) = densities(data, grid), densities(believed, grid, log=True)
+    density = densities(data, grid)
+    (first, second) = densities(believed, grid, log=True)
     answer = 1 / (1 + np.exp(np.clip(first - second, -700, 700)))
     cell = (axis[1] - axis[0]) ** 2
-    squared = sum((own * (answer - label) ** 2).sum() for label, own in enumerate(density)) * cell / 2
+    squared = (
+        sum((own * (answer - label) ** 2).sum() for label, own in enumerate(density)) * cell / 2
+    )
     wrong = ((density[0] * (answer > 0.5)).sum() + (density[1] * (answer < 0.5)).sum()) * cell / 2
     return squared, wrong
 
@@ -48,7 +56,9 @@ def test_samples_are_of_the_mixture() -> None:
 
 @pytest.mark.parametrize("count", [96, 160, 512])
 def test_a_plane_is_covered_so_evenly_that_risks_come_out_right(count: int) -> None:
-    """Mean and covariance exactly, squared error to 1 and share of errors to 3 percent; as many random points are off by 20 and more."""
+    """Mean and covariance exactly, squared error to 1 and share of errors to 3 percent; as many
+    random points are off by 20 and more.
+    """
     for deviation in (0.5, 1.0):
         world = Mixture(deviation=deviation)
         points, labels = spread_points(world, count)
@@ -56,37 +66,53 @@ def test_a_plane_is_covered_so_evenly_that_risks_come_out_right(count: int) -> N
             assert torch.allclose(own.mean(0), world.means[label])
             wanted = deviation**2 * torch.eye(2, dtype=torch.float64)
             assert torch.allclose(own.T.cov(correction=0), wanted)
-        exact, answers = risk(world, world), posterior(world, points)
-        found = float((answers - labels).square().mean()), float(((answers > 0.5) != (labels > 0.5)).double().mean())
+        exact = risk(world, world)
+        answers = posterior(world, points)
+        found = (
+            float((answers - labels).square().mean()),
+            float(((answers > 0.5) != (labels > 0.5)).double().mean()),
+        )
         assert found[0] == pytest.approx(exact.mean_squared_error, rel=0.01)
         assert found[1] == pytest.approx(exact.error_fraction, rel=0.03)
 
 
 @given(MIXTURES, st.integers(0, 100))
 def test_the_posterior_is_bayes_rule(world: Mixture, seed: int) -> None:
-    points = 2 * torch.randn(6, 2, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    points = 2 * torch.randn(
+        6, 2, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    )
     first, second = densities(world, points.numpy(), log=True)
     wanted = 1 / (1 + np.exp(np.clip(first - second, -700, 700)))
     assert posterior(world, points).numpy() == pytest.approx(wanted, abs=1e-9)
     assert posterior(world, points.float()).dtype == torch.float32
     on = torch.stack([points[:, 0], 3 - points[:, 0]], 1)
-    assert posterior(world, on).tolist() == pytest.approx([0.5] * 6, abs=1e-9), "one boundary, whatever Sigma"
+    assert posterior(world, on).tolist() == pytest.approx([0.5] * 6, abs=1e-9), (
+        "one boundary, whatever Sigma"
+    )
 
 
-@pytest.mark.parametrize(("believed", "data"), [(0.5, 0.5), (0.2, 0.5), (1.0, 0.5), (0.5, 0.2), (0.1, 0.5)])
+@pytest.mark.parametrize(
+    ("believed", "data"), [(0.5, 0.5), (0.2, 0.5), (1.0, 0.5), (0.5, 0.2), (0.1, 0.5)]
+)
 @pytest.mark.parametrize("gap", [1.0, 0.3])
 def test_risk_is_that_of_a_grid(believed: float, data: float, gap: float) -> None:
-    one, other = Mixture(gap, believed), Mixture(1.0, data)
+    one = Mixture(gap, believed)
+    other = Mixture(1.0, data)
     squared, wrong = summed_risk(one, other)
     found = risk(one, other)
     assert found.mean_squared_error == pytest.approx(squared, abs=1e-6)
-    assert found.error_fraction == pytest.approx(wrong, rel=0.02)  # a cell of the grid is on both sides of the boundary
-    assert found.error_fraction == pytest.approx(float(stats.norm.cdf(-1 / 2**0.5 / data)), rel=1e-9), "one boundary"
+    # A cell of the grid is on both sides of the boundary.
+    assert found.error_fraction == pytest.approx(wrong, rel=0.02)
+    assert found.error_fraction == pytest.approx(
+        float(stats.norm.cdf(-1 / 2**0.5 / data)), rel=1e-9
+    ), "one boundary"
 
 
 def test_known_numbers() -> None:
     assert risk(Mixture(), Mixture()).mean_squared_error == pytest.approx(0.0578, abs=1e-4)
     # The posterior of Sigma = 1 decides as well, and is wrong by far about how sure it may be.
-    assert risk(Mixture(deviation=1), Mixture()).mean_squared_error == pytest.approx(0.1013, abs=1e-4)
+    assert risk(Mixture(deviation=1), Mixture()).mean_squared_error == pytest.approx(
+        0.1013, abs=1e-4
+    )
     assert risk(Mixture(gap=0), Mixture(gap=0)) == pytest.approx((0.25, 0.5)), "one mean"
     assert risk(Mixture(deviation=0.001), Mixture(deviation=0.001)) == pytest.approx((0, 0))

@@ -1,4 +1,6 @@
-"""The block of small networks against single ones in plain torch: outputs, gradients, and both kinds of descent, in float64."""
+"""The block of small networks against single ones in plain torch: outputs, gradients, and both
+kinds of descent, in float64.
+"""
 
 from typing import Any
 
@@ -24,9 +26,17 @@ def of_each(value: Any, block: tuple[int, ...]) -> Tensor:
 
 
 def stochastic(
-    start: Tensor, points: Tensor, targets: Tensor, rate: Any = 0.002, momentum: Any = 0.98, every: int = 100
+    start: Tensor,
+    points: Tensor,
+    targets: Tensor,
+    rate: Any = 0.002,
+    momentum: Any = 0.98,
+    every: int = 100,
 ) -> Tensor:
-    rates = {"learning_rate": of_each(rate, start.shape[:-1]), "momentum": of_each(momentum, start.shape[:-1])}
+    rates = {
+        "learning_rate": of_each(rate, start.shape[:-1]),
+        "momentum": of_each(momentum, start.shape[:-1]),
+    }
     return networks.stochastic_descent(start, points, targets, **rates, record_every=every)
 
 
@@ -39,8 +49,13 @@ def expected(
     momentum: Any = 0.98,
     every: int = 100,
 ) -> Tensor:
-    rates = {"learning_rate": of_each(rate, start.shape[:-1]), "momentum": of_each(momentum, start.shape[:-1])}
-    return networks.expected_descent(start, points, targets, steps=steps, **rates, record_every=every)
+    rates = {
+        "learning_rate": of_each(rate, start.shape[:-1]),
+        "momentum": of_each(momentum, start.shape[:-1]),
+    }
+    return networks.expected_descent(
+        start, points, targets, steps=steps, **rates, record_every=every
+    )
 
 
 def normal(*shape: int, seed: int = 0) -> Tensor:
@@ -63,7 +78,9 @@ def row(net: nn.Sequential) -> Tensor:
     return torch.cat([value.detach().flatten() for value in net.parameters()])
 
 
-def trained(one: Tensor, batches: list[tuple[Tensor, Tensor]], rate: float, momentum: float) -> list[Tensor]:
+def trained(
+    one: Tensor, batches: list[tuple[Tensor, Tensor]], rate: float, momentum: float
+) -> list[Tensor]:
     """Rows after each step of torch.optim.SGD."""
     net = module(one)
     optimiser = torch.optim.SGD(net.parameters(), lr=rate, momentum=momentum)
@@ -82,7 +99,9 @@ def test_rows_are_taken_apart_and_put_together() -> None:
     assert (hidden.shape, output.shape, last.shape) == ((2, 3, 5, 3), (2, 3, 5), (2, 3))
     assert torch.equal(networks.rows_of(hidden, output, last), rows)
     first, _, second, _ = module(rows[1, 2])
-    assert torch.equal(hidden[1, 2, :, :2], first.weight) and torch.equal(hidden[1, 2, :, 2], first.bias)
+    assert torch.equal(hidden[1, 2, :, :2], first.weight) and torch.equal(
+        hidden[1, 2, :, 2], first.bias
+    )
     assert torch.equal(output[1, 2], second.weight[0]) and last[1, 2] == second.bias
 
 
@@ -90,8 +109,12 @@ def test_it_starts_as_torch_does() -> None:
     many = networks.first_weights(400)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        reference = [row(nn.Sequential(nn.Linear(2, 50), nn.ReLU(), nn.Linear(50, 1))) for _ in range(400)]
-    for value, theirs in zip(networks.parts(many), networks.parts(torch.stack(reference)), strict=True):
+        reference = [
+            row(nn.Sequential(nn.Linear(2, 50), nn.ReLU(), nn.Linear(50, 1))) for _ in range(400)
+        ]
+    for value, theirs in zip(
+        networks.parts(many), networks.parts(torch.stack(reference)), strict=True
+    ):
         assert value.dtype == torch.float32 and value.shape == theirs.shape
         assert float(value.std()) == pytest.approx(float(theirs.std()), rel=0.1)
         assert float(value.abs().max()) == pytest.approx(float(theirs.abs().max()), rel=0.03)
@@ -101,19 +124,26 @@ def test_it_starts_as_torch_does() -> None:
 
 
 def test_outputs_are_those_of_single_networks(monkeypatch: pytest.MonkeyPatch) -> None:
-    block, points = some(2, 3), normal(7, 2)
+    block = some(2, 3)
+    points = normal(7, 2)
     found = networks.outputs(block, points)
     assert found.shape == (2, 3, 7)
     for place in ((0, 0), (0, 2), (1, 1)):
-        assert torch.allclose(found[place], module(block[place])(points)[:, 0].detach(), rtol=1e-12, atol=0)
+        assert torch.allclose(
+            found[place], module(block[place])(points)[:, 0].detach(), rtol=1e-12, atol=0
+        )
     monkeypatch.setattr(networks, "_AT_ONCE", 80)
-    assert torch.allclose(networks.outputs(block, points), found, rtol=1e-14), "two networks at a time"
+    assert torch.allclose(networks.outputs(block, points), found, rtol=1e-14), (
+        "two networks at a time"
+    )
     assert torch.allclose(networks.outputs(block[0, 0], points), found[0, 0], rtol=1e-14)
 
 
 @pytest.mark.parametrize(("rate", "momentum"), [(0.1, 0.0), (0.02, 0.9)])
 def test_stochastic_descent_is_torchs(rate: float, momentum: float) -> None:
-    start, points, targets = some(2, 3), normal(30, 2, 3, 2, seed=1), labels_of(30, 2, 3)
+    start = some(2, 3)
+    points = normal(30, 2, 3, 2, seed=1)
+    targets = labels_of(30, 2, 3)
     before = snapshot([start, points, targets])
     found = stochastic(start, points, targets, rate, momentum, every=1)
     assert_unchanged(before, [start, points, targets])
@@ -126,19 +156,25 @@ def test_stochastic_descent_is_torchs(rate: float, momentum: float) -> None:
 
 
 def test_expected_descent_is_torchs_on_the_whole_batch() -> None:
-    start, points, targets = some(2, 3), normal(2, 1, 9, 2).expand(2, 3, 9, 2), labels_of(2, 3, 9)
+    start = some(2, 3)
+    points = normal(2, 1, 9, 2).expand(2, 3, 9, 2)
+    targets = labels_of(2, 3, 9)
     before = snapshot(start)
     found = expected(start, points, targets, 20, 0.3, 0.8, every=1)
     assert_unchanged(before, start)
     assert found.shape == (21, 2, 3, 21)
     for a in range(2):
         for b in range(3):
-            wanted = torch.stack(trained(start[a, b], [(points[a, b], targets[a, b])] * 20, 0.3, 0.8))
+            wanted = torch.stack(
+                trained(start[a, b], [(points[a, b], targets[a, b])] * 20, 0.3, 0.8)
+            )
             assert torch.allclose(found[:, a, b], wanted, rtol=1e-11, atol=1e-13)
 
 
 def test_the_gradient_of_one_step_is_autograds() -> None:
-    start, points, targets = some(4), normal(1, 4, 2), labels_of(1, 4)
+    start = some(4)
+    points = normal(1, 4, 2)
+    targets = labels_of(1, 4)
     moved = stochastic(start, points, targets, 1, 0)
     whole = expected(start, points[0][:, None], targets[0][:, None], 1, 1, 0)
     for number in range(4):
@@ -146,17 +182,24 @@ def test_the_gradient_of_one_step_is_autograds() -> None:
         (net(points[0, number])[0] - targets[0, number]).square().backward()
         gradient = torch.cat([value.grad.flatten() for value in net.parameters()])  # type: ignore[union-attr]
         for frames in (moved, whole):
-            assert torch.allclose(frames[0, number] - frames[1, number], gradient, rtol=1e-9, atol=1e-12)
+            assert torch.allclose(
+                frames[0, number] - frames[1, number], gradient, rtol=1e-9, atol=1e-12
+            )
 
 
 def test_rates_of_their_own() -> None:
-    start, points, targets = some(3), normal(12, 3, 2), labels_of(12, 3)
-    rates, momenta = torch.tensor([0.1, 0.2, 0.0]), torch.tensor([0.5, 0.0, 0.9])
-    fixed, aims = normal(3, 6, 2), labels_of(3, 6)
+    start = some(3)
+    points = normal(12, 3, 2)
+    targets = labels_of(12, 3)
+    rates = torch.tensor([0.1, 0.2, 0.0])
+    momenta = torch.tensor([0.5, 0.0, 0.9])
+    fixed = normal(3, 6, 2)
+    aims = labels_of(3, 6)
     together = stochastic(start, points, targets, rates, momenta)
     averaged = expected(start, fixed, aims, 4, rates, momenta)
     for number in range(3):
-        one, own = slice(number, number + 1), (float(rates[number]), float(momenta[number]))
+        one = slice(number, number + 1)
+        own = (float(rates[number]), float(momenta[number]))
         alone = stochastic(start[one], points[:, one], targets[:, one], *own)
         assert torch.allclose(alone[:, 0], together[:, number], rtol=1e-12)
         alone = expected(start[one], fixed[one], aims[one], 4, *own)
@@ -165,9 +208,15 @@ def test_rates_of_their_own() -> None:
 
 
 def test_frames() -> None:
-    assert networks.recorded_steps(10, 4) == [0, 4, 8, 10] and networks.recorded_steps(8, 4) == [0, 4, 8]
+    assert networks.recorded_steps(10, 4) == [0, 4, 8, 10] and networks.recorded_steps(8, 4) == [
+        0,
+        4,
+        8,
+    ]
     assert networks.recorded_steps(1, 100) == [0, 1]
-    start, points, targets = some(2), normal(10, 2, 2), labels_of(10, 2)
+    start = some(2)
+    points = normal(10, 2, 2)
+    targets = labels_of(10, 2)
     every = stochastic(start, points, targets, every=1)
     assert torch.equal(stochastic(start, points, targets, every=4), every[[0, 4, 8, 10]])
     fixed = points[0][:, None], targets[0][:, None]
@@ -178,11 +227,14 @@ def test_frames() -> None:
 @settings(max_examples=15)
 @given(st.integers(0, 1000), st.sampled_from(["stochastic", "expected"]))
 def test_symmetries(seed: int, kind: str) -> None:
-    """Turned points with turned weights, opposite labels with opposite output weights, and units in another order.
+    """Turned points with turned weights, opposite labels with opposite output weights, and units in
+    another order.
 
     Moved points are none: the gradient of the hidden weights grows with x.
     """
-    start, points, targets = some(2, seed=seed), normal(8, 2, 2, seed=seed), labels_of(8, 2, seed=seed)
+    start = some(2, seed=seed)
+    points = normal(8, 2, 2, seed=seed)
+    targets = labels_of(8, 2, seed=seed)
     turn = torch.linalg.qr(normal(2, 2, seed=seed + 1))[0]
     order = torch.randperm(5, generator=torch.Generator().manual_seed(seed))
 
@@ -193,7 +245,9 @@ def test_symmetries(seed: int, kind: str) -> None:
 
     def turned(rows: Tensor) -> Tensor:
         hidden, output, last = networks.parts(rows)
-        return networks.rows_of(torch.cat([hidden[..., :2] @ turn.T, hidden[..., 2:]], -1), output, last)
+        return networks.rows_of(
+            torch.cat([hidden[..., :2] @ turn.T, hidden[..., 2:]], -1), output, last
+        )
 
     def renamed(rows: Tensor) -> Tensor:
         hidden, output, last = networks.parts(rows)
@@ -213,7 +267,9 @@ def test_symmetries(seed: int, kind: str) -> None:
 
 
 def test_float32_follows_float64() -> None:
-    start, points, targets = some(3, units=50) / 7, normal(200, 3, 2), labels_of(200, 3).round()
+    start = some(3, units=50) / 7
+    points = normal(200, 3, 2)
+    targets = labels_of(200, 3).round()
     exact = stochastic(start, points, targets, 0.02, 0.9)
     found = stochastic(start.float(), points.float(), targets.float(), 0.02, 0.9)
     assert found.dtype == torch.float32 and torch.allclose(found.double(), exact, atol=1e-4)

@@ -29,24 +29,42 @@ def test_a_click_moves_the_chosen_sample_and_chooses_the_next() -> None:
         "customdata": None,
     }
     points = placed.points_of(lab.settings.placed)
-    assert points[0].tolist() == [1.5, -1.0] and torch.equal(points[1:], MEANS[1:]) and lab.settings.point == 2
+    assert (
+        points[0].tolist() == [1.5, -1.0]
+        and torch.equal(points[1:], MEANS[1:])
+        and lab.settings.point == 2
+    )
     lab.panel.value = lab.settings.replace(point=COUNT, across=2.5, up=0.5)
     lab.panel.value = placed.put(lab.settings)
-    assert placed.points_of(lab.settings.placed)[-1].tolist() == [2.5, 0.5] and lab.settings.point == 1
+    assert (
+        placed.points_of(lab.settings.placed)[-1].tolist() == [2.5, 0.5] and lab.settings.point == 1
+    )
     lab.close()
 
 
-def test_placed_samples_teach_more_than_a_thousand_of_the_best_deviation_and_random_ones_less() -> None:
+def test_placed_samples_teach_more_than_a_thousand_of_the_best_deviation_and_random_ones_less() -> (
+    None
+):
     ours = placed.learned(placed._written(along_the_boundary())).ends[SQUARED]
     means = placed.learned(placed.Placed().placed).ends[SQUARED]
-    random, settings = [], placed.Placed()
+    random = []
+    settings = placed.Placed()
     for _ in range(5):
         settings = placed.draw_again(settings)
         random.append(placed.learned(settings.placed).ends[SQUARED])
-    assert least_errors(Mixture())[SQUARED] <= ours < ENOUGH < placed.drawn(0.2).ends[SQUARED] < means < sum(random) / 5
+    assert (
+        least_errors(Mixture())[SQUARED]
+        <= ours
+        < ENOUGH
+        < placed.drawn(0.2).ends[SQUARED]
+        < means
+        < sum(random) / 5
+    )
 
 
-@pytest.mark.parametrize("text", ["", "1 1", "1 1; 2 2; 3", "a b" + "; 1 1" * 9, "nan 1" + "; 1 1" * 9])
+@pytest.mark.parametrize(
+    "text", ["", "1 1", "1 1; 2 2; 3", "a b" + "; 1 1" * 9, "nan 1" + "; 1 1" * 9]
+)
 def test_what_are_not_ten_points_is_refused(text: str) -> None:
     with refuses("placed"):
         placed.Placed(placed=text)

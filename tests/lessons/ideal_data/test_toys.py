@@ -1,4 +1,6 @@
-"""Figures 1 and 2 of the ReLA paper: the pieces against plain torch, the numbers against runs of another making."""
+"""Figures 1 and 2 of the ReLA paper: the pieces against plain torch, the numbers against runs of
+another making.
+"""
 
 import math
 from typing import Any
@@ -46,7 +48,9 @@ def test_the_defaults_are_the_papers() -> None:
 
 @pytest.mark.parametrize("relabelling", [0.0, 0.3, 1.0])
 def test_each_run_is_one_of_plain_torch(relabelling: float) -> None:
-    """The samples that are drawn, in order, through torch's own layers and optimiser; in float32, after few steps."""
+    """The samples that are drawn, in order, through torch's own layers and optimiser; in float32,
+    after few steps.
+    """
     configs = settings(deviation=(0.2, 1.0), relabelling=relabelling, teacher=POSTERIOR, **QUICK)
     runs = toys.train(configs)
     points, labels, targets = toys.distilled_samples(configs)
@@ -86,12 +90,17 @@ def test_random_numbers_are_common() -> None:
 
 def test_samples_at_hand_are_those_that_would_be_drawn() -> None:
     configs = [Config(deviation=0.2, seeds=2, steps=20), Config(seeds=2, steps=20)]
-    given, drawn = toys.train(configs, samples=toys.distilled_samples(configs)), toys.train(configs)
+    given = toys.train(configs, samples=toys.distilled_samples(configs))
+    drawn = toys.train(configs)
     assert torch.equal(given.rows, drawn.rows)
 
 
 def test_settings_with_one_original_are_judged_like_each_alone() -> None:
-    configs = [Config(deviation=0.2, seeds=2, steps=20), Config(seeds=2, steps=20), Config(seeds=2, steps=20, gap=0.5)]
+    configs = [
+        Config(deviation=0.2, seeds=2, steps=20),
+        Config(seeds=2, steps=20),
+        Config(seeds=2, steps=20, gap=0.5),
+    ]
     together, others = (toys.judge(toys.train(some)) for some in (configs[:2], configs))
     assert torch.equal(together.mean_squared_error, others.mean_squared_error[:, :2])
 
@@ -103,7 +112,9 @@ def test_the_exact_gradient_knows_no_seed_but_the_start() -> None:
     assert labels[0, 0].tolist() == [0] * 16 + [1] * 16
     runs = toys.train(configs)
     rates = {"learning_rate": torch.full((2, 2), 0.002), "momentum": torch.full((2, 2), 0.98)}
-    again = networks.expected_descent(runs.rows[0], points, labels, steps=20, **rates, record_every=10)
+    again = networks.expected_descent(
+        runs.rows[0], points, labels, steps=20, **rates, record_every=10
+    )
     assert torch.allclose(runs.rows, again, atol=1e-7)
 
 
@@ -117,27 +128,44 @@ def test_a_trained_teacher_is_a_network_of_its_own() -> None:
         "momentum": torch.tensor([0.98]),
         "record_every": 100,
     }
-    means, start = config.original.means.float(), networks.first_weights(3, stream="teacher")
+    means = config.original.means.float()
+    start = networks.first_weights(3, stream="teacher")
     for number in range(3):
-        noise = randomness.numpy_generator(number, 0, "toy noise teacher").standard_normal((1000, 2), np.float32)
-        truth = torch.from_numpy(randomness.numpy_generator(number, 0, "toy labels teacher").random(1000) < 0.5).long()
+        noise = randomness.numpy_generator(number, 0, "toy noise teacher").standard_normal(
+            (1000, 2), np.float32
+        )
+        truth = torch.from_numpy(
+            randomness.numpy_generator(number, 0, "toy labels teacher").random(1000) < 0.5
+        ).long()
         seen = means[truth] + 0.1 * torch.from_numpy(noise)
-        taught = networks.stochastic_descent(start[number : number + 1], seen[:, None], truth[:, None].float(), **rates)
+        taught = networks.stochastic_descent(
+            start[number : number + 1], seen[:, None], truth[:, None].float(), **rates
+        )
         answer = networks.outputs(taught[-1, 0], points[0, number])
-        assert torch.allclose(answer, targets[0, number], atol=1e-4), "of a start and samples of its own"
+        assert torch.allclose(answer, targets[0, number], atol=1e-4), (
+            "of a start and samples of its own"
+        )
     unlike = toys.distilled_samples([config.replace(teacher_deviation=1.0)]).targets
     assert not torch.allclose(unlike, targets, atol=0.01)
-    of_original = toys.distilled_samples([config.replace(teacher="posterior of the original")]).targets
+    of_original = toys.distilled_samples(
+        [config.replace(teacher="posterior of the original")]
+    ).targets
     assert torch.allclose(of_original, posterior(config.original, points), atol=1e-6)
 
 
 def test_settings_of_one_call_have_teachers_of_their_own() -> None:
     base = Config(deviation=1.0, relabelling=0.5, seeds=1, steps=5)
     configs = [
-        base, base.replace(relabelling=0.8), base.replace(teacher_deviation=0.5), base.replace(gap=0.7), base.replace(deviation=0.3),
-        base.replace(teacher=POSTERIOR), base.replace(teacher="posterior of the original"),
-        base.replace(teacher="posterior of the original", original_deviation=0.2), base.replace(relabelling=0.0),
-    ]  # fmt: skip
+        base,
+        base.replace(relabelling=0.8),
+        base.replace(teacher_deviation=0.5),
+        base.replace(gap=0.7),
+        base.replace(deviation=0.3),
+        base.replace(teacher=POSTERIOR),
+        base.replace(teacher="posterior of the original"),
+        base.replace(teacher="posterior of the original", original_deviation=0.2),
+        base.replace(relabelling=0.0),
+    ]
     together = toys.distilled_samples(configs)
     for number, config in enumerate(configs):
         alone = toys.distilled_samples([config])
@@ -153,22 +181,34 @@ def test_validation_is_a_plain_average() -> None:
     for number, config in enumerate(runs.configs):
         points, labels = spread_points(config.original, 32)
         outputs = networks.outputs(runs.rows, points.float())[:, number]
-        squared, right = (outputs - labels).square().mean(-1), ((outputs > 0.5) == (labels == 1)).double().mean(-1)
+        squared = (outputs - labels).square().mean(-1)
+        right = ((outputs > 0.5) == (labels == 1)).double().mean(-1)
         assert torch.allclose(found.mean_squared_error[:, number].double(), squared, atol=1e-6)
         assert torch.allclose(found.accuracy_fraction[:, number].double(), right)
 
 
 def in_plain_torch(deviation: float, runs: int) -> tuple[Tensor, Tensor]:
-    """Squared error and accuracy [runs] on G of runs with torch's own random numbers and gradients, on fresh samples."""
+    """Squared error and accuracy [runs] on G of runs with torch's own random numbers and gradients,
+    on fresh samples.
+    """
     draw = torch.Generator().manual_seed(1)
 
     def uniform(*shape: int, inputs: int) -> Tensor:
-        return ((torch.rand(runs, *shape, generator=draw) * 2 - 1) / math.sqrt(inputs)).requires_grad_()
+        return (
+            (torch.rand(runs, *shape, generator=draw) * 2 - 1) / math.sqrt(inputs)
+        ).requires_grad_()
 
-    weights = [uniform(50, 2, inputs=2), uniform(50, 1, inputs=2), uniform(1, 50, inputs=50), uniform(1, 1, inputs=50)]
+    weights = [
+        uniform(50, 2, inputs=2),
+        uniform(50, 1, inputs=2),
+        uniform(1, 50, inputs=50),
+        uniform(1, 1, inputs=50),
+    ]
 
     def output(x: Tensor) -> Tensor:
-        return torch.sigmoid(weights[2] @ torch.relu(weights[0] @ x + weights[1]) + weights[3])[:, 0]
+        return torch.sigmoid(weights[2] @ torch.relu(weights[0] @ x + weights[1]) + weights[3])[
+            :, 0
+        ]
 
     def sample(count: int, spread: float) -> tuple[Tensor, Tensor]:
         y = torch.randint(0, 2, (runs, count), generator=draw).float()
@@ -188,14 +228,21 @@ def in_plain_torch(deviation: float, runs: int) -> tuple[Tensor, Tensor]:
 
 @pytest.mark.parametrize("deviation", [0.1, 1.0])
 def test_the_numbers_are_those_of_another_program(deviation: float) -> None:
-    (squared, right), found = in_plain_torch(deviation, 200), last(Config(deviation=deviation, seeds=200))
-    for theirs, ours in ((squared, found.mean_squared_error[0]), (right, found.accuracy_fraction[0])):
-        (their_mean, their_error), (mean, error) = mean_and_error(theirs), mean_and_error(ours)
+    (squared, right) = in_plain_torch(deviation, 200)
+    found = last(Config(deviation=deviation, seeds=200))
+    for theirs, ours in (
+        (squared, found.mean_squared_error[0]),
+        (right, found.accuracy_fraction[0]),
+    ):
+        (their_mean, their_error) = mean_and_error(theirs)
+        (mean, error) = mean_and_error(ours)
         assert abs(mean - their_mean) < 3 * math.hypot(error, their_error)
 
 
 def test_figure_1_with_60_seeds() -> None:
-    """Of an earlier program, also 60 seeds; the paper says "smaller is better", which holds down to 0.2."""
+    """Of an earlier program, also 60 seeds; the paper says "smaller is better", which holds down to
+    0.2.
+    """
     recorded = (0.0629, 0.0621, 0.0610, 0.0651, 0.0772, 0.0904, 0.1217)
     found = last(*settings(deviation=DEVIATIONS, seeds=60)).mean_squared_error
     for wanted, row in zip(recorded, found, strict=True):
@@ -203,7 +250,9 @@ def test_figure_1_with_60_seeds() -> None:
         assert abs(mean - wanted) < 2.5 * math.sqrt(2) * error
     means = found.mean(1).tolist()
     assert means.index(min(means)) == 2 and means[2:] == sorted(means[2:])
-    assert mean_and_error(found[0] - found[2])[0] > 3 * mean_and_error(found[0] - found[2])[1], "0.05 is worse than 0.2"
+    assert mean_and_error(found[0] - found[2])[0] > 3 * mean_and_error(found[0] - found[2])[1], (
+        "0.05 is worse than 0.2"
+    )
     early = toys.judge(toys.train(settings(deviation=DEVIATIONS, seeds=60, steps=200)))
     middle = early.mean_squared_error[-1].mean(1).tolist()
     assert middle[2:] == sorted(middle[2:])
@@ -211,36 +260,52 @@ def test_figure_1_with_60_seeds() -> None:
 
 def test_figure_2_with_60_seeds() -> None:
     recorded = {0.0: 0.1217, 0.25: 0.1020, 0.5: 0.0856, 0.75: 0.0713}
-    found = last(*settings(relabelling=(0.0, 0.25, 0.5, 0.75, 1.0), deviation=1.0, seeds=60)).mean_squared_error
+    found = last(
+        *settings(relabelling=(0.0, 0.25, 0.5, 0.75, 1.0), deviation=1.0, seeds=60)
+    ).mean_squared_error
     for wanted, row in zip(recorded.values(), found, strict=False):
         mean, error = mean_and_error(row)
         assert abs(mean - wanted) < 2.5 * math.sqrt(2) * error
     means = found.mean(1).tolist()
     assert means == sorted(means, reverse=True), "larger is better"
     assert means[-1] == pytest.approx(0.067, abs=0.002)
-    # A teacher that is exact about the samples is wrong about the original data, by what its posterior loses there.
-    exact = last(Config(deviation=1.0, relabelling=1.0, teacher=POSTERIOR, seeds=60)).mean_squared_error[0]
+    # A teacher that is exact about the samples is wrong about the original data, by what its
+    # posterior loses there.
+    exact = last(
+        Config(deviation=1.0, relabelling=1.0, teacher=POSTERIOR, seeds=60)
+    ).mean_squared_error[0]
     floor = risk(Mixture(deviation=1), Mixture()).mean_squared_error
     assert mean_and_error(exact)[0] == pytest.approx(0.100, abs=0.002)
     assert mean_and_error(exact)[0] == pytest.approx(floor, abs=0.001)
 
 
 def test_noise_and_geometry_apart() -> None:
-    """With exact gradients all settings decide nearly as well as can be: the accuracy that is lost at Sigma = 1 was noise."""
+    """With exact gradients all settings decide nearly as well as can be: the accuracy that is lost
+    at Sigma = 1 was noise.
+    """
     values: dict[str, Any] = {"deviation": (0.3, 0.5, 1.0, 0.05), "seeds": 5}
-    exact, noisy = last(*settings(exact_gradient=True, **values)), last(*settings(**{**values, "seeds": 60}))
+    exact = last(*settings(exact_gradient=True, **values))
+    noisy = last(*settings(**{**values, "seeds": 60}))
     best = 1 - risk(Mixture(), Mixture()).error_fraction
     assert (exact.accuracy_fraction[:3].mean(1) > best - 0.01).all()
     assert float(noisy.accuracy_fraction[2].mean()) < best - 0.04
     # The squared error stays: it is the right answer about other samples.
-    assert float(exact.mean_squared_error[2].mean()) > 0.1 > float(exact.mean_squared_error[1].mean()) + 0.03
+    assert (
+        float(exact.mean_squared_error[2].mean())
+        > 0.1
+        > float(exact.mean_squared_error[1].mean()) + 0.03
+    )
     # Without samples near the boundary the start decides where it lies.
-    assert float(exact.mean_squared_error[3].mean()) > float(exact.mean_squared_error[0].mean()) + 0.003
+    assert (
+        float(exact.mean_squared_error[3].mean())
+        > float(exact.mean_squared_error[0].mean()) + 0.003
+    )
     assert float(exact.mean_squared_error[3].std()) > 10 * float(exact.mean_squared_error[0].std())
 
 
 def test_targets_are_mixed_as_equation_says() -> None:
-    labels, teacher = torch.tensor([0.0, 1.0]), torch.tensor([0.2, 0.6])
+    labels = torch.tensor([0.0, 1.0])
+    teacher = torch.tensor([0.2, 0.6])
     assert toys.distilled_targets(labels, teacher, 0.5).tolist() == pytest.approx([0.1, 0.8])
     for rho, wanted in ((0, labels), (1, teacher)):
         assert torch.equal(toys.distilled_targets(labels, teacher, rho), wanted)

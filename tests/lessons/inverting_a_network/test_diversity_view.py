@@ -1,4 +1,6 @@
-"""The diversity view, driven in Python: what moves, what is said, and that the numbers are those of the features."""
+"""The diversity view, driven in Python: what moves, what is said, and that the numbers are those of
+the features.
+"""
 
 from typing import Any
 
@@ -25,8 +27,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def given() -> tuple[ImageData, Any, dict[str, Any], Any]:
     data = made_data(train=30)
     spec = networks.spec("convnet", width=8)
-    teacher = ddlab.train_teacher(data, supervised.Config.teaching("teacher", network=spec, epochs=4), progress=False)
-    run = Run(sre2l, sre2l.Config.teaching(iterations=12), ddlab.Inputs(data=data, teachers=(teacher,)))
+    teacher = ddlab.train_teacher(
+        data, supervised.Config.teaching("teacher", network=spec, epochs=4), progress=False
+    )
+    run = Run(
+        sre2l, sre2l.Config.teaching(iterations=12), ddlab.Inputs(data=data, teachers=(teacher,))
+    )
     recovered = run.to_end()
     chosen = ddlab.distill("selection", data, teacher, progress=False)
     return data, teacher, {"random": chosen, "recovered": recovered}, run
@@ -72,12 +78,22 @@ def test_frames_move_the_points_and_nothing_else(view, given) -> None:
     assert "after step 12 " in last[1]
     real = trace(view, "real, not covered").x
     view.panel["frame"].value = 0
-    assert places(view) != last[0] and "after step 0 " in view.sentence and view.picture.value != last[2]
-    assert len(trace(view, "real, not covered").x) + len(trace(view, "real, covered").x) == 60 and len(real) <= 60
+    assert (
+        places(view) != last[0]
+        and "after step 0 " in view.sentence
+        and view.picture.value != last[2]
+    )
+    assert (
+        len(trace(view, "real, not covered").x) + len(trace(view, "real, covered").x) == 60
+        and len(real) <= 60
+    )
     fitted = view.mapped.map("features", embeddings.Config())
-    torch.testing.assert_close(torch.tensor(places(view)), fitted.films["recovered"][0], atol=2e-3, rtol=1e-3)
+    torch.testing.assert_close(
+        torch.tensor(places(view)), fitted.films["recovered"][0], atol=2e-3, rtol=1e-3
+    )
     assert torch.equal(
-        view.mapped.images(PointsOnShow("recovered", "features", 0)), given[0].to_uint8(run.frames[0].content.images)
+        view.mapped.images(PointsOnShow("recovered", "features", 0)),
+        given[0].to_uint8(run.frames[0].content.images),
     )
 
 
@@ -89,23 +105,40 @@ def test_a_point_moved_by_hand_becomes_the_nearest_real_image_of_its_class(view,
     assert view.panel.value.images == BY_HAND and view.hand[1] == target
     assert view.mapped.labels[list(view.hand)].tolist() == [0, 1, 2]
     assert places(view)[1] == pytest.approx((x, y), abs=2e-3)
-    assert torch.equal(view.mapped.images(view._shown())[1], data.train_images[view.mapped.pool[target]])
+    assert torch.equal(
+        view.mapped.images(view._shown())[1], data.train_images[view.mapped.pool[target]]
+    )
     expected = view.mapped.coverage(PointsOnShow(BY_HAND, "features", hand=view.hand))
     assert f"(by hand) cover {expected:.1%}" in view.sentence
     assert view.bars.figure.data[0].y[2] == pytest.approx(expected)
 
 
 def test_the_quest_is_met_by_hand_alone_and_lies_above_chance(view) -> None:
-    """A choice made one class at a time, as a reader can; no set that is given, nor a random one, meets it."""
-    mapped, luck = view.mapped, view.mapped.luck("features", 1)
-    assert f"more than {luck:.1%}" in view.quest.value and luck > mapped.chance("features", 1) and not view.quest.met
+    """A choice made one class at a time, as a reader can; no set that is given, nor a random one,
+    meets it.
+    """
+    mapped = view.mapped
+    luck = view.mapped.luck("features", 1)
+    assert (
+        f"more than {luck:.1%}" in view.quest.value
+        and luck > mapped.chance("features", 1)
+        and not view.quest.met
+    )
     hand = list(view.hand)
     for label in range(3):
         members = (mapped.labels == label).nonzero().flatten().tolist()
         choices = [(*hand[:label], each, *hand[label + 1 :]) for each in members]
-        hand = list(max(choices, key=lambda one: mapped.coverage(PointsOnShow(BY_HAND, "features", hand=one))))
+        hand = list(
+            max(
+                choices,
+                key=lambda one: mapped.coverage(PointsOnShow(BY_HAND, "features", hand=one)),
+            )
+        )
     view.panel.value = view.panel.value.replace(images=BY_HAND, hand=".".join(map(str, hand)))
-    assert view.quest.met and mapped.coverage(PointsOnShow(BY_HAND, "features", hand=tuple(hand))) > luck
+    assert (
+        view.quest.met
+        and mapped.coverage(PointsOnShow(BY_HAND, "features", hand=tuple(hand))) > luck
+    )
 
 
 def test_sliders_do_what_the_mouse_does(view) -> None:
@@ -118,10 +151,15 @@ def test_sliders_do_what_the_mouse_does(view) -> None:
     assert sliders.across.value == pytest.approx((at[0] - low) / (high - low), abs=0.011), (
         "they begin where the point is"
     )
-    sliders.across.value, sliders.up.value = 0.2, 0.6
-    wanted = [a + share * (b - a) for share, (a, b) in zip((0.2, 0.6), view.map.extent, strict=True)]
+    sliders.across.value = 0.2
+    sliders.up.value = 0.6
+    wanted = [
+        a + share * (b - a) for share, (a, b) in zip((0.2, 0.6), view.map.extent, strict=True)
+    ]
     assert view.hand[2] == view.mapped.nearest_on(view.map, 2, *wanted)
-    assert (sliders.across.value, sliders.up.value) == (0.2, 0.6), "the point snaps, the sliders stay"
+    assert (sliders.across.value, sliders.up.value) == (0.2, 0.6), (
+        "the point snaps, the sliders stay"
+    )
     assert view.panel.value.images == BY_HAND
     view.panel["images"].value = "recovered"
     assert view.panel.value.images == "recovered", "following the points is no move"
@@ -158,7 +196,10 @@ def test_a_map_that_cannot_be_made_is_explained_and_the_view_goes_on(view) -> No
 
 
 def test_sliders_without_use_are_greyed_out(view) -> None:
-    disabled = lambda: {name for name in ("frame", "perplexity", "neighbours") if view.panel[name].disabled}  # noqa: E731
+    def disabled() -> set[str]:
+        sliders = ("frame", "perplexity", "neighbours")
+        return {name for name in sliders if view.panel[name].disabled}
+
     assert disabled() == {"frame", "perplexity", "neighbours"}
     view.panel["images"].value = "recovered"
     assert disabled() == {"perplexity", "neighbours"}

@@ -22,10 +22,19 @@ def regress(own: Any, cross: Any, labels: Any, ridge: Any) -> Any:
 
 ANSWERS: dict[str, tuple[list[Any], list[Any]]] = {
     "regression": (
-        [regress, lambda own, cross, labels, ridge: cross @ torch.linalg.inv(own + ridge * torch.eye(5)) @ labels],
         [
-            None, 3, lambda own, cross, labels: labels, lambda own, cross, labels, ridge: labels,
-            lambda own, cross, labels, ridge: regress(own, cross, labels, 0), lambda own, cross, labels, ridge: cross @ labels,
+            regress,
+            lambda own, cross, labels, ridge: (
+                cross @ torch.linalg.inv(own + ridge * torch.eye(5)) @ labels
+            ),
+        ],
+        [
+            None,
+            3,
+            lambda own, cross, labels: labels,
+            lambda own, cross, labels, ridge: labels,
+            lambda own, cross, labels, ridge: regress(own, cross, labels, 0),
+            lambda own, cross, labels, ridge: cross @ labels,
             lambda own, cross, labels, ridge: torch.full((7, 3), torch.nan),
         ],
     ),
@@ -35,12 +44,17 @@ ANSWERS: dict[str, tuple[list[Any], list[Any]]] = {
             lambda own, cross, wanted: own @ torch.linalg.pinv(cross) @ wanted,
         ],
         [
-            None, "solve", lambda own, cross: own, lambda own, cross, wanted: wanted,
-            lambda own, cross, wanted: torch.linalg.lstsq(cross, wanted).solution, lambda own, cross, wanted: torch.zeros(5, 3),
-            lambda own, cross, wanted: torch.full((5, 3), torch.nan), lambda own, cross, wanted: "labels",
+            None,
+            "solve",
+            lambda own, cross: own,
+            lambda own, cross, wanted: wanted,
+            lambda own, cross, wanted: torch.linalg.lstsq(cross, wanted).solution,
+            lambda own, cross, wanted: torch.zeros(5, 3),
+            lambda own, cross, wanted: torch.full((5, 3), torch.nan),
+            lambda own, cross, wanted: "labels",
         ],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ANSWERS)
@@ -48,16 +62,24 @@ def test_a_function_is_measured_and_wrong_ones_get_different_hints(capsys: Any, 
     right, wrong = ANSWERS[name]
     assert all(told(capsys, name, answer)[0] for answer in right)
     found = [told(capsys, name, answer) for answer in wrong]
-    assert not any(taken for taken, _ in found) and all(said.startswith("Not yet") for _, said in found)
+    assert not any(taken for taken, _ in found) and all(
+        said.startswith("Not yet") for _, said in found
+    )
     assert len({said for _, said in found}) >= 6
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "right"),
-    [({"corrupted_by": "zeros", "learn_labels": True}, True), ({}, False), ({"learning_rate": 1e-6}, False)],
+    [
+        ({"corrupted_by": "zeros", "learn_labels": True}, True),
+        ({}, False),
+        ({"learning_rate": 1e-6}, False),
+    ],
 )
-def test_what_is_left_of_frozen_digits_is_measured(capsys: Any, changes: dict[str, Any], right: bool) -> None:
+def test_what_is_left_of_frozen_digits_is_measured(
+    capsys: Any, changes: dict[str, Any], right: bool
+) -> None:
     taken, said = told(capsys, "frozen", kip.Config.teaching(corruption=0.7, **changes))
     assert taken == right and "the class means" in said, said
 

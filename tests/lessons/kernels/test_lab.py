@@ -1,4 +1,6 @@
-"""The laboratory of learned points, driven in Python: what it shows is what KIP makes, and what the regression says of it."""
+"""The laboratory of learned points, driven in Python: what it shows is what KIP makes, and what the
+regression says of it.
+"""
 
 import dataclasses
 from collections.abc import Iterator
@@ -44,7 +46,10 @@ def moved(lab: Any, **values: Any) -> None:
 
 def by_itself(data: ImageData, config: kip.Config) -> list[kip.State]:
     inputs = Inputs(data=data, device="cpu")
-    return [process.start(kip, config, inputs), *(step.state for step in process.steps(kip, config, inputs))]
+    return [
+        process.start(kip, config, inputs),
+        *(step.state for step in process.steps(kip, config, inputs)),
+    ]
 
 
 def accuracy(data: ImageData, config: kip.Config, state: kip.State) -> float:
@@ -55,9 +60,14 @@ def accuracy(data: ImageData, config: kip.Config, state: kip.State) -> float:
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"images_per_class": 2, "kernel": "fc3"}, {"kernel": "rbf", "ridge": 0.1}, {"corruption": 0.5, "learn_labels": True}],
+    [
+        {},
+        {"images_per_class": 2, "kernel": "fc3"},
+        {"kernel": "rbf", "ridge": 0.1},
+        {"corruption": 0.5, "learn_labels": True},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_every_update_on_show_is_kips_own(data: ImageData, changes: dict[str, Any]) -> None:
     config = SMALL.replace(**changes)
     lab: Any = KernelLab(data, config)
@@ -67,37 +77,51 @@ def test_every_update_on_show_is_kips_own(data: ImageData, changes: dict[str, An
     for index in (6, 3, 0):
         lab.slider.index = index
         pixels = data.to_uint8(states[index].images)
-        assert bytes(lab.widget(learned_images).value) == encode_grid(pixels, 3, 20, column_labels=list("abc"), gap=4)
+        assert bytes(lab.widget(learned_images).value) == encode_grid(
+            pixels, 3, 20, column_labels=list("abc"), gap=4
+        )
         right = accuracy(data, config, states[index])
         assert f"the regression has {right:.1%} of the test images right" in lab.sentence
         assert lab.widget(accuracy_curve).cursor == index
         assert float(lab.widget(scores).figure.data[-1].y[0]) == pytest.approx(right)
-    curve = next(one for one in lab.widget(accuracy_curve).figure.data if one.name == "learned points")
+    curve = next(
+        one for one in lab.widget(accuracy_curve).figure.data if one.name == "learned points"
+    )
     assert list(curve.y) == pytest.approx([accuracy(data, config, state) for state in states])
     lab.close()
 
 
 @pytest.mark.parametrize(("count", "words"), [(1, "3 class means"), (2, "6 k-means centres")])
-def test_rivals_took_no_learning_and_are_as_many_or_more(data: ImageData, count: int, words: str) -> None:
+def test_rivals_took_no_learning_and_are_as_many_or_more(
+    data: ImageData, count: int, words: str
+) -> None:
     lab: Any = KernelLab(data, SMALL.replace(images_per_class=count))
     lab.runner.join()
     found = {one.words: values for one, values in lab._known().found.items()}
-    assert list(found) == [words, f"{3 * count} real", "30 real"], "a hundred of each class are not there"
+    assert list(found) == [words, f"{3 * count} real", "30 real"], (
+        "a hundred of each class are not there"
+    )
     for name, values in found.items():
         kind = "random" if name.endswith("real") else "centres"
         each = int(name.split()[0]) // 3
         for seed, value in enumerate(values):
             config = selection.Config(kind=kind, images_per_class=each, seed=seed)
             made = ddlab.distill("selection", data, config=config, progress=False)
-            assert value == pytest.approx(kernel_accuracy(made, data, labels="hard", ridge=SMALL.ridge))
+            assert value == pytest.approx(
+                kernel_accuracy(made, data, labels="hard", ridge=SMALL.ridge)
+            )
         assert len(values) == (3 if kind == "random" else 1)
         assert name in lab.sentence and name in alt_text(lab.widget(scores).figure)
     lab.close()
 
 
-def test_the_quest_asks_for_frozen_pixels_and_a_lead(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_quest_asks_for_frozen_pixels_and_a_lead(
+    lab: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(
-        World, "rival", lambda self, one, *given, watch: (0.5,) if one.kind == "centres" else (0.4, 0.6)
+        World,
+        "rival",
+        lambda self, one, *given, watch: (0.5,) if one.kind == "centres" else (0.4, 0.6),
     )
     for share, right, met in [
         (0.0, 1.0, False),
@@ -113,14 +137,21 @@ def test_the_quest_asks_for_frozen_pixels_and_a_lead(lab: Any, monkeypatch: pyte
 
 
 def test_equal_images_need_a_ridge() -> None:
-    """Two real images of a class that are the same: without a ridge the system is singular, and the laboratory says so."""
+    """Two real images of a class that are the same: without a ridge the system is singular, and the
+    laboratory says so.
+    """
     data = made_data()
     images = data.train_images.clone()
-    images[:] = images[data.train_labels.argsort(stable=True)[data.train_labels * 12]]  # of each class one image
+    # Of each class one image.
+    images[:] = images[data.train_labels.argsort(stable=True)[data.train_labels * 12]]
     same = ImageData(
-        name="same", class_names=data.class_names, train_images=images, train_labels=data.train_labels,
-        test_images=data.test_images, test_labels=data.test_labels,
-    )  # fmt: skip
+        name="same",
+        class_names=data.class_names,
+        train_images=images,
+        train_labels=data.train_labels,
+        test_images=data.test_images,
+        test_labels=data.test_labels,
+    )
     lab: Any = KernelLab(same, SMALL.replace(images_per_class=2))
     before = lab.sentence
     with refuses("ridge", "invertible"):

@@ -1,4 +1,6 @@
-"""The plane of support points, driven in Python: what is drawn and said is what kernel regression gives."""
+"""The plane of support points, driven in Python: what is drawn and said is what kernel regression
+gives.
+"""
 
 import math
 from collections.abc import Iterator
@@ -33,8 +35,12 @@ def explorer() -> Iterator[KernelPlane]:
 
 def drag(explorer: KernelPlane, point: int, x: float, y: float) -> None:
     explorer.plot.dragged = {
-        "count": explorer.plot.dragged.get("count", 0) + 1, "point": point, "x": x, "y": y, "done": True,
-    }  # fmt: skip
+        "count": explorer.plot.dragged.get("count", 0) + 1,
+        "point": point,
+        "x": x,
+        "y": y,
+        "done": True,
+    }
 
 
 def trace(explorer: KernelPlane, name: str) -> Any:
@@ -45,12 +51,16 @@ def by_hand(view: Plane, support: np.ndarray, asked: np.ndarray) -> np.ndarray:
     """With RBF, gamma 2 and two numbers in an image, in numpy."""
     gram = lambda a, b: np.exp(-((a[:, None] - b[None]) ** 2).sum(-1))  # noqa: E731
     labels = np.eye(2)[np.arange(len(support)) % 2] - 0.5
-    return gram(asked, support) @ np.linalg.solve(gram(support, support) + view.ridge * np.eye(len(support)), labels)
+    return gram(asked, support) @ np.linalg.solve(
+        gram(support, support) + view.ridge * np.eye(len(support)), labels
+    )
 
 
 def test_the_regression_is_that_of_the_formula() -> None:
-    view, draw = Plane(ridge=0.1), np.random.default_rng(0)
-    support, asked = draw.normal(size=(4, 2)), draw.normal(size=(9, 2))
+    view = Plane(ridge=0.1)
+    draw = np.random.default_rng(0)
+    support = draw.normal(size=(4, 2))
+    asked = draw.normal(size=(9, 2))
     found = regression(view, torch.from_numpy(support), torch.from_numpy(asked))
     np.testing.assert_allclose(found.numpy(), by_hand(view, support, asked), atol=1e-10)
 
@@ -91,16 +101,24 @@ def test_updates_begin_where_the_points_are_and_a_drag_begins_anew(explorer: Ker
 
 
 def test_reset_and_another_number_forget_the_hand(explorer: KernelPlane) -> None:
-    for change in (explorer.reset_button.click, lambda: setattr(explorer.panel["per_class"], "value", 3)):
+    for change in (
+        explorer.reset_button.click,
+        lambda: setattr(explorer.panel["per_class"], "value", 3),
+    ):
         drag(explorer, 0, 0.5, 0.5)
         change()
         assert not explorer.by_hand and "real dots" in explorer.sentence
         assert torch.equal(explorer.support, first_points(2 * explorer.panel.value.per_class))
 
 
-def test_the_quest_is_met_by_hand_alone_and_above_what_takes_no_learning(explorer: KernelPlane) -> None:
+def test_the_quest_is_met_by_hand_alone_and_above_what_takes_no_learning(
+    explorer: KernelPlane,
+) -> None:
     dots, labels = real_dots()
-    centres = [KMeans(2, n_init=10, random_state=0).fit(dots[labels == one]).cluster_centers_ for one in (0, 1)]
+    centres = [
+        KMeans(2, n_init=10, random_state=0).fit(dots[labels == one]).cluster_centers_
+        for one in (0, 1)
+    ]
     rival = torch.from_numpy(np.stack(centres, 1).reshape(-1, 2))
     for kernel in ("rbf", "fc1", "fc2", "fc3"):
         assert right_fraction(Plane(kernel=kernel), rival) < ENOUGH - 0.03
@@ -109,7 +127,10 @@ def test_the_quest_is_met_by_hand_alone_and_above_what_takes_no_learning(explore
     assert not explorer.quest.met, "KIP did it, and with more points"
     explorer.panel["per_class"].value = 2
     starts = (real_dots()[0][4 * number : 4 * number + 4] for number in range(5))
-    best = max((moved(Plane(updates=60), start) for start in starts), key=lambda one: right_fraction(Plane(), one))
+    best = max(
+        (moved(Plane(updates=60), start) for start in starts),
+        key=lambda one: right_fraction(Plane(), one),
+    )
     for point, (x, y) in enumerate(best.tolist()):
         drag(explorer, point, x, y)
     assert explorer.quest.met

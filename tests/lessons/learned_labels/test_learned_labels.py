@@ -32,49 +32,82 @@ def test_scores_are_those_of_students_of_the_labels(lab: Laboratory, grey: Image
     lab.close()
 
 
-def test_shuffled_labels_are_the_same_labels(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shuffled_labels_are_the_same_labels(
+    lab: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen = list[Any]()
-    monkeypatch.setattr(type(lab.world), "taught", lambda self, made, students, watch: seen.append(made) or (0.5,))
+    monkeypatch.setattr(
+        type(lab.world), "taught", lambda self, made, students, watch: seen.append(made) or (0.5,)
+    )
     for who in WHO:
         lab.world.score(lab.settings, who, watch=lambda *_: None)
     own, _, shuffled = (made.target("stored").logits for made in seen)
     assert not torch.equal(own, shuffled)
-    assert torch.equal(own.sort(0).values, shuffled.sort(0).values) and torch.equal(seen[0].images, seen[2].images)
+    assert torch.equal(own.sort(0).values, shuffled.sort(0).values) and torch.equal(
+        seen[0].images, seen[2].images
+    )
     lab.close()
 
 
-def test_pictures_are_of_their_source_and_more_of_them_begin_alike(lab: Laboratory, grey: ImageData) -> None:
+def test_pictures_are_of_their_source_and_more_of_them_begin_alike(
+    lab: Laboratory, grey: ImageData
+) -> None:
     for source in SOURCES:
         few, many = (lab.world.base(source, count, 1).images for count in (10, 20))
-        assert torch.equal(many[:10], few) and not torch.equal(few, lab.world.base(source, 10, 2).images)
+        assert torch.equal(many[:10], few) and not torch.equal(
+            few, lab.world.base(source, 10, 2).images
+        )
     known = {tuple(image.flatten().tolist()) for image in grey.normalised()}
-    inside = {source: tuple(lab.world.base(source, 10, 0).images[0].flatten().tolist()) in known for source in SOURCES}
+    inside = {
+        source: tuple(lab.world.base(source, 10, 0).images[0].flatten().tolist()) in known
+        for source in SOURCES
+    }
     assert inside == {"shapes": False, "noise": False, "the data": True}
     (scores, *_), rival = lab._known().found
     assert quest_met(lab.world, lab.settings, lab._known()) is (scores[10] > rival)
     lab.close()
 
 
-@pytest.mark.parametrize("shares, nearness, won", [
-    ((0, 0), 1, "AC"), ((0.3, 0.3), 1, "AC"), ((0.4, 0.4), 1, "ABC"), ((0.6, 0.6), 1, "B"), ((1, 0), 1, "BC"), ((0.4, 0.4), 4, "ABC"),
-])  # fmt: skip
-def test_two_points_teach_three_classes_where_both_say_more_than_a_third(shares: Any, nearness: int, won: str) -> None:
+@pytest.mark.parametrize(
+    "shares, nearness, won",
+    [
+        ((0, 0), 1, "AC"),
+        ((0.3, 0.3), 1, "AC"),
+        ((0.4, 0.4), 1, "ABC"),
+        ((0.6, 0.6), 1, "B"),
+        ((1, 0), 1, "BC"),
+        ((0.4, 0.4), 4, "ABC"),
+    ],
+)
+def test_two_points_teach_three_classes_where_both_say_more_than_a_third(
+    shares: Any, nearness: int, won: str
+) -> None:
     settings = points.Settings(left=shares[0], right=shares[1], nearness=nearness)
-    assert "".join(points.classes(settings)) == won and points.heard(settings).sum(1) == pytest.approx(1)
+    assert "".join(points.classes(settings)) == won and points.heard(settings).sum(
+        1
+    ) == pytest.approx(1)
 
 
 WRONG: dict[str, list[Any]] = {
-    "label gradient": [None, lambda *_: 1 / 0, lambda phi, G, ridge: G, lambda phi, G, ridge: phi @ G],
+    "label gradient": [
+        None,
+        lambda *_: 1 / 0,
+        lambda phi, G, ridge: G,
+        lambda phi, G, ridge: phi @ G,
+    ],
     "pictures": [
-        None, torch.zeros(3, 1, 16, 16), torch.full((100, 1, 16, 16), torch.nan),
+        None,
+        torch.zeros(3, 1, 16, 16),
+        torch.full((100, 1, 16, 16), torch.nan),
         ddlab.data.load("digits").normalised(slice(100)),
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_answers_are_told_why(name: str, capsys: Any) -> None:
-    lesson, said = ddlab.start("65_learned_labels"), set()
+    lesson = ddlab.start("65_learned_labels")
+    said = set()
     for wrong in WRONG[name]:
         capsys.readouterr()
         assert not lesson.check(name, wrong)
@@ -82,10 +115,13 @@ def test_wrong_answers_are_told_why(name: str, capsys: Any) -> None:
     assert len(said) >= len(WRONG[name]) - 1 and set(checks.CHECKS) == set(WRONG)
 
 
-def test_the_gradient_is_right_and_pictures_must_be_ahead_of_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_gradient_is_right_and_pictures_must_be_ahead_of_noise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     lesson = ddlab.start("65_learned_labels")
     assert lesson.check(
-        "label gradient", lambda phi, G, ridge: (phi @ phi.T + ridge * torch.eye(len(phi))).inverse() @ phi @ G
+        "label gradient",
+        lambda phi, G, ridge: (phi @ phi.T + ridge * torch.eye(len(phi))).inverse() @ phi @ G,
     )
     mine = F.interpolate(torch.rand(100, 1, 4, 4), size=(16, 16), mode="bilinear")
     monkeypatch.setattr(checks, "_taught_by_noise", lambda: 0.5)

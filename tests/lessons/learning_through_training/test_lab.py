@@ -32,51 +32,79 @@ def test_scores_are_those_of_ordered_students(lab: Laboratory, grey: ImageData) 
     assert lab._known().found[0] == {1: tuple(scored.per_seed.values())}
 
 
-def test_the_rival_is_the_best_of_class_means_that_learned_nothing(lab: Laboratory, grey: ImageData) -> None:
+def test_the_rival_is_the_best_of_class_means_that_learned_nothing(
+    lab: Laboratory, grey: ImageData
+) -> None:
     config = lab.world.config(lab.settings)
     means = ddlab.distill(
-        "selection", grey, config=selection.Config(kind="centres", images_per_class=1), progress=False
+        "selection",
+        grey,
+        config=selection.Config(kind="centres", images_per_class=1),
+        progress=False,
     )
     assert len(means) == grey.classes
-    student, found = ordered.Config(network=config.network, initial_weights="pytorch"), []
+    student = ordered.Config(network=config.network, initial_weights="pytorch")
+    found = []
     for rate in RATES:
-        told = Inputs(distilled=means.with_targets(OrderedSteps(torch.full((2, 1), rate))), device="cpu")
-        runs = [process.run(ordered, student.replace(seed=seed), told) for seed in range(1, OTHERS + 1)]
+        told = Inputs(
+            distilled=means.with_targets(OrderedSteps(torch.full((2, 1), rate))), device="cpu"
+        )
+        runs = [
+            process.run(ordered, student.replace(seed=seed), told) for seed in range(1, OTHERS + 1)
+        ]
         found.append(sum(ddlab.accuracy(run, grey) for run in runs) / OTHERS)
     assert lab.world.rival(config.network, 2, watch=silent) == pytest.approx(max(found))
 
 
 def test_settings_reach_the_method_and_the_quest_asks_for_other_starts(lab: Laboratory) -> None:
-    start, config_of = lab.world.start, lab.world.config
+    start = lab.world.start
+    config_of = lab.world.config
     assert config_of(start.replace(starts="random", networks=3)).networks == 3
     convnet = config_of(start.replace(learner="ConvNet", epochs=10, iterations=100))
     assert (
-        convnet.network.family == "convnet" and convnet.iterations == 60 and convnet.initial_rate == pytest.approx(0.02)
+        convnet.network.family == "convnet"
+        and convnet.iterations == 60
+        and convnet.initial_rate == pytest.approx(0.02)
     )
-    scores, rival = lab._known().found[0][1], lab.world.rival(start.network, 1, watch=silent)
-    assert quest_met(lab.world, lab.settings, lab._known()) is (sum(scores[1:]) / OTHERS >= rival + AHEAD)
+    scores = lab._known().found[0][1]
+    rival = lab.world.rival(start.network, 1, watch=silent)
+    assert quest_met(lab.world, lab.settings, lab._known()) is (
+        sum(scores[1:]) / OTHERS >= rival + AHEAD
+    )
     lab.close()
 
 
-def shortcut(real: Any, answers: Any, model: Any, images: Any, steps: int, updates: int = 100) -> Any:
+def shortcut(
+    real: Any, answers: Any, model: Any, images: Any, steps: int, updates: int = 100
+) -> Any:
     return (checks._learned(real, answers, model, images, steps, cut=True), None)
 
 
 WRONG: dict[str, list[Any]] = {
     "shortcut": [
-        None, lambda *_, **__: (_[3], None), lambda *_, **__: (_[3][:2], None), lambda *_, **__: 1 / 0,
-        lambda *_, **__: (checks._learned(*_, cut=False), None), lambda *_, **__: (_[3] + 1, None),
+        None,
+        lambda *_, **__: (_[3], None),
+        lambda *_, **__: (_[3][:2], None),
+        lambda *_, **__: 1 / 0,
+        lambda *_, **__: (checks._learned(*_, cut=False), None),
+        lambda *_, **__: (_[3] + 1, None),
     ],
     "carry": [
-        None, dd.Config.teaching(images_per_class=2), dd.Config.teaching(epochs=6), dd.Config.teaching(starts="pretrained"),
-        dd.Config.teaching(starts="random"), dd.Config.teaching(iterations=2), dd.Config.teaching(initial_rate=1e30, iterations=1),
+        None,
+        dd.Config.teaching(images_per_class=2),
+        dd.Config.teaching(epochs=6),
+        dd.Config.teaching(starts="pretrained"),
+        dd.Config.teaching(starts="random"),
+        dd.Config.teaching(iterations=2),
+        dd.Config.teaching(initial_rate=1e30, iterations=1),
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_answers_are_told_why(name: str, capsys: Any) -> None:
-    lesson, said = ddlab.start("60_learning_through_training"), set()
+    lesson = ddlab.start("60_learning_through_training")
+    said = set()
     for wrong in WRONG[name]:
         capsys.readouterr()
         assert not lesson.check(name, wrong)
@@ -87,4 +115,6 @@ def test_wrong_answers_are_told_why(name: str, capsys: Any) -> None:
 def test_right_answers_are_right() -> None:
     lesson = ddlab.start("60_learning_through_training")
     assert lesson.check("shortcut", shortcut)
-    assert lesson.check("carry", dd.Config.teaching(starts="random", networks=2, epochs=3, iterations=160))
+    assert lesson.check(
+        "carry", dd.Config.teaching(starts="random", networks=2, epochs=3, iterations=160)
+    )

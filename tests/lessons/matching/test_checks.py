@@ -22,7 +22,8 @@ def in_turn(pick: Any, sign: float = 1.0) -> Any:
     def match_in(bodies: Any, real: Any, answers: Any, images: Any, updates: int = 50) -> Any:
         images = images.clone().requires_grad_()
         for update in range(updates):
-            body, distance = bodies[pick(update, len(bodies))], torch.zeros(())
+            body = bodies[pick(update, len(bodies))]
+            distance = torch.zeros(())
             for label in range(10):
                 gap = body(real[answers == label]).mean(0) - body(images[label::10]).mean(0)
                 distance = distance + gap.square().sum()
@@ -41,31 +42,46 @@ def shifted(images: Any, right: float, down: float, **more: Any) -> Any:
 
 
 RIGHT: dict[str, list[Any]] = {
-    "best image": [lambda real: real.mean(0, keepdim=True), lambda real: real.sum(0)[None] / len(real)],
+    "best image": [
+        lambda real: real.mean(0, keepdim=True),
+        lambda real: real.sum(0)[None] / len(real),
+    ],
     "networks in turn": [in_turn(lambda update, count: update % count)],
     "shifted": [shifted],
 }
 WRONG: dict[str, list[Any]] = {
     "best image": [
-        None, lambda real: real[:1], lambda real: real.mean(0), lambda: 1, lambda real: "mean",
-        lambda real: real.median(0, keepdim=True).values, lambda real: torch.full_like(real[:1], torch.nan),
+        None,
+        lambda real: real[:1],
+        lambda real: real.mean(0),
+        lambda: 1,
+        lambda real: "mean",
+        lambda real: real.median(0, keepdim=True).values,
+        lambda real: torch.full_like(real[:1], torch.nan),
     ],
     "networks in turn": [
-        None, lambda *_, **__: 1 / 0, in_turn(lambda update, count: 0), in_turn(lambda update, count: -update % count),
+        None,
+        lambda *_, **__: 1 / 0,
+        in_turn(lambda update, count: 0),
+        in_turn(lambda update, count: -update % count),
         in_turn(lambda update, count: update % count, sign=-1.0),
         lambda bodies, real, answers, images, updates=50: images,
     ],
     "shifted": [
-        None, lambda *_: 1 / 0, lambda images, right, down: images[:1],
+        None,
+        lambda *_: 1 / 0,
+        lambda images, right, down: images[:1],
         lambda images, right, down: images.roll((int(down), int(right)), (2, 3)),
         lambda images, right, down: shifted(images.detach(), right, down),
         lambda images, right, down: shifted(images, right, down, padding_mode="zeros"),
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_an_exercise_takes_right_answers_and_says_what_is_wrong_with_others(capsys: Any, name: str) -> None:
+def test_an_exercise_takes_right_answers_and_says_what_is_wrong_with_others(
+    capsys: Any, name: str
+) -> None:
     for answer in RIGHT[name]:
         assert told(capsys, name, answer)[0]
     hints = set()

@@ -1,4 +1,6 @@
-"""The laboratory of learned images, driven in Python: what it shows is what DM makes, and what `evaluate` says of it."""
+"""The laboratory of learned images, driven in Python: what it shows is what DM makes, and what
+`evaluate` says of it.
+"""
 
 import statistics
 from collections.abc import Iterator
@@ -22,7 +24,9 @@ from ddlab.training import supervised
 from tests.support import made_data
 
 NARROW = networks.spec("convnet", width=4, norm="instance")
-SMALL = dm.Config.teaching(network=NARROW, networks=5, iterations=6, batch_size=4, learning_rate=5.0)
+SMALL = dm.Config.teaching(
+    network=NARROW, networks=5, iterations=6, batch_size=4, learning_rate=5.0
+)
 STUDENT = supervised.Config.teaching(network=NARROW, epochs=40, mixup_alpha=0.0)
 
 
@@ -58,8 +62,14 @@ def filled(lab: Any, values: dict[str, list[float]]) -> None:
     frame = lab.watched.at(known.step)
     for kind, accuracies in values.items():
         for seed, accuracy in enumerate(accuracies):
-            own = (lab.watched, frame, seed) if kind == LEARNED else (kind, lab.settings.images_per_class, seed)
-            lab.keep(Value(getattr(lab.world, "learned" if kind == LEARNED else "real"), *own), accuracy)
+            own = (
+                (lab.watched, frame, seed)
+                if kind == LEARNED
+                else (kind, lab.settings.images_per_class, seed)
+            )
+            lab.keep(
+                Value(getattr(lab.world, "learned" if kind == LEARNED else "real"), *own), accuracy
+            )
     lab._draw()
 
 
@@ -68,9 +78,15 @@ def filled(lab: Any, values: dict[str, list[float]]) -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"images_per_class": 2}, {"initialisation": "noise"}, {"strategy": "crop_flip", "views": "independent"}, {"iterations": 90, "networks": 2}],  # noqa: E501
+    [
+        {},
+        {"images_per_class": 2},
+        {"initialisation": "noise"},
+        {"strategy": "crop_flip", "views": "independent"},
+        {"iterations": 90, "networks": 2},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_the_frames_and_distances_are_dms_own(data: ImageData, changes: dict[str, Any]) -> None:
     config = SMALL.replace(**changes)
     world = World(data, config)
@@ -78,7 +94,10 @@ def test_the_frames_and_distances_are_dms_own(data: ImageData, changes: dict[str
     images, distances = by_itself(data, config)
     assert run.complete and run.config == config and type(run.config) is dm.Config
     steps = [frame.step for frame in run.frames]
-    assert steps == sorted({*steps, 0, 1, config.iterations}) and min(config.iterations, 40) < len(steps) <= 42
+    assert (
+        steps == sorted({*steps, 0, 1, config.iterations})
+        and min(config.iterations, 40) < len(steps) <= 42
+    )
     for frame in run.frames:
         assert torch.equal(frame.content.images, images[frame.step]), frame.step
         if frame.step:
@@ -89,7 +108,9 @@ def test_the_frames_and_distances_are_dms_own(data: ImageData, changes: dict[str
 
 
 @pytest.mark.parametrize("images_per_class", [1, 2])
-def test_students_are_those_of_evaluate(data: ImageData, images_per_class: int, no_cache: None) -> None:
+def test_students_are_those_of_evaluate(
+    data: ImageData, images_per_class: int, no_cache: None
+) -> None:
     config = SMALL.replace(images_per_class=images_per_class)
     lab = MatchingLab(data, config, student=STUDENT, seeds=2)
     press(lab, "Learn")
@@ -111,19 +132,31 @@ def test_students_are_those_of_evaluate(data: ImageData, images_per_class: int, 
     assert len({*every}) > 2, "equal numbers would show nothing"
     rival = wanted[REAL["centres"]]
     ahead = [
-        values[seed] - rival[seed] for name, values in wanted.items() if name != REAL["centres"] for seed in (0, 1)
+        values[seed] - rival[seed]
+        for name, values in wanted.items()
+        if name != REAL["centres"]
+        for seed in (0, 1)
     ]
     assert all(any(point == pytest.approx(value, abs=1e-6) for point in points) for value in ahead)
     for words, values in wanted.items():
-        said = f"from {words.replace('learned, update 4', 'these')} {statistics.fmean(values.values()):.1%}"
+        said = (
+            f"from {words.replace('learned, update 4', 'these')} "
+            f"{statistics.fmean(values.values()):.1%}"
+        )
         assert said in lab.sentence
-        shown = words.removesuffix(" real images").replace("learned, update 4", "5 networks, update 4")
+        shown = words.removesuffix(" real images").replace(
+            "learned, update 4", "5 networks, update 4"
+        )
         assert shown in alt_text(drawn)
     assert drawn.layout.title.text == "Students, minus k-means centres"
     (button,) = (one for one in lab.buttons.values() if one.description == "Train students")
     assert button.disabled and lab.progress.description == "at rest"
     lab.slider.index = 2
-    assert not button.disabled and "from these" not in lab.sentence and "from random real images" in lab.sentence
+    assert (
+        not button.disabled
+        and "from these" not in lab.sentence
+        and "from random real images" in lab.sentence
+    )
     lab.close()
 
 

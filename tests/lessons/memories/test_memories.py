@@ -1,4 +1,6 @@
-"""Lesson 75: memories that share a run, what the laboratories say of it, the plane, and the exercises."""
+"""Lesson 75: memories that share a run, what the laboratories say of it, the plane, and the
+exercises.
+"""
 
 from typing import Any
 
@@ -19,13 +21,18 @@ from tests.support import refuses
 @pytest.fixture
 def place(grey: ImageData) -> world.World:
     chosen = selection.Config(images_per_class=1)
-    return world.World(grey, {1: process.run(selection, chosen, Inputs(data=grey))}, mnemonics.SMALL, device="cpu")
+    return world.World(
+        grey, {1: process.run(selection, chosen, Inputs(data=grey))}, mnemonics.SMALL, device="cpu"
+    )
 
 
 def test_what_plays_no_part_makes_no_other_run(place: world.World) -> None:
     settings = place.start.replace(images_per_class=1, exemplar_learning_rate=0.1)
     for memory in place.memories:
-        one, other = (place.config(settings.replace(memory=memory, exemplar_learning_rate=rate)) for rate in (0.1, 0.2))
+        one, other = (
+            place.config(settings.replace(memory=memory, exemplar_learning_rate=rate))
+            for rate in (0.1, 0.2)
+        )
         assert (one == other) == (memory != "learned")
     nothing = [place.config(settings.replace(memory="none", images_per_class=m)) for m in (1, 2)]
     assert nothing[0] == nothing[1] and mnemonics.total_steps(nothing[0], place.inputs) > 0
@@ -44,7 +51,8 @@ def test_what_is_remembered_is_what_the_protocol_says(place: world.World, grey: 
 
 def test_the_matrix_fills_as_phases_end(place: world.World) -> None:
     config = place.config(place.start.replace(memory="random"))
-    ends, run = place.ends(config), place.with_memory("random", config)
+    ends = place.ends(config)
+    run = place.with_memory("random", config)
     run.advance(until=ends[1])
     assert [len(row) for row in world.matrix(run, ends)] == [1, 2]
     now = run.at(ends[1]).content
@@ -58,7 +66,8 @@ def test_the_quest_asks_for_one_exemplar_and_more_than_means(place: world.World)
     def met(own: float, rival: float, count: int) -> bool:
         settings = place.start.replace(memory="random", images_per_class=count)
         values = {
-            lab.with_memory(place, settings, name): ((score,),) for name, score in (("random", own), (lab.RIVAL, rival))
+            lab.with_memory(place, settings, name): ((score,),)
+            for name, score in (("random", own), (lab.RIVAL, rival))
         }
         return lab.quest_met(place, settings, values.get)  # type: ignore[arg-type]
 
@@ -83,26 +92,33 @@ def test_a_point_that_is_clicked_is_kept_first() -> None:
     settings = plane.keep_clicked(wheel, settings, {"customdata": 3})
     assert (settings.memory, settings.clicked) == ("by hand", "3 7")
     assert plane.keep_clicked(wheel, settings, {"customdata": None}) == settings
-    kept, made = wheel.data.normalised(torch.tensor([3, 7])), wheel.run(settings).inputs.distilled
+    kept = wheel.data.normalised(torch.tensor([3, 7]))
+    made = wheel.run(settings).inputs.distilled
     assert made is not None
     assert torch.equal(made.images[made.labels == wheel.data.train_labels[3]], kept)
 
 
 WRONG: dict[str, list[Any]] = {
     "forgetting": [
-        None, lambda matrix: 1 / 0, lambda matrix: (matrix[0][0] - matrix[-1][0], 0.0),
+        None,
+        lambda matrix: 1 / 0,
+        lambda matrix: (matrix[0][0] - matrix[-1][0], 0.0),
         lambda matrix: (sum(matrix[0][:2]) / 2 - sum(matrix[-1][:2]) / 2, 0.0),
     ],
     "pair": [
-        None, lambda images: 1 / 0, lambda images: images[:1], lambda images: images[-2:],
+        None,
+        lambda images: 1 / 0,
+        lambda images: images[:1],
+        lambda images: images[-2:],
     ],
     "halves": [None, lambda *_: 1 / 0, lambda network, memory, labels, seen: memory.sum()],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_answers_are_told_why(name: str, capsys: Any) -> None:
-    lesson, said = ddlab.start("75_memories"), set()
+    lesson = ddlab.start("75_memories")
+    said = set()
     for wrong in WRONG[name]:
         capsys.readouterr()
         assert not lesson.check(name, wrong)

@@ -17,9 +17,9 @@ def told(capsys: Any, name: str, answer: Any) -> tuple[bool, str]:
 
 
 def same_covariance(targets: torch.Tensor) -> torch.Tensor:
-    turn = torch.linalg.qr(torch.randn(targets.shape[1], targets.shape[1], generator=torch.Generator().manual_seed(0)))[
-        0
-    ]
+    turn = torch.linalg.qr(
+        torch.randn(targets.shape[1], targets.shape[1], generator=torch.Generator().manual_seed(0))
+    )[0]
     return targets @ turn
 
 
@@ -31,7 +31,9 @@ def difference_of_copies(targets: torch.Tensor) -> torch.Tensor:
 
 def barlow_twins(first: torch.Tensor, second: torch.Tensor, weight: float = 0.005) -> torch.Tensor:
     columns = torch.cat([first, second], 1).T
-    far = (columns.corrcoef()[: first.shape[1], first.shape[1] :] - torch.eye(first.shape[1])).square()
+    far = (
+        columns.corrcoef()[: first.shape[1], first.shape[1] :] - torch.eye(first.shape[1])
+    ).square()
     return far.trace() + weight * (far.sum() - far.trace())
 
 
@@ -39,19 +41,30 @@ ANSWERS: dict[str, tuple[list[Any], list[Any]]] = {
     "barlow twins": (
         [barlow_twins],
         [
-            None, lambda a, b: 1.0, lambda a, b: barlow_twins(a, b, 1.0), lambda a, b: barlow_twins(a, b, 0.0),
-            lambda a, b: (a.T @ b / len(a) - torch.eye(a.shape[1])).square().sum(), lambda a, b: a.sum() * math.nan,
+            None,
+            lambda a, b: 1.0,
+            lambda a, b: barlow_twins(a, b, 1.0),
+            lambda a, b: barlow_twins(a, b, 0.0),
+            lambda a, b: (a.T @ b / len(a) - torch.eye(a.shape[1])).square().sum(),
+            lambda a, b: a.sum() * math.nan,
         ],
     ),
     "statistics": (
         [difference_of_copies],
         [
-            None, lambda t: t, lambda t: t.roll(1, 0), lambda t: t[:5], lambda t: 0 * t, lambda t: -t, same_covariance,
+            None,
+            lambda t: t,
+            lambda t: t.roll(1, 0),
+            lambda t: t[:5],
+            lambda t: 0 * t,
+            lambda t: -t,
+            same_covariance,
             lambda t: t + math.nan,
-            lambda t: 2 * t[torch.randperm(len(t))], lambda t: t.tolist(),
+            lambda t: 2 * t[torch.randperm(len(t))],
+            lambda t: t.tolist(),
         ],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.slow
@@ -60,7 +73,9 @@ def test_an_answer_is_measured_and_wrong_ones_are_told_why(capsys: Any, name: st
     right, wrong = ANSWERS[name]
     assert all(told(capsys, name, answer)[0] for answer in right)
     found = [told(capsys, name, answer) for answer in wrong]
-    assert not any(taken for taken, _ in found) and all(said.startswith("Not yet") for _, said in found)
+    assert not any(taken for taken, _ in found) and all(
+        said.startswith("Not yet") for _, said in found
+    )
     assert len({said for _, said in found}) >= 4
 
 
@@ -70,6 +85,6 @@ def test_what_pixels_foretell_is_between_nothing_and_all() -> None:
     linear = images.flatten(1) @ torch.randn((9, 4), generator=draw)
     assert predicted(linear, images) > 0.98
     assert predicted(torch.randn((2000, 4), generator=draw), images) < 0.02
-    assert predicted(linear + linear.std() * torch.randn((2000, 4), generator=draw), images) == pytest.approx(
-        0.5, abs=0.06
-    )
+    assert predicted(
+        linear + linear.std() * torch.randn((2000, 4), generator=draw), images
+    ) == pytest.approx(0.5, abs=0.06)

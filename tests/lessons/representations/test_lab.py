@@ -1,4 +1,6 @@
-"""The laboratory of targets, driven in Python: what it shows is what ReLA trains, with and without the targets."""
+"""The laboratory of targets, driven in Python: what it shows is what ReLA trains, with and without
+the targets.
+"""
 
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -10,7 +12,13 @@ import torch
 from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.explorers import Laboratory
-from ddlab.lessons.representations.lab import TargetLab, curve, images_along, quest_met, target_curve
+from ddlab.lessons.representations.lab import (
+    TargetLab,
+    curve,
+    images_along,
+    quest_met,
+    target_curve,
+)
 from ddlab.lessons.representations.world import Moment, World
 from ddlab.networks import Network
 from ddlab.runs import process
@@ -46,13 +54,25 @@ def moved(lab: Any, **values: Any) -> None:
 
 def by_itself(lab: Any, alone: bool) -> list[tuple[float, float | None]]:
     """Accuracy and lambda at every step, by the driver."""
-    world, settings = lab.world, lab.settings
-    config, inputs = world.config(settings, alone=alone), Inputs(distilled=world.sets[settings.prior], device="cpu")
+    world = lab.world
+    settings = lab.settings
+    config = world.config(settings, alone=alone)
+    inputs = Inputs(distilled=world.sets[settings.prior], device="cpu")
     found: list[tuple[float, float | None]] = [
-        (world.accuracy(with_targets.finish(config, inputs, process.start(with_targets, config, inputs))), None)
+        (
+            world.accuracy(
+                with_targets.finish(config, inputs, process.start(with_targets, config, inputs))
+            ),
+            None,
+        )
     ]
     for step in process.steps(with_targets, config, inputs):
-        found.append((world.accuracy(with_targets.finish(config, inputs, step.state)), float(step.trace.share)))
+        found.append(
+            (
+                world.accuracy(with_targets.finish(config, inputs, step.state)),
+                float(step.trace.share),
+            )
+        )
     return found
 
 
@@ -62,19 +82,25 @@ def by_itself(lab: Any, alone: bool) -> list[tuple[float, float | None]]:
 def test_every_point_of_the_curves_is_of_the_training(lab: Any, changes: dict[str, Any]) -> None:
     moved(lab, ratio=0.25, **changes)
     for alone in (False, True):
-        run, wanted = lab.world.run(lab.settings, alone=alone), by_itself(lab, alone)
+        run = lab.world.run(lab.settings, alone=alone)
+        wanted = by_itself(lab, alone)
         assert run.complete and run.frames[-1].step == len(wanted) - 1
-        assert [(f.content.accuracy, f.content.share) for f in run.frames] == [wanted[f.step] for f in run.frames]
+        assert [(f.content.accuracy, f.content.share) for f in run.frames] == [
+            wanted[f.step] for f in run.frames
+        ]
         line = lab.widget(curve).figure.data[int(alone)]
         assert list(line.y) == pytest.approx([frame.content.accuracy for frame in run.frames])
     last = lab.world.run(lab.settings).frames[-1]
     assert f"{last.content.accuracy:.1%} of the test images" in lab.sentence
     assert (
-        lab.settings.prior in lab.sentence and f"prior itself {lab.world.own[lab.settings.prior]:.1%}" in lab.sentence
+        lab.settings.prior in lab.sentence
+        and f"prior itself {lab.world.own[lab.settings.prior]:.1%}" in lab.sentence
     )
     losses, shares = (list(line.y) for line in lab.widget(target_curve).figure.data)
     kept = [f.content for f in lab.world.run(lab.settings).frames[1:]]
-    assert losses == [each.target_loss for each in kept if each.share] and all(0 < loss < 2 for loss in losses)
+    assert losses == [each.target_loss for each in kept if each.share] and all(
+        0 < loss < 2 for loss in losses
+    )
     assert shares == ([1.0] * len(shares) if changes.get("share") else sorted(shares, reverse=True))
 
 
@@ -93,7 +119,9 @@ def test_every_objective_can_be_chosen(lab: Any, objective: str) -> None:
 
 def test_the_quest_asks_for_a_lead_over_learning_alone(lab: Any) -> None:
     def run(accuracy: float, complete: bool = True) -> Any:
-        return SimpleNamespace(complete=complete, frames=[SimpleNamespace(content=Moment(accuracy, None, None))])
+        return SimpleNamespace(
+            complete=complete, frames=[SimpleNamespace(content=Moment(accuracy, None, None))]
+        )
 
     for alone, met in ((run(0.65), False), (run(0.55), True), (run(0.55, complete=False), False)):
         known: Any = SimpleNamespace(wanted=[run(0.7), alone])
@@ -103,7 +131,8 @@ def test_the_quest_asks_for_a_lead_over_learning_alone(lab: Any) -> None:
 def test_the_pictures_go_along_each_number_of_the_targets(lab: Any) -> None:
     for name in ("untrained", "strong"):
         moved(lab, prior=name)
-        found, values = lab.world.along(name), lab.world.sets[name].target("representations").values[0]
+        found = lab.world.along(name)
+        values = lab.world.sets[name].target("representations").values[0]
         assert found.shape == (4, 12) and name in lab.widget(images_along).alt
         for number, row in enumerate(found):
             along = values[row, number]

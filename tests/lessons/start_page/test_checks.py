@@ -23,7 +23,9 @@ def small() -> tuple[Any, Any, supervised.Config]:
     """Data, teacher and student settings that take no time."""
     data = made_data(train=12)
     spec = networks.spec("convnet", width=4)
-    teacher = ddlab.train_teacher(data, supervised.Config.teaching("teacher", network=spec, epochs=3), progress=False)
+    teacher = ddlab.train_teacher(
+        data, supervised.Config.teaching("teacher", network=spec, epochs=3), progress=False
+    )
     return data, teacher, supervised.Config.teaching(network=spec, epochs=2)
 
 
@@ -51,7 +53,9 @@ def test_a_pair_shares_its_seed(small, monkeypatch) -> None:
     asked = []
 
     def note(several: dict[Any, dict[str, Any]], **_: Any) -> Any:
-        asked.extend((own["distilled"].fingerprint, own["labels"], own["seeds"]) for own in several.values())
+        asked.extend(
+            (own["distilled"].fingerprint, own["labels"], own["seeds"]) for own in several.values()
+        )
         return {name: types.SimpleNamespace(mean=0.5) for name in several}
 
     monkeypatch.setattr(start_page, "evaluate_all", note)
@@ -87,7 +91,9 @@ def test_the_exercise_takes_the_right_answer_and_gives_hints_for_wrong_ones(smal
     def made(with_teacher: bool = True, **changes: Any) -> Any:
         settings: dict[str, Any] = {"images_per_class": start_page.IMAGES_PER_CLASS} | changes
         rule = selection.Config(**settings)
-        return ddlab.distill("selection", data, teacher if with_teacher else None, rule, progress=False)
+        return ddlab.distill(
+            "selection", data, teacher if with_teacher else None, rule, progress=False
+        )
 
     assert lesson.check("average", made(kind="average"))
     wrong = [None, 3, made(), made(kind="average", images_per_class=2), made(False, kind="average")]

@@ -31,9 +31,13 @@ from tests.support import made_data
 def given():
     data = made_data(size=8)
     spec = networks.spec("convnet", width=4)
-    teacher = ddlab.train_teacher(data, supervised.Config.teaching("teacher", network=spec, epochs=3), progress=False)
+    teacher = ddlab.train_teacher(
+        data, supervised.Config.teaching("teacher", network=spec, epochs=3), progress=False
+    )
     real = ddlab.distill("selection", data, teacher, progress=False)
-    noise = ddlab.from_images(torch.randn(data.classes, 1, 8, 8), torch.arange(data.classes), data, teacher)
+    noise = ddlab.from_images(
+        torch.randn(data.classes, 1, 8, 8), torch.arange(data.classes), data, teacher
+    )
     sets = {"real": real, "noise": noise, "recovered": real}
     return data, teacher, sets, supervised.Config.teaching(network=spec, epochs=20)
 
@@ -45,16 +49,27 @@ def names(explorer: Laboratory) -> list[str]:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda real, two: {"real": real}, r"sets must be a mapping of at least two names .*; given \['real'\]"),
+        (
+            lambda real, two: {"real": real},
+            r"sets must be a mapping of at least two names .*; given \['real'\]",
+        ),
         (lambda real, two: [real, real], "sets must be a mapping"),
         (lambda real, two: {"real": real, "": real}, "sets must be a mapping"),
-        (lambda real, two: {"real": real, "noise": 3}, r"sets\['noise'\] must be a DistilledSet; given 3"),
-        (lambda real, two: {"real": real, "more": two}, "same size.*given 'real' of 3, 'more' of 6"),
+        (
+            lambda real, two: {"real": real, "noise": 3},
+            r"sets\['noise'\] must be a DistilledSet; given 3",
+        ),
+        (
+            lambda real, two: {"real": real, "more": two},
+            "same size.*given 'real' of 3, 'more' of 6",
+        ),
     ],
 )
 def test_sets_that_cannot_be_compared_are_refused(given, change, words: str) -> None:
     data, teacher, sets, config = given
-    two = ddlab.distill("selection", data, teacher, selection.Config(images_per_class=2), progress=False)
+    two = ddlab.distill(
+        "selection", data, teacher, selection.Config(images_per_class=2), progress=False
+    )
     with pytest.raises(DDLabError, match=words):
         LabelsAgainstImages(data, teacher, change(sets["real"], two), config)
 
@@ -71,7 +86,9 @@ def test_the_curve_is_seen_to_grow_beside_the_last_four(given, monkeypatch) -> N
     plot = explorer.widget(curves)
     plot.observe(lambda _: lengths.append(len(plot.figure.data[-1].x)), "_figure")
     explorer.panel["labels"].value = "online"
-    assert explorer.sentence.startswith("A student learns from real images, online labels, seed 5 ...")
+    assert explorer.sentence.startswith(
+        "A student learns from real images, online labels, seed 5 ..."
+    )
     explorer.runner.join()
     assert lengths == sorted(lengths) and len(set(lengths)) > 2 and len(names(explorer)) == 5
     assert names(explorer)[-1] == "real, online, seed 5" and lengths[-1] == 20
@@ -85,12 +102,17 @@ def test_the_accuracies_are_those_of_a_student_trained_alone(given) -> None:
     explorer.panel["labels"].value = "online"
     explorer.runner.join()
     inputs = Inputs(distilled=sets["noise"], teachers=(teacher,))
-    wanted, spec = [], config.network.for_data(data)
+    wanted = []
+    spec = config.network.for_data(data)
     for step in driver.steps(supervised, config.replace(labels="online"), inputs):
-        logits = networks.predict(Network(spec=spec, weights=step.state.weights), data.normalised(split="test")).logits
+        logits = networks.predict(
+            Network(spec=spec, weights=step.state.weights), data.normalised(split="test")
+        ).logits
         wanted.append(float((logits.argmax(1) == data.test_labels).float().mean()))
     trace = explorer.widget(curves).figure.data[-1]
-    assert [wanted[int(step) - 1] for step in trace.x] == list(trace.y) and trace.x[-1] == len(wanted) == 20
+    assert [wanted[int(step) - 1] for step in trace.x] == list(trace.y) and trace.x[-1] == len(
+        wanted
+    ) == 20
     assert f"the student ends at {wanted[-1]:.0%} of the test images" in explorer.sentence
     explorer.close()
 
@@ -103,8 +125,13 @@ def test_the_quest_asks_for_other_labels_of_the_same_images(given) -> None:
     def said(**accuracies: float) -> bool:
         ends = {at.replace(labels=labels): accuracy for labels, accuracy in accuracies.items()}
         ends[at.replace(images="noise", labels="hard")] = 0.1  # other images do not count
-        runs = {each: SimpleNamespace(frames=[SimpleNamespace(content=end)]) for each, end in ends.items()}
-        return labels_alone_help(SimpleNamespace(learned=lambda: runs), at.replace(labels="online"), None)  # type: ignore[arg-type]
+        runs = {
+            each: SimpleNamespace(frames=[SimpleNamespace(content=end)])
+            for each, end in ends.items()
+        }
+        return labels_alone_help(
+            SimpleNamespace(learned=lambda: runs), at.replace(labels="online"), None
+        )  # type: ignore[arg-type]
 
     assert said(hard=0.6, online=0.76) and not said(hard=0.6, online=0.74) and not said(online=0.9)
     explorer.close()
@@ -123,5 +150,8 @@ def test_what_is_told_of_three_views_is_what_a_student_learns_from(given) -> Non
     torch.testing.assert_close(online[2], wanted[1])
     for told in (hard, stored, online):
         torch.testing.assert_close(told.sum(1), torch.ones(3))
-    drawn = {bars_told(world, asked.replace(labels=labels)).to_json() for labels in ("hard", "stored", "online")}
+    drawn = {
+        bars_told(world, asked.replace(labels=labels)).to_json()
+        for labels in ("hard", "stored", "online")
+    }
     assert len(drawn) == 3 and strip(world, asked)[1].startswith("A real image of ")

@@ -28,7 +28,11 @@ WRONG: list[tuple[str, Any, str]] = [
     ("floor", lambda spread, rate, batch: 0.0, "That is the printed line"),
     ("floor", lambda spread, rate, batch: rate / (2 - rate) * spread**2 / batch, "not S^2 alone"),
     ("floor", lambda spread, rate, batch: rate * (spread**2 + 0.25) / batch, "solve f"),
-    ("floor", lambda spread, rate, batch: rate / (2 - rate) * (spread**2 + 0.25), "of a batch has less noise"),
+    (
+        "floor",
+        lambda spread, rate, batch: rate / (2 - rate) * (spread**2 + 0.25),
+        "of a batch has less noise",
+    ),
     ("floor", lambda spread, rate, batch: math.nan, "Once it rests"),
 ]
 

@@ -6,9 +6,15 @@ import torch
 from ddlab.lessons.theorems_on_trial import closed_forms
 
 
-@pytest.mark.parametrize(("spread", "rate", "steps"), [(0.1, 0.05, 40), (0.7, 0.2, 15), (1.5, 0.5, 30)])
-def test_simulated_runs_end_where_the_closed_form_does(spread: float, rate: float, steps: int) -> None:
-    found = closed_forms.simulated_errors(steps, spread=spread, learning_rate=rate, runs=20_000, seed=1)
+@pytest.mark.parametrize(
+    ("spread", "rate", "steps"), [(0.1, 0.05, 40), (0.7, 0.2, 15), (1.5, 0.5, 30)]
+)
+def test_simulated_runs_end_where_the_closed_form_does(
+    spread: float, rate: float, steps: int
+) -> None:
+    found = closed_forms.simulated_errors(
+        steps, spread=spread, learning_rate=rate, runs=20_000, seed=1
+    )
     exact = closed_forms.expected_squared_error(steps, spread=spread, learning_rate=rate)
     assert found.squared[0] == exact[0] == 1 and found.standard_error[0] == 0
     off = (found.squared - exact)[1:].abs() / found.standard_error[1:]
@@ -32,5 +38,11 @@ def test_information_of_counted_samples() -> None:
     for dimensions in (1, 2):
         noise = torch.randn(400_000, dimensions, generator=draw, dtype=torch.float64)
         odds = 2 * ((sides[:, None] / 2 + 0.5 * noise) / 0.5**2 / 2).sum(1) * sides
-        counted = 1 - float(torch.nn.functional.softplus(-odds).mean()) / torch.log(torch.tensor(2.0)).item()
-        assert closed_forms.information_share(spread=0.5, dimensions=dimensions) == pytest.approx(counted, abs=5e-3)
+        counted = (
+            1
+            - float(torch.nn.functional.softplus(-odds).mean())
+            / torch.log(torch.tensor(2.0)).item()
+        )
+        assert closed_forms.information_share(spread=0.5, dimensions=dimensions) == pytest.approx(
+            counted, abs=5e-3
+        )

@@ -1,4 +1,6 @@
-"""A statement on trial, driven in Python: nothing shows before an answer is locked, everything follows the sliders after."""
+"""A statement on trial, driven in Python: nothing shows before an answer is locked, everything
+follows the sliders after.
+"""
 
 import re
 from collections.abc import Iterator
@@ -27,18 +29,30 @@ SEEN: list[int] = []
 def square(view: Size) -> Outcome:
     """n^2 <= 10."""
     SEEN.append(view.size)
-    curve = loss_curves({"square": [n**2 for n in range(1, 11)]}, title="Squares", x_label="n", y_label="square")
+    curve = loss_curves(
+        {"square": [n**2 for n in range(1, 11)]}, title="Squares", x_label="n", y_label="square"
+    )
     return Outcome(
-        figure=curve, sentence=f"The square is {view.size**2}.", holds=view.size**2 <= 10, cursor=float(view.size)
+        figure=curve,
+        sentence=f"The square is {view.size**2}.",
+        holds=view.size**2 <= 10,
+        cursor=float(view.size),
     )
 
 
 def made(**changes: Any) -> Trial:
     given: dict[str, Any] = {
-        "key": "square", "source": "Nobody, eq 1", "statement": r"$n^2 \le 10$ & so on",
-        "symbols": "$n$: a number", "parameters": Size, "show": square,
-        "verdict": "fails", "survives": r"It is true while $n \le 3$.", "right": r"$n^2 < 11$ for $n \le 3$", "reason": "Squares grow.",
-    }  # fmt: skip
+        "key": "square",
+        "source": "Nobody, eq 1",
+        "statement": r"$n^2 \le 10$ & so on",
+        "symbols": "$n$: a number",
+        "parameters": Size,
+        "show": square,
+        "verdict": "fails",
+        "survives": r"It is true while $n \le 3$.",
+        "right": r"$n^2 < 11$ for $n \le 3$",
+        "reason": "Squares grow.",
+    }
     return Trial(**{**given, **changes})
 
 
@@ -55,7 +69,9 @@ def test_it_waits_for_an_answer(card: TrialCard) -> None:
     assert card.panel.disabled and card.share_field.disabled
     assert card.sentence == "Lock an answer: then the sliders open."
     statement, verdict = (box.value for box in card.children if isinstance(box, widgets.HTMLMath))
-    assert r"$n^2 \le 10$ &amp; so on" in statement and "$n$: a number" in statement and verdict == ""
+    assert (
+        r"$n^2 \le 10$ &amp; so on" in statement and "$n$: a number" in statement and verdict == ""
+    )
     card.panel["size"].value = 7  # a reader cannot, but whatever happens nothing is given away
     assert SEEN == [] and card.plot is None
 
@@ -65,12 +81,19 @@ def test_a_click_opens_it(card: TrialCard) -> None:
     answers.value = "fails"
     assert SEEN == [], "chosen is not locked"
     row.children[0].click()
-    assert card.prediction.locked == "fails" and not card.panel.disabled and not card.share_field.disabled
+    assert (
+        card.prediction.locked == "fails"
+        and not card.panel.disabled
+        and not card.share_field.disabled
+    )
     assert card.plot is not None and card.plot in card.views_box.children and card.plot.cursor == 3
     assert card.sentence == "The square is 9. Here the statement holds."
     _statement, verdict = (box for box in card.children if isinstance(box, widgets.HTMLMath))
     words = re.sub("<[^>]*>", "", verdict.value)
-    assert r"Verdict: fails. You said: fails" in words and r"What survives: It is true while $n \le 3$." in words
+    assert (
+        r"Verdict: fails. You said: fails" in words
+        and r"What survives: It is true while $n \le 3$." in words
+    )
     assert r"Right: $n^2 &lt; 11$" in words and "Why: Squares grow." in words
     assert 'role="status"' in verdict.value and verdict.layout.display is None
 
@@ -79,7 +102,12 @@ def test_sliders_move_figure_cursor_and_sentence(card: TrialCard) -> None:
     card.commit("holds")
     card.panel["size"].value = 4
     assert card.sentence == "The square is 16. Here the statement fails."
-    assert card.plot is not None and card.plot.cursor == 4 and card.shown is not None and not card.shown.holds
+    assert (
+        card.plot is not None
+        and card.plot.cursor == 4
+        and card.shown is not None
+        and not card.shown.holds
+    )
     assert SEEN == [3, 4]
 
 

@@ -1,4 +1,6 @@
-"""The trials of lesson 90: what each card says against an independent computation, at positions of its sliders drawn at random."""
+"""The trials of lesson 90: what each card says against an independent computation, at positions of
+its sliders drawn at random.
+"""
 
 import math
 import re
@@ -15,14 +17,20 @@ from ddlab.lessons.theorems_on_trial import trials
 from ddlab.lessons.theorems_on_trial.trial_card import FAILS, HOLDS
 from ddlab.lessons.theorems_on_trial.trials import TRIALS
 
-# What an independent computation says of a view: whether the statement holds there, and numbers that its sentence must have.
+# What an independent computation says of a view: whether the statement holds there, and numbers
+# that its sentence must have.
 Judged = tuple[bool, list[str]]
 
 
 def settings(key: str, count: int, seed: int) -> list[Any]:
-    """So many positions of a trial's sliders, drawn evenly from their ranges and choices, at the sliders' own steps."""
-    parameters, draw = TRIALS[key].parameters, numpy_generator(seed, 0, f"settings of {key}")
-    sliders = {name: field for name, field in describe(parameters).items() if field.explorable is not None}
+    """So many positions of a trial's sliders, drawn evenly from their ranges and choices, at the
+    sliders' own steps.
+    """
+    parameters = TRIALS[key].parameters
+    draw = numpy_generator(seed, 0, f"settings of {key}")
+    sliders = {
+        name: field for name, field in describe(parameters).items() if field.explorable is not None
+    }
 
     def drawn(field: Any) -> Any:
         if field.choices is not None:
@@ -32,11 +40,15 @@ def settings(key: str, count: int, seed: int) -> list[Any]:
         number = low + step * int(draw.integers(round((high - low) / step) + 1))
         return int(number) if field.type is int else min(float(f"{number:.4g}"), high)
 
-    return [parameters(**{name: drawn(field) for name, field in sliders.items()}) for _ in range(count)]
+    return [
+        parameters(**{name: drawn(field) for name, field in sliders.items()}) for _ in range(count)
+    ]
 
 
 def judge_sgd(view: Any) -> Judged:
-    noise, rate, exact = view.spread**2 + 0.25, view.learning_rate, 1.0
+    noise = view.spread**2 + 0.25
+    rate = view.learning_rate
+    exact = 1.0
     for _ in range(view.steps):
         exact = (1 - rate) ** 2 * exact + rate**2 * noise
     printed = (1 - rate) ** (2 * view.steps) * (1 + rate / (2 - rate) * noise)
@@ -44,25 +56,35 @@ def judge_sgd(view: Any) -> Judged:
 
 
 def judge_information(view: Any) -> Judged:
-    """I(X; Y) / H(Y) as H(X) - H(X | Y), both differential, on a grid; and what eq 24 stands for, of the same."""
+    """I(X; Y) / H(Y) as H(X) - H(X | Y), both differential, on a grid; and what eq 24 stands for,
+    of the same.
+    """
     printed = 2 / (np.log2(2 * np.pi * np.e * view.spread**2) / 2 + 2)
     x = np.linspace(-12 * view.spread, 1 + 12 * view.spread, 400_001)
     mixed = (stats.norm.pdf(x, 0, view.spread) + stats.norm.pdf(x, 1, view.spread)) / 2
     entropy = -integrate.trapezoid(special.xlogy(mixed, mixed), x)
     share = (entropy - stats.norm(0, view.spread).entropy()) / math.log(2)
     meant = 2 * share * math.log(2) / (entropy + math.log(2))
-    return 0 <= printed <= 1 and abs(printed - meant) < 5e-3, [f"{printed:.3g}", f"{share:.3f}", f"is {meant:.3g},"]
+    return 0 <= printed <= 1 and abs(printed - meant) < 5e-3, [
+        f"{printed:.3g}",
+        f"{share:.3f}",
+        f"is {meant:.3g},",
+    ]
 
 
 def overlap_by_grid(gap: float, first: float, second: float) -> float:
     reach = 12 * max(first, second)
     x = np.linspace(-reach, gap + reach, 400_001)
-    return integrate.trapezoid(np.minimum(stats.norm.pdf(x, 0, first), stats.norm.pdf(x, gap, second)), x)
+    return integrate.trapezoid(
+        np.minimum(stats.norm.pdf(x, 0, first), stats.norm.pdf(x, gap, second)), x
+    )
 
 
 def judge_overlap(view: Any) -> Judged:
     def at(strength: float) -> float:
-        spreads = (math.sqrt(spread**2 + strength / 4) for spread in (view.spread, view.other_spread))
+        spreads = (
+            math.sqrt(spread**2 + strength / 4) for spread in (view.spread, view.other_spread)
+        )
         return overlap_by_grid(view.gap, *spreads)
 
     return True, [f"is {at(view.strength):.3f};", f"from {at(0):.3f}", f"to {at(10):.3f} at"]
@@ -80,8 +102,11 @@ def judge_chord(view: Any) -> Judged:
 
 
 JUDGES: dict[str, Callable[[Any], Judged]] = {
-    "SGD": judge_sgd, "information": judge_information, "overlap": judge_overlap, "chord": judge_chord,
-}  # fmt: skip
+    "SGD": judge_sgd,
+    "information": judge_information,
+    "overlap": judge_overlap,
+    "chord": judge_chord,
+}
 
 
 @pytest.mark.parametrize("key", TRIALS)
@@ -96,16 +121,22 @@ def test_a_card_says_what_an_independent_computation_says(key: str) -> None:
 
 @pytest.mark.parametrize("key", TRIALS)
 def test_the_verdict_is_what_drawn_settings_find(key: str) -> None:
-    trial, views = TRIALS[key], settings(key, 60, seed=2)
+    trial = TRIALS[key]
+    views = settings(key, 60, seed=2)
     found = [trial.show(view).holds for view in views]
     assert trial.verdict == (HOLDS if all(found) else FAILS)
     if key == "SGD":  # its condition, written down once more
-        assert found == [(1 - view.learning_rate) ** (2 * view.steps) >= 0.5 for view in views] and any(found)
+        assert found == [
+            (1 - view.learning_rate) ** (2 * view.steps) >= 0.5 for view in views
+        ] and any(found)
 
 
 def test_eq_24_does_not_tend_to_one_and_the_share_does() -> None:
     """It fails although it lies in [0, 1] for wide classes: its limit is another."""
-    sentences = [TRIALS["information"].show(trials.Width(spread=spread)).sentence for spread in (0.06, 0.04, 0.02)]
+    sentences = [
+        TRIALS["information"].show(trials.Width(spread=spread)).sentence
+        for spread in (0.06, 0.04, 0.02)
+    ]
     values = [float(re.findall(r"eq 24 gives (-?[\d.e+]+);", said)[0]) for said in sentences]
     assert max(values) < 0 and all("I/H(Y) 1.000 in one" in said for said in sentences)
 
@@ -117,4 +148,6 @@ def test_what_corollary_1_is_tried_on_is_lipschitz() -> None:
             values = trials.slope_one(trials.Merge(function=function, seed=seed, kink=0.3), places)
             assert np.abs(np.diff(values)).max() <= (places[1] - places[0]) * (1 + 1e-9)
     views = [trials.Merge(merge_ratio=a, kink=round(1 - 2 * a, 2)) for a in (0.1, 0.25, 0.5, 0.8)]
-    assert not any(TRIALS["chord"].show(view).holds for view in views), "with its kink at z, whatever alpha"
+    assert not any(TRIALS["chord"].show(view).holds for view in views), (
+        "with its kink at z, whatever alpha"
+    )

@@ -10,7 +10,14 @@ from ddlab.data import ImageData
 from ddlab.distilled import OrderedSteps
 from ddlab.explorers import Laboratory
 from ddlab.lessons.trajectories import checks
-from ddlab.lessons.trajectories.lab import AHEAD, TrajectoryLab, plane_data, positions, quest_met, squared
+from ddlab.lessons.trajectories.lab import (
+    AHEAD,
+    TrajectoryLab,
+    plane_data,
+    positions,
+    quest_met,
+    squared,
+)
 from ddlab.lessons.trajectories.world import RATES, STUDENTS
 from ddlab.methods import mtt, selection
 from ddlab.runs import process
@@ -26,7 +33,9 @@ def lab(grey: ImageData) -> Laboratory:
 
 
 def test_the_squared_distance_on_show_is_the_loss() -> None:
-    start, goal, *points = torch.randn((6, 50), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    start, goal, *points = torch.randn(
+        (6, 50), generator=torch.Generator().manual_seed(0), dtype=torch.float64
+    )
     shown = positions([start, goal, *points], start, goal)
     assert shown[0] == pytest.approx((0, 0)) and shown[1] == pytest.approx((1, 0))
     for number, point in enumerate(points):
@@ -34,13 +43,20 @@ def test_the_squared_distance_on_show_is_the_loss() -> None:
         assert squared(shown[: number + 3]) == pytest.approx(loss, rel=1e-9)
 
 
-def test_the_plane_shows_the_steps_of_a_student_and_of_the_expert(lab: Laboratory, grey: ImageData) -> None:
+def test_the_plane_shows_the_steps_of_a_student_and_of_the_expert(
+    lab: Laboratory, grey: ImageData
+) -> None:
     inputs = Inputs(data=grey, device="cpu")
     state = list(process.steps(mtt, CONFIG, inputs))[-1].state
     expert, first, now = plane_data(lab.world, lab.settings, lab._known())
-    assert len(expert) == CONFIG.matched_epochs + 1 and len(first) == len(now) == CONFIG.inner_steps + 1
+    assert (
+        len(expert) == CONFIG.matched_epochs + 1
+        and len(first) == len(now) == CONFIG.inner_steps + 1
+    )
     end = lab.world.steps(CONFIG, state.images, state.rate, state.paths[0])[-1]
-    assert squared(now) == pytest.approx(float(mtt.matching_loss(end, state.paths[0], state.paths[1])), rel=1e-5)
+    assert squared(now) == pytest.approx(
+        float(mtt.matching_loss(end, state.paths[0], state.paths[1])), rel=1e-5
+    )
     assert first != now
     lab.close()
 
@@ -49,13 +65,22 @@ def test_numbers_beside_are_those_of_the_library(lab: Laboratory, grey: ImageDat
     made = process.run(mtt, CONFIG, Inputs(data=grey, device="cpu"))
     learned, rivals = lab._known().found
     scored = ddlab.evaluate(made, grey, labels="steps", seeds=range(STUDENTS), progress=False)
-    assert learned[CONFIG.inner_steps][1:] == pytest.approx((float(made.target("steps").rates), scored.mean))
-    means = ddlab.distill(
-        "selection", grey, config=selection.Config(kind="centres", images_per_class=1), progress=False
+    assert learned[CONFIG.inner_steps][1:] == pytest.approx(
+        (float(made.target("steps").rates), scored.mean)
     )
-    student, found = ordered.Config(network=CONFIG.network, initial_weights="pytorch"), []
+    means = ddlab.distill(
+        "selection",
+        grey,
+        config=selection.Config(kind="centres", images_per_class=1),
+        progress=False,
+    )
+    student = ordered.Config(network=CONFIG.network, initial_weights="pytorch")
+    found = []
     for rate in RATES:
-        told = Inputs(distilled=means.with_targets(OrderedSteps(torch.full((1, 1), rate), passes=2)), device="cpu")
+        told = Inputs(
+            distilled=means.with_targets(OrderedSteps(torch.full((1, 1), rate), passes=2)),
+            device="cpu",
+        )
         runs = [process.run(ordered, student.replace(seed=seed), told) for seed in range(STUDENTS)]
         found.append(sum(ddlab.accuracy(run, grey) for run in runs) / STUDENTS)
     left, right = rivals[CONFIG.inner_steps]
@@ -66,7 +91,13 @@ def test_numbers_beside_are_those_of_the_library(lab: Laboratory, grey: ImageDat
 
 
 def rate_only(
-    paths: Any, model: Any, images: Any, steps: int, epochs: int = 2, starts: int = 4, updates: int = 60
+    paths: Any,
+    model: Any,
+    images: Any,
+    steps: int,
+    epochs: int = 2,
+    starts: int = 4,
+    updates: int = 60,
 ) -> Any:
     return checks._learned(paths, model, images, moved=False)
 
@@ -74,16 +105,20 @@ def rate_only(
 WRONG: dict[str, list[Any]] = {
     "best rate": [None, lambda *_: 1 / 0, lambda gradient, start, goal: 0.0],
     "rate only": [
-        None, lambda *_, **__: 1 / 0, lambda *_, **__: checks._learned(*_[:3], moved=True),
-        lambda *_, **__: (_[2], torch.tensor(0.05)), lambda *_, **__: (_[2], torch.tensor(0.07, requires_grad=True)),
+        None,
+        lambda *_, **__: 1 / 0,
+        lambda *_, **__: checks._learned(*_[:3], moved=True),
+        lambda *_, **__: (_[2], torch.tensor(0.05)),
+        lambda *_, **__: (_[2], torch.tensor(0.07, requires_grad=True)),
         lambda *_, **__: (_[2], torch.tensor(0.05), None),
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_answers_are_told_why(name: str, capsys: Any) -> None:
-    lesson, said = ddlab.start("62_trajectories"), set()
+    lesson = ddlab.start("62_trajectories")
+    said = set()
     for wrong in WRONG[name]:
         capsys.readouterr()
         assert not lesson.check(name, wrong)
@@ -93,7 +128,10 @@ def test_wrong_answers_are_told_why(name: str, capsys: Any) -> None:
 
 def test_right_answers_are_right() -> None:
     lesson = ddlab.start("62_trajectories")
-    assert lesson.check("best rate", lambda gradient, start, goal: gradient @ (start - goal) / gradient.square().sum())
+    assert lesson.check(
+        "best rate",
+        lambda gradient, start, goal: gradient @ (start - goal) / gradient.square().sum(),
+    )
     assert lesson.check("rate only", rate_only)
 
 

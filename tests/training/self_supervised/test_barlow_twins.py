@@ -1,4 +1,6 @@
-"""Barlow Twins' loss against numpy's correlations, torch's batch norm, and what is known of random features."""
+"""Barlow Twins' loss against numpy's correlations, torch's batch norm, and what is known of random
+features.
+"""
 
 from typing import Any
 
@@ -29,18 +31,29 @@ def correlated(count: int = 12, width: int = 4, seed: int = 0) -> tuple[Tensor, 
 def test_correlations_are_numpys(seed: int, count: int, width: int) -> None:
     first, second = correlated(count, width, seed)
     expected = np.corrcoef(first.numpy().T, second.numpy().T)[:width, width:]
-    np.testing.assert_allclose(cross_correlation(first, second, epsilon=TINY).numpy(), expected, atol=1e-9)
+    np.testing.assert_allclose(
+        cross_correlation(first, second, epsilon=TINY).numpy(), expected, atol=1e-9
+    )
 
 
 def test_standardises_as_batch_norm_does() -> None:
     first, _ = correlated()
     layer = torch.nn.BatchNorm1d(4, affine=False, dtype=torch.float64)
     torch.testing.assert_close(standardised(first), layer(first))
-    torch.testing.assert_close(standardised(first, epsilon=TINY).square().mean(0), torch.ones(4, dtype=torch.float64))
+    torch.testing.assert_close(
+        standardised(first, epsilon=TINY).square().mean(0), torch.ones(4, dtype=torch.float64)
+    )
 
 
-@given(seed=st.integers(0, 10**6), count=st.integers(3, 12), width=st.integers(1, 5), weight=st.floats(0, 2))
-def test_loss_is_equation_1_entry_by_entry(seed: int, count: int, width: int, weight: float) -> None:
+@given(
+    seed=st.integers(0, 10**6),
+    count=st.integers(3, 12),
+    width=st.integers(1, 5),
+    weight=st.floats(0, 2),
+)
+def test_loss_is_equation_1_entry_by_entry(
+    seed: int, count: int, width: int, weight: float
+) -> None:
     first, second = (value.numpy() for value in correlated(count, width, seed))
     expected = 0.0
     for i in range(width):
@@ -49,7 +62,9 @@ def test_loss_is_equation_1_entry_by_entry(seed: int, count: int, width: int, we
             size = np.sqrt((a @ a / count + 1e-5) * (b @ b / count + 1e-5)) * count
             entry = sum(a[k] * b[k] for k in range(count)) / size
             expected += (1 - entry) ** 2 if i == j else weight * entry**2
-    found = barlow_twins_loss(torch.from_numpy(first), torch.from_numpy(second), off_diagonal_weight=weight)
+    found = barlow_twins_loss(
+        torch.from_numpy(first), torch.from_numpy(second), off_diagonal_weight=weight
+    )
     assert float(found) == pytest.approx(expected, rel=1e-9)
 
 
@@ -59,12 +74,20 @@ def test_gradient() -> None:
 
 
 def test_limits() -> None:
-    """Views that agree in coordinates that share nothing cost nothing; repeating one coordinate costs the weight alone."""
+    """Views that agree in coordinates that share nothing cost nothing; repeating one coordinate
+    costs the weight alone.
+    """
     signs = torch.tensor([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]], dtype=torch.float64)
-    assert float(barlow_twins_loss(signs, signs, off_diagonal_weight=0.5, epsilon=TINY)) == pytest.approx(0, abs=1e-12)
+    assert float(
+        barlow_twins_loss(signs, signs, off_diagonal_weight=0.5, epsilon=TINY)
+    ) == pytest.approx(0, abs=1e-12)
     twice = signs[:, [0, 0]]
-    assert float(barlow_twins_loss(twice, twice, off_diagonal_weight=0.5, epsilon=TINY)) == pytest.approx(2 * 0.5)
-    assert float(barlow_twins_loss(twice, -twice, off_diagonal_weight=0, epsilon=TINY)) == pytest.approx(2 * 4)
+    assert float(
+        barlow_twins_loss(twice, twice, off_diagonal_weight=0.5, epsilon=TINY)
+    ) == pytest.approx(2 * 0.5)
+    assert float(
+        barlow_twins_loss(twice, -twice, off_diagonal_weight=0, epsilon=TINY)
+    ) == pytest.approx(2 * 4)
 
 
 def test_a_constant_coordinate_correlates_with_nothing() -> None:
@@ -85,7 +108,8 @@ def test_a_constant_coordinate_correlates_with_nothing() -> None:
 def test_neither_scale_nor_shift_nor_order_matters() -> None:
     first, second = correlated()
     weight: dict[str, Any] = {"off_diagonal_weight": 0.2, "epsilon": TINY}
-    expected, order = barlow_twins_loss(first, second, **weight), torch.randperm(12)
+    expected = barlow_twins_loss(first, second, **weight)
+    order = torch.randperm(12)
     torch.testing.assert_close(barlow_twins_loss(5 * first - 3, second + 100, **weight), expected)
     torch.testing.assert_close(barlow_twins_loss(first[order], second[order], **weight), expected)
     torch.testing.assert_close(barlow_twins_loss(second, first, **weight), expected)
@@ -93,10 +117,13 @@ def test_neither_scale_nor_shift_nor_order_matters() -> None:
 
 
 def test_independent_features() -> None:
-    """Of independent normal numbers a squared correlation is 1 / (n - 1) in the mean: here within 4 standard errors of 400 draws."""
+    """Of independent normal numbers a squared correlation is 1 / (n - 1) in the mean: here within 4
+    standard errors of 400 draws.
+    """
     found = []
     for seed in range(400):
-        first, second = drawn(20, 3, seed=2 * seed), drawn(20, 3, seed=2 * seed + 1)
+        first = drawn(20, 3, seed=2 * seed)
+        second = drawn(20, 3, seed=2 * seed + 1)
         found.append(float(cross_correlation(first, second, epsilon=TINY).square().mean()))
     error = np.std(found, ddof=1) / np.sqrt(len(found))
     assert abs(np.mean(found) - 1 / 19) < 4 * error < 0.1 / 19

@@ -1,4 +1,6 @@
-"""An objective of one's own: what is trained, what follows, what is only written; and what it must consist of."""
+"""An objective of one's own: what is trained, what follows, what is only written; and what it must
+consist of.
+"""
 
 import itertools
 import types
@@ -21,13 +23,19 @@ from tests.training.self_supervised import toy_objective as toy
 
 TOY = Teacher(toy)
 SMALL: dict[str, Any] = {
-    "network": networks.spec("convnet", width=4), "projector_width": 6, "epochs": 3, "warmup_epochs": 1, "batch_size": 8,
+    "network": networks.spec("convnet", width=4),
+    "projector_width": 6,
+    "epochs": 3,
+    "warmup_epochs": 1,
+    "batch_size": 8,
     "crop_area": 0.5,
-}  # fmt: skip
+}
 
 
 def config(**changes: Any) -> toy.Config:
-    return toy.Config.teaching(**SMALL | {"optimiser": "lars", "learning_rate": 3.0, "trust": 0.02} | changes)
+    return toy.Config.teaching(
+        **SMALL | {"optimiser": "lars", "learning_rate": 3.0, "trust": 0.02} | changes
+    )
 
 
 def run(given: toy.Config, data: ImageData) -> list[Step]:
@@ -39,7 +47,9 @@ def run(given: toy.Config, data: ImageData) -> list[Step]:
 def objective(**parts: Any) -> Any:
     """Barlow Twins with other parts, as a module of one's own; None leaves a part out."""
     module = types.ModuleType("mine")
-    vars(module).update({name: getattr(barlow_twins, name) for name in ("NAME", "Config", "init", "loss")} | parts)
+    vars(module).update(
+        {name: getattr(barlow_twins, name) for name in ("NAME", "Config", "init", "loss")} | parts
+    )
     for name in [name for name, value in parts.items() if value is None]:
         delattr(module, name)
     return module
@@ -51,11 +61,16 @@ def test_what_is_trained_what_follows_and_what_is_written(optimiser: str, grey: 
     steps = run(given, grey)
     total = TOY.total_steps(given, Inputs(data=grey))
     for before, after in itertools.pairwise(steps[1:]):  # the first update has a learning rate of 0
-        old, new = before.state.objective, after.state.objective
+        old = before.state.objective
+        new = after.state.objective
         assert all(not torch.equal(old.trained[name], value) for name, value in new.trained.items())
         m = 1 - (1 - given.target_momentum) * (1 - after.index / total)
         network = networks.parameter_names(given.network.for_data(grey))
-        learnt = {f"network.{name}": after.state.weights[name] for name in network if "classifier" not in name}
+        learnt = {
+            f"network.{name}": after.state.weights[name]
+            for name in network
+            if "classifier" not in name
+        }
         learnt |= {f"projector.{name}": value for name, value in after.state.projector.items()}
         for name, value in new.target.items():
             if name in learnt:
@@ -70,13 +85,18 @@ def test_what_is_trained_what_follows_and_what_is_written(optimiser: str, grey: 
 
 
 @pytest.mark.parametrize("momentum", [0.0, 1.0])
-def test_limits_of_the_momentum(momentum: float, grey: ImageData, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_of_the_momentum(
+    momentum: float, grey: ImageData, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """1: the target stays as it began. 0: it is the network."""
     monkeypatch.setattr(toy, "momentum", lambda *_: momentum)
     steps = run(config(), grey)
     first, last = steps[0].state, steps[-1].state
     assert all(
-        torch.equal(last.objective.target[f"projector.{name}"], (first if momentum else last).projector[name])
+        torch.equal(
+            last.objective.target[f"projector.{name}"],
+            (first if momentum else last).projector[name],
+        )
         and not torch.equal(value, first.projector[name])
         for name, value in last.projector.items()
     )
@@ -85,7 +105,8 @@ def test_limits_of_the_momentum(momentum: float, grey: ImageData, monkeypatch: p
 def test_the_last_layer_of_the_projector_is_the_objectives(grey: ImageData) -> None:
     state = TOY.init(config(), Inputs(data=grey))
     assert [state.projector[f"linear.{n}"].shape[0] for n in (0, 1)] == [6, 5]
-    assert not torch.equal(state.objective.trained["linear.1"], state.projector["linear.1"])  # a stream of its own
+    # A stream of its own.
+    assert not torch.equal(state.objective.trained["linear.1"], state.projector["linear.1"])
 
 
 def test_what_is_trained_is_trained_by_the_optimiser(grey: ImageData) -> None:
@@ -108,9 +129,11 @@ def test_what_is_trained_is_trained_by_the_optimiser(grey: ImageData) -> None:
 
 
 def test_resumes_bit_for_bit_from_a_file(grey: ImageData, tmp_path: Path) -> None:
-    given, inputs = config(), Inputs(data=grey)
+    given = config()
+    inputs = Inputs(data=grey)
     randomness = global_randomness()
-    steps, file = run(given, grey), tmp_path / "state"
+    steps = run(given, grey)
+    file = tmp_path / "state"
     assert global_randomness() == randomness
     draw_globally()
     assert_same(run(given, grey), steps)
@@ -132,7 +155,8 @@ def test_the_result_is_a_network_that_names_the_objective(grey: ImageData) -> No
 def test_the_package_is_the_process_by_barlow_twins(grey: ImageData) -> None:
     given = self_supervised.Config.teaching(**SMALL)
     one, two = (
-        process.run(by, given, Inputs(data=grey)) for by in (self_supervised, self_supervised.teacher_of(given))
+        process.run(by, given, Inputs(data=grey))
+        for by in (self_supervised, self_supervised.teacher_of(given))
     )
     assert_same(one.weights, two.weights)
     assert_same(ddlab.train_teacher(grey, given, progress=False).weights, one.weights)
@@ -142,7 +166,9 @@ def test_the_package_is_the_process_by_barlow_twins(grey: ImageData) -> None:
 def test_followed_is_the_moving_average() -> None:
     target = {"a": torch.tensor([1.0, 2.0]), "count": torch.tensor(3)}
     found = followed(target, {"a": torch.tensor([3.0, 0.0]), "b": torch.ones(1)}, momentum=0.75)
-    assert found["a"].tolist() == [1.5, 1.5] and found["count"] is target["count"] and len(found) == 2
+    assert (
+        found["a"].tolist() == [1.5, 1.5] and found["count"] is target["count"] and len(found) == 2
+    )
 
 
 def test_configs_of_others(grey: ImageData) -> None:

@@ -1,6 +1,8 @@
-"""BYOL, SimSiam, SimCLR, MoCo, VICReg, DINO and SwAV: values and gradients against lightly's, what each keeps, and that each teaches.
+"""BYOL, SimSiam, SimCLR, MoCo, VICReg, DINO and SwAV: values and gradients against lightly's, what
+each keeps, and that each teaches.
 
-lightly (Susmelj et al.) is an implementation of its own: `tests/contract` holds each objective to what a process must be.
+lightly (Susmelj et al.) is an implementation of its own: `tests/contract` holds each objective to
+what a process must be.
 """
 
 import os
@@ -21,7 +23,17 @@ from ddlab.evaluation import probe
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from ddlab.training import self_supervised
-from ddlab.training.self_supervised import OBJECTIVES, Teacher, byol, dino, moco, simclr, simsiam, swav, vicreg
+from ddlab.training.self_supervised import (
+    OBJECTIVES,
+    Teacher,
+    byol,
+    dino,
+    moco,
+    simclr,
+    simsiam,
+    swav,
+    vicreg,
+)
 from ddlab.training.self_supervised.momentum import target_momentum
 from tests.support import refuses
 
@@ -38,7 +50,9 @@ def drawn(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def assert_same_slopes(mine: Callable[..., Tensor], theirs: Callable[..., Tensor], *places: Tensor) -> None:
+def assert_same_slopes(
+    mine: Callable[..., Tensor], theirs: Callable[..., Tensor], *places: Tensor
+) -> None:
     """The same value, and the same gradient at each place."""
     found = []
     for loss in (mine, theirs):
@@ -53,22 +67,32 @@ class TestAgainstLightly:
     def test_byol_and_simsiam(self, seed: int, count: int, width: int) -> None:
         one, other = drawn(2, count, width, seed=seed)
         theirs = NegativeCosineSimilarity()
-        assert_same_slopes(lambda a: simsiam.negative_cosine(a, other), lambda a: theirs(a, other), one)
+        assert_same_slopes(
+            lambda a: simsiam.negative_cosine(a, other), lambda a: theirs(a, other), one
+        )
         assert_same_slopes(byol.byol_loss, lambda a, b: 2 + 2 * theirs(a, b), one, other)
 
     @given(**SIZES, temperature=TEMPERATURE)
     def test_simclr(self, seed: int, count: int, width: int, temperature: float) -> None:
         theirs = NTXentLoss(temperature=temperature)
         pair = drawn(2, count, width, seed=seed)
-        assert_same_slopes(lambda a, b: simclr.nt_xent_loss(a, b, temperature=temperature), theirs, *pair)
+        assert_same_slopes(
+            lambda a, b: simclr.nt_xent_loss(a, b, temperature=temperature), theirs, *pair
+        )
 
     @given(**SIZES, temperature=TEMPERATURE)
-    def test_moco_and_its_queue(self, seed: int, count: int, width: int, temperature: float) -> None:
-        """Batch after batch; the queue holds whole batches, for lightly's cuts off the last one otherwise."""
+    def test_moco_and_its_queue(
+        self, seed: int, count: int, width: int, temperature: float
+    ) -> None:
+        """Batch after batch; the queue holds whole batches, for lightly's cuts off the last one
+        otherwise.
+        """
         theirs = NTXentLoss(temperature=temperature, memory_bank_size=(3 * count, width))
-        queue, oldest = F.normalize(drawn(3 * count, width, seed=seed + 1)), torch.tensor(0)
+        queue = F.normalize(drawn(3 * count, width, seed=seed + 1))
+        oldest = torch.tensor(0)
         bank: Any = theirs.memory_bank
-        bank.bank, bank.bank_ptr = queue.clone(), torch.zeros(1, dtype=torch.long)
+        bank.bank = queue.clone()
+        bank.bank_ptr = torch.zeros(1, dtype=torch.long)
         for number in range(5):
             queries, keys = drawn(2, count, width, seed=seed + 2 + number)
             before = queue
@@ -82,26 +106,43 @@ class TestAgainstLightly:
             assert_same_slopes(mine, by_lightly, queries)
             queue, oldest = moco.enqueued(queue, F.normalize(keys), oldest)
             torch.testing.assert_close(queue, bank.bank)
-            assert not torch.equal(queue, before) and int(oldest) == count * (number + 1) % (3 * count)
+            assert not torch.equal(queue, before) and int(oldest) == count * (number + 1) % (
+                3 * count
+            )
 
     @given(**SIZES, weights=st.tuples(*[st.floats(0, 30)] * 3))
-    def test_vicreg(self, seed: int, count: int, width: int, weights: tuple[float, float, float]) -> None:
+    def test_vicreg(
+        self, seed: int, count: int, width: int, weights: tuple[float, float, float]
+    ) -> None:
         names = ("invariance_weight", "variance_weight", "covariance_weight")
         own: Any = dict(zip(names, weights, strict=True))
         pair = drawn(2, count, width, seed=seed) * drawn(width, seed=seed + 1).abs()
-        assert_same_slopes(lambda a, b: vicreg.vicreg_loss(a, b, **own), VICRegLoss(*weights), *pair)
+        assert_same_slopes(
+            lambda a, b: vicreg.vicreg_loss(a, b, **own), VICRegLoss(*weights), *pair
+        )
 
     @given(**SIZES, student=TEMPERATURE, teacher=TEMPERATURE, momentum=st.floats(0, 1))
-    def test_dino(self, seed: int, count: int, width: int, student: float, teacher: float, momentum: float) -> None:
-        theirs = DINOLoss(width, teacher_temp=teacher, student_temp=student, center_momentum=momentum).double()
-        centre, teacher = torch.zeros(width, dtype=torch.float64), float(torch.tensor(teacher))  # as lightly rounds it
+    def test_dino(
+        self, seed: int, count: int, width: int, student: float, teacher: float, momentum: float
+    ) -> None:
+        theirs = DINOLoss(
+            width, teacher_temp=teacher, student_temp=student, center_momentum=momentum
+        ).double()
+        # As lightly rounds it.
+        centre = torch.zeros(width, dtype=torch.float64)
+        teacher = float(torch.tensor(teacher))
         for number in range(2):  # with a centre of 0, then with a moved one
             logits, aims = drawn(2, 2, count, width, seed=seed + number)
 
             def mine(*views: Tensor, aims: Tensor = aims, centre: Tensor = centre) -> Tensor:
-                said = [dino.centred_probabilities(each, centre, temperature=teacher) for each in aims.flip(0)]
+                said = [
+                    dino.centred_probabilities(each, centre, temperature=teacher)
+                    for each in aims.flip(0)
+                ]
                 pairs = zip(views, said, strict=True)
-                return torch.stack([dino.dino_loss(one, by, temperature=student) for one, by in pairs]).mean()
+                return torch.stack(
+                    [dino.dino_loss(one, by, temperature=student) for one, by in pairs]
+                ).mean()
 
             def by_lightly(*views: Tensor, aims: Tensor = aims, before: Tensor = centre) -> Tensor:
                 theirs.center.data = before.view(1, 1, -1)
@@ -111,19 +152,34 @@ class TestAgainstLightly:
             centre = dino.moved_centre(centre, aims.flatten(0, 1), momentum=momentum)
             torch.testing.assert_close(theirs.center.view(-1), centre)
 
-    @given(**SIZES, smoothness=st.floats(0.05, 2), iterations=st.integers(1, 6), temperature=TEMPERATURE)
+    @given(
+        **SIZES,
+        smoothness=st.floats(0.05, 2),
+        iterations=st.integers(1, 6),
+        temperature=TEMPERATURE,
+    )
     def test_swav(
-        self, seed: int, count: int, width: int, smoothness: float, iterations: int, temperature: float
+        self,
+        seed: int,
+        count: int,
+        width: int,
+        smoothness: float,
+        iterations: int,
+        temperature: float,
     ) -> None:
         scores = drawn(2, count, width, seed=seed)
         options: Any = {"smoothness": smoothness, "iterations": iterations}
         found = swav.sinkhorn_assignments(scores[0], **options)
-        torch.testing.assert_close(found, sinkhorn(scores[0], iterations=iterations, epsilon=smoothness))
+        torch.testing.assert_close(
+            found, sinkhorn(scores[0], iterations=iterations, epsilon=smoothness)
+        )
 
         def mine(first: Tensor, second: Tensor) -> Tensor:
             pairs = ((first, second), (second, first))
             said = [(one, swav.sinkhorn_assignments(other, **options)) for one, other in pairs]
-            return torch.stack([swav.swav_loss(*each, temperature=temperature) for each in said]).mean()
+            return torch.stack(
+                [swav.swav_loss(*each, temperature=temperature) for each in said]
+            ).mean()
 
         theirs = SwaVLoss(temperature, iterations, smoothness)
         assert_same_slopes(mine, lambda first, second: theirs([first, second], []), *scores)
@@ -152,16 +208,24 @@ def test_limits() -> None:
     assert float(simsiam.negative_cosine(rows, 3 * rows)) == pytest.approx(-1)
     # All alike: as hard as guessing, among all other views, or the key and the queue.
     same = torch.ones(6, 4)
-    assert float(simclr.nt_xent_loss(same, same, temperature=0.1)) == pytest.approx(torch.tensor(11.0).log())
-    assert float(moco.info_nce_loss(same, same, same[:3], temperature=0.1)) == pytest.approx(torch.tensor(4.0).log())
+    assert float(simclr.nt_xent_loss(same, same, temperature=0.1)) == pytest.approx(
+        torch.tensor(11.0).log()
+    )
+    assert float(moco.info_nce_loss(same, same, same[:3], temperature=0.1)) == pytest.approx(
+        torch.tensor(4.0).log()
+    )
     # Collapsed projections lack all of their deviation but the root of epsilon, 0.01.
     assert float(vicreg.vicreg_loss(same, same)) == pytest.approx(25 * 0.99)
 
 
 def test_sinkhorn_gives_each_prototype_its_part() -> None:
-    """Of many iterations: rows sum to 1, columns to n / k; also where exp(scores / smoothness) is no number."""
+    """Of many iterations: rows sum to 1, columns to n / k; also where exp(scores / smoothness) is
+    no number.
+    """
     for scale in (1, 1e3):
-        found = swav.sinkhorn_assignments(scale * drawn(12, 4).tanh(), smoothness=0.5 * scale, iterations=200)
+        found = swav.sinkhorn_assignments(
+            scale * drawn(12, 4).tanh(), smoothness=0.5 * scale, iterations=200
+        )
         torch.testing.assert_close(found.sum(1), torch.ones(12, dtype=torch.float64))
         torch.testing.assert_close(found.sum(0), torch.full((4,), 3.0, dtype=torch.float64))
     sharp = swav.sinkhorn_assignments(drawn(12, 4), smoothness=1e-3, iterations=3)
@@ -169,7 +233,8 @@ def test_sinkhorn_gives_each_prototype_its_part() -> None:
 
 
 def test_the_queue_loses_its_oldest() -> None:
-    queue, row = torch.zeros(5, 1), torch.tensor(0)
+    queue = torch.zeros(5, 1)
+    row = torch.tensor(0)
     for number in range(4):
         queue, row = moco.enqueued(queue, torch.full((2, 1), number + 1.0), row)
     assert sorted(queue.flatten().tolist()) == [2, 3, 3, 4, 4] and int(row) == 3
@@ -184,28 +249,42 @@ def test_target_momentum() -> None:
 
 def updated(name: str, data: ImageData, **changes: Any) -> tuple[Any, Any, Any]:
     """Config, and the states before and after the run of `SMALL`."""
-    teacher, config = Teacher(OBJECTIVES[name]), OBJECTIVES[name].SMALL.replace(**changes)
+    teacher = Teacher(OBJECTIVES[name])
+    config = OBJECTIVES[name].SMALL.replace(**changes)
     *_, last = process.steps(teacher, config, Inputs(data=data))
     return config, teacher.init(config, Inputs(data=data)), last.state
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_what_each_keeps(name: str, grey: ImageData) -> None:
-    """As the table in the package's docstring has it: what is trained moves, a target of momentum 1 stays but for its buffers."""
+    """As the table in the package's docstring has it: what is trained moves, a target of momentum 1
+    stays but for its buffers.
+    """
     changes = {"target_momentum": 1.0, "final_target_momentum": 1.0} if name in MOMENTUM else {}
     config, first, last = updated(name, grey, **changes)
     kept = {part: set(getattr(last.objective, part)) for part in ("trained", "target", "buffers")}
     predictor = {"linear.0", "linear.1", "scale.0", "shift.0"}
-    trained = {"byol": predictor, "simsiam": predictor, "dino": {"prototypes"}, "swav": {"prototypes"}}
+    trained = {
+        "byol": predictor,
+        "simsiam": predictor,
+        "dino": {"prototypes"},
+        "swav": {"prototypes"},
+    }
     assert kept["trained"] == trained.get(name, set())
     assert kept["buffers"] == {"moco": {"queue", "next_row"}, "dino": {"centre"}}.get(name, set())
     assert bool(kept["target"]) == (name in MOMENTUM)
     assert ("objective.prototypes" in kept["target"]) == (name == "dino")
     for part in ("trained", "buffers"):
-        old, new = getattr(first.objective, part), getattr(last.objective, part)
-        assert all(old[each].shape == new[each].shape and not torch.equal(old[each], new[each]) for each in new)
+        old = getattr(first.objective, part)
+        new = getattr(last.objective, part)
+        assert all(
+            old[each].shape == new[each].shape and not torch.equal(old[each], new[each])
+            for each in new
+        )
     spec = config.network.for_data(grey)
-    learnt = {f"network.{each}" for each in networks.parameter_names(spec)} | {"objective.prototypes"}
+    learnt = {f"network.{each}" for each in networks.parameter_names(spec)} | {
+        "objective.prototypes"
+    }
     for each, value in last.objective.target.items():
         stays = each in learnt or each.startswith("projector.")
         assert torch.equal(value, first.objective.target[each]) is stays, each
@@ -215,7 +294,9 @@ def test_what_each_keeps(name: str, grey: ImageData) -> None:
     if name == "moco":
         total = 2 * config.batch_size * Teacher(moco).total_steps(config, Inputs(data=grey))
         assert int(last.objective.buffers["next_row"]) == total % config.queue_length
-        torch.testing.assert_close(last.objective.buffers["queue"].norm(dim=1), torch.ones(config.queue_length))
+        torch.testing.assert_close(
+            last.objective.buffers["queue"].norm(dim=1), torch.ones(config.queue_length)
+        )
 
 
 @pytest.mark.parametrize("name", MOMENTUM)
@@ -228,15 +309,23 @@ def test_a_target_of_momentum_0_is_the_network(name: str, grey: ImageData) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_each_teaches_more_than_is_there_untrained(name: str) -> None:
-    """On 1,000 pictures of shapes, in 200 steps; three seeds where the gain is small: one may turn with another rounding."""
+    """On 1,000 pictures of shapes, in 200 steps; three seeds where the gain is small: one may turn
+    with another rounding.
+    """
     data = load("shapes", size=16, train=1000, test=1000)
-    small: dict[str, Any] = {"network": networks.spec("convnet", width=16), "epochs": 10, "batch_size": 50}
+    small: dict[str, Any] = {
+        "network": networks.spec("convnet", width=16),
+        "epochs": 10,
+        "batch_size": 50,
+    }
     gains = []
     for seed in range(3 if name in ("byol", "dino", "simsiam") else 1):
         config = OBJECTIVES[name].Config.for_data(data, seed=seed, **small)
         trained = process.run(Teacher(OBJECTIVES[name]), config, Inputs(data=data))
         untrained = networks.initialise(config.network.for_data(data), seed=seed)
-        one, other = (probe(each, data, kind="linear", keep=False).mean for each in (trained, untrained))
+        one, other = (
+            probe(each, data, kind="linear", keep=False).mean for each in (trained, untrained)
+        )
         gains.append(one - other)
     assert sum(gains) > 0, gains
 
@@ -244,9 +333,19 @@ def test_each_teaches_more_than_is_there_untrained(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(OBJECTIVES.keys() - {"barlow_twins"}))
 def test_paper_is_how_rela_trains(name: str) -> None:
     config = OBJECTIVES[name].Config.paper("cifar100", seed=3)
-    assert (config.network, config.epochs, config.batch_size, config.seed) == (networks.spec("resnet18"), 100, 128, 3)
+    assert (config.network, config.epochs, config.batch_size, config.seed) == (
+        networks.spec("resnet18"),
+        100,
+        128,
+        3,
+    )
     rate = config.learning_rate * config.batch_size / self_supervised.objective.RATE_BATCH
-    assert (config.optimiser, rate, config.weight_decay, config.final_fraction) == ("adamw", 1e-3, 0.01, 1.0)
+    assert (config.optimiser, rate, config.weight_decay, config.final_fraction) == (
+        "adamw",
+        1e-3,
+        0.01,
+        1.0,
+    )
     with refuses("dataset", "'tiny-imagenet'", "'imagenet'"):
         OBJECTIVES[name].Config.paper("imagenet")
 
@@ -255,14 +354,28 @@ def test_paper_is_how_rela_trains(name: str) -> None:
     ("name", "widths", "own"),
     [
         ("byol", (1024, 256), {"target_momentum": 0.99, "final_target_momentum": 0.99}),
-        ("dino", (2048, 256), {"student_temperature": 0.1, "teacher_temperature": 0.04, "centre_momentum": 0.9}),
+        (
+            "dino",
+            (2048, 256),
+            {"student_temperature": 0.1, "teacher_temperature": 0.04, "centre_momentum": 0.9},
+        ),
         ("moco", (512, 128), {"temperature": 0.1, "queue_length": 4096, "target_momentum": 0.99}),
         ("simclr", (512, 128), {"temperature": 0.5}),
         ("simsiam", (2048, 2048), {"predictor_width": 512}),
-        ("swav", (512, 128), {"prototypes": 512, "sinkhorn_iterations": 3, "smoothness": 0.05, "temperature": 0.1}),
-        ("vicreg", (2048,) * 3, {"invariance_weight": 25, "variance_weight": 25, "covariance_weight": 1}),
+        (
+            "swav",
+            (512, 128),
+            {"prototypes": 512, "sinkhorn_iterations": 3, "smoothness": 0.05, "temperature": 0.1},
+        ),
+        (
+            "vicreg",
+            (2048,) * 3,
+            {"invariance_weight": 25, "variance_weight": 25, "covariance_weight": 1},
+        ),
     ],
 )
 def test_numbers_of_rela(name: str, widths: tuple[int, ...], own: dict[str, Any]) -> None:
     config = OBJECTIVES[name].Config.paper()
-    assert config.projector_widths() == widths and {each: getattr(config, each) for each in own} == own
+    assert (
+        config.projector_widths() == widths and {each: getattr(config, each) for each in own} == own
+    )

@@ -16,27 +16,41 @@ SHAPES = {"weight": (4, 3), "kernel": (2, 3, 3, 3), "bias": (4,)}
 
 def drawn(seed: int) -> dict[str, Tensor]:
     draw = torch.Generator().manual_seed(seed)
-    return {name: torch.randn(shape, generator=draw, dtype=torch.float64) for name, shape in SHAPES.items()}
+    return {
+        name: torch.randn(shape, generator=draw, dtype=torch.float64)
+        for name, shape in SHAPES.items()
+    }
 
 
 def test_descent_equals_a_script() -> None:
     """Five steps with two learning rates, as two groups of parameters would be given."""
-    weight_rate, bias_rate, momentum, decay, trust = 0.4, 0.03, 0.9, 0.01, 0.05
-    found, state = drawn(0), optimisers.sgd_init(drawn(0))
+    weight_rate = 0.4
+    bias_rate = 0.03
+    momentum = 0.9
+    decay = 0.01
+    trust = 0.05
+    found = drawn(0)
+    state = optimisers.sgd_init(drawn(0))
     values = {name: value.numpy().copy() for name, value in drawn(0).items()}
     velocities = {name: 0 * value for name, value in values.items()}
     for step in range(5):
         fade = 1 - step / 10
         direction = lars_direction(
-            found, drawn(step + 1), weight_decay=decay, trust=trust, bias_factor=bias_rate / weight_rate
+            found,
+            drawn(step + 1),
+            weight_decay=decay,
+            trust=trust,
+            bias_factor=bias_rate / weight_rate,
         )
         found, state = optimisers.sgd_update(
             found, direction, state, learning_rate=fade * weight_rate, momentum=momentum
         )
         for name, value in values.items():
-            slope, rate = drawn(step + 1)[name].numpy(), fade * bias_rate
+            slope = drawn(step + 1)[name].numpy()
+            rate = fade * bias_rate
             if value.ndim > 1:
-                slope, rate = slope + decay * value, fade * weight_rate
+                slope = slope + decay * value
+                rate = fade * weight_rate
                 slope = slope * trust * math.sqrt((value**2).sum() / (slope**2).sum())
             velocities[name] = momentum * velocities[name] + slope
             values[name] = value - rate * velocities[name]
@@ -45,21 +59,32 @@ def test_descent_equals_a_script() -> None:
 
 
 def test_a_layers_step_has_a_fixed_length() -> None:
-    parameters, gradients = drawn(0), drawn(1)
+    parameters = drawn(0)
+    gradients = drawn(1)
     for factor in (1e-6, 1.0, 1e6):
         scaled = {name: factor * value for name, value in gradients.items()}
-        direction = lars_direction(parameters, scaled, weight_decay=0.0, trust=0.02, bias_factor=0.5)
+        direction = lars_direction(
+            parameters, scaled, weight_decay=0.0, trust=0.02, bias_factor=0.5
+        )
         for name in ("weight", "kernel"):
-            assert float(direction[name].norm()) == pytest.approx(0.02 * float(parameters[name].norm()))
+            assert float(direction[name].norm()) == pytest.approx(
+                0.02 * float(parameters[name].norm())
+            )
         torch.testing.assert_close(direction["bias"], 0.5 * scaled["bias"])
 
 
 def test_layers_of_zeros_and_zero_gradients() -> None:
     zeros = {name: torch.zeros(shape) for name, shape in SHAPES.items()}
     ones = {name: torch.ones(shape) for name, shape in SHAPES.items()}
-    for parameters, gradients, expected in ((zeros, ones, 1.0), (ones, zeros, 0.0), (zeros, zeros, 0.0)):
+    for parameters, gradients, expected in (
+        (zeros, ones, 1.0),
+        (ones, zeros, 0.0),
+        (zeros, zeros, 0.0),
+    ):
         direction = lars_direction(parameters, gradients, weight_decay=0.0, trust=0.1)
-        assert all(torch.equal(value, torch.full_like(value, expected)) for value in direction.values())
+        assert all(
+            torch.equal(value, torch.full_like(value, expected)) for value in direction.values()
+        )
 
 
 def test_learning_rate() -> None:
@@ -82,6 +107,11 @@ def test_learning_rate() -> None:
     ],
 )
 def test_bad_direction(changes: dict[str, Any], word: str) -> None:
-    good: dict[str, Any] = {"parameters": drawn(0), "gradients": drawn(1), "weight_decay": 0.1, "trust": 0.1}
+    good: dict[str, Any] = {
+        "parameters": drawn(0),
+        "gradients": drawn(1),
+        "weight_decay": 0.1,
+        "trust": 0.1,
+    }
     with refuses(word):
         lars_direction(**good | changes)

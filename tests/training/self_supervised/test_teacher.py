@@ -1,4 +1,6 @@
-"""The teacher against a plain PyTorch loop; what is trained, what is dropped, what is never looked at."""
+"""The teacher against a plain PyTorch loop; what is trained, what is dropped, what is never looked
+at.
+"""
 
 import dataclasses
 from collections.abc import Callable
@@ -20,9 +22,14 @@ from tests.networks.test_networks import plain
 from tests.support import assert_same, made_data, refuses
 
 SMALL: dict[str, Any] = {
-    "network": networks.spec("convnet", width=4), "projector_width": 6, "projector_depth": 3, "epochs": 4, "warmup_epochs": 1,
-    "batch_size": 8, "crop_area": 0.5,
-}  # fmt: skip
+    "network": networks.spec("convnet", width=4),
+    "projector_width": 6,
+    "projector_depth": 3,
+    "epochs": 4,
+    "warmup_epochs": 1,
+    "batch_size": 8,
+    "crop_area": 0.5,
+}
 
 
 def config(**changes: Any) -> self_supervised.Config:
@@ -38,7 +45,8 @@ def module_of(weights: dict[str, Tensor], depth: int) -> nn.Sequential:
         layers.append(linear)
         if number < depth - 1:
             norm = nn.BatchNorm1d(linear.out_features)
-            norm.weight.data, norm.bias.data = weights[f"scale.{number}"].clone(), weights[f"shift.{number}"].clone()
+            norm.weight.data = weights[f"scale.{number}"].clone()
+            norm.bias.data = weights[f"shift.{number}"].clone()
             layers += [norm, nn.ReLU()]
     return nn.Sequential(*layers)
 
@@ -48,16 +56,24 @@ class TestProjector:
     def test_equals_torchs_layers(self, depth: int) -> None:
         draw = torch.Generator().manual_seed(0)
         weights = projector_weights(5, widths=(4, 3, 2)[:depth], seed=0)
-        moved = {name: value + 0.1 * torch.randn(value.shape, generator=draw) for name, value in weights.items()}
+        moved = {
+            name: value + 0.1 * torch.randn(value.shape, generator=draw)
+            for name, value in weights.items()
+        }
         features = torch.randn((7, 5), generator=draw)
         torch.testing.assert_close(projected(moved, features), module_of(moved, depth)(features))
 
     def test_is_drawn_as_torch_draws(self) -> None:
         """Uniform in plus and minus 1 / sqrt(inputs), each layer for itself."""
         weights = projector_weights(400, widths=(100,) * 3, seed=3)
-        assert [name for name in weights if name.startswith("linear")] == ["linear.0", "linear.1", "linear.2"]
+        assert [name for name in weights if name.startswith("linear")] == [
+            "linear.0",
+            "linear.1",
+            "linear.2",
+        ]
         for number, inputs in enumerate((400, 100, 100)):
-            drawn, bound = weights[f"linear.{number}"], inputs**-0.5
+            drawn = weights[f"linear.{number}"]
+            bound = inputs**-0.5
             assert drawn.shape == (100, inputs) and drawn.abs().max() <= bound
             error = bound / (3 * drawn.numel()) ** 0.5
             assert abs(float(drawn.mean())) < 4 * error and float(drawn.std()) == pytest.approx(
@@ -65,27 +81,38 @@ class TestProjector:
             )
         assert not torch.equal(weights["linear.1"], weights["linear.2"])
         assert_same(weights, projector_weights(400, widths=(100,) * 3, seed=3))
-        assert not torch.equal(weights["linear.0"], projector_weights(400, widths=(100,) * 3, seed=4)["linear.0"])
-        assert all((weights[f"scale.{n}"] == 1).all() and (weights[f"shift.{n}"] == 0).all() for n in (0, 1))
+        assert not torch.equal(
+            weights["linear.0"], projector_weights(400, widths=(100,) * 3, seed=4)["linear.0"]
+        )
+        assert all(
+            (weights[f"scale.{n}"] == 1).all() and (weights[f"shift.{n}"] == 0).all()
+            for n in (0, 1)
+        )
 
 
 def plain_training(
     given: self_supervised.Config, data: ImageData, module: Any, projector: Any, steps: int
 ) -> list[Any]:
-    """The loop of a script; order, views and learning rates are the library's, which stand tested apart."""
+    """The loop of a script; order, views and learning rates are the library's, which stand tested
+    apart.
+    """
     seen: dict[str, Tensor] = {}
     module.classifier.register_forward_pre_hook(lambda _, inputs: seen.update(features=inputs[0]))
-    normalise, losses = nn.BatchNorm1d(given.projector_width, affine=False), []
-    learnt = [p for name, p in module.named_parameters() if not name.startswith("classifier")] + list(
-        projector.parameters()
-    )
-    matrices, vectors = [p for p in learnt if p.ndim > 1], [p for p in learnt if p.ndim == 1]
+    normalise = nn.BatchNorm1d(given.projector_width, affine=False)
+    losses = []
+    learnt = [
+        p for name, p in module.named_parameters() if not name.startswith("classifier")
+    ] + list(projector.parameters())
+    matrices = [p for p in learnt if p.ndim > 1]
+    vectors = [p for p in learnt if p.ndim == 1]
     ratio = given.bias_learning_rate / given.learning_rate
     if given.optimiser == "adamw":
         solver: Any = torch.optim.AdamW(learnt, weight_decay=given.weight_decay)
         scales = [1.0]
     else:
-        solver = torch.optim.SGD([{"params": matrices}, {"params": vectors}], lr=0.1, momentum=given.momentum)
+        solver = torch.optim.SGD(
+            [{"params": matrices}, {"params": vectors}], lr=0.1, momentum=given.momentum
+        )
         scales = [1.0, ratio]
     inputs = Inputs(data=data)
     total = self_supervised.total_steps(given, inputs)
@@ -117,8 +144,12 @@ def plain_training(
 @pytest.mark.parametrize("colours", [1, 3])
 def test_updates_equal_a_plain_loop(optimiser: str, colours: int) -> None:
     data = made_data(channels=colours, train=8)
-    changes = {"learning_rate": 3.0, "trust": 0.02} if optimiser == "lars" else {"learning_rate": 0.3}
-    given = config(optimiser=optimiser, weight_decay=0.01, off_diagonal_weight=0.1, seed=5, **changes)
+    changes = (
+        {"learning_rate": 3.0, "trust": 0.02} if optimiser == "lars" else {"learning_rate": 0.3}
+    )
+    given = config(
+        optimiser=optimiser, weight_decay=0.01, off_diagonal_weight=0.1, seed=5, **changes
+    )
     inputs = Inputs(data=data)
     state = self_supervised.init(given, inputs)
     module = plain(Network(spec=given.network.for_data(data), weights=state.weights))
@@ -133,15 +164,18 @@ def test_updates_equal_a_plain_loop(optimiser: str, colours: int) -> None:
             break
     for name, value in module.state_dict().items():
         if name.endswith(("convolution.bias", "running_mean")):
-            continue  # before batch norm a bias has no gradient but rounding errors, which Adam scales up
+            # Before batch norm a bias has no gradient but rounding errors, which Adam scales up.
+            continue
         torch.testing.assert_close(state.weights[name], value, rtol=2e-3, atol=2e-4, msg=name)
     for number in range(3):
-        found, wanted = state.projector[f"linear.{number}"], projector[3 * number].weight.detach()
+        found = state.projector[f"linear.{number}"]
+        wanted = projector[3 * number].weight.detach()
         torch.testing.assert_close(found, wanted, rtol=2e-3, atol=2e-4)
 
 
 def test_what_is_trained_and_what_is_dropped(grey: ImageData) -> None:
-    inputs, given = Inputs(data=grey), config(optimiser="adamw", learning_rate=0.1)
+    inputs = Inputs(data=grey)
+    given = config(optimiser="adamw", learning_rate=0.1)
     before = self_supervised.init(given, inputs).weights
     network = process.run(self_supervised, given, inputs)
     assert network.weights.keys() == before.keys() and network.spec == given.network.for_data(grey)
@@ -154,7 +188,9 @@ def test_what_is_trained_and_what_is_dropped(grey: ImageData) -> None:
 
 @pytest.mark.slow
 def test_views_come_to_agree(grey: ImageData) -> None:
-    """In the mean of three seeds; one seed of so small a teacher may end anywhere, by rounding alone."""
+    """In the mean of three seeds; one seed of so small a teacher may end anywhere, by rounding
+    alone.
+    """
     first, last = [], []
     for seed in range(3):
         given = config(optimiser="adamw", learning_rate=0.1, epochs=60, seed=seed)
@@ -172,15 +208,23 @@ def test_fewer_images_than_a_batch(grey: ImageData) -> None:
 
 
 class TestRepresentations:
-    def test_equal_the_networks_features(self, grey: ImageData, teacher: Network, no_cache: None) -> None:
+    def test_equal_the_networks_features(
+        self, grey: ImageData, teacher: Network, no_cache: None
+    ) -> None:
         for split in ("train", "test"):
             found = representations(teacher, grey, split)
-            torch.testing.assert_close(found, networks.predict(teacher, grey.normalised(split=split)).features)
+            torch.testing.assert_close(
+                found, networks.predict(teacher, grey.normalised(split=split)).features
+            )
 
-    def test_are_computed_once(self, grey: ImageData, teacher: Network, no_cache: None, monkeypatch: Any) -> None:
-        calls, predict = [], networks.predict
+    def test_are_computed_once(
+        self, grey: ImageData, teacher: Network, no_cache: None, monkeypatch: Any
+    ) -> None:
+        calls = []
+        predict = networks.predict
         monkeypatch.setattr(networks, "predict", lambda *given: calls.append(1) or predict(*given))
-        one, two = representations(teacher, grey), representations(dataclasses.replace(teacher), grey)
+        one = representations(teacher, grey)
+        two = representations(dataclasses.replace(teacher), grey)
         assert torch.equal(one, two) and len(calls) == 1
         one.zero_()  # a copy: what one reader changes is nobody else's
         one = representations(teacher, grey)
@@ -190,13 +234,20 @@ class TestRepresentations:
         cache.clear()
         assert torch.equal(representations(teacher, grey), one) and len(calls) == 3
 
-    @pytest.mark.parametrize(("changes", "word"), [({"channels": 3}, "1 channels"), ({"size": 9}, "(8, 8)")])
-    def test_images_of_another_shape(self, changes: dict[str, Any], word: str, teacher: Network) -> None:
+    @pytest.mark.parametrize(
+        ("changes", "word"), [({"channels": 3}, "1 channels"), ({"size": 9}, "(8, 8)")]
+    )
+    def test_images_of_another_shape(
+        self, changes: dict[str, Any], word: str, teacher: Network
+    ) -> None:
         with refuses(word):
             representations(teacher, made_data(**changes))
 
     def test_features_that_are_not_finite(self, grey: ImageData, teacher: Network) -> None:
-        broken = {name: value * torch.nan if value.ndim == 4 else value for name, value in teacher.weights.items()}
+        broken = {
+            name: value * torch.nan if value.ndim == 4 else value
+            for name, value in teacher.weights.items()
+        }
         with refuses("features", "finite"):
             representations(dataclasses.replace(teacher, weights=broken), grey)
 
@@ -208,7 +259,9 @@ class TestRepresentations:
         (lambda: self_supervised.Config.paper("mnist"), ["dataset", "cifar10"]),
         (lambda: process.start(self_supervised, config(), Inputs()), ["data"]),
         (
-            lambda: process.start(self_supervised, config(), Inputs(data=made_data(classes=1, train=1))),
+            lambda: process.start(
+                self_supervised, config(), Inputs(data=made_data(classes=1, train=1))
+            ),
             ["data", "at least two"],
         ),
     ],
@@ -221,4 +274,7 @@ def test_bad_input(call: Callable[[], Any], words: list[str]) -> None:
 def test_presets() -> None:
     small = self_supervised.Config.paper("cifar100", seed=3)
     assert (small.batch_size, small.projector_width, small.seed) == (256, 2048, 3)
-    assert self_supervised.Config.for_data(made_data(channels=3)).flip and not self_supervised.Config.teaching().flip
+    assert (
+        self_supervised.Config.for_data(made_data(channels=3)).flip
+        and not self_supervised.Config.teaching().flip
+    )

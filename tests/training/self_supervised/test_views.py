@@ -1,4 +1,6 @@
-"""The colours of views against torchvision and colorsys; two views as a function of the fields and the step."""
+"""The colours of views against torchvision and colorsys; two views as a function of the fields and
+the step.
+"""
 
 import colorsys
 from collections.abc import Callable
@@ -21,9 +23,13 @@ from ddlab.training.self_supervised import (
 from tests.support import global_randomness
 
 OFF: dict[str, Any] = {
-    "batch_size": 4, "crop_area": 1.0, "flip": False, "jitter_probability": 0.0, "grey_probability": 0.0,
+    "batch_size": 4,
+    "crop_area": 1.0,
+    "flip": False,
+    "jitter_probability": 0.0,
+    "grey_probability": 0.0,
     "second_solarise_probability": 0.0,
-}  # fmt: skip
+}
 FACTORS = (0.0, 0.3, 1.0, 1.4, 2.5)
 
 
@@ -39,7 +45,9 @@ def only(**changes: Any) -> TwoViews:
 
 
 def pair(views: TwoViews, images: Tensor, step: int = 0) -> tuple[Tensor, Tensor]:
-    return views.pair(images, mean=torch.zeros(images.shape[1]), std=torch.ones(images.shape[1]), step=step)
+    return views.pair(
+        images, mean=torch.zeros(images.shape[1]), std=torch.ones(images.shape[1]), step=step
+    )
 
 
 @pytest.mark.parametrize("name", ["brightness", "contrast", "saturation"])
@@ -54,7 +62,8 @@ def test_colours_are_torchvisions(name: str, channels: int) -> None:
     found = ours(images, torch.tensor(FACTORS))
     for image, factor, changed in zip(images, FACTORS, found, strict=True):
         expected = getattr(functional, f"adjust_{name}")(image, factor)
-        torch.testing.assert_close(changed, expected, atol=2e-4, rtol=0)  # its grey is .2989 red, ours .299
+        # Its grey is .2989 red, ours .299.
+        torch.testing.assert_close(changed, expected, atol=2e-4, rtol=0)
 
 
 def test_hue_is_colorsyss() -> None:
@@ -82,7 +91,8 @@ def test_solarised_is_torchvisions() -> None:
 
 @pytest.mark.parametrize("channels", [1, 3])
 def test_limits(channels: int) -> None:
-    images, one = pixels(channels=channels), torch.ones(5)
+    images = pixels(channels=channels)
+    one = torch.ones(5)
     torch.testing.assert_close(with_brightness(images, one), images)
     torch.testing.assert_close(with_contrast(images, one), images)
     assert with_contrast(images, 0 * one).flatten(1).std(1).max() < 1e-6
@@ -104,15 +114,21 @@ def test_all_off_leaves_the_images() -> None:
 
 @pytest.mark.parametrize("channels", [1, 2, 3])
 def test_a_function_of_fields_and_step(channels: int) -> None:
-    images, views = pixels(channels=channels, size=9), TwoViews(batch_size=4)
-    given, before = images.clone(), global_randomness()
+    images = pixels(channels=channels, size=9)
+    views = TwoViews(batch_size=4)
+    given = images.clone()
+    before = global_randomness()
     first, second = pair(views, images, 5)
     again = pair(views, images, 5)
     assert global_randomness() == before and torch.equal(images, given)
     assert torch.equal(first, again[0]) and torch.equal(second, again[1])
     assert first.shape == second.shape == images.shape and not torch.equal(first, second)
     # No two positions share their draws: neither views of a step, nor steps, nor seeds.
-    others = [*pair(views, images, 6), *pair(views, images, 4), *pair(views.replace(seed=1), images, 5)]
+    others = [
+        *pair(views, images, 6),
+        *pair(views, images, 4),
+        *pair(views.replace(seed=1), images, 5),
+    ]
     assert not any(torch.equal(first, other) or torch.equal(second, other) for other in others)
     for view in (first, second):
         assert view.min() >= 0 and view.max() <= 1
@@ -121,11 +137,19 @@ def test_a_function_of_fields_and_step(channels: int) -> None:
 def test_parts_and_flips_are_those_of_augment() -> None:
     from ddlab.data.augmentation import augment
 
-    images, views = pixels(size=9), only(crop_area=0.3, flip=True, seed=2)
+    images = pixels(size=9)
+    views = only(crop_area=0.3, flip=True, seed=2)
     for position, view in zip((14, 15), pair(views, images, 7), strict=True):
         black = torch.zeros(1, 3, 1, 1)
         expected = augment(
-            images, crop_pixels=0, flip=True, mixup_alpha=0.0, crop_area=0.3, black=black, seed=2, step=position
+            images,
+            crop_pixels=0,
+            flip=True,
+            mixup_alpha=0.0,
+            crop_area=0.3,
+            black=black,
+            seed=2,
+            step=position,
         )
         torch.testing.assert_close(view, expected.images.clamp(0, 1))
 
@@ -157,14 +181,19 @@ def test_how_often(changes: dict[str, Any], which: int, share: float) -> None:
     assert abs(float(changed.float().mean()) - share) <= 4 * np.sqrt(share * (1 - share) / 1000)
 
 
-@pytest.mark.parametrize(("name", "most"), [("brightness", 0.4), ("contrast", 0.4), ("saturation", 0.2), ("hue", 0.1)])
+@pytest.mark.parametrize(
+    ("name", "most"), [("brightness", 0.4), ("contrast", 0.4), ("saturation", 0.2), ("hue", 0.1)]
+)
 def test_jitter_reaches_its_ranges_and_no_further(name: str, most: float) -> None:
-    """One change alone, read off two pixels on which it acts linearly: uniform between minus and plus its most."""
+    """One change alone, read off two pixels on which it acts linearly: uniform between minus and
+    plus its most.
+    """
     alone = dict.fromkeys(("brightness", "contrast", "saturation", "hue"), 0.0) | {name: most}
     images = torch.tensor([0.5, 0.4, 0.4]).reshape(1, 3, 1, 1).repeat(1000, 1, 1, 2)
     images[:, :, :, 1] = torch.tensor([0.3, 0.4, 0.4]).reshape(3, 1)
     view = pair(only(**alone, jitter_probability=1.0), images)[0][:, :, 0]
-    if name == "hue":  # a sixth of a turn from red to yellow, then to magenta: the second channel rises, or the third
+    # A sixth of a turn from red to yellow, then to magenta: the second channel rises, or the third.
+    if name == "hue":
         found = (view[:, 1, 0] - view[:, 2, 0]) / 0.1 / 6
     elif name == "saturation":
         found = (view[:, 0, 0] - view[:, 1, 0]) / 0.1 - 1
@@ -175,12 +204,19 @@ def test_jitter_reaches_its_ranges_and_no_further(name: str, most: float) -> Non
 
 
 def test_changes_are_drawn_apart() -> None:
-    """Two changes of one half each leave a quarter of 1,000 images as they were, within 4 standard errors."""
-    images, half = pixels(1000, size=3), {"jitter_probability": 0.5, "grey_probability": 0.5}
+    """Two changes of one half each leave a quarter of 1,000 images as they were, within 4 standard
+    errors.
+    """
+    images = pixels(1000, size=3)
+    half = {"jitter_probability": 0.5, "grey_probability": 0.5}
     for other in ("jitter_probability", "grey_probability"):
         chances = half | {other: 0.0, "second_solarise_probability": 0.5}
         for options, which in ((half, 0), (chances, 1)):
-            same = ((pair(only(**options), images)[which] - images).abs().flatten(1).amax(1) < 1e-4).float().mean()
+            same = (
+                ((pair(only(**options), images)[which] - images).abs().flatten(1).amax(1) < 1e-4)
+                .float()
+                .mean()
+            )
             assert abs(float(same) - 0.25) < 4 * np.sqrt(0.25 * 0.75 / 1000)
 
 

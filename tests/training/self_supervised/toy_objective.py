@@ -1,4 +1,6 @@
-"""An objective that keeps all an objective can keep: a predictor, a momentum encoder and a queue of its projections."""
+"""An objective that keeps all an objective can keep: a predictor, a momentum encoder and a queue of
+its projections.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -8,7 +10,14 @@ from torch import Tensor
 
 from ddlab.core import randomness
 from ddlab.core.parameters import parameter
-from ddlab.training.self_supervised import Batch, ObjectiveState, Training, followed, projected, projector_weights
+from ddlab.training.self_supervised import (
+    Batch,
+    ObjectiveState,
+    Training,
+    followed,
+    projected,
+    projector_weights,
+)
 
 NAME = "toy"
 
@@ -20,7 +29,9 @@ class Config(Training):
     loss: str = parameter(NAME, choices=(NAME,), help="The objective.")
     output_width: int = parameter(5, range=(1, 100), help="Of the projections.")
     temperature: float = parameter(0.5, range=(0, 10), open_low=True, help="Of the similarities.")
-    target_momentum: float = parameter(0.9, range=(0, 1), help="Of the momentum encoder at the start; 1 at the end.")
+    target_momentum: float = parameter(
+        0.9, range=(0, 1), help="Of the momentum encoder at the start; 1 at the end."
+    )
     queue_length: int = parameter(12, range=(1, 10**5), help="Projections that are kept.")
 
     def projector_widths(self) -> tuple[int, ...]:
@@ -31,7 +42,9 @@ class Config(Training):
 def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
     """A fresh predictor, a copy of the encoder, and directions drawn at random."""
     widths = (config.projector_width, config.output_width)
-    predictor = projector_weights(config.output_width, widths=widths, seed=config.seed, stream="predictor weights")
+    predictor = projector_weights(
+        config.output_width, widths=widths, seed=config.seed, stream="predictor weights"
+    )
     draw = randomness.generator(config.seed, 0, "queue")
     queue = torch.randn((config.queue_length, config.output_width), generator=draw)
     return ObjectiveState(trained=predictor, target=encoder, buffers={"queue": F.normalize(queue)})
@@ -55,6 +68,10 @@ def momentum(config: Config, progress: float) -> float:
     return 1 - (1 - config.target_momentum) * (1 - progress)
 
 
-def follow(config: Config, state: ObjectiveState, learnt: dict[str, Tensor], progress: float) -> ObjectiveState:
+def follow(
+    config: Config, state: ObjectiveState, learnt: dict[str, Tensor], progress: float
+) -> ObjectiveState:
     """The momentum encoder goes a part of the way to the encoder."""
-    return replace(state, target=followed(state.target, learnt, momentum=momentum(config, progress)))
+    return replace(
+        state, target=followed(state.target, learnt, momentum=momentum(config, progress))
+    )
