@@ -8,7 +8,7 @@ from typing import Any
 from . import errors
 
 
-def in_words(values: Sequence[float], form: str = ".3f", *, signed: bool = False) -> str:
+def interval_text(values: Sequence[float], form: str = ".3f", *, signed: bool = False) -> str:
     """Of accuracies, or with `signed` of their differences, the mean and its interval: "0.854
     (0.802 to 0.906)".
 

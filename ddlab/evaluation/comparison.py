@@ -4,6 +4,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 import torch
@@ -12,7 +13,7 @@ from ..core import storage
 from ..core.arithmetic import as_usual
 from ..core.boundary import among, checked, within
 from ..core.errors import DDLabError
-from ..core.interval import in_words
+from ..core.interval import interval_text
 from ..core.progress import progress_bar
 from ..data import ImageData
 from ..distilled import DistilledSet
@@ -24,7 +25,7 @@ from ..runs.process import Inputs
 from ..training import supervised
 from ..training.relabelling import as_teachers
 from .parallel import LostWorkers, check_jobs, is_here, run_tasks, tell_lost
-from .rows import RANDOM, Counts, Entry, asked_rows, check_counts, counts_of, size_words
+from .rows import RANDOM, Counts, Entry, check_counts, counts_of, entries_by_name, size_text
 from .students import Jobs, Seeds, evaluate, prepared
 from .tables import Tabled, markdown
 
@@ -34,17 +35,18 @@ class Compared:
     """One row.
 
     Attributes:
-        name: as given, or of the method; of a baseline with its size.
-        accuracies: of a student for each seed, fractions in [0, 1]; none of a method that failed.
-        gains: these minus those of as many random real images of each class, seed by seed; none of
-            those images themselves.
-        seconds: to make a set, on average, without its teacher.
-        floats: that the set takes with these labels, their teacher included
+        name: as given, or the method's; a baseline's with its size.
+        accuracies: of a student for each seed, fractions in [0, 1]; empty for a failed method.
+        gains: these minus the accuracies of as many random real images of each class, seed by seed;
+            empty for the random images themselves.
+        seconds: mean time to make a set, without its teacher.
+        floats: size of the set with these labels, their teacher included
             (`DistilledSet.storage_floats`).
         balanced: balanced accuracies of the same students, where the test classes are uneven
             (`Evaluation.balanced`).
         counts: images of each class.
-        one_set: whether the set was given, so that the interval is of students alone.
+        student: how the students were trained, in one line.
+        one_set: whether the set was given, so that the interval covers the students alone.
         failed: why there are no numbers, in words; "" where there are.
     """
 
@@ -55,17 +57,20 @@ class Compared:
     floats: int = 0
     balanced: tuple[float, ...] = ()
     counts: Counts = ()
+    student: str = ""
     one_set: bool = False
     failed: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison(Tabled):
-    """What `compare` found: `rows` in the order in which they were given, then random real images,
-    a row for each size.
+    """The result of `compare`: a row for each method, then one for each size of random real images.
 
-    `seeds` are those that every row has; `complete` is False if an interrupt, or the loss of a
-    worker process, came before the others.
+    Attributes:
+        rows: in the order in which they were given; the random images come last.
+        labels: what the students learned from.
+        seeds: those that every row has.
+        complete: False if an interrupt, or the loss of a worker process, came before the others.
     """
 
     rows: tuple[Compared, ...]
@@ -73,56 +78,60 @@ class Comparison(Tabled):
     seeds: tuple[int, ...]
     complete: bool = True
 
+    @property
+    def students(self) -> tuple[str, ...]:
+        """The different ways in which students were trained, one line each."""
+        return tuple(dict.fromkeys(row.student for row in self.rows if row.student))
+
     def table(self) -> str:
-        """Accuracy and gain with their 95% intervals, of two seeds both values, as a Markdown
-        table.
+        """Return accuracies and gains with their 95% intervals as a Markdown table.
+
+        Two seeds make no interval: both values are shown. Below the table stand the students.
         """
-        uneven = any(row.balanced for row in self.rows)
-        more = ["balanced accuracy"] if uneven else []
-        heads = [
-            "method",
-            f"accuracy, {self.labels} labels",
-            *more,
-            f"minus {RANDOM}",
-            "seconds a set",
-            "floats",
-        ]
-        rows = []
+        headers = ["method", f"accuracy, {self.labels} labels"]
+        if any(row.balanced for row in self.rows):
+            headers.append("balanced accuracy")
+        headers += [f"minus {RANDOM}", "seconds a set", "floats"]
+        lines = []
         for row in self.rows:
             if row.failed:
-                rows.append([row.name, f"failed: {row.failed}", *["-"] * (len(heads) - 2)])
+                lines.append([row.name, f"failed: {row.failed}", *["-"] * (len(headers) - 2)])
                 continue
             name = f"{row.name}, one set" if row.one_set else row.name
-            scores = [in_words(values) for values in (row.accuracies, row.balanced) if values]
-            gains = in_words(row.gains, signed=True) if row.gains else "-"
-            rows.append([name, *scores, gains, f"{row.seconds:.1f}", f"{row.floats:,}"])
-        whole = ", ".join(map(str, self.seeds))
-        ends = (
-            ""
-            if self.complete
-            else f"\n\nNot complete: only the seeds that every row has ({whole})."
-        )
-        return markdown(heads, rows) + ends
+            scores = [interval_text(row.accuracies)]
+            if row.balanced:
+                scores.append(interval_text(row.balanced))
+            gains = interval_text(row.gains, signed=True) if row.gains else "-"
+            lines.append([name, *scores, gains, f"{row.seconds:.1f}", f"{row.floats:,}"])
+        paragraphs = [markdown(headers, lines)]
+        if self.students:
+            paragraphs.append("Students: " + "; ".join(self.students) + ".")
+        if not self.complete:
+            seeds = ", ".join(map(str, self.seeds))
+            paragraphs.append(f"Not complete: only the seeds that every row has ({seeds}).")
+        return "\n\n".join(paragraphs)
 
     def records(self) -> list[dict[str, Any]]:
-        """One line for each row and seed."""
-        return [
-            {
-                "method": row.name,
-                "labels": self.labels,
-                "images": sum(row.counts),
-                "one_set": row.one_set,
-                "seed": seed,
-                "accuracy": row.accuracies[place],
-                "balanced": row.balanced[place] if row.balanced else None,
-                "gain": row.gains[place] if row.gains else None,
-                "seconds": row.seconds,
-                "floats": row.floats,
-            }
-            for row in self.rows
-            if not row.failed
-            for place, seed in enumerate(self.seeds)
-        ]
+        """Return one flat mapping for each row and seed."""
+        records = []
+        for row in self.rows:
+            if row.failed:
+                continue
+            for position, seed in enumerate(self.seeds):
+                record = {
+                    "method": row.name,
+                    "labels": self.labels,
+                    "images": sum(row.counts),
+                    "one_set": row.one_set,
+                    "seed": seed,
+                    "accuracy": row.accuracies[position],
+                    "balanced": row.balanced[position] if row.balanced else None,
+                    "gain": row.gains[position] if row.gains else None,
+                    "seconds": row.seconds,
+                    "floats": row.floats,
+                }
+                records.append(record)
+        return records
 
 
 @as_usual
@@ -140,22 +149,21 @@ def compare(
     jobs: Jobs = None,
     progress: bool = True,
 ) -> Comparison:
-    """Distil by each method and train a student on each set, once for each seed, beside as many
-    random real images of each class.
+    """Distil by each method and train a student on each set, beside as many random real images.
 
-    A seed is every draw: the method's, the real images, the student's first weights and views. So
-    rows are paired, seed by seed.
+    Every draw of a seed is the same for all rows: the method's, the real images, the student's
+    first weights and views. So rows are paired, seed by seed.
 
     Args:
-        methods: a list, or name -> what it is: names of methods, in their teaching presets;
-            Configs, or pairs (method, Config) where a Config does not say whose it is; sets that
-            were made before, one for all seeds.
-        teacher: for methods that ask one, and for labels "stored" and "online"; where it is needed
+        methods: a list, or a mapping from a name of your own, of any of these: names of methods,
+            which take the preset that fits the data; Configs, or pairs (method, Config) where a
+            Config does not say whose it is; sets that were made before, one for all seeds.
+        teacher: for methods that need one, and for labels "stored" and "online"; where it is needed
             and none is given, one is trained.
-        images_per_class: of all that have this setting and no Config of their own.
+        images_per_class: of all methods that have this setting and no Config of their own.
         labels: what students learn from; of every row.
         seeds: one set and one student each.
-        config: how students are trained; default `supervised.Config.for_data(data)`.
+        config: how students are trained; default `supervised.Config.for_data` of each set.
         jobs: how many seeds at once, each in a process of joblib's, as in `evaluate`; on a cluster
             by `joblib.parallel_config`.
 
@@ -169,74 +177,69 @@ def compare(
             compare with; a set or a teacher that does not fit.
         KeyboardInterrupt: before every row had a seed.
     """
-    asked = asked_rows(methods, images_per_class)
-    given_sets = [entry.given for entry in asked.values() if entry.given is not None]
+    entries = entries_by_name(methods, data, images_per_class)
+    given_sets = [entry.given for entry in entries.values() if entry.given is not None]
     storage.notice_edits(data, *given_sets, *as_teachers(teacher, "teacher"))
     options: dict[str, Any] = {"labels": labels, "config": config, "device": device}
     inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,), device=device)
-    needed = labels != "hard" or any(entry.needs_teacher for entry in asked.values())
-    for name, entry in asked.items():
+    needs_teacher = labels != "hard" or any(entry.needs_teacher for entry in entries.values())
+    for name, entry in entries.items():
         entry.check(name, inputs, labels)
-        if entry.given is not None and (teacher is not None or not needed):
+        if entry.given is not None and (teacher is not None or not needs_teacher):
             prepared(entry.given, data, teacher=teacher, seeds=seeds, **options)
-    check_jobs(
-        jobs,
-        inputs,
-        *(
-            getattr(each, "network", None)
-            for each in (config, *(row.settings for row in asked.values()))
-        ),
-    )
-    if teacher is None and needed:
+    networks = [getattr(config, "network", None)]
+    for entry in entries.values():
+        networks.append(getattr(entry.settings, "network", None))
+    check_jobs(jobs, inputs, *networks)
+    if teacher is None and needs_teacher:
         teacher = whole(train_teacher(data, device=device, progress=progress))
-        for entry in asked.values():
-            if entry.given is not None:
-                prepared(entry.given, data, teacher=teacher, seeds=seeds, **options)
-    options |= {"teacher": teacher}
-    found, failed = _gathered(asked, data, seeds, options, jobs, progress)
-    rows = [
-        Compared(name=name, failed=failed[name])
-        if name in failed
-        else _row(name, asked[name].given is not None, found)
-        for name in asked
-    ]
-    sizes = set.intersection(
-        *({key for key in of_seed if isinstance(key, tuple)} for of_seed in found.values())
-    )
-    rows += [
-        _row(counts, False, found)
-        for counts in sorted(sizes, key=lambda counts: (sum(counts), counts))
-    ]
+        # Given sets could not be checked against a teacher that was not there yet.
+        for distilled in given_sets:
+            prepared(distilled, data, teacher=teacher, seeds=seeds, **options)
+    options["teacher"] = teacher
+    results, failures = _run_seeds(entries, data, seeds, options, jobs, progress)
+    rows = []
+    for name, entry in entries.items():
+        if name in failures:
+            rows.append(Compared(name=name, failed=failures[name]))
+        else:
+            rows.append(_row(name, entry.given is not None, results))
+    for counts in _common_sizes(results):
+        rows.append(_row(counts, False, results))
     return Comparison(
-        rows=tuple(rows), labels=labels, seeds=tuple(found), complete=len(found) == len(seeds)
+        rows=tuple(rows),
+        labels=labels,
+        seeds=tuple(results),
+        complete=len(results) == len(seeds),
     )
 
 
 @dataclass(frozen=True)
-class _Made:
-    """Of one set: its student's accuracy, how long it took to make, its size."""
+class _Trial:
+    """One set and its student: accuracy, seconds to make the set, its size, and the student."""
 
     accuracy: float
     balanced: float | None
     seconds: float
     floats: int
     counts: Counts
+    student: str
 
 
-# Name of a row, or counts of random real images -> what was found, or why nothing was.
-Found = dict[Any, _Made | str]
+# Of one seed: name of a row, or counts of random real images -> its trial, or why it failed.
+SeedResults = dict[Any, _Trial | str]
 
 
-def _gathered(
+def _run_seeds(
     entries: Mapping[str, Entry],
     data: ImageData,
     seeds: Sequence[int],
     options: dict[str, Any],
     jobs: int | None,
     progress: bool,
-) -> tuple[dict[int, Found], dict[str, str]]:
-    """Return seed -> what was found, of the seeds that are finished; and why methods failed."""
-    results: dict[int, Found] = {}
+) -> tuple[dict[int, SeedResults], dict[str, str]]:
+    """Return the results of each finished seed, and name -> reason of the methods that failed."""
+    results: dict[int, SeedResults] = {}
     failures: dict[str, str] = {}
     bar = progress_bar("sets with a student", len(entries) * len(seeds), progress, unit="set")
     runs_here = is_here(jobs)
@@ -248,9 +251,11 @@ def _gathered(
             yield seed, remaining, data, options, bar.update if runs_here else None
 
     try:
-        for number, of_seed in run_tasks(_of_seed, tasks(), jobs=jobs):
-            failures |= {name: made for name, made in of_seed.items() if isinstance(made, str)}
-            results[seeds[number]] = of_seed
+        for number, seed_results in run_tasks(_run_seed, tasks(), jobs=jobs):
+            for name, trial in seed_results.items():
+                if isinstance(trial, str):
+                    failures[name] = trial
+            results[seeds[number]] = seed_results
             bar.update(0 if runs_here else len(entries))
     except LostWorkers as problem:
         tell_lost(problem, len(results), len(seeds), "seeds")
@@ -263,82 +268,97 @@ def _gathered(
     return {seed: results[seed] for seed in seeds if seed in results}, failures
 
 
-def _of_seed(
+def _run_seed(
     seed: int,
-    asked: Mapping[str, Entry],
+    entries: Mapping[str, Entry],
     data: ImageData,
     options: dict[str, Any],
-    done: Callable[[], Any] | None,
-) -> Found:
-    """Return a set and a student of each row, and of as many random real images as each holds."""
-    found: Found = {}
-    making = {name: options[name] for name in ("teacher", "device")}
-
-    def add(key: Any, entry: Entry) -> None:
-        begun = time.perf_counter()
+    on_row: Callable[[], Any] | None,
+) -> SeedResults:
+    """Return a trial of each row, and one of as many random real images as each row holds."""
+    results: SeedResults = {}
+    making = {"teacher": options["teacher"], "device": options["device"]}
+    for name, entry in entries.items():
+        make_set = partial(entry.make, seed, data, **making)
         try:
-            made = entry.made(seed, data, **making)
-            seconds = time.perf_counter() - begun
-            counts = counts_of(made)
-            check_counts(str(key), counts, data)
-            student = evaluate(made, data, seeds=[seed], progress=False, **options)
-            found[key] = _Made(
-                student.mean, student.balanced, seconds, _floats(made, options), counts
-            )
-        except Exception as problem:  # whatever a reader's method raises; the other rows stand
-            found[key] = (
-                f"{'' if isinstance(problem, DDLabError) else f'{type(problem).__name__}: '}{problem}"
-            )
-
-    for name, entry in asked.items():
-        add(name, entry)
-        if done is not None:
-            done()
-    for counts in dict.fromkeys(made.counts for made in found.values() if isinstance(made, _Made)):
-        begun = time.perf_counter()
-        random = _random(counts, seed, data, **making)
-        seconds = time.perf_counter() - begun
-        student = evaluate(random, data, seeds=[seed], progress=False, **options)
-        found[counts] = _Made(
-            student.mean, student.balanced, seconds, _floats(random, options), counts
-        )
-    return found
+            results[name] = _trial(name, make_set, seed, data, options)
+        except Exception as problem:
+            # Whatever a reader's method raises; the other rows stand.
+            kind = "" if isinstance(problem, DDLabError) else f"{type(problem).__name__}: "
+            results[name] = f"{kind}{problem}"
+        if on_row is not None:
+            on_row()
+    sizes = dict.fromkeys(trial.counts for trial in results.values() if isinstance(trial, _Trial))
+    for counts in sizes:
+        make_set = partial(_random_images, counts, seed, data, **making)
+        results[counts] = _trial(RANDOM, make_set, seed, data, options)
+    return results
 
 
-def _floats(made: DistilledSet, options: dict[str, Any]) -> int:
-    return made.storage_floats(options["labels"], options["teacher"])
+def _trial(
+    name: str,
+    make_set: Callable[[], DistilledSet],
+    seed: int,
+    data: ImageData,
+    options: dict[str, Any],
+) -> _Trial:
+    """Make the set of a row and train one student on it."""
+    start = time.perf_counter()
+    distilled = make_set()
+    seconds = time.perf_counter() - start
+    counts = counts_of(distilled)
+    check_counts(name, counts, data)
+    evaluation = evaluate(distilled, data, seeds=[seed], progress=False, **options)
+    return _Trial(
+        accuracy=evaluation.mean,
+        balanced=evaluation.balanced,
+        seconds=seconds,
+        floats=distilled.storage_floats(options["labels"], options["teacher"]),
+        counts=counts,
+        student=evaluation.student,
+    )
 
 
-def _random(
+def _random_images(
     counts: Counts, seed: int, data: ImageData, *, teacher: Network | None, device: Any
 ) -> DistilledSet:
-    """So many random real images of each class."""
+    """Return so many random real images of each class, as a distilled set."""
     config = selection.Config(images_per_class=max(counts), seed=seed)
-    made = whole(distill("selection", data, teacher, config, device, progress=False))
+    distilled = whole(distill("selection", data, teacher, config, device, progress=False))
     if min(counts) == max(counts):
-        return made
+        return distilled
+    # Images of a class stand together, so the first ones of each class are a smaller draw.
     kept = torch.cat(
         [torch.arange(count) + label * max(counts) for label, count in enumerate(counts)]
     )
-    return from_images(made.images[kept], made.labels[kept], data, teacher)
+    return from_images(distilled.images[kept], distilled.labels[kept], data, teacher)
 
 
-def _row(key: Any, one_set: bool, found: Mapping[int, Found]) -> Compared:
-    """Return a row of its numbers, all seeds."""
-    own: list[Any] = [of_seed[key] for of_seed in found.values()]
-    rivals: list[Any] = [
-        of_seed[made.counts] for made, of_seed in zip(own, found.values(), strict=True)
-    ]
+def _common_sizes(results: Mapping[int, SeedResults]) -> list[Counts]:
+    """Return the sizes of random real images that every seed has, the smallest first."""
+    sizes_by_seed = []
+    for seed_results in results.values():
+        sizes_by_seed.append({key for key in seed_results if isinstance(key, tuple)})
+    return sorted(set.intersection(*sizes_by_seed), key=lambda counts: (sum(counts), counts))
+
+
+def _row(key: Any, one_set: bool, results: Mapping[int, SeedResults]) -> Compared:
+    """Return a row: of a method by its name, or of random real images by their counts."""
+    trials: list[Any] = [seed_results[key] for seed_results in results.values()]
     is_random = isinstance(key, tuple)
+    gains = []
+    if not is_random:
+        for trial, seed_results in zip(trials, results.values(), strict=True):
+            rival: Any = seed_results[trial.counts]
+            gains.append(trial.accuracy - rival.accuracy)
     return Compared(
-        name=f"{RANDOM}, {size_words(key)}" if is_random else key,
-        accuracies=tuple(made.accuracy for made in own),
-        gains=()
-        if is_random
-        else tuple(made.accuracy - rival.accuracy for made, rival in zip(own, rivals, strict=True)),
-        seconds=0.0 if one_set else statistics.fmean(made.seconds for made in own),
-        floats=own[0].floats,
-        counts=own[0].counts,
+        name=f"{RANDOM}, {size_text(key)}" if is_random else key,
+        accuracies=tuple(trial.accuracy for trial in trials),
+        gains=tuple(gains),
+        seconds=0.0 if one_set else statistics.fmean(trial.seconds for trial in trials),
+        floats=trials[0].floats,
+        counts=trials[0].counts,
+        student=trials[0].student,
         one_set=one_set,
-        balanced=tuple(made.balanced for made in own if made.balanced is not None),
+        balanced=tuple(trial.balanced for trial in trials if trial.balanced is not None),
     )

@@ -1,4 +1,4 @@
-"""What `compare` is asked for: its rows by name, and what is refused before anything is computed."""
+"""The rows that `compare` is asked for, and what it refuses before anything is computed."""
 
 import dataclasses
 import sys
@@ -12,7 +12,7 @@ from ..core import errors
 from ..core.errors import DDLabError
 from ..data import ImageData
 from ..distilled import DistilledSet
-from ..methods.distillation import distill
+from ..methods.distillation import distill, preset
 from ..runs.cache import whole
 from ..runs.process import Inputs, check_call, check_process
 from .students import check_like
@@ -23,7 +23,7 @@ Counts = tuple[int, ...]  # images of each class
 
 @dataclass(frozen=True)
 class Entry:
-    """A row that is asked for: a set, or a method with its Config."""
+    """A row to be computed: a set that was made before, or a method with its Config."""
 
     given: DistilledSet | None = None
     method: Any = None
@@ -31,27 +31,25 @@ class Entry:
 
     @property
     def needs_teacher(self) -> bool:
+        """True if the method cannot run without a trained network."""
         return bool(getattr(self.method, "NEEDS_TEACHER", False))
 
     @property
     def title(self) -> str:
         """The method's usual name."""
-        name = (
-            self.method.NAME
-            if self.given is None
-            else str(self.given.provenance.get("method", "a set"))
-        )
+        if self.given is None:
+            name = self.method.NAME
+        else:
+            name = str(self.given.provenance.get("method", "a set"))
         return (library.MODULES.get(name) or (name,))[0]
 
     @property
     def size(self) -> str:
+        """The number of images in words, "" for a method without this setting."""
         if self.given is not None:
-            return size_words(counts_of(self.given))
-        return (
-            f"{count} per class"
-            if (count := getattr(self.settings, "images_per_class", None))
-            else ""
-        )
+            return size_text(counts_of(self.given))
+        count = getattr(self.settings, "images_per_class", None)
+        return f"{count} per class" if count else ""
 
     def check(self, name: str, inputs: Inputs, labels: str) -> None:
         """Refuse what is known to fail, or could not be compared, before anything is computed."""
@@ -62,124 +60,140 @@ class Entry:
             check_counts(name, counts_of(self.given), data)
             return
         check_call(self.method, self.settings, inputs)
-        kinds = (
-            ()
-            if getattr(self.method, "WITHOUT_LABELS", False)
-            else getattr(self.method, "LABELS", (labels,))
-        )
+        if getattr(self.method, "WITHOUT_LABELS", False):
+            kinds: tuple[str, ...] = ()
+        else:
+            kinds = getattr(self.method, "LABELS", (labels,))
         if labels not in kinds:
-            known = (
-                f"those that the sets of {name} have "
-                f"({', '.join(map(repr, kinds)) or 'none: no class numbers'})"
-            )
-            errors.fail("labels", known, labels)
+            listed = ", ".join(map(repr, kinds)) or "none: no class numbers"
+            errors.fail("labels", f"those that the sets of {name} have ({listed})", labels)
         count = getattr(self.settings, "images_per_class", None)
         if isinstance(count, int):
             check_counts(name, (count,) * data.classes, data)
 
-    def made(self, seed: int, data: ImageData, **options: Any) -> DistilledSet:
-        """Return the set, or a new one whose every draw is of `seed`."""
+    def make(self, seed: int, data: ImageData, **options: Any) -> DistilledSet:
+        """Return the given set, or distil a new one whose every draw depends on `seed`."""
         if self.given is not None:
             return self.given
-        has = any(field.name == "seed" for field in dataclasses.fields(self.settings))
-        settings = dataclasses.replace(self.settings, seed=seed) if has else self.settings
+        settings = self.settings
+        if any(field.name == "seed" for field in dataclasses.fields(settings)):
+            settings = dataclasses.replace(settings, seed=seed)
         return whole(distill(self.method, data, config=settings, progress=False, **options))
 
 
-def counts_of(made: DistilledSet) -> Counts:
-    """Images of each class; of a set without class numbers as evenly as they go."""
-    if any(target.kind == "hard" for target in made.targets):
-        return tuple(made.labels.bincount(minlength=made.classes).tolist())
-    each, rest = divmod(len(made), made.classes)
-    return tuple(each + (label < rest) for label in range(made.classes))
+def counts_of(distilled: DistilledSet) -> Counts:
+    """Return the images of each class; of a set without class numbers as evenly as they go."""
+    if any(target.kind == "hard" for target in distilled.targets):
+        return tuple(distilled.labels.bincount(minlength=distilled.classes).tolist())
+    quotient, remainder = divmod(len(distilled), distilled.classes)
+    return tuple(quotient + (label < remainder) for label in range(distilled.classes))
 
 
-def size_words(counts: Counts) -> str:
-    """ "2 per class"; of uneven classes "13 in all"."""
+def size_text(counts: Counts) -> str:
+    """Return "2 per class", or "13 in all" for uneven classes."""
     return f"{counts[0]} per class" if min(counts) == max(counts) else f"{sum(counts)} in all"
 
 
 def check_counts(name: str, counts: Counts, data: ImageData) -> None:
-    """As many random real images as a set holds must be there, or nothing is fair."""
-    for label, (count, there) in enumerate(zip(counts, data.class_counts().tolist(), strict=True)):
-        if count > there:
-            most = (
-                f"images per class of {name} must be at most the real ones, to compare with as many"
-            )
+    """Raise if a set holds more images of a class than there are real ones to compare with."""
+    for label, (count, available) in enumerate(
+        zip(counts, data.class_counts().tolist(), strict=True)
+    ):
+        if count > available:
             raise DDLabError(
-                f"{most} ({there} of class {data.class_names[label]!r}); given {count}."
+                f"images per class of {name} must be at most the real ones, to compare with as "
+                f"many ({available} of class {data.class_names[label]!r}); given {count}."
             )
 
 
-def asked_rows(given: Any, images_per_class: int) -> dict[str, Entry]:
-    """Name -> a row."""
-    named: list[tuple[Any, Any]] = list(given.items()) if isinstance(given, Mapping) else []
-    if isinstance(given, Sequence) and not isinstance(given, str):
-        named = [(each if isinstance(each, str) else None, each) for each in given]
-    if not named:
+def entries_by_name(methods: Any, data: ImageData, images_per_class: int) -> dict[str, Entry]:
+    """Return the rows in order, each under a name that no other row has.
+
+    Args:
+        methods: as in `compare`.
+        data: chooses the preset of a method that is given by its name alone.
+        images_per_class: of methods without a Config of their own.
+
+    Raises:
+        DDLabError: no methods, an unknown one, or two of one name.
+    """
+    if isinstance(methods, Mapping):
+        named_methods: list[tuple[Any, Any]] = list(methods.items())
+    elif isinstance(methods, Sequence) and not isinstance(methods, str):
+        named_methods = [(item if isinstance(item, str) else None, item) for item in methods]
+    else:
+        named_methods = []
+    if not named_methods:
         allowed = (
-            "a list of names of methods, Configs or DistilledSets, or a mapping of name to one "
-            "of these"
+            "a list of names of methods, Configs or DistilledSets, or a mapping of name to one of "
+            "these"
         )
-        errors.fail("methods", allowed, given)
-    names = [
-        None if name is None else errors.check_text("a name in methods", name, empty=False)
-        for name, _ in named
-    ]
-    entries = [_entry(each, images_per_class) for _, each in named]
-    names = _distinct(names, entries)
+        errors.fail("methods", allowed, methods)
+    own_names: list[str | None] = []
+    entries = []
+    for name, item in named_methods:
+        if name is not None:
+            name = errors.check_text("a name in methods", name, empty=False)
+        own_names.append(name)
+        entries.append(_entry(item, data, images_per_class))
+    names = _distinct_names(own_names, entries)
     for name in names:
         if names.count(name) > 1 or name.startswith(RANDOM):
             errors.fail("methods", f"named differently, and not as the baseline ({RANDOM})", name)
     return dict(zip(names, entries, strict=True))
 
 
-def _distinct(names: Sequence[str | None], entries: Sequence[Entry]) -> list[str]:
-    """Return the names that were given; else the method's, with its size where that is not enough, and a
-    number where that is not.
+def _distinct_names(own_names: Sequence[str | None], entries: Sequence[Entry]) -> list[str]:
+    """Return a name for each row: its own, else the method's.
+
+    Where two rows would share it, the size is added, and where that is not enough a number.
     """
-    titles = [name or entry.title for name, entry in zip(names, entries, strict=True)]
-    sized = [
-        name or ", ".join(filter(None, (entry.title, entry.size)))
-        for name, entry in zip(names, entries, strict=True)
-    ]
-    numbers = Counter[str]()
-    found = []
-    for name, title, long in zip(names, titles, sized, strict=True):
+    short_names = []
+    long_names = []
+    for name, entry in zip(own_names, entries, strict=True):
+        short_names.append(name or entry.title)
+        long_names.append(name or ", ".join(filter(None, (entry.title, entry.size))))
+    numbers: Counter[str] = Counter()
+    names = []
+    for own_name, short, long in zip(own_names, short_names, long_names, strict=True):
         numbers[long] += 1
-        short = title if titles.count(title) == 1 else long
-        found.append(name or (short if sized.count(short) <= 1 else f"{long} ({numbers[long]})"))
-    return found
+        name = short if short_names.count(short) == 1 else long
+        if own_name is None and long_names.count(name) > 1:
+            name = f"{long} ({numbers[long]})"
+        names.append(own_name or name)
+    return names
 
 
-def _entry(each: Any, images_per_class: int) -> Entry:
-    if isinstance(each, DistilledSet):
-        return Entry(given=each)
-    if isinstance(each, tuple) and len(each) == 2:
-        method = library.get(each[0])
-        return Entry(
-            method=method,
-            settings=errors.check_instance(
-                "config", each[1], method.Config, f"a {method.NAME} Config"
-            ),
-        )
-    if (method := _method_of(type(each))) is not None:
-        return Entry(method=method, settings=each)
-    method = library.get(each)
-    settings = getattr(method.Config, "teaching", method.Config)()
+def _entry(item: Any, data: ImageData, images_per_class: int) -> Entry:
+    """Return the row of one item of `methods`."""
+    if isinstance(item, DistilledSet):
+        return Entry(given=item)
+    if isinstance(item, tuple) and len(item) == 2:
+        method = library.get(item[0])
+        allowed = f"a {method.NAME} Config"
+        settings = errors.check_instance("config", item[1], method.Config, allowed)
+        return Entry(method=method, settings=settings)
+    method = _method_of(type(item))
+    if method is not None:
+        return Entry(method=method, settings=item)
+    method = library.get(item)
+    settings: Any = preset(method, data)
     if hasattr(settings, "images_per_class"):
         settings = dataclasses.replace(settings, images_per_class=images_per_class)
     return Entry(method=method, settings=settings)
 
 
 def _method_of(kind: type) -> Any:
-    """Whose Config this is: a method of ours, one of `from_loss`, or a reader's module; None if
-    nobody's.
+    """Return the method whose Config class this is, or None.
+
+    It is a method of ours, one made by `from_loss`, or a reader's module.
     """
-    found: list[Any] = [getattr(kind, "of_method", None), sys.modules.get(kind.__module__)]
-    for method in found:
+    candidates: list[Any] = [getattr(kind, "of_method", None), sys.modules.get(kind.__module__)]
+    for method in candidates:
         if getattr(method, "Config", None) is kind:
-            # Training, say.
-            ours = kind.__module__.startswith("ddlab.") and method.NAME not in library.MODULES
-            return None if ours else check_process("method", method)
+            # A Config of ours may belong to a process that makes no sets, such as training.
+            is_other_process = kind.__module__.startswith("ddlab.") and (
+                method.NAME not in library.MODULES
+            )
+            return None if is_other_process else check_process("method", method)
     return None

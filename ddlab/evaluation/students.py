@@ -14,7 +14,7 @@ import torch
 from ..core import errors, storage
 from ..core.arithmetic import as_usual
 from ..core.boundary import among, checked, within
-from ..core.interval import in_words, interval, within_accuracy
+from ..core.interval import interval, interval_text, within_accuracy
 from ..core.progress import progress_bar
 from ..data import ImageData
 from ..distilled import DistilledSet
@@ -56,6 +56,7 @@ class Evaluation:
     cpu_seconds: float
     labels: str
     network: str
+    student: str = ""
     complete: bool = True
     balanced: float | None = None
 
@@ -76,7 +77,7 @@ class Evaluation:
     def interval_words(self) -> str:
         """The interval as "0.312 to 0.344"; of two seeds both values, "-" of one."""
         if len(self.per_seed) == 2:
-            return in_words(list(self.per_seed.values()))
+            return interval_text(list(self.per_seed.values()))
         return "-" if self.interval is None else f"{self.interval[0]:.3f} to {self.interval[1]:.3f}"
 
 
@@ -279,7 +280,9 @@ def prepared(
             )
         settings: Any = ordered.Config.made_for(distilled, **own)
     else:
-        settings = (config or supervised.Config.for_data(data)).replace(labels=labels, **own)
+        if config is None:
+            config = supervised.Config.for_data(distilled, labels=labels)
+        settings = config.replace(labels=labels, **own)
     inputs = Inputs(distilled=distilled, teachers=as_teachers(teacher, "teacher"), device=device)
     process = ordered if labels == "steps" else supervised
     driver.check_call(process, settings, inputs)
@@ -355,6 +358,7 @@ def _evaluation(asked: _Asked, found: dict[int, tuple[Scores, float]]) -> Evalua
         cpu_seconds=sum(seconds for _, seconds in found.values()),
         labels=asked.config.labels,
         network=asked.config.network.title,
+        student=getattr(asked.config, "summary", ""),
         complete=len(found) == len(asked.seeds),
         balanced=statistics.fmean(balanced) if balanced else None,
     )

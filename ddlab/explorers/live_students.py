@@ -41,7 +41,7 @@ def accuracies(made: DistilledSet, inputs: Inputs, watch: Callable[[Step], None]
             f"images {found[1]:.1%}"
         )
     labels = next((each for each in ("online", "stored") if each in kinds), "hard")
-    config = supervised.Config.for_data(data, labels=labels)
+    config = supervised.Config.quick(data, labels=labels)
     found = []
     for each in (made, _real_images(made, inputs)):
         given = dataclasses.replace(inputs, data=None, distilled=each)

@@ -124,9 +124,14 @@ class Assignment:
         )
 
     @property
+    def student_config(self) -> supervised.Config:
+        """How every student is trained, whatever its labels: only one thing is to differ."""
+        return supervised.Config.quick(self.data)
+
+    @property
     def teacher(self) -> Network:
         """A small network trained on all of `data`: trained once, then remembered."""
-        config = supervised.Config.for_data(self.data, "teacher", seed=self.seed)
+        config = supervised.Config.quick(self.data, "teacher", seed=self.seed)
         return cache.run(supervised, config, Inputs(data=self.data, device="cpu"))
 
     def set_of(

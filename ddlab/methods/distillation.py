@@ -97,6 +97,17 @@ def from_images(
     return labelled_set(images, labels, inputs, complete=True, provenance={"method": "from_images"})
 
 
+def preset(method: Any, data: ImageData) -> Any:
+    """Return the Config that a method takes by itself: the one that fits the data, if it has one.
+
+    Otherwise it is `Config.teaching()`, or `Config()` where the method has no presets.
+    """
+    config = method.Config
+    if hasattr(config, "for_data"):
+        return config.for_data(data)
+    return getattr(config, "teaching", config)()
+
+
 @as_usual
 @checked
 def distill(
@@ -121,8 +132,8 @@ def distill(
         teacher: a trained network, or several: FADRM+ takes them in turn. Where the method needs
             one and none is given, one is trained visibly, without labels for a method that reads
             none.
-        config: the method's Config; default its `Config.teaching()`, or `Config()` where it has no
-            presets.
+        config: the method's Config; default its `Config.for_data(data)`, or `Config.teaching()`, or
+            `Config()`, whichever it has first.
         device: "auto", "cpu" or "cuda".
         checkpoint: a file to go on from and to write to, until the run is complete; a teacher
             trained here has its own beside it, with ".teacher" added.
@@ -145,7 +156,8 @@ def distill(
     module = methods.get(method)
     teachers = as_teachers(teacher, "teacher")
     storage.notice_edits(data, *teachers)
-    config = getattr(module.Config, "teaching", module.Config)() if config is None else config
+    if config is None:
+        config = preset(module, data)
     if type(config) is not module.Config:  # not isinstance: a method's Config may extend another's
         errors.fail("config", f"a {module.NAME} Config", config)
     for name in options:

@@ -142,7 +142,7 @@ def run(runs: Path, name: str, dataset: str, budget: str, seed: int) -> None:
         given = made if training == "own" else plain
         like = "class numbers" if training == "no views" else training
         recipes: dict[Any, Any] = {
-            rate: supervised.Config.for_data(data).replace(learning_rate=rate, **changes) for rate in RATES
+            rate: supervised.Config.quick(data).replace(learning_rate=rate, **changes) for rate in RATES
         }
         if labels == "steps":  # which say their rates
             rate = None

@@ -34,8 +34,8 @@ def main() -> None:
     data = datasets.load("shapes", size=16)
     rows = []
     told: dict[str, Any] = {"device": "cpu", "progress": False}
-    teacher = ddlab.train_teacher(data, supervised.Config.for_data(data, "teacher", network=SMALL), **told)
-    recipe = supervised.Config.for_data(data, network=SMALL)
+    teacher = ddlab.train_teacher(data, supervised.Config.quick(data, "teacher", network=SMALL), **told)
+    recipe = supervised.Config.quick(data, network=SMALL)
     for seed in SEEDS:
         chosen = selection.Config(images_per_class=EACH, seed=seed)
         sets: dict[Any, Any] = {

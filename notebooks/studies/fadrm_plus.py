@@ -29,13 +29,13 @@ def main() -> None:
     began = time.process_time()
     rows = []
     data = datasets.load("shapes", size=16, train=2000)
-    usual = supervised.Config.for_data(data, "teacher")
+    usual = supervised.Config.quick(data, "teacher")
     teachers = [ddlab.train_teacher(data, usual, **QUIET)]
     for name in NETWORKS[1:]:
         teachers.append(ddlab.train_teacher(data, usual.replace(network=networks.spec(name), epochs=10), **QUIET))
     reached = [float(ddlab.accuracy(each, data)) for each in teachers]
     print(reached, f"{time.process_time() - began:.0f} s", flush=True)
-    student = supervised.Config.for_data(data, network=teachers[0].spec)
+    student = supervised.Config.quick(data, network=teachers[0].spec)
     for seed in SEEDS:
         config = fadrm.Config(images_per_class=EACH, iterations=120, seed=seed)
         for images, makers in {"one network": teachers[:1], "three networks": teachers}.items():

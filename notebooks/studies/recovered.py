@@ -32,7 +32,7 @@ def main() -> None:
     data = datasets.load("digits")
     rows = []
     told: dict[str, Any] = {"device": "cpu", "progress": False}
-    recipe, trained = (supervised.Config.for_data(data, role) for role in ("student", "teacher"))
+    recipe, trained = (supervised.Config.quick(data, role) for role in ("student", "teacher"))
     for seed in SEEDS:
         teacher = ddlab.train_teacher(data, trained.replace(seed=seed), **told)
         (chosen,) = recovery.real_image_indices(data, 1, seed=seed)

@@ -26,7 +26,7 @@ RATIOS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
 data = datasets.load("shapes", size=64, train=4000, test=1000)
 teacher = records.teacher("shapes64")
-student = supervised.Config.for_data(data, network=teacher.spec, epochs=100)
+student = supervised.Config.quick(data, network=teacher.spec, epochs=100)
 
 
 def batches(made: DistilledSet) -> Tensor:

@@ -291,8 +291,9 @@ def test_it_is_a_table_in_print_in_a_notebook_and_in_a_file(
     assert (
         lines[0].startswith("| method")
         and "hard labels" in lines[0]
-        and len({len(line) for line in lines}) == 1
+        and len({len(line) for line in lines if line.startswith("|")}) == 1
     )
+    assert lines[-1] == f"Students: {STUDENT.summary}."
     assert f"{found.rows[0].accuracies[0]:.3f}" in lines[2]
     assert lines[2].split("|")[3].strip() == f"{found.rows[0].gains[0]:+.3f}"
     assert found._repr_markdown_() == str(found) and lines[3].split("|")[3].strip() == "-"

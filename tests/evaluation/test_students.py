@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ddlab import networks
-from ddlab.core.interval import in_words
+from ddlab.core.interval import interval_text
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, HardLabels
 from ddlab.evaluation import Evaluation, accuracy, evaluate, interval
@@ -315,11 +315,13 @@ def test_words() -> None:
 
 
 def test_an_interval_ends_where_accuracies_do() -> None:
-    assert in_words([0.9, 1.0, 1.0]).endswith("to 1.000)") and in_words([0.0, 0.1, 0.0]).startswith(
-        "0.033 (0.000 to"
+    assert interval_text([0.9, 1.0, 1.0]).endswith("to 1.000)") and interval_text(
+        [0.0, 0.1, 0.0]
+    ).startswith("0.033 (0.000 to")
+    assert interval_text([0.1, 0.9, 0.2], signed=True) == "+0.400 (-0.683 to +1.000)"
+    assert (
+        interval_text([0.25, 0.5]) == "0.250 and 0.500" and interval_text([0.25], ".1%") == "25.0%"
     )
-    assert in_words([0.1, 0.9, 0.2], signed=True) == "+0.400 (-0.683 to +1.000)"
-    assert in_words([0.25, 0.5]) == "0.250 and 0.500" and in_words([0.25], ".1%") == "25.0%"
 
 
 def test_labels_have_no_default(grey: ImageData, distilled: DistilledSet) -> None:

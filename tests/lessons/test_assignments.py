@@ -238,9 +238,16 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     import IPython.display
 
     def evaluate(
-        distilled: Any, data: Any, *, labels: str, teacher: Any, seeds: Any = range(5)
+        distilled: Any,
+        data: Any,
+        *,
+        labels: str,
+        teacher: Any,
+        config: Any = None,
+        seeds: Any = range(5),
     ) -> SimpleNamespace:
-        parts = [f"{distilled.fingerprint} {data.fingerprint} {labels} {seed}" for seed in seeds]
+        content = f"{distilled.fingerprint} {data.fingerprint} {labels} {config}"
+        parts = [f"{content} {seed}" for seed in seeds]
         values = [hashlib.sha256(part.encode()).digest()[0] / 255 for part in parts]
         return SimpleNamespace(mean=sum(values) / len(values))
 
@@ -318,12 +325,17 @@ MISTAKES = {
     "images taken twice": ("medoids", ("cost[chosen] = torch.inf", "pass"), "medoids_next_check"),
     "one seed for all students": ("compare", ("seeds=(seed,)", "seeds=(0,)"), "compare_check"),
     "five students on each draw": ("compare", (", seeds=(seed,)", ""), "compare_check"),
+    "students of two kinds": ("compare", (', "config": mine.student_config', ""), "compare_check"),
     "one draw for all pairs": (
         "compare",
         ("random_set(seed)", "random_set(mine.pairs[0])"),
         "compare_check",
     ),
-    "the same labels everywhere": ("compare", ("labels=labels", 'labels="hard"'), "compare_check"),
+    "the same labels everywhere": (
+        "compare",
+        ('"labels": labels', '"labels": "hard"'),
+        "compare_check",
+    ),
     "the normal 1.96": (
         "judge",
         (

@@ -513,8 +513,26 @@ class TestBadInput:
         with refuses("batch_size"):
             process.run(supervised, config, Inputs(distilled=distilled))
 
+    def test_a_short_student_follows_the_labels_and_the_number_of_images(
+        self, grey: ImageData, colour: ImageData
+    ) -> None:
+        for_data = supervised.Config.for_data
+        one_each = for_data(grey)
+        assert (one_each.network.options.norm, one_each.optimiser) == ("instance", "sgd")
+        assert (one_each.network.options.width, one_each.epochs) == (128, 200)
+        many = for_data(grey, images=1000)
+        assert (many.network.options.width, many.epochs) == (64, 20)
+        assert "flip" in for_data(colour).strategy and "flip" not in one_each.strategy
+        assert for_data(made_data(size=28)).network.options.padding == 3
+        assert for_data(grey, labels="stored") == supervised.Config.quick(grey, labels="stored")
+        assert for_data(grey, "teacher") == supervised.Config.quick(grey, "teacher")
+
+    def test_a_set_says_itself_how_many_images_it_holds(self, distilled: DistilledSet) -> None:
+        for_data = supervised.Config.for_data
+        assert for_data(distilled) == for_data(distilled, images=len(distilled))
+
     def test_digits_are_not_mirrored(self, grey: ImageData, colour: ImageData) -> None:
-        fitting = supervised.Config.for_data
+        fitting = supervised.Config.quick
         assert (
             fitting(colour).flip and not fitting(grey).flip and not fitting(colour, flip=False).flip
         )

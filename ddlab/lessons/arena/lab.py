@@ -19,7 +19,7 @@ from torch import Tensor
 from ... import data as datasets
 from ... import records
 from ...core import errors
-from ...core.interval import in_words, interval
+from ...core.interval import interval, interval_text
 from ...core.parameters import Parameters, parameter
 from ...evaluation import Comparison
 from ...evaluation.rows import RANDOM
@@ -213,8 +213,8 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
         f"{settings.data.capitalize()}, {BUDGETS[settings.budget]}, labels: {labels}. First by "
         f"{MEASURES[settings.up]}: {first}"
     )
-    said += f", {in_words(list(world.values(settings, settings.up, first)))}; {ahead} of {len(order)} are ahead of class means"
-    said += f" at {in_words(list(means))}." if means else "."
+    said += f", {interval_text(list(world.values(settings, settings.up, first)))}; {ahead} of {len(order)} are ahead of class means"
+    said += f" at {interval_text(list(means))}." if means else "."
     for why, names in world.missing(settings).items():
         said += (
             f" Not there: {', '.join(names) if len(names) < 6 else f'{len(names)} of them'}, {why}."

@@ -98,7 +98,7 @@ class World(MethodWorld):
 
     Args:
         config: where the controls start.
-        student: how students are trained; default `supervised.Config.for_data(data)`.
+        student: how students are trained; default `supervised.Config.quick(data)`.
         seeds: how many students of each set.
         device: of the runs.
 
@@ -127,7 +127,7 @@ class World(MethodWorld):
         )
         self.inputs = dataclasses.replace(self.inputs, teachers=(teacher,))
         self.seeds = range(errors.check_integer("seeds", seeds, 1, 20))
-        self.learning = supervised.Config.for_data(data) if student is None else student
+        self.learning = supervised.Config.quick(data) if student is None else student
         few = min(_REFERENCES, int(data.train_labels.bincount().min()))
         found = entropy.reference_images(data, few * data.classes)
         self._kinds = {kind: found[kind] for kind in ("real", "noise", "constant")}

@@ -215,7 +215,7 @@ def grid(here: tuple[str, float, str], found: tuple, others: tuple[float, float]
     return finish_figure(legend_below(figure), alt=f"{title}: {'; '.join(said)}.")
 
 
-def in_words(source: Source) -> str:
+def source_text(source: Source) -> str:
     """Return the settings that made images."""
     each = f"{source.images_per_class} per class, seed {source.seed}"
     if isinstance(source, selection.Config):
@@ -250,7 +250,7 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
     coming = "" if name == NOW else "Your images are being made; the nearest there are: "
     covered, others = (each.places[settings.layer].coverage for each in (now, chosen))
     return (
-        f"{coming}{in_words(now.source)}: feature distance {float(now.distances.mean()):.3f} "
+        f"{coming}{source_text(now.source)}: feature distance {float(now.distances.mean()):.3f} "
         "(random real "
         f"{float(chosen.distances.mean()):.3f}), coverage {covered:.1%} "
         f"(random real {others:.1%})."

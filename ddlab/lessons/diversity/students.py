@@ -47,18 +47,18 @@ def scores(world: World, settings: Settings, known: Results) -> tuple[int, Score
 
 def drawn(count: int, found: Scores) -> str:
     """HTML: a row for each set, and the first minus the second, seed by seed."""
-    rows: list[Any] = [(name, *(in_words(values) for values in kinds)) for name, kinds in found]
+    rows: list[Any] = [(name, *(scores_text(values) for values in kinds)) for name, kinds in found]
     pairs = [zip(*both, strict=True) for both in zip(*(kinds for _, kinds in found), strict=True)]
     gains = [[one - other for one, other in pair if None not in (one, other)] for pair in pairs]
-    rows.append((f"{MADE} minus {REAL}", *(in_words(gain, signed=True) for gain in gains)))
+    rows.append((f"{MADE} minus {REAL}", *(scores_text(gain, signed=True) for gain in gains)))
     caption = f"Students' test accuracy, {count} images per class: mean (95% interval)"
     return table(caption, ("learned from", *(f"{labels} labels" for labels in LABELS)), rows)
 
 
-def in_words(values: Sequence[float | None], *, signed: bool = False) -> str:
+def scores_text(values: Sequence[float | None], *, signed: bool = False) -> str:
     """ "41.2% (39.0% to 43.4%)": the mean and its 95% interval over students; "not yet" without any."""
     there = [value for value in values if value is not None]
-    return interval.in_words(there, ".1%", signed=signed) if there else "not yet"
+    return interval.interval_text(there, ".1%", signed=signed) if there else "not yet"
 
 
 VIEW = Html(scores, drawn)

@@ -112,7 +112,7 @@ class World(MethodWorld):
     Args:
         data, teacher: what is distilled; the teacher's features are mapped.
         config: where the controls start; default 3 images per class and 100 iterations.
-        student: how students are trained; default `supervised.Config.for_data(data)`.
+        student: how students are trained; default `supervised.Config.quick(data)`.
         seeds: how many of each kind.
         points: how many real images are on the map, as many of each class as there are.
 
@@ -149,7 +149,7 @@ class World(MethodWorld):
         self.inputs = dataclasses.replace(self.inputs, teachers=(teacher,))
         self.teacher = self.inputs.teachers[0]
         self.seeds = range(errors.check_integer("seeds", seeds, 1, 20))
-        self.learning = supervised.Config.for_data(data) if student is None else student
+        self.learning = supervised.Config.quick(data) if student is None else student
         begun = self.config(self.start)
         chosen = self.of(real(begun)).advance().result()
         self.mapped = MappedImages(data, self.teacher, {"first": chosen}, points=points)

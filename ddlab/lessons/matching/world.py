@@ -47,7 +47,7 @@ def student_config(data: ImageData, **changes: Any) -> supervised.Config:
     of width 32.
     """
     network = networks.spec("convnet", width=32, norm="instance")
-    return supervised.Config.for_data(data, **{"network": network, "mixup_alpha": 0.0} | changes)
+    return supervised.Config.quick(data, **{"network": network, "mixup_alpha": 0.0} | changes)
 
 
 class World(MethodWorld):

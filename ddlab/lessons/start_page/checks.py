@@ -81,7 +81,7 @@ def accuracies(
             `NETWORK`.
         progress: one line for all students on standard output.
     """
-    config = supervised.Config.for_data(data, network=NETWORK) if student is None else student
+    config = supervised.Config.quick(data, network=NETWORK) if student is None else student
     several: dict[tuple[int, str, str], dict[str, Any]] = {}
     for seed in range(pairs):
         sets = three_sets(data, teacher, seed=seed)

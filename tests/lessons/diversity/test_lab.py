@@ -22,7 +22,7 @@ from ddlab.figures import encode_grid
 from ddlab.lessons.diversity import lab as labs
 from ddlab.lessons.diversity import students
 from ddlab.lessons.diversity.lab import BEFORE, NEAR, NOW, REAL, DiversityLab, Images, World
-from ddlab.lessons.diversity.students import in_words
+from ddlab.lessons.diversity.students import scores_text
 from ddlab.methods import dwa, selection
 from ddlab.networks import Network
 from ddlab.training import supervised
@@ -132,7 +132,7 @@ def test_students_are_those_of_evaluate_in_pairs(
             found = ddlab.evaluate(
                 made, data, labels=labels, teacher=teacher, seeds=[0, 1], config=STUDENT
             )
-            assert in_words([*found.per_seed.values()]) in lab.widget(students.drawn).value
+            assert scores_text([*found.per_seed.values()]) in lab.widget(students.drawn).value
 
 
 def test_a_press_shows_the_nearest_at_once_and_its_own_run_next(
