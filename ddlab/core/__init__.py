@@ -1,5 +1,6 @@
-"""What all else stands on: errors, parameters, randomness, storage, optimisers; and the interval of
-a mean.
+"""The foundation of every other room.
+
+Errors, parameters, randomness, storage, optimisers, and the interval of a mean.
 """
 
 from . import errors, optimisers, parameters, randomness, storage

@@ -17,7 +17,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def exact_float32(device: torch.device | str) -> None:
-    """On a GPU, for this process: float32 is float32, in convolutions and in matrix products."""
+    """Make float32 exact on a GPU, in convolutions and in matrix products, for this process."""
     if torch.device(device).type != "cpu":
         torch.backends.cudnn.conv.fp32_precision = "ieee"  # type: ignore[attr-defined]
         torch.backends.cuda.matmul.fp32_precision = "ieee"
@@ -25,8 +25,9 @@ def exact_float32(device: torch.device | str) -> None:
 
 @contextlib.contextmanager
 def torch_as_usual() -> Iterator[None]:
-    """Compute with torch's own defaults: float32, gradients, no autocast, the CPU where no device
-    is named.
+    """Compute with torch's own defaults, whatever the caller has set.
+
+    float32, gradients, no autocast, and the CPU where no device is named.
     """
     if _is_as_usual():
         yield

@@ -1,5 +1,6 @@
-"""The door: the arguments of a public function are checked once, from its signature, so that its
-body holds the work.
+"""Check the arguments of a public function once, from its signature.
+
+The body of the function then holds only the work.
 
     @checked
     def accuracy(network: Network, data: ImageData, *, batch_size: Annotated[int, within(1)] = 512) -> float:
@@ -42,7 +43,7 @@ class within(NamedTuple):
 
 
 def among(*choices: Any) -> Check:
-    """One of these.
+    """Return a check that a value is one of these choices.
 
     A `Literal` says the same; to a type checker it refuses a choice that is only known to be a
     text.
@@ -51,8 +52,9 @@ def among(*choices: Any) -> Check:
 
 
 class tensor(NamedTuple):
-    """A tensor of this shape ("n c h w") and dtype (None: any floating one); `finite=False` does
-    not look for NaN or infinity.
+    """A tensor of this shape ("n c h w") and dtype.
+
+    None allows any floating dtype; `finite=False` does not look for NaN or infinity.
     """
 
     shape: str
@@ -60,13 +62,13 @@ class tensor(NamedTuple):
     finite: bool = True
 
     def check(self, argument: str, value: Any, lengths: Lengths) -> Tensor:
-        """Return the tensor, whose lengths are then known by their names."""
+        """Return the tensor; its lengths are then known by their names."""
         names = self.shape.split()
-        wanted: list[int | str] = [lengths.get(name, name) for name in names]
+        expected_shape: list[int | str] = [lengths.get(name, name) for name in names]
         kind: Any = {"dtype": self.dtype, "floating": self.dtype is None, "finite": self.finite}
-        found = errors.check_tensor(argument, value, shape=wanted, **kind)
-        lengths.update(zip(names, found.shape, strict=True))
-        return found
+        checked_tensor = errors.check_tensor(argument, value, shape=expected_shape, **kind)
+        lengths.update(zip(names, checked_tensor.shape, strict=True))
+        return checked_tensor
 
 
 Index = Annotated[int, within(0)]  # a step, a seed, a number from 0
@@ -82,18 +84,19 @@ class Rule(NamedTuple):
     def __call__(self, argument: str, value: Any, lengths: Lengths) -> Any:
         if value is None and self.optional:
             return None
-        for each in self.checks:
+        for check in self.checks:
             value = (
-                each.check(argument, value, lengths)
-                if isinstance(each, tensor)
-                else each(argument, value)
+                check.check(argument, value, lengths)
+                if isinstance(check, tensor)
+                else check(argument, value)
             )
         return value
 
 
 def checked(function: Function) -> Function:
-    """Check each call's arguments against the annotations of `function`; numbers arrive as int or
-    float.
+    """Check each call's arguments against the annotations of `function`.
+
+    Numbers arrive as int or float.
 
     Raises (from the call):
         DDLabError: an argument that its annotation does not allow. TypeError: a name that the
@@ -122,8 +125,9 @@ def checked(function: Function) -> Function:
 
 
 def check_fields(instance: Any) -> None:
-    """The same for a dataclass, called from its `__post_init__`; a field whose default is None may
-    be None.
+    """Check the fields of a dataclass, from its `__post_init__`.
+
+    A field whose default is None may be None.
     """
     lengths: Lengths = {}
     for name, rule in _field_rules(type(instance)).items():
@@ -133,26 +137,36 @@ def check_fields(instance: Any) -> None:
 @functools.cache
 def _field_rules(kind: type) -> dict[str, Rule]:
     rules = _rules(kind)
-    found = dict[str, Rule]()
+    rules_by_field = dict[str, Rule]()
     for field in dataclasses.fields(kind):
         if field.init and (rule := rules.get(field.name)):
-            found[field.name] = rule._replace(optional=rule.optional or field.default is None)
-    return found
+            rules_by_field[field.name] = rule._replace(
+                optional=rule.optional or field.default is None
+            )
+    return rules_by_field
 
 
 def _rules(owner: Any) -> dict[str, Rule]:
+    # `include_extras` keeps `Annotated`, whose ranges would be dropped otherwise.
     hints = typing.get_type_hints(owner, include_extras=True)
     rules = {name: Rule(*_allowed(hint)) for name, hint in hints.items() if name != "return"}
     return {name: rule for name, rule in rules.items() if rule.checks}
 
 
 def _allowed(hint: Any) -> tuple[tuple[Check | tensor, ...], bool]:
-    """Return the checks of an annotation, none where anything is allowed; and whether it is with `| None`."""
+    """Return the checks of an annotation, and whether it allows None too.
+
+    No checks means that anything is allowed.
+    """
     origin = typing.get_origin(hint)
     members = typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        rest = [member for member in members if member is not type(None)]
-        return (_allowed(rest[0])[0], True) if len(rest) == 1 else ((), True)
+        members_without_none = [member for member in members if member is not type(None)]
+        return (
+            (_allowed(members_without_none[0])[0], True)
+            if len(members_without_none) == 1
+            else ((), True)
+        )
     if origin is Literal:
         return (among(*members),), False
     if origin is not Annotated:
@@ -172,7 +186,10 @@ def _allowed(hint: Any) -> tuple[tuple[Check | tensor, ...], bool]:
 def of_kind(
     kind: Any, low: float | None = None, high: float | None = None, open_low: bool = False
 ) -> Check | None:
-    """What is checked of a plain type, of a number its ends; None where anything is allowed."""
+    """Return the check of a plain type, with the ends of a number's range.
+
+    None means that anything is allowed.
+    """
     if kind is int:
         return partial(errors.check_integer, low=low, high=high)
     if kind is float:

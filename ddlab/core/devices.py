@@ -15,20 +15,23 @@ def checked_device(device: torch.device | str) -> torch.device:
     if isinstance(device, str) and device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        found = torch.device(device)
+        resolved = torch.device(device)
     except (RuntimeError, TypeError):
         errors.fail("device", "'auto', 'cpu' or 'cuda'", device)
-    if found.type not in ("cpu", "cuda"):
+    if resolved.type not in ("cpu", "cuda"):
         errors.fail("device", "'auto', 'cpu' or 'cuda'", str(device))
-    if found.type == "cuda" and not torch.cuda.is_available():
+    if resolved.type == "cuda" and not torch.cuda.is_available():
         errors.fail("device", "'auto' or 'cpu' on a machine without CUDA", str(device))
-    if found.type == "cuda" and (found.index or 0) >= torch.cuda.device_count():
+    if resolved.type == "cuda" and (resolved.index or 0) >= torch.cuda.device_count():
         errors.fail("device", f"one of the {torch.cuda.device_count()} CUDA devices", str(device))
-    return found
+    return resolved
 
 
 def moved(value: Tensor, device: torch.device | str) -> Tensor:
-    """Return a tensor on a device. A GPU takes it from pinned memory when it comes to it; nobody waits."""
+    """Return a tensor on a device, from pinned memory if it is a GPU.
+
+    The copy then runs beside the computation, and nobody waits for it.
+    """
     device = torch.device(device)
     if device.type == "cuda" and value.device.type == "cpu":
         value = value.pin_memory()

@@ -24,9 +24,7 @@ class NonFiniteError(DDLabError):
 
 
 def describe(value: object) -> str:
-    """Return a short description of `value` for an error message: type, shape and range rather than
-    contents.
-    """
+    """Describe `value` for an error message. Type, shape and range say more than the contents."""
     if isinstance(value, torch.Tensor):
         kind = "" if is_dense(value) else "sparse " if not value.is_meta else "meta "
         return (
@@ -46,11 +44,11 @@ def describe(value: object) -> str:
     return f"a {kind}" if len(text) > 120 or text.startswith("<") or "\n" in text else text
 
 
-def fail(argument: str, allowed: str, given: object) -> NoReturn:
+def fail(argument: str, allowed: str, value: object) -> NoReturn:
     """Raise `DDLabError`: "{argument} must be {allowed}; given {description of given}."."""
-    if isinstance(given, torch.nn.Module) and "Network" in allowed:
+    if isinstance(value, torch.nn.Module) and "Network" in allowed:
         allowed += " (ddlab.networks.from_module makes one of a module)"
-    raise DDLabError(f"{argument} must be {allowed}; given {describe(given)}.") from None
+    raise DDLabError(f"{argument} must be {allowed}; given {describe(value)}.") from None
 
 
 _LONGEST_LIST = 400  # characters; nobody reads more
@@ -72,18 +70,19 @@ def one_of(choices: Iterable[object]) -> str:
 
 def check_choice(argument: str, value: object, choices: Sequence[Any]) -> Any:
     """Return `value` if it is one of `choices`; the error names the nearest valid ones."""
+    # `is` first: True == 1, and a choice may be a tensor, whose == is no bool.
     for choice in choices:
         if value is choice or (type(value) is type(choice) and value == choice):
             return value
     elsewhere = [choice for choice in choices if choice in _ELSEWHERE.get(str(value).lower(), ())]
-    near = elsewhere or difflib.get_close_matches(
+    nearest = elsewhere or difflib.get_close_matches(
         str(value), [str(choice) for choice in choices], n=2, cutoff=0.5
     )
-    hint = f" (nearest: {', '.join(repr(name) for name in near)})" if near else ""
-    known = one_of(choices)
-    if len(known) > _LONGEST_LIST:
-        known = f"one of {len(choices)} names" + ("" if near else f", such as {choices[0]!r}")
-    fail(argument, known + hint, value)
+    hint = f" (nearest: {', '.join(repr(name) for name in nearest)})" if nearest else ""
+    allowed = one_of(choices)
+    if len(allowed) > _LONGEST_LIST:
+        allowed = f"one of {len(choices)} names" + ("" if nearest else f", such as {choices[0]!r}")
+    fail(argument, allowed + hint, value)
 
 
 def check_integer(
@@ -105,8 +104,9 @@ def check_number(
     *,
     open_low: bool = False,
 ) -> float:
-    """Return `value` as float if it is a finite number in [low, high] (in (low, high] with
-    `open_low`).
+    """Return `value` as float if it is a finite number in [low, high].
+
+    With `open_low` the range is (low, high].
     """
     fits = isinstance(value, numbers.Real) and not isinstance(value, bool) and _is_finite(value)
     number: Any = value
@@ -126,8 +126,9 @@ def check_boolean(argument: str, value: object) -> bool:
 def check_instance(
     argument: str, value: object, kind: type[Kind] | tuple[type[Kind], ...], allowed: str = ""
 ) -> Kind:
-    """Return `value` if it is an instance of `kind`; `allowed` says in words what is meant, if "an
-    ImageData" does not.
+    """Return `value` if it is an instance of `kind`.
+
+    `allowed` says in words what is meant, where "an ImageData" does not.
 
     A text becomes one where the kind has `from_name`: "resnet18" is a NetworkSpec's name.
     """
@@ -139,7 +140,10 @@ def check_instance(
 
 
 def a_kind(kind: type) -> str:
-    """ "an ImageData", "a dm.Config": every process has a Config."""
+    """Return a class with its article: "an ImageData".
+
+    Every process has a class Config, so its module comes along: "a dm.Config".
+    """
     name = (
         kind.__name__
         if kind.__name__ != "Config"
@@ -166,34 +170,35 @@ def check_names(argument: str, names: Any) -> tuple[str, ...]:
     """Return the names of classes as a tuple if they are texts, all different."""
     if isinstance(names, str) or not isinstance(names, Sequence):
         fail(argument, "a sequence with one name per class", names)
-    found = tuple(str(name) for name in names)
-    if len(set(found)) < len(found):
-        twice = next(name for name in found if found.count(name) > 1)
+    texts = tuple(str(name) for name in names)
+    if len(set(texts)) < len(texts):
+        twice = next(name for name in texts if texts.count(name) > 1)
         raise DDLabError(
-            f"{argument} must be different names; given {twice!r} for {found.count(twice)} classes."
+            f"{argument} must be different names; given {twice!r} for {texts.count(twice)} classes."
         )
-    return found
+    return texts
 
 
-def check_same_classes(argument: str, given: Sequence[str], wanted: Sequence[str]) -> None:
-    """Raise if classes are not those of the data, by name and in the same order: a class number is
-    a place among the names.
+def check_same_classes(argument: str, names: Sequence[str], data_names: Sequence[str]) -> None:
+    """Raise if the classes are not those of the data, in the same order.
+
+    A class label is a position among the names.
     """
-    if len(given) != len(wanted):
+    if len(names) != len(data_names):
         raise DDLabError(
-            f"{argument} must be of the data's {len(wanted)} classes; given one of {len(given)}."
+            f"{argument} must be of the data's {len(data_names)} classes; given one of {len(names)}."
         )
-    for number, (name, other) in enumerate(zip(given, wanted, strict=True)):
-        if name != other:
-            way = (
+    for number, (name, data_name) in enumerate(zip(names, data_names, strict=True)):
+        if name != data_name:
+            remedy = (
                 "subset(classes=[...]) of the data puts them in order"
-                if sorted(given) == sorted(wanted)
+                if sorted(names) == sorted(data_names)
                 else ""
             )
-            way = way or "replace(..., class_names=...) of dataclasses gives other names"
-            place = f"class {number} is {other!r}"
+            remedy = remedy or "replace(..., class_names=...) of dataclasses gives other names"
+            position = f"class {number} is {data_name!r}"
             raise DDLabError(
-                f"{argument} must have the data's classes in their order ({place}; {way}); "
+                f"{argument} must have the data's classes in their order ({position}; {remedy}); "
                 f"given {name!r} there."
             )
 
@@ -207,8 +212,9 @@ def check_tensor(
     floating: bool = False,
     finite: bool = True,
 ) -> torch.Tensor:
-    """Return `value` if it is a dense tensor of this shape (None or a name matches any length) and
-    dtype, without NaN or infinity.
+    """Return `value` if it is a dense tensor of this shape and dtype, without NaN or infinity.
+
+    In `shape`, None or a name matches any length.
 
     `floating` asks for any floating-point dtype. Cheap with `finite=False`; else it waits for the
     device.
@@ -220,12 +226,12 @@ def check_tensor(
         and (not floating or value.is_floating_point())
     )
     if fits and shape is not None:
-        found = value.shape
-        fits = len(found) == len(shape) and all(
-            isinstance(n, str | None) or n == m for n, m in zip(shape, found, strict=True)
+        actual_shape = value.shape
+        fits = len(actual_shape) == len(shape) and all(
+            isinstance(n, str | None) or n == m for n, m in zip(shape, actual_shape, strict=True)
         )
     if not fits:
-        wanted = (
+        expected_shape = (
             ""
             if shape is None
             else f" of shape [{', '.join('any' if n is None else str(n) for n in shape)}]"
@@ -237,7 +243,7 @@ def check_tensor(
             if dtype is None
             else f"{str(dtype).removeprefix('torch.')} "
         )
-        fail(argument, f"a {kind}tensor{wanted}", value)
+        fail(argument, f"a {kind}tensor{expected_shape}", value)
     if finite and value.is_floating_point() and not all_finite(value):
         bad = int((~torch.isfinite(value)).sum())
         raise DDLabError(

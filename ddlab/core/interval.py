@@ -9,8 +9,9 @@ from . import errors
 
 
 def interval_text(values: Sequence[float], form: str = ".3f", *, signed: bool = False) -> str:
-    """Of accuracies, or with `signed` of their differences, the mean and its interval: "0.854
-    (0.802 to 0.906)".
+    """Return the mean of accuracies with its interval, as "0.854 (0.802 to 0.906)".
+
+    With `signed` the values are differences of accuracies.
 
     The interval ends where an accuracy does, at 0 and 1. That of two values says nothing: they are
     shown themselves.
@@ -18,17 +19,17 @@ def interval_text(values: Sequence[float], form: str = ".3f", *, signed: bool = 
     form = f"+{form}" if signed else form
     if len(values) == 2:
         return f"{values[0]:{form}} and {values[1]:{form}}"
-    around = interval(values)
+    bounds = interval(values)
     mean = f"{statistics.fmean(values):{form}}"
-    if around is None:
+    if bounds is None:
         return mean
-    low, high = within_accuracy(around, -1 if signed else 0)
+    low, high = within_accuracy(bounds, -1 if signed else 0)
     return f"{mean} ({low:{form}} to {high:{form}})"
 
 
-def within_accuracy(around: Any, lowest: float = 0) -> Any:
-    """Return an interval without what no accuracy can be, or None for None."""
-    return around and (max(around[0], lowest), min(around[1], 1.0))
+def within_accuracy(bounds: Any, lowest: float = 0) -> Any:
+    """Return an interval cut to what an accuracy can be. None stays None."""
+    return bounds and (max(bounds[0], lowest), min(bounds[1], 1.0))
 
 
 def interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float] | None:

@@ -1,15 +1,20 @@
-r"""Optimisers as pairs of functions on dicts of tensors: `*_init` makes the state, `*_update`
-returns new parameters and a new state.
+r"""Optimisers as pairs of functions on dicts of tensors.
+
+`*_init` makes the state, `*_update` returns new parameters and a new state.
 
 Nothing is changed in place and every update is differentiable with respect to parameters,
 gradients, state and learning rate, so an unrolled inner loop is a plain Python loop. Formulas as in
 torch.optim:
 
-SGD       v <- m v + g,  theta <- theta - lr v                 (g includes weight decay: g + wd theta)
-Adam      m <- b1 m + (1-b1) g,  s <- b2 s + (1-b2) g^2,  theta <- theta - lr (m / (1-b1^t)) / (sqrt(s / (1-b2^t)) + eps)
-AdamW     theta <- (1 - lr wd) theta first, then Adam with the plain gradient (Loshchilov & Hutter 2019, arXiv 1711.05101)
-cosine    lr_t = lr (f + (1-f) (1 + cos(pi t / (eta T))) / 2)   (Loshchilov & Hutter 2017, arXiv 1608.03983; eta: FADRM eq 57)
+SGD       v <- m v + g,  theta <- theta - lr v    (g includes weight decay: g + wd theta)
+Adam      m <- b1 m + (1-b1) g,  s <- b2 s + (1-b2) g^2,
+          theta <- theta - lr (m / (1-b1^t)) / (sqrt(s / (1-b2^t)) + eps)
+AdamW     theta <- (1 - lr wd) theta first, then Adam with the plain gradient
+cosine    lr_t = lr (f + (1-f) (1 + cos(pi t / (eta T))) / 2)
 linear    lr_t = lr (1 - (1-f) t / T)
+
+AdamW: Loshchilov & Hutter 2019, arXiv 1711.05101. Cosine: Loshchilov & Hutter 2017, arXiv
+1608.03983; its eta is that of FADRM's equation 57.
 """
 
 # pyright: reportPrivateImportUsage=false
@@ -124,8 +129,9 @@ def adam_update(
 
 
 def bias_corrections(step: int, betas: tuple[float, float]) -> tuple[float, float]:
-    """What Adam's `step`-th update multiplies its direction by, and the root of its second moment:
-    1/(1-b1^t) and 1/sqrt(1-b2^t).
+    """Return the factors that correct Adam's moments at update `step`.
+
+    The direction's is 1/(1-b1^t), that of the root of the second moment 1/sqrt(1-b2^t).
     """
     beta1, beta2 = betas
     return 1 / (1 - beta1**step), 1 / math.sqrt(1 - beta2**step)
@@ -145,12 +151,12 @@ def adamw_update(
 
     Args and errors as `adam_update` and `sgd_update`.
     """
-    kept = (
+    decayed = (
         torch._foreach_mul(list(parameters.values()), 1 - learning_rate * weight_decay)
         if parameters
         else []
     )
-    shrunk = dict(zip(parameters, kept, strict=True))
+    shrunk = dict(zip(parameters, decayed, strict=True))
     return adam_update(
         shrunk, gradients, state, learning_rate=learning_rate, betas=betas, epsilon=epsilon
     )
@@ -171,8 +177,9 @@ def descend(
     momentum: float = 0.0,
     weight_decay: float = 0.0,
 ) -> tuple[dict[str, Tensor], SGDState | AdamState]:
-    """Take one step of the optimiser whose state it is: `adamw_update`, or `sgd_update`, which alone has
-    a momentum. Errors as these.
+    """Take one step of the optimiser whose state it is.
+
+    `adamw_update`, or `sgd_update`, which alone has a momentum; errors as theirs.
     """
     shared: dict[str, Any] = {"learning_rate": learning_rate, "weight_decay": weight_decay}
     if isinstance(state, AdamState):
@@ -181,8 +188,9 @@ def descend(
 
 
 def cosine(step: int, total: int, base: float, *, final_fraction: float = 0.0) -> float:
-    """Return the learning rate before update `step` (0-based) of `total`: from `base` down to `base *
-    final_fraction`.
+    """Return the learning rate of a cosine schedule before update `step` (0-based).
+
+    It falls from `base` at 0 to `base * final_fraction` at `total`.
     """
     return base * (
         final_fraction
@@ -191,8 +199,9 @@ def cosine(step: int, total: int, base: float, *, final_fraction: float = 0.0) -
 
 
 def linear(step: int, total: int, base: float, *, final_fraction: float = 0.0) -> float:
-    """Return the learning rate before update `step` (0-based) of `total`: a line from `base` down to `base
-    * final_fraction`.
+    """Return the learning rate of a linear schedule before update `step` (0-based).
+
+    It falls from `base` at 0 to `base * final_fraction` at `total`.
     """
     return base * (1 - (1 - final_fraction) * min(step, total) / total)
 
@@ -204,27 +213,28 @@ def _zeros(parameters: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def aligned(
     parameters: Mapping[str, Tensor], gradients: Mapping[str, Tensor], *states: Mapping[str, Tensor]
 ) -> tuple[list[str], list[Tensor], list[Tensor]]:
-    """Names, values and gradients; raises where names, shapes, dtypes or devices differ, those of
-    the states too.
+    """Return names, values and gradients in one order.
+
+    Raises where names, shapes, dtypes or devices differ, in the states too.
     """
-    for argument, given in (("gradients", gradients), *(("state", state) for state in states)):
-        if not isinstance(given, Mapping) or given.keys() != parameters.keys():
-            found = [str(name) for name in given] if isinstance(given, Mapping) else given
-            errors.fail(argument, f"for the parameters {[str(name) for name in parameters]}", found)
+    for argument, mapping in (("gradients", gradients), *(("state", state) for state in states)):
+        if not isinstance(mapping, Mapping) or mapping.keys() != parameters.keys():
+            names = [str(name) for name in mapping] if isinstance(mapping, Mapping) else mapping
+            errors.fail(argument, f"for the parameters {[str(name) for name in parameters]}", names)
         for name, value in parameters.items():
-            if not _are_alike(given[name], value):
+            if not _are_alike(mapping[name], value):
                 allowed = f"like its parameter, {errors.describe(value)} on {value.device}"
-                errors.fail(f"{argument}[{name!r}]", allowed, given[name])
+                errors.fail(f"{argument}[{name!r}]", allowed, mapping[name])
     return list(parameters), list(parameters.values()), [gradients[name] for name in parameters]
 
 
-def _are_alike(one: object, other: Tensor) -> bool:
+def _are_alike(value: object, like: Tensor) -> bool:
     return (
-        isinstance(one, Tensor)
-        and one.shape == other.shape
-        and one.dtype == other.dtype
-        and one.device == other.device
-        and one.layout is torch.strided
+        isinstance(value, Tensor)
+        and value.shape == like.shape
+        and value.dtype == like.dtype
+        and value.device == like.device
+        and value.layout is torch.strided
     )
 
 

@@ -66,8 +66,9 @@ class Parameter:
 
 
 def parameter(default: Any = dataclasses.MISSING, *, help: str, **described: Any) -> Any:
-    """Return a dataclass field that carries its description, by the attributes of `Parameter`; without a
-    default it is required.
+    """Return a dataclass field that carries its description.
+
+    The attributes are those of `Parameter`; a field without a default is required.
     """
     description = Parameter(default=default, help=help, **described)
     return dataclasses.field(default=default, metadata={"parameter": description})
@@ -75,8 +76,9 @@ def parameter(default: Any = dataclasses.MISSING, *, help: str, **described: Any
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """Base of every config: checked on construction, comparable, and convertible to a short string
-    and back.
+    """Base of every config.
+
+    It is checked on construction, comparable, and convertible to a short string and back.
     """
 
     def __new__(cls, *arguments: Any, **values: Any) -> Self:
@@ -100,7 +102,7 @@ class Parameters:
 
     @classmethod
     def preset(cls, changes: dict[str, Any], /, **settings: Any) -> Self:
-        """These settings, but for what a caller changes."""
+        """Return these settings, but for what a caller changes."""
         return cls(**settings | changes)
 
     def replace(self, **changes: Any) -> Self:
@@ -116,13 +118,11 @@ class Parameters:
         return config(**values)
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields as JSON types, nested configs included."""
+        """Return all fields as JSON types, nested configs included."""
         return {name: _plain(getattr(self, name)) for name in describe(self)}
 
     def to_string(self) -> str:
-        """Return the fields that differ from their defaults, as a short string:
-        "learning_rate=0.1,iterations=50".
-        """
+        """Return the fields that differ from their defaults, as "learning_rate=0.1,iterations=50"."""
         described = describe(self)
         changed = {
             name: getattr(self, name)
@@ -165,16 +165,18 @@ class Parameters:
 
 
 def with_default(config: type[Parameters], name: str, default: Any, *, source: str) -> Any:
-    """Return a field of another config with another default: all else of its description stays as it is
-    there.
+    """Return a field of another config with another default.
+
+    All else of its description stays as it is there.
     """
     description = dataclasses.replace(describe(config)[name], default=default, source=source)
     return dataclasses.field(default=default, metadata={"parameter": description})
 
 
 def narrowed(config: type[Parameters], **choices: tuple[Any, ...]) -> Any:
-    """Return a subclass of `config` of which some fields take only these choices: the classes of one
-    dataset, say.
+    """Return a subclass of `config` whose fields take only these choices.
+
+    An explorer offers the classes of one dataset so.
 
     Where the default is none of them, the first one is. Its name stays that of `config`.
     """
@@ -182,12 +184,12 @@ def narrowed(config: type[Parameters], **choices: tuple[Any, ...]) -> Any:
     for name, allowed in choices.items():
         description = describe(config)[errors.check_choice("a field", name, list(describe(config)))]
         default = description.default if description.default in allowed else allowed[0]
-        told = dataclasses.replace(
+        restricted = dataclasses.replace(
             description, choices=tuple(allowed), default=default, explorable=True
         )
         hint = typing.get_type_hints(config)[name]
         fields.append(
-            (name, hint, dataclasses.field(default=default, metadata={"parameter": told}))
+            (name, hint, dataclasses.field(default=default, metadata={"parameter": restricted}))
         )
     namespace = {
         "__module__": config.__module__,
@@ -232,6 +234,8 @@ def _plain(value: Any) -> Any:
 
 def _without_none(hint: Any) -> tuple[Any, bool]:
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
-        kept = [part for part in typing.get_args(hint) if part is not type(None)]
-        return (kept[0] if len(kept) == 1 else object), len(kept) < len(typing.get_args(hint))
+        members = [part for part in typing.get_args(hint) if part is not type(None)]
+        return (members[0] if len(members) == 1 else object), len(members) < len(
+            typing.get_args(hint)
+        )
     return hint, False

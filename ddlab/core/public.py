@@ -1,4 +1,6 @@
-"""What TAB and `dir` show of a room: its public names.
+"""The public names of a room, for TAB and `dir`.
+
+A room that needs more than the core says here what to install.
 
 And what a room says that needs more than the core.
 """

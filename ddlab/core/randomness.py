@@ -35,6 +35,7 @@ def generator(seed: int, step: int = 0, stream: str = "") -> torch.Generator:
     the three into one well-spread 32-bit seed, because torch's CPU generator ignores higher bits
     and starts badly from small ones.
     """
+    # One uint32 of the mixed state: torch's CPU generator takes no more.
     mixed = int(_sequence(seed, step, stream).generate_state(1, np.uint32)[0])
     return torch.Generator().manual_seed(mixed)
 
@@ -50,8 +51,9 @@ def derived_seed(seed: int, step: int = 0, stream: str = "") -> int:
 
 
 class Draws(TorchDispatchMode):
-    """Inside, what would be drawn from torch's global generator comes from one of our own: the same
-    numbers, in this thread alone.
+    """Redirect torch's global draws to a generator of our own.
+
+    The numbers are the same, and only this thread is concerned.
 
     torch's initialisers draw globally; to seed that generator for them would reset what a reader's
     own cell draws in another thread.

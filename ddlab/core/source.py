@@ -1,5 +1,6 @@
-"""Hash what something is computed by, so that an edited method never returns the numbers of the one
-before.
+"""Hash everything that a result depends on in code.
+
+So an edited method never returns the numbers of the one before.
 
 `source(process)` is a part of every key of a remembered result and of every checkpoint. For a
 reader's own function it covers its code, defaults, closures and attributes, and whatever its code
@@ -48,13 +49,15 @@ _GENERATORS = (
     torch.Generator, np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random,
 )  # fmt: skip
 # Values compared by identity, kept alive so that no other one gets their id.
-_HELD: dict[int, Any] = {}
+_KEPT_ALIVE: dict[int, Any] = {}
+# Joins every identity, so that a hash by identity never holds in another process.
 _THIS_PROCESS = uuid.uuid4().hex
 
 
 def source(process: Any) -> str:
-    """Return a hash of the code of a process or a function: of ddlab, and of what a user's
-    functions compute by.
+    """Return a hash of the code of a process or a function.
+
+    It covers ddlab, and all that a user's functions compute with.
 
     A cell that is run again after an edit changes it, and so does `importlib.reload`. 16
     hexadecimal digits.
@@ -65,8 +68,9 @@ def source(process: Any) -> str:
 
 
 def code_of(*values: Any) -> str:
-    """Return a hash of what a user's functions, classes and objects compute by, as they are in
-    memory.
+    """Return a hash of what users' functions, classes and objects compute with.
+
+    It reads them as they are in memory.
 
     Of ddlab and installed packages only the names of functions and classes count: their next
     version is no edit. A value that cannot be hashed counts by its identity: the hash then holds in
@@ -80,8 +84,9 @@ def code_of(*values: Any) -> str:
 
 
 def unhashable(*values: Any) -> tuple[str, ...]:
-    """Return the names of the values within these that cannot be hashed: random generators, open
-    files, locks, ...
+    """Return the names of those values that cannot be hashed.
+
+    These are random generators, open files, locks and the like.
     """
     if len(values) == 1 and _is_of_the_house(values[0]):
         return ()
@@ -165,7 +170,7 @@ class _Reader:
 
     def _by_identity(self, value: Any, name: str) -> bytes:
         self.unhashable[name or type(value).__name__] = None
-        _HELD[id(value)] = value
+        _KEPT_ALIVE[id(value)] = value
         return _digest("identity", _THIS_PROCESS, str(id(value)))
 
     # -- code
@@ -293,18 +298,21 @@ class _Reader:
             parts += self._many((value.fget, value.fset, value.fdel), name)
         elif hasattr(value, "__wrapped__"):  # behind lru_cache, say
             parts.append(self.read(value.__wrapped__, name))
-        held = dict(_attributes(value))
+        attributes = dict(_attributes(value))
         if type(value).__module__.startswith("ddlab."):
-            held = {
-                attribute: item for attribute, item in held.items() if not attribute.startswith("_")
+            attributes = {
+                attribute: item
+                for attribute, item in attributes.items()
+                if not attribute.startswith("_")
             }
-        if not held and len(parts) == 1 and not _is_users(type(value).__module__):
+        if not attributes and len(parts) == 1 and not _is_users(type(value).__module__):
             return self._opaque(value, name)
-        return _digest("object", *parts, *self._named(held.items()))
+        return _digest("object", *parts, *self._named(attributes.items()))
 
     def _opaque(self, value: Any, name: str) -> bytes:
-        """Return the digest of an installed package's object without attributes: what it is pickled
-        as, if it can be.
+        """Return the digest of an installed package's object without attributes.
+
+        Its pickled form is hashed, if it has one.
         """
         import joblib
 
@@ -344,16 +352,16 @@ def _reached(code: CodeType, scope: Mapping[str, Any]) -> Iterator[tuple[str, An
         if name in scope:
             yield name, scope[name]
             modules.append(scope[name])
-    seen: set[int] = set()
+    visited: set[int] = set()
     while modules:
         module = modules.pop()
         if (
             not isinstance(module, ModuleType)
-            or id(module) in seen
+            or id(module) in visited
             or not _is_users(module.__name__)
         ):
             continue
-        seen.add(id(module))
+        visited.add(id(module))
         for name in attribute_names:
             if name in vars(module):
                 yield f"{module.__name__}.{name}", vars(module)[name]
@@ -361,8 +369,9 @@ def _reached(code: CodeType, scope: Mapping[str, Any]) -> Iterator[tuple[str, An
 
 
 def _imported(name: str) -> ModuleType | None:
-    """Return a module that a function imports when it is called; now, so that the first call
-    changes nothing.
+    """Return a module that a function imports when it is called.
+
+    Importing it now keeps the first call from changing the hash.
     """
     if name in sys.modules:
         return sys.modules[name]
@@ -374,8 +383,9 @@ def _imported(name: str) -> ModuleType | None:
 
 @functools.lru_cache(4096)
 def _names(code: CodeType) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Return the names of globals, of attributes and of modules in code and in the functions and
-    classes within it.
+    """Return the names of globals, attributes and modules in code.
+
+    Functions and classes within it are read too.
     """
     global_names: dict[str, None] = {}
     attribute_names: dict[str, None] = {}
@@ -398,8 +408,9 @@ def _names(code: CodeType) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str,
 
 @functools.cache
 def _is_users(name: str | None) -> bool:
-    """Return whether a module is one that a user may edit: a notebook, or a file that is neither installed
-    nor ours.
+    """Return whether a user may edit a module.
+
+    It is a notebook, or a file that is neither installed nor ours.
     """
     module = sys.modules.get(name or "")
     file = getattr(module, "__file__", None)
@@ -414,6 +425,7 @@ def _is_users(name: str | None) -> bool:
 
 @functools.cache
 def _package() -> str:
+    """Return the hash of all files of ddlab that a process can reach."""
     digest = hashlib.sha256()
     for room in _ROOMS:
         for file in sorted((_PACKAGE / room).rglob("*.py")):

@@ -1,5 +1,6 @@
-"""One file: named tensors and a JSON description, in the safetensors format, written whole or not
-at all.
+"""One file with named tensors and a JSON description, in the safetensors format.
+
+It is written whole or not at all.
 
 Two files cannot be replaced together, so the description travels in the file's own metadata, with a
 digest of all content: a bit that has flipped is noticed. Nothing is unpickled.
@@ -39,8 +40,9 @@ def save(
     *,
     overwrite: bool = False,
 ) -> Path:
-    """Write `tensors` and the JSON-able `description` to `path`; the old file stays until the new
-    one is complete.
+    """Write `tensors` and the JSON-able `description` to `path`.
+
+    The old file stays until the new one is complete.
 
     Args:
         path: file to write, in a folder that is there.
@@ -115,13 +117,13 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Tensor], di
             "truncated or of another format."
         ) from problem
     if not isinstance(header, dict) or header.get("kind") != kind:
-        found = (
+        content = (
             header.get("kind", "nothing of ddlab's")
             if isinstance(header, dict)
             else "nothing of ddlab's"
         )
         raise DDLabError(
-            f"path must be a ddlab {kind} file; given {str(path)!r}, which holds {found}."
+            f"path must be a ddlab {kind} file; given {str(path)!r}, which holds {content}."
         )
     if header.pop("digest", None) != _digest(json.dumps(header), tensors):
         raise DDLabError(
@@ -132,7 +134,7 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Tensor], di
 
 
 def _kind(path: Path) -> str | None:
-    """What a file of ddlab's says that it holds."""
+    """Return what a file of ddlab's says that it holds."""
     try:
         with safetensors.safe_open(path, framework="pt") as file:
             return json.loads((file.metadata() or {}).get(_KEY, "{}")).get("kind")
@@ -141,9 +143,8 @@ def _kind(path: Path) -> str | None:
 
 
 @contextlib.contextmanager
-def made_from(path: str | os.PathLike[str], what: str) -> Iterator[None]:
-    """Around the making of `what` from the content of a file: whatever is wrong in it is one
-    sentence that names the file.
+def made_from(path: str | os.PathLike[str], content: str) -> Iterator[None]:
+    """Name the file in every error that its content causes. Whatever is wrong becomes one sentence.
 
     A digest says that nothing was damaged, not that it was ddlab that wrote the file.
     """
@@ -151,7 +152,7 @@ def made_from(path: str | os.PathLike[str], what: str) -> Iterator[None]:
         yield
     except KeyError as missing:
         raise DDLabError(
-            f"path must hold a whole {what}; given {str(path)!r} without {missing}."
+            f"path must hold a whole {content}; given {str(path)!r} without {missing}."
         ) from missing
     except (
         ValueError,
@@ -164,7 +165,7 @@ def made_from(path: str | os.PathLike[str], what: str) -> Iterator[None]:
     ) as problem:
         reason = (str(problem).splitlines() or [type(problem).__name__])[0].rstrip(".")
         raise DDLabError(
-            f"path must hold a whole {what}; given {str(path)!r}, in which {reason[:300]}."
+            f"path must hold a whole {content}; given {str(path)!r}, in which {reason[:300]}."
         ) from problem
 
 
@@ -174,11 +175,11 @@ def _digest(text: str, tensors: Mapping[str, Tensor]) -> str:
     return digest.hexdigest()
 
 
-def checked_path(path: object, argument: str = "path", what: str = "a file's path") -> Path:
-    """`path` as a Path, "~" being the home folder; it needs not exist."""
+def checked_path(path: object, argument: str = "path", allowed: str = "a file's path") -> Path:
+    """Return `path` as a Path, which need not exist. "~" is the home folder."""
     text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     if not isinstance(text, str) or "\0" in text or len(text) > _LONGEST_PATH or not _is_utf8(text):
-        errors.fail(argument, what, path)
+        errors.fail(argument, allowed, path)
     return Path(os.path.expanduser(text))
 
 
@@ -190,16 +191,17 @@ def _is_utf8(text: str) -> bool:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replace `path` by `content` in one step: a reader sees the old file or the new one, never a
-    part.
+    """Replace `path` by `content` in one step.
+
+    A reader sees the old file or the new one, never a part.
 
     A link stays one, and the file it leads to is replaced; what is no file, such as a device, is
     refused.
     """
-    given = checked_path(path)
-    if os.path.islink(given) and not os.path.exists(given):
-        raise DDLabError(f"path must be no link that leads nowhere; given {str(given)!r}.")
-    path = Path(os.path.realpath(given))
+    link = checked_path(path)
+    if os.path.islink(link) and not os.path.exists(link):
+        raise DDLabError(f"path must be no link that leads nowhere; given {str(link)!r}.")
+    path = Path(os.path.realpath(link))
     errors.check_instance("content", content, bytes, "bytes")
     if os.path.lexists(path) and not path.is_file():
         raise DDLabError(
@@ -221,6 +223,7 @@ def write_atomically(path: Path, content: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
+            # Else a power cut could leave the new name with the old length.
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException as problem:
@@ -235,8 +238,9 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def _remove_left_behind(path: Path) -> None:
-    """Take away what writers of this file that were killed have left: nothing younger than an hour,
-    which may still be written.
+    """Remove what killed writers of this file have left behind.
+
+    Files younger than an hour stay, because somebody may still write them.
     """
     pattern = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{8}}")
     for entry in list(os.scandir(path.parent)):
@@ -249,8 +253,9 @@ def _remove_left_behind(path: Path) -> None:
 
 
 def fingerprint(*parts: Any) -> str:
-    """Return a hash of content: tensors by dtype, shape and bytes; everything else by its JSON form. 16
-    hexadecimal digits.
+    """Return a hash of content, 16 hexadecimal digits.
+
+    Tensors count by dtype, shape and bytes; everything else by its JSON form.
     """
     digest = hashlib.sha256()
     for part in parts:
@@ -259,8 +264,9 @@ def fingerprint(*parts: Any) -> str:
 
 
 def kept_fingerprint(owner: Any, *parts: Any) -> str:
-    """Return `fingerprint(*parts)`, kept in `owner` until a tensor's version counter says that it
-    was changed in place.
+    """Return `fingerprint(*parts)`, kept in `owner` until a tensor is changed in place.
+
+    A tensor's version counter says so.
 
     What is written through a tensor's `data` or its numpy view is not noticed here, because hashing
     all images at every drawing of an explorer would take too long; `notice_edits` does, at the
@@ -270,40 +276,40 @@ def kept_fingerprint(owner: Any, *parts: Any) -> str:
 
 
 def notice_edits(*owners: Any) -> None:
-    """Hash owners of kept fingerprints anew, and forget all that is kept in one whose content is
-    another by now.
+    """Hash owners of kept fingerprints anew.
+
+    All that is kept in an owner whose content has changed is forgotten.
     """
     for owner in owners:
-        kept = owner.__dict__.pop("_fingerprint", None)
-        if kept is not None and owner.fingerprint != kept[1]:
+        remembered = owner.__dict__.pop("_fingerprint", None)
+        if remembered is not None and owner.fingerprint != remembered[1]:
             for name in owner.__dict__["_kept_names"]:
                 owner.__dict__.pop(name, None)
 
 
 def kept_while_unchanged(owner: Any, name: str, compute: Callable[[], Any], *tensors: Any) -> Any:
-    """`compute()`, kept in `owner` under `name` until a tensor in dicts or lists is changed in
-    place, as its version counter says.
+    """Return `compute()`, kept in `owner` under `name` until a tensor is changed in place.
+
+    A tensor's version counter says so, also in dicts and lists.
     """
-    now = _versions(tensors)
-    kept = owner.__dict__.get(f"_{name}")
-    if kept is None or kept[0] != now:
+    versions = _versions(tensors)
+    remembered = owner.__dict__.get(f"_{name}")
+    if remembered is None or remembered[0] != versions:
         owner.__dict__.setdefault("_kept_names", set()).add(f"_{name}")
         # Held, so that no other one gets their ids.
-        kept = owner.__dict__[f"_{name}"] = (now, compute(), tensors)
-    return kept[1]
+        remembered = owner.__dict__[f"_{name}"] = (versions, compute(), tensors)
+    return remembered[1]
 
 
 def _versions(parts: Any) -> list[int]:
-    """Of every tensor in nested dicts, lists and tuples: which one it is, and how often it was
-    changed in place.
-    """
-    found: list[int] = []
+    """Return the identity and the version of every tensor in nested dicts, lists and tuples."""
+    versions: list[int] = []
     for part in parts.values() if type(parts) is dict else parts:
         if isinstance(part, Tensor):
-            found += id(part), -1 if part.is_inference() else part._version
+            versions += id(part), -1 if part.is_inference() else part._version
         elif type(part) in (dict, list, tuple):
-            found += _versions(part)
-    return found
+            versions += _versions(part)
+    return versions
 
 
 def _feed(digest: Any, part: Any) -> None:

@@ -2,11 +2,11 @@
 
 Nothing here needs the network, unless `download=True` asks for it.
 
-name                                        what                                                    needs
-digits                                      1,797 real handwritten digits, grey, 8 to 64 px         nothing
-shapes                                      generated colour pictures of ten shapes, 16 to 224 px   nothing
-mnist, fashion-mnist, cifar10, cifar100     torchvision's datasets                                  their files, or download=True
-folder                                      your own images, one folder per class                   a folder
+digits                       1,797 real handwritten digits, grey, 8 to 64 px
+shapes                       generated colour pictures of ten shapes, 16 to 224 px
+mnist, fashion-mnist,
+cifar10, cifar100            torchvision's datasets, from their files or with download=True
+folder                       your own images, one folder per class
 
 Arrays, PyTorch datasets and sentences become one by `from_arrays`, `from_dataset` and `text.read`;
 `aligned` and `whitened` make another one of it.

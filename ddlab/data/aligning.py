@@ -11,8 +11,9 @@ from .images import ImageData
 
 @checked
 def aligned(data: ImageData, like: ImageData) -> ImageData:
-    """`data` with the channels and the image size of `like`: what transfer to another dataset needs
-    (Boost, section 4).
+    """Return `data` with the channels and the image size of `like`.
+
+    Transfer to another dataset needs that (Boost, section 4).
 
     Grey becomes three equal channels, colour becomes grey by the weights of ITU-R BT.601; other
     sizes are reached by bilinear scaling with antialiasing, whatever the aspect. Labels and classes
@@ -40,6 +41,7 @@ def aligned(data: ImageData, like: ImageData) -> ImageData:
 
 
 def _converted(images: Tensor, like: ImageData) -> Tensor:
+    """Return uint8 images [n, c, h, w] with the channels and the size of `like`."""
     parts = []
     for part in images.split(4096):
         values = part.float()

@@ -30,7 +30,10 @@ Fraction = Annotated[float, within(0, 0.9, open_low=True)]
 def split_rows(
     count: int, test_fraction: float, *, seed: int, number: int
 ) -> tuple[list[int], list[int]]:
-    """Return the rows of class `number` for training and for testing, each in its order and at least one."""
+    """Return the rows of class `number` for training and for testing.
+
+    Each part keeps its order and holds at least one row.
+    """
     # The stream is that of the folder reader: the same images are split alike, wherever they come
     # from.
     order = randomness.numpy_generator(seed, number, "folder split").permutation(count)
@@ -54,7 +57,7 @@ def from_arrays(
     seed: Index = 0,
     name: str = "arrays",
 ) -> ImageData:
-    """Your own numpy arrays, lists, tensors, or a list of PIL images.
+    """Return your own numpy arrays, lists, tensors or PIL images as a dataset.
 
     Args:
         images: [n, h, w], [n, h, w, c] or [n, c, h, w]: whole numbers 0 to 255, 16 bits in full, or
@@ -92,14 +95,14 @@ def from_arrays(
         )
     reading = Reading(background=background, range=range)
     train, share = as_bytes("images", images, layout, reading)
-    given = [_labels("labels", labels, len(train))]
+    labels_by_split = [_labels("labels", labels, len(train))]
     test = None
     if test_images is not None:
-        test, more = as_bytes("test_images", test_images, layout, reading)
-        share = max(share, more)
-        given.append(_labels("test_labels", test_labels, len(test)))
+        test, test_share = as_bytes("test_images", test_images, layout, reading)
+        share = max(share, test_share)
+        labels_by_split.append(_labels("test_labels", test_labels, len(test)))
     pictures.check_filled("images", share, reading)
-    names, numbers = _numbered(given, class_names)
+    names, numbers = _numbered(labels_by_split, class_names)
     if test is None:
         rows = _split(numbers[0], names, test_fraction, seed)
         parts = [(train[chosen], numbers[0][chosen]) for chosen in rows]
@@ -141,7 +144,9 @@ def from_dataset(
     seed: Index = 0,
     name: str = "dataset",
 ) -> ImageData:
-    """Return a dataset with a length, PyTorch's or Hugging Face's; every image is read once.
+    """Return a dataset of PyTorch or Hugging Face as `ImageData`.
+
+    It needs a length; every image is read once.
 
     Args:
         dataset: its items are (image, label, ...), or dicts: a PIL image, or an array or tensor [h,
@@ -168,23 +173,30 @@ def from_dataset(
     )
     parts = [_items(argument, source, keys, limit, reading) for argument, source in sources.items()]
     pictures.check_filled("images of dataset", max(share for _, _, share in parts), reading)
-    labels = [given for _, given, _ in parts]
-    own = _names_of(dataset, keys)
-    other = _names_of(test, keys)
-    if class_names is None and own is not None and other is not None and own != other:
-        if strange := [name for name in other if name not in own]:
+    labels = [part_labels for _, part_labels, _ in parts]
+    dataset_names = _names_of(dataset, keys)
+    test_names = _names_of(test, keys)
+    if (
+        class_names is None
+        and dataset_names is not None
+        and test_names is not None
+        and dataset_names != test_names
+    ):
+        if strange := [name for name in test_names if name not in dataset_names]:
             raise DDLabError(
-                f"test must have the classes of dataset ({', '.join(own)}); given "
+                f"test must have the classes of dataset ({', '.join(dataset_names)}); given "
                 f"{strange[0]!r} as well."
             )
-        last = len(other) - 1
+        last = len(test_names) - 1
         labels[1] = [
-            each
-            if isinstance(each, str)
-            else own.index(other[errors.check_integer("a label of test", each, 0, last)])
-            for each in labels[1]
+            label
+            if isinstance(label, str)
+            else dataset_names.index(
+                test_names[errors.check_integer("a label of test", label, 0, last)]
+            )
+            for label in labels[1]
         ]
-    class_names = own if class_names is None else class_names
+    class_names = dataset_names if class_names is None else class_names
     images = np.split(_stack([image for read, _, _ in parts for image in read]), [len(labels[0])])
     tests = {"test_images": images[1], "test_labels": labels[1]} if len(labels) > 1 else {}
     # Bytes by now, whose black and white are known.
@@ -203,8 +215,9 @@ def from_dataset(
 def as_bytes(
     argument: str, value: Any, layout: Layout | None, reading: Reading
 ) -> tuple[np.ndarray, float]:
-    """Images from anywhere as uint8 [n, height, width, channels]; and the highest value as a share
-    of what its kind can hold.
+    """Return images from anywhere as uint8 [n, height, width, channels].
+
+    With them comes the highest value as a share of what its kind can hold.
 
     Raises:
         DDLabError: another shape, a layout that cannot be told, or values of which nobody knows
@@ -214,11 +227,11 @@ def as_bytes(
     if (
         isinstance(value, Sequence)
         and len(value)
-        and all(hasattr(each, "getbands") for each in value)
+        and all(hasattr(item, "getbands") for item in value)
     ):
         read = [
-            _image(f"{argument}[{number}]", each, replace(reading, channels=0))
-            for number, each in enumerate(value)
+            _image(f"{argument}[{number}]", item, replace(reading, channels=0))
+            for number, item in enumerate(value)
         ]
         return _stack([image for image, _ in read]), max(share for _, share in read)
     array = _as_array(argument, value, _IMAGES)
@@ -231,13 +244,13 @@ def as_bytes(
 
 
 def _stack(images: Sequence[np.ndarray]) -> np.ndarray:
-    """Images [h, w, 1 or 3] of one size as one array, in colour if one is."""
+    """Return images [h, w, 1 or 3] of one size as one array, in colour if one of them is."""
     shapes = sorted({image.shape[:2] for image in images})
     if len(shapes) > 1:
-        found = " and ".join(f"{height} x {width}" for height, width in (shapes[0], shapes[-1]))
+        sizes = " and ".join(f"{height} x {width}" for height, width in (shapes[0], shapes[-1]))
         raise DDLabError(
             "size must be given for images of several sizes; given None, and images of "
-            f"{found} pixels."
+            f"{sizes} pixels."
         )
     deepest = max(image.shape[2] for image in images)
     return np.stack([np.repeat(image, deepest // image.shape[2], 2) for image in images])
@@ -248,11 +261,11 @@ def _channels_last(argument: str, array: np.ndarray, layout: Layout | None) -> n
     if not (first or last):  # with transparency
         first, last = (array.shape[axis] == 4 for axis in (1, -1))
     if layout is None and first == last:
-        which = "either axis could be the channels" if first else "no axis of 1, 3 or 4 channels"
+        problem = "either axis could be the channels" if first else "no axis of 1, 3 or 4 channels"
         raise DDLabError(
             f"{argument} must be [n, h, w, c] or [n, c, h, w] of 1, 3 or 4 channels, or "
             "layout must say which; "
-            f"given shape {list(array.shape)}, {which}."
+            f"given shape {list(array.shape)}, {problem}."
         )
     return array.transpose(0, 2, 3, 1) if (layout == "nchw" if layout else first) else array
 
@@ -271,28 +284,28 @@ def _as_array(argument: str, value: Any, allowed: str) -> np.ndarray:
 
 
 def _labels(argument: str, value: Any, count: int) -> np.ndarray:
-    """Whole numbers or texts, [count]."""
+    """Return labels as an array [count] of whole numbers or texts."""
     array = _as_array(argument, value, _LABELS)
     array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
-    each = (
+    values = (
         list(value)
         if isinstance(value, list | tuple)
         else array.tolist()
         if array.ndim == 1
         else []
     )
-    if each and all(isinstance(label, bytes) for label in each):  # as h5py gives texts
-        each = [_text(argument, label) for label in each]
-    if all(isinstance(label, bool | np.bool_) for label in each) or all(
-        isinstance(label, str) for label in each
+    if values and all(isinstance(label, bytes) for label in values):  # as h5py gives texts
+        values = [_text(argument, label) for label in values]
+    if all(isinstance(label, bool | np.bool_) for label in values) or all(
+        isinstance(label, str) for label in values
     ):
-        array = np.array([str(label) for label in each])
-    elif any(isinstance(label, str) for label in each):  # numpy would make names of the numbers
+        array = np.array([str(label) for label in values])
+    elif any(isinstance(label, str) for label in values):  # numpy would make names of the numbers
         errors.fail(argument, _LABELS, value)
     elif array.dtype == object and all(
-        isinstance(label, Integral) and not isinstance(label, bool) for label in each
+        isinstance(label, Integral) and not isinstance(label, bool) for label in values
     ):
-        array = np.array([int(label) for label in each])
+        array = np.array([int(label) for label in values])
     if array.ndim != 1 or array.dtype.kind not in "iuU":
         errors.fail(argument, _LABELS, value)
     if len(array) != count:
@@ -308,41 +321,42 @@ def _text(argument: str, label: bytes) -> str:
 
 
 def _numbered(
-    given: list[np.ndarray], class_names: Sequence[str] | None
+    labels_by_split: list[np.ndarray], class_names: Sequence[str] | None
 ) -> tuple[tuple[str, ...], list[np.ndarray]]:
-    """Return the names of the classes, and each split's labels as int64 places among them."""
+    """Return the names of the classes, and each split's labels as int64 positions among them."""
     if class_names is not None and (
         isinstance(class_names, str) or not isinstance(class_names, Sequence)
     ):
         errors.fail("class_names", "a tuple with one name per class", class_names)
     if class_names is None:
-        known: list[Any] = np.unique(given[0]).tolist()
-    elif given[0].dtype.kind == "U":
-        known = [str(name) for name in class_names]
+        class_labels: list[Any] = np.unique(labels_by_split[0]).tolist()
+    elif labels_by_split[0].dtype.kind == "U":
+        class_labels = [str(name) for name in class_names]
     else:
-        known = list(range(len(class_names)))
-    place = {label: number for number, label in enumerate(known)}
+        class_labels = list(range(len(class_names)))
+    place = {label: number for number, label in enumerate(class_labels)}
     numbers = []
-    for argument, labels in zip(("labels", "test_labels"), given, strict=False):
+    for argument, labels in zip(("labels", "test_labels"), labels_by_split, strict=False):
         strange = next((label for label in labels.tolist() if label not in place), None)
         if strange is not None:
             allowed = (
                 "of the classes of the training images" if class_names is None else "of class_names"
             )
-            span = f"{known[0]!r} to {known[-1]!r}" if known else "none"
+            span = f"{class_labels[0]!r} to {class_labels[-1]!r}" if class_labels else "none"
             raise DDLabError(
-                f"{argument} must be {allowed} ({len(known)}: {span}); given {strange!r}."
+                f"{argument} must be {allowed} ({len(class_labels)}: {span}); given {strange!r}."
             )
         numbers.append(np.array([place[label] for label in labels.tolist()], dtype=np.int64))
-    return tuple(map(str, known if class_names is None else class_names)), numbers
+    return tuple(map(str, class_labels if class_names is None else class_names)), numbers
 
 
 def _warn_of_copies(name: str, train: np.ndarray, test: np.ndarray) -> None:
-    """Warn where test images are training images too: an accuracy on them says nothing about new
-    images.
+    """Warn where test images are training images too.
+
+    An accuracy on them says nothing about new images.
     """
-    known = {hashlib.sha256(image.tobytes()).digest() for image in train}
-    copies = sum(hashlib.sha256(image.tobytes()).digest() in known for image in test)
+    train_digests = {hashlib.sha256(image.tobytes()).digest() for image in train}
+    copies = sum(hashlib.sha256(image.tobytes()).digest() in train_digests for image in test)
     if copies:
         warnings.warn(
             f"{copies} of the {len(test)} test images of {name!r} are training images too: "
@@ -371,8 +385,9 @@ def _split(
 
 
 def _names_of(dataset: Any, keys: tuple[str, str] | None) -> list[str] | None:
-    """Return the names of a dataset's classes, None where its labels may be other numbers than
-    places among its `classes`.
+    """Return the names of a dataset's classes.
+
+    None where its labels may be other numbers than positions among its `classes`.
 
     Of a Hugging Face dataset they are those of its label's feature; of a part of a dataset, or of
     several, those of these.
@@ -397,8 +412,9 @@ def _names_of(dataset: Any, keys: tuple[str, str] | None) -> list[str] | None:
 def _items(
     argument: str, dataset: Any, keys: tuple[str, str] | None, limit: int | None, reading: Reading
 ) -> tuple[list[np.ndarray], list[Any], float]:
-    """Images uint8 [h, w, 1 or 3] and labels, at most `limit` of each; and the highest share of
-    their values' range.
+    """Return images uint8 [h, w, 1 or 3] and labels, at most `limit` of each class.
+
+    With them comes the highest share of their values' range.
     """
     if isinstance(dataset, Mapping):  # such as Hugging Face's DatasetDict
         splits = list(map(str, dataset))
@@ -422,21 +438,21 @@ def _items(
     images = []
     labels = []
     share = 0.0
-    seen: Counter[Any] = Counter()
+    counts: Counter[Any] = Counter()
     for number in range(len(dataset)):
         item = f"item {number} of {argument}"
         try:
-            found = dataset[number]
+            pair = dataset[number]
         except Exception as problem:  # whatever somebody's own code raises
             reason = " ".join(f"{type(problem).__name__}: {problem}".split())[:200]
             raise DDLabError(
                 f"{argument} must give its items; given {item}, which raised {reason}."
             ) from problem
-        image, label = _pair(item, found, keys)
-        seen[label] += 1
-        if limit is None or seen[label] <= limit:
-            made, filled = _image(f"the image of {item}", image, reading)
-            images.append(made)
+        image, label = _pair(item, pair, keys)
+        counts[label] += 1
+        if limit is None or counts[label] <= limit:
+            pixels, filled = _image(f"the image of {item}", image, reading)
+            images.append(pixels)
             labels.append(label)
             share = max(share, filled)
     if not images:
@@ -444,26 +460,26 @@ def _items(
     return images, labels, share
 
 
-def _pair(item: str, found: Any, keys: tuple[str, str] | None) -> tuple[Any, Any]:
-    if isinstance(found, Mapping):
-        wanted = (
+def _pair(item: str, content: Any, keys: tuple[str, str] | None) -> tuple[Any, Any]:
+    if isinstance(content, Mapping):
+        candidates = (
             [keys]
             if keys is not None
             else [(image, "label") for image in ("image", "img", "pixel_values")]
         )
-        pair = next((pair for pair in wanted if all(key in found for key in pair)), None)
+        pair = next((pair for pair in candidates if all(key in content for key in pair)), None)
         if pair is None:
-            named = " or ".join(f"{image!r} and {label!r}" for image, label in wanted)
+            named = " or ".join(f"{image!r} and {label!r}" for image, label in candidates)
             errors.fail(
                 item,
                 f"a dict with {named} (keys= names others)",
-                f"one with {', '.join(map(str, found))}",
+                f"one with {', '.join(map(str, content))}",
             )
-        image, label = (found[key] for key in pair)
-    elif isinstance(found, tuple | list) and len(found) >= 2:
-        image, label = found[:2]
+        image, label = (content[key] for key in pair)
+    elif isinstance(content, tuple | list) and len(content) >= 2:
+        image, label = content[:2]
     else:
-        errors.fail(item, "a pair (image, label), or a dict with an image and its label", found)
+        errors.fail(item, "a pair (image, label), or a dict with an image and its label", content)
     if isinstance(label, torch.Tensor | np.ndarray | np.generic) and label.reshape(-1).shape == (
         1,
     ):
@@ -476,8 +492,9 @@ def _pair(item: str, found: Any, keys: tuple[str, str] | None) -> tuple[Any, Any
 
 
 def _image(item: str, image: Any, reading: Reading) -> tuple[np.ndarray, float]:
-    """uint8 [h, w, 1 or 3] of a picture or an array, and the share of its values' range;
-    `reading.channels` 0 takes its own.
+    """Return a picture or an array as uint8 [h, w, 1 or 3], and the share of its values' range.
+
+    `reading.channels` 0 takes its own channels.
     """
     from PIL import Image
 
@@ -495,9 +512,9 @@ def _image(item: str, image: Any, reading: Reading) -> tuple[np.ndarray, float]:
             return pixels, share
         image = pictures.picture(pixels)
         reading = replace(reading, range=None)
-    own = reading.channels or (1 if image.mode in pictures.GREY else 3)
+    channels = reading.channels or (1 if image.mode in pictures.GREY else 3)
     try:
-        pixels, filled = pictures.pixels(image, replace(reading, channels=own))
+        pixels, filled = pictures.pixels(image, replace(reading, channels=channels))
     except Exception as problem:  # a picture whose file is read only now
         raise DDLabError(
             f"{item} must be a readable picture; given one that is not ({problem})."

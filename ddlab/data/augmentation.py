@@ -20,8 +20,9 @@ from ..core.parameters import Parameters, parameter
 
 
 class View(NamedTuple):
-    """An augmented batch: images [n, c, h, w], and how it was mixed: image i holds `share` of x_i
-    and the rest of x_partner[i].
+    """An augmented batch: images [n, c, h, w], and how they were mixed.
+
+    Image i holds `share` of x_i and the rest of x_partner[i].
 
     For mixup the share is of every pixel's value, for CutMix of the pixels.
     """
@@ -33,8 +34,9 @@ class View(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Views(Parameters):
-    """What is seen in training: which images make a batch, and how they are augmented; a function
-    of these fields and the step alone.
+    """Which images make a batch in training, and how they are augmented.
+
+    Everything is a function of these fields and the step alone.
     """
 
     batch_size: int = parameter(128, range=(1, None), unit="images", help="Images per step.")
@@ -63,7 +65,7 @@ class Views(Parameters):
     seed: int = parameter(0, range=(0, None), help="Of weights, order and views.")
 
     def rules(self) -> None:
-        """A batch is mixed in one way."""
+        """Raise if a batch is to be mixed in two ways."""
         super().rules()
         if self.mixup_alpha and self.cutmix_alpha:
             errors.fail(
@@ -71,20 +73,22 @@ class Views(Parameters):
             )
 
     def steps_per_epoch(self, count: int) -> int:
-        """Batches that `count` images make; a last smaller one counts."""
+        """Return how many batches `count` images make; a last smaller one counts."""
         return math.ceil(count / self.batch_size)
 
     def indices(self, count: int, step: int) -> Tensor:
-        """Return which of `count` images are seen at `step`, int64 [at most batch_size]: each once per
-        epoch, in a new order every epoch.
+        """Return which of `count` images are seen at `step`, int64 [at most batch_size].
+
+        Each is seen once per epoch, in a new order every epoch.
         """
         epoch, number = divmod(step, max(self.steps_per_epoch(count), 1))
         order = _order(self.seed, epoch, count)
         return order[number * self.batch_size : (number + 1) * self.batch_size].clone()
 
     def view(self, images: Tensor, *, mean: Tensor, std: Tensor, step: int) -> View:
-        """What is seen of these images [n, c, h, w], normalised with `mean` and `std` [c], at
-        `step`.
+        """Return the view of images [n, c, h, w] at `step`.
+
+        They are normalised with `mean` and `std` [c].
         """
         return augment(
             images,
@@ -117,8 +121,9 @@ def augment(
     crop_area: float = 1.0,
     cutmix_alpha: float = 0.0,
 ) -> View:
-    """Random part, random crop after padding, flip, mixup or CutMix, in this order; all draws
-    depend on (seed, step) alone.
+    """Return a view: random part, random crop, flip, then mixup or CutMix.
+
+    All draws depend on (seed, step) alone.
 
     Args:
         images: float [n, c, h, w].
@@ -168,8 +173,9 @@ def augment(
 def cutmix_box(
     height: int, width: int, alpha: float, draw: np.random.Generator
 ) -> tuple[int, int, int, int]:
-    """Return the box that one image gets from another: (top, left, bottom, right) in pixels, the last two
-    excluded.
+    """Return the box that one image gets from another.
+
+    It is (top, left, bottom, right) in pixels, the last two excluded.
 
     Its sides are those of the image times sqrt(1 - share), share from Beta(alpha, alpha), around
     any pixel; what lies outside is cut off (Yun et al. 2019, arXiv 1905.04899, eq 2).
@@ -188,8 +194,9 @@ def cutmix_box(
 def random_rectangle(
     height: int, width: int, *, smallest_area: float, generator: torch.Generator | None = None
 ) -> tuple[int, int, int, int]:
-    """Return a part of an image, (top, left, rows, columns) in pixels, as torchvision's RandomResizedCrop
-    draws it.
+    """Return a random part of an image, (top, left, rows, columns) in pixels.
+
+    It is drawn as torchvision's RandomResizedCrop does it.
 
     Its area is uniform between `smallest_area` and 1, as a share of the image's, its aspect ratio
     log-uniform between 3/4 and 4/3; after ten draws that do not fit it is the whole image.
@@ -207,8 +214,9 @@ def random_rectangle(
 
 
 def _resized(images: Tensor, smallest_area: float, generator: torch.Generator) -> Tensor:
-    """Of each image a part of its own, scaled back bilinearly, corners not aligned; [n, c, h, w] in
-    and out.
+    """Return a random part of each image, scaled back bilinearly; [n, c, h, w] in and out.
+
+    Corners are not aligned.
     """
     height, width = images.shape[2:]
     parts = [
@@ -225,7 +233,7 @@ def _resized(images: Tensor, smallest_area: float, generator: torch.Generator) -
 
 
 def _crop(images: Tensor, pixels: int, offsets: Tensor, black: Tensor) -> Tensor:
-    """Pad by `pixels` black ones, then cut each image at its own offset; [n, c, h, w] in and out."""
+    """Pad by `pixels` black pixels, then cut each image at its own offset; [n, c, h, w] in and out."""
     _, _, height, width = images.shape
     padded = F.pad(images - black, [pixels] * 4) + black
     offsets = moved(offsets, images.device)

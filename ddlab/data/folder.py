@@ -1,5 +1,6 @@
-"""`folder`: a reader's own images, one folder per class; `tree` says which folders are classes and
-which are splits.
+"""`folder`: a reader's own images, one folder per class.
+
+`tree` says which folders are classes and which are splits.
 
 In an exported set `labels.json` has the classes' own names.
 """
@@ -32,8 +33,9 @@ _MOST_PIXELS = 50_000_000  # of one file; PIL itself warns at 89 million
 
 
 def half_of_memory() -> float:
-    """Bytes of all images together: half of the machine's memory, or no bound where nobody says how
-    much that is.
+    """Return how many bytes all images together may take.
+
+    It is half of the machine's memory, or no bound where the system does not say.
     """
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2
@@ -58,7 +60,7 @@ def load(
     most_pixels: Annotated[int, within(1, 89_000_000)] = _MOST_PIXELS,
     seed: Index = 0,
 ) -> ImageData:
-    """Images from a folder tree, in memory.
+    """Load images from a folder tree into memory.
 
     Args:
         path: the tree: folders of classes, or train and test (val) with the same classes in each.
@@ -94,7 +96,10 @@ def load(
         raise DDLabError(f"path must be an existing folder; given {str(path)!r}.")
     parts = _splits(root, train, test, test_fraction if split else None, seed)
     parts = tuple({name: files[:limit] for name, files in part.items()} for part in parts)
-    files = [file for part in parts for one in part.values() for file in one]
+    files: list[str] = []
+    for part in parts:
+        for files_of_class in part.values():
+            files += files_of_class
     heads = [_opened(file, functools.partial(_head, most_pixels)) for file in files]
     if channels is None:
         channels = 1 if all(grey for _, grey, _ in heads) else 3
@@ -109,18 +114,17 @@ def load(
     reading = Reading(channels=channels, size=size, fit=fit, background=background, range=range)
     # PIL leaves Python alone while it decodes, one image a thread.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        read = list(
-            pool.map(lambda file: _opened(file, lambda one: pictures.pixels(one, reading)), files)
-        )
+        decode = functools.partial(pictures.pixels, reading=reading)
+        read = list(pool.map(lambda file: _opened(file, decode), files))
     decoded = [image for image, _ in read]
     for file, image in zip(files, decoded, strict=True):
         if image.shape != decoded[0].shape:
-            found = (
+            sizes = (
                 f"{file!r} of {image.shape[1]} x {image.shape[0]}, others of "
                 f"{decoded[0].shape[1]} x {decoded[0].shape[0]}"
             )
             raise DDLabError(
-                f"size must be given for images that are not of one size; given None, and {found}."
+                f"size must be given for images that are not of one size; given None, and {sizes}."
             )
     pictures.check_filled("images", max(share for _, share in read), reading)
     if moving := sum(animated for _, _, animated in heads):
@@ -128,10 +132,10 @@ def load(
             f"In {str(root)!r} {moving} animations: the first frame of each was taken.",
             stacklevel=5,
         )
-    if split and (both := _in_both(*parts)):
+    if split and (copies := _in_both(*parts)):
         words = (
-            f"{len(both)} images of the training part are in the test part too, as "
-            f"{os.path.basename(both[0])!r}"
+            f"{len(copies)} images of the training part are in the test part too, as "
+            f"{os.path.basename(copies[0])!r}"
         )
         warnings.warn(f"In {str(root)!r} {words}.", stacklevel=5)  # where data.load was called
     images = torch.from_numpy(np.stack(decoded).transpose(0, 3, 1, 2).copy())
@@ -148,8 +152,9 @@ def load(
 
 
 def _head(most_pixels: int, picture: Any) -> tuple[Size, bool, bool]:
-    """(height, width) as the camera was held, whether it is grey, whether it moves; of an image
-    that is not decoded.
+    """Return size, grey or not, animated or not, of an image that is not decoded.
+
+    The size is (height, width) as the camera was held.
     """
     if picture.width * picture.height > most_pixels:
         raise ValueError(
@@ -162,10 +167,10 @@ def _head(most_pixels: int, picture: Any) -> tuple[Size, bool, bool]:
 
 
 def _exported_names(root: Path) -> dict[str, str]:
-    """Folder -> name of its class, where an exported set says it."""
+    """Return folder -> class name, where an exported set says it."""
     try:
         classes = json.loads((root / LABELS).read_text(encoding="utf-8"))["classes"]
-        return {str(each["folder"]): str(each["name"]) for each in classes}
+        return {str(entry["folder"]): str(entry["name"]) for entry in classes}
     # No such file, or another program's.
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return {}
@@ -174,13 +179,14 @@ def _exported_names(root: Path) -> dict[str, str]:
 def _splits(
     root: Path, train: str | None, test: str | None, test_fraction: float | None, seed: int
 ) -> tuple[Listing, ...]:
-    """Return the files of the training and of the test images; with None those of a tree without splits
-    are both.
+    """Return the files of the training and of the test images.
+
+    With a `test_fraction` of None a tree without splits gives the same files for both.
     """
-    training, testing = tree.found_splits(root, train, test)
+    training, testing = tree.split_folders(root, train, test)
     if testing is None:
-        (found,) = tree.listings([training])
-        return (found, found) if test_fraction is None else _split(found, test_fraction, seed)
+        (listing,) = tree.listings([training])
+        return (listing, listing) if test_fraction is None else _split(listing, test_fraction, seed)
     parts = tree.listings([training, testing])
     if list(parts[0]) != list(parts[1]):
         odd = sorted(set(parts[0]) ^ set(parts[1]))
@@ -206,11 +212,16 @@ def _split(listing: Listing, test_fraction: float, seed: int) -> tuple[Listing, 
 
 
 def _in_both(train: Listing, test: Listing) -> list[str]:
-    """Training files whose bytes a test file has too; only those of equal length are read."""
+    """Return the training files whose bytes a test file has too.
+
+    Only files of equal length are read.
+    """
     trains, tests = ([file for files in part.values() for file in files] for part in (train, test))
     sizes = {os.path.getsize(file) for file in tests} & {os.path.getsize(file) for file in trains}
-    known = {_digest(file) for file in tests if os.path.getsize(file) in sizes}
-    return [file for file in trains if os.path.getsize(file) in sizes and _digest(file) in known]
+    test_digests = {_digest(file) for file in tests if os.path.getsize(file) in sizes}
+    return [
+        file for file in trains if os.path.getsize(file) in sizes and _digest(file) in test_digests
+    ]
 
 
 def _digest(file: str) -> bytes:
@@ -225,12 +236,15 @@ def _labels(listing: Listing) -> Tensor:
 
 
 def _text(name: str) -> str:
-    """Return a name whose bytes are no UTF-8 in letters that can be written anywhere."""
+    """Return a name in letters that can be written anywhere, whatever its bytes."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def _opened(file: str, use: Any) -> Any:
-    """What `use` makes of an image; every way in which a file can be broken becomes our error."""
+    """Return what `use` makes of an image.
+
+    Every way in which a file can be broken becomes our error.
+    """
     from PIL import Image
 
     try:

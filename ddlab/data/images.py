@@ -25,7 +25,7 @@ _UNBALANCED = 1.5  # times as many images in the largest class as in the smalles
 
 
 def above_zero(argument: str, value: Tensor) -> Tensor:
-    """Return a rule of the boundary: a standard deviation of 0 would divide by nothing."""
+    """Raise if a standard deviation is 0: the normalisation would divide by it."""
     if value.numel() and float(value.detach().float().min()) <= 0:
         errors.fail(argument, "above 0 in every channel", value.tolist())
     return value
@@ -72,10 +72,10 @@ class ImageData:
                     f"{split}_images", "at least one image", getattr(self, f"{split}_images")
                 )
             if int(labels.min()) < 0 or int(labels.max()) >= len(classes):
-                given = f"labels from {int(labels.min())} to {int(labels.max())}"
+                span = f"labels from {int(labels.min())} to {int(labels.max())}"
                 raise DDLabError(
                     f"{split}_labels must be class numbers from 0 to {len(classes) - 1}; "
-                    f"given {given}."
+                    f"given {span}."
                 )
         empty = [
             classes[c]
@@ -92,6 +92,8 @@ class ImageData:
             mean, std = statistics(byte_counts(self.train_images))
             object.__setattr__(self, "mean", mean)
             object.__setattr__(self, "std", std)
+        # Usually a mask or a wrong dtype; a run on it would end without an error and without a
+        # result.
         if self.train_images.min() == self.train_images.max():
             warnings.warn(
                 "train_images are all of one value: there is nothing to learn from them.",
@@ -105,28 +107,34 @@ class ImageData:
         small = int(sizes.argmin())
         large = int(sizes.argmax())
         unbalanced = ""
+        # A mild imbalance is usual and changes little; only a strong one is worth a reader's
+        # attention.
         if sizes[large] > _UNBALANCED * sizes[small]:
-            least, most = (f"{sizes[c]} of {self.class_names[c]!r:.40}" for c in (small, large))
-            unbalanced = f", unbalanced: {least} to {most} (see class_weights)"
+            smallest, largest = (
+                f"{sizes[c]} of {self.class_names[c]!r:.40}" for c in (small, large)
+            )
+            unbalanced = f", unbalanced: {smallest} to {largest} (see class_weights)"
         return (
             f"<ImageData {self.name}: {counts} of {self.channels} x {height} x {width}, "
             f"{self.classes} classes{unbalanced}>"
         )
 
     def _repr_html_(self) -> str:
-        """Two training images of each of the first ten classes, a column each."""
+        """Show two training images of each of the first ten classes, a column each."""
         first = range(min(self.classes, _CLASSES_SHOWN))
         rows = [self.of_class(label)[[0, -1]] for label in first]
         words = f"{self!r} The first ones: {', '.join(self.class_names[:_CLASSES_SHOWN])}"
-        return pictures.shown(words, self.train_images[torch.stack(rows, 1).flatten()], len(rows))
+        return pictures.html_grid(
+            words, self.train_images[torch.stack(rows, 1).flatten()], len(rows)
+        )
 
     def __len__(self) -> int:
         """Return the number of training images."""
         return len(self.train_labels)
 
     def __getitem__(self, number: int) -> tuple[Tensor, int]:
-        """Return a training image, normalised, float32 [channels, height, width], and its class number;
-        `as_dataset` has the test images.
+        """Return a training image, normalised, float32 [channels, height, width], and its class
+        label. `as_dataset` has the test images.
         """
         if isinstance(number, bool) or not isinstance(number, int):
             errors.fail(
@@ -175,8 +183,9 @@ class ImageData:
         split: Split = "train",
         device: torch.device | str = "cpu",
     ) -> Tensor:
-        """Images as float32 [n, channels, height, width], zero mean and unit variance per channel
-        over the training set.
+        """Return images as float32 [n, channels, height, width].
+
+        Each channel has zero mean and unit variance over the training set.
 
         Raises:
             DDLabError: an index outside the split.
@@ -191,13 +200,14 @@ class ImageData:
         return normalise(devices.moved(images[indices], device), self.mean, self.std)
 
     def to_uint8(self, normalised: Tensor) -> Tensor:
-        """Back from normalised values to bytes, clamped to 0 to 255."""
+        """Turn normalised values back into bytes, clamped to 0 to 255."""
         errors.check_tensor("normalised", normalised, shape=[None, self.channels, None, None])
         return denormalise(normalised, self.mean, self.std)
 
     def valid_range(self, device: torch.device | str = "cpu") -> tuple[Tensor, Tensor]:
-        """Return the normalised values of black and white, float32 [1, channels, 1, 1] each: every real
-        pixel lies between.
+        """Return the normalised values of black and white, float32 [1, channels, 1, 1] each.
+
+        Every real pixel lies between them.
         """
         if self._is_resident(device):
             _, _, black, white = self._constants(device)
@@ -209,9 +219,9 @@ class ImageData:
         return self.__dict__.get("_resident") == torch.device(device).type
 
     def _constants(self, device: torch.device | str) -> tuple[Tensor, ...]:
-        """Mean, std, black and white on a device, sent there once."""
+        """Return mean, std, black and white on a device, sent there once."""
 
-        def made() -> tuple[Tensor, ...]:
+        def compute() -> tuple[Tensor, ...]:
             mean, std = self.mean, self.std
             black, white = (
                 (value - mean[None, :, None, None]) / std[None, :, None, None] for value in (0, 1)
@@ -219,7 +229,7 @@ class ImageData:
             return tuple(value.to(device) for value in (mean, std, black, white))
 
         return storage.kept_while_unchanged(
-            self, f"constants on {device}", made, self.mean, self.std
+            self, f"constants on {device}", compute, self.mean, self.std
         )
 
     def of_class(self, label: int, split: Split = "train") -> Tensor:
@@ -232,8 +242,8 @@ class ImageData:
         return torch.bincount(self.labels(split), minlength=self.classes)
 
     def class_weights(self) -> Tensor:
-        """What each class is to weigh in a mean loss so that all count alike (torch's `weight=`):
-        float32 [classes], 1 where balanced.
+        """Return the weight of each class in a mean loss that counts all classes alike (torch's
+        `weight=`). float32 [classes], 1 where they are balanced.
         """
         return len(self.train_labels) / (self.classes * self.class_counts().float())
 
@@ -241,8 +251,9 @@ class ImageData:
     def subset(
         self, *, classes: Sequence[int | str] | None = None, limit: Count | None = None
     ) -> "ImageData":
-        """Some of the classes, some of the training images; mean and std stay those of all, and so
-        do the test images of the classes.
+        """Return some of the classes and some of the training images.
+
+        Mean and std stay those of all images, and the classes keep all their test images.
 
         Args:
             classes: names or numbers, which become classes 0, 1, ... in this order; None keeps all.
@@ -253,21 +264,23 @@ class ImageData:
         """
         if classes is not None and (isinstance(classes, str) or not isinstance(classes, Sequence)):
             errors.fail("classes", "a list of names or numbers of classes, or None", classes)
-        seen = range(self.classes) if classes is None else [self._class(label) for label in classes]
-        if not seen or len(set(seen)) < len(seen):
+        chosen = (
+            range(self.classes) if classes is None else [self._class(label) for label in classes]
+        )
+        if not chosen or len(set(chosen)) < len(chosen):
             errors.fail("classes", "at least one class, all different", classes)
-        train = torch.cat([self.of_class(label)[:limit] for label in seen]).sort().values
-        test = torch.cat([self.of_class(label, "test") for label in seen]).sort().values
+        train = torch.cat([self.of_class(label)[:limit] for label in chosen]).sort().values
+        test = torch.cat([self.of_class(label, "test") for label in chosen]).sort().values
         place = torch.full((self.classes,), -1).index_copy_(
-            0, torch.tensor(list(seen)), torch.arange(len(seen))
+            0, torch.tensor(list(chosen)), torch.arange(len(chosen))
         )
         return ImageData(
-            name=f"{self.name}, {len(train)} images of {len(seen)} classes",
+            name=f"{self.name}, {len(train)} images of {len(chosen)} classes",
             train_images=self.train_images[train],
             train_labels=place[self.train_labels[train]],
             test_images=self.test_images[test],
             test_labels=place[self.test_labels[test]],
-            class_names=tuple(self.class_names[label] for label in seen),
+            class_names=tuple(self.class_names[label] for label in chosen),
             mean=self.mean,
             std=self.std,
         )
@@ -279,14 +292,16 @@ class ImageData:
 
     @checked
     def as_dataset(self, split: Split = "train") -> torch.utils.data.TensorDataset:
-        """For any PyTorch training loop: pairs of a normalised image, float32 [channels, height,
-        width], and its class number.
+        """Return a dataset for any PyTorch training loop.
+
+        Its items are a normalised image, float32 [channels, height, width], and its class label.
         """
         return torch.utils.data.TensorDataset(self.normalised(split=split), self.labels(split))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write to one safetensors file, new or of the same kind; with `overwrite` in the place of
-        any.
+        """Write to one safetensors file, new or of the same kind.
+
+        With `overwrite` any file is replaced.
         """
         tensors = {name: getattr(self, name) for name in _TENSORS}
         described = {"name": self.name, "class_names": list(self.class_names)}
@@ -306,21 +321,22 @@ class ImageData:
 
 
 def resident(data: ImageData, device: torch.device | str) -> ImageData:
-    """Return the same data for one run: on a GPU it hands out images from a copy there, made when they are
-    first asked for.
+    """Return a view of the data for one run.
+
+    On a GPU it hands out images from a copy there, made when they are first needed.
     """
     if torch.device(device).type == "cpu" or data._is_resident(device):
         return data
-    own = copy.copy(data)
-    own.__dict__["_resident"] = torch.device(device).type
-    return own
+    view = copy.copy(data)
+    view.__dict__["_resident"] = torch.device(device).type
+    return view
 
 
-def _checked_indices(given: object, count: int, split: str) -> Tensor:
+def _checked_indices(value: object, count: int, split: str) -> Tensor:
     try:
-        indices = torch.as_tensor(given).cpu()
+        indices = torch.as_tensor(value).cpu()
     except (TypeError, ValueError, RuntimeError):
-        errors.fail("indices", "a list or one-dimensional tensor of whole numbers", given)
+        errors.fail("indices", "a list or one-dimensional tensor of whole numbers", value)
     indices = indices if indices.numel() else indices.long()  # an empty list becomes floats
     # A mask of True and False would silently become the indices 0 and 1.
     if (
@@ -329,7 +345,7 @@ def _checked_indices(given: object, count: int, split: str) -> Tensor:
         or indices.is_complex()
         or indices.dtype == torch.bool
     ):
-        errors.fail("indices", "a list or one-dimensional tensor of whole numbers", given)
+        errors.fail("indices", "a list or one-dimensional tensor of whole numbers", value)
     if indices.numel() and (int(indices.min()) < 0 or int(indices.max()) >= count):
         span = f"indices from {int(indices.min())} to {int(indices.max())}"
         raise DDLabError(
@@ -339,7 +355,7 @@ def _checked_indices(given: object, count: int, split: str) -> Tensor:
 
 
 def normalise(images: Tensor, mean: Tensor, std: Tensor) -> Tensor:
-    """uint8 [n, channels, h, w] to float32, (x / 255 - mean) / std per channel."""
+    """Return uint8 images [n, channels, h, w] as float32, (x / 255 - mean) / std per channel."""
     shape = (1, -1, 1, 1)
     scale = 1 / (255 * std.to(images.device))
     return (
@@ -359,16 +375,18 @@ def denormalise(images: Tensor, mean: Tensor, std: Tensor) -> Tensor:
 
 
 def content(data: ImageData) -> tuple[Any, ...]:
-    """Return all that data are, in the order in which the fingerprint takes it; a folder may be
-    renamed, so not the name.
+    """Return all that makes these data, in the order in which the fingerprint takes it.
+
+    A folder may be renamed, so the name is not part of it.
     """
     images = (data.train_images, data.train_labels, data.test_images, data.test_labels)
     return (data.class_names, *images, data.mean, data.std)
 
 
 def byte_counts(images: Tensor) -> Tensor:
-    """How often each byte is in each channel: uint8 [n, channels, h, w] -> int64 [channels, 256],
-    without a copy of the images.
+    """Count how often each byte occurs in each channel.
+
+    uint8 [n, channels, h, w] -> int64 [channels, 256], without a copy of the images.
     """
     counts = torch.zeros((images.shape[1], 256), dtype=torch.int64)
     for part in images.split(_AT_ONCE):
@@ -379,8 +397,9 @@ def byte_counts(images: Tensor) -> Tensor:
 
 
 def statistics(counts: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and std of each channel, in units of [0, 1] pixels: `byte_counts` [channels, 256] ->
-    float32 [channels] each; exact.
+    """Return mean and std of each channel, float32 [channels], in units of [0, 1] pixels.
+
+    They are exact, from `byte_counts` [channels, 256].
     """
     levels = torch.arange(256, dtype=torch.float64) / 255
     weights = counts.double() / counts.sum(1, keepdim=True)

@@ -29,7 +29,7 @@ Size = tuple[int, int]
 
 
 def checked_size(argument: str, size: Any) -> Size:
-    """(height, width), from 1 to 512 each; of one number a square."""
+    """Return (height, width), from 1 to 512 each. One number makes a square."""
     sides = size if isinstance(size, (tuple, list)) else (size, size)
     if len(sides) != 2:
         errors.fail(argument, "a number of pixels, or (height, width)", size)
@@ -38,7 +38,7 @@ def checked_size(argument: str, size: Any) -> Size:
 
 
 def checked_range(argument: str, value: Any) -> tuple[float, float]:
-    """(low, high): the values of black and of white."""
+    """Return (low, high), the values of black and of white, if they are that."""
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         errors.fail(argument, "(low, high), the values of black and white", value)
     low = errors.check_number(argument, value[0])
@@ -66,8 +66,9 @@ class Reading:
 
 
 def pixels(picture: Any, reading: Reading) -> tuple[np.ndarray, float]:
-    """Return a picture as uint8 [height, width, channels], and how well its values fill their range
-    (`check_filled`).
+    """Return a picture as uint8 [height, width, channels].
+
+    With it comes how well its values fill their range (`check_filled`).
 
     Raises:
         ValueError: pixels that are floats without a `range`, or outside of it.
@@ -143,31 +144,31 @@ def check_filled(argument: str, share: float, reading: Reading) -> None:
         share: that value, as a part of the least that is sure: 32 of 255, 20,000 of 65,535.
     """
     if reading.range is None and 0 < share < 1:
-        wanted = (
+        requirement = (
             "fill their range, or range=(low, high) say what is black and white (masks, 12 bits "
             "of 16, 0 to 16)"
         )
         raise DDLabError(
-            f"{argument} must {wanted}; given values that reach {share:.0%} of the least "
+            f"{argument} must {requirement}; given values that reach {share:.0%} of the least "
             "that is sure."
         )
 
 
 def as_levels(argument: str, array: np.ndarray, reading: Reading) -> tuple[np.ndarray, float]:
-    """Numbers of any kind as bytes, and how well they fill their range (`check_filled`).
+    """Return numbers of any kind as bytes, and how well they fill their range (`check_filled`).
 
     Raises:
         DDLabError: values that are neither bytes, nor 16 bits in full, nor floats in [0, 1],
             without a `range`; or outside of it.
     """
     low, high = float(array.min()), float(array.max())
-    said = f"{array.dtype} values from {low:.9g} to {high:.9g}"
+    span = f"{array.dtype} values from {low:.9g} to {high:.9g}"
     if reading.range is not None:
         try:
             return _scaled(array, reading.range), 1.0
         except ValueError as problem:
             raise DDLabError(
-                f"{argument} must lie within range; given {said}, but "
+                f"{argument} must lie within range; given {span}, but "
                 f"{str(problem).partition(', and ')[2]}."
             ) from problem
     # NaN is no number from 0 on.
@@ -180,14 +181,14 @@ def as_levels(argument: str, array: np.ndarray, reading: Reading) -> tuple[np.nd
     if array.dtype == np.uint16:
         return _scaled(array, (0, 65535)), high / _LEAST[65535]
     allowed = "floats in [0, 1] or bytes 0 to 255, or range=(low, high) be given"
-    raise DDLabError(f"{argument} must hold {allowed}; given {said}.")
+    raise DDLabError(f"{argument} must hold {allowed}; given {span}.")
 
 
 _ROUNDING = 1e-3  # beyond 0 and 1, of floats that were computed
 
 
 def on_background(array: np.ndarray, reading: Reading) -> np.ndarray:
-    """Bytes [n, h, w, 4] as [n, h, w, 3]: what is transparent lies on the background."""
+    """Return bytes [n, h, w, 4] as [n, h, w, 3], with transparent pixels on the background."""
     if array.shape[-1] != 4:
         return array
     alpha = array[..., 3:].astype(np.float32) / 255
@@ -214,12 +215,14 @@ def pictures(images: Tensor) -> list[Any]:
     return [picture(image) for image in images.cpu().permute(0, 2, 3, 1).numpy()]
 
 
-def shown(words: str, images: Tensor, columns: int) -> str:
-    """HTML for a notebook: words, and images uint8 [n, c, h, w] under them, so many in a row, of 17
-    to 127 pixels each.
+def html_grid(words: str, images: Tensor, columns: int) -> str:
+    """Return HTML for a notebook: words with images uint8 [n, c, h, w] under them.
+
+    There are `columns` images in a row, of 17 to 127 pixels each.
     """
     from torchvision.utils import make_grid
 
+    # Whole factors only: a pixel stays a square, and a large image is thinned instead of blurred.
     zoom = max(1, 32 // images.shape[-1])
     every = max(1, images.shape[-1] // 64)
     sized = (
@@ -228,32 +231,35 @@ def shown(words: str, images: Tensor, columns: int) -> str:
     grid = make_grid(sized, nrow=columns, padding=2, pad_value=128)
     picture(grid.permute(1, 2, 0).numpy()).save(file := io.BytesIO(), "PNG")
     content = base64.b64encode(file.getvalue()).decode()
-    said = html.escape(words)
-    shown = said.replace("$", "\\$")  # else MathJax would make formulas of what stands between two
-    return f'<div>{shown}</div><img alt="{said}" src="data:image/png;base64,{content}">'
+    escaped = html.escape(words)
+    caption = escaped.replace(
+        "$", "\\$"
+    )  # else MathJax would make formulas of what stands between two
+    return f'<div>{caption}</div><img alt="{escaped}" src="data:image/png;base64,{content}">'
 
 
 def curve(name: str, steps: list[float], values: list[float]) -> str:
-    """HTML for a notebook: a line over the steps, 240 by 48 pixels, between its least and its
-    greatest value.
+    """Return HTML for a notebook: a line over the steps, 240 by 48 pixels.
+
+    It reaches from its lowest to its highest value.
     """
     finite = [
         (step, value) for step, value in zip(steps, values, strict=True) if math.isfinite(value)
     ]
     if len(finite) < 2:
         return ""
-    least, most = (choice(value for _, value in finite) for choice in (min, max))
+    lowest, highest = (choice(value for _, value in finite) for choice in (min, max))
     across = 240 / (finite[-1][0] - finite[0][0])
-    up = 44 / (most - least or 1)
+    up = 44 / (highest - lowest or 1)
     points = " ".join(
-        f"{(step - finite[0][0]) * across:.1f},{46 - (value - least) * up:.1f}"
+        f"{(step - finite[0][0]) * across:.1f},{46 - (value - lowest) * up:.1f}"
         for step, value in finite
     )
-    said = html.escape(
-        f"{name} from step {finite[0][0]} to {finite[-1][0]}, between {least:.4g} and {most:.4g}"
+    caption = html.escape(
+        f"{name} from step {finite[0][0]} to {finite[-1][0]}, between {lowest:.4g} and {highest:.4g}"
     )
     line = f'<polyline points="{points}" fill="none" stroke="#0072B2" stroke-width="2"/>'
     return (
-        f'<div>{said}<br><svg role="img" aria-label="{said}" width="240" '
+        f'<div>{caption}<br><svg role="img" aria-label="{caption}" width="240" '
         f'height="48">{line}</svg></div>'
     )

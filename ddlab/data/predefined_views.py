@@ -1,14 +1,16 @@
-r"""Predefined augmentations: a fixed list of views tau_1 ... tau_A of every image, the same each
-time, differentiable.
+r"""Predefined augmentations: a fixed list of views tau_1 ... tau_A of every image.
+
+They are the same each time, and differentiable.
 
 Yu, Yao & Chiu 2025 (Boost), section 3.3 and appendix A.8: drawn augmentations bias the outer loss,
 so that the views are fixed beforehand.
 
-X~_s = {X_s, tau_1(X_s), ..., tau_A(X_s)}    augmented     [A + 1, m, c, h, w], the images themselves first
+X~_s = {X_s, tau_1(X_s), ..., tau_A(X_s)}    augmented    [A + 1, m, c, h, w], the images first
 
 rotation    A = 3: by 90, 180 and 270 degrees, counter-clockwise (the paper does not say which way)
 jigsaw      A = 3: of four patches, left and right swapped, top and bottom swapped, both
-crop        A = 5: four corners and the centre, 20 of 32 pixels, scaled back (bilinearly; the paper does not name the filter)
+crop        A = 5: four corners and the centre, 20 of 32 pixels, scaled back
+            (bilinearly; the paper does not name the filter)
 none        A = 0: Table 12 compares with it
 
 Rotation and jigsaw move whole pixels: each view is a permutation of them (`permutations`).
@@ -36,7 +38,9 @@ KINDS = tuple(NAMES)
 
 
 def augmented(images: Tensor, kind: Kind, *, crop_share: float = 0.625) -> Tensor:
-    """All views of all images: [n, c, h, w] -> [A + 1, n, c, h, w], the images themselves first.
+    """Return all views of all images: [n, c, h, w] -> [A + 1, n, c, h, w].
+
+    The images themselves come first.
 
     Args:
         crop_share: of height and width that a crop keeps; of crops alone.
@@ -58,8 +62,9 @@ def augmented(images: Tensor, kind: Kind, *, crop_share: float = 0.625) -> Tenso
 
 
 def permutations(kind: Permutation, height: int, width: int) -> Tensor:
-    """Where each view takes its pixels from, int64 [A + 1, h w]: pixel t of view a is pixel p[a, t]
-    of the image, counted row by row.
+    """Return where each view takes its pixels from, int64 [A + 1, h w].
+
+    Pixel t of view a is pixel p[a, t] of the image, counted row by row.
     """
     _check_size("height and width", kind, (height, width), height, width)
     places = torch.arange(height * width).reshape(height, width)
@@ -73,8 +78,9 @@ def permutations(kind: Permutation, height: int, width: int) -> Tensor:
 
 
 def crop_boxes(height: int, width: int, *, share: float = 0.625) -> list[tuple[int, int, int, int]]:
-    """Return the four corners and the centre, (top, left, rows, columns) in pixels, in the order of
-    `NAMES`.
+    """Return the boxes of the four corners and the centre, in the order of `NAMES`.
+
+    Each is (top, left, rows, columns) in pixels.
 
     Rows and columns are rounded to whole pixels; where the centre cannot be in the middle it is
     half a pixel up or left of it.
@@ -89,25 +95,26 @@ def crop_boxes(height: int, width: int, *, share: float = 0.625) -> list[tuple[i
 
 
 def _cropped(images: Tensor, box: tuple[int, int, int, int]) -> Tensor:
-    """One part of all images, scaled back to their size: [n, c, h, w] in and out."""
+    """Return one part of all images, scaled back to their size: [n, c, h, w] in and out."""
     top, left, rows, columns = box
     part = images[:, :, top : top + rows, left : left + columns]
     return F.interpolate(part, size=images.shape[2:], mode="bilinear", align_corners=False)
 
 
 def _moved(views: Tensor, places: Tensor) -> Tensor:
-    """Pixel t of view a from place places[a, t]: views [1 or a, n, c, h, w], places [a, h w] -> [a,
-    n, c, h, w].
+    """Take pixel t of view a from position places[a, t].
+
+    views [1 or a, n, c, h, w], places [a, h w] -> [a, n, c, h, w].
     """
     flat = views.expand(len(places), *views.shape[1:]).flatten(3)
     index = places.to(views.device)[:, None, None].expand_as(flat)
     return flat.gather(3, index).reshape(len(places), *views.shape[1:])
 
 
-def _check_size(argument: str, kind: Kind, given: object, height: int, width: int) -> None:
-    if isinstance(given, Tensor) and 0 in given.shape[-3:]:
-        errors.fail(argument, "of at least one pixel", given)
+def _check_size(argument: str, kind: Kind, value: object, height: int, width: int) -> None:
+    if isinstance(value, Tensor) and 0 in value.shape[-3:]:
+        errors.fail(argument, "of at least one pixel", value)
     if kind == "rotation" and height != width:
-        errors.fail(argument, "square where images are turned", given)
+        errors.fail(argument, "square where images are turned", value)
     if kind == "jigsaw" and (height % 2 or width % 2):
-        errors.fail(argument, "even, height and width, where patches are swapped", given)
+        errors.fail(argument, "even, height and width, where patches are swapped", value)

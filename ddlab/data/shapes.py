@@ -18,10 +18,12 @@ images of a class       hard labels                 online labels
 
 The network of the first line is the teacher of the online labels. One image of a class with hard
 labels is not told from chance. The default 6,000 images take about one CPU-second. Measured with
+
     ours = {"network": networks.spec("convnet", width=64), "crop_pixels": 4, "flip": True}
     teacher = train_teacher(data, supervised.Config.teaching("teacher", epochs=12, **ours))
     chosen = distill("selection", data, teacher, config=selection.Config(images_per_class=ipc))
-    evaluate(chosen, data, labels=labels, teacher=teacher, seeds=range(3), config=supervised.Config.teaching(epochs=60, **ours))
+    student = supervised.Config.teaching(epochs=60, **ours)
+    evaluate(chosen, data, labels=labels, teacher=teacher, seeds=range(3), config=student)
 """
 
 from collections.abc import Callable
@@ -161,17 +163,17 @@ class _Numbers:
         self.column = 0
 
     def between(self, low: float, high: float) -> Array:
-        """One number for each image, [n, 1, 1]."""
+        """Draw one number for each image, [n, 1, 1]."""
         self.column += 1
         return (low + (high - low) * self.numbers[:, self.column - 1])[:, None, None]
 
-    def direction(self, most: float = np.pi) -> tuple[Array, Array]:
-        """Return a unit vector for each image, at an angle from -most to most."""
-        angle = self.between(-most, most)
+    def direction(self, largest_angle: float = np.pi) -> tuple[Array, Array]:
+        """Draw a unit vector for each image, at an angle from -largest_angle to largest_angle."""
+        angle = self.between(-largest_angle, largest_angle)
         return np.cos(angle), np.sin(angle)
 
     def colour(self, light: Array, strongest: float = 0.2) -> Array:
-        """Of a given lightness, in a random hue, [n, 3, 1]."""
+        """Draw a colour of this lightness in a random hue, [n, 3, 1]."""
         hue = self.between(0, 2 * np.pi)
         strength = self.between(0, strongest)
         return (light + strength * np.cos(hue - np.array([0, 2, 4])[:, None] * np.pi / 3)).clip(
@@ -180,7 +182,7 @@ class _Numbers:
 
 
 def _draw(split: str, count: int, size: int, seed: int) -> Array:
-    """uint8 [count, 3, size, size]."""
+    """Return the images of a split, uint8 [count, 3, size, size]."""
     images = np.empty((count, 3, size, size), dtype=np.uint8)
     raw = randomness.numpy_generator(seed, VERSION, f"shapes {split}").bit_generator.random_raw(
         count * DRAWS
@@ -197,8 +199,9 @@ def _draw(split: str, count: int, size: int, seed: int) -> Array:
 
 
 def _scene(draw: _Numbers, outline: Callable[[Array, Array], Array], size: int) -> Array:
-    """Values in [0, 1], [n, 3, size * size]: ground, clutter, shape, bar, light, from back to
-    front.
+    """Return pixel values in [0, 1], [n, 3, size * size].
+
+    Ground, clutter, shape, bar and light are painted from back to front.
     """
     side = (2 * np.arange(size) + 1) / size - 1
     x, y = side[None, None, :], -side[None, :, None]  # y points up; pixel centres lie in (-1, 1)
@@ -214,7 +217,7 @@ def _scene(draw: _Numbers, outline: Callable[[Array, Array], Array], size: int) 
     centre_x = draw.between(-0.25, 0.25)
     centre_y = draw.between(-0.25, 0.25)
     radius = draw.between(0.45, 0.8)
-    u, v = _turned(draw, x - centre_x, y - centre_y, most=0.5)
+    u, v = _turned(draw, x - centre_x, y - centre_y, largest_angle=0.5)
     stretch = draw.between(0.85, 1.18)
     _paint(picture, outline(u * stretch / radius, v / stretch / radius) * radius, size, surface)
 
@@ -233,14 +236,17 @@ def _scene(draw: _Numbers, outline: Callable[[Array, Array], Array], size: int) 
     return picture.clip(0, 1, out=picture)
 
 
-def _turned(draw: _Numbers, x: Array, y: Array, most: float = np.pi) -> tuple[Array, Array]:
-    cosine, sine = draw.direction(most)
+def _turned(
+    draw: _Numbers, x: Array, y: Array, largest_angle: float = np.pi
+) -> tuple[Array, Array]:
+    cosine, sine = draw.direction(largest_angle)
     return cosine * x + sine * y, cosine * y - sine * x
 
 
 def _textured(draw: _Numbers, x: Array, y: Array, light: Array, strongest: float) -> Array:
-    """Stripes or checks between two colours of about one lightness, on a slope between them, [n, 3,
-    pixels].
+    """Return stripes or checks between two colours, [n, 3, pixels].
+
+    Both have about one lightness, on a slope between them.
     """
     u, v = _turned(draw, x, y)
     frequency = draw.between(3, 14)
@@ -254,6 +260,9 @@ def _textured(draw: _Numbers, x: Array, y: Array, light: Array, strongest: float
 
 
 def _paint(picture: Array, distance: Array, size: int, colour: Array) -> None:
-    """Cover what lies inside an outline, in place; at the edge by the share of the pixel inside."""
+    """Cover what lies inside an outline, in place.
+
+    At the edge a pixel is covered by the share of it that lies inside.
+    """
     cover = (0.5 - distance * (size / 2)).clip(0, 1).reshape(len(picture), 1, -1)
     picture += (colour - picture) * cover

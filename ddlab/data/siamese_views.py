@@ -1,5 +1,6 @@
-r"""Differentiable Siamese augmentation (DSA): one drawn view for real and learned images alike
-(Zhao & Bilen 2021, arXiv 2102.08259).
+r"""Differentiable Siamese augmentation (DSA): one drawn view for real and learned images alike.
+
+Zhao & Bilen 2021, arXiv 2102.08259.
 
 | operation | of an image x | drawn from | function |
 |---|---|---|---|
@@ -37,24 +38,27 @@ UPRIGHT = "_".join(name for name in STRATEGIES if name != "flip")
 
 
 def siamese_view(
-    images: Tensor, strategy: str, *, seed: int, step: int, each: bool = False
+    images: Tensor, strategy: str, *, seed: int, step: int, per_image: bool = False
 ) -> Tensor:
-    """One view of images [n, c, h, w], by one operation of `strategy`; the same for any batch that
-    is given the same seed and step.
+    """Return one view of images [n, c, h, w], by one operation of `strategy`.
+
+    Any batch that is given the same seed and step gets the same view.
 
     Args:
         strategy: operations joined by "_", such as "crop_flip", in any order; "" gives back the
             images themselves.
-        each: values of its own for each image; False: the same for all, whatever their number,
+        per_image: values of its own for each image; False: the same for all, whatever their number,
             dtype and device.
     """
     names = operations(strategy)
     if names:
         draw = randomness.generator(seed, step, "siamese operation")
         names = (names[int(torch.randint(len(names), (), generator=draw))],)
-    count = len(images) if each else 1
+    count = len(images) if per_image else 1
     for name in names:
-        images = _drawn(name, images, count, randomness.generator(seed, step, f"siamese {name}"))
+        images = _draw_operation(
+            name, images, count, randomness.generator(seed, step, f"siamese {name}")
+        )
     return images
 
 
@@ -73,27 +77,29 @@ def operations(strategy: str) -> tuple[str, ...]:
 
 
 def brightness(images: Tensor, amount: Tensor) -> Tensor:
-    """x + amount."""
+    """Return x + amount."""
     return images + _along(images, "amount", amount)
 
 
 def saturation(images: Tensor, factor: Tensor) -> Tensor:
-    """Each pixel's distance from the mean of its channels, times the factor; images of one channel
-    stay as they are.
+    """Return each pixel's distance from the mean of its channels, times the factor.
+
+    Images of one channel stay as they are.
     """
     mean = images.mean(1, keepdim=True)
     return mean + _along(images, "factor", factor) * (images - mean)
 
 
 def contrast(images: Tensor, factor: Tensor) -> Tensor:
-    """Each value's distance from the mean of its image, times the factor."""
+    """Return each value's distance from the mean of its image, times the factor."""
     mean = images.mean((1, 2, 3), keepdim=True)
     return mean + _along(images, "factor", factor) * (images - mean)
 
 
 def crop(images: Tensor, top: Tensor, left: Tensor) -> Tensor:
-    """Return a window of the images' own size whose corner lies at row `top` and column `left` of the
-    image; 0 outside the image.
+    """Return a window of the images' own size, 0 outside the image.
+
+    Its corner lies at row `top` and column `left` of the image.
     """
     height, width = images.shape[2:]
     rows = _along(images, "top", top) + torch.arange(height, device=images.device)[:, None]
@@ -105,8 +111,9 @@ def crop(images: Tensor, top: Tensor, left: Tensor) -> Tensor:
 
 
 def cutout(images: Tensor, row: Tensor, column: Tensor) -> Tensor:
-    """0 in a box of half the height and half the width around this pixel, cut off at the edges;
-    half of an even side lies before it.
+    """Set a box of half the height and half the width to 0, cut off at the edges.
+
+    It lies around this pixel; half of an even side lies before it.
     """
     height, width = images.shape[2:]
     rows, columns = _rounded(height / 2), _rounded(width / 2)
@@ -120,13 +127,14 @@ def cutout(images: Tensor, row: Tensor, column: Tensor) -> Tensor:
 
 
 def flip(images: Tensor, flipped: Tensor) -> Tensor:
-    """Left and right exchanged where `flipped`."""
+    """Exchange left and right where `flipped`."""
     return torch.where(_along(images, "flipped", flipped), images.flip(3), images)
 
 
 def scale(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-    """Sampled at these multiples of the distance from the centre: below 1 what is seen grows, above
-    1 it shrinks. Bilinear, 0 outside.
+    """Sample at these multiples of the distance from the centre, bilinearly, 0 outside.
+
+    Below 1 the content grows, above 1 it shrinks.
     """
     down, right = _along(images, "rows", rows), _along(images, "columns", columns)
     zero = torch.zeros_like(down)
@@ -134,14 +142,15 @@ def scale(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
 
 
 def rotate(images: Tensor, degrees: Tensor) -> Tensor:
-    """Turned counter-clockwise around the centre. Bilinear, 0 outside."""
+    """Turn counter-clockwise around the centre, bilinearly, 0 outside."""
     angle = _along(images, "degrees", degrees).deg2rad()
     return _sampled(images, angle.cos(), -angle.sin(), angle.sin(), angle.cos())
 
 
 def _sampled(images: Tensor, a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
-    """At (x, y) pixels right of and below the centre, what lies at (a x + b y, c x + d y); a, b, c,
-    d [1 or n, 1, 1, 1].
+    """Sample (a x + b y, c x + d y) for each pixel (x, y) right of and below the centre.
+
+    a, b, c, d: [1 or n, 1, 1, 1].
     """
     if images.numel() == 0:
         return images
@@ -157,14 +166,15 @@ def _sampled(images: Tensor, a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tens
     )
 
 
-def _drawn(name: str, images: Tensor, count: int, draw: torch.Generator) -> Tensor:
-    """One operation, with `count` values of each kind; drawn in float64, so that every dtype gets
-    the same.
+def _draw_operation(name: str, images: Tensor, count: int, draw: torch.Generator) -> Tensor:
+    """Apply one operation, with `count` values of each kind.
+
+    They are drawn in float64, so that every dtype gets the same.
     """
 
     def uniform(low: float, high: float) -> Tensor:
-        drawn = low + (high - low) * torch.rand(count, generator=draw, dtype=torch.float64)
-        return moved(drawn.to(images.dtype), images.device)
+        values = low + (high - low) * torch.rand(count, generator=draw, dtype=torch.float64)
+        return moved(values.to(images.dtype), images.device)
 
     def whole(low: int, high: int) -> Tensor:
         return moved(torch.randint(low, high + 1, (count,), generator=draw), images.device)
@@ -191,7 +201,7 @@ def _rounded(pixels: float) -> int:
 
 
 def _along(images: Tensor, argument: str, values: Tensor) -> Tensor:
-    """One value for all images or one for each, [1 or n, 1, 1, 1]."""
+    """Return one value for all images, or one for each, as [1 or n, 1, 1, 1]."""
     if len(values) not in (1, len(images)):
         errors.fail(
             argument, f"one value for all images or one for each of the {len(images)}", values

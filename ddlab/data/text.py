@@ -1,9 +1,10 @@
-"""Sentences as pictures of one channel: a row for each word, its embedding; so every method and
-network of images takes them.
+"""Sentences as pictures of one channel, with the embedding of a word in each row.
 
-questions()                                        360 made-up questions of six kinds, like those of TREC              nothing
-read("questions.txt")                              "label<tab>sentence" in each line                                   a file
-read("questions.txt", vectors="glove.6B.100d.txt")     the same, with embeddings from a file of GloVe's                two files
+So every method and network of images takes them.
+
+questions()                                           360 made-up questions of six kinds, as TREC's
+read("questions.txt")                                 a file with "label<tab>sentence" in each line
+read("questions.txt", vectors="glove.6B.100d.txt")    with embeddings from a file of GloVe's, too
 
 Embeddings come from the sentences themselves where no file gives them: positive pointwise mutual
 information of words that stand near each other, reduced by SVD (Levy & Goldberg 2014, *Neural word
@@ -53,7 +54,7 @@ class TextData:
     vectors: Tensor
 
     def words(self, images: Tensor) -> list[str]:
-        """Sentences [n, 1, length, dim], each row as its nearest word."""
+        """Return sentences [n, 1, length, dim] as text, each row as its nearest word."""
         errors.check_tensor("images", images, shape=[None, 1, *self.embedded.image_size])
         rows = images[:, 0].flatten(0, 1).cpu().float().split(_ROWS_AT_ONCE)
         nearest = torch.cat([torch.cdist(some, self.vectors).argmin(1) for some in rows]).view(
@@ -73,22 +74,23 @@ def questions(
     dim: Dimensions = 16,
     seed: int = 0,
 ) -> TextData:
-    """Questions of six kinds, a sixth of them each, made of patterns; every sixth of each kind is
-    for the test.
+    """Return made-up questions of six kinds, a sixth of them each.
+
+    They are made from patterns; every sixth question of a kind is for the test.
     """
     draws = generator(seed, 0, "questions")
 
-    def one(rows: Sequence[str]) -> str:
+    def pick(rows: Sequence[str]) -> str:
         return rows[int(torch.randint(len(rows), (), generator=draws))]
 
     kinds = tuple(_PATTERNS)
     lines = []
     for number in range(count):
-        pattern = one(_PATTERNS[kinds[number % 6]])
+        pattern = pick(_PATTERNS[kinds[number % 6]])
         lines.append(
             (
                 kinds[number % 6],
-                re.sub(r"<(\w+)>", lambda found: one(_WORDS[found[1]].split(",")), pattern),
+                re.sub(r"<(\w+)>", lambda match: pick(_WORDS[match[1]].split(",")), pattern),
             )
         )
     test = [number for number in range(count) if number // 6 % 6 == 5]
@@ -107,7 +109,7 @@ def read(
     dim: Dimensions = 100,
     seed: Index = 0,
 ) -> TextData:
-    """Return a file of two columns: label, tab, sentence, whose words are separated by spaces.
+    """Read a file of two columns: label, tab, sentence, whose words are separated by spaces.
 
     Blank lines are left out.
 
@@ -126,9 +128,9 @@ def read(
             ragged vectors (their line).
     """
     lines = _lines("path", path, format)
-    more = [] if test is None else _lines("test", test, format)
-    rows = list(range(len(lines), len(lines) + len(more)))
-    if not more:
+    test_lines = [] if test is None else _lines("test", test, format)
+    rows = list(range(len(lines), len(lines) + len(test_lines)))
+    if not test_lines:
         places: dict[str, list[int]] = {}
         for number, (label, _) in enumerate(lines):
             places.setdefault(label, []).append(number)
@@ -142,14 +144,14 @@ def read(
                 members[row]
                 for row in split_rows(len(members), test_fraction, seed=seed, number=number)[1]
             ]
-    known = None if vectors is None else _glove(vectors)
+    word_vectors = None if vectors is None else _glove(vectors)
     return _text_data(
-        storage.checked_path(path).stem, lines + more, sorted(rows), length, dim, known
+        storage.checked_path(path).stem, lines + test_lines, sorted(rows), length, dim, word_vectors
     )
 
 
 def _lines(argument: str, path: str | os.PathLike[str], format: str) -> list[tuple[str, str]]:
-    found = []
+    labelled = []
     for number, line in enumerate(
         _read(argument, path, "latin-1" if format == "trec" else "utf-8"), 1
     ):
@@ -165,17 +167,17 @@ def _lines(argument: str, path: str | os.PathLike[str], format: str) -> list[tup
                 f"{argument} must have {allowed} and words in each line; given {line[:60]!r} "
                 f"in line {number} of {path}."
             )
-        found.append((label.strip(), sentence))
+        labelled.append((label.strip(), sentence))
     if (
-        found
-        and found[0][0].lower() in _HEADS
-        and all(label != found[0][0] for label, _ in found[1:])
+        labelled
+        and labelled[0][0].lower() in _HEADS
+        and all(label != labelled[0][0] for label, _ in labelled[1:])
     ):
         raise DDLabError(
-            f"{argument} must hold sentences from the first line on; given {found[0]} there, "
+            f"{argument} must hold sentences from the first line on; given {labelled[0]} there, "
             "the names of its columns."
         )
-    return found
+    return labelled
 
 
 # What a first line calls the column of labels.
@@ -188,30 +190,33 @@ def _glove(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     # Word2vec's: how many words, how many numbers.
     if len(first) == 2 and all(part.isdigit() for part in first):
         lines = lines[1:]
-    known = dict[str, np.ndarray]()
-    wanted = None
+    word_vectors = dict[str, np.ndarray]()
+    dimensions = None
     for number, line in enumerate(lines, 1):
         fields = line.split(" ")
-        wanted = len(fields) - 1 if wanted is None else wanted
+        dimensions = len(fields) - 1 if dimensions is None else dimensions
         # A word may hold blanks.
-        word = fields[: len(fields) - wanted]
-        numbers = fields[len(fields) - wanted :]
+        word = fields[: len(fields) - dimensions]
+        numbers = fields[len(fields) - dimensions :]
         try:
-            known[" ".join(word)] = vector = np.asarray(numbers, np.float32)
+            word_vectors[" ".join(word)] = vector = np.asarray(numbers, np.float32)
         except ValueError:
             vector = np.full(1, np.nan, np.float32)
-        if not (word and wanted and np.isfinite(vector).all()):
-            given = f"{line[:60]!r} in line {number} of {path}"
+        if not (word and dimensions and np.isfinite(vector).all()):
+            location = f"{line[:60]!r} in line {number} of {path}"
             raise DDLabError(
-                f"vectors must have a word and equally many numbers in each line; given {given}."
+                f"vectors must have a word and equally many numbers in each line; given {location}."
             )
-    if not known:
+    if not word_vectors:
         raise DDLabError(f"vectors must have a word in some line; given none in {path}.")
-    return known
+    return word_vectors
 
 
 def _read(argument: str, path: str | os.PathLike[str], encoding: str) -> list[str]:
-    """Return the lines of a file, each ending at a line feed alone; a byte-order mark is none of its text."""
+    """Return the lines of a file, each ending at a line feed alone.
+
+    A byte-order mark is not part of its text.
+    """
     try:
         text = storage.checked_path(path, argument).read_text(encoding=encoding)
     except (OSError, UnicodeDecodeError):
@@ -225,7 +230,7 @@ def _text_data(
     test: list[int],
     length: int,
     dim: int,
-    known: dict[str, np.ndarray] | None,
+    word_vectors: dict[str, np.ndarray] | None,
 ) -> TextData:
     names = tuple(dict.fromkeys(label for label, _ in lines))
     if len(names) < 2:
@@ -236,7 +241,11 @@ def _text_data(
     train = [sentences[number] for number in order[: len(order) - len(test)]]
     vocabulary = (PADDING, *dict.fromkeys(word for sentence in train for word in sentence))
     places = {word: place for place, word in enumerate(vocabulary)}
-    vectors = embeddings(train, vocabulary, dim) if known is None else _looked_up(vocabulary, known)
+    vectors = (
+        embeddings(train, vocabulary, dim)
+        if word_vectors is None
+        else _looked_up(vocabulary, word_vectors)
+    )
     low, high = float(vectors.min()), float(vectors.max())
     if low == high:
         errors.fail(
@@ -246,8 +255,8 @@ def _text_data(
     rows = np.zeros((len(order), length), np.int64)
     for row, number in enumerate(order):
         # A word that no training sentence has is none.
-        told = [places.get(word, 0) for word in sentences[number]]
-        rows[row, : len(told)] = told
+        words = [places.get(word, 0) for word in sentences[number]]
+        rows[row, : len(words)] = words
     pixels = torch.from_numpy(levels)[torch.from_numpy(rows)][:, None]
     labels = torch.tensor([names.index(lines[number][0]) for number in order])
     first = len(train)
@@ -266,8 +275,8 @@ def _text_data(
 def embeddings(
     sentences: Sequence[Sequence[str]], vocabulary: Sequence[str], dim: int
 ) -> np.ndarray:
-    """PPMI of words within `WINDOW` of each other, by SVD: U sqrt(S) of the first `dim`, float32
-    [words, dim]; no word lies at 0.
+    """Return a vector for each word, float32 [words, dim], from the words within `WINDOW` of each
+    other. PPMI reduced by SVD: U sqrt(S) of the first `dim`; the empty word lies at 0.
     """
     import scipy.sparse
     from sklearn.utils.extmath import randomized_svd
@@ -275,31 +284,34 @@ def embeddings(
     places = {word: place for place, word in enumerate(vocabulary)}
     counts: collections.Counter[tuple[int, int]] = collections.Counter()
     for sentence in sentences:
-        told = [places[word] for word in sentence]
-        for here, word in enumerate(told):
+        words = [places[word] for word in sentence]
+        for position, word in enumerate(words):
             counts.update(
-                (word, near)
-                for near in told[max(here - WINDOW, 0) : here] + told[here + 1 : here + 1 + WINDOW]
+                (word, neighbour)
+                for neighbour in words[max(position - WINDOW, 0) : position]
+                + words[position + 1 : position + 1 + WINDOW]
             )
     rows, columns = np.array(list(counts) or [(0, 0)]).T
     table = scipy.sparse.coo_matrix(
         (list(counts.values()) or [0.0], (rows, columns)), (len(vocabulary),) * 2, float
     )
-    each = np.asarray(table.sum(1)).ravel()
+    totals = np.asarray(table.sum(1)).ravel()
     table.data = np.log(
-        np.maximum(table.data * each.sum() / np.maximum(each[rows] * each[columns], 1), 1)
+        np.maximum(table.data * totals.sum() / np.maximum(totals[rows] * totals[columns], 1), 1)
     )
     left, strength, _ = randomized_svd(table, min(dim, len(vocabulary)), n_iter=8, random_state=0)
-    found = np.zeros((len(vocabulary), dim), np.float32)
-    found[:, : len(strength)] = left * np.sqrt(strength)
-    return found
+    vectors = np.zeros((len(vocabulary), dim), np.float32)
+    vectors[:, : len(strength)] = left * np.sqrt(strength)
+    return vectors
 
 
-def _looked_up(vocabulary: Sequence[str], known: dict[str, np.ndarray]) -> np.ndarray:
+def _looked_up(vocabulary: Sequence[str], word_vectors: dict[str, np.ndarray]) -> np.ndarray:
     middle: Any = np.mean(
-        [known[word] for word in vocabulary if word in known] or list(known.values()), 0
+        [word_vectors[word] for word in vocabulary if word in word_vectors]
+        or list(word_vectors.values()),
+        0,
     )
-    rows = [np.zeros_like(middle)] + [known.get(word, middle) for word in vocabulary[1:]]
+    rows = [np.zeros_like(middle)] + [word_vectors.get(word, middle) for word in vocabulary[1:]]
     return np.stack(rows).astype(np.float32)
 
 

@@ -4,11 +4,12 @@ Nothing is downloaded unless asked for. CIFAR comes as pickles, which can run co
 read: each file is compared with its published md5 first, and nothing is read when one differs.
 MNIST's files are plain bytes; torchvision's older copies of them (processed/*.pt) are left alone.
 
-name            images              size    classes     source
-mnist           60,000 + 10,000     1x28    10          LeCun et al. 1998, doi 10.1109/5.726791
-fashion-mnist   60,000 + 10,000     1x28    10          Xiao et al. 2017, arXiv 1708.07747
-cifar10         50,000 + 10,000     3x32    10          Krizhevsky 2009, "Learning multiple layers of features from tiny images"
-cifar100        50,000 + 10,000     3x32    100         the same
+name            images              size    classes    source
+mnist           60,000 + 10,000     1x28    10         LeCun et al. 1998, doi 10.1109/5.726791
+fashion-mnist   60,000 + 10,000     1x28    10         Xiao et al. 2017, arXiv 1708.07747
+cifar10         50,000 + 10,000     3x32    10         Krizhevsky 2009, "Learning multiple layers
+                                                       of features from tiny images"
+cifar100        50,000 + 10,000     3x32    100        the same
 """
 
 import os
@@ -32,7 +33,7 @@ NAMES = tuple(CLASSES)
 
 
 def load(name: str, root: str | os.PathLike[str], *, download: bool = False) -> ImageData:
-    """One of torchvision's datasets as uint8 images.
+    """Return one of torchvision's datasets as uint8 images.
 
     Args:
         name: one of `NAMES`.
@@ -75,37 +76,42 @@ def load(name: str, root: str | os.PathLike[str], *, download: bool = False) -> 
 
 
 def _dataset(name: str) -> Any:
-    """Return the class of torchvision; for MNIST without its old storage, which is a pickle."""
+    """Return torchvision's class; for MNIST without its old storage, which is a pickle."""
     from torchvision import datasets
 
-    found = getattr(datasets, CLASSES[name])
-    if not issubclass(found, datasets.MNIST):
-        return found
-    return type(found.__name__, (found,), {"_check_legacy_exist": lambda self: False})
+    dataset = getattr(datasets, CLASSES[name])
+    if not issubclass(dataset, datasets.MNIST):
+        return dataset
+    return type(dataset.__name__, (dataset,), {"_check_legacy_exist": lambda self: False})
 
 
 def _check_files(name: str, dataset: Any, place: Path, reason: str = "") -> None:
-    """Raise if a file is missing or is not the published one; `reason`: why a download did not
-    help.
+    """Raise if a file is missing or is not the published one.
+
+    `reason` says why a download did not help.
     """
     from torchvision.datasets.utils import check_integrity
 
     hint = f" ({reason})" if reason else ""
     for file, md5 in _files(dataset):
         if not os.path.isfile(place / file):
-            wanted = f"root must hold {name} as torchvision stores it (download=True fetches it)"
-            raise DDLabError(f"{wanted}; given {str(place)!r} without {file}{hint}.")
+            requirement = (
+                f"root must hold {name} as torchvision stores it (download=True fetches it)"
+            )
+            raise DDLabError(f"{requirement}; given {str(place)!r} without {file}{hint}.")
         if not check_integrity(place / file, md5):
-            wanted = (
+            requirement = (
                 f"root must hold the published files of {name} (download=True fetches them anew)"
             )
             raise DDLabError(
-                f"{wanted}; given {str(place)!r} with another {file}, which was not read{hint}."
+                f"{requirement}; given {str(place)!r} with another {file}, which was not read{hint}."
             )
 
 
 def _files(dataset: Any) -> list[tuple[str, str | None]]:
-    """Return the files below root that are read, with their published md5 where torchvision knows one."""
+    """Return the files below root that are read, with their published md5 where torchvision knows
+    one.
+    """
     if hasattr(dataset, "train_list"):
         listed = [
             *dataset.train_list,
@@ -120,7 +126,7 @@ def _files(dataset: Any) -> list[tuple[str, str | None]]:
 
 
 def _tensors(dataset: Any) -> tuple[Tensor, Tensor]:
-    """Images uint8 [n, c, h, w] and labels int64 [n] of one split."""
+    """Return images uint8 [n, c, h, w] and labels int64 [n] of one split."""
     images = torch.as_tensor(dataset.data)
     images = images[:, None] if images.ndim == 3 else images.permute(0, 3, 1, 2).contiguous()
     return images, torch.as_tensor(dataset.targets, dtype=torch.int64)

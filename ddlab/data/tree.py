@@ -1,7 +1,8 @@
 """The folders of a reader's own images: which are splits, which are classes, and the files of each.
 
 PATH/CLASS/...                                  classes alone
-PATH/train/CLASS/..., PATH/test/CLASS/...       splits, by the usual names in any case, or as `train=` and `test=` name them
+PATH/train/CLASS/..., PATH/test/CLASS/...       splits, by the usual names in any case, or as
+                                                `train=` and `test=` name them
 
 A split is a folder of folders, so that a class may be called "train". Where folders could be
 either, nobody guesses: it is said which, and what to give. Every real folder and file is read once,
@@ -38,9 +39,10 @@ Listing = dict[str, list[str]]
 """Class -> its files, in the order of their names."""
 
 
-def found_splits(root: Path, train: str | None, test: str | None) -> tuple[Path, Path | None]:
-    """Return the folder of the training classes, and that of the test classes or None where there are no
-    splits.
+def split_folders(root: Path, train: str | None, test: str | None) -> tuple[Path, Path | None]:
+    """Return the folder of the training classes, and that of the test classes.
+
+    The second is None where there are no splits.
 
     Raises:
         DDLabError: one split without the other, or folders that could be splits as well as classes.
@@ -87,14 +89,16 @@ def found_splits(root: Path, train: str | None, test: str | None) -> tuple[Path,
             [place.name for place in folders],
         )
     inner = {
-        place.name: {each.name.casefold() for each in _directories(_unwrapped(place))}
+        place.name: {folder.name.casefold() for folder in _directories(_unwrapped(place))}
         for place in folders
         if _is_split(place)
     }
-    for one, other in itertools.combinations(inner, 2):
-        if len(inner[one] & inner[other]) > 1:
+    for first, second in itertools.combinations(inner, 2):
+        if len(inner[first] & inner[second]) > 1:
             clearly = f"whose folders are clearly classes or clearly splits ({options})"
-            _refuse(root, clearly, f"{one!r} and {other!r}, which hold folders of the same names")
+            _refuse(
+                root, clearly, f"{first!r} and {second!r}, which hold folders of the same names"
+            )
     return root, None
 
 
@@ -111,33 +115,37 @@ def listings(splits: Sequence[Path]) -> list[Listing]:
                 f"path must hold at least two class folders; given {str(split)!r} with "
                 f"{list(folders)}."
             )
-    seen = {os.path.realpath(place) for split in splits for place in (split, *split.parents)}
-    left: Counter[str] = Counter()
+    visited = {os.path.realpath(place) for split in splits for place in (split, *split.parents)}
+    skipped: Counter[str] = Counter()
     first: dict[str, str] = {}  # of what was left out, a name
-    found: list[Listing] = [{name: [] for name in folders} for folders in classes]
+    listings_by_split: list[Listing] = [{name: [] for name in folders} for folders in classes]
     links: list[tuple[list[str], Path]] = []
     owned = {os.path.realpath(place) for folders in classes for place in folders.values()}
-    for listing, folders in zip(found, classes, strict=True):
+    for listing, folders in zip(listings_by_split, classes, strict=True):
         for name, place in folders.items():
             # Else another class folder is the same one.
             if (real := os.path.realpath(place)) in owned:
                 owned.remove(real)
                 links += [
                     (listing[name], link)
-                    for link in _walk(place, listing[name], seen | owned, seen, left, first)
+                    for link in _walk(
+                        place, listing[name], visited | owned, visited, skipped, first
+                    )
                 ]
     while links:  # in the end what links lead to, unless it was read where it lies
         files, link = links.pop(0)
         real = os.path.realpath(link)
-        if real in seen:
-            left["links to what was read already"] += 1
+        if real in visited:
+            skipped["links to what was read already"] += 1
             first.setdefault("links to what was read already", link.name)
         elif os.path.isdir(real):
-            links += [(files, inner) for inner in _walk(link, files, seen, seen, left, first)]
+            links += [
+                (files, inner) for inner in _walk(link, files, visited, visited, skipped, first)
+            ]
         elif os.path.isfile(real):
-            seen.add(real)
-            _keep(link, files, left, first)
-    for split, listing in zip(splits, found, strict=True):
+            visited.add(real)
+            _keep(link, files, skipped, first)
+    for split, listing in zip(splits, listings_by_split, strict=True):
         for name, files in listing.items():
             files.sort()
             if not files:
@@ -146,53 +154,59 @@ def listings(splits: Sequence[Path]) -> list[Listing]:
                     f"path must hold {', '.join(SUFFIXES)} images in every class folder; "
                     f"given {place!r} with none."
                 )
-    if left:
-        words = " and ".join(f"{count} {what}, as {first[what]!r}," for what, count in left.items())
+    if skipped:
+        words = " and ".join(
+            f"{count} {reason}, as {first[reason]!r}," for reason, count in skipped.items()
+        )
         # Where data.load was called.
         warnings.warn(f"In {str(splits[0])!r} {words} were left out.", stacklevel=7)
-    return found
+    return listings_by_split
 
 
 def _walk(
     place: Path,
     files: list[str],
     closed: set[str],
-    seen: set[str],
-    left: Counter[str],
+    visited: set[str],
+    skipped: Counter[str],
     first: dict[str, str],
 ) -> Iterator[Path]:
-    """Keep the images in a folder and below it; yields links, which are for later."""
+    """Keep the images in a folder and below it, and yield its links.
+
+    What they lead to is read last.
+    """
     real = os.path.realpath(place)
-    seen.add(real)
+    visited.add(real)
     for entry in _entries(place):
         if entry.is_symlink():
             yield Path(entry.path)
         elif entry.is_dir():
             if os.path.join(real, entry.name) not in closed:
-                yield from _walk(Path(entry.path), files, closed, seen, left, first)
-        elif (file := os.path.join(real, entry.name)) not in seen:
-            seen.add(file)
-            _keep(Path(entry.path), files, left, first)
+                yield from _walk(Path(entry.path), files, closed, visited, skipped, first)
+        elif (file := os.path.join(real, entry.name)) not in visited:
+            visited.add(file)
+            _keep(Path(entry.path), files, skipped, first)
 
 
-def _keep(file: Path, files: list[str], left: Counter[str], first: dict[str, str]) -> None:
+def _keep(file: Path, files: list[str], skipped: Counter[str], first: dict[str, str]) -> None:
     if file.name.lower().endswith(SUFFIXES):
         files.append(str(file))
     else:
-        left["files that are no images"] += 1
+        skipped["files that are no images"] += 1
         first.setdefault("files that are no images", file.name)
 
 
 def _entries(
-    place: Path, wanted: Callable[[os.DirEntry[str]], bool] = lambda entry: True
+    place: Path, is_wanted: Callable[[os.DirEntry[str]], bool] = lambda entry: True
 ) -> list[os.DirEntry[str]]:
-    """What a folder holds, by name, without what is hidden (.x) or some program's own (__MACOSX,
-    @eaDir).
+    """Return what a folder holds, by name.
+
+    Hidden entries (.x) and those of other programs (__MACOSX, @eaDir) are left out.
     """
     try:
         with os.scandir(place) as entries:
             return sorted(
-                (e for e in entries if not e.name.startswith((".", "__", "@")) and wanted(e)),
+                (e for e in entries if not e.name.startswith((".", "__", "@")) and is_wanted(e)),
                 key=lambda entry: entry.name,
             )
     except OSError as problem:
@@ -219,7 +233,7 @@ def _is_split(place: Path) -> bool:
 
 
 def _unwrapped(place: Path) -> Path:
-    """What lies in a folder that holds nothing but one of its own name, as archives unpack."""
+    """Return a folder, or the only one in it if that has its name, as archives unpack."""
     inner = _directories(place)
     return (
         inner[0] if len(inner) == 1 and inner[0].name.casefold() == place.name.casefold() else place
@@ -229,13 +243,13 @@ def _unwrapped(place: Path) -> Path:
 def _named(root: Path, argument: str, name: str) -> Path:
     place = root / name
     if not place.is_dir():
-        there = [folder.name for folder in _directories(root)]
+        names = [folder.name for folder in _directories(root)]
         raise DDLabError(
-            f"{argument} must be one of the folders in {str(root)!r} ({', '.join(there)}); "
+            f"{argument} must be one of the folders in {str(root)!r} ({', '.join(names)}); "
             f"given {name!r}."
         )
     return _unwrapped(place)
 
 
-def _refuse(root: Path, wanted: str, given: object) -> NoReturn:
-    raise DDLabError(f"path must be a tree {wanted}; given {str(root)!r} with {given}.")
+def _refuse(root: Path, requirement: str, problem: object) -> NoReturn:
+    raise DDLabError(f"path must be a tree {requirement}; given {str(root)!r} with {problem}.")

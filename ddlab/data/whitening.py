@@ -1,5 +1,6 @@
-"""ZCA whitening: neighbouring pixels no longer tell each other; MTT's printed numbers are of such
-data.
+"""ZCA whitening, after which neighbouring pixels are no longer correlated.
+
+MTT's printed numbers are for such data.
 """
 
 from dataclasses import replace
@@ -14,7 +15,7 @@ from .images import ImageData, denormalise
 
 _AT_ONCE = 1024  # images
 # Standard deviations of all whitened values on either side of 0; what lies further out is cut.
-_KEPT = 4.0
+_DEVIATIONS_KEPT = 4.0
 
 
 @as_usual
@@ -22,8 +23,9 @@ _KEPT = 4.0
 def whitened(
     data: ImageData, *, epsilon: Annotated[float, within(0, open_low=True)] = 0.1
 ) -> ImageData:
-    """`data` with decorrelated pixels: what `normalised` hands out are the whitened values, kept as
-    bytes like every pixel.
+    """Return `data` with decorrelated pixels.
+
+    `normalised` hands out the whitened values, which are kept as bytes like every pixel.
 
     x -> (x - mean) W with W = U (S + epsilon)^(-1/2) U^T, of the covariance U S U^T of all channels
     and places of the training images, with pixels in [0, 1] (Cazenavette et al. 2022, whose epsilon
@@ -37,28 +39,32 @@ def whitened(
     matrix = zca(covariance, epsilon)
     # The deviation of (x - mean) W over all places follows from the covariance: no second pass. Of
     # images all alike it is 0.
-    spread = _KEPT * float((matrix @ covariance * matrix).sum().div(len(centre)).sqrt()) or 1.0
+    spread = (
+        _DEVIATIONS_KEPT * float((matrix @ covariance * matrix).sum().div(len(centre)).sqrt())
+        or 1.0
+    )
     # From -spread to spread.
     mean, std = (torch.full((data.channels,), value) for value in (0.5, 0.5 / spread))
     middle = centre.float()
     narrow = matrix.float()
 
-    def seen(part: Tensor) -> Tensor:
+    def whiten(part: Tensor) -> Tensor:
         return denormalise(
             ((part.flatten(1).float() / 255 - middle) @ narrow).view(part.shape), mean, std
         )
 
     splits = ("train_images", "test_images")
     images = {
-        name: torch.cat([seen(part) for part in getattr(data, name).split(_AT_ONCE)])
+        name: torch.cat([whiten(part) for part in getattr(data, name).split(_AT_ONCE)])
         for name in splits
     }
     return replace(data, name=f"{data.name}, whitened", mean=mean, std=std, **images)
 
 
 def moments(images: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean [c h w] and covariance [c h w, c h w] of uint8 images [n, c, h, w] in units of [0, 1],
-    float64, over n - 1; of one image 0.
+    """Return mean [c h w] and covariance [c h w, c h w] of uint8 images [n, c, h, w].
+
+    float64, in units of [0, 1] and over n - 1; the covariance of one image is 0.
     """
     mean = torch.stack([part.double().sum(0).flatten() for part in images.split(_AT_ONCE)]).sum(
         0
@@ -71,6 +77,6 @@ def moments(images: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def zca(covariance: Tensor, epsilon: float) -> Tensor:
-    """W = U (S + epsilon)^(-1/2) U^T of a covariance U S U^T: [d, d] -> [d, d], symmetric."""
+    """Return W = U (S + epsilon)^(-1/2) U^T of a covariance U S U^T: [d, d] -> [d, d], symmetric."""
     scales, axes = torch.linalg.eigh(covariance)
     return (axes * (scales.clamp_min(0) + epsilon).rsqrt()) @ axes.T

@@ -1,5 +1,6 @@
-"""Distilled sets: what every method returns, its targets, and what sets of bases and coefficients
-are made of and take to store.
+"""Distilled sets, the result of every method, and their targets.
+
+Sets of bases and coefficients come with what they take to store.
 """
 
 from ..core.public import listing

@@ -84,18 +84,22 @@ def principal_bases(
         _, lengths, directions = randomized_svd(
             shifted, min(count, rows, width), random_state=state
         )
-    there = int((lengths[:count] > _ROUNDING[points.dtype] * float(np.linalg.norm(values))).sum())
+    available = int(
+        (lengths[:count] > _ROUNDING[points.dtype] * float(np.linalg.norm(values))).sum()
+    )
     total = float(np.square(shifted).sum())
-    if there == 0 or total < np.finfo(np.float64).tiny:
+    if available == 0 or total < np.finfo(np.float64).tiny:
         errors.fail(
             "points",
             "at least two points that differ" if centred else "points that are not all 0",
             points,
         )
-    if count > there:
-        less = " less their mean" if centred else ""
+    if count > available:
+        reduction = " less their mean" if centred else ""
         errors.fail(
-            "count", f"an integer in [1, {there}], the rank of these {rows} points{less}", count
+            "count",
+            f"an integer in [1, {available}], the rank of these {rows} points{reduction}",
+            count,
         )
     return PrincipalBases(
         bases=torch.from_numpy(_oriented(directions[:count]))
@@ -110,8 +114,9 @@ def principal_bases(
 
 
 def is_exact(points: Tensor) -> bool:
-    """Return whether points [n, *shape] are few and short enough for all their components to be found
-    together.
+    """Return whether all components of points [n, *shape] are computed together.
+
+    They are where points are few and short enough.
     """
     rows = len(points)
     width = points[0].numel()
@@ -119,8 +124,9 @@ def is_exact(points: Tensor) -> bool:
 
 
 def spectrum(points: Tensor, *, centred: bool = True) -> Tensor:
-    """Return the variances of all principal components: points [n, *shape], float32 or float64 -> float64
-    [min(n, d)], falling.
+    """Return the variances of all principal components, falling.
+
+    points [n, *shape], float32 or float64 -> float64 [min(n, d)].
 
     The eigenvalues of the covariance matrix (divided by n), of which there are d; those left out
     are 0.
@@ -131,8 +137,9 @@ def spectrum(points: Tensor, *, centred: bool = True) -> Tensor:
 
 
 def rank(points: Tensor, *, centred: bool = True) -> int:
-    """Return how many principal components points [n, *shape] have, without those that rounding alone can
-    make: the most bases to be had.
+    """Return how many principal components points [n, *shape] have: the most bases to be had.
+
+    Those that rounding alone can make are left out.
     """
     values = _values(points)
     lengths = (spectrum(points, centred=centred) * len(values)).sqrt()
@@ -140,7 +147,7 @@ def rank(points: Tensor, *, centred: bool = True) -> int:
 
 
 def _full(shifted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Singular values, falling, and the directions in rows.
+    """Return the singular values, falling, and the directions in rows.
 
     The triangle of a QR has both and is small where points are many.
     """
@@ -152,8 +159,9 @@ def _full(shifted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _oriented(directions: np.ndarray) -> np.ndarray:
-    """Each row with the sign that makes its largest entry positive: of entries alike but for
-    rounding, the first.
+    """Give each row the sign that makes its largest entry positive.
+
+    Of entries alike but for rounding the first one counts.
     """
     sizes = np.abs(directions)
     first = (sizes >= (1 - 1e-6) * sizes.max(1, keepdims=True)).argmax(1)
@@ -161,5 +169,5 @@ def _oriented(directions: np.ndarray) -> np.ndarray:
 
 
 def _values(points: Tensor) -> np.ndarray:
-    """Points [n, *shape] as float64 [n, d]."""
+    """Return points [n, *shape] as float64 [n, d]."""
     return points.detach().flatten(1).double().cpu().numpy()

@@ -1,5 +1,6 @@
-"""`DistilledSet`: what every method returns: few tensors that decode to training images, and
-targets for them.
+"""`DistilledSet`: the result of every method.
+
+Few tensors decode to training images, and targets belong to them.
 """
 
 import functools
@@ -46,6 +47,7 @@ _ALL_TARGETS = (
 
 
 def _plain(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
+    """Return the images of a set of kind "images", which are stored as they are."""
     if "images" not in tensors:
         errors.fail("tensors", "a dict that holds 'images'", sorted(tensors))
     if settings:
@@ -54,7 +56,7 @@ def _plain(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
 
 
 def _check_decoded(*lengths: int) -> None:
-    """Raise for images [n, c, h, w] that small tensors decode to and no memory should hold."""
+    """Raise if small tensors would decode to images [n, c, h, w] that no memory should hold."""
     if math.prod(lengths) > _MOST_NUMBERS:
         errors.fail(
             "tensors",
@@ -64,7 +66,7 @@ def _check_decoded(*lengths: int) -> None:
 
 
 def _factorised(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
-    """X_s = D(C^x B^x, s) (Yu, Yao & Chiu 2025, section 3.2)."""
+    """Decode X_s = D(C^x B^x, s) (Yu, Yao & Chiu 2025, section 3.2)."""
     needed = {"image_bases", "image_coefficients"}
     if not needed <= set(tensors) <= needed | {"image_mean"}:
         errors.fail("tensors", f"a dict of {sorted(needed)} (and 'image_mean')", sorted(tensors))
@@ -94,6 +96,7 @@ def _factorised(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
 
 
 def _generated(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
+    """Decode the images of a generator, once their size is known to fit."""
     shape = settings.get("shape")
     latents = tensors.get("latents")
     if (
@@ -106,6 +109,7 @@ def _generated(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
 
 
 def _bytes(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
+    """Return the pixels of a set of kind "bytes"."""
     if set(tensors) != {"pixels"} or settings:
         errors.fail(
             "tensors",
@@ -121,7 +125,10 @@ DECODERS: dict[str, Callable[[dict[str, Tensor], dict[str, Any]], Tensor]] = {
     "bytes": _bytes,
     "generator": _generated,
 }
-"""How each kind of set turns its tensors and settings into images, float32 [n, channels, height, width], or bytes to be normalised."""
+"""Kind of set -> function that turns its tensors and settings into images.
+
+These are float32 [n, channels, height, width], or bytes that are still to be normalised.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -173,9 +180,8 @@ class DistilledSet:
         )
         _targets.check_targets(self.targets, len(images), self.classes)
         for target in self.targets:
-            if isinstance(
-                target, Representations
-            ):  # not every image can be turned or swapped: known now, not in training
+            # Not every image can be turned or its patches swapped: better known now than in training.
+            if isinstance(target, Representations):
                 predefined_views.augmented(torch.zeros((1, *images.shape[1:])), target.augmentation)
 
     def _check_types(self) -> None:
@@ -205,17 +211,18 @@ class DistilledSet:
         )
 
     def _repr_html_(self) -> str:
-        """Its first hundred images; with labels a column for each class, where every class has as
-        many.
+        """Show the first hundred images.
+
+        With labels there is a column for each class, where every class has as many.
         """
         count = min(len(self), _IMAGES_SHOWN)
         columns = 10
         order = torch.arange(len(self))
         labelled = self.classes and any(target.kind == "hard" for target in self.targets)
         if labelled:
-            each = self.labels.bincount(minlength=self.classes)
+            counts = self.labels.bincount(minlength=self.classes)
             order = self.labels.argsort(stable=True)
-            if len(each.unique()) == 1:
+            if len(counts.unique()) == 1:
                 order = order.view(self.classes, -1).T.flatten()
                 columns = self.classes
         words = (
@@ -223,20 +230,20 @@ class DistilledSet:
             f"{', '.join(self.class_names) if labelled else ''}"
         )
         return (
-            pictures.shown(words, self.to_uint8()[order[:count]], columns)
+            pictures.html_grid(words, self.to_uint8()[order[:count]], columns)
             if count
             else html.escape(words)
         )
 
     @property
     def images(self) -> Tensor:
-        """The training images, float32 [n, channels, height, width], normalised with the original
-        data's mean and std.
+        """The training images, float32 [n, channels, height, width], normalised like the original
+        data.
 
         Of a set of bytes they are made anew each time, four times as large.
         """
-        found = self._decoded
-        return normalise(found, self.mean, self.std) if found.dtype == torch.uint8 else found
+        decoded = self._decoded
+        return normalise(decoded, self.mean, self.std) if decoded.dtype == torch.uint8 else decoded
 
     @checked
     def rows(
@@ -244,8 +251,9 @@ class DistilledSet:
         indices: Annotated[Tensor, tensor("m", torch.int64)],
         device: torch.device | str = "cpu",
     ) -> Tensor:
-        """Some of the images [m, channels, height, width] on a device; of a set of bytes only these
-        are normalised.
+        """Return some of the images [m, channels, height, width] on a device.
+
+        Of a set of bytes only these are normalised.
 
         Raises:
             DDLabError: an index that is none of 0 to n - 1.
@@ -254,10 +262,10 @@ class DistilledSet:
             errors.fail(
                 "indices", f"from 0 to {len(self) - 1}", [int(indices.min()), int(indices.max())]
             )
-        found = devices.rows_on(
+        decoded = devices.rows_on(
             self, "images", self._decoded, indices, devices.checked_device(device)
         )
-        return normalise(found, self.mean, self.std) if found.dtype == torch.uint8 else found
+        return normalise(decoded, self.mean, self.std) if decoded.dtype == torch.uint8 else decoded
 
     @property
     def _decoded(self) -> Tensor:
@@ -297,7 +305,8 @@ class DistilledSet:
         # In one order: a file does not keep the order in which labels were added.
         ordered = sorted(self.targets, key=lambda target: list(_targets.KINDS).index(target.kind))
         targets = [
-            {field.name: getattr(each, field.name) for field in fields(each)} for each in ordered
+            {field.name: getattr(target, field.name) for field in fields(target)}
+            for target in ordered
         ]
         return storage.kept_fingerprint(
             self,
@@ -311,8 +320,9 @@ class DistilledSet:
         )
 
     def target(self, kind: str) -> Any:
-        """What the set has of one kind: "hard", "stored", "online", "representations", "regression"
-        or "steps".
+        """Return the targets of one kind.
+
+        Kinds are "hard", "stored", "online", "representations", "regression" and "steps".
 
         Raises:
             DDLabError: an unknown kind, or one that this set does not have.
@@ -335,7 +345,7 @@ class DistilledSet:
 
     @checked
     def storage_floats(self, labels: str | None = None, teacher: Network | None = None) -> int:
-        """What the set takes, in floats: every stored tensor and every target counts.
+        """Return the size of the set in floats. Every stored tensor and every target counts.
 
         A class number counts as one float, a float16 as half, a byte as a quarter.
 
@@ -352,17 +362,18 @@ class DistilledSet:
             needed = [self.target(labels)]
             if labels == "steps" and needed[0].labels is None:
                 needed.append(self.target("hard"))
-        kept = (
+        teacher_floats = (
             sum(value.numel() for value in teacher.weights.values())
             if teacher and labels == "online"
             else 0
         )
         stored = sum(-(-value.nbytes // 4) for value in self.tensors.values())
-        return stored + sum(target.storage_floats() for target in needed) + kept
+        return stored + sum(target.storage_floats() for target in needed) + teacher_floats
 
     def pairs(self) -> tuple[Tensor, Tensor]:
-        """All views of all images and their representations: [(A + 1) n, c, h, w] and [(A + 1) n,
-        d], one view after another.
+        """Return all views of all images and their representations.
+
+        Shapes are [(A + 1) n, c, h, w] and [(A + 1) n, d], one view after another.
 
         The images themselves come first; row a n + i is view a of image i.
 
@@ -371,20 +382,21 @@ class DistilledSet:
         """
         target = self.target("representations")
 
-        def made() -> tuple[Tensor, Tensor]:
+        def compute() -> tuple[Tensor, Tensor]:
             views = predefined_views.augmented(self.images, target.augmentation)
             return views.flatten(0, 1), target.values.flatten(0, 1)
 
         return storage.kept_while_unchanged(
-            self, "pairs", made, *self.tensors.values(), *target.tensors.values()
+            self, "pairs", compute, *self.tensors.values(), *target.tensors.values()
         )
 
     @checked
     def as_dataset(
         self, labels: Literal["hard", "stored", "regression"] | None = None
     ) -> torch.utils.data.TensorDataset:
-        """For any PyTorch training loop: pairs of a normalised image and what a network is to say
-        of it.
+        """Return a dataset for any PyTorch training loop.
+
+        Its items are a normalised image and its target.
 
         Args:
             labels: "hard": class numbers; "stored": teachers' logits, float32 [classes];
@@ -404,8 +416,9 @@ class DistilledSet:
         )
 
     def export_folder(self, path: str | os.PathLike[str]) -> Path:
-        """Write PATH/CLASS/00000.png, ... as torchvision's ImageFolder and `data.load("folder",
-        ...)` read them, and PATH/labels.json.
+        """Write PATH/CLASS/00000.png, ... and PATH/labels.json.
+
+        torchvision's ImageFolder and `data.load("folder", ...)` read such a folder.
 
         The table has for each file its class number and, of a set with stored labels, the logits;
         name and folder of each class; mean and std. `from_folder` makes the set of it again,
@@ -426,8 +439,9 @@ class DistilledSet:
 
     @staticmethod
     def from_folder(path: str | os.PathLike[str]) -> "DistilledSet":
-        """Return the set that `export_folder` wrote: its images, rounded to bytes, with hard and stored
-        labels, classes, mean and std.
+        """Return the set that `export_folder` wrote.
+
+        Images are rounded to bytes; hard and stored labels, classes, mean and std come with them.
 
         Raises:
             DDLabError: a folder without its table, or with another program's; a file that is
@@ -444,8 +458,9 @@ class DistilledSet:
         )
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write to one safetensors file, new or of the same kind; with `overwrite` in the place of
-        any.
+        """Write to one safetensors file, new or of the same kind.
+
+        With `overwrite` any file is replaced.
         """
         tensors = {f"tensors/{name}": value for name, value in self.tensors.items()} | {
             "mean": self.mean,
@@ -454,7 +469,7 @@ class DistilledSet:
         described: dict[str, Any] = {"class_names": list(self.class_names), "set_kind": self.kind}
         described |= {"complete": self.complete, "provenance": self.provenance}
         described |= {"settings": self.settings} if self.settings else {}
-        of_targets, about = _targets.written(self.targets)
+        of_targets, about = _targets.write_targets(self.targets)
         return storage.save(
             path, tensors | of_targets, described | about, "distilled set", overwrite=overwrite
         )
@@ -476,7 +491,7 @@ class DistilledSet:
                     for n, v in tensors.items()
                     if n.startswith("tensors/")
                 },
-                targets=_targets.read(tensors, header),
+                targets=_targets.read_targets(tensors, header),
                 class_names=tuple(header["class_names"]),
                 mean=tensors["mean"],
                 std=tensors["std"],

@@ -29,7 +29,7 @@ _UNSAFE = re.compile(r"[^\w ()+,.=@~-]")
 
 
 def export_folder(distilled: "DistilledSet", path: str | os.PathLike[str]) -> Path:
-    """`DistilledSet.export_folder`."""
+    """Write a set as a folder; see `DistilledSet.export_folder`."""
     place = storage.checked_path(path)
     if os.path.lexists(place):
         raise DDLabError(
@@ -80,16 +80,16 @@ def export_folder(distilled: "DistilledSet", path: str | os.PathLike[str]) -> Pa
 
 
 def from_folder(path: str | os.PathLike[str]) -> "DistilledSet":
-    """`DistilledSet.from_folder`."""
+    """Read such a folder; see `DistilledSet.from_folder`."""
     from .distilled_set import DistilledSet, HardLabels, StoredLabels
 
     root = storage.checked_path(path, "path", "a folder's path")
     try:
         table = json.loads((root / LABELS).read_text(encoding="utf-8"))
     except OSError as problem:
-        given = f"{str(root)!r}, whose {LABELS} cannot be read ({problem.strerror})"
+        problem_text = f"{str(root)!r}, whose {LABELS} cannot be read ({problem.strerror})"
         raise DDLabError(
-            f"path must be a folder that export_folder wrote; given {given}."
+            f"path must be a folder that export_folder wrote; given {problem_text}."
         ) from problem
     except (ValueError, RecursionError) as problem:
         raise DDLabError(
@@ -116,7 +116,7 @@ def from_folder(path: str | os.PathLike[str]) -> "DistilledSet":
 
 
 def _read(root: Path, file: str, channels: int) -> np.ndarray:
-    """One image, uint8 [height, width, channels], which must lie in the folder itself."""
+    """Return one image, uint8 [height, width, channels], which must lie in the folder itself."""
     from PIL import Image
 
     place = (root / file).resolve()
@@ -132,8 +132,9 @@ def _read(root: Path, file: str, channels: int) -> np.ndarray:
 
 
 def folder_names(class_names: Sequence[str]) -> list[str]:
-    """Return a folder's name for each class: the class's own where these can be folders and stand in their
-    order, else numbered.
+    """Return a folder's name for each class.
+
+    It is the class's own name where these can be folders and stand in their order, else numbered.
 
     >>> folder_names(["cat", "dog"]), folder_names(["../dog", "cat"])
     (['cat', 'dog'], ['0_.._dog', '1_cat'])
@@ -142,9 +143,9 @@ def folder_names(class_names: Sequence[str]) -> list[str]:
     # ImageFolder numbers the classes by the order of the folders; some file systems do not tell "A"
     # from "a".
     different = len({name.casefold() for name in safe}) == len(safe)
-    taken = (*TRAINS, *TESTS, LABELS)
+    reserved = (*TRAINS, *TESTS, LABELS)
     hidden = any(
-        not name or name.startswith((".", "__", "@", " ")) or name.casefold() in taken
+        not name or name.startswith((".", "__", "@", " ")) or name.casefold() in reserved
         for name in safe
     )
     if safe == list(class_names) and safe == sorted(safe) and different and not hidden:

@@ -12,11 +12,13 @@ h x w -> h/s x w/s      downsampled             goes before the image bases are 
 The paper does not say what becomes of the mean. `mean` in `project` and in `reconstruct` leaves it
 open:
 
-bases (`bases.principal_bases`)   coefficients       made           floats of the mean
-centred                           X B^T              C B            0: bases of images hold most of the mean as well
-centred                           (X - mean) B^T     C B + mean     d
-not centred                       X B^T              C B            0: the first basis is nearly the mean
-centred                           (X - mean) B^T     C B            0, and the mean is lost
+bases            coefficients       reconstruction   floats of the mean
+centred          X B^T              C B              0: bases of images hold most of the mean
+centred          (X - mean) B^T     C B + mean       d
+not centred      X B^T              C B              0: the first basis is nearly the mean
+centred          (X - mean) B^T     C B              0, and the mean is lost
+
+(`bases.principal_bases` makes both kinds.)
 
 The first is right for images; representations behind a ReLU are far from 0 and want the second or
 third. What is left of 4,000 images of CIFAR-10 (s = 2, U = 200, relative squared error): normalised
@@ -35,8 +37,9 @@ from ..core import errors
 
 
 def project(points: Tensor, bases: Tensor, *, mean: Tensor | None = None) -> Tensor:
-    """Coefficients C = (X - mean) B^T; points [m, *shape], bases [k, *shape], mean [*shape] -> [m,
-    k]. Differentiable.
+    """Return the coefficients C = (X - mean) B^T.
+
+    points [m, *shape], bases [k, *shape], mean [*shape] -> [m, k]. Differentiable.
 
     Of orthonormal bases, as principal ones are, these are the coefficients that reconstruct the
     points best.
@@ -46,40 +49,43 @@ def project(points: Tensor, bases: Tensor, *, mean: Tensor | None = None) -> Ten
 
 
 def reconstruct(coefficients: Tensor, bases: Tensor, *, mean: Tensor | None = None) -> Tensor:
-    """C B + mean; coefficients [m, k], bases [k, *shape], mean [*shape] -> [m, *shape].
+    """Return C B + mean. coefficients [m, k], bases [k, *shape], mean [*shape] -> [m, *shape].
 
     Differentiable (Boost: Y_s = C^y B^y).
     """
-    made = (coefficients @ bases.flatten(1)).reshape(len(coefficients), *bases.shape[1:])
-    return made if mean is None else made + mean
+    products = (coefficients @ bases.flatten(1)).reshape(len(coefficients), *bases.shape[1:])
+    return products if mean is None else products + mean
 
 
 def fitted(points: Tensor, bases: Tensor) -> Tensor:
-    """Return the coefficients that reconstruct points best from any bases: [m, *shape] and [k, *shape] ->
-    [m, k]. No gradient.
+    """Return the coefficients that reconstruct points best from any bases. [m, *shape] and [k,
+    *shape] -> [m, k]. No gradient.
 
     Of orthonormal bases they are `project`'s. Where several do as well (more bases than numbers),
     those of least length.
     """
     if not len(points):
         errors.fail("points", "at least one", points)
-    columns, wanted = (part.detach().flatten(1).T.double().cpu() for part in (bases, points))
-    return torch.linalg.lstsq(columns, wanted, driver="gelsd").solution.T.to(points)
+    columns, targets = (part.detach().flatten(1).T.double().cpu() for part in (bases, points))
+    return torch.linalg.lstsq(columns, targets, driver="gelsd").solution.T.to(points)
 
 
-def relative_squared_error(points: Tensor, made: Tensor) -> Tensor:
-    """sum |x - x~|^2 / sum |x|^2 over all points [m, *shape] and what was made of them; a scalar, 0
-    where they are equal.
+def relative_squared_error(points: Tensor, reconstruction: Tensor) -> Tensor:
+    """Return sum |x - x~|^2 / sum |x|^2 over points [m, *shape] and their reconstruction.
+
+    A scalar, 0 where they are equal.
     """
     size = points.abs().max() if points.numel() else torch.zeros(())
     if not float(size.detach()) > 0:
         errors.fail("points", "not 0 everywhere", points)
     # Of numbers of size 1: very small or large ones have no square.
-    return (points / size - made / size).square().sum() / (points / size).square().sum()
+    return (points / size - reconstruction / size).square().sum() / (points / size).square().sum()
 
 
 def downsampled(images: Tensor, *, scale: int) -> Tensor:
-    """Means of scale x scale blocks: images [n, c, h, w] -> [n, c, h / scale, w / scale].
+    """Return the means of scale x scale blocks.
+
+    images [n, c, h, w] -> [n, c, h / scale, w / scale].
 
     Differentiable.
 
@@ -94,7 +100,9 @@ def downsampled(images: Tensor, *, scale: int) -> Tensor:
 
 
 def upsampled(images: Tensor, *, scale: int) -> Tensor:
-    """D, bilinear upsampling, corners not aligned: images [n, c, h, w] -> [n, c, scale h, scale w].
+    """Return D, bilinear upsampling with corners not aligned.
+
+    images [n, c, h, w] -> [n, c, scale h, scale w].
 
     Linear in them, differentiable.
     """
@@ -105,7 +113,8 @@ def upsampled(images: Tensor, *, scale: int) -> Tensor:
 def decoded(
     coefficients: Tensor, bases: Tensor, *, scale: int, mean: Tensor | None = None
 ) -> Tensor:
-    """X_s = D(C^x B^x, s): coefficients [m, k], bases [k, c, h, w] (and their mean [c, h, w]) ->
-    images [m, c, scale h, scale w].
+    """Return the images X_s = D(C^x B^x, s).
+
+    coefficients [m, k], bases [k, c, h, w] and their mean [c, h, w] -> [m, c, scale h, scale w].
     """
     return upsampled(reconstruct(coefficients, bases, mean=mean), scale=scale)

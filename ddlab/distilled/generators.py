@@ -1,17 +1,19 @@
-r"""Generators: small networks that make the images of a set out of latent vectors and class
-numbers. No training here.
+r"""Generators: small networks that turn latent vectors and class labels into the images of a set.
+
+No training here.
 
 Such et al. 2020 (Generative Teaching Networks, arXiv 1912.07768). Each layer is
 
-    y = W x + b,   W = g V / ||V||, a norm and a g for each output unit (weight normalisation, Salimans & Kingma 2016)    `layer_weight`
+    y = W x + b,   W = g V / ||V||    `layer_weight`
 
-with W = V where there is no g; leaky ReLU of slope .1 between layers, 2 tanh at the end, in
+with a norm and a g for each output unit (weight normalisation, Salimans & Kingma 2016), or W = V
+where there is no g; leaky ReLU of slope .1 between layers, 2 tanh at the end, in
 normalised pixels.
 
 perceptron       [z; one-hot] -> width -> pixels
-convolutional    [z; one-hot] -> width -> width / 8 maps of a quarter of the size -> (twice as large, 3x3) x 2, over width / 16 maps, as in
-                 the reference code: reflected edges, and batch norm beside weight norm in all
-                 layers but the last
+convolutional    [z; one-hot] -> width -> width / 8 maps of a quarter of the size
+                 -> (twice as large, 3x3) x 2, over width / 16 maps, as in the reference code:
+                 reflected edges, and batch norm beside weight norm in all layers but the last
 
 Batch norm takes the mean and variance of the images that are made together, so a batch is part of
 what a set stores. The class of row i is i mod classes.
@@ -35,7 +37,7 @@ _PARTS = ("length", "bias", "scale", "shift")  # beside the direction, where a l
 
 
 def layer_weight(direction: Tensor, length: Tensor | None) -> Tensor:
-    """W = g V / ||V||, each output unit by itself, or V where there is no g [units]."""
+    """Return W = g V / ||V||, for each output unit by itself, or V where there is no g [units]."""
     if length is None:
         return direction
     norms = direction.flatten(1).norm(dim=1)
@@ -51,7 +53,9 @@ def first_weights(
     weight_norm: bool,
     draws: torch.Generator,
 ) -> dict[str, Tensor]:
-    """By name, "LAYER.PART": He's normal draw (He et al. 2015), g = ||V||, no shifts.
+    """Draw the first weights by name, "LAYER.PART": He's normal draw (He et al.
+
+    2015), g = ||V||, no shifts.
 
     Args:
         layout: one of `LAYOUTS`.
@@ -73,23 +77,26 @@ def first_weights(
         few = width // 16
         pixels = height // 4 * (wide // 4)
         sizes = [(width, inputs), (maps * pixels, width), (few, maps, 3, 3), (channels, few, 3, 3)]
-    found: dict[str, Tensor] = {}
+    weights: dict[str, Tensor] = {}
     for layer, size in enumerate(sizes):
         direction = torch.randn(size, generator=draws) * (2 / math.prod(size[1:])) ** 0.5
-        found[f"{layer}.direction"] = direction
+        weights[f"{layer}.direction"] = direction
         if weight_norm:
-            found[f"{layer}.length"] = direction.flatten(1).norm(dim=1)
+            weights[f"{layer}.length"] = direction.flatten(1).norm(dim=1)
         if layout == "perceptron" or layer == len(sizes) - 1:
-            found[f"{layer}.bias"] = torch.zeros(size[0])
+            weights[f"{layer}.bias"] = torch.zeros(size[0])
         else:
-            found |= {f"{layer}.scale": torch.ones(size[0]), f"{layer}.shift": torch.zeros(size[0])}
-    return found
+            weights |= {
+                f"{layer}.scale": torch.ones(size[0]),
+                f"{layer}.shift": torch.zeros(size[0]),
+            }
+    return weights
 
 
 def generate(
     weights: Mapping[str, Tensor], latents: Tensor, labels: Tensor, shape: tuple[int, int, int]
 ) -> Tensor:
-    """One batch of images.
+    """Return one batch of images.
 
     Args:
         weights: as `first_weights` names them.
@@ -101,25 +108,27 @@ def generate(
     """
     count = sum(name.endswith(".direction") for name in weights)
     one_hot = F.one_hot(labels, weights["0.direction"].shape[1] - latents.shape[1])
-    now = torch.cat([latents, one_hot.to(latents)], 1)
+    activations = torch.cat([latents, one_hot.to(latents)], 1)
     for layer in range(count):
         direction = weights[f"{layer}.direction"]
         length, bias, scale, shift = (weights.get(f"{layer}.{part}") for part in _PARTS)
         if direction.ndim == 2:
-            now = F.linear(now, layer_weight(direction, length), bias)
+            activations = F.linear(activations, layer_weight(direction, length), bias)
         else:
-            now = (
-                now.view(len(now), direction.shape[1], shape[1] // 4, shape[2] // 4)
-                if now.ndim == 2
-                else now
+            activations = (
+                activations.view(len(activations), direction.shape[1], shape[1] // 4, shape[2] // 4)
+                if activations.ndim == 2
+                else activations
             )
-            large = F.pad(F.interpolate(now, scale_factor=2), (1, 1, 1, 1), mode="reflect")
-            now = F.conv2d(large, layer_weight(direction, length), bias)
+            large = F.pad(F.interpolate(activations, scale_factor=2), (1, 1, 1, 1), mode="reflect")
+            activations = F.conv2d(large, layer_weight(direction, length), bias)
         if scale is not None:
-            now = F.batch_norm(now, None, None, scale, shift, training=True, eps=EPSILON)
+            activations = F.batch_norm(
+                activations, None, None, scale, shift, training=True, eps=EPSILON
+            )
         if layer < count - 1:
-            now = F.leaky_relu(now, LEAK)
-    return REACH * torch.tanh(now).view(len(now), *shape)
+            activations = F.leaky_relu(activations, LEAK)
+    return REACH * torch.tanh(activations).view(len(activations), *shape)
 
 
 def generated(
@@ -129,7 +138,7 @@ def generated(
     shape: tuple[int, int, int],
     batch: int,
 ) -> Tensor:
-    """All images [n, channels, h, w], a batch at a time; see `generate`."""
+    """Return all images [n, channels, h, w], made a batch at a time; see `generate`."""
     batches = zip(latents.split(batch), labels.split(batch), strict=True)
     return torch.cat([generate(weights, few, their, shape) for few, their in batches])
 
@@ -164,5 +173,7 @@ def decoded(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
         labels = torch.arange(len(latents)) % classes
         return generated(weights, latents, labels, (sides[0], sides[1], sides[2]), batch)
     except (RuntimeError, ValueError, ArithmeticError, LookupError) as problem:
-        said = f"layers that fit together and make images of {sides}"
-        raise errors.DDLabError(f"tensors must be {said}; given {sorted(weights)}.") from problem
+        requirement = f"layers that fit together and make images of {sides}"
+        raise errors.DDLabError(
+            f"tensors must be {requirement}; given {sorted(weights)}."
+        ) from problem

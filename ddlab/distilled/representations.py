@@ -1,5 +1,6 @@
-"""A teacher's representations as the targets of a distilled set: as they are, or as bases and
-coefficients, for every predefined view.
+"""A teacher's representations as the targets of a distilled set.
+
+They are kept as they are, or as bases and coefficients, for every predefined view.
 """
 
 from collections.abc import Mapping
@@ -21,8 +22,7 @@ _OPTIONAL = {"mean"}
 
 @dataclass(frozen=True, eq=False)
 class Representations:
-    """What a teacher without labels says of each image and of each of its views; the targets of a
-    regression.
+    """A teacher's representations of each image and each of its views: the targets of a regression.
 
     Attributes:
         tensors: float32, by name. Plain: {"representations": [A + 1, m, d]}, the images' own first;
@@ -107,14 +107,14 @@ class Representations:
         # Made once and kept; factors of finite numbers can overflow.
         errors.check_tensor("the representations that are made", self.values, dtype=torch.float32)
 
-    def written(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    def to_file(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return the tensors and the JSON of a file that say what they are."""
         tensors = {f"targets/representations/{name}": value for name, value in self.tensors.items()}
         return tensors, {"augmentation": self.augmentation, "shift": self.shift}
 
     @classmethod
-    def read(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
-        """What `written` gave.
+    def from_file(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
+        """Read what `to_file` gave.
 
         Raises:
             KeyError: a part of the description is missing. DDLabError: a description of another
@@ -124,22 +124,22 @@ class Representations:
             "representations", described, Mapping, "a description of augmentation and shift"
         )
         prefix = "targets/representations/"
-        found = {
+        own_tensors = {
             name.removeprefix(prefix): value
             for name, value in tensors.items()
             if name.startswith(prefix)
         }
-        return cls(found, about["augmentation"], about["shift"])
+        return cls(own_tensors, about["augmentation"], about["shift"])
 
 
-def _check_names(target: Representations, given: set[str]) -> None:
+def _check_names(target: Representations, names: set[str]) -> None:
     factors = _FACTORS | set(shift_models.TENSORS[target.shift])
-    plain = target.shift in ("stored", "same") and given == _PLAIN
-    if not plain and not factors <= given <= factors | _OPTIONAL:
-        wanted = f"of {sorted(factors)} (and {sorted(_OPTIONAL)})"
-        wanted += f", or {sorted(_PLAIN)} alone" if target.shift in ("stored", "same") else ""
+    plain = target.shift in ("stored", "same") and names == _PLAIN
+    if not plain and not factors <= names <= factors | _OPTIONAL:
+        allowed = f"of {sorted(factors)} (and {sorted(_OPTIONAL)})"
+        allowed += f", or {sorted(_PLAIN)} alone" if target.shift in ("stored", "same") else ""
         errors.fail(
             "representations",
-            f"a dict {wanted} for the shift {target.shift!r}",
-            [str(name) for name in given],
+            f"a dict {allowed} for the shift {target.shift!r}",
+            [str(name) for name in names],
         )

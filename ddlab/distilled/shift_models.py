@@ -1,5 +1,6 @@
-r"""How the representations of an image's views follow from the image's own: four models, from
-nothing stored to everything.
+r"""Four models of how the representations of an image's views follow from the image's own.
+
+They reach from nothing stored to everything.
 
 Yu, Yao & Chiu 2025 (Boost), section 3.3 and appendix A.7: with bases B, an image has the
 representation C B and its view a has C_a B.
@@ -44,7 +45,7 @@ _SHAPES = {
     "view_coefficients": "A m V",
 }
 STEPS = 2000
-_MOST = 10**5  # of views, bases and hidden units
+_LARGEST_COUNT = 10**5  # of views, bases and hidden units
 
 
 def shifted(
@@ -68,18 +69,20 @@ def shifted(
     """
     views = _checked_views(coefficients, tensors, shift, views)
     if shift == "same":
-        others = coefficients.expand(views, *coefficients.shape)
+        view_coefficients = coefficients.expand(views, *coefficients.shape)
     elif shift == "bias":
-        others = coefficients + tensors["biases"][:, None]
+        view_coefficients = coefficients + tensors["biases"][:, None]
     elif shift == "networks":
-        others = coefficients + predicted_shifts(coefficients, tensors)
+        view_coefficients = coefficients + predicted_shifts(coefficients, tensors)
     else:
-        others = tensors["view_coefficients"]
-    return torch.cat([coefficients[None], others])
+        view_coefficients = tensors["view_coefficients"]
+    return torch.cat([coefficients[None], view_coefficients])
 
 
 def predicted_shifts(coefficients: Tensor, tensors: Mapping[str, Tensor]) -> Tensor:
-    r"""Q_a(C) = ReLU(C W_1^T + b_1) W_2^T + b_2 for each view a: coefficients [m, V] -> [A, m, V].
+    r"""Return Q_a(C) = ReLU(C W_1^T + b_1) W_2^T + b_2 for each view a.
+
+    coefficients [m, V] -> [A, m, V].
 
     Args:
         tensors: of the shift "networks", as in `shifted`.
@@ -92,8 +95,8 @@ def predicted_shifts(coefficients: Tensor, tensors: Mapping[str, Tensor]) -> Ten
 
 
 def mean_shifts(coefficients: Tensor, view_coefficients: Tensor) -> Tensor:
-    """b_a = mean over the images of C_a - C, the vector with the least squared error: [m, V], [A,
-    m, V] -> [A, V].
+    """Return b_a, the mean over the images of C_a - C, which has the least squared error. [m, V],
+    [A, m, V] -> [A, V].
     """
     return (view_coefficients - coefficients).mean(1)
 
@@ -108,7 +111,7 @@ def fit(
     steps: int = STEPS,
     learning_rate: float = 1e-2,
 ) -> dict[str, Tensor]:
-    """What a shift stores of the coefficients of the views, for `shifted`; without gradients.
+    """Return what a shift stores of the views' coefficients, for `shifted`, without gradients.
 
     Args:
         coefficients: C [m, V], float32 or float64, at least one row.
@@ -143,7 +146,7 @@ def fitted_networks(
     steps: int,
     learning_rate: float,
 ) -> dict[str, Tensor]:
-    """Networks Q_a trained to C_a - C; arguments and errors as `fit`.
+    """Train networks Q_a to predict C_a - C; arguments and errors as `fit`.
 
     All views at once: the loss is a sum of one mean for each view, and Adam looks at each number
     alone, so that each network becomes what it would have become by itself.
@@ -171,8 +174,8 @@ def fitted_networks(
 
 
 def first_networks(views: int, bases: int, *, hidden: int, seed: int) -> dict[str, Tensor]:
-    """Return the weights and biases before training, float32, uniform in +- 1 / sqrt(inputs) as in torch;
-    shapes as in `shifted`.
+    """Draw the weights and biases before training, float32, uniform in +- 1 / sqrt(inputs) as in
+    torch. Shapes as in `shifted`.
     """
     draw = randomness.generator(seed, 0, "shift networks")
     shapes = {
@@ -191,8 +194,9 @@ def first_networks(views: int, bases: int, *, hidden: int, seed: int) -> dict[st
 def mean_squared_error(
     coefficients: Tensor, view_coefficients: Tensor, tensors: Mapping[str, Tensor], shift: Shift
 ) -> Tensor:
-    """Of the coefficients that a shift gives the views to their own, mean over views, images and
-    bases: a scalar (Table 11).
+    """Return the error of the coefficients that a shift gives the views.
+
+    A scalar, mean over views, images and bases (Table 11).
 
     Args:
         coefficients: C [m, V].
@@ -201,33 +205,36 @@ def mean_squared_error(
     """
     if not view_coefficients.numel():
         errors.fail("view_coefficients", "of at least one view", view_coefficients)
-    made = shifted(coefficients, tensors, shift, views=len(view_coefficients))
-    return _finite("the squared error", (made[1:] - view_coefficients).square().mean())
+    modelled = shifted(coefficients, tensors, shift, views=len(view_coefficients))
+    return _finite("the squared error", (modelled[1:] - view_coefficients).square().mean())
 
 
 def _checked_views(
     coefficients: Tensor, tensors: Mapping[str, Tensor], shift: Shift, views: int | None
 ) -> int:
-    """A, after looking at names, shapes and dtypes; never at values: called in every step."""
+    """Return A after looking at names, shapes and dtypes.
+
+    Values are never looked at, because every step calls this.
+    """
     errors.check_choice("shift", shift, SHIFTS)
     errors.check_tensor(
         "coefficients", coefficients, shape=[None, None], floating=True, finite=False
     )
     if not isinstance(tensors, Mapping) or set(tensors) != set(TENSORS[shift]):
-        given = [str(name) for name in tensors] if isinstance(tensors, Mapping) else tensors
+        names_given = [str(name) for name in tensors] if isinstance(tensors, Mapping) else tensors
         errors.fail(
-            "tensors", f"a mapping of {list(TENSORS[shift])} for the shift {shift!r}", given
+            "tensors", f"a mapping of {list(TENSORS[shift])} for the shift {shift!r}", names_given
         )
     lengths = dict(zip("mV", coefficients.shape, strict=True))
     if shift == "same" or views is not None:
-        lengths["A"] = errors.check_integer("views", views, 0, _MOST)
+        lengths["A"] = errors.check_integer("views", views, 0, _LARGEST_COUNT)
     for name in TENSORS[shift]:
         names = _SHAPES[name].split()
         shape = [lengths.get(each, each) for each in names]
-        found = errors.check_tensor(
+        actual_shape = errors.check_tensor(
             name, tensors[name], shape=shape, dtype=coefficients.dtype, finite=False
         ).shape
-        lengths |= zip(names, found, strict=True)
+        lengths |= zip(names, actual_shape, strict=True)
     return lengths["A"]
 
 

@@ -1,16 +1,18 @@
-r"""What a set of bases and coefficients takes, in floats, and how many pairs a budget buys.
+r"""The floats that a set of bases and coefficients takes, and how many pairs a budget buys.
 
 Yu, Yao & Chiu 2025 (Boost), section 4 and appendix A.1: a budget of N images is N c h w floats;
 what is stored must fit into it.
 
-convention                     floats
+part                           floats
 U image bases                  U d_b, d_b = c (h / s) (w / s)
 image coefficients             m U
 V representation bases         V d_y, and d_y more where the mean of the representations is stored
 representation coefficients    m V
-shifts of the A views          "networks" A (2 V H + H + V): Q_a is V -> H -> V with biases;  "bias" A V: one vector for each view;
-                               "same" 0: a view has its image's representation;  "stored" A m V: all
-                               coefficients (Table 11)
+shifts of the A views (Table 11):
+    "networks"                 A (2 V H + H + V): Q_a is V -> H -> V with biases
+    "bias"                     A V: one vector for each view
+    "same"                     0: a view has its image's representation
+    "stored"                   A m V: all coefficients
 
 Class numbers, means and standard deviations of the pixels, and the few settings are not counted,
 here or for plain pairs.
@@ -24,7 +26,7 @@ from ..core.parameters import Parameters, parameter
 
 Shift = Literal["same", "bias", "networks", "stored"]
 SHIFTS = ("same", "bias", "networks", "stored")
-_MOST = 10**9  # of anything that is counted
+_LARGEST_NUMBER = 10**9  # of anything that is counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,45 +47,54 @@ class Bill:
 
     @property
     def representations(self) -> int:
-        """All that the targets are made from, those of the views included."""
+        """Everything that the targets are made from, those of the views included."""
         return self.total - self.images
 
     @property
     def total(self) -> int:
-        """All parts."""
+        """The sum of all parts."""
         return sum(vars(self).values())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Factorised(Parameters):
-    """The sizes of a set that is stored as {B^x, C^x, B^y, C^y, Q_a}; the defaults are Boost's for
-    CIFAR and N = 100 (Table 5).
+    """The sizes of a set that is stored as {B^x, C^x, B^y, C^y, Q_a}.
+
+    The defaults are Boost's for CIFAR and N = 100 (Table 5).
     """
 
-    channels: int = parameter(3, symbol="c", range=(1, _MOST), help="Of an image.")
-    height: int = parameter(32, symbol="h", range=(1, _MOST), unit="px", help="Of an image.")
-    width: int = parameter(32, symbol="w", range=(1, _MOST), unit="px", help="Of an image.")
+    channels: int = parameter(3, symbol="c", range=(1, _LARGEST_NUMBER), help="Of an image.")
+    height: int = parameter(
+        32, symbol="h", range=(1, _LARGEST_NUMBER), unit="px", help="Of an image."
+    )
+    width: int = parameter(
+        32, symbol="w", range=(1, _LARGEST_NUMBER), unit="px", help="Of an image."
+    )
     scale: int = parameter(
         2,
         symbol="s",
-        range=(1, _MOST),
+        range=(1, _LARGEST_NUMBER),
         help="By how much image bases are smaller on each side.",
         source="Boost, A.1",
     )
     image_bases: int = parameter(
-        200, symbol="U", range=(1, _MOST), help="How many.", source="Boost, Table 5"
+        200, symbol="U", range=(1, _LARGEST_NUMBER), help="How many.", source="Boost, Table 5"
     )
     representation_size: int = parameter(
-        512, symbol="d_y", range=(1, _MOST), help="Numbers in a representation."
+        512, symbol="d_y", range=(1, _LARGEST_NUMBER), help="Numbers in a representation."
     )
     representation_bases: int = parameter(
-        200, symbol="V", range=(1, _MOST), help="How many.", source="Boost, Table 5"
+        200, symbol="V", range=(1, _LARGEST_NUMBER), help="How many.", source="Boost, Table 5"
     )
     representation_mean: bool = parameter(
         False, help="Whether the mean of the representations is stored too."
     )
     views: int = parameter(
-        3, symbol="A", range=(0, _MOST), help="Of an image, beside itself.", source="Boost, A.1"
+        3,
+        symbol="A",
+        range=(0, _LARGEST_NUMBER),
+        help="Of an image, beside itself.",
+        source="Boost, A.1",
     )
     shift: Shift = parameter(
         "networks",
@@ -94,13 +105,13 @@ class Factorised(Parameters):
     hidden: int = parameter(
         4,
         symbol="H",
-        range=(1, _MOST),
+        range=(1, _LARGEST_NUMBER),
         help="Hidden units of each approximation network.",
         source="Boost, A.1",
     )
 
     def rules(self) -> None:
-        """Bases of whole pixels, and no more of them than dimensions."""
+        """Raise unless bases have whole pixels and are at most as many as dimensions."""
         if self.height % self.scale or self.width % self.scale:
             allowed = f"a divisor of the height, {self.height}, and of the width, {self.width}"
             errors.fail("Factorised.scale", allowed, self.scale)
@@ -123,7 +134,7 @@ class Factorised(Parameters):
         return self.image_floats // self.scale**2
 
     def bill(self, count: int) -> Bill:
-        """What `count` pairs (m) take; none are allowed, the bases remain."""
+        """Return the floats that `count` pairs (m) take. None are allowed; the bases remain."""
         bases = self.representation_bases
         networks = self.views * (2 * bases * self.hidden + self.hidden + bases)
         shifts = {
@@ -148,16 +159,19 @@ class Factorised(Parameters):
             DDLabError: a budget that does not buy one pair; the message names one that does.
         """
         bases = self.bill(0).total
-        one = self.bill(1).total
-        if budget < one:
-            images = -(-one // self.image_floats)
-            allowed = f"at least {one} floats, {images} images, for these bases and one pair"
+        with_one_pair = self.bill(1).total
+        if budget < with_one_pair:
+            images = -(-with_one_pair // self.image_floats)
+            allowed = (
+                f"at least {with_one_pair} floats, {images} images, for these bases and one pair"
+            )
             errors.fail("budget", allowed, budget)
-        return (budget - bases) // (one - bases)
+        return (budget - bases) // (with_one_pair - bases)
 
 
 def plain_floats(count: int, *, image_floats: int, representation_floats: int = 0) -> int:
-    """What `count` pairs take that are stored as they are: m (d_x + d_y); for all A views of
-    targets d_y is (A + 1) times as large.
+    """Return the floats of `count` pairs that are stored as they are: m (d_x + d_y).
+
+    For all A views of targets d_y is (A + 1) times as large.
     """
     return count * (image_floats + representation_floats)

@@ -1,6 +1,4 @@
-"""The kinds of labels and other targets that a distilled set comes with, and how they are written
-to its file.
-"""
+"""The kinds of labels and other targets of a distilled set, and how a file holds them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,13 +15,13 @@ Written = tuple[dict[str, Tensor], Any]
 
 @dataclass(frozen=True, eq=False)
 class HardLabels:
-    """One class number per image: int64 [n]."""
+    """One class label per image: int64 [n]."""
 
     classes: Tensor
     kind: ClassVar[str] = "hard"
 
     def storage_floats(self) -> int:
-        """Return a class number counts as one float."""
+        """Return the size: a class label counts as one float."""
         return self.classes.numel()
 
     def check(self, images: int, classes: int) -> None:
@@ -34,27 +32,28 @@ class HardLabels:
                 "hard labels", f"class numbers from 0 to {classes - 1}", self.classes.tolist()
             )
 
-    def written(self) -> Written:
+    def to_file(self) -> Written:
         """Return the tensors of a file, by name, and its JSON, as of every target."""
         return {"targets/hard": self.classes}, None
 
     @classmethod
-    def read(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
-        """What `written` gave, as of every target."""
+    def from_file(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
+        """Read what `to_file` gave, as every target does."""
         return cls(tensors["targets/hard"])
 
 
 @dataclass(frozen=True, eq=False)
 class StoredLabels:
-    """Teachers' logits for each image as it is, without augmentation, their mean where they are
-    several: float32 [n, classes].
+    """Teachers' logits for each image without augmentation: float32 [n, classes].
+
+    Several teachers give their mean.
     """
 
     logits: Tensor
     kind: ClassVar[str] = "stored"
 
     def storage_floats(self) -> int:
-        """Every logit counts."""
+        """Return the size: every logit counts."""
         return self.logits.numel()
 
     def check(self, images: int, classes: int) -> None:
@@ -62,18 +61,19 @@ class StoredLabels:
             "stored labels", self.logits, shape=[images, classes], dtype=torch.float32
         )
 
-    def written(self) -> Written:
+    def to_file(self) -> Written:
         return {"targets/stored": self.logits}, None
 
     @classmethod
-    def read(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
+    def from_file(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
         return cls(tensors["targets/stored"])
 
 
 @dataclass(frozen=True)
 class OnlineTeacher:
-    """Teachers are asked during student training, for each augmented view; the set only names them,
-    by fingerprint.
+    """Teachers that label each augmented view during student training.
+
+    The set only names them, by fingerprint.
 
     `others` are those beside the first, whose logits are averaged with its own.
     """
@@ -84,12 +84,13 @@ class OnlineTeacher:
 
     @property
     def fingerprints(self) -> tuple[str, ...]:
-        """All teachers."""
+        """The fingerprints of all teachers."""
         return (self.fingerprint, *self.others)
 
     def storage_floats(self) -> int:
-        """Return the teachers' weights are not part of the set: 0. (They are a cost all the same, and
-        larger than the images.)
+        """Return 0: the teachers' weights are not part of the set.
+
+        They are a cost all the same, and larger than the images.
         """
         return 0
 
@@ -98,11 +99,11 @@ class OnlineTeacher:
         if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
             errors.fail("online teachers", "a tuple of fingerprints", names)
 
-    def written(self) -> Written:
+    def to_file(self) -> Written:
         return {}, [*self.fingerprints]
 
     @classmethod
-    def read(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
+    def from_file(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
         if (
             not isinstance(described, list)
             or not described
@@ -114,8 +115,7 @@ class OnlineTeacher:
 
 @dataclass(frozen=True, eq=False)
 class RegressionLabels:
-    """Real-valued labels that a regression is to give, and that need not be probabilities: float32
-    [n, classes].
+    """Real-valued labels of a regression, which need not be probabilities: float32 [n, classes].
 
     Made by KIP and label solve: one-hot less 1 / classes as they begin. The class is that of the
     largest value.
@@ -125,7 +125,7 @@ class RegressionLabels:
     kind: ClassVar[str] = "regression"
 
     def storage_floats(self) -> int:
-        """Every value counts."""
+        """Return the size: every value counts."""
         return self.values.numel()
 
     def check(self, images: int, classes: int) -> None:
@@ -133,18 +133,19 @@ class RegressionLabels:
             "labels of a regression", self.values, shape=[images, classes], dtype=torch.float32
         )
 
-    def written(self) -> Written:
+    def to_file(self) -> Written:
         return {"targets/regression": self.values}, None
 
     @classmethod
-    def read(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
+    def from_file(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
         return cls(tensors["targets/regression"])
 
 
 @dataclass(frozen=True, eq=False)
 class OrderedSteps:
-    """How a network is to be trained on the set: in which order, and at which rates (DD: Wang et
-    al. 2018, arXiv 1811.10959).
+    """In which order and at which rates a network trains on the set. (DD: Wang et al.
+
+    2018, arXiv 1811.10959)
 
     Attributes:
         rates: float32 [epochs, steps], of gradient descent, one for each step of each pass. The
@@ -165,11 +166,11 @@ class OrderedSteps:
 
     @property
     def total(self) -> int:
-        """Steps of a whole training."""
+        """The number of steps of a whole training."""
         return self.passes * self.rates.numel()
 
     def storage_floats(self) -> int:
-        """Every rate, momentum and value of a label counts."""
+        """Return the size: every rate, momentum and value of a label counts."""
         return sum(
             value.numel() for value in (self.rates, self.labels, self.momenta) if value is not None
         )
@@ -195,13 +196,15 @@ class OrderedSteps:
                 "momenta of the steps", self.momenta, shape=shape, dtype=torch.float32
             )
 
-    def written(self) -> Written:
+    def to_file(self) -> Written:
         parts = {"labels": self.labels, "momenta": self.momenta}
-        own = {f"targets/steps/{name}": value for name, value in parts.items() if value is not None}
-        return {"targets/steps": self.rates} | own, {"passes": self.passes}
+        optional = {
+            f"targets/steps/{name}": value for name, value in parts.items() if value is not None
+        }
+        return {"targets/steps": self.rates} | optional, {"passes": self.passes}
 
     @classmethod
-    def read(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
+    def from_file(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
         labels, momenta = (tensors.get(f"targets/steps/{name}") for name in ("labels", "momenta"))
         return cls(tensors["targets/steps"], labels, described["passes"], momenta)
 
@@ -233,22 +236,24 @@ def check_targets(targets: tuple[Targets, ...], images: int, classes: int) -> No
         target.check(images, classes)
 
 
-def written(targets: tuple[Targets, ...]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def write_targets(targets: tuple[Targets, ...]) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Return the tensors and the JSON of a file that say what the targets are."""
     tensors: dict[str, Tensor] = {}
     described: dict[str, Any] = {}
     for target in targets:
-        own, told = target.written()
-        tensors |= own
-        described |= {} if told is None else {target.kind: told}
+        target_tensors, description = target.to_file()
+        tensors |= target_tensors
+        described |= {} if description is None else {target.kind: description}
     return tensors, described
 
 
-def read(tensors: Mapping[str, Tensor], described: Mapping[str, Any]) -> tuple[Targets, ...]:
-    """What `written` gave.
+def read_targets(
+    tensors: Mapping[str, Tensor], described: Mapping[str, Any]
+) -> tuple[Targets, ...]:
+    """Read the targets that `write_targets` gave.
 
     Raises:
         KeyError: a part of a description is missing. DDLabError: a description of another form.
     """
-    there = [kind for kind in KINDS if f"targets/{kind}" in tensors or kind in described]
-    return tuple(KINDS[kind].read(tensors, described.get(kind)) for kind in there)
+    kinds = [kind for kind in KINDS if f"targets/{kind}" in tensors or kind in described]
+    return tuple(KINDS[kind].from_file(tensors, described.get(kind)) for kind in kinds)

@@ -257,7 +257,7 @@ def trained_between(
             if strategy:
                 own = randomness.derived_seed(config.seed, state.step, "views in training")
                 images = siamese_view(
-                    images, strategy, seed=own, step=epoch * len(order) + number, each=True
+                    images, strategy, seed=own, step=epoch * len(order) + number, per_image=True
                 )
             leaves = {name: weights[name].detach().requires_grad_() for name in names}
             with torch.enable_grad():

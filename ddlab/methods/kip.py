@@ -217,7 +217,7 @@ def target_batch(config: Config, inputs: Inputs, step: int) -> tuple[Tensor, Ten
         classes = [data.of_class(label) for label in range(data.classes)]
         rows = torch.cat([own[torch.randperm(len(own), generator=draw)[:each]] for own in classes])
     images = data.normalised(rows, device=inputs.device)
-    images = siamese_view(images, config.strategy, seed=config.seed, step=step, each=True)
+    images = siamese_view(images, config.strategy, seed=config.seed, step=step, per_image=True)
     return images, centred_labels(data.train_labels[rows].to(inputs.device), data.classes)
 
 

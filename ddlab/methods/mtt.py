@@ -260,7 +260,7 @@ def inner_of(config: Config, inputs: Inputs, step: int) -> Inner:
         rows = batches[number]
         view = step * max(config.inner_steps, 1) + number
         images = siamese_view(
-            learned["images"][rows], config.strategy, seed=config.seed, step=view, each=True
+            learned["images"][rows], config.strategy, seed=config.seed, step=view, per_image=True
         )
         return F.cross_entropy(
             networks.call(spec, {**fixed, **weights}, images)[0].logits, labels[rows]

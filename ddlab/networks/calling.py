@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from ..core import errors, randomness
 from ..core.arithmetic import exact_float32
 from ..core.boundary import Count, checked, tensor
-from .family import REGISTERED, refuse, said, zeros_of
+from .family import REGISTERED, error_text, refuse, zeros_of
 from .specification import ImageSize, Network, NetworkSpec, check_weights, hooked_layers, skeleton
 
 _PIXELS_AT_ONCE = 512 * 32 * 32
@@ -29,7 +29,7 @@ AtBatchNorm = Callable[[str, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Outputs:
-    """What one forward pass gives.
+    """The outputs of one forward pass.
 
     Attributes:
         logits: [n, classes].
@@ -57,7 +57,7 @@ def call(
     at_batch_norm: AtBatchNorm | None = None,
     any_size: bool = False,
 ) -> tuple[Outputs, dict[str, Tensor]]:
-    """Run a network.
+    """Run a network on given weights.
 
     Args:
         spec: complete.
@@ -83,6 +83,7 @@ def call(
     _check_images(spec, weights, images, any_size)
     if train and spec.family in REGISTERED:
         _check_repeatable(spec)
+    # `train` walks through all modules, so it is called only where the mode changes.
     parts = _parts_of(spec, module)
     if module.training != train:
         module.train(train)
@@ -90,15 +91,15 @@ def call(
     if train:
         # The module changes in place those it runs with.
         buffers = {name: value.clone() for name, value in buffers.items()}
-    found: dict[str, Tensor] = {}
+    recorded: dict[str, Tensor] = {}
     inputs: dict[str, Tensor] = {}
     with (
-        _hooks(parts, found, inputs if batch_norm_inputs else None, at_batch_norm),
-        _holding(parts, {**weights, **buffers} if train else weights),
+        _hooks(parts, recorded, inputs if batch_norm_inputs else None, at_batch_norm),
+        _swapped_tensors(parts, {**weights, **buffers} if train else weights),
     ):
         logits = _run(module, images, train)
-    features = found["features"]
-    last_conv = found["last_conv"] if "last_conv" in found else features[:, :, None, None]
+    features = recorded["features"]
+    last_conv = recorded["last_conv"] if "last_conv" in recorded else features[:, :, None, None]
     return Outputs(logits, features, last_conv, inputs), buffers
 
 
@@ -118,24 +119,25 @@ def _check_images(
     )
     if not sized or images.shape[1] != spec.channels:
         height, width = spec.image_size or (None, None)
-        other = " (or of another size that it can take)" if any_size else ""
+        alternative = " (or of another size that it can take)" if any_size else ""
         allowed = (
             f"a float tensor of shape [n, {spec.channels}, {height}, {width}] for "
-            f"{spec.title}{other}"
+            f"{spec.title}{alternative}"
         )
         errors.fail("images", allowed, images)
-    wanted = next(value for value in weights.values() if value.is_floating_point())
-    if images.dtype != wanted.dtype:
+    weight = next(value for value in weights.values() if value.is_floating_point())
+    if images.dtype != weight.dtype:
         errors.fail(
-            "images", f"of the weights' dtype, {str(wanted.dtype).removeprefix('torch.')}", images
+            "images", f"of the weights' dtype, {str(weight.dtype).removeprefix('torch.')}", images
         )
-    if images.device != wanted.device:
-        errors.fail("images", f"on the weights' device, {wanted.device}", str(images.device))
+    if images.device != weight.device:
+        errors.fail("images", f"on the weights' device, {weight.device}", str(images.device))
 
 
 def _run(module: nn.Module, images: Tensor, train: bool) -> Tensor:
-    """Return the logits; torch's own sentence for one value per channel, of which no variance can be
-    taken, in our words.
+    """Return the logits.
+
+    One value per channel has no variance; torch's own error says so less clearly.
     """
     try:
         return module(images)
@@ -151,8 +153,9 @@ def _run(module: nn.Module, images: Tensor, train: bool) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """What a call needs of a skeleton, looked up once: to walk through its modules at each call
-    takes longer than a small network.
+    """Everything that a call needs of a skeleton, looked up once.
+
+    Walking through the modules at each call would take longer than a small network.
 
     `places`: of each tensor, tied ones at each of their places: the dict that holds it, its key
     there, its name among the weights.
@@ -167,17 +170,17 @@ class _Parts:
 
 
 def _parts_of(spec: NetworkSpec, module: nn.Module) -> _Parts:
-    known: dict[NetworkSpec, _Parts] = _local.__dict__.setdefault("parts", {})
-    if spec not in known or known[spec].module is not module:
+    parts_by_spec: dict[NetworkSpec, _Parts] = _local.__dict__.setdefault("parts", {})
+    if spec not in parts_by_spec or parts_by_spec[spec].module is not module:
         names: dict[int, str] = {}
         places: list[tuple[dict[str, Any], str, str]] = []
         for path, part in module.named_modules():
-            for held in (part._parameters, part._buffers):
-                for key, value in held.items():
+            for tensors in (part._parameters, part._buffers):
+                for key, value in tensors.items():
                     if value is not None:
                         places.append(
                             (
-                                held,
+                                tensors,
                                 key,
                                 names.setdefault(id(value), f"{path}.{key}" if path else key),
                             )
@@ -188,7 +191,7 @@ def _parts_of(spec: NetworkSpec, module: nn.Module) -> _Parts:
             if isinstance(part, nn.BatchNorm2d)
         ]
         last_conv, classifier = hooked_layers(spec)
-        known[spec] = _Parts(
+        parts_by_spec[spec] = _Parts(
             module,
             places,
             [name for name, _ in module.named_buffers()],
@@ -196,28 +199,28 @@ def _parts_of(spec: NetworkSpec, module: nn.Module) -> _Parts:
             module.get_submodule(last_conv) if last_conv else None,
             module.get_submodule(classifier),
         )
-    return known[spec]
+    return parts_by_spec[spec]
 
 
 @contextlib.contextmanager
-def _holding(parts: _Parts, tensors: Mapping[str, Tensor]) -> Iterator[None]:
-    """The skeleton with these weights and buffers in place of its own, as
-    torch.func.functional_call does it.
+def _swapped_tensors(parts: _Parts, tensors: Mapping[str, Tensor]) -> Iterator[None]:
+    """Put these weights and buffers into the skeleton for a while, as torch.func.functional_call
+    does.
     """
-    own = [held[key] for held, key, _ in parts.places]
+    originals = [tensors_of_part[key] for tensors_of_part, key, _ in parts.places]
     try:
-        for held, key, name in parts.places:
-            held[key] = tensors[name]
+        for tensors_of_part, key, name in parts.places:
+            tensors_of_part[key] = tensors[name]
         yield
     finally:
-        for (held, key, _), value in zip(parts.places, own, strict=True):
-            held[key] = value
+        for (tensors_of_part, key, _), value in zip(parts.places, originals, strict=True):
+            tensors_of_part[key] = value
 
 
 @lru_cache(maxsize=64)
 def _check_repeatable(spec: NetworkSpec) -> None:
-    """Raise if a module of one's own draws in training mode (dropout): a run could not be repeated;
-    or gives more than logits there.
+    """Raise if a reader's module draws in training mode (dropout), for then no run could be
+    repeated. It is refused as well if it gives more than logits there.
     """
     module = zeros_of(skeleton(spec)).train()
     like = next(module.parameters())
@@ -227,7 +230,11 @@ def _check_repeatable(spec: NetworkSpec) -> None:
                 torch.zeros((2, spec.channels or 0, *(spec.image_size or ())), dtype=like.dtype)
             )
         except Exception as problem:
-            refuse(f"network {spec.family!r}", "run in training mode on two images", said(problem))
+            refuse(
+                f"network {spec.family!r}",
+                "run in training mode on two images",
+                error_text(problem),
+            )
     if draws.count:
         refuse(
             f"network {spec.family!r}",
@@ -242,8 +249,7 @@ def _check_repeatable(spec: NetworkSpec) -> None:
 
 @checked
 def takes_size(spec: NetworkSpec, image_size: ImageSize) -> bool:
-    """Return whether a network that was built for images of one size also runs on images of another, with
-    the same weights.
+    """Return whether a network also runs on images of another size, with the same weights.
 
     Networks that end in global pooling do; those whose last linear layer sees every position do
     not.
@@ -284,8 +290,7 @@ def predict(
     *,
     batch_size: Count | None = None,
 ) -> Outputs:
-    """Return the outputs of a network in evaluation mode, without gradients, in batches of `batch_size`
-    images.
+    """Return the outputs of a network in evaluation mode, without gradients.
 
     The images go to the network's device and the outputs come back to the images'.
 
@@ -309,11 +314,14 @@ def predict(
 @contextlib.contextmanager
 def _hooks(
     parts: _Parts,
-    found: dict[str, Tensor],
+    recorded: dict[str, Tensor],
     inputs: dict[str, Tensor] | None,
     at_batch_norm: AtBatchNorm | None,
 ) -> Iterator[None]:
-    """Hooks that live for one call: the skeleton is shared by all calls of a thread."""
+    """Hook the layers whose inputs or outputs are wanted, for one call.
+
+    The skeleton is shared by all calls of a thread.
+    """
 
     def before_batch_norm(name: str) -> Callable[..., tuple[Tensor]]:
         def hook(_: nn.Module, arguments: tuple[Tensor]) -> tuple[Tensor]:
@@ -325,10 +333,10 @@ def _hooks(
         return hook
 
     def keep_output(_: nn.Module, __: tuple[Tensor], output: Tensor) -> None:
-        found["last_conv"] = output
+        recorded["last_conv"] = output
 
     def keep_input(_: nn.Module, arguments: tuple[Tensor]) -> None:
-        found["features"] = arguments[0]
+        recorded["features"] = arguments[0]
 
     handles = [parts.classifier.register_forward_pre_hook(keep_input)]
     if parts.last_conv is not None:

@@ -1,5 +1,6 @@
-"""ConvNet: blocks of 3x3 convolution, normalisation, activation, 2x2 pooling, then one linear
-layer, with a global mean on request.
+"""ConvNet: blocks of convolution, normalisation, activation and pooling, then one linear layer.
+
+The convolutions are 3x3, the pooling 2x2; a global mean comes on request.
 
 The small network of the field since Gidaris & Komodakis 2018 (arXiv 1804.09458); used as in Zhao et
 al. 2021 (arXiv 2006.05929). KRR-ST (Lee et al. 2024, arXiv 2310.06511) doubles the channels from
@@ -32,7 +33,7 @@ _POOLINGS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Parameters):
-    """What a ConvNet can be built with."""
+    """The options of a ConvNet."""
 
     width: int = parameter(
         128, range=(1, 2048), help="Channels of the first block.", explorable=(8, 128)
@@ -96,8 +97,8 @@ class ConvNet(nn.Module):
             )
         paddings = [options.padding] + [1] * (depth - 1)
         blocks = (
-            _block(*ends, padding, options)
-            for ends, padding in zip(pairwise(widths), paddings, strict=True)
+            _block(*channels_in_out, padding, options)
+            for channels_in_out, padding in zip(pairwise(widths), paddings, strict=True)
         )
         self.blocks = nn.Sequential(*blocks)
         height, width = (
@@ -119,7 +120,7 @@ class ConvNet(nn.Module):
 
 
 def depth_for(image_size: tuple[int, int]) -> int:
-    """Blocks for an image size: 3 up to 32 px, 4 at 64, 5 at 128, 6 at 224."""
+    """Return the number of blocks for an image size: 3 up to 32 px, 4 at 64, 5 at 128, 6 at 224."""
     return min(max(round(math.log2(min(image_size))) - 2, 3), 6)
 
 

@@ -1,5 +1,6 @@
-"""`Family`: a family of one's own, with what a module of ours offers; `register` and `from_module`
-make them (own.py).
+"""`Family`: a reader's own family of networks, with the parts that ours have.
+
+`register` and `from_module` make them (own.py).
 
 Its modules are written by others, so they are tried before they are used. Only there, and in
 `takes_size`, does a network run outside of `call`.
@@ -42,8 +43,9 @@ class Options(Parameters):
 
 @dataclass(frozen=True)
 class Template:
-    """A module that was handed in, on the meta device, and what it was made for: (channels, height,
-    width), and classes.
+    """A module that was handed in, on the meta device.
+
+    `shape` (channels, height, width) and `classes` are what it was made for.
     """
 
     module: nn.Module
@@ -55,7 +57,7 @@ class Template:
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """What a module of a family offers.
+    """A family of networks that a reader has registered or handed in.
 
     Attributes:
         factory: (channels, classes, image_size) -> module; None where only modules were handed in,
@@ -79,18 +81,20 @@ class Family:
 
     @property
     def is_hashable(self) -> bool:
-        """True if `source` tells every edit: not where the factory names a random generator, an
-        open file, ...
+        """True if `source` tells every edit.
+
+        It does not where the factory names a random generator, an open file and the like.
         """
         return not unhashable(self.factory)
 
-    def options(self, given: dict[str, Any]) -> Options:
-        """Return the options of a module that was handed in, if they are these; else those of the factory,
-        as it is now.
+    def options(self, fields: dict[str, Any]) -> Options:
+        """Return the options of a module that was handed in, if these are its own.
+
+        Otherwise return those of the factory as it is now.
         """
-        asked = Options(**given)
-        if asked.source in self.templates:
-            return asked
+        options = Options(**fields)
+        if options.source in self.templates:
+            return options
         if self.factory is None:
             start = f"a factory to be built anew (networks.register({self.FAMILY!r}, factory))"
             raise DDLabError(
@@ -102,16 +106,17 @@ class Family:
     def build(
         self, channels: int, classes: int, image_size: tuple[int, int], options: Any
     ) -> nn.Module:
-        """Return a module that is nobody else's: drawn on the CPU by the factory, or that which was handed
-        in, without weights.
+        """Return a new module.
+
+        The factory draws it on the CPU; one that was handed in comes without weights.
         """
         template = self.templates.get(options.source)
         if template is not None:
             return self._copied(template, (channels, *image_size), classes, options)
         if self.factory is None or options.source != self.source:
-            now = f"that of {self.FAMILY!r} as its factory is now (networks.spec makes it)"
+            current = f"that of {self.FAMILY!r} as its factory is now (networks.spec makes it)"
             raise DDLabError(
-                f"network must be {now}; given one from before the factory was edited."
+                f"network must be {current}; given one from before the factory was edited."
             )
         argument = f"the factory of {self.FAMILY!r}"
         with torch.device("cpu"):
@@ -123,7 +128,7 @@ class Family:
                 refuse(
                     argument,
                     f"build a module for ({channels}, {classes}, {image_size})",
-                    said(problem),
+                    error_text(problem),
                 )
         if not isinstance(built, nn.Module):
             refuse(argument, "return an nn.Module", errors.describe(built))
@@ -155,8 +160,9 @@ class Family:
     def layers(
         self, module: nn.Module, shape: tuple[int, int, int], options: Any
     ) -> tuple[str, str]:
-        """Return the names of (last convolutional map, classifier) in a module of this family on the meta
-        device.
+        """Return the names of the last convolutional map and of the classifier.
+
+        `module` is of this family and on the meta device.
         """
         template = self.templates.get(options.source)
         named = (
@@ -164,43 +170,45 @@ class Family:
             if template is None
             else (template.last_conv, template.classifier)
         )
-        return found_layers(f"network {self.FAMILY!r}", module, shape, *named)
+        return find_layers(f"network {self.FAMILY!r}", module, shape, *named)
 
 
-def tensors(module: nn.Module) -> dict[str, Tensor]:
-    """Parameters and buffers by name, in the order of the state_dict; then buffers that it leaves
-    out. Tied ones stand once.
+def tensors_of(module: nn.Module) -> dict[str, Tensor]:
+    """Return parameters and buffers by name, in the order of the state_dict.
+
+    Buffers that it leaves out come last, and tied tensors stand once.
     """
-    known = dict(module.named_parameters()) | dict(module.named_buffers())
-    return {name: known[name] for name in (*module.state_dict(), *known) if name in known}
+    named = dict(module.named_parameters()) | dict(module.named_buffers())
+    return {name: named[name] for name in (*module.state_dict(), *named) if name in named}
 
 
 def on_meta(module: nn.Module) -> nn.Module:
     """Return a copy without weights; `Module.to` would part tied ones."""
-    return _with(module, lambda value: value.detach().to("meta"))
+    return _copy_with(module, lambda value: value.detach().to("meta"))
 
 
 def zeros_of(module: nn.Module) -> nn.Module:
-    """Return a copy of a module without weights on the CPU, all of them 0, in evaluation mode: to follow
-    shapes.
+    """Return a copy of a module with all weights 0, in evaluation mode on the CPU.
+
+    It serves to follow shapes.
 
     Of `Module.to_empty`, and of a pass on the meta device, torch would import its compiler: two
     seconds, 140 MB, and an interrupt there breaks it for the rest of the process.
     """
-    return _with(
+    return _copy_with(
         module, lambda value: torch.zeros(value.shape, dtype=value.dtype, device="cpu")
     ).eval()
 
 
-def _with(module: nn.Module, other: Callable[[Tensor], Tensor]) -> nn.Module:
+def _copy_with(module: nn.Module, replacement: Callable[[Tensor], Tensor]) -> nn.Module:
     """Return a copy with other tensors, tied where they were."""
-    held: dict[int, Any] = {}
+    copies: dict[int, Any] = {}
     for value in (*module.parameters(), *module.buffers()):
-        new = other(value)
-        held[id(value)] = (
-            nn.Parameter(new, value.requires_grad) if isinstance(value, nn.Parameter) else new
+        tensor = replacement(value)
+        copies[id(value)] = (
+            nn.Parameter(tensor, value.requires_grad) if isinstance(value, nn.Parameter) else tensor
         )
-    return copy.deepcopy(module, held)
+    return copy.deepcopy(module, copies)
 
 
 def usable(argument: str, module: nn.Module) -> nn.Module:
@@ -224,39 +232,39 @@ def usable(argument: str, module: nn.Module) -> nn.Module:
                 "have running statistics in each batch norm",
                 f"{name!r} with track_running_stats=False",
             )
-    for name, value in tensors(module).items():
+    for name, value in tensors_of(module).items():
         if (
             value.is_floating_point()
             and not value.is_meta
             and not bool(torch.isfinite(value).all())
         ):
             refuse(argument, "have finite numbers", f"NaN or infinity in {name!r}")
-    kinds = {value.dtype for value in tensors(module).values() if value.is_floating_point()} - {
+    kinds = {value.dtype for value in tensors_of(module).values() if value.is_floating_point()} - {
         torch.float32
     }
     try:
         copied = copy.deepcopy(module)
     except Exception as problem:
-        refuse(argument, "be one that copy.deepcopy can copy", said(problem))
+        refuse(argument, "be one that copy.deepcopy can copy", error_text(problem))
     if kinds:
         kind = ", ".join(sorted(str(kind).removeprefix("torch.") for kind in kinds))
         warnings.warn(f"{argument} has {kind} numbers, which become float32.", stacklevel=4)
     return copied.float() if kinds else copied
 
 
-def tried(argument: str, module: nn.Module, shape: tuple[int, int, int], classes: int) -> None:
-    """Run a module that is ours once in evaluation mode, as `call` does, and refuse what no method
-    could use.
-    """
+def try_module(argument: str, module: nn.Module, shape: tuple[int, int, int], classes: int) -> None:
+    """Run a module of ours once in evaluation mode, and refuse what no method could use."""
     images = torch.randn((2, *shape), generator=generator(0))
     try:
-        weights = {name: value.detach().clone() for name, value in tensors(module.eval()).items()}
+        weights = {
+            name: value.detach().clone() for name, value in tensors_of(module.eval()).items()
+        }
         like = next(value for value in weights.values() if value.is_floating_point())
         with torch.no_grad(), Draws(generator(0)):
             logits: Any = torch.func.functional_call(module, weights, (images.to(like),))
         fits = logits.shape == (2, classes) and bool(logits.isfinite().all())
     except Exception as problem:
-        refuse(argument, f"run on images of shape {list(images.shape)}", said(problem))
+        refuse(argument, f"run on images of shape {list(images.shape)}", error_text(problem))
     if not fits:
         refuse(
             argument,
@@ -265,21 +273,22 @@ def tried(argument: str, module: nn.Module, shape: tuple[int, int, int], classes
         )
 
 
-def found_layers(
+def find_layers(
     argument: str,
     module: nn.Module,
     shape: tuple[int, int, int],
     last_conv: str | None,
     classifier: str | None,
 ) -> tuple[str, str]:
-    """(name of the last map before global pooling, "" where there is none; name of the linear layer
-    whose outputs are the logits).
+    """Return the names of the last map before global pooling and of the classifier.
+
+    The map is "" where there is none; the classifier's outputs are the logits.
 
     A module on the meta device runs as a copy with weights of 0 on the CPU.
     """
-    maps, linear, logits = _recorded(argument, module, shape)
+    maps, linear, logits = _record(argument, module, shape)
     last = _classifier(argument, linear, logits, classifier)
-    names = [one.name for one in maps]
+    names = [feature_map.name for feature_map in maps]
     if last_conv is not None:
         if last_conv not in names:
             refuse(
@@ -288,7 +297,9 @@ def found_layers(
                 repr(last_conv),
             )
         return last_conv, last
-    large = max((number for number, one in enumerate(maps) if one.pixels > 1), default=-1)
+    large = max(
+        (number for number, feature_map in enumerate(maps) if feature_map.pixels > 1), default=-1
+    )
     # What follows the last map of several pixels is a pooling without parameters, or a convolution
     # that ends in one pixel.
     pooled = 0 <= large < len(maps) - 1 and not maps[large + 1].has_parameters
@@ -303,19 +314,19 @@ class _Map(NamedTuple):
     has_parameters: bool
 
 
-def _recorded(
+def _record(
     argument: str, module: nn.Module, shape: tuple[int, int, int]
 ) -> tuple[list[_Map], dict[str, Tensor], Tensor]:
-    """Return the maps in the order in which they are made, the outputs [n, k] of linear layers by name,
-    and what the module gives.
+    """Return the maps in order, the outputs [n, k] of linear layers by name, and the module's
+    output.
     """
     maps: list[_Map] = []
     linear: dict[str, Tensor] = {}
 
-    def record(name: str, part: nn.Module, given: tuple[Any, ...], output: Any) -> None:
+    def record(name: str, part: nn.Module, arguments: tuple[Any, ...], output: Any) -> None:
         if not isinstance(output, Tensor):
             return
-        if isinstance(part, nn.Linear) and output.ndim == 2 and given:
+        if isinstance(part, nn.Linear) and output.ndim == 2 and arguments:
             linear[name] = output
         if output.ndim == 4:
             maps.append(
@@ -330,25 +341,31 @@ def _recorded(
         with torch.no_grad(), torch.device("cpu"):
             return maps, linear, run(torch.zeros((2, *shape), dtype=like.dtype))
     except Exception as problem:
-        refuse(argument, f"run on images of shape {[2, *shape]} with weights of 0", said(problem))
+        refuse(
+            argument, f"run on images of shape {[2, *shape]} with weights of 0", error_text(problem)
+        )
 
 
-def _classifier(argument: str, linear: dict[str, Tensor], logits: Tensor, asked: str | None) -> str:
-    """Return the linear layer that is asked for, or the last one whose output is what the module gives."""
-    ends = [name for name, output in linear.items() if output.is_set_to(logits)]
-    wanted = "be the name of a linear layer [n, features] -> [n, classes]"
-    there = f"none whose output is the logits (there are: {', '.join(linear) or 'none'})"
-    if asked is None:
-        return ends[-1] if ends else refuse(f"classifier of {argument}", wanted, there)
-    return asked if asked in linear else refuse(f"classifier of {argument}", wanted, repr(asked))
+def _classifier(argument: str, linear: dict[str, Tensor], logits: Tensor, name: str | None) -> str:
+    """Return the linear layer of this name, or the last one whose output is the module's."""
+    candidates = [name for name, output in linear.items() if output.is_set_to(logits)]
+    requirement = "be the name of a linear layer [n, features] -> [n, classes]"
+    listed = f"none whose output is the logits (there are: {', '.join(linear) or 'none'})"
+    if name is None:
+        return (
+            candidates[-1]
+            if candidates
+            else refuse(f"classifier of {argument}", requirement, listed)
+        )
+    return name if name in linear else refuse(f"classifier of {argument}", requirement, repr(name))
 
 
 def parts_of(module: nn.Module) -> list[Any]:
-    """What a module is made of beside its numbers: classes, plain attributes and shapes."""
+    """Return what a module consists of beside its numbers: classes, plain attributes and shapes."""
     shapes = [
-        (name, str(value.dtype), tuple(value.shape)) for name, value in tensors(module).items()
+        (name, str(value.dtype), tuple(value.shape)) for name, value in tensors_of(module).items()
     ]
-    own = [
+    attributes = [
         (
             name,
             type(part),
@@ -360,15 +377,15 @@ def parts_of(module: nn.Module) -> list[Any]:
         )
         for name, part in module.named_modules()
     ]
-    return [*own, shapes]
+    return [*attributes, shapes]
 
 
-def refuse(argument: str, wanted: str, given: str) -> NoReturn:
-    """Raise one sentence about somebody's module; `given` is in words."""
-    raise DDLabError(f"{argument} must {wanted}; given {given}.") from None
+def refuse(argument: str, requirement: str, problem: str) -> NoReturn:
+    """Raise one sentence about somebody's module; `problem` is in words."""
+    raise DDLabError(f"{argument} must {requirement}; given {problem}.") from None
 
 
-def said(problem: Exception) -> str:
+def error_text(problem: Exception) -> str:
     """Return the first line of somebody's error, as part of a sentence."""
     words = (str(problem).splitlines() or [""])[0].rstrip(".")[:200]
     return f"{type(problem).__name__}{words and ': '}{words}"

@@ -1,5 +1,6 @@
-"""`folded`: in evaluation mode a batch norm is a fixed scale and shift, which the convolution
-before it can take over.
+"""`folded`: fold batch norms into the convolutions before them.
+
+In evaluation mode a batch norm is a fixed scale and shift.
 """
 
 from collections.abc import Mapping
@@ -16,8 +17,8 @@ EPSILON = 1e-5  # of torch's batch norm
 def folded(
     spec: NetworkSpec, weights: Mapping[str, Tensor]
 ) -> tuple[NetworkSpec, dict[str, Tensor]]:
-    """Return a network that does in evaluation mode what this one does, without batch norms where they can
-    be folded into convolutions.
+    """Return a network with the same outputs in evaluation mode, without batch norms where they can
+    be folded.
 
     A ConvNet with norm "batch" becomes one with norm "none", which takes three quarters of the
     time; other networks stay as they are. The outputs differ by rounding alone. Gradients pass to
@@ -29,15 +30,17 @@ def folded(
     """
     if spec.family != "convnet" or spec.options.norm != "batch":  # type: ignore[attr-defined]
         return spec, dict(weights)
-    kept = {name: value for name, value in weights.items() if ".normalisation." not in name}
-    for name in [name for name in kept if name.endswith(".convolution.weight")]:
+    folded_weights = {
+        name: value for name, value in weights.items() if ".normalisation." not in name
+    }
+    for name in [name for name in folded_weights if name.endswith(".convolution.weight")]:
         block = name.removesuffix("convolution.weight")
         norm = {
             part: weights[f"{block}normalisation.{part}"]
             for part in ("weight", "bias", "running_mean", "running_var")
         }
         scale = norm["weight"] * torch.rsqrt(norm["running_var"] + EPSILON)
-        kept[name] = weights[name] * scale[:, None, None, None]
+        folded_weights[name] = weights[name] * scale[:, None, None, None]
         bias = f"{block}convolution.bias"
-        kept[bias] = (weights[bias] - norm["running_mean"]) * scale + norm["bias"]
-    return replace(spec, options=spec.options.replace(norm="none")), kept
+        folded_weights[bias] = (weights[bias] - norm["running_mean"]) * scale + norm["bias"]
+    return replace(spec, options=spec.options.replace(norm="none")), folded_weights

@@ -16,7 +16,7 @@ CLASSIFIER = "classifier"
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Parameters):
-    """What a perceptron can be built with."""
+    """The options of a perceptron."""
 
     width: int = parameter(
         64, range=(1, 4096), help="Units of each hidden layer.", explorable=(8, 256)
@@ -48,5 +48,5 @@ def build(channels: int, classes: int, image_size: tuple[int, int], options: Opt
 
 
 def last_conv(module: nn.Module) -> str:
-    """It has no maps: a network's features stand for them."""
+    """Return "": it has no maps, so a network's features stand for them."""
     return ""

@@ -1,9 +1,10 @@
-"""Networks of your own: `register` makes a factory a family beside ours, `from_module` takes a
-trained module as it is.
+"""Networks of your own.
+
+`register` makes a factory a family beside ours, `from_module` takes a trained module as it is.
 
     def small(channels, classes, image_size):
-        return nn.Sequential(nn.Conv2d(channels, 8, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1),
-        nn.Flatten(), nn.Linear(8, classes))
+        body = nn.Conv2d(channels, 8, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten()
+        return nn.Sequential(*body, nn.Linear(8, classes))
 
     networks.register("small", small)
     teacher = networks.from_module(trained, (32, 32), 10, name="small")
@@ -35,8 +36,8 @@ from .family import (
     on_meta,
     parts_of,
     refuse,
-    tensors,
-    tried,
+    tensors_of,
+    try_module,
     usable,
 )
 from .specification import FAMILIES, LARGEST, ImageSize, Network, NetworkSpec, spec
@@ -46,7 +47,7 @@ Number = Annotated[int, within(1, LARGEST)]
 
 
 def own_name(argument: str, name: str) -> str:
-    """Return a rule of the boundary: a name that none of our families has."""
+    """Return a name that none of our families has; a rule of the boundary."""
     if len(errors.check_text(argument, name, empty=False)) > LONGEST:
         errors.fail(argument, f"a text of at most {LONGEST} characters", name)
     if name in FAMILIES:
@@ -66,8 +67,9 @@ def register(
     classifier: str | None = None,
     last_conv: str | None = None,
 ) -> None:
-    """Make a factory a family: `networks.spec(name)`, or the name itself, then serves wherever an
-    architecture is asked for.
+    """Make a factory a family of networks.
+
+    `networks.spec(name)`, or the name itself, then serves wherever an architecture is needed.
 
     Networks of the family are saved by name and weights, and built by the factory when they are
     loaded: register it before.
@@ -85,12 +87,12 @@ def register(
         DDLabError: a name of ours or of another factory. The same one again, or edited, takes the
             place of the one before.
     """
-    known = REGISTERED.get(name, Family(name))
-    if known.factory is not None and _place(known.factory) != _place(factory):
-        before, now = (".".join(_place(each)) for each in (known.factory, factory))
-        refuse(f"name {name!r}", f"stay that of {before}, or be another", now)
+    family = REGISTERED.get(name, Family(name))
+    if family.factory is not None and _location(family.factory) != _location(factory):
+        before, current = (".".join(_location(each)) for each in (family.factory, factory))
+        refuse(f"name {name!r}", f"stay that of {before}, or be another", current)
     REGISTERED[name] = replace(
-        known,
+        family,
         factory=factory,
         SMALLEST_IMAGE=smallest_image,
         CLASSIFIER=classifier,
@@ -144,11 +146,11 @@ def from_module(
     )
     shape = (channels, *image_size)
     copied = usable("module", module)
-    tried("module", copied, shape, classes)
-    weights = {key: value.detach() for key, value in tensors(copied).items()}
-    known = REGISTERED.get(name, Family(name))
-    if known.factory is not None:
-        if classifier not in (None, known.CLASSIFIER) or last_conv not in (None, known.LAST_CONV):
+    try_module("module", copied, shape, classes)
+    weights = {key: value.detach() for key, value in tensors_of(copied).items()}
+    family = REGISTERED.get(name, Family(name))
+    if family.factory is not None:
+        if classifier not in (None, family.CLASSIFIER) or last_conv not in (None, family.LAST_CONV):
             errors.fail(
                 "classifier and last_conv",
                 f"those that {name!r} is registered with",
@@ -157,11 +159,11 @@ def from_module(
         described = spec(name)
     else:
         source = code_of(parts_of(copied), shape, classes, classifier, last_conv)
-        known.templates[source] = Template(on_meta(copied), shape, classes, classifier, last_conv)
-        REGISTERED[name] = known
-        described = NetworkSpec(family=name, options=known.Options(source=source))
+        family.templates[source] = Template(on_meta(copied), shape, classes, classifier, last_conv)
+        REGISTERED[name] = family
+        described = NetworkSpec(family=name, options=family.Options(source=source))
     described = replace(described, channels=channels, classes=classes, image_size=image_size)
-    made = Network(
+    network = Network(
         spec=described,
         weights=weights,
         provenance={"process": "from_module"},
@@ -176,11 +178,14 @@ def from_module(
                 f"be what the factory of {name!r} builds",
                 "one that gives other logits by the same weights",
             )
-    return made
+    return network
 
 
-def _place(factory: Any) -> tuple[str, str]:
-    """Where a factory is written: of a `partial` what it calls, of an object its class."""
+def _location(factory: Any) -> tuple[str, str]:
+    """Return the module and the name of a factory.
+
+    A `partial` is followed to its function, an object to its class.
+    """
     while isinstance(factory, partial):
         factory = factory.func
     written = factory if hasattr(factory, "__qualname__") else type(factory)

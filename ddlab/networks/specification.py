@@ -1,4 +1,4 @@
-"""What a network is: a spec (plain data) and a flat dict of weights and buffers."""
+"""Networks as data: a spec, and a flat dict of weights and buffers."""
 
 import copy
 import os
@@ -18,7 +18,7 @@ from ..core.arithmetic import as_usual
 from ..core.errors import DDLabError
 from ..core.parameters import Parameters, describe
 from . import convnet, mlp, text, vit, zoo
-from .family import REGISTERED, Family, on_meta, refuse, tensors, tried
+from .family import REGISTERED, Family, on_meta, refuse, tensors_of, try_module
 
 # A module, or an Architecture.
 FAMILIES: dict[str, Any] = {
@@ -59,8 +59,9 @@ class NetworkSpec:
             object.__setattr__(self, "image_size", size)
 
     def for_data(self, data: Any, *, outputs: int | None = None) -> Self:
-        """Return the same architecture for the channels, classes and image size of `data` (an ImageData or
-        a DistilledSet).
+        """Return the same architecture for the channels, classes and image size of `data`.
+
+        `data` is an ImageData or a DistilledSet.
 
         Args:
             outputs: of the last layer where they are not the classes: the size of the
@@ -91,7 +92,7 @@ class NetworkSpec:
         return f"{self.family}({changed})" if changed else self.family
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON types."""
+        """Return the spec as JSON types."""
         size = None if self.image_size is None else list(self.image_size)
         described: dict[str, Any] = {"family": self.family, "options": self.options.to_dict()}
         return described | {"channels": self.channels, "classes": self.classes, "image_size": size}
@@ -122,9 +123,9 @@ class NetworkSpec:
                 f"one of ddlab's or made known by networks.register({family!r}, factory)",
                 family,
             )
-        known: dict[str, Any] = {"image_size": tuple(size) if isinstance(size, list) else size}
-        known |= {name: described.get(name) for name in ("channels", "classes")}
-        return cls(**_parts(family, described.get("options", {})), **known)
+        shape: dict[str, Any] = {"image_size": tuple(size) if isinstance(size, list) else size}
+        shape |= {name: described.get(name) for name in ("channels", "classes")}
+        return cls(**_parts(family, described.get("options", {})), **shape)
 
 
 def check_size(argument: str, size: Any, low: int = 1) -> tuple[int, int]:
@@ -170,11 +171,11 @@ def _parts(family: Any, options: Mapping[str, Any], argument: str = "family") ->
         raise DDLabError(
             f"{str(problem)[:-1]}, which networks.register has not made known."
         ) from None
-    found = _family(family)
-    own = isinstance(found, Family)
+    kind = _family(family)
+    is_own = isinstance(kind, Family)
     return {
         "family": family,
-        "options": found.options(dict(options)) if own else found.Options(**options),
+        "options": kind.options(dict(options)) if is_own else kind.Options(**options),
     }
 
 
@@ -243,7 +244,7 @@ class Network:
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """The device of the weights."""
         return next(iter(self.weights.values())).device
 
     def to(self, device: torch.device | str) -> Self:
@@ -255,32 +256,37 @@ class Network:
         )
 
     def __call__(self, images: Tensor) -> Tensor:
-        """Logits [n, classes] of normalised images [n, channels, h, w], in evaluation mode and
-        without gradients (`module` has them).
+        """Return the logits [n, classes] of normalised images [n, channels, h, w].
+
+        In evaluation mode and without gradients; `module` has them.
         """
         from .calling import predict
 
         return predict(self, images).logits
 
     def module(self) -> nn.Module:
-        """Return a plain `nn.Module` with copies of the weights, in evaluation mode: yours to call, to
-        hook and to train.
+        """Return a plain `nn.Module` with copies of the weights, in evaluation mode.
+
+        It is yours to call, to hook and to train.
 
         Images [n, channels, h, w] in, logits [n, classes] out. Unlike `networks.call` it keeps what
         it is changed to.
         """
         bare = skeleton(self.spec)
-        held: dict[int, Any] = {}
-        for name, value in tensors(bare).items():
-            own = self.weights[name].detach().clone()
-            held[id(value)] = (
-                nn.Parameter(own, value.requires_grad) if isinstance(value, nn.Parameter) else own
+        copies: dict[int, Any] = {}
+        for name, value in tensors_of(bare).items():
+            tensor = self.weights[name].detach().clone()
+            copies[id(value)] = (
+                nn.Parameter(tensor, value.requires_grad)
+                if isinstance(value, nn.Parameter)
+                else tensor
             )
-        return copy.deepcopy(bare, held).eval()
+        return copy.deepcopy(bare, copies).eval()
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write to one safetensors file, new or of the same kind; with `overwrite` in the place of
-        any.
+        """Write to one safetensors file, new or of the same kind.
+
+        With `overwrite` any file is replaced.
 
         Warns:
             UserWarning: a network of a reader's own, whose file holds no code.
@@ -305,13 +311,13 @@ def load(path: str | os.PathLike[str]) -> Network:
     Raises:
         DDLabError: missing, truncated or foreign file, or weights that do not fit the architecture.
     """
-    tensors, header = storage.load(path, "network")
+    tensors_of, header = storage.load(path, "network")
     with storage.made_from(path, "network"):
         described = NetworkSpec.from_dict(header["spec"])
         about = header["provenance"]
         return Network(
             spec=described,
-            weights=tensors,
+            weights=tensors_of,
             provenance=about,
             class_names=header.get("class_names"),
             normalisation=header.get("normalisation"),
@@ -327,46 +333,53 @@ def initialise(described: NetworkSpec, *, seed: int) -> Network:
     """
     _check_complete(described)
     errors.check_integer("seed", seed, 0)
-    own = REGISTERED.get(described.family)
-    if own is not None and described.options.source in own.templates:  # type: ignore[attr-defined]
-        start = f"networks.spec({own.FAMILY!r}) after networks.register({own.FAMILY!r}, factory)"
+    registered = REGISTERED.get(described.family)
+    if registered is not None and described.options.source in registered.templates:  # type: ignore[attr-defined]
+        start = f"networks.spec({registered.FAMILY!r}) after networks.register({registered.FAMILY!r}, factory)"
         refuse(
             "a network that starts anew",
             f"have a factory ({start})",
             "the spec of a module that was handed in",
         )
-    weights = _drawn(described, seed)
-    if own is not None and described not in _tried:
+    weights = _draw_weights(described, seed)
+    if registered is not None and described not in _tried:
         _try_out(described, seed, weights)
     return Network(
         spec=described, weights=weights, provenance={"process": "initialise", "seed": seed}
     )
 
 
-def _drawn(described: NetworkSpec, seed: int) -> dict[str, Tensor]:
+def _draw_weights(described: NetworkSpec, seed: int) -> dict[str, Tensor]:
     with randomness.Draws(randomness.generator(seed, 0, "network weights")):
         module = _build(described)
-    return {name: value.detach().clone() for name, value in tensors(module).items()}
+    return {name: value.detach().clone() for name, value in tensors_of(module).items()}
 
 
 def _try_out(described: NetworkSpec, seed: int, weights: dict[str, Tensor]) -> None:
-    """Once for each network of a registered family, before a student begins: it starts anew by the
-    seed, and can be used.
+    """Check that a registered family starts anew by the seed and can be used.
+
+    This is done once for each network, before a student begins.
     """
     family = described.family
-    again, other = (_drawn(described, number) for number in (seed, seed + 1))
-    same = [name for name in weights if torch.equal(weights[name], again[name])]
-    if len(same) < len(weights) or all(torch.equal(weights[name], other[name]) for name in weights):
-        given = (
+    same_seed_weights, other_weights = (
+        _draw_weights(described, number) for number in (seed, seed + 1)
+    )
+    equal_names = [name for name in weights if torch.equal(weights[name], same_seed_weights[name])]
+    if len(equal_names) < len(weights) or all(
+        torch.equal(weights[name], other_weights[name]) for name in weights
+    ):
+        problem = (
             "other weights for the same seed"
-            if len(same) < len(weights)
+            if len(equal_names) < len(weights)
             else "the same weights for every seed"
         )
         refuse(
-            f"the factory of {family!r}", "draw its weights from torch's global generator", given
+            f"the factory of {family!r}", "draw its weights from torch's global generator", problem
         )
     with randomness.Draws(randomness.generator(seed)):
-        tried(f"network {family!r}", _build(described), _shape(described), described.classes or 0)
+        try_module(
+            f"network {family!r}", _build(described), _shape(described), described.classes or 0
+        )
     _tried.add(described)
 
 
@@ -400,19 +413,20 @@ def batch_norm_layers(described: NetworkSpec) -> list[str]:
 
 
 def hooked_layers(described: NetworkSpec) -> tuple[str, str]:
-    """Return the names of (the last convolutional stage, the classifier); a module of your own may have no
-    such stage: "".
+    """Return the names of the last convolutional stage and of the classifier.
+
+    A module of your own may have no such stage: "".
     """
     family = _family(described.family)
     return (
-        _found(described)
+        _find_hooked_layers(described)
         if isinstance(family, Family)
         else (family.last_conv(skeleton(described)), family.CLASSIFIER)
     )
 
 
 @lru_cache(maxsize=64)
-def _found(described: NetworkSpec) -> tuple[str, str]:
+def _find_hooked_layers(described: NetworkSpec) -> tuple[str, str]:
     family: Any = _family(described.family)
     return family.layers(skeleton(described), _shape(described), described.options)
 
@@ -429,15 +443,16 @@ def _build(described: NetworkSpec) -> nn.Module:
 
 
 def check_weights(described: NetworkSpec, weights: Mapping[str, Tensor]) -> None:
-    """Raise if these are not the tensors of the architecture: their names, shapes, and one
-    floating-point dtype.
+    """Raise if these are not the tensors of the architecture.
+
+    Names, shapes, and one floating-point dtype are compared.
 
     Called at every pass: some microseconds.
     """
-    wanted = _layout(described)
+    layout = _layout(described)
     kinds = set()
-    fits = isinstance(weights, Mapping) and weights.keys() == wanted.keys()
-    for name, (shape, floating) in wanted.items() if fits else ():
+    fits = isinstance(weights, Mapping) and weights.keys() == layout.keys()
+    for name, (shape, floating) in layout.items() if fits else ():
         value = weights[name]
         fits = (
             fits
@@ -448,19 +463,19 @@ def check_weights(described: NetworkSpec, weights: Mapping[str, Tensor]) -> None
         if fits and floating:
             kinds.add(value.dtype)
     if not fits or len(kinds) > 1:
-        _refuse_weights(described, wanted, weights)
+        _refuse_weights(described, layout, weights)
 
 
 def _refuse_weights(
-    described: NetworkSpec, wanted: Mapping[str, tuple[torch.Size, bool]], weights: Any
+    described: NetworkSpec, layout: Mapping[str, tuple[torch.Size, bool]], weights: Any
 ) -> NoReturn:
     """Say which tensor is the first that does not belong."""
     allowed = f"the parameters and buffers of {described.title}, of one dtype"
     if not isinstance(weights, Mapping) or not weights:
         errors.fail("weights", allowed, weights)
-    odd = [f"without {name!r}" for name in wanted if name not in weights]
-    odd += [f"with {name!r}, which it has not" for name in weights if name not in wanted]
-    for name, (shape, floating) in wanted.items():
+    odd = [f"without {name!r}" for name in layout if name not in weights]
+    odd += [f"with {name!r}, which it has not" for name in weights if name not in layout]
+    for name, (shape, floating) in layout.items():
         value = weights.get(name, torch.empty(shape))
         if not isinstance(value, Tensor):
             odd.append(f"with {name!r} as {errors.describe(value)}")
@@ -476,9 +491,10 @@ def _refuse_weights(
 
 @lru_cache(maxsize=64)
 def _layout(described: NetworkSpec) -> dict[str, tuple[torch.Size, bool]]:
+    """Return the shape of each tensor, and whether it is a floating-point one."""
     return {
         name: (value.shape, value.is_floating_point())
-        for name, value in tensors(skeleton(described)).items()
+        for name, value in tensors_of(skeleton(described)).items()
     }
 
 

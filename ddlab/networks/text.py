@@ -1,4 +1,4 @@
-"""Networks that read: an embedded sentence is a picture of one channel, a row for each word.
+"""Networks that read. An embedded sentence is a picture of one channel with a row for each word.
 
 TextConvNet, tanh RNN, LSTM.
 
@@ -19,7 +19,7 @@ WIDTH = 100  # units of a direction, maps of a width
 
 
 def words(images: Tensor) -> Tensor:
-    """[n, channels, length, dim] -> [n, length, channels * dim]."""
+    """Return images [n, channels, length, dim] as rows of words: [n, length, channels * dim]."""
     return images.transpose(1, 2).flatten(2)
 
 
@@ -40,8 +40,9 @@ class TextConvNet(nn.Module):
 
 
 class Recurrent(nn.Module):
-    """Two layers, each of a cell forwards and another backwards; a linear layer on their last
-    states.
+    """Two layers, each with a cell forwards and another backwards.
+
+    A linear layer stands on their last states.
     """
 
     def __init__(
@@ -61,21 +62,21 @@ class Recurrent(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         row = words(images)
         for cells in zip(self.there, self.back, strict=True):
-            there, back = (
+            forwards, backwards = (
                 states_of(cell, each) for cell, each in zip(cells, (row, row.flip(1)), strict=True)
             )
-            row = torch.cat([there, back.flip(1)], 2)
-        return self.classifier(torch.cat([there[:, -1], back[:, -1]], 1))
+            row = torch.cat([forwards, backwards.flip(1)], 2)
+        return self.classifier(torch.cat([forwards[:, -1], backwards[:, -1]], 1))
 
 
 def states_of(cell: nn.Module, row: Tensor) -> Tensor:
     """Return a cell's output after each word: [n, length, size] -> [n, length, WIDTH]."""
     state = None
-    found = []
+    outputs = []
     for word in row.unbind(1):
         state = cell(word, state)
-        found.append(state[0] if isinstance(state, tuple) else state)
-    return torch.stack(found, 1)
+        outputs.append(state[0] if isinstance(state, tuple) else state)
+    return torch.stack(outputs, 1)
 
 
 FAMILIES = {

@@ -1,5 +1,6 @@
-r"""ViT: square patches as tokens, blocks of self-attention and a two-layer network, the mean of the
-tokens, one linear layer.
+r"""ViT: self-attention between square patches.
+
+Blocks of attention and a two-layer network, the mean of the tokens, one linear layer.
 
 Dosovitskiy et al. 2021 (arXiv 2010.11929), small, for images of 16 to 64 px: patches of 4 px, six
 blocks of width 128 with 4 heads (1.2 million weights). As there: norm first, GELU, four times the
@@ -32,7 +33,7 @@ EXPANSION = 4  # width inside a block's two-layer network
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Parameters):
-    """What a ViT can be built with."""
+    """The options of a ViT."""
 
     patch_size: int = parameter(
         4,
@@ -124,7 +125,8 @@ def build(channels: int, classes: int, image_size: tuple[int, int], options: Opt
 
 
 def last_conv(module: nn.Module) -> str:
-    """Return the submodule whose output stands for the last convolutional feature map: the last tokens,
-    each at its patch's place.
+    """Return the submodule whose output stands for the last convolutional map.
+
+    It is the last tokens, each at its patch's position.
     """
     return "maps"

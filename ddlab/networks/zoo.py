@@ -72,8 +72,9 @@ def from_torchvision(name: str, classifier: str, maps: str, **options: float) ->
 
 
 def fit_stem(module: nn.Module, channels: int, *, small: bool) -> None:
-    """Give a module the first convolution for these channels, in place; for small images without
-    the first two reductions.
+    """Give a module the first convolution for these channels, in place.
+
+    For small images the first two reductions go.
     """
     convolutions = [
         (name, layer) for name, layer in module.named_modules() if isinstance(layer, nn.Conv2d)
@@ -94,8 +95,9 @@ def fit_stem(module: nn.Module, channels: int, *, small: bool) -> None:
 
 
 def _densenet121(channels: int, classes: int, image_size: tuple[int, int]) -> nn.Module:
-    """In a sequence: torchvision rectifies the last map in place and outside of any module, where
-    nothing can look at it.
+    """Return DenseNet-121 as a sequence.
+
+    torchvision rectifies the last map in place and outside of any module, where no hook can see it.
     """
     module = from_torchvision("densenet121", "", "").make(channels, classes, image_size)
     features: nn.Module = module.features  # type: ignore[assignment]
@@ -131,8 +133,9 @@ def _vgg11(channels: int, classes: int, image_size: tuple[int, int]) -> nn.Modul
 
 
 class LeNet(nn.Module):
-    """LeNet-5 (LeCun et al. 1998, doi 10.1109/5.726791) with ReLU and max-pooling, as it is used
-    today.
+    """LeNet-5 (LeCun et al.
+
+    1998, doi 10.1109/5.726791) with ReLU and max-pooling, as it is used today.
 
     Two 5x5 convolutions of 6 and 16 maps, linear layers of 120 and 84 units. Below 32 px the first
     convolution pads by 2, so that images of 28 px have the paper's shapes; other sizes change the

@@ -1,5 +1,6 @@
-"""Remember results by content: the same process, config, data and teacher give the same result, so
-it is computed once.
+"""Remember results by content.
+
+The same process, config, data and teacher give the same result, so it is computed once.
 
 A key also holds the source code, the device, the version of torch and the number of threads,
 because they change the last bits. What depends on a value that cannot be hashed, such as a random
@@ -33,7 +34,7 @@ def remember(
     device: torch.device | str = "cpu",
     count: int | None = None,
 ) -> Any:
-    """`compute()`, or what it gave before for the same parts (tensors, configs, JSON types).
+    """Return `compute()`, or its earlier result for the same parts (tensors, configs, JSON types).
 
     Args:
         device: where it computes.
@@ -42,13 +43,13 @@ def remember(
     errors.check_function("compute", compute)
     if unhashable(compute):
         return compute()
-    return _found(_key(compute, device, count, *parts), compute)
+    return _look_up(_key(compute, device, count, *parts), compute)
 
 
 def find(
     code: Any, *parts: Any, device: torch.device | str = "cpu", count: int | None = None
 ) -> Any | None:
-    """What `remember` keeps for the same parts, or None.
+    """Return what `remember` keeps for the same parts, or None.
 
     Args:
         code: the function that computes it, or another of its package.
@@ -67,23 +68,26 @@ def _key(code: Any, device: torch.device | str, count: int | None, *parts: Any) 
     )
 
 
-def _found(key: str, compute: Callable[[], Any]) -> Any:
-    """Return a copy each time: what one reader changes in place is nobody else's."""
+def _look_up(key: str, compute: Callable[[], Any]) -> Any:
+    """Return the remembered result, or compute it.
+
+    Each reader gets a copy: what one changes in place is nobody else's.
+    """
     with _lock:
         if key in _results:
             _results.move_to_end(key)
             return copy.deepcopy(_results[key])
     result = compute()
-    kept = copy.deepcopy(result)
+    stored = copy.deepcopy(result)
     with _lock:
-        _results[key] = kept
+        _results[key] = stored
         while len(_results) > MEMORY:
             _results.popitem(last=False)
     return result
 
 
 def run(process: Process, config: Any, inputs: Inputs, **options: Any) -> Any:
-    """`process.run(...)` through the cache, whole.
+    """Return `process.run(...)` through the cache. A run that was interrupted raises.
 
     Args:
         options: of `ddlab.runs.process.run`.
@@ -103,7 +107,7 @@ def run(process: Process, config: Any, inputs: Inputs, **options: Any) -> Any:
         config,
         inputs.fingerprint,
     )
-    return _found(key, lambda: whole(driver.run(process, config, inputs, **options)))
+    return _look_up(key, lambda: whole(driver.run(process, config, inputs, **options)))
 
 
 def clear() -> None:
@@ -113,7 +117,7 @@ def clear() -> None:
 
 
 def is_partial(result: Any) -> bool:
-    """Return whether a result is of an interrupted run."""
+    """Return whether a result comes from an interrupted run."""
     complete = getattr(result, "complete", True) and getattr(result, "provenance", {}).get(
         "complete", True
     )
@@ -121,7 +125,9 @@ def is_partial(result: Any) -> bool:
 
 
 def whole(result: Any) -> Any:
-    """Return the result of a run that came to its end, for whatever does several.
+    """Return the result of a run that came to its end.
+
+    Whoever does several runs calls this on each.
 
     Raises:
         KeyboardInterrupt: it was interrupted.

@@ -1,5 +1,6 @@
-"""Checkpoints: the State of any process in one file, with what it belongs to: config, inputs, and
-the source of the process.
+"""Checkpoints: the State of any process in one file.
+
+With it come config, inputs, and the source of the process.
 
 What a State may be made of, field by field: tensors, None, bool, int, float and str, lists, tuples
 and dicts of these (keys: str or int), and dataclasses that its annotations name, such as `Network`.
@@ -58,7 +59,7 @@ def save(
         "inputs": inputs.fingerprint,
         "source": source(process),
         "step": step,
-        "state": _written(state, "state", tensors, _dataclasses(process.State)),
+        "state": _to_json(state, "state", tensors, _dataclasses(process.State)),
     }
     storage.save(path, tensors, description, "checkpoint")
     return path
@@ -89,7 +90,7 @@ def load(
             errors.check_instance(part, header[part], kind, f"a {kind.__name__}")
     _check_is_of(path, header, process, config, inputs, resume_anyway)
     with storage.made_from(path, "checkpoint"):
-        state = _read(header["state"], tensors, _dataclasses(process.State), inputs.device)
+        state = _from_json(header["state"], tensors, _dataclasses(process.State), inputs.device)
         errors.check_instance("state", state, process.State, f"a State of {process.NAME}")
         errors.check_integer("state.step", state.step, 0, process.total_steps(config, inputs))
     return state
@@ -123,11 +124,13 @@ def _check_is_of(
         raise DDLabError(
             f"checkpoint must be of {process.NAME}; given {str(path)!r} of {header['process']}."
         )
-    given = as_json(config)
-    if header["config"] != given:
-        kept = header["config"]
-        differing = sorted(n for n in {*given, *kept} if kept.get(n) != given.get(n))
-        values = ", ".join(f"{name}={kept.get(name)!r}" for name in differing)
+    config_fields = as_json(config)
+    if header["config"] != config_fields:
+        file_fields = header["config"]
+        differing = sorted(
+            n for n in {*config_fields, *file_fields} if file_fields.get(n) != config_fields.get(n)
+        )
+        values = ", ".join(f"{name}={file_fields.get(name)!r}" for name in differing)
         raise DDLabError(
             f"checkpoint must be of the config given; given {str(path)!r} with {values}."
         )
@@ -154,16 +157,19 @@ def _check_is_of(
 def check_comes_back(
     path: str | os.PathLike[str], process: Process, config: Any, inputs: Inputs, state: Any
 ) -> None:
-    """Read the file back and compare: a field that its dataclass changes when it is made would come
-    back as another.
+    """Read the file back and compare.
+
+    A field that its dataclass changes when it is made would come back as another.
 
     Raises:
         DDLabError: a field is not what it was.
     """
-    known = _dataclasses(process.State)
+    kinds_by_name = _dataclasses(process.State)
     read = load(path, process, config, inputs)
     for field in dataclasses.fields(state):
-        before, after = (_identity(getattr(each, field.name), known) for each in (state, read))
+        before, after = (
+            _identity(getattr(one_state, field.name), kinds_by_name) for one_state in (state, read)
+        )
         if before != after:
             errors.fail(
                 f"State.{field.name}",
@@ -192,34 +198,44 @@ def as_json(config: Parameters) -> dict[str, Any]:
 
 
 def _dataclasses(state: type) -> dict[str, type]:
-    """Return the dataclasses that a State's annotations name, its own too, by name; those of their fields
-    as well.
+    """Return the dataclasses that a State's annotations name, by name.
+
+    Its own class, and those of their fields, are among them.
     """
-    found: dict[str, type] = {}
+    kinds_by_name: dict[str, type] = {}
     waiting: list[Any] = [state]
     while waiting:
         kind = waiting.pop()
         waiting += typing.get_args(kind)
-        if isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind not in found.values():
+        if (
+            isinstance(kind, type)
+            and dataclasses.is_dataclass(kind)
+            and kind not in kinds_by_name.values()
+        ):
             name = kind.__qualname__
-            found[f"{kind.__module__}.{name}" if name in found else name] = kind
+            kinds_by_name[f"{kind.__module__}.{name}" if name in kinds_by_name else name] = kind
             try:
                 waiting += typing.get_type_hints(kind).values()
             except (NameError, TypeError) as problem:
                 raise DDLabError(
                     f"{kind.__qualname__} must have annotations that can be read; given {problem}."
                 ) from problem
-    return found
+    return kinds_by_name
 
 
-def _written(value: Any, name: str, tensors: dict[str, Tensor], known: dict[str, type]) -> Any:
-    """`value` as JSON types; its tensors go to `tensors`.
+def _to_json(
+    value: Any, name: str, tensors: dict[str, Tensor], kinds_by_name: dict[str, type]
+) -> Any:
+    """Return `value` as JSON types; its tensors go to `tensors`.
+
+    Anything but a number or a text becomes {kind: content}.
 
     What is more than a number or a text is {what it is: of
-    what}."""
+    what}.
+    """
 
     def parts(items: Iterable[tuple[Any, Any]]) -> list[Any]:
-        return [_written(item, f"{name}.{key}", tensors, known) for key, item in items]
+        return [_to_json(item, f"{name}.{key}", tensors, kinds_by_name) for key, item in items]
 
     kind = type(value)
     if kind in _PLAIN:
@@ -232,20 +248,25 @@ def _written(value: Any, name: str, tensors: dict[str, Tensor], known: dict[str,
         return {kind.__name__: parts(enumerate(value))}
     if kind is dict and all(type(key) in (str, int) for key in value):
         return {"dict": [list(value), parts(value.items())]}
-    made = next((each for each in known if known[each] is kind), None)
-    if made is not None:
+    kind_name = next((each for each in kinds_by_name if kinds_by_name[each] is kind), None)
+    if kind_name is not None:
         if hasattr(kind, "from_dict"):
-            return {"made": made, "from": value.to_dict()}
+            return {"made": kind_name, "from": value.to_dict()}
         names = [field.name for field in dataclasses.fields(value)]
-        return {"made": made, "of": [names, parts((each, getattr(value, each)) for each in names)]}
+        return {
+            "made": kind_name,
+            "of": [names, parts((each, getattr(value, each)) for each in names)],
+        }
     return errors.fail(name.replace("state", "State", 1), _ALLOWED, value)
 
 
-def _read(written: Any, tensors: dict[str, Tensor], known: dict[str, type], device: Any) -> Any:
-    """Return the inverse of `_written`."""
+def _from_json(
+    written: Any, tensors: dict[str, Tensor], kinds_by_name: dict[str, type], device: Any
+) -> Any:
+    """Return the inverse of `_to_json`."""
 
     def parts(items: Iterable[Any]) -> list[Any]:
-        return [_read(item, tensors, known, device) for item in items]
+        return [_from_json(item, tensors, kinds_by_name, device) for item in items]
 
     if not isinstance(written, dict):
         return written
@@ -255,7 +276,7 @@ def _read(written: Any, tensors: dict[str, Tensor], known: dict[str, type], devi
         keys, values = written["dict"]
         return dict(zip(keys, parts(values), strict=True))
     if "made" in written:
-        kind: Any = known[written["made"]]
+        kind: Any = kinds_by_name[written["made"]]
         if "from" in written:
             return kind.from_dict(written["from"])
         names, values = written["of"]
@@ -263,9 +284,10 @@ def _read(written: Any, tensors: dict[str, Tensor], known: dict[str, type], devi
     return tuple(parts(written["tuple"])) if "tuple" in written else parts(written["list"])
 
 
-def _identity(value: Any, known: dict[str, type]) -> str:
+def _identity(value: Any, kinds_by_name: dict[str, type]) -> str:
+    """Return a hash of a field's value, tensors included."""
     tensors: dict[str, Tensor] = {}
-    written = _written(value, "", tensors, known)
+    written = _to_json(value, "", tensors, kinds_by_name)
     return storage.fingerprint(written, tensors)
 
 
@@ -296,8 +318,9 @@ class Autosave:
         return load(self._path, *self._parts, resume_anyway=resume_anyway)
 
     def begin(self) -> None:
-        """Write the first: what cannot be written or read back is known before the work, not after
-        it.
+        """Write the first file.
+
+        What cannot be written or read back is known before the work, not after it.
         """
         if self._path is not None:
             self._run.check_finite()
@@ -306,14 +329,15 @@ class Autosave:
             self._step = self._run.step
 
     def save_when_due(self) -> None:
-        """Write it where enough time has passed."""
+        """Write the file if enough time has passed."""
         if time.monotonic() - self._written > self._seconds:
             self.save()
             self._written = time.monotonic()
 
     def save(self, at_end: bool = False) -> None:
-        """Write it; a warning says where that fails, for what was computed is worth more than its
-        copy.
+        """Write the file.
+
+        Where that fails a warning says so, because the run is worth more than its copy.
         """
         if self._path is None:
             return
@@ -330,14 +354,14 @@ class Autosave:
                 self._warn(str(problem).rstrip("."))
 
     def remove(self) -> None:
-        """Take the file of a run that is complete away."""
+        """Remove the file of a run that is complete."""
         if self._path is not None:
             with contextlib.suppress(DDLabError):
                 remove(self._path)
 
     def _warn(self, reason: str) -> None:
-        where = f"checkpoint {str(self._path)!r} is still of step {self._step}"
+        state_of_file = f"checkpoint {str(self._path)!r} is still of step {self._step}"
         warnings.warn(
-            f"{where}: step {self._run.step} could not be written ({reason}).", stacklevel=4
+            f"{state_of_file}: step {self._run.step} could not be written ({reason}).", stacklevel=4
         )
         self._warned = True

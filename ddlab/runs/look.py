@@ -1,4 +1,4 @@
-"""What a reader sees of one step of a process: images with their labels, and named numbers.
+"""A reader's view of one step of a process: images with their labels, and named numbers.
 
     def look(config, inputs, state, trace):                    # trace is None before the first update
         numbers = {} if trace is None else {"loss": Number(trace.loss, curve="loss", scale="log")}
@@ -22,7 +22,7 @@ from .process import Process
 
 @dataclass(frozen=True)
 class Number:
-    """One scalar of a step.
+    """One scalar of a step, with how it is drawn.
 
     Attributes:
         value: a float or a tensor of one number (it stays on its device until a frame is kept).
@@ -44,7 +44,7 @@ class Number:
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """What is seen of a step.
+    """The images and numbers of one step.
 
     Attributes:
         images: float32 [n, channels, height, width], normalised like the data, or None where there
@@ -63,8 +63,8 @@ class Look:
                 "images of a look", self.images, shape=[None] * 4, floating=True, finite=False
             )
         if self.labels is not None:
-            shown = [None if self.images is None else len(self.images)]
-            errors.check_tensor("labels of a look", self.labels, shape=shown, dtype=torch.int64)
+            shape = [None if self.images is None else len(self.images)]
+            errors.check_tensor("labels of a look", self.labels, shape=shape, dtype=torch.int64)
         errors.check_instance(
             "numbers of a look", self.numbers, Mapping, "a mapping of name to Number"
         )
@@ -82,8 +82,9 @@ class Look:
 
 
 def default_look(config: Any, inputs: Any, state: Any, trace: Any) -> Look:
-    """Return the look of a module that has none: `state.images` where they are images, and every scalar
-    field of the trace.
+    """Return the look of a module that has none.
+
+    It shows `state.images` where they are images, and every scalar field of the trace.
     """
     images = getattr(state, "images", None)
     if not (isinstance(images, Tensor) and images.ndim == 4 and images.is_floating_point()):
@@ -97,6 +98,6 @@ def default_look(config: Any, inputs: Any, state: Any, trace: Any) -> Look:
 
 
 def look(process: Process, config: Any, inputs: Any, state: Any, trace: Any) -> Look:
-    """What `process` shows of a step, by its own `look` or by `default_look`."""
-    found = getattr(process, "look", default_look)(config, inputs, state, trace)
-    return errors.check_instance(f"what look of {process.NAME} returns", found, Look)
+    """Return what `process` shows of a step, by its own `look` or by `default_look`."""
+    result = getattr(process, "look", default_look)(config, inputs, state, trace)
+    return errors.check_instance(f"what look of {process.NAME} returns", result, Look)

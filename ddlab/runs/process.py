@@ -34,15 +34,14 @@ from ..data.images import resident
 from ..distilled import DistilledSet
 from ..networks import Network
 
-SAME_NORMALISATION = (
-    # Deviations between means, and between logarithms of deviations: another split stays far below.
-    0.1
-)
+# Deviations between means, and between logarithms of deviations; another split of the same data
+# stays far below.
+SAME_NORMALISATION = 0.1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Inputs:
-    """What a run is given and never changes.
+    """Everything that a run is given and never changes.
 
     Attributes:
         data: the original dataset.
@@ -79,10 +78,12 @@ class Inputs:
                 source.channels,
                 source.classes,
             ):
-                wanted = f"a network for {source.channels} channels and {source.classes} classes"
+                requirement = (
+                    f"a network for {source.channels} channels and {source.classes} classes"
+                )
                 errors.fail(
                     "teacher",
-                    wanted,
+                    requirement,
                     f"{spec.title} for {spec.channels} channels and {spec.classes} classes",
                 )
             if source is not None and spec.image_size != tuple(source.image_size):
@@ -108,8 +109,8 @@ class Inputs:
 
 
 def warn_of_other_normalisation(argument: str, network: Network, source: Any) -> None:
-    """Warn where images reach a network otherwise normalised than those that it was trained on:
-    whitened, say.
+    """Warn where a network gets images that are normalised otherwise than those that it was trained
+    on. Whitened images are an example.
 
     Args:
         source: an ImageData or a DistilledSet; None says nothing.
@@ -136,21 +137,21 @@ def _numbers(values: Tensor) -> str:
 def _check_names(
     argument: str, names: Sequence[str] | None, source: Any, *, strict: bool = False
 ) -> None:
-    """Raise if classes are other ones, or in another order, than those that the class numbers of
-    `source` mean.
+    """Raise if the classes are not those that the labels of `source` mean, in the same order.
 
     Where no class number is read, pictures and features may be of something else altogether: but
     with `strict`.
     """
-    wanted = () if source is None else source.class_names
-    if names and wanted and (strict or not set(names).isdisjoint(wanted)):
-        errors.check_same_classes(argument, names, wanted)
+    data_names = () if source is None else source.class_names
+    if names and data_names and (strict or not set(names).isdisjoint(data_names)):
+        errors.check_same_classes(argument, names, data_names)
 
 
 @dataclass(frozen=True)
 class Step:
-    """One update of a run: `index` updates of `total` are done, `state` is where the run stands,
-    `trace` what happened.
+    """One update of a run: `index` updates of `total` are done.
+
+    `state` is where the run stands, `trace` what happened.
     """
 
     index: int
@@ -193,17 +194,21 @@ def start(process: Process, config: Any, inputs: Inputs) -> Any:
 
 
 def check_call(process: Process, config: Any, inputs: Any, state: Any = None) -> None:
-    """Raise if these do not belong together: a process, a config of its own, inputs, and a state of
-    its own if one is given.
+    """Raise if these do not belong together.
+
+    A process, a config of its own, inputs, and a state of its own if one is given.
     """
     check_process("process", process)
     if type(config) is not process.Config:  # not isinstance: a method's Config may extend another's
         errors.fail("config", f"a {process.NAME} Config", config)
     if not isinstance(inputs, Inputs):
         errors.fail("inputs", "an Inputs", inputs)
-    for teacher in () if getattr(process, "WITHOUT_LABELS", False) else inputs.teachers:
-        _check_names("teacher", teacher.class_names, inputs.data or inputs.distilled, strict=True)
-        warn_of_other_normalisation("teacher", teacher, inputs.data or inputs.distilled)
+    reads_labels = not getattr(process, "WITHOUT_LABELS", False)
+    if reads_labels:
+        source = inputs.data or inputs.distilled
+        for teacher in inputs.teachers:
+            _check_names("teacher", teacher.class_names, source, strict=True)
+            warn_of_other_normalisation("teacher", teacher, source)
     if state is not None:
         errors.check_instance("state", state, process.State, f"a State of {process.NAME}")
         errors.check_integer("state.step", state.step, 0)
@@ -223,8 +228,8 @@ def check_process(argument: str, process: Any) -> Process:
         )
     for name in ("Config", "State", "Trace"):
         kind = getattr(process, name, None)
-        own = vars(kind) if isinstance(kind, type) else {}
-        if own.get("__annotations__") and "__dataclass_fields__" not in own:
+        namespace = vars(kind) if isinstance(kind, type) else {}
+        if namespace.get("__annotations__") and "__dataclass_fields__" not in namespace:
             errors.fail(
                 f"{argument}.{name}",
                 "a dataclass (without @dataclass above it, it has no fields)",
@@ -232,8 +237,8 @@ def check_process(argument: str, process: Any) -> Process:
             )
         if (
             name == "State"
-            and "__dataclass_fields__" in own
-            and "step" not in own["__dataclass_fields__"]
+            and "__dataclass_fields__" in namespace
+            and "step" not in namespace["__dataclass_fields__"]
         ):
             errors.fail(
                 f"{argument}.State",
@@ -246,8 +251,8 @@ def check_process(argument: str, process: Any) -> Process:
 def check_goes_on(process: Process, before: int, state: Any) -> None:
     """Raise if an update did not count itself: the run would never end."""
     if state.step <= before:
-        wanted = f"one more after each update of {process.NAME} than before it ({before})"
-        errors.fail("State.step", wanted, state.step)
+        requirement = f"one more after each update of {process.NAME} than before it ({before})"
+        errors.fail("State.step", requirement, state.step)
 
 
 def _steps(process: Process, config: Any, inputs: Inputs, state: Any) -> Iterator[Step]:
@@ -265,16 +270,17 @@ def _steps(process: Process, config: Any, inputs: Inputs, state: Any) -> Iterato
 
 
 def every(run: Iterator[Step], k: int) -> Iterator[Step]:
-    """Each k-th step of a run, and the last."""
+    """Yield each k-th step of a run, and the last."""
     errors.check_instance("run", run, Iterable, "the steps of a run")
     k = errors.check_integer("k", k, 1)
-    taken = (errors.check_instance("run", step, Step, "the steps of a run") for step in run)
-    return (step for step in taken if step.index % k == 0 or step.index == step.total)
+    checked_steps = (errors.check_instance("run", step, Step, "the steps of a run") for step in run)
+    return (step for step in checked_steps if step.index % k == 0 or step.index == step.total)
 
 
 def check_finite(name: str, step: int, *parts: Any) -> None:
-    """Raise `NonFiniteError` with the step and the term if a tensor inside these dataclasses is not
-    finite.
+    """Raise `NonFiniteError` if a tensor inside these dataclasses is not finite.
+
+    The error names the step and the term.
 
     Called at frames, checkpoints and the end, never in the inner loop: it waits for the device.
     """

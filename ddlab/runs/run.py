@@ -1,11 +1,10 @@
-"""A run that can be looked at: a process driven as far as it is wanted, with what was kept of it on
-the way.
+"""A run that can be looked at: a process driven step by step, with frames kept on the way.
 
     run = Run(sre2l, config, inputs, keep=Keep(40, make=encoded))   # nothing is computed yet
-    run.advance(until=40)               # or seconds=0.05; whatever ends it, it stands at a whole step and goes on from there
-    run.frames, run.at(40)              # what `make` made of the steps that are kept
-    run.state(40)                       # a few States are kept, the others are replayed from the nearest before
-    run.result()                        # what `finish` makes of where it stands
+    run.advance(until=40)     # whatever ends it, it stands at a whole step and goes on from there
+    run.frames, run.at(40)    # what `make` made of the steps that are kept
+    run.state(40)             # a few States are kept; the others are replayed from the nearest
+    run.result()              # what `finish` makes of where it stands
 
 `Runs` remembers the last ones, and computes once what two of them begin with.
 """
@@ -44,13 +43,13 @@ _UPDATES = 25
 
 
 def kept_look(process: Process) -> Make:
-    """What a frame holds unless a run is told otherwise: the `Look` of the step."""
+    """Return the default maker of frames, which keeps the `Look` of the step."""
     return lambda config, inputs, state, trace: look(process, config, inputs, state, trace).kept()
 
 
 @dataclass(frozen=True)
 class Keep:
-    """What is kept of a run.
+    """Which steps of a run are kept, and what of them.
 
     Attributes:
         steps: which steps: their numbers (0 is before the first update), or how many, spread evenly
@@ -87,7 +86,7 @@ class Keep:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A moment of a run that was kept: after how many updates, and what was made of it."""
+    """A moment of a run that was kept: the number of updates done, and what was made of it."""
 
     step: int
     content: Any
@@ -113,7 +112,8 @@ class Run:
         states: int = 4,
         before: tuple["Run", int] | None = None,
     ) -> None:
-        """
+        """Prepare a run; nothing is computed yet.
+
         Args:
             keep: which steps are kept and what of them; default the looks of a hundred.
             state: where to begin; default the process's `init`.
@@ -130,7 +130,8 @@ class Run:
         self.keep = errors.check_instance("keep", Keep() if keep is None else keep, Keep, "a Keep")
         self._make = self.keep.make or kept_look(process)
         self._spread = errors.check_integer("states", states, 0, 1000)
-        self._held: set[int] = set()  # steps from which another run goes on
+        # Another run goes on from these steps, so their States must stay.
+        self._held: set[int] = set()
         self._states: dict[int, Any] = {}
         self._before, self._shared = before if before is not None else (None, 0)
         if self._before is not None:
@@ -141,6 +142,7 @@ class Run:
         self._frames: tuple[Frame, ...] = ()
         # What was counted last, and at which step.
         self._sized: tuple[tuple[int, ...], int] = ((), 0)
+        # One thread computes at a time; readers take no lock, because frames are replaced whole.
         self._advancing = threading.RLock()
         # the last step that was looked at, and when
         self._finite = None
@@ -153,21 +155,24 @@ class Run:
 
     @cached_property
     def total(self) -> int:
-        """Updates of the whole run; asked for after `init`, which says more clearly what is wrong
-        with the inputs.
+        """Updates of the whole run.
+
+        It is needed only after `init`, which says more clearly what is wrong with the inputs.
         """
         return int(self.process.total_steps(self.config, self.inputs))
 
     @cached_property
     def threads(self) -> int:
-        """With how many it computes: 1 where its networks are small, which has the same bits on any
-        machine (`runs.threads`).
+        """The number of threads that it computes with.
+
+        It is 1 where its networks are small, which has the same bits on any machine
+        (`runs.threads`).
         """
         return threads.thread_count(self.config, self.inputs)
 
     @cached_property
     def kept(self) -> tuple[int, ...]:
-        """The steps of which frames are made."""
+        """The steps that frames are made of."""
         return self.keep.of(self.total)
 
     @cached_property
@@ -182,7 +187,7 @@ class Run:
 
     @property
     def step(self) -> int:
-        """How many updates are done."""
+        """The number of updates done."""
         if self._state is not None:
             return int(self._state.step)
         if self._before is not None:
@@ -201,7 +206,7 @@ class Run:
 
     @property
     def frames(self) -> tuple[Frame, ...]:
-        """What was kept so far, in the order of the steps."""
+        """The frames so far, in the order of the steps."""
         if self._before is None:
             return self._frames
         return (
@@ -211,17 +216,19 @@ class Run:
 
     def at(self, step: int | None = None) -> Frame | None:
         """Return the last frame that is not after `step` (default: the newest); None before the first."""
-        found = None
+        newest = None
         for frame in self.frames:
             if step is None or frame.step <= step:
-                found = frame
-        return found
+                newest = frame
+        return newest
 
     def __repr__(self) -> str:
         return f"<Run of {self.process.NAME}: step {self.step} of {self.total}>"
 
     def _repr_html_(self) -> str:
-        """Return the step, the curve of the first number, the numbers of the last look and its images."""
+        """Show the step, the curve of the first number, the numbers of the last look and its
+        images.
+        """
         look = getattr(self.at(), "content", None)
         data = self.inputs.data or self.inputs.distilled
         numbers = getattr(look, "numbers", {})
@@ -238,13 +245,14 @@ class Run:
         if images is None or data is None:
             return html.escape(words) + curve
         columns = data.classes if data.classes > 1 and len(images) % data.classes == 0 else 10
-        return curve + pictures.shown(
+        return curve + pictures.html_grid(
             words, denormalise(images[:100], data.mean, data.std), columns
         )
 
     def history(self) -> dict[str, list[float]]:
-        """Return the numbers of the looks so far, as columns: "step", then each number; NaN where a look
-        has it not.
+        """Return the numbers of the looks so far as columns: "step", then each number.
+
+        NaN stands where a look does not have it.
 
         Raises:
             DDLabError: frames that hold something else, because `keep.make` says so.
@@ -264,24 +272,25 @@ class Run:
         return {"step": [step for step, _ in looks], **columns}
 
     def left(self, seconds_per_update: float | None = None) -> float | None:
-        """Seconds that the rest will take, by the updates so far or by another run's rate; None
-        where nothing is known.
+        """Return the seconds that the remaining updates will take.
+
+        The rate is that of the updates so far, or of another run; None where nothing is known.
         """
         rate = self.seconds / self._updates if self._updates else seconds_per_update
         return None if rate is None else rate * (self.total - self.step)
 
     @property
     def nbytes(self) -> int:
-        """What its own frames and States take, in bytes."""
-        now = self.step, len(self._frames), len(self._states)
+        """The size of its own frames and States in bytes."""
+        counts = self.step, len(self._frames), len(self._states)
         # Counted anew only where something came: `Runs` asks all its runs at every `get`.
-        if self._sized[0] != now:
-            held = (
+        if self._sized[0] != counts:
+            size = (
                 _bytes([frame.content for frame in self._frames])
                 + _bytes(self._states)
                 + _bytes(self._state)
             )
-            self._sized = now, held
+            self._sized = counts, size
         return self._sized[1]
 
     # -- computing, in one thread at a time
@@ -304,15 +313,13 @@ class Run:
             self._begin(until, watch)
             until = self.total if until is None else min(until, self.total)
             while self._state is not None and self._state.step < until:
-                begun = time.monotonic()
-                self.started = self.started or begun
+                start_time = time.monotonic()
+                self.started = self.started or start_time
                 state, trace = self.process.update(self.config, self.inputs, self._state)
                 check_goes_on(self.process, self._state.step, state)
                 self._take(state, trace)
-                self.seconds, self._updates = (
-                    self.seconds + time.monotonic() - begun,
-                    self._updates + 1,
-                )
+                self.seconds += time.monotonic() - start_time
+                self._updates += 1
                 if watch is not None:
                     watch(self)
         return self
@@ -323,15 +330,15 @@ class Run:
 
     def now(self) -> Frame:
         """Return a frame of where the run stands, made now unless it was kept."""
-        known = self.at()
-        if known is not None and known.step == self.step:
-            return known
+        newest = self.at()
+        if newest is not None and newest.step == self.step:
+            return newest
         state = self.state(self.step)
         with threads.limit_threads(self.threads):
             return Frame(self.step, self._make(self.config, self.inputs, state, self._trace))
 
     def keep_now(self) -> Frame:
-        """Return the same, and it is one of the frames from now on: for a run that is left."""
+        """Return the frame of where the run stands, and keep it. A run that is left calls this."""
         with self._advancing:
             frame = self.now()
             if frame not in self.frames:
@@ -352,9 +359,11 @@ class Run:
             return self._state
         if self._before is not None and step <= self._shared:
             return self._before.state(step)
-        near = max((kept for kept in list(self._states) if kept <= step), default=None)
-        if near is not None:
-            state = self._states[near]
+        nearest = max(
+            (stored_step for stored_step in list(self._states) if stored_step <= step), default=None
+        )
+        if nearest is not None:
+            state = self._states[nearest]
         elif self._before is not None:
             state = self._before.state(self._shared)
         else:
@@ -403,11 +412,11 @@ class Run:
         if not self.begun and self._first is None and file.exists:
             self._first = file.load(resume_anyway)
             if progress:
-                where = (
+                position = (
                     f"step {self._first.step} of "
                     f"{self.process.total_steps(self.config, self.inputs)}"
                 )
-                print(f"{self.process.NAME}: going on from {where} ({str(path)!r}).")
+                print(f"{self.process.NAME}: going on from {position} ({str(path)!r}).")
         self.begin()
         bar = progress_bar(self.process.NAME, self.total, progress)
 
@@ -422,8 +431,8 @@ class Run:
             self.advance(watch=watch)
         except KeyboardInterrupt:
             if not self.complete:
-                where = f"interrupted after step {self.step} of {self.total}"
-                print(f"{self.process.NAME}: {where}; the result is marked complete=False.")
+                position = f"interrupted after step {self.step} of {self.total}"
+                print(f"{self.process.NAME}: {position}; the result is marked complete=False.")
         finally:
             bar.close()
         keep = keep_checkpoint or not self.complete
@@ -439,8 +448,9 @@ class Run:
         self._check_finite(self.state(), self._trace)
 
     def result(self) -> Any:
-        """What `finish` makes of where the run stands: marked as not complete where it has not come
-        to its end.
+        """Return what `finish` makes of where the run stands.
+
+        It is marked as not complete where the run has not come to its end.
 
         Raises:
             NonFiniteError: a State that is not finite.
@@ -448,13 +458,13 @@ class Run:
         state = self.state()
         self._check_finite(state, self._trace)
         with threads.limit_threads(self.threads):
-            made = self.process.finish(self.config, self.inputs, state)
-        if not self.complete and isinstance(made, DistilledSet):
+            result = self.process.finish(self.config, self.inputs, state)
+        if not self.complete and isinstance(result, DistilledSet):
             # Whoever wrote `finish` may not have thought of it.
-            return dataclasses.replace(made, complete=False)
-        if not self.complete and isinstance(made, Network):
-            return dataclasses.replace(made, provenance={**made.provenance, "complete": False})
-        return made
+            return dataclasses.replace(result, complete=False)
+        if not self.complete and isinstance(result, Network):
+            return dataclasses.replace(result, provenance={**result.provenance, "complete": False})
+        return result
 
     def _begin(self, until: int | None, watch: Callable[[Self], None] | None) -> None:
         if self._state is not None:
@@ -479,7 +489,10 @@ class Run:
             return self.process.init(self.config, self.inputs)
 
     def _check_finite(self, state: Any, trace: Any) -> None:
-        """Not after every update: a GPU is waited for."""
+        """Raise where a State or Trace is not finite.
+
+        Not after every update, because a GPU has to be waited for.
+        """
         try:
             check_finite(self.process.NAME, int(state.step), trace, state)
         except NonFiniteError as problem:
@@ -491,9 +504,11 @@ class Run:
             advice = "; ".join(
                 f"a smaller {name} than {value:g} usually helps" for name, value in rates.items()
             )
-            known = "" if self._finite is None else f" (all was finite at step {self._finite})"
+            last_finite = (
+                "" if self._finite is None else f" (all was finite at step {self._finite})"
+            )
             raise NonFiniteError(
-                f"{str(problem).rstrip('.')}{known}{advice and '; '}{advice}."
+                f"{str(problem).rstrip('.')}{last_finite}{advice and '; '}{advice}."
             ) from None
         self._finite = int(state.step)
         self._looked = time.monotonic()
@@ -518,8 +533,9 @@ class Run:
 
 
 class Runs:
-    """The last runs, by what they are of: the same process, source, config, inputs, device and
-    frames are one run.
+    """The last runs, each of them once.
+
+    The same process, source, config, inputs, device and frames make one run.
 
     Where a process says which beginning two configs share (`prefix(config) -> (updates, config of
     the prefix)`), that part is computed once.
@@ -564,7 +580,7 @@ class Runs:
             return self._runs[key]
 
     def __iter__(self) -> Iterator[Run]:
-        """Return the runs that updates were done of, the one begun last first."""
+        """Yield the runs that have begun, the newest first."""
         with self._lock:
             return iter(
                 sorted(
@@ -583,22 +599,23 @@ class Runs:
         return self.get(process, shared, inputs, keep), updates
 
     def _forget(self, key: tuple[Any, ...]) -> None:
-        """Drop runs until the rest fits: those without a step first, then the ones that were not
-        asked for longest.
+        """Drop runs until the others fit.
+
+        Those without a step go first, then the ones that were not used for longest.
         """
-        sizes = {other: run.nbytes for other, run in self._runs.items()}
+        sizes = {candidate: run.nbytes for candidate, run in self._runs.items()}
         order = sorted(
-            (other for other in self._runs if other != key),
-            key=lambda other: self._runs[other].step > 0,
+            (candidate for candidate in self._runs if candidate != key),
+            key=lambda candidate: self._runs[candidate].step > 0,
         )
-        for other in order:
+        for candidate in order:
             if sum(sizes.values()) <= self._limit and len(sizes) <= 400:
                 return
-            del self._runs[other], sizes[other]
+            del self._runs[candidate], sizes[candidate]
 
 
 def _bytes(part: Any) -> int:
-    """What tensors, arrays and bytes inside dataclasses, mappings and sequences take."""
+    """Return the size of tensors, arrays and bytes inside dataclasses, mappings and sequences."""
     if isinstance(part, Tensor):
         return part.numel() * part.element_size()
     if isinstance(part, bytes):

@@ -60,21 +60,22 @@ def available() -> int:
 
     Where it left a run beside another's, they come back with its next one.
     """
-    now = torch.get_num_threads()
-    kept = getattr(_local, "inside", False) or getattr(_local, "left", None) == now
-    return _local.own if kept else now
+    current = torch.get_num_threads()
+    is_limited = getattr(_local, "inside", False) or getattr(_local, "left", None) == current
+    return _local.own if is_limited else current
 
 
 def thread_count(config: Any, inputs: Inputs) -> int:
-    """1 or `available()`, by the shapes of the networks and the batch alone."""
+    """Return 1 or `available()`, by the shapes of the networks and the batch alone."""
     if torch.device(inputs.device).type != "cpu":
         return available()
     return 1 if work(config, inputs) < LARGE else available()
 
 
 def work(config: Any, inputs: Inputs) -> int:
-    """Multiply-adds of a forward pass of the largest network by a batch; without a network, of a
-    kernel by the images that are learned.
+    """Return the multiply-adds of a forward pass of the largest network by a batch.
+
+    Without a network they are those of a kernel by the images that are learned.
     """
     source = inputs.data or inputs.distilled
     if source is None:
@@ -89,19 +90,21 @@ def work(config: Any, inputs: Inputs) -> int:
     learned = getattr(config, "images_per_class", 1) * max(source.classes, 1)
     batch = max(getattr(config, "batch_size", 1), source.classes)
     height, width = source.image_size
-    each = max(map(multiply_adds, specs), default=learned * source.channels * height * width)
-    return batch * each
+    multiply_adds_per_image = max(
+        map(multiply_adds, specs), default=learned * source.channels * height * width
+    )
+    return batch * multiply_adds_per_image
 
 
 @functools.lru_cache(256)
 def multiply_adds(spec: NetworkSpec) -> int:
-    """Of the layers with weights, for one image."""
+    """Return the multiply-adds of the layers with weights, for one image."""
     module = zeros_of(skeleton(spec))
     counted = list[int]()
 
-    def count(layer: nn.Module, _given: Any, found: Tensor) -> None:
+    def count(layer: nn.Module, _inputs: Any, output: Tensor) -> None:
         weight: Any = layer.weight
-        counted.append(weight[0].numel() * found[0].numel())
+        counted.append(weight[0].numel() * output[0].numel())
 
     for layer in module.modules():
         if isinstance(layer, (nn.Conv2d, nn.Linear)):

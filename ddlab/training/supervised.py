@@ -388,7 +388,9 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     indices = _batch(config, inputs, state.step)
     images, labels, stored = _examples(config, inputs, indices, state.step)
     view = config.view(images, mean=source.mean, std=source.std, step=state.step)
-    seen = siamese_view(view.images, config.strategy, seed=config.seed, step=state.step, each=True)
+    seen = siamese_view(
+        view.images, config.strategy, seed=config.seed, step=state.step, per_image=True
+    )
     view = view._replace(images=seen)
     targets = _targets_of(config, inputs, view, labels, stored)
 

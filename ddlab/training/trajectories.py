@@ -70,7 +70,11 @@ def sgd_epoch(
     for number, rows in enumerate(order.split(batch_size)):
         view = step * len(order) + number
         images = siamese_view(
-            data.normalised(rows, device=inputs.device), strategy, seed=seed, step=view, each=True
+            data.normalised(rows, device=inputs.device),
+            strategy,
+            seed=seed,
+            step=view,
+            per_image=True,
         )
         leaves = leaves_of(now)
         with torch.enable_grad():

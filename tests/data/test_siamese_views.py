@@ -149,7 +149,7 @@ def test_each_image_has_values_of_its_own() -> None:
     same = normal(1, 3, 16, 16).expand(12, -1, -1, -1)
     for name in STRATEGIES:
         shared, own = (
-            siamese_view(same, name, seed=0, step=0, each=each).unique(dim=0)
+            siamese_view(same, name, seed=0, step=0, per_image=each).unique(dim=0)
             for each in (False, True)
         )
         assert len(shared) == 1 and (len(own) == 2 if name == "flip" else len(own) > 8), name
@@ -175,7 +175,7 @@ def test_one_operation_is_drawn_and_any_may_be() -> None:
 def drawn(image: Tensor, name: str, count: int = 3000) -> Any:
     """What an operation made of so many copies of an image [c, h, w], each with values of its own."""
     return siamese_view(
-        image.double().expand(count, -1, -1, -1), name, seed=2, step=5, each=True
+        image.double().expand(count, -1, -1, -1), name, seed=2, step=5, per_image=True
     ).numpy()
 
 

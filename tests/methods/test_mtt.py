@@ -65,7 +65,7 @@ def test_an_update_is_its_equation(recompute: bool, inputs: Inputs, grey: ImageD
     theta = by_name(spec, start.clone().requires_grad_())
     for number, rows in enumerate(batches[:3]):
         view = siamese_view(
-            images[rows], "flip", seed=settings.seed, step=state.step * 3 + number, each=True
+            images[rows], "flip", seed=settings.seed, step=state.step * 3 + number, per_image=True
         )
         loss = F.cross_entropy(torch.func.functional_call(module, theta, (view,)), rows % 3)
         slopes = torch.autograd.grad(loss, list(theta.values()), create_graph=True)
