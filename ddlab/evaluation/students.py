@@ -278,7 +278,7 @@ def prepared(
             errors.fail(
                 "config", "None for labels 'steps', for the set says how it is trained on", config
             )
-        settings: Any = ordered.Config.made_for(distilled, **own)
+        settings: Any = ordered.Config.for_set(distilled, **own)
     else:
         if config is None:
             config = supervised.Config.for_data(distilled, labels=labels)

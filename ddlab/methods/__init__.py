@@ -40,7 +40,9 @@ MODULES = {
 name of the module; without one, NAME is."""
 
 
-_NAMES = {own: (*aliases, own)[0] for own, aliases in MODULES.items()}  # NAME -> name of the module
+_NAMES = {
+    method_name: (*aliases, method_name)[0] for method_name, aliases in MODULES.items()
+}  # NAME -> name of the module
 
 __dir__ = listing([*__all__, *_NAMES.values()])
 
@@ -59,8 +61,9 @@ def names() -> list[str]:
 
 
 def get(name: Any) -> Any:
-    """Return the method module of that name or alias, in capitals or not; a process of your own is
-    returned as it is.
+    """Return the method module of that name or alias, in capitals or not.
+
+    A process of your own is returned as it is.
 
     Raises:
         DDLabError: an unknown name, beside all that are known; or what is neither a name nor a
@@ -73,7 +76,11 @@ def get(name: Any) -> Any:
         from ..runs.process import check_process
 
         return check_process("method", name)
-    by_alias = {alias: _NAMES[own] for own, aliases in MODULES.items() for alias in (own, *aliases)}
+    by_alias = {
+        alias: _NAMES[method_name]
+        for method_name, aliases in MODULES.items()
+        for alias in (method_name, *aliases)
+    }
     if name.lower() not in by_alias:
         errors.fail("method", f"one of {', '.join(dict.fromkeys(by_alias.values()))}", name)
     return importlib.import_module(f"{__name__}.{by_alias[name.lower()]}")

@@ -1,5 +1,6 @@
-"""What a GTN's network sees in an update: images in their steps, made by a generator or real, the
-architecture, and the real batches.
+"""The training of a GTN's network in one update.
+
+Images in their steps, made by a generator or real; the architecture; the real batches.
 """
 
 from dataclasses import dataclass, replace
@@ -58,7 +59,7 @@ class Curriculum(Parameters):
     seed: int = parameter(0, range=(0, None), help="Of every draw.", explorable=(0, 9))
 
     def rules(self) -> None:
-        """Random architectures are ConvNets."""
+        """Raise unless random architectures are ConvNets."""
         super().rules()
         if self.architectures == "random" and self.network.family != "convnet":
             errors.fail(
@@ -67,7 +68,7 @@ class Curriculum(Parameters):
 
 
 def class_numbers(config: Curriculum, classes: int) -> Tensor:
-    """int64 [steps * batch]: the classes in turn."""
+    """Return the classes in turn, int64 [steps * batch]."""
     return torch.arange(config.steps * config.inner_batch) % classes
 
 
@@ -83,7 +84,7 @@ def order_of(config: Curriculum, step: int) -> Tensor:
 
 
 def latents_of(config: Curriculum, learned: Tensors, step: int) -> Tensor:
-    """All latent vectors [steps * batch, d] of an update: the learned ones, or fresh noise."""
+    """Return all latent vectors [steps * batch, d] of an update: the learned ones, or fresh noise."""
     if "latents" in learned:
         return learned["latents"]
     draws = randomness.generator(config.seed, step, "latents")
@@ -94,8 +95,9 @@ def latents_of(config: Curriculum, learned: Tensors, step: int) -> Tensor:
 def images_of(
     config: Curriculum, inputs: Inputs, learned: Tensors, step: int, order: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return the images [steps * batch, c, h, w] that a network sees in an update, and their classes;
-    functions of what is learned.
+    """Return the images [steps * batch, c, h, w] of an update and their classes.
+
+    Both are functions of what is learned.
     """
     data = require_data(NAME, inputs)
     rows = order.flatten()
@@ -148,13 +150,13 @@ def learner(config: Curriculum, inputs: Inputs, step: int) -> NetworkSpec:
 
 
 def real_batches(config: Curriculum, inputs: Inputs, step: int) -> list[tuple[Tensor, Tensor]]:
-    """Real images [b, c, h, w] and classes [b], for each place where the loss is taken."""
+    """Draw real images [b, c, h, w] and classes [b], for each place where the loss is taken."""
     data = require_data(NAME, inputs)
     draws = randomness.generator(config.seed, step, "real images")
-    found = []
+    batches = []
     for _ in range(config.steps if config.real_loss == "every_step" else 1):
         rows = torch.randperm(len(data.train_labels), generator=draws)[: config.batch_size]
-        found.append(
+        batches.append(
             (data.normalised(rows, device=inputs.device), data.train_labels[rows].to(inputs.device))
         )
-    return found
+    return batches

@@ -1,5 +1,6 @@
-"""What moves exemplars: the loss of a network that was trained on them (Mnemonics), or the released
-trainer's.
+"""The gradients that move exemplars.
+
+Mnemonics judges a network that was trained on them; the released trainer has another loss.
 """
 
 from dataclasses import dataclass
@@ -67,13 +68,16 @@ def exemplars_per_class(config: Exemplars) -> int:
 
 
 def temporary(
-    config: Exemplars, inputs: Inputs, buffers: Tensors, labels: Tensor, seen: int
+    config: Exemplars, inputs: Inputs, buffers: Tensors, labels: Tensor, seen_classes: int
 ) -> Inner:
-    """Theta': steps of gradient descent on the learned "images", of these places of classes."""
+    """Return Theta': steps of gradient descent on the learned "images", whose classes are at these
+    positions.
+    """
 
     def loss(step: int, weights: Tensors, learned: Tensors) -> Tensor:
         return F.cross_entropy(
-            logits_of(config, inputs, {**buffers, **weights}, learned["images"], seen), labels
+            logits_of(config, inputs, {**buffers, **weights}, learned["images"], seen_classes),
+            labels,
         )
 
     return Inner(
@@ -90,41 +94,48 @@ def exemplar_gradient(
     images: Tensor,
     labels: Tensor,
     judged: tuple[Tensor, Tensor],
-    seen: int,
+    seen_classes: int,
 ) -> tuple[Tensor, Tensor]:
-    """Return the loss [] on judging images of a network that took its temporary steps on exemplars, and
-    its gradient in these.
+    """Return the loss [] on judging images and its gradient in the exemplars.
+
+    The judged network took its temporary steps on the exemplars.
     """
-    own, buffers = ordered.split_buffers(
+    trainable, buffers = ordered.split_buffers(
         config.network.for_data(require_data(NAME, inputs)), dict(weights)
     )
-    inner = temporary(config, inputs, buffers, labels, seen)
+    inner = temporary(config, inputs, buffers, labels, seen_classes)
 
     def outer(last: Tensors, _: Tensors) -> Tensor:
         return F.cross_entropy(
-            logits_of(config, inputs, {**buffers, **last}, judged[0], seen), judged[1]
+            logits_of(config, inputs, {**buffers, **last}, judged[0], seen_classes), judged[1]
         )
 
-    loss, slopes, _ = outer_gradient(inner, own, {"images": images}, outer)
+    loss, slopes, _ = outer_gradient(inner, trainable, {"images": images}, outer)
     return loss, slopes["images"]
 
 
 def adjusting_gradient(
-    config: Exemplars, inputs: Inputs, weights: Tensors, images: Tensor, labels: Tensor, seen: int
+    config: Exemplars,
+    inputs: Inputs,
+    weights: Tensors,
+    images: Tensor,
+    labels: Tensor,
+    seen_classes: int,
 ) -> Tensor:
-    """Return the gradient in old exemplars [n, c, h, w], each half judged by the other; rows of a class go
-    to the halves in turn.
+    """Return the gradient in old exemplars [n, c, h, w], each half judged by the other.
+
+    Rows of a class go to the halves in turn.
     """
-    found = torch.zeros_like(images)
+    gradient = torch.zeros_like(images)
     half = torch.arange(len(images), device=images.device) % exemplars_per_class(config) % 2
     for side in (0, 1):
-        own = half == side
-        other = half != side
-        judged = (images[other], labels[other])
-        found[own] = exemplar_gradient(
-            config, inputs, weights, images[own], labels[own], judged, seen
+        is_learned = half == side
+        is_judged = half != side
+        judged = (images[is_judged], labels[is_judged])
+        gradient[is_learned] = exemplar_gradient(
+            config, inputs, weights, images[is_learned], labels[is_learned], judged, seen_classes
         )[1]
-    return found
+    return gradient
 
 
 def released_gradient(
@@ -135,8 +146,9 @@ def released_gradient(
     labels: Tensor,
     judged: tuple[Tensor, Tensor],
 ) -> tuple[Tensor, Tensor]:
-    """Return the released trainer's: cross-entropy [] of real features' cosines to the exemplars' class
-    means, and its gradient.
+    """Return the released trainer's loss and its gradient.
+
+    It is the cross-entropy [] of real features' cosines to the exemplars' class means.
 
     As in its first phase; later ones leave the old classes' means and exemplars out of the real
     images.
@@ -146,7 +158,7 @@ def released_gradient(
     leaf = images.detach().requires_grad_()
     with torch.enable_grad():
         features = networks.call(spec, weights, leaf)[0].features
-        means = torch.stack([features[labels == each].mean(0) for each in classes])
+        means = torch.stack([features[labels == label].mean(0) for label in classes])
         real = networks.call(spec, weights, judged[0])[0].features.detach()
         cosines = F.normalize(real, dim=1) @ F.normalize(means, dim=1).T
         loss = F.cross_entropy(cosines, torch.searchsorted(classes, judged[1]))

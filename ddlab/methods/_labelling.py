@@ -16,8 +16,9 @@ _FAR = 100.0  # standard deviations
 def labelled_set(
     images: Tensor, labels: Tensor, inputs: Inputs, *, complete: bool, provenance: dict[str, Any]
 ) -> DistilledSet:
-    """Return a `DistilledSet` of images with three kinds of labels: hard, the teachers' mean logits
-    stored, the teachers online.
+    """Return a `DistilledSet` with three kinds of labels.
+
+    These are hard labels, the teachers' mean logits, and the teachers themselves for online labels.
 
     Without a teacher the set has hard labels only.
 
@@ -30,20 +31,22 @@ def labelled_set(
     largest = float(images.detach().abs().max()) if images.numel() else 0.0
     if largest > _FAR:
         black, white = (float(value.abs().max()) for value in data.valid_range())
-        where = (
+        problem = (
             f"values up to {largest:,.0f}, where black and white lie at {max(black, white):.1f} "
             "at most"
         )
         warnings.warn(
-            f"the images have {where}: not normalised like the data, or a run that has diverged.",
+            f"the images have {problem}: not normalised like the data, or a run that has diverged.",
             stacklevel=3,
         )
     targets: list[Any] = [HardLabels(labels.cpu())]
     if inputs.teachers:
-        first, *others = (teacher.fingerprint for teacher in inputs.teachers)
+        first_fingerprint, *other_fingerprints = (
+            teacher.fingerprint for teacher in inputs.teachers
+        )
         targets += [
             StoredLabels(teacher_logits(inputs.teachers, images).float().cpu()),
-            OnlineTeacher(first, tuple(others)),
+            OnlineTeacher(first_fingerprint, tuple(other_fingerprints)),
         ]
     return DistilledSet(
         tensors={"images": images.detach().float().cpu().contiguous()},

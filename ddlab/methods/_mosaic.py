@@ -1,5 +1,4 @@
-r"""Mosaics of parts of images: cutting squares out, scaling them, and putting f x f of them
-together.
+r"""Mosaics of parts of images: squares are cut out and scaled, and f x f of them make an image.
 
 What RDED does to pixels (Sun et al. 2024, arXiv 2312.03526), apart from what its teacher says of
 them; RandomResizedCrop is torchvision's.
@@ -23,8 +22,10 @@ def crop_boxes(
     smallest_area: float,
     generator: torch.Generator,
 ) -> Tensor:
-    """Random squares: an area uniform between a share of the image's and all of it, a place uniform
-    among those that fit.
+    """Draw random squares.
+
+    The area is uniform between a share of the image's and all of it, the position uniform among
+    those that fit.
 
     RandomResizedCrop with the aspect 1, of images of at least 2 px; a part of an image that is not
     square has the image's aspect.
@@ -46,7 +47,7 @@ def crop_boxes(
 
 
 def cut_patches(images: Tensor, boxes: Tensor, *, patch_size: tuple[int, int]) -> Tensor:
-    """Cut boxes out of images and scale them: bilinear, with the low-pass of PIL where they become
+    """Cut boxes out of images and scale them bilinearly, with PIL's low-pass where they become
     smaller.
 
     Args:
@@ -70,26 +71,31 @@ def cut_patches(images: Tensor, boxes: Tensor, *, patch_size: tuple[int, int]) -
 
 
 def centred(patches: Tensor, *, image_size: tuple[int, int]) -> Tensor:
-    """Patches in the middle of images of zeros, the mean colour: [n, c, h, w] -> [n, c,
+    """Put patches into the middle of images of zeros, the mean colour. [n, c, h, w] -> [n, c,
     *image_size]; one pixel more below and right.
     """
-    below, right = (whole - part for whole, part in zip(image_size, patches.shape[2:], strict=True))
-    above = below // 2
-    left = right // 2
-    return F.pad(patches, (left, right - left, above, below - above))
+    free_rows, free_columns = (
+        whole - part for whole, part in zip(image_size, patches.shape[2:], strict=True)
+    )
+    top_margin = free_rows // 2
+    left_margin = free_columns // 2
+    return F.pad(
+        patches, (left_margin, free_columns - left_margin, top_margin, free_rows - top_margin)
+    )
 
 
 def stitch(patches: Tensor, *, factor: int) -> Tensor:
-    """f x f patches to an image: [ipc f^2, c, h, w] -> [ipc, c, f h, f w]; the cells of image j,
-    row by row, are j, j + ipc, ...
+    """Make an image of f x f patches. [ipc f^2, c, h, w] -> [ipc, c, f h, f w]; the cells of image
+    j, row by row, are j, j + ipc, ...
     """
     cells = patches.unflatten(0, (factor, factor, -1))
     return cells.permute(2, 3, 0, 4, 1, 5).flatten(4, 5).flatten(2, 3)
 
 
 def patch_size_of(image_size: tuple[int, int], factor: int) -> tuple[int, int]:
-    """(height, width) of a patch, f of which make each side of an image; raise if f does not divide
-    it, or leaves 1 px.
+    """Return (height, width) of a patch, f of which make each side of an image.
+
+    Raises if f does not divide it, or leaves 1 px.
     """
     if any(side % factor or side // factor < _LEAST_SIDE for side in image_size):
         raise DDLabError(

@@ -1,5 +1,6 @@
-r"""The pool of networks that bi-level methods draw from: each is trained on the distilled pairs for
-another number of steps.
+r"""The pool of networks that bi-level methods draw from.
+
+Each is trained on the distilled pairs for another number of steps.
 
 FRePo (Zhou et al. 2022) and KRR-ST (Lee et al. 2024): one network would be overfitted, and a new
 one for each outer iteration would cost Z inner steps each. So L networks wait, trained for z_1 ...
@@ -7,10 +8,10 @@ z_L steps; the one that is drawn gives its features and is trained one step more
 
 z_l ~ U{1 ... Z - 1}                                                   waiting_steps
 inner loss: mean of (network(x) - y)^2 over all numbers (eq 2 / d_y)   losses.regression_loss
-theta <- SGD with momentum on it, all pairs at once, training mode     trained_once
-at z_l = Z: new weights, z_l <- 0                                      drawn_anew
+theta <- SGD with momentum on it, all pairs at once, training mode     train_once
+at z_l = Z: new weights, z_l <- 0                                      redraw
 
-`drawn_anew(reset=False)` leaves z_l at Z, as the authors' code does. Such a network is drawn anew
+`redraw(reset=False)` leaves z_l at Z, as the authors' code does. Such a network is drawn anew
 each time it comes up, so that in the long run nearly every outer iteration sees one that has learnt
 nothing.
 """
@@ -53,18 +54,20 @@ class Pool:
         return _of(self.weights, index)
 
 
-def waiting_steps(count: int, most: int, *, seed: int) -> list[int]:
-    """z_l ~ U{1 ... Z - 1}, the steps that each of `count` networks is trained for before the first
-    outer iteration; Z = `most`.
+def waiting_steps(count: int, longest: int, *, seed: int) -> list[int]:
+    """Draw z_l ~ U{1 ...
+
+    Z - 1}, the steps of each of `count` networks before the first outer iteration. Z is `longest`.
     """
     return torch.randint(
-        1, most, (count,), generator=randomness.generator(seed, 0, "pool steps")
+        1, longest, (count,), generator=randomness.generator(seed, 0, "pool steps")
     ).tolist()
 
 
-def laid_out(value: Tensor) -> Tensor:
-    """Images and convolutions with their channels last in memory, in which convolutions are a sixth
-    faster; the numbers are the same.
+def channels_last(value: Tensor) -> Tensor:
+    """Return images or convolutions with their channels last in memory.
+
+    Convolutions are a sixth faster then, with the same numbers.
     """
     return value.to(memory_format=torch.channels_last) if value.ndim == 4 else value
 
@@ -79,7 +82,7 @@ def new_pool(spec: NetworkSpec, count: int, *, seed: int, device: torch.device |
     return empty
 
 
-def trained_once(
+def train_once(
     pool: Pool,
     spec: NetworkSpec,
     index: int,
@@ -90,15 +93,18 @@ def trained_once(
     momentum: float,
     weight_decay: float,
 ) -> tuple[Pool, Tensor]:
-    """Take one step of one network on all pairs, images [m, c, h, w] and targets [m, d_y]; the loss
-    before it [].
+    """Take one step of one network on all pairs, and return the loss before it [].
+
+    images [m, c, h, w], targets [m, d_y].
     """
     weights = pool.network(index)
     names = networks.parameter_names(spec)
     leaves = {name: weights[name].detach().requires_grad_() for name in names}
     with torch.enable_grad():
-        laid = {name: laid_out(value) for name, value in leaves.items()}
-        outputs, buffers = networks.call(spec, {**weights, **laid}, laid_out(images), train=True)
+        laid = {name: channels_last(value) for name, value in leaves.items()}
+        outputs, buffers = networks.call(
+            spec, {**weights, **laid}, channels_last(images), train=True
+        )
         loss = losses.regression_loss(outputs.logits.to(targets.dtype), targets)
         slopes = torch.autograd.grad(loss, list(leaves.values()))
     moved, state = optimisers.sgd_update(
@@ -117,7 +123,7 @@ def trained_once(
     ), loss.detach()
 
 
-def drawn_anew(
+def redraw(
     pool: Pool,
     spec: NetworkSpec,
     index: int,
@@ -126,8 +132,9 @@ def drawn_anew(
     device: torch.device | str,
     reset: bool = True,
 ) -> Pool:
-    """Return the pool with new weights for one network, and its steps set to 0 (`reset`) or left as they
-    are.
+    """Return the pool with new weights for one network.
+
+    Its steps are set to 0 (`reset`) or left as they are.
     """
     births = pool.births.clone()
     births[index] += 1

@@ -1,5 +1,6 @@
-"""Sets that are trained on in ordered steps: their rates, and labels that are learned or kept as
-class numbers; DD's and SLDD's.
+"""Sets that are trained on in ordered steps, as in DD and SLDD.
+
+Their rates are learned; labels are learned or kept as class labels.
 """
 
 from dataclasses import dataclass
@@ -53,14 +54,14 @@ class OrderedSet(Parameters):
     )
 
     def rules(self) -> None:
-        """Another number of images than classes needs labels that are learned."""
+        """Raise if another number of images than classes has labels that are not learned."""
         super().rules()
         if self.images is not None and not self.learn_labels:
             errors.fail("images", "None without learn_labels", self.images)
 
 
 def learned_rates(raw: Tensor) -> Tensor:
-    """eta~ = softplus(raw), of any shape."""
+    """Return eta~ = softplus(raw), of any shape."""
     return F.softplus(raw)
 
 
@@ -70,13 +71,13 @@ def raw_rates(rates: Tensor) -> Tensor:
 
 
 def class_numbers(config: OrderedSet, classes: int) -> Tensor:
-    """int64 [steps * m]: classes in turn; where labels are learned, the ones they begin with."""
-    each = config.images or config.images_per_class * classes
-    return (torch.arange(each) % classes).repeat(config.steps)
+    """Return the classes in turn, int64 [steps * m]. Learned labels begin with them."""
+    images_per_step = config.images or config.images_per_class * classes
+    return (torch.arange(images_per_step) % classes).repeat(config.steps)
 
 
 def first_labels(config: OrderedSet, classes: int) -> Tensor:
-    """float32 [steps * m, classes]: learned labels at the beginning."""
+    """Return the learned labels at the beginning, float32 [steps * m, classes]."""
     one_hot = F.one_hot(class_numbers(config, classes), classes).float()
     if config.initial_labels == "random":
         return torch.rand(one_hot.shape, generator=randomness.generator(config.seed, 0, "labels"))
@@ -84,8 +85,8 @@ def first_labels(config: OrderedSet, classes: int) -> Tensor:
     return (1 - share) * one_hot + share / classes
 
 
-def answers(config: OrderedSet, learned: Tensors, classes: int) -> Tensor:
-    """What the inner loss asks for: class numbers [n], or the learned labels [n, classes]."""
+def inner_targets(config: OrderedSet, learned: Tensors, classes: int) -> Tensor:
+    """Return the targets of the inner loss: class labels [n], or the learned labels [n, classes]."""
     if not config.learn_labels:
         return class_numbers(config, classes).to(learned["images"].device)
     return learned["labels"].softmax(1) if config.softmax else learned["labels"]

@@ -1,5 +1,5 @@
-"""What methods that read no labels share: a teacher's answers, random images, and a set of images
-with representations.
+"""Parts of the methods that read no labels: a teacher's features, random images, and a set of
+images with representations.
 """
 
 from typing import Any
@@ -15,27 +15,26 @@ from ..training.self_supervised import representations
 
 
 def require_finite_teacher(name: str, inputs: Inputs) -> None:
-    """Raise, in the name of a method, if data or teacher are missing or its weights are not finite:
-    all targets come from it.
-    """
+    """Raise if data or teacher are missing or its weights are not finite. All targets come from it."""
     require_data(name, inputs)
     check_finite(name, 0, {"the teacher": require_teacher(name, inputs).weights})
 
 
 def teacher_features(inputs: Inputs) -> Tensor:
-    """g_phi(X_t) of all training images, float32 [n, d_y] on the CPU, computed once."""
+    """Return g_phi(X_t) of all training images, float32 [n, d_y] on the CPU, computed once."""
     teacher = require_teacher("representations", inputs)
     return representations(teacher, require_data("representations", inputs), device=inputs.device)
 
 
-def real_indices(count: int, wanted: int, *, seed: int) -> Tensor:
-    """int64 [wanted]: which of `count` training images the pairs begin as, at random; their labels
-    play no part.
+def real_indices(count: int, chosen: int, *, seed: int) -> Tensor:
+    """Draw which of `count` training images the pairs begin as, int64 [chosen].
+
+    Their labels play no part.
     """
-    errors.check_integer("wanted", wanted, 1, count)
+    errors.check_integer("wanted", chosen, 1, count)
     return torch.randperm(
         count, generator=randomness.generator(seed, 0, "real images of the pairs")
-    )[:wanted]
+    )[:chosen]
 
 
 def unlabelled_set(
@@ -51,12 +50,13 @@ def unlabelled_set(
     settings: dict[str, Any] | None = None,
     **provenance: Any,
 ) -> DistilledSet:
-    """Return a set of the method `name` with representations and without labels, complete after `total`
-    steps; more joins the provenance.
+    """Return a set with representations and without labels, complete after `total` steps.
+
+    Further arguments join the provenance.
     """
     data = require_data(name, inputs)
-    made = {"method": name, "step": state.step} | provenance
-    made |= {"config": config.to_dict(), "data": data.name, "inputs": inputs.fingerprint}
+    record = {"method": name, "step": state.step} | provenance
+    record |= {"config": config.to_dict(), "data": data.name, "inputs": inputs.fingerprint}
     return DistilledSet(
         kind=kind,
         tensors=tensors,
@@ -66,5 +66,5 @@ def unlabelled_set(
         mean=data.mean,
         std=data.std,
         complete=state.step >= total,
-        provenance=made,
+        provenance=record,
     )

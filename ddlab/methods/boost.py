@@ -1,5 +1,6 @@
-r"""Boost: KRR-ST on bases and coefficients, with predefined views of every image (Yu, Yao & Chiu
-2025, ICLR).
+r"""Boost: KRR-ST on bases and coefficients, with predefined views of every image.
+
+Yu, Yao & Chiu 2025, ICLR.
 
 KRR-ST stores whole images and whole representations, and has to leave augmentation out, because
 random views would bias its outer gradient. Here images and representations are sums of few bases,
@@ -147,8 +148,9 @@ class Config(krr_st.Config):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """KRR-ST's teaching preset with twice as many bases as images, for images of 16 px and a
-        teacher of about a hundred features.
+        """Return KRR-ST's teaching preset with twice as many bases as images.
+
+        It is for images of 16 px and a teacher of about a hundred features.
         """
         small: dict[str, Any] = {"image_bases": 40, "representation_bases": 40}
         return super().teaching(**small | changes)
@@ -164,12 +166,12 @@ class Config(krr_st.Config):
         image_bases, representation_bases = TABLE_5[
             errors.check_choice("budget", budget, tuple(TABLE_5))
         ]
-        found: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "budget": budget,
             "image_bases": image_bases,
             "representation_bases": representation_bases,
         }
-        return super().paper(dataset, **found | changes)
+        return super().paper(dataset, **settings | changes)
 
 
 TABLE_5 = {25: (50, 50), 50: (100, 100), 100: (200, 200), 1000: (500, 500), 5000: (700, 500)}
@@ -197,7 +199,7 @@ def factors(config: Config, inputs: Inputs) -> Factorised:
 
 
 def count_pairs(config: Config, inputs: Inputs) -> int:
-    """m: what the config says, or as many as the budget buys.
+    """Return m: the number in the config, or as many pairs as the budget buys.
 
     Raises:
         DDLabError: a budget that buys no pair; the message names one that does.
@@ -208,8 +210,9 @@ def count_pairs(config: Config, inputs: Inputs) -> int:
 
 
 def pairs(config: Config, parameters: Parameterised) -> tuple[Tensor, Tensor]:
-    """X~_s and Y~_s: all views of all images [(A + 1) m, c, h, w], view after view, and their
-    representations [(A + 1) m, d_y].
+    """Return X~_s [(A + 1) m, c, h, w] and Y~_s [(A + 1) m, d_y].
+
+    All views of all images, view after view, and their representations.
     """
     images = decoded(
         parameters["image_coefficients"], parameters["image_bases"], scale=config.scale
@@ -222,8 +225,9 @@ def pairs(config: Config, parameters: Parameterised) -> tuple[Tensor, Tensor]:
 
 
 def image_start(config: Config, inputs: Inputs, chosen: Tensor) -> tuple[Tensor, Tensor]:
-    """B^x [U, c, h/s, w/s] and C^x [m, U] before the first step; `chosen` are the m real images
-    that coefficients are taken from.
+    """Return B^x [U, c, h/s, w/s] and C^x [m, U] before the first step.
+
+    `chosen` are the m real images that coefficients are taken from.
 
     Raises:
         DDLabError: a scale that does not divide the images' sides, or more bases than the rank of
@@ -235,10 +239,10 @@ def image_start(config: Config, inputs: Inputs, chosen: Tensor) -> tuple[Tensor,
 
 
 def representation_start(config: Config, inputs: Inputs) -> tuple[Tensor, Tensor | None]:
-    """B^y [V, d_y] before the first step, and the mean [d_y] where it is stored."""
-    wanted = teacher_features(inputs)
-    mean = wanted.mean(0) if config.representation_mean else None
-    points = wanted if mean is None else wanted - mean
+    """Return B^y [V, d_y] before the first step, and the mean [d_y] where it is stored."""
+    features = teacher_features(inputs)
+    mean = features.mean(0) if config.representation_mean else None
+    points = features if mean is None else features - mean
     count = config.representation_bases
     return _first_bases(config, points, count, "representation bases", centred=False), mean
 
@@ -252,24 +256,26 @@ def init(config: Config, inputs: Inputs) -> State:
     """
     require_finite_teacher(NAME, inputs)
     teacher = require_teacher(NAME, inputs)
-    wanted = teacher_features(inputs)
+    features = teacher_features(inputs)
     count = count_pairs(config, inputs)
-    if count > len(wanted):
-        argument, given = (
+    if count > len(features):
+        argument, value = (
             ("budget", config.budget) if config.pairs is None else ("pairs", config.pairs)
         )
         errors.fail(
-            argument, f"small enough for {len(wanted)} pairs, one for each training image", given
+            argument, f"small enough for {len(features)} pairs, one for each training image", value
         )
-    chosen = real_indices(len(wanted), count, seed=config.seed)
+    chosen = real_indices(len(features), count, seed=config.seed)
     image_bases, image_coefficients = image_start(config, inputs, chosen)
     representation_bases, mean = representation_start(config, inputs)
     images = decoded(image_coefficients, image_bases, scale=config.scale)
     # Of the images that the set holds, not of the real ones; the first row is that of the real
     # images, as the paper says.
     views = augmented(images, config.augmentation)[1:]
-    seen = [networks.predict(teacher, view.to(inputs.device)).features.cpu() for view in views]
-    shifted = torch.cat([wanted[chosen], *seen])
+    view_features = [
+        networks.predict(teacher, view.to(inputs.device)).features.cpu() for view in views
+    ]
+    shifted = torch.cat([features[chosen], *view_features])
     shifted = shifted if mean is None else shifted - mean
     coefficients = _coefficients(
         config, shifted, representation_bases, "representation coefficients"
@@ -295,14 +301,18 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """{B^x, C^x, B^y, C^y, Q_a}: the shift model is fitted here."""
+    """Return {B^x, C^x, B^y, C^y, Q_a}. The shift model is fitted here."""
     parameters = {
         name: value.detach().cpu().contiguous() for name, value in state.parameters.items()
     }
     coefficients, *views = parameters["representation_coefficients"]
     shift: Shift = config.shift if views else "same"  # without views nothing shifts
-    others = torch.stack(views) if views else coefficients.new_zeros((0, *coefficients.shape))
-    shifts = shift_models.fit(coefficients, others, shift, hidden=config.hidden, seed=config.seed)
+    view_coefficients = (
+        torch.stack(views) if views else coefficients.new_zeros((0, *coefficients.shape))
+    )
+    shifts = shift_models.fit(
+        coefficients, view_coefficients, shift, hidden=config.hidden, seed=config.seed
+    )
     tensors = {
         "bases": parameters["representation_bases"],
         "coefficients": coefficients.contiguous(),
@@ -324,8 +334,8 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-    """Return the images that bases and coefficients make, without their views; the loss of the phase over
-    its own steps.
+    """Return the images that bases and coefficients make, without their views, and the loss of the
+    phase over its own steps.
     """
     parameters = state.parameters
     images = decoded(
@@ -339,8 +349,9 @@ def _views(config: Config) -> int:
 
 
 def _scaled_down(data: ImageData, scale: int) -> Tensor:
-    """All training images, float32 [n, c, h/s, w/s]; kept where they are few, because sliders ask
-    again and again.
+    """Return all training images, float32 [n, c, h/s, w/s].
+
+    They are kept where they are few, because sliders ask again and again.
     """
 
     def compute() -> Tensor:
@@ -360,8 +371,9 @@ def _scaled_down(data: ImageData, scale: int) -> Tensor:
 def _first_bases(
     config: Config, points: Tensor, count: int, stream: str, *, centred: bool
 ) -> Tensor:
-    """Return the first `count` bases [count, *shape] for points [n, *shape]; `centred` says how principal
-    components are taken.
+    """Return the first `count` bases [count, *shape] for points [n, *shape].
+
+    `centred` says how principal components are taken.
     """
     field = stream.replace(" ", "_")
     if config.bases_start == "principal":
@@ -374,28 +386,29 @@ def _first_bases(
 
 
 def _principal(points: Tensor, count: int, name: str, *, centred: bool, seed: int) -> Tensor:
-    """`principal_bases`, kept: where all components are found together anyway, another U or V only
-    cuts them (sliders move U and V).
+    """Return `principal_bases`, kept: another U or V only cuts them.
+
+    Sliders move U and V, and exact components are found together anyway.
     """
-    most = min(len(points), points[0].numel())
+    largest_count = min(len(points), points[0].numel())
 
     def compute() -> Tensor:
         try:
-            return principal_bases(points, count=most, centred=centred).bases
+            return principal_bases(points, count=largest_count, centred=centred).bases
         except errors.DDLabError:  # fewer: the points have no such rank
             return principal_bases(
                 points, count=rank(points, centred=centred), centred=centred
             ).bases
 
     if is_exact(points):
-        found = cache.remember(compute, "all principal bases", points, centred)
-        if count > len(found):
+        all_bases = cache.remember(compute, "all principal bases", points, centred)
+        if count > len(all_bases):
             errors.fail(
                 name,
-                f"an integer in [1, {len(found)}], the rank of these {len(points)} points",
+                f"an integer in [1, {len(all_bases)}], the rank of these {len(points)} points",
                 count,
             )
-        return found[:count].clone()
+        return all_bases[:count].clone()
     return principal_bases(points, count=count, centred=centred, seed=seed).bases
 
 

@@ -1,5 +1,6 @@
-r"""DC: dataset condensation with gradient matching (Zhao, Mopuri & Bilen 2021, ICLR, arXiv
-2006.05929).
+r"""DC: dataset condensation with gradient matching.
+
+Zhao, Mopuri & Bilen 2021, ICLR, arXiv 2006.05929.
 
 Images are learned so that a network which looks at them wants to change in the direction in which
 real images of the class would change it: at its random start, and again and again while it is
@@ -16,7 +17,7 @@ eta_theta    network_learning_rate
 Equation                                                                       Function
 eq 9   min_S E[sum_t D(grad L^S(theta_t), grad L^T(theta_t))]                  matched_step
 eq 10  D = sum over layers of sum over output channels of 1 - cos              matching.distances
-eq 8   theta_t+1 = theta_t - eta_theta grad L^S(theta_t), sigma_theta epochs   trained_between
+eq 8   theta_t+1 = theta_t - eta_theta grad L^S(theta_t), sigma_theta epochs   train_between
 Alg 1  loops over networks k and matchings t, flattened: step = k T + t        update
 
 One step is one update of the images of all classes. Where the paper and the reference code, which
@@ -36,6 +37,7 @@ made the tables, differ, this is the code:
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -109,7 +111,9 @@ class Config(matching.Config):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """Two CPU cores, 16 pixels, half a minute: a hundred narrow networks."""
+        """Return a preset for two CPU cores, 16 pixels and half a minute: a hundred narrow
+        networks.
+        """
         return cls.preset(
             changes,
             network=networks.spec("convnet", width=32, norm="instance"),
@@ -119,9 +123,7 @@ class Config(matching.Config):
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """Return the published settings for "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100": the
-        network pads grey images.
-        """
+        """Return the published settings for one of `DATASETS`. The network pads grey images."""
         errors.check_choice("dataset", dataset, DATASETS)
         return cls.preset(changes, network=supervised.convnet_for(dataset))
 
@@ -134,8 +136,9 @@ class Config(matching.Config):
 
 @dataclass(frozen=True)
 class State:
-    """`step` updates done; images, their optimiser, and the network in which the next update
-    matches (weights and buffers).
+    """`step` updates done; images, their optimiser, and the network of the next update.
+
+    `network` holds weights and buffers.
     """
 
     step: int
@@ -161,15 +164,16 @@ class Trace:
 
 
 def schedule(images_per_class: int) -> tuple[int, int]:
-    """T and the epochs between two matchings: the reference code's, on straight lines between its
-    numbers, constant above 50.
+    """Return T and the epochs between two matchings, as in the reference code.
+
+    On straight lines between its numbers, constant above 50.
 
     >>> schedule(10), schedule(15)
     ((10, 50), (15, 38))
     """
-    known = sorted(SCHEDULE)
+    sizes = sorted(SCHEDULE)
     outer, inner = (
-        round(float(np.interp(images_per_class, known, [SCHEDULE[n][part] for n in known])))
+        round(float(np.interp(images_per_class, sizes, [SCHEDULE[n][part] for n in sizes])))
         for part in (0, 1)
     )
     return outer, inner
@@ -187,8 +191,9 @@ def fresh_network(config: Config, inputs: Inputs, number: int) -> dict[str, Tens
 
 
 def warmed_up(config: Config, inputs: Inputs, state: State) -> dict[str, Tensor]:
-    """Return the network, its batch-norm statistics moved by a pass over real images of every class;
-    without batch norm as it is.
+    """Return the network with batch-norm statistics of real images of every class.
+
+    Without batch norm it is as it was.
     """
     spec = network_spec(config, inputs)
     data = require_data(NAME, inputs)
@@ -208,39 +213,48 @@ def warmed_up(config: Config, inputs: Inputs, state: State) -> dict[str, Tensor]
 def matched_step(
     config: Config, inputs: Inputs, state: State, weights: dict[str, Tensor]
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """Eq 9, one t: the gradient of the distance with respect to all images, and the distances by
-    layer, [classes] each.
+    """Return the gradient of equation 9 for all images at one t, and the distances by layer,
+    [classes] each.
     """
     data = require_data(NAME, inputs)
     spec = network_spec(config, inputs)
     gradient = torch.zeros_like(state.images)
-    found = []
+    distances_by_class: list[dict[str, Tensor]] = []
     for label in range(data.classes):
-        drawn: dict[str, Any] = {"step": state.step, "label": label, "classes": data.classes}
+        # Both sides get the same view; otherwise the distance would measure the augmentation.
+        view = partial(
+            matching.augmented, config, step=state.step, label=label, classes=data.classes
+        )
         real = matching.real_batch(config, inputs, label, step=state.step).to(state.images.dtype)
-        wanted = matching.class_gradient(
+        real_gradient = matching.class_gradient(
             spec,
             weights,
-            matching.augmented(config, real, learned=False, **drawn),
+            view(real, learned=False),
             label,
             at_once=matching.passes(spec, inputs.device),
         )
         images = matching.of_class(state.images, label, data.classes).detach().requires_grad_()
         with torch.enable_grad():
-            view = matching.augmented(config, images, learned=True, **drawn)
-            slopes = matching.class_gradient(spec, weights, view, label, differentiable=True)
-            by_layer = matching.distances(wanted, slopes, config.distance)
+            synthetic_gradient = matching.class_gradient(
+                spec, weights, view(images, learned=True), label, differentiable=True
+            )
+            by_layer = matching.distances(real_gradient, synthetic_gradient, config.distance)
             (slope,) = torch.autograd.grad(torch.stack(list(by_layer.values())).sum(), images)
+        # `of_class` is a view into the gradient of all images, so this writes the class's part.
         matching.of_class(gradient, label, data.classes).copy_(slope)
-        found.append({name: value.detach() for name, value in by_layer.items()})
-    return gradient, {name: torch.stack([each[name] for each in found]) for name in found[0]}
+        distances_by_class.append({name: value.detach() for name, value in by_layer.items()})
+    distances = {}
+    for name in distances_by_class[0]:
+        distances[name] = torch.stack([by_layer[name] for by_layer in distances_by_class])
+    return gradient, distances
 
 
-def trained_between(
+def train_between(
     config: Config, inputs: Inputs, state: State, weights: dict[str, Tensor]
 ) -> dict[str, Tensor]:
-    """Eq 8: the network after the epochs on the learned images that lie between two matchings, by
-    SGD on class numbers.
+    """Return the network of equation 8 after the epochs between two matchings.
+
+    It trains on the learned images by SGD on class labels.
     """
     data = require_data(NAME, inputs)
     spec = network_spec(config, inputs)
@@ -255,9 +269,13 @@ def trained_between(
         for number, rows in enumerate(order.split(TRAINED_AT_ONCE)):
             images = state.images[rows]
             if strategy:
-                own = randomness.derived_seed(config.seed, state.step, "views in training")
+                view_seed = randomness.derived_seed(config.seed, state.step, "views in training")
                 images = siamese_view(
-                    images, strategy, seed=own, step=epoch * len(order) + number, per_image=True
+                    images,
+                    strategy,
+                    seed=view_seed,
+                    step=epoch * len(order) + number,
+                    per_image=True,
                 )
             leaves = {name: weights[name].detach().requires_grad_() for name in names}
             with torch.enable_grad():
@@ -275,12 +293,12 @@ def trained_between(
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
-    """Networks times matchings in each."""
+    """Return the number of networks times the matchings in each."""
     return config.networks * config.loops[0]
 
 
 def init(config: Config, inputs: Inputs) -> State:
-    """First images, and the first network.
+    """Return the first images and the first network.
 
     Raises:
         DDLabError: no data, or more images per class than a class has.
@@ -292,8 +310,9 @@ def init(config: Config, inputs: Inputs) -> State:
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """One matching, one update of all images, and the network's training on them; after the last
-    matching the next network.
+    """Match once, update all images, and train the network on them.
+
+    After the last matching comes the next network.
     """
     number, matched = divmod(state.step, config.loops[0])
     weights = warmed_up(config, inputs, state)
@@ -311,7 +330,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
             after.step,
             after.images,
             after.optimiser,
-            trained_between(config, inputs, after, weights),
+            train_between(config, inputs, after, weights),
         )
     elif number < config.networks - 1:
         after = State(
@@ -323,11 +342,13 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """Return the images with hard labels, and with a teacher's where there is one."""
-    told = {
+    provenance = {
         "loops": list(config.loops),
         "loops_interpolated": config.images_per_class not in SCHEDULE,
     }
-    return descent.images_in_turn(NAME, config, inputs, state, total_steps(config, inputs), **told)
+    return descent.images_in_turn(
+        NAME, config, inputs, state, total_steps(config, inputs), **provenance
+    )
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:

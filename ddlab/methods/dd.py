@@ -1,5 +1,6 @@
-r"""DD: dataset distillation (Wang, Zhu, Torralba & Efros 2018, arXiv 1811.10959), and with learned
-labels SLDD (`sldd`).
+r"""DD: dataset distillation.
+
+Wang, Zhu, Torralba & Efros 2018, arXiv 1811.10959; with learned labels it is SLDD (`sldd`).
 
 A network takes a few steps of gradient descent on the learned images, and the loss of where it
 ends, on real images, is differentiated through these steps: with respect to the images, and to the
@@ -46,7 +47,14 @@ from ..runs.process import Inputs, require_data, require_teacher
 from ..training import ordered
 from ..training.unrolled import Inner, Tensors, diverging, outer_gradient
 from . import descent, recovery
-from ._ordered_set import OrderedSet, answers, class_numbers, first_labels, learned_rates, raw_rates
+from ._ordered_set import (
+    OrderedSet,
+    class_numbers,
+    first_labels,
+    inner_targets,
+    learned_rates,
+    raw_rates,
+)
 
 NAME = "dataset_distillation"
 ALIASES = ("dd",)
@@ -120,7 +128,7 @@ class Config(OrderedSet):
     )
 
     def rules(self) -> None:
-        """An attacked class is taken for another."""
+        """Raise unless an attacked class is taken for another."""
         super().rules()
         pair = (self.attacked_class, self.taken_for)
         if pair != (None, None) and (None in pair or pair[0] == pair[1]):
@@ -130,8 +138,9 @@ class Config(OrderedSet):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """Two CPU cores, 16 pixels, seconds: a perceptron, three steps on the same images, a
-        hundred updates from one start.
+        """Return a preset for two CPU cores, 16 pixels and seconds.
+
+        A perceptron takes three steps on the same images; a hundred updates from one start.
         """
         return cls.preset(
             changes,
@@ -148,25 +157,27 @@ class Config(OrderedSet):
 
     @classmethod
     def paper(cls, dataset: str = "mnist", **changes: Any) -> Self:
-        """Return the published settings for "mnist" or "cifar10", the latter (and "cifar100", which has
-        none) on a ConvNet in AlexNet's place.
+        """Return the published settings for "mnist" or "cifar10".
+
+        The latter, and "cifar100", which has none, use a ConvNet in AlexNet's place.
 
         They are those of random starts, a hundred images in ten steps; with `starts="fixed"`,
         "mnist" has ten images in one step.
         """
         errors.check_choice("dataset", dataset, ("mnist", "cifar10", "cifar100"))
-        one: dict[str, Any] = (
+        one_step: dict[str, Any] = (
             {"steps": 1} if changes.get("starts") == "fixed" and dataset == "mnist" else {}
         )
         plain = networks.spec("convnet", norm="none")
         colour: dict[str, Any] = {"network": plain, "initial_rate": 0.001, "iterations": 19_600}
-        return cls(**(colour if dataset != "mnist" else one) | changes)
+        return cls(**(colour if dataset != "mnist" else one_step) | changes)
 
 
 @dataclass(frozen=True)
 class State:
-    """`step` updates done; what is learned, "images", "raw_rates" and perhaps "labels", and their
-    optimiser.
+    """`step` updates done; everything that is learned, and its optimiser.
+
+    Learned are "images", "raw_rates" and perhaps "labels".
     """
 
     step: int
@@ -176,8 +187,9 @@ class State:
 
 @dataclass(frozen=True)
 class Trace:
-    """One update: the loss after the last inner step, before the update, mean over the starts, [];
-    the rates, [epochs, steps].
+    """One update: the loss [] after the last inner step, before the update, mean over the starts.
+
+    `rates` are [epochs, steps].
     """
 
     loss: Tensor
@@ -185,8 +197,9 @@ class Trace:
 
 
 def outer_loss(spec: NetworkSpec, weights: Tensors, images: Tensor, labels: Tensor) -> Tensor:
-    """Eq 3, the loss of the trained network: mean cross-entropy of real images [n, c, h, w] and
-    class numbers [n]; [].
+    """Return equation 3, the loss of the trained network.
+
+    Mean cross-entropy of real images [n, c, h, w] and class labels [n]; [].
     """
     return cross_entropy(networks.call(spec, weights, images)[0].logits, labels)
 
@@ -207,19 +220,19 @@ def inner_of(config: Config, inputs: Inputs, buffers: Tensors) -> Inner:
         epochs=config.epochs,
         steps=config.steps,
         rates=lambda learned: learned_rates(learned["raw_rates"]),
-        answers=lambda learned: answers(config, learned, classes),
+        answers=lambda learned: inner_targets(config, learned, classes),
     )
 
 
 def starts(config: Config, inputs: Inputs, step: int) -> Iterable[dict[str, Tensor]]:
-    """theta_0 of each network of an update, by name."""
+    """Yield theta_0 of each network of an update, by name."""
     spec = network_of(config, inputs)
     options = {"device": inputs.device}
     if config.starts == "fixed":
         yield ordered.first_weights(spec, config.initial_weights, seed=config.seed, **options)
     elif config.starts == "random":
-        for each in range(config.networks):
-            seed = randomness.derived_seed(config.seed, step * config.networks + each, "start")
+        for number in range(config.networks):
+            seed = randomness.derived_seed(config.seed, step * config.networks + number, "start")
             yield ordered.first_weights(spec, config.initial_weights, seed=seed, **options)
     else:
         numbers = list(range(len(inputs.teachers)))
@@ -230,7 +243,7 @@ def starts(config: Config, inputs: Inputs, step: int) -> Iterable[dict[str, Tens
 
 
 def real_batch(config: Config, inputs: Inputs, step: int) -> tuple[Tensor, Tensor]:
-    """Random real images [n, c, h, w] and their classes [n]."""
+    """Draw random real images [n, c, h, w] and their classes [n]."""
     data = require_data(config.process, inputs)
     order = torch.randperm(
         len(data.train_labels), generator=randomness.generator(config.seed, step, "real images")
@@ -245,13 +258,13 @@ def real_batch(config: Config, inputs: Inputs, step: int) -> tuple[Tensor, Tenso
 def gradients(
     config: Config, inputs: Inputs, step: int, learned: Tensors
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """Eq 5: the mean loss [] over the starts of an update, and its gradient by name."""
+    """Return the mean loss [] over the starts of an update, and its gradient by name (equation 5)."""
     spec = network_of(config, inputs)
     (images, labels) = real_batch(config, inputs, step)
-    found = []
+    results = []
     for start in starts(config, inputs, step):
         weights, buffers = ordered.split_buffers(spec, start)
-        found.append(
+        results.append(
             outer_gradient(
                 inner_of(config, inputs, buffers),
                 weights,
@@ -262,15 +275,17 @@ def gradients(
                 recompute=config.recompute,
             )
         )
-    slopes = {name: torch.stack([each[1][name] for each in found]).mean(0) for name in learned}
-    return torch.stack([each[0] for each in found]).mean(), slopes
+    slopes = {
+        name: torch.stack([result[1][name] for result in results]).mean(0) for name in learned
+    }
+    return torch.stack([result[0] for result in results]).mean(), slopes
 
 
 total_steps = descent.total_steps
 
 
 def init(config: Config, inputs: Inputs) -> State:
-    """Noise images, equal rates, and labels where they are learned.
+    """Return noise images, equal rates, and labels where they are learned.
 
     Raises:
         DDLabError: no data, no network where `starts` asks for one, or a network with batch norm.
@@ -295,7 +310,7 @@ def init(config: Config, inputs: Inputs) -> State:
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """One update of all that is learned."""
+    """Update everything that is learned once."""
     with diverging(config.process, state.step + 1):
         loss, slopes = gradients(config, inputs, state.step, state.learned)
     rate = config.learning_rate * 0.5 ** (config.halvings * state.step // config.iterations)
@@ -308,41 +323,44 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """Return the images with their order, rates and labels; class numbers beside learned labels are the
-    largest of each.
+    """Return the images with their order, rates and labels.
+
+    Beside learned labels the class labels are the largest of each.
     """
     classes = require_data(config.process, inputs).classes
     rates = learned_rates(state.learned["raw_rates"]).detach().cpu()
     learned = (
-        answers(config, state.learned, classes).detach().cpu() if config.learn_labels else None
+        inner_targets(config, state.learned, classes).detach().cpu()
+        if config.learn_labels
+        else None
     )
     labels = class_numbers(config, classes) if learned is None else learned.argmax(1)
-    told = {
+    provenance = {
         "network": network_of(config, inputs).to_dict(),
         "initial_weights": config.initial_weights,
     }
     # Networks that training starts from say nothing of the images.
     plain = replace(inputs, teachers=())
     images = state.learned["images"]
-    made = descent.distilled(
-        config.process, config, plain, state, images, labels, config.iterations, **told
+    distilled = descent.distilled(
+        config.process, config, plain, state, images, labels, config.iterations, **provenance
     )
-    return made.with_targets(OrderedSteps(rates, learned))
+    return distilled.with_targets(OrderedSteps(rates, learned))
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
     """Return the images of all steps, the loss and the mean rate."""
     images = state.learned["images"]
-    found = {}
+    numbers = {}
     if trace is not None:
-        found = {
+        numbers = {
             "loss": Number(trace.loss, "nats", scale="log"),
             "rate": Number(trace.rates.mean()),
         }
     return Look(
         images,
         class_numbers(config, require_data(config.process, inputs).classes).to(images.device),
-        found,
+        numbers,
     )
 
 

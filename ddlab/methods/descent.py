@@ -1,5 +1,6 @@
-"""What methods share whose images descend a loss: where images begin, a step of them, the set that
-they make, and what is seen of them.
+"""Parts of the methods whose images descend a loss.
+
+First images, a step, the set that they make, and its look.
 
 Such a method's file holds its Config, its equations and the gradient of its loss; `total_steps` and
 what follows is here.
@@ -21,13 +22,14 @@ from ._labelling import labelled_set
 
 
 def total_steps(config: Any, inputs: Inputs) -> int:
-    """Updates of a whole run."""
+    """Return the number of updates of a whole run."""
     return config.iterations
 
 
 def first_images(name: str, config: Any, inputs: Inputs) -> Tensor:
-    """[images_per_class * classes, c, h, w], classes in turn: noise, of which there may be more
-    than images in a class, or real ones.
+    """Return images [images_per_class * classes, c, h, w], the classes in turn.
+
+    They are noise, of which there may be more than images in a class, or real ones.
 
     Raises:
         DDLabError: no data for the method `name`, or more real images per class than a class has.
@@ -41,7 +43,7 @@ def first_images(name: str, config: Any, inputs: Inputs) -> Tensor:
 
 
 def classes_in_turn(count: int, data: ImageData) -> Tensor:
-    """int64 [count]: the class of each learned image."""
+    """Return the class of each learned image, int64 [count]."""
     return torch.arange(count) % data.classes
 
 
@@ -53,9 +55,7 @@ def sgd_step(
     momentum: float,
     name: str = "images",
 ) -> tuple[Tensor, SGDState]:
-    """What is learned, one tensor of this name, after one step against its gradient; and its
-    optimiser.
-    """
+    """Return a learned tensor after one step against its gradient, and its optimiser."""
     options = {"learning_rate": rate, "momentum": momentum}
     moved, after = optimisers.sgd_update({name: value}, {name: gradient}, optimiser, **options)
     return moved[name], after
@@ -71,12 +71,12 @@ def distilled(
     total: int,
     **provenance: Any,
 ) -> DistilledSet:
-    """Images [n, c, h, w] with class numbers [n], and with a teacher's labels where there is one;
-    not complete before `total` updates.
+    """Return a set of images [n, c, h, w] with class labels [n], and with a teacher's labels where
+    there is one. It is not complete before `total` updates.
     """
-    own = {"method": name, "config": config.to_dict(), "step": state.step}
+    record = {"method": name, "config": config.to_dict(), "step": state.step}
     complete = state.step >= total
-    return labelled_set(images, labels, inputs, complete=complete, provenance=own | provenance)
+    return labelled_set(images, labels, inputs, complete=complete, provenance=record | provenance)
 
 
 def images_in_turn(

@@ -37,8 +37,9 @@ def train_teacher(
     checkpoint: str | os.PathLike[str] | None = None,
     resume_anyway: bool = False,
 ) -> Network:
-    """Train a network on the training images of `data`, with their labels or, by a config of
-    `self_supervised`, without.
+    """Train a network on the training images of `data`.
+
+    By a config of `self_supervised` it learns without labels.
 
     Args:
         config: default `supervised.Config.for_data(data, "teacher")`, a small ConvNet that learns
@@ -52,10 +53,10 @@ def train_teacher(
     """
     config = supervised.Config.for_data(data, "teacher") if config is None else config
     files: dict[str, Any] = {"checkpoint": checkpoint, "resume_anyway": resume_anyway}
-    return _trained(data, config, device, progress, **files)
+    return _train(data, config, device, progress, **files)
 
 
-def _trained(
+def _train(
     data: ImageData, config: Any, device: torch.device | str, progress: bool, **files: Any
 ) -> Network:
     process: Any = (
@@ -167,30 +168,30 @@ def distill(
             [field.name for field in dataclasses.fields(config)],
         )
     config = dataclasses.replace(config, **options)
-    beside = None
+    teacher_checkpoint = None
     if not teachers and getattr(module, "NEEDS_TEACHER", False):
-        beside = None if checkpoint is None else f"{os.fspath(checkpoint)}.teacher"
+        teacher_checkpoint = None if checkpoint is None else f"{os.fspath(checkpoint)}.teacher"
         unlabelled = getattr(module, "WITHOUT_LABELS", False)
-        own = (
+        teacher_config = (
             self_supervised.Config.for_data(data)
             if unlabelled
             else supervised.Config.for_data(data, "teacher")
         )
-        beside_it: dict[str, Any] = {
-            "checkpoint": beside,
+        teacher_files: dict[str, Any] = {
+            "checkpoint": teacher_checkpoint,
             "resume_anyway": resume_anyway,
             "keep_checkpoint": True,
         }
-        teachers = (_trained(data, own, device, progress, **beside_it),)
+        teachers = (_train(data, teacher_config, device, progress, **teacher_files),)
         if not teachers[0].provenance["complete"]:
             # Nothing has been distilled yet, and going on from half a teacher is not what an
             # interrupt asks for.
             raise KeyboardInterrupt("the teacher was still being trained")
     inputs = Inputs(data=data, teachers=teachers, device=device)
     files: dict[str, Any] = {"checkpoint": checkpoint, "resume_anyway": resume_anyway}
-    made = driver.run(module, config, inputs, on_step=on_step, progress=progress, **files)
-    errors.check_instance(f"what {module.NAME} finishes with", made, DistilledSet)
-    if beside is not None and made.complete:
+    distilled = driver.run(module, config, inputs, on_step=on_step, progress=progress, **files)
+    errors.check_instance(f"what {module.NAME} finishes with", distilled, DistilledSet)
+    if teacher_checkpoint is not None and distilled.complete:
         with contextlib.suppress(DDLabError):  # nobody's set is to be lost for a file that stays
-            remove(beside)
-    return made
+            remove(teacher_checkpoint)
+    return distilled

@@ -20,6 +20,7 @@ One step is one update. As in the reference code
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import torch
@@ -69,7 +70,10 @@ class Config(matching.Config, matching.Siamese):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """Two CPU cores, 16 pixels, two seconds: fifty updates in narrow networks, without views."""
+        """Return a preset for two CPU cores, 16 pixels and two seconds.
+
+        Fifty updates in narrow networks, without views.
+        """
         return cls.preset(
             changes,
             network=networks.spec("convnet", width=32, norm="instance"),
@@ -93,13 +97,13 @@ class Config(matching.Config, matching.Siamese):
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """Return the published settings for "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100";
-        digits are not mirrored.
+        """Return the published settings for "mnist", "fashion-mnist", "svhn", "cifar10" or
+        "cifar100". Digits are not mirrored.
         """
         errors.check_choice("dataset", dataset, dc.DATASETS)
-        own: dict[str, Any] = {"network": supervised.convnet_for(dataset)}
-        own |= {"strategy": siamese_views.UPRIGHT} if dataset in dsa.DIGITS else {}
-        return cls(**own | changes)
+        settings: dict[str, Any] = {"network": supervised.convnet_for(dataset)}
+        settings |= {"strategy": siamese_views.UPRIGHT} if dataset in dsa.DIGITS else {}
+        return cls(**settings | changes)
 
 
 @dataclass(frozen=True)
@@ -113,8 +117,9 @@ class State:
 
 @dataclass(frozen=True)
 class Trace:
-    """One update: the distance before it of each class, [classes], first, for a NaN is named by
-    what holds it first; their sum, [].
+    """One update: the distance of each class before it [classes], and their sum [].
+
+    `distances` stand first, because a NaN is named by the first field that holds it.
     """
 
     distances: Tensor
@@ -122,8 +127,9 @@ class Trace:
 
 
 def mean_feature_distance(real: Tensor, learned: Tensor) -> Tensor:
-    """Eq 6, one class: the squared distance of the mean of real [n, d] from that of learned [m, d]
-    features, summed over d; [].
+    """Return equation 6 for one class: the squared distance of two means, summed over d; [].
+
+    real [n, d], learned [m, d].
     """
     return (real.mean(0) - learned.mean(0)).square().sum()
 
@@ -142,8 +148,9 @@ def fresh_network(
 def features(
     spec: NetworkSpec, weights: dict[str, Tensor], images: Tensor, *, at_once: int | None = None
 ) -> Tensor:
-    """psi, [n, d]: what the last linear layer sees, some images at a time; with batch norm of all
-    of them, in training mode.
+    """Return psi, [n, d], the input of the last linear layer.
+
+    Batch norm sees all images at once, in training mode.
 
     Args:
         at_once: images in one pass; None: all.
@@ -159,59 +166,56 @@ def class_distances(
     config: Config,
     inputs: Inputs,
     step: int,
-    images: dict[int, Tensor],
+    images_by_class: dict[int, Tensor],
     spec: NetworkSpec,
     weights: dict[str, Tensor],
 ) -> Tensor:
-    """Eq 6 for some classes, in one network, through the views of this step.
+    """Return the feature distance of equation 6 for some classes, measured in one network.
 
     Args:
-        images: class -> its learned images [ipc, c, h, w].
+        images_by_class: class label -> its synthetic images [images per class, c, h, w].
 
     Returns:
-        [classes in images], differentiable with respect to them.
+        Distances [classes given], differentiable with respect to the synthetic images.
     """
-    drawn: dict[str, Any] = {"step": step, "classes": require_data(NAME, inputs).classes}
-    made = [
-        matching.augmented(config, each, learned=True, label=label, **drawn)
-        for label, each in images.items()
-    ]
-    batches = {
-        label: matching.real_batch(config, inputs, label, step=step).to(made[0].dtype)
-        for label in images
-    }
-    real = [
-        matching.augmented(config, each, learned=False, label=label, **drawn)
-        for label, each in batches.items()
-    ]
-    with torch.no_grad():
-        wanted = features(
-            spec, weights, torch.cat(real), at_once=matching.passes(spec, inputs.device)
-        )
-    found = features(spec, weights, torch.cat(made))
-    pairs = zip(
-        wanted.split([len(each) for each in real]),
-        found.split([len(each) for each in made]),
+    classes = require_data(NAME, inputs).classes
+    real_views = []
+    synthetic_views = []
+    for label, synthetic_images in images_by_class.items():
+        # Both sides get the same view; otherwise the distance would measure the augmentation.
+        view = partial(matching.augmented, config, step=step, label=label, classes=classes)
+        real_images = matching.real_batch(config, inputs, label, step=step)
+        real_views.append(view(real_images.to(synthetic_images.dtype), learned=False))
+        synthetic_views.append(view(synthetic_images, learned=True))
+
+    with torch.no_grad():  # the real side is a constant of the objective
+        at_once = matching.passes(spec, inputs.device)
+        real_features = features(spec, weights, torch.cat(real_views), at_once=at_once)
+    synthetic_features = features(spec, weights, torch.cat(synthetic_views))
+
+    distances = []
+    for real, synthetic in zip(
+        real_features.split([len(view) for view in real_views]),
+        synthetic_features.split([len(view) for view in synthetic_views]),
         strict=True,
-    )
-    return torch.stack([mean_feature_distance(one, other) for one, other in pairs])
+    ):
+        distances.append(mean_feature_distance(real, synthetic))
+    return torch.stack(distances)
 
 
 def matched_step(config: Config, inputs: Inputs, state: State) -> tuple[Tensor, Tensor]:
-    """Eq 6: the gradient of the distance with respect to all images, and the distance of each
-    class.
-    """
+    """Return the gradient of equation 6 with respect to all images, and the distance of each class."""
     classes = require_data(NAME, inputs).classes
     spec, weights = fresh_network(config, inputs, state.step)
     # Some classes at a time keep a pass small; batch norm sees all of them together.
-    several = (
+    classes_at_once = (
         classes
         if networks.batch_norm_layers(spec)
         else max(LEARNED_AT_ONCE // config.images_per_class, 1)
     )
     gradient = torch.zeros_like(state.images)
-    found = []
-    for labels in torch.arange(classes).split(several):
+    distances_of_groups = []
+    for labels in torch.arange(classes).split(classes_at_once):
         images = {
             label: matching.of_class(state.images, label, classes).detach().requires_grad_()
             for label in labels.tolist()
@@ -221,15 +225,15 @@ def matched_step(config: Config, inputs: Inputs, state: State) -> tuple[Tensor, 
             slopes = torch.autograd.grad(distances.sum(), list(images.values()))
         for label, slope in zip(images, slopes, strict=True):
             matching.of_class(gradient, label, classes).copy_(slope)
-        found.append(distances.detach())
-    return gradient, torch.cat(found)
+        distances_of_groups.append(distances.detach())
+    return gradient, torch.cat(distances_of_groups)
 
 
 total_steps = descent.total_steps
 
 
 def init(config: Config, inputs: Inputs) -> State:
-    """First images.
+    """Return the first images.
 
     Raises:
         DDLabError: no data, or more images per class than a class has.
@@ -239,7 +243,7 @@ def init(config: Config, inputs: Inputs) -> State:
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """One update of all images in a network of its own."""
+    """Update all images once, in a network of this update's own."""
     gradient, distances = matched_step(config, inputs, state)
     images, optimiser = descent.sgd_step(
         state.images, gradient, state.optimiser, config.learning_rate, config.momentum

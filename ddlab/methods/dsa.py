@@ -1,5 +1,6 @@
-r"""DSA: gradient matching through one differentiable view of both (Zhao & Bilen 2021, ICML, arXiv
-2102.08259).
+r"""DSA: gradient matching through one differentiable view of both sides.
+
+Zhao & Bilen 2021, ICML, arXiv 2102.08259.
 
 DC matches the gradients of plain images. DSA draws one operation (a crop, a rotation, ...) for each
 class and update, applies it with the same parameters to the real batch and to the learned images,
@@ -12,7 +13,7 @@ omega^S = omega^T          views: "shared"; the controls of Table 4 are the othe
 
 Equation                                                                         Function
 eq 4  min_S D(grad L(A(S, omega^S), theta_t), grad L(A(T, omega^T), theta_t))    dc.matched_step through matching.augmented
-Alg 1, line 9  theta_t+1 from S seen through a draw of its own for each image    dc.trained_between
+Alg 1, line 9  theta_t+1 from S seen through a draw of its own for each image    dc.train_between
 
 All else is DC's, on whose module this one stands: without a strategy both are the same bit for bit.
 As in the reference code images begin as random real ones. Its code cannot match a single image on
@@ -56,13 +57,13 @@ class Config(dc.Config, matching.Siamese):
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """Return the published settings for "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100";
-        digits are not mirrored.
+        """Return the published settings for "mnist", "fashion-mnist", "svhn", "cifar10" or
+        "cifar100". Digits are not mirrored.
         """
         errors.check_choice("dataset", dataset, dc.DATASETS)
-        own: dict[str, Any] = {"network": supervised.convnet_for(dataset)}
-        own |= {"strategy": siamese_views.UPRIGHT} if dataset in DIGITS else {}
-        return cls(**own | changes)
+        settings: dict[str, Any] = {"network": supervised.convnet_for(dataset)}
+        settings |= {"strategy": siamese_views.UPRIGHT} if dataset in DIGITS else {}
+        return cls(**settings | changes)
 
 
 def init(config: Config, inputs: Inputs) -> State:
@@ -72,14 +73,17 @@ def init(config: Config, inputs: Inputs) -> State:
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """Return the images with hard labels, and with a teacher's where there is one; students should see
-    them through the strategy too.
+    """Return the images with hard labels, and with a teacher's where there is one.
+
+    Students should see them through the strategy too.
     """
-    told = {
+    provenance = {
         "loops": list(config.loops),
         "loops_interpolated": config.images_per_class not in dc.SCHEDULE,
     }
-    return descent.images_in_turn(NAME, config, inputs, state, total_steps(config, inputs), **told)
+    return descent.images_in_turn(
+        NAME, config, inputs, state, total_steps(config, inputs), **provenance
+    )
 
 
 SMALL = Config(  # for the contract tests

@@ -111,10 +111,12 @@ class Config(sre2l.Config):
 
 @dataclass(frozen=True)
 class State(sre2l.State):
-    """SRe2L's, and the adjusted parameters (not the buffers) for the batch under work; empty where
-    nothing is adjusted.
+    """SRe2L's State, and the adjusted parameters (not the buffers) for the batch under work.
 
-    `adjustment_length` is ||Delta theta||, []."""
+    They are empty where nothing is adjusted.
+
+    `adjustment_length` is ||Delta theta||, [].
+    """
 
     adjusted: dict[str, Tensor]
     adjustment_length: Tensor
@@ -129,8 +131,9 @@ class Trace(sre2l.Trace):
 
 @dataclass(frozen=True)
 class Adjustment:
-    """Delta theta by parameter; `losses` [K]: the mean cross-entropy on the batch, in nats, before
-    each step; `length` [].
+    """Delta theta by parameter, and its `length` [].
+
+    `losses` [K] are the mean cross-entropy on the batch, in nats, before each step.
     """
 
     weights: dict[str, Tensor]
@@ -141,8 +144,9 @@ class Adjustment:
 def directed_adjustment(
     teacher: Network, images: Tensor, labels: Tensor, *, steps: int, radius: float
 ) -> Adjustment:
-    r"""Eq 12 by Algorithm 1: K steps Delta theta += rho/K g, g = grad L_B(theta_T + Delta theta),
-    uphill, of length 1.
+    r"""Return the adjustment of equation 12 by Algorithm 1.
+
+    K steps Delta theta += rho/K g uphill, g = grad L_B(theta_T + Delta theta) of length 1.
 
     Args:
         teacher: stays as it is; its parameters are moved, its batch-norm statistics are not, in
@@ -169,29 +173,31 @@ def directed_adjustment(
                 leaf.addcmul_(slope, radius / steps / length)
         losses.append(loss)
     moved = {name: leaf.detach() - parameters[name] for name, leaf in leaves.items()}
-    found = Adjustment(
+    adjustment = Adjustment(
         moved, torch.stack(losses) if losses else images.new_zeros(0), _length(moved.values())
     )
-    _check_finite(found, radius)
-    return found
+    _check_finite(adjustment, radius)
+    return adjustment
 
 
 def random_adjustment(
     teacher: Network, *, length: float | Tensor, seed: int, batch: int = 0
 ) -> Adjustment:
-    """Return the control of Table 3: a Gaussian direction over all parameters, stretched to `length` (at
-    least 0). No losses.
+    """Return the control of Table 3: a Gaussian direction over all parameters, stretched to
+    `length`. It has no losses.
     """
     draw = randomness.generator(seed, batch, "random adjustment")
-    own = ((name, teacher.weights[name]) for name in networks.parameter_names(teacher.spec))
-    drawn = {name: torch.randn(value.shape, generator=draw).to(value) for name, value in own}
-    scale = length / _length(drawn.values())
-    scaled = {name: scale * value for name, value in drawn.items()}
+    parameters = ((name, teacher.weights[name]) for name in networks.parameter_names(teacher.spec))
+    direction = {
+        name: torch.randn(value.shape, generator=draw).to(value) for name, value in parameters
+    }
+    scale = length / _length(direction.values())
+    scaled = {name: scale * value for name, value in direction.items()}
     return Adjustment(scaled, next(iter(scaled.values())).new_zeros(0), _length(scaled.values()))
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
-    """Image updates of the whole run: one batch after another.
+    """Return the image updates of the whole run: one batch after another.
 
     The K steps of a batch are not counted.
     """
@@ -213,8 +219,9 @@ def init(config: Config, inputs: Inputs) -> State:
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """One image update with the adjusted teacher; after the last one of a batch the teacher is
-    adjusted anew for the next.
+    """Update the images once with the adjusted teacher.
+
+    After the last update of a batch the teacher is adjusted anew for the next.
     """
     teacher = require_teacher(NAME, inputs)
     length = state.adjustment_length
@@ -226,24 +233,26 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """Relabel by the untouched teacher, as SRe2L."""
-    made = sre2l.finish(config, inputs, state)
-    return replace(made, provenance=made.provenance | {"method": NAME})
+    """Relabel by the untouched teacher, as SRe2L does."""
+    distilled = sre2l.finish(config, inputs, state)
+    return replace(distilled, provenance=distilled.provenance | {"method": NAME})
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
     """SRe2L's, and the length of the adjustment."""
-    seen = sre2l.look(config, inputs, state, trace)
+    sre2l_look = sre2l.look(config, inputs, state, trace)
     if trace is None:
-        return seen
+        return sre2l_look
     return replace(
-        seen, numbers={**seen.numbers, "length of the adjustment": Number(trace.adjustment_length)}
+        sre2l_look,
+        numbers={**sre2l_look.numbers, "length of the adjustment": Number(trace.adjustment_length)},
     )
 
 
 def _adjustment(config: Config, inputs: Inputs, batch: int) -> dict[str, Any]:
-    """What State holds of the adjustment for a batch: found from the untouched teacher, whatever
-    was done before.
+    """Return the fields of State that hold the adjustment for a batch.
+
+    It starts from the untouched teacher, whatever was done before.
     """
     data = require_data(NAME, inputs)
     teacher = require_teacher(NAME, inputs)
@@ -257,7 +266,7 @@ def _adjustment(config: Config, inputs: Inputs, batch: int) -> dict[str, Any]:
     real = data.normalised(indices, device=inputs.device).to(
         next(iter(teacher.weights.values())).dtype
     )
-    found = directed_adjustment(
+    adjustment = directed_adjustment(
         teacher,
         real,
         data.train_labels[indices],
@@ -265,16 +274,19 @@ def _adjustment(config: Config, inputs: Inputs, batch: int) -> dict[str, Any]:
         radius=config.adjustment_radius,
     )
     if config.perturbation == "random":
-        found = random_adjustment(teacher, length=found.length, seed=config.seed, batch=batch)
-    adjusted = {name: teacher.weights[name] + change for name, change in found.weights.items()}
-    return {"adjusted": adjusted, "adjustment_length": found.length}
+        adjustment = random_adjustment(
+            teacher, length=adjustment.length, seed=config.seed, batch=batch
+        )
+    adjusted = {name: teacher.weights[name] + change for name, change in adjustment.weights.items()}
+    return {"adjusted": adjusted, "adjustment_length": adjustment.length}
 
 
 def _batch_loss(
     teacher: Network, leaves: dict[str, Tensor], images: Tensor, labels: Tensor
 ) -> tuple[Tensor, list[Tensor]]:
-    """L_B, the mean cross-entropy, [], and its gradient by the leaves; some images at a time, whose
-    activations are then forgotten.
+    """Return L_B, the mean cross-entropy [], and its gradient by the leaves.
+
+    Some images at a time, whose activations are then forgotten.
     """
     total = images.new_zeros(())
     slopes = [torch.zeros_like(leaf) for leaf in leaves.values()]
@@ -297,12 +309,13 @@ def _length(tensors: Iterable[Tensor]) -> Tensor:
     )
 
 
-def _check_finite(found: Adjustment, radius: float) -> None:
-    """Uphill without bound, or with a broken teacher, the numbers end; said here, where the cause
-    is known.
+def _check_finite(adjustment: Adjustment, radius: float) -> None:
+    """Raise if the adjustment is not finite.
+
+    Uphill without bound, or with a broken teacher, the numbers overflow; here the cause is known.
     """
-    if not bool(torch.isfinite(found.length)):
-        finite = torch.isfinite(found.losses).tolist()
+    if not bool(torch.isfinite(adjustment.length)):
+        finite = torch.isfinite(adjustment.losses).tolist()
         step = finite.index(False) if False in finite else len(finite)
         raise errors.NonFiniteError(
             f"{NAME} must stay finite; given NaN or infinity in the adjustment at step "

@@ -1,5 +1,6 @@
-r"""FADRM: fast and accurate data residual matching (Cui, Bi, Luo, Zhao, Liu & Shen 2025, arXiv
-2506.24125).
+r"""FADRM: fast and accurate data residual matching.
+
+Cui, Bi, Luo, Zhao, Liu & Shen 2025, arXiv 2506.24125.
 
 Images that are optimised for long against a frozen network forget the real images that they began
 with. FADRM mixes those back in a few times on the way (the adjustable residual connection), and
@@ -154,8 +155,9 @@ class Trace(sre2l.Trace):
 
 
 def stage_of(iteration: int, *, iterations: int, merges: int) -> int:
-    """Return the stage, from 1 to merges + 1, of an iteration (from 0): floor(B / (k + 1)) each, and the
-    last takes what is left.
+    """Return the stage, from 1 to merges + 1, of an iteration (from 0).
+
+    Each has floor(B / (k + 1)) iterations, and the last one the remainder.
 
     >>> [stage_of(iteration, iterations=8, merges=2) for iteration in range(8)]
     [1, 1, 2, 2, 3, 3, 3, 3]
@@ -166,8 +168,9 @@ def stage_of(iteration: int, *, iterations: int, merges: int) -> int:
 def stage_size(
     stage: int, *, image_size: tuple[int, int], small_size: int | None
 ) -> tuple[int, int]:
-    """(height, width) in a stage (from 1): the shorter side is `small_size` pixels in the odd ones,
-    the other in proportion.
+    """Return (height, width) in a stage (from 1).
+
+    The shorter side is `small_size` pixels in the odd stages, the other in proportion.
 
     >>> [stage_size(stage, image_size=(224, 224), small_size=200) for stage in (1, 2, 3)]
     [(200, 200), (224, 224), (200, 200)]
@@ -182,8 +185,9 @@ def stage_size(
 
 
 def resampled(images: Tensor, size: tuple[int, int]) -> Tensor:
-    """Images [n, channels, h, w] at another size (height, width): eq 54, bilinear between pixel
-    centres, without smoothing first.
+    """Return images [n, channels, h, w] at another size (height, width) by equation 54.
+
+    Bilinear between pixel centres, without smoothing first.
     """
     if tuple(images.shape[2:]) == size:
         return images
@@ -191,7 +195,7 @@ def resampled(images: Tensor, size: tuple[int, int]) -> Tensor:
 
 
 def merged_with_residual(images: Tensor, patches: Tensor, merge_ratio: float) -> Tensor:
-    """Eq 9: alpha x + (1 - alpha) Resample(P, size of x).
+    """Return equation 9: alpha x + (1 - alpha) Resample(P, size of x).
 
     Args:
         images: [n, channels, h, w].
@@ -203,7 +207,7 @@ def merged_with_residual(images: Tensor, patches: Tensor, merge_ratio: float) ->
 
 
 def network_of(iteration: int, *, networks: int) -> int:
-    """FADRM+: which network (from 0) takes an iteration (from 0), each in its turn.
+    """Return which network of FADRM+ (from 0) takes an iteration (from 0), each in its turn.
 
     >>> [network_of(iteration, networks=3) for iteration in range(5)]
     [0, 1, 2, 0, 1]
@@ -212,13 +216,14 @@ def network_of(iteration: int, *, networks: int) -> int:
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
-    """Image updates of the whole run, at either size: one batch after another."""
+    """Return the image updates of the whole run, at either size: one batch after another."""
     return sre2l.total_steps(config, inputs)
 
 
 def prefix(config: Config) -> tuple[int, Config]:
-    """Return the updates of a run that are the same for every merge ratio, those before the first merge,
-    and the config that shares them.
+    """Return the updates that are the same for every merge ratio, and the config that shares them.
+
+    They are those before the first merge.
     """
     whole = config.images_per_class * config.iterations
     first = config.iterations // (config.merges + 1) - 1 if config.merges else whole
@@ -243,13 +248,13 @@ def init(config: Config, inputs: Inputs) -> State:
     for teacher in inputs.teachers:
         recovery.require_batch_norm_teacher(NAME, teacher)
         if not networks.takes_size(teacher.spec, size):
-            wanted = (
+            requirement = (
                 f"a network that takes {size[0]} x {size[1]} pixels as well (small_size), one "
                 "with global pooling"
             )
             errors.fail(
                 "teacher",
-                wanted,
+                requirement,
                 f"{teacher.spec.title} for {data.image_size[0]} x {data.image_size[1]}",
             )
     images = _first_images(config, inputs, 0)
@@ -257,8 +262,9 @@ def init(config: Config, inputs: Inputs) -> State:
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """One image update of the batch under work; the last one of a stage merges, that of a batch
-    starts the next batch.
+    """Update the batch under work once.
+
+    The last update of a stage merges, that of a batch starts the next batch.
     """
     require_teacher(NAME, inputs)
     batch, iteration = divmod(state.step, config.iterations)
@@ -279,8 +285,8 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     An interrupted run gives the batches done and the one under work, at full size.
     """
     full = resampled(state.images, require_data(NAME, inputs).image_size)
-    made = sre2l.finish(config, inputs, replace(state, images=full))
-    return replace(made, provenance=made.provenance | {"method": NAME})
+    distilled = sre2l.finish(config, inputs, replace(state, images=full))
+    return replace(distilled, provenance=distilled.provenance | {"method": NAME})
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
@@ -305,7 +311,7 @@ def _next_batch(config: Config, inputs: Inputs, state: State, batch: int) -> Sta
 
 
 def _first_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
-    """What a batch begins with, at the size of the first stage."""
+    """Return the first images of a batch, at the size of the first stage."""
     data = require_data(NAME, inputs)
     size = stage_size(1, image_size=data.image_size, small_size=config.small_size)
     if config.initialisation == "real":
@@ -314,15 +320,15 @@ def _first_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
 
 
 def patches(config: Config, inputs: Inputs, batch: int = 0) -> Tensor:
-    """P: one real image, crop or mosaic of each class of a batch, a different one in each batch;
-    [classes, channels, H, W], normalised.
+    """Return P, one real image, crop or mosaic of each class, another one in each batch. [classes,
+    channels, H, W], normalised.
     """
     data = require_data(NAME, inputs)
     if config.patches in _FACTORS:
         # The first network chooses. The choice is a function of config and inputs, so it is looked
         # up, not kept in every state.
         try:
-            made = cache.run(
+            mosaics = cache.run(
                 rded, _selection(config), replace(inputs, teachers=inputs.teachers[:1])
             )
         except NonFiniteError as problem:
@@ -331,7 +337,7 @@ def patches(config: Config, inputs: Inputs, batch: int = 0) -> Tensor:
                 f"the {config.patches}s, at step 0."
             )
             raise NonFiniteError(words) from problem
-        by_image = made.images.unflatten(0, (data.classes, -1)).transpose(0, 1)
+        by_image = mosaics.images.unflatten(0, (data.classes, -1)).transpose(0, 1)
         return by_image[batch].to(inputs.device)
     return data.normalised(sre2l.real_images(config, inputs, batch), device=inputs.device)
 

@@ -1,5 +1,6 @@
-r"""GTN: generative teaching networks (Such, Rawal, Lehman, Stanley & Clune 2020, arXiv 1912.07768),
-for images with classes.
+r"""GTN: generative teaching networks, for images with classes.
+
+Such, Rawal, Lehman, Stanley & Clune 2020, arXiv 1912.07768.
 
 A generator makes the images of every step out of latent vectors and class numbers; a fresh network
 learns from them in N steps, and the loss on real images of where it ends, or of every place on the
@@ -101,7 +102,9 @@ class Config(Curriculum):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """Two CPU cores, 16 pixels, ten seconds: a perceptron makes twelve steps of twenty images."""
+        """Return a preset for two CPU cores, 16 pixels and ten seconds: a perceptron makes twelve
+        steps of twenty images.
+        """
         return cls.preset(
             changes,
             steps=12,
@@ -120,21 +123,23 @@ class Config(Curriculum):
 
     @classmethod
     def paper(cls, dataset: str = "mnist", **changes: Any) -> Self:
-        """Return the published settings for "mnist"; "cifar10" (and "cifar100", which has none) has them
-        too, on a wider network.
+        """Return the published settings for "mnist".
+
+        "cifar10", and "cifar100", which has none, use them too, on a wider network.
         """
         errors.check_choice("dataset", dataset, dc.DATASETS)
         wide = networks.spec(
             "convnet", width=128, depth=3, norm="instance", activation="leaky_relu"
         )
-        own: dict[str, Any] = {"network": wide} if dataset.startswith("cifar") else {}
-        return cls(**own | changes)
+        settings: dict[str, Any] = {"network": wide} if dataset.startswith("cifar") else {}
+        return cls(**settings | changes)
 
 
 @dataclass(frozen=True)
 class State:
-    """`step` updates done; what is learned: a generator's "LAYER.PART", "latents", "log_rates",
-    "log_momenta"; their optimiser.
+    """`step` updates done; everything that is learned, and its optimiser.
+
+    Learned are a generator's "LAYER.PART", "latents", "log_rates" and "log_momenta".
     """
 
     step: int
@@ -144,7 +149,7 @@ class State:
 
 @dataclass(frozen=True)
 class Trace:
-    """One update: the real loss before it, mean over the places where it is taken, []; rates and
+    """One update: the real loss before it [], mean over the places where it is taken; rates and
     momenta, [steps] each.
     """
 
@@ -156,8 +161,9 @@ class Trace:
 def gradients(
     config: Config, inputs: Inputs, step: int, learned: Tensors
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """Return the real loss [] of an update and its gradient by name: through all steps to their images,
-    and once through what makes these.
+    """Return the real loss [] of an update and its gradient by name.
+
+    It passes through all steps to their images, and once through what makes these.
     """
     spec = learner(config, inputs, step)
     real = real_batches(config, inputs, step)
@@ -167,14 +173,14 @@ def gradients(
     leaves = leaves_of(learned)
     with torch.enable_grad():
         images, labels = images_of(config, inputs, leaves, step, order_of(config, step))
-        made = {
+        inner_inputs = {
             "images": images,
             "rates": leaves["log_rates"].exp(),
             "momenta": leaves["log_momenta"].exp(),
         }
 
-    def loss(batch: int, now: Tensors) -> Tensor:
-        return outer_loss(spec, {**buffers, **now}, *real[batch]) / len(real)
+    def loss(batch: int, weights_now: Tensors) -> Tensor:
+        return outer_loss(spec, {**buffers, **weights_now}, *real[batch]) / len(real)
 
     total, slopes, _ = outer_gradient(
         ordered.inner(
@@ -182,26 +188,27 @@ def gradients(
             buffers,
             epochs=1,
             steps=config.steps,
-            rates=lambda given: given["rates"],
-            answers=lambda given: labels,
-            momenta=lambda given: given["momenta"],
+            rates=lambda inner_tensors: inner_tensors["rates"],
+            answers=lambda inner_tensors: labels,
+            momenta=lambda inner_tensors: inner_tensors["momenta"],
         ),
         weights,
-        detached(made),
+        detached(inner_inputs),
         lambda last, _: loss(-1, last),
-        along=(lambda at, now, _: loss(at - 1, now)) if len(real) > 1 else None,
+        along=(lambda at, weights_now, _: loss(at - 1, weights_now)) if len(real) > 1 else None,
         recompute=config.recompute,
     )
-    names = [name for name, value in made.items() if value.requires_grad]
-    ends = [made[name] for name in names]
-    behind = [slopes[name] for name in names]
-    found = gradients_along(ends, behind, list(leaves.values()))
-    return total, dict(zip(leaves, found, strict=True))
+    names = [name for name, value in inner_inputs.items() if value.requires_grad]
+    outputs = [inner_inputs[name] for name in names]
+    output_gradients = [slopes[name] for name in names]
+    gradients_of_learned = gradients_along(outputs, output_gradients, list(leaves.values()))
+    return total, dict(zip(leaves, gradients_of_learned, strict=True))
 
 
 def shortened(gradient: Tensors, longest: float) -> dict[str, Tensor]:
-    """Return the gradient, of all tensors together no longer than this; as torch's own, which keeps 1e-6
-    from 0.
+    """Return the gradient, shortened to this length over all tensors together.
+
+    As torch's own function, it keeps 1e-6 from 0.
     """
     norm = torch.nn.utils.get_total_norm(gradient.values())
     return {
@@ -250,7 +257,7 @@ def init(config: Config, inputs: Inputs) -> State:
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """One update of all that is learned."""
+    """Update everything that is learned once."""
     with diverging(NAME, state.step + 1):
         loss, slopes = gradients(config, inputs, state.step, state.learned)
     slopes = slopes if config.longest is None else shortened(slopes, config.longest)
@@ -265,8 +272,9 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """Return the steps in learned order, with their rates and momenta; a set of kind "generator" where one
-    makes the images.
+    """Return the steps in learned order, with their rates and momenta.
+
+    Where a generator makes the images the set is of kind "generator".
 
     Of fresh noise, and of real batches, it holds one draw.
     """
@@ -274,8 +282,10 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     in_order = order_of(config.replace(curriculum="full"), 0)
     with torch.no_grad():
         images, labels = images_of(config, inputs, state.learned, config.iterations, in_order)
-    told = {"initial_weights": "pytorch", "network": config.network.for_data(data).to_dict()}
-    made = descent.distilled(NAME, config, inputs, state, images, labels, config.iterations, **told)
+    provenance = {"initial_weights": "pytorch", "network": config.network.for_data(data).to_dict()}
+    distilled = descent.distilled(
+        NAME, config, inputs, state, images, labels, config.iterations, **provenance
+    )
     rates, momenta = (
         state.learned[name].exp()[None].cpu() for name in ("log_rates", "log_momenta")
     )
@@ -283,8 +293,8 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
         tensors = {name: value.cpu() for name, value in state.learned.items() if name[0].isdigit()}
         tensors["latents"] = latents_of(config, state.learned, config.iterations).cpu()
         settings = {"shape": [*shape_of(inputs)], "batch": config.inner_batch}
-        made = replace(made, kind="generator", tensors=tensors, settings=settings)
-    return made.with_targets(OrderedSteps(rates, momenta=momenta))
+        distilled = replace(distilled, kind="generator", tensors=tensors, settings=settings)
+    return distilled.with_targets(OrderedSteps(rates, momenta=momenta))
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:

@@ -1,5 +1,6 @@
-r"""Kernel ridge regression on a network's features: what a linear layer, trained to the end on few
-rows, says of other images.
+r"""Kernel ridge regression on a network's features.
+
+It is a linear layer, trained to the end on few rows, applied to other images.
 
 Zhou et al. 2022 (FRePo, arXiv 2206.00719); Lee et al. 2024 (KRR-ST, arXiv 2310.06511); Yu, Yao &
 Chiu 2025 (Boost), eq 3:
@@ -32,7 +33,8 @@ from ..core import errors
 
 
 def gram(first: Tensor, second: Tensor) -> Tensor:
-    """Inner products of features with a column of ones appended: [n, d] and [m, d] -> [n, m].
+    """Return the inner products of features with a column of ones appended: [n, d] and [m, d] ->
+    [n, m].
 
     Differentiable.
     """
@@ -40,14 +42,17 @@ def gram(first: Tensor, second: Tensor) -> Tensor:
 
 
 def trace_scaled(kernel: Tensor, *, strength: float) -> Tensor:
-    """Return the ridge, strength times the trace of a kernel [m, m], as a constant: no gradient passes;
-    [].
+    """Return the ridge, strength times the trace of a kernel [m, m]; [].
+
+    It is a constant: no gradient passes.
     """
     return strength * kernel.detach().diagonal().sum()
 
 
 def solve(kernel: Tensor, targets: Tensor, *, ridge: float | Tensor) -> Tensor:
-    """(K + ridge I)^{-1} Y in float64: kernel [m, m], targets [m, o] -> [m, o]. Differentiable.
+    """Solve (K + ridge I)^{-1} Y in float64: kernel [m, m], targets [m, o] -> [m, o].
+
+    Differentiable.
 
     Raises:
         DDLabError: a kernel that is singular with this ridge, as that of two equal rows is without
@@ -62,9 +67,9 @@ def solve(kernel: Tensor, targets: Tensor, *, ridge: float | Tensor) -> Tensor:
     rounding = max(4 * _rounding(kernel), len(kernel) * _rounding(regular))
     if bool(failed) or bool((factor.diagonal().square() <= rounding * regular.diagonal()).any()):
         if bool(torch.isfinite(kernel).all()):
-            wanted = f"large enough to make this kernel of {len(kernel)} rows invertible"
+            requirement = f"large enough to make this kernel of {len(kernel)} rows invertible"
             errors.fail(
-                "ridge", wanted, float(ridge.detach() if isinstance(ridge, Tensor) else ridge)
+                "ridge", requirement, float(ridge.detach() if isinstance(ridge, Tensor) else ridge)
             )
         # NaN stays NaN, for whoever drives the run to name its step.
         factor = torch.full_like(regular, torch.nan)
@@ -74,8 +79,9 @@ def solve(kernel: Tensor, targets: Tensor, *, ridge: float | Tensor) -> Tensor:
 def predictions(
     real: Tensor, distilled: Tensor, targets: Tensor, *, strength: float = 1e-6
 ) -> Tensor:
-    """f(X_t) f(X_s)^T (K + lambda I)^{-1} Y_s: real [n, d], distilled [m, d], targets [m, o] -> [n,
-    o], of the features' dtype.
+    """Return f(X_t) f(X_s)^T (K + lambda I)^{-1} Y_s in the features' dtype.
+
+    real [n, d], distilled [m, d], targets [m, o] -> [n, o].
 
     Args:
         strength: lambda as a part of the trace of K.
@@ -86,15 +92,21 @@ def predictions(
 
 
 def outer_loss(
-    real: Tensor, wanted: Tensor, distilled: Tensor, targets: Tensor, *, strength: float = 1e-6
+    real: Tensor,
+    real_targets: Tensor,
+    distilled: Tensor,
+    targets: Tensor,
+    *,
+    strength: float = 1e-6,
 ) -> Tensor:
-    """Eq 3: the mean square of what is wanted less `predictions`, over all n o numbers; [].
+    """Return equation 3: the mean square of the targets less `predictions`, over all n o numbers;
+    [].
 
     Differentiable.
 
     Args:
         real: [n, d], features of real images;
-        wanted: [n, o].
+        real_targets: [n, o].
         distilled: [m, d];
         targets: [m, o].
 
@@ -103,11 +115,12 @@ def outer_loss(
     """
     if not len(real) or not len(distilled):
         errors.fail("real and distilled", "at least one row each", (len(real), len(distilled)))
-    return (wanted - predictions(real, distilled, targets, strength=strength)).square().mean()
+    return (real_targets - predictions(real, distilled, targets, strength=strength)).square().mean()
 
 
 def _rounding(kernel: Tensor) -> float:
-    """By how much of a number it can be wrong; of less than float32 there is none, so that a
-    half-precision kernel is not refused.
+    """Return the relative error of a number.
+
+    Below float32 it is 0, so that a half-precision kernel is not refused.
     """
     return torch.finfo(kernel.dtype).eps if kernel.dtype in (torch.float32, torch.float64) else 0.0

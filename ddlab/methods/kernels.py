@@ -129,7 +129,7 @@ class _ReLU(torch.autograd.Function):
 
 
 def rbf(first: Tensor, second: Tensor, *, gamma: float = 1.0) -> Tensor:
-    """exp(-gamma ||x - x'||^2 / d): [n, d] and [m, d] -> [n, m]."""
+    """Return exp(-gamma ||x - x'||^2 / d): [n, d] and [m, d] -> [n, m]."""
     squares = (
         first.square().mean(1)[:, None]
         + second.square().mean(1)
@@ -139,13 +139,13 @@ def rbf(first: Tensor, second: Tensor, *, gamma: float = 1.0) -> Tensor:
 
 
 def inner_products(first: Tensor, second: Tensor) -> Tensor:
-    """K^0 = <x, x'> / d: [n, d] and [m, d] -> [n, m]."""
+    """Return K^0 = <x, x'> / d: [n, d] and [m, d] -> [n, m]."""
     return first @ second.T / first.shape[1]
 
 
 def pixel_products(first: Tensor, second: Tensor) -> Tensor:
-    """K^0 of each pixel: the mean over the channels of their products: [n, c, h, w] and [m, c, h,
-    w] -> [n, m, h, w].
+    """Return K^0 of each pixel, the mean over the channels of their products. [n, c, h, w] and [m,
+    c, h, w] -> [n, m, h, w].
     """
     return torch.einsum("nchw,mchw->nmhw", first / first.shape[1], second)
 
@@ -153,16 +153,18 @@ def pixel_products(first: Tensor, second: Tensor) -> Tensor:
 def dense(
     kernel: Tensor, tangent: Tensor | None, *, weight_std: float, bias_std: float
 ) -> tuple[Tensor, Tensor]:
-    """K <- sigma_w^2 K + sigma_b^2 and Theta <- K + sigma_w^2 Theta, of one shape; without a
-    tangent the first layer, of Theta = K.
+    """Return K <- sigma_w^2 K + sigma_b^2 and Theta <- K + sigma_w^2 Theta, of one shape.
+
+    Without a tangent it is the first layer, where Theta = K.
     """
     kernel = weight_std**2 * kernel + bias_std**2
     return kernel, kernel if tangent is None else kernel + weight_std**2 * tangent
 
 
 def relu(kernel: Tensor, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
-    """E[relu(u) relu(v)] and E[relu'(u) relu'(v)] of Gaussian u and v: (K, factor of Theta), each
-    of the kernel's shape.
+    """Return E[relu(u) relu(v)] and E[relu'(u) relu'(v)] of Gaussian u and v.
+
+    They are (K, factor of Theta), each of the kernel's shape.
 
     Args:
         kernel: their covariances.
@@ -171,8 +173,8 @@ def relu(kernel: Tensor, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]
     # Where a variance is 0 the covariance is, and the derivative is 0.
     tiny = torch.finfo(kernel.dtype).tiny
     norm = (first.clamp_min(tiny).sqrt() * second.clamp_min(tiny).sqrt()).expand_as(kernel)
-    found: tuple[Tensor, Tensor] = _ReLU.apply(kernel, norm)
-    return found
+    result: tuple[Tensor, Tensor] = _ReLU.apply(kernel, norm)
+    return result
 
 
 def filtered(kernel: Tensor) -> Tensor:
@@ -182,8 +184,9 @@ def filtered(kernel: Tensor) -> Tensor:
 
 
 def layers(spec: KernelSpec) -> tuple[str, ...]:
-    """What a network of this kernel is made of, in order: "dense", "relu", "filter" and "mean"; of
-    RBF nothing.
+    """Return the layers of a network of this kernel, in order.
+
+    They are "dense", "relu", "filter" and "mean"; RBF has none.
     """
     if spec.kernel == "rbf":
         return ()
@@ -194,8 +197,10 @@ def layers(spec: KernelSpec) -> tuple[str, ...]:
 
 
 def variances(spec: KernelSpec, images: Tensor) -> list[Tensor]:
-    """q^l(x) before each ReLU: [n] of fully connected networks, else [n, h, w]; of RBF none."""
-    found = []
+    """Return q^l(x) before each ReLU. [n] for fully connected networks, else [n, h, w]; RBF has
+    none.
+    """
+    before_relus = []
     if spec.kernel.startswith("conv"):
         kernel = torch.einsum("nchw,nchw->nhw", images, images) / images.shape[1]
     else:
@@ -206,22 +211,25 @@ def variances(spec: KernelSpec, images: Tensor) -> list[Tensor]:
         if layer != "relu":
             kernel = _through(spec, layer, kernel, None)[0]
             continue
-        found.append(kernel)
+        before_relus.append(kernel)
         kernel = kernel / 2
-    return found
+    return before_relus
 
 
 def network_kernel(
     spec: KernelSpec, kernel: Tensor, first: list[Tensor], second: list[Tensor]
 ) -> Tensor:
-    """NNGP or NTK [n, m] of K^0, through all layers; first, second: `variances` of both sides."""
+    """Return the NNGP or NTK [n, m] of K^0, through all layers.
+
+    `first` and `second` are the `variances` of both sides.
+    """
     tangent = None
-    seen = 0
+    relus = 0
     for layer in layers(spec):
         if layer == "relu":
-            kernel, factor = relu(kernel, first[seen][:, None], second[seen])
+            kernel, factor = relu(kernel, first[relus][:, None], second[relus])
             tangent = None if tangent is None else tangent * factor
-            seen = seen + 1
+            relus = relus + 1
         else:
             kernel, tangent = _through(spec, layer, kernel, tangent)
             tangent = tangent if spec.kind == "ntk" else None
@@ -241,7 +249,7 @@ def _through(
 
 
 def bytes_per_pair(spec: KernelSpec, *, height: int, width: int, item: int = 8) -> int:
-    """Working memory for one entry of the kernel with its gradient, in bytes.
+    """Return the working memory for one entry of the kernel with its gradient, in bytes.
 
     Args:
         height, width: of the images in pixels.
@@ -253,7 +261,7 @@ def bytes_per_pair(spec: KernelSpec, *, height: int, width: int, item: int = 8) 
 
 
 def _products(spec: KernelSpec, first: Tensor, second: Tensor) -> Tensor:
-    """K^0."""
+    """Return K^0."""
     if spec.kernel.startswith("fc"):
         return inner_products(first.flatten(1), second.flatten(1))
     return pixel_products(first, second)
@@ -270,8 +278,8 @@ def _block(spec: KernelSpec, first: Tensor, second: Tensor) -> Tensor:
 def kernel_matrix(
     spec: KernelSpec, first: Tensor, second: Tensor, *, megabytes: float = _MEGABYTES
 ) -> Tensor:
-    """Return the kernel of each image of one side with each of the other: [n, c, h, w] and [m, c, h, w] ->
-    [n, m], of their dtype.
+    """Return the kernel of each image of one side with each of the other. [n, c, h, w] and [m, c,
+    h, w] -> [n, m], of their dtype.
 
     Differentiable in both. In float32 the diagonal of a network's NTK is exact to about 1e-3, in
     float64 to 1e-7.
@@ -286,8 +294,8 @@ def kernel_matrix(
     rows = at_once // columns
     graph = torch.is_grad_enabled() and (first.requires_grad or second.requires_grad)
     strips = []
-    for some in first.split(rows):
-        pairs = [(spec, some, others) for others in second.split(columns)]
+    for rows_part in first.split(rows):
+        pairs = [(spec, rows_part, columns_part) for columns_part in second.split(columns)]
         strips.append(
             torch.cat([_recomputed(*pair) if graph else _block(*pair) for pair in pairs], 1)
         )
@@ -295,24 +303,27 @@ def kernel_matrix(
 
 
 def support_and_cross(
-    spec: KernelSpec, support: Tensor, others: Tensor, *, megabytes: float = _MEGABYTES
+    spec: KernelSpec, support: Tensor, queries: Tensor, *, megabytes: float = _MEGABYTES
 ) -> tuple[Tensor, Tensor]:
-    """K_ss [n, n] and K_ts [m, n], what a regression on `support` asks for: both in one pass where
-    memory allows.
+    """Return K_ss [n, n] and K_ts [m, n], which a regression on `support` needs.
 
-    Args and errors as `kernel_matrix`; support: [n, c, h, w]; others: [m, c, h, w].
+    Both come from one pass where memory allows.
+
+    Args and errors as `kernel_matrix`; support: [n, c, h, w]; queries: [m, c, h, w].
     """
-    rows = len(support) + len(others)
+    rows = len(support) + len(queries)
     if spec.kernel == "rbf" or rows * len(support) > _pairs_at_once(spec, support, megabytes):
-        own, cross = (
-            kernel_matrix(spec, each, support, megabytes=megabytes) for each in (support, others)
+        own_variances, cross = (
+            kernel_matrix(spec, side, support, megabytes=megabytes) for side in (support, queries)
         )
-        return own, cross
-    own = variances(spec, support)
-    start = torch.cat([_products(spec, each, support) for each in (support, others)])
-    both = [torch.cat(pair) for pair in zip(own, variances(spec, others), strict=True)]
-    found = network_kernel(spec, start, both, own)
-    return found[: len(support)], found[len(support) :]
+        return own_variances, cross
+    own_variances = variances(spec, support)
+    start = torch.cat([_products(spec, side, support) for side in (support, queries)])
+    all_variances = [
+        torch.cat(pair) for pair in zip(own_variances, variances(spec, queries), strict=True)
+    ]
+    stacked = network_kernel(spec, start, all_variances, own_variances)
+    return stacked[: len(support)], stacked[len(support) :]
 
 
 def _pairs_at_once(spec: KernelSpec, images: Tensor, megabytes: float) -> int:
@@ -320,11 +331,11 @@ def _pairs_at_once(spec: KernelSpec, images: Tensor, megabytes: float) -> int:
     height, width = images.shape[2:]
     pair = bytes_per_pair(spec, height=height, width=width, item=images.element_size())
     if pair > megabytes * 2**20:
-        wanted = (
+        requirement = (
             f"at least {math.ceil(pair / 2**20)} for one pair of {height} x {width} pixels in "
             f"{spec.kernel}"
         )
-        errors.fail("megabytes", wanted, megabytes)
+        errors.fail("megabytes", requirement, megabytes)
     return int(megabytes * 2**20 / pair)
 
 

@@ -14,7 +14,7 @@ p                 corruption          []                 share of each image's n
 
 Equation                                                                             Function
 eq 7   L = 1/2 mean (y_t - K_ts (K_ss + lambda I)^-1 y_s)^2                          predictions, kernel_loss
-Alg 1  line 3: a random kernel, a random batch of real images                        drawn_kernel, target_batch
+Alg 1  line 3: a random kernel, a random batch of real images                        draw_kernel, target_batch
 KIP_p  a random p-share of the numbers of each image stays as it begins              corrupted
 
 One step is one update. As in the reference code: the mean is over images and classes, Adam moves
@@ -124,19 +124,19 @@ class Config(KernelSpec):
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 
     def rules(self) -> None:
-        """The strategy names operations."""
+        """Raise unless the strategy names operations."""
         super().rules()
         operations(self.strategy)
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """Two CPU cores, 16 pixels, a second: ten digits by 300 updates."""
+        """Return a preset for two CPU cores, 16 pixels and a second: ten digits by 300 updates."""
         return cls.preset(changes, batch_size=256)
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """Ten images per class of "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100", as the
-        authors' notebook.
+        """Return ten images per class of "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100",
+        as the authors' notebook.
         """
         errors.check_choice("dataset", dataset, dc.DATASETS)
         return cls.preset(changes, images_per_class=10)
@@ -144,8 +144,9 @@ class Config(KernelSpec):
 
 @dataclass(frozen=True)
 class State:
-    """`step` updates done; images [n, c, h, w], labels [n, classes], their optimiser, and which
-    numbers are `corrupted`, bool as images.
+    """`step` updates done; images [n, c, h, w], labels [n, classes], and their optimiser.
+
+    `corrupted` marks replaced numbers, bool, shaped as the images.
     """
 
     step: int
@@ -157,8 +158,8 @@ class State:
 
 @dataclass(frozen=True)
 class Trace:
-    """One update: the loss and the share of its real images that were classified right before it,
-    []; which kernel.
+    """One update: the loss, and the share of its real images classified right before it, [] each;
+    which kernel.
     """
 
     loss: Tensor
@@ -167,14 +168,14 @@ class Trace:
 
 
 def centred_labels(labels: Tensor, classes: int) -> Tensor:
-    """One-hot less 1 / classes: class numbers [n] -> float64 [n, classes]."""
+    """Return one-hot less 1 / classes: class labels [n] -> float64 [n, classes]."""
     if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
         errors.fail("labels", f"class numbers from 0 to {classes - 1}", labels.tolist())
     return F.one_hot(labels, classes).double() - 1 / classes
 
 
 def mean_ridge(kernel: Tensor, *, strength: float) -> Tensor:
-    """lambda = strength * trace(K_ss) / n: [n, n] -> []. Differentiable."""
+    """Return lambda = strength * trace(K_ss) / n: [n, n] -> []. Differentiable."""
     return strength * kernel.diagonal().mean()
 
 
@@ -189,12 +190,14 @@ def predictions(
     return cross.double() @ weights
 
 
-def kernel_loss(predicted: Tensor, wanted: Tensor) -> Tensor:
-    """Eq 7: half the mean square of what is wanted less what is predicted: [m, o] twice -> []."""
-    return (wanted - predicted).square().mean() / 2
+def kernel_loss(predicted: Tensor, targets: Tensor) -> Tensor:
+    """Return equation 7: half the mean square of the targets less the predictions: [m, o] twice ->
+    [].
+    """
+    return (targets - predicted).square().mean() / 2
 
 
-def drawn_kernel(config: Config, step: int) -> KernelSpec:
+def draw_kernel(config: Config, step: int) -> KernelSpec:
     """Return the kernel of one step."""
     settings = {name: getattr(config, name) for name in describe(KernelSpec)}
     if config.kernel == RANDOM:
@@ -206,24 +209,31 @@ def drawn_kernel(config: Config, step: int) -> KernelSpec:
 
 
 def target_batch(config: Config, inputs: Inputs, step: int) -> tuple[Tensor, Tensor]:
-    """Random real images of a step [m, c, h, w], as many of each class, none twice, through its
-    view; their labels [m, classes].
+    """Draw the real images of a step [m, c, h, w] through its view, and their labels [m, classes].
+
+    There are as many of each class, none twice.
     """
     data = require_data(NAME, inputs)
     rows = torch.arange(len(data.train_labels))
     draw = randomness.generator(config.seed, step, "real batch")
     if config.batch_size < len(rows):
-        each = max(config.batch_size // data.classes, 1)
+        rows_per_class = max(config.batch_size // data.classes, 1)
         classes = [data.of_class(label) for label in range(data.classes)]
-        rows = torch.cat([own[torch.randperm(len(own), generator=draw)[:each]] for own in classes])
+        rows = torch.cat(
+            [
+                members[torch.randperm(len(members), generator=draw)[:rows_per_class]]
+                for members in classes
+            ]
+        )
     images = data.normalised(rows, device=inputs.device)
     images = siamese_view(images, config.strategy, seed=config.seed, step=step, per_image=True)
     return images, centred_labels(data.train_labels[rows].to(inputs.device), data.classes)
 
 
 def corrupted(config: Config, images: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the first images [n, c, h, w] with a random p-share of each one's numbers replaced, and which
-    these are, bool.
+    """Return the first images [n, c, h, w] with a random p-share of each one's numbers replaced.
+
+    With them comes which numbers these are, bool.
     """
     if not config.corruption:
         return images, torch.zeros_like(images, dtype=torch.bool)
@@ -252,7 +262,7 @@ total_steps = descent.total_steps
 
 
 def init(config: Config, inputs: Inputs) -> State:
-    """First images, of which a share may be corrupted, and the labels of their classes.
+    """Return the first images, of which a share may be corrupted, and the labels of their classes.
 
     Raises:
         DDLabError: no data, or more real images per class than a class has.
@@ -263,22 +273,22 @@ def init(config: Config, inputs: Inputs) -> State:
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """One update of the images, and of the labels where they are learned."""
-    spec = drawn_kernel(config, state.step)
-    real, wanted = target_batch(config, inputs, state.step)
+    """Update the images once, and the labels where they are learned."""
+    spec = draw_kernel(config, state.step)
+    real, targets = target_batch(config, inputs, state.step)
     learned = _learned(config, state.images, state.labels)
     with torch.enable_grad():
         leaves = {name: value.detach().requires_grad_() for name, value in learned.items()}
         images, labels = leaves["images"].double(), leaves.get("labels", state.labels)
         support, cross = support_and_cross(spec, images, real.double(), megabytes=config.megabytes)
         predicted = predictions(support, cross, labels, strength=config.ridge)
-        loss = kernel_loss(predicted, wanted)
+        loss = kernel_loss(predicted, targets)
         slopes = dict(zip(leaves, torch.autograd.grad(loss, list(leaves.values())), strict=True))
     slopes["images"] = slopes["images"].masked_fill(state.corrupted, 0)
     moved, optimiser = optimisers.adam_update(
         learned, slopes, state.optimiser, learning_rate=config.learning_rate
     )
-    right = (predicted.detach().argmax(1) == wanted.argmax(1)).float().mean()
+    accuracy_fraction = (predicted.detach().argmax(1) == targets.argmax(1)).float().mean()
     state = State(
         state.step + 1,
         moved["images"],
@@ -286,12 +296,13 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         optimiser,
         state.corrupted,
     )
-    return state, Trace(loss.detach(), right, spec.kernel)
+    return state, Trace(loss.detach(), accuracy_fraction, spec.kernel)
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """Return the images with their classes, and their labels for a regression; with a teacher's where
-    there is one.
+    """Return the images with their classes, and their labels for a regression.
+
+    A teacher's labels come along where there is one.
     """
     return regression_set(NAME, config, inputs, state, total=total_steps(config, inputs))
 
@@ -299,11 +310,14 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
 def regression_set(
     name: str, config: Any, inputs: Inputs, state: Any, *, total: int
 ) -> DistilledSet:
-    """Return a set of `state.images` with `state.labels` for a regression; class numbers are those with
-    which the images began.
+    """Return a set of `state.images` with `state.labels` for a regression.
+
+    Class labels are those with which the images began.
     """
-    made = descent.images_in_turn(name, config, inputs, state, total)
-    return made.with_targets(RegressionLabels(state.labels.detach().float().cpu().contiguous()))
+    distilled = descent.images_in_turn(name, config, inputs, state, total)
+    return distilled.with_targets(
+        RegressionLabels(state.labels.detach().float().cpu().contiguous())
+    )
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
@@ -312,7 +326,7 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
 
 
 def regression_numbers(trace: Any, **options: Any) -> dict[str, Number]:
-    """What is seen of a step; options: of `Number`."""
+    """Return the numbers of a step for a look; options are those of `Number`."""
     if trace is None:
         return {}
     accuracy = Number(trace.accuracy_fraction, **options)

@@ -1,5 +1,6 @@
-r"""KRR-ST: images and representations on which a network learns what a teacher without labels says
-(Lee et al. 2024, arXiv 2310.06511).
+r"""KRR-ST: images and representations that stand for what a teacher without labels says. Lee et al.
+
+2024, arXiv 2310.06511.
 
 What is wanted are few images, each with a vector, such that a network which learns the vectors from
 the images says of real images what the teacher says. Differentiating through that training would be
@@ -18,10 +19,10 @@ N, m           budget                                           m = N, or fewer 
 
 Equation or step                                                Function
 X_s = random real images, Y_s = g_phi(X_s)                      init
-L networks, trained for z_l ~ U{1 ... Z - 1} steps              _network_pool.waiting_steps, trained_once
+L networks, trained for z_l ~ U{1 ... Z - 1} steps              _network_pool.waiting_steps, train_once
 eq 3, outer loss on a batch of real images, AdamW on X_s, Y_s   kernel_ridge.outer_loss, outer_step
 eq 2, one more step of the network that was drawn               losses.regression_loss, inner_step
-z_l = Z: it is drawn anew, z_l <- 0                             _network_pool.drawn_anew
+z_l = Z: it is drawn anew, z_l <- 0                             _network_pool.redraw
 
 One step of a run is one step of a network while the pool is being filled (`Trace.phase` "pool":
 sum_l z_l of them), then one outer iteration ("outer"). So the long filling can be watched, stopped
@@ -81,8 +82,10 @@ INNER = {"learning_rate": 0.1, "momentum": 0.9, "weight_decay": 1e-3}
 
 @dataclass(frozen=True, kw_only=True)
 class Config(Parameters):
-    """How pairs are distilled; the defaults are those of the authors' code where Boost's tables,
-    for 100 images, do not say otherwise.
+    """The settings by which pairs are distilled.
+
+    The defaults are those of the authors' code, where Boost's tables for 100 images do not say
+    otherwise.
     """
 
     budget: int = parameter(
@@ -137,7 +140,9 @@ class Config(Parameters):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """Two CPU cores, half a minute, 16 pixels: three small networks and 300 outer steps."""
+        """Return a preset for two CPU cores, half a minute and 16 pixels: three small networks and
+        300 outer steps.
+        """
         return cls.preset(
             changes,
             budget=20,
@@ -191,8 +196,9 @@ def pairs(parameters: Parameterised) -> tuple[Tensor, Tensor]:
 
 
 def inner_spec(config: Config, inputs: Inputs) -> NetworkSpec:
-    """Return the inner networks' architecture: its last layer has as many outputs as the teacher has
-    features.
+    """Return the inner networks' architecture.
+
+    Its last layer has as many outputs as the teacher has features.
     """
     return config.network.for_data(
         require_data(NAME, inputs), outputs=teacher_features(inputs).shape[1]
@@ -200,9 +206,10 @@ def inner_spec(config: Config, inputs: Inputs) -> NetworkSpec:
 
 
 def outer_step(
-    config: Config, inputs: Inputs, state: State, made: Pairs
+    config: Config, inputs: Inputs, state: State, make_pairs: Pairs
 ) -> tuple[Parameterised, optimisers.AdamState, Tensor, int]:
-    """Eq 3 on a batch of real images with a network of the pool, and AdamW on what is distilled.
+    """Take equation 3 on a batch of real images with a network of the pool, and AdamW on what is
+    distilled.
 
     Returns:
         The new parameters, the optimiser, the loss before the step, and which network it was.
@@ -211,16 +218,18 @@ def outer_step(
     draw = randomness.generator(config.seed, iteration, "outer step")
     index = int(torch.randint(config.pool_size, (), generator=draw))
     count = len(require_data(NAME, inputs).train_labels)
-    parts, wanted = _real_batch(inputs, torch.randperm(count, generator=draw)[: config.batch_size])
+    parts, real_targets = _real_batch(
+        inputs, torch.randperm(count, generator=draw)[: config.batch_size]
+    )
     spec, weights = folded(inner_spec(config, inputs), state.pool.network(index))
-    weights = {name: pools.laid_out(value) for name, value in weights.items()}
+    weights = {name: pools.channels_last(value) for name, value in weights.items()}
     with torch.no_grad():
         real = torch.cat([_features(spec, weights, part) for part in parts])
     leaves = {name: value.detach().requires_grad_() for name, value in state.parameters.items()}
     with torch.enable_grad():
-        images, targets = made(leaves)
+        images, targets = make_pairs(leaves)
         features = _features(spec, weights, images)
-        loss = kernel_ridge.outer_loss(real, wanted, features, targets, strength=config.ridge)
+        loss = kernel_ridge.outer_loss(real, real_targets, features, targets, strength=config.ridge)
         slopes = torch.autograd.grad(loss, list(leaves.values()))
     moved, optimiser = optimisers.adamw_update(
         state.parameters,
@@ -233,12 +242,17 @@ def outer_step(
 
 
 def inner_step(
-    config: Config, inputs: Inputs, pool: Pool, parameters: Parameterised, index: int, made: Pairs
+    config: Config,
+    inputs: Inputs,
+    pool: Pool,
+    parameters: Parameterised,
+    index: int,
+    make_pairs: Pairs,
 ) -> tuple[Pool, Tensor]:
-    """Eq 2: one step of one network on all pairs; the loss before it."""
+    """Take one step of equation 2: one network on all pairs. Returns the loss before it."""
     with torch.no_grad():
-        images, targets = made(parameters)
-    return pools.trained_once(
+        images, targets = make_pairs(parameters)
+    return pools.train_once(
         pool,
         inner_spec(config, inputs),
         index,
@@ -261,32 +275,30 @@ def total_steps(config: Config, inputs: Inputs) -> int:
 
 
 def initial_state(config: Config, inputs: Inputs, parameters: Parameterised) -> State:
-    """Return the state before the first step: what is distilled as it begins, and a pool of untrained
-    networks.
-    """
+    """Return the state before the first step: the first pairs, and a pool of untrained networks."""
     pool = pools.new_pool(
         inner_spec(config, inputs), config.pool_size, seed=config.seed, device=inputs.device
     )
-    held = {name: value.detach().clone().contiguous() for name, value in parameters.items()}
-    return State(0, held, optimisers.adam_init(held), pool)
+    learned = {name: value.detach().clone().contiguous() for name, value in parameters.items()}
+    return State(0, learned, optimisers.adam_init(learned), pool)
 
 
 def update_with_pairs(
-    config: Config, inputs: Inputs, state: State, made: Pairs
+    config: Config, inputs: Inputs, state: State, make_pairs: Pairs
 ) -> tuple[State, Trace]:
     """Take one step of a method of this kind, whatever its pairs are made from."""
     index = _network_to_fill(config, state.step)
     if index is not None:
         trained = int(state.pool.trained[index])
-        pool, loss = inner_step(config, inputs, state.pool, state.parameters, index, made)
+        pool, loss = inner_step(config, inputs, state.pool, state.parameters, index, make_pairs)
         trace = Trace("pool", loss, index, trained, 0.0)
         return State(state.step + 1, state.parameters, state.optimiser, pool), trace
-    parameters, optimiser, loss, index = outer_step(config, inputs, state, made)
+    parameters, optimiser, loss, index = outer_step(config, inputs, state, make_pairs)
     trained = int(state.pool.trained[index])
     if trained < config.pool_steps:
-        pool, _ = inner_step(config, inputs, state.pool, parameters, index, made)
+        pool, _ = inner_step(config, inputs, state.pool, parameters, index, make_pairs)
     else:
-        pool = pools.drawn_anew(
+        pool = pools.redraw(
             state.pool,
             inner_spec(config, inputs),
             index,
@@ -301,22 +313,22 @@ def update_with_pairs(
 
 
 def init(config: Config, inputs: Inputs) -> State:
-    """Random real images with their representations, and an untrained pool.
+    """Return random real images with their representations, and an untrained pool.
 
     Raises:
         DDLabError: no data or teacher, or more pairs than there are images.
     """
     require_finite_teacher(NAME, inputs)
     data = require_data(NAME, inputs)
-    wanted = teacher_features(inputs)
-    if config.budget > len(wanted):
+    features = teacher_features(inputs)
+    if config.budget > len(features):
         errors.fail(
-            "budget", f"at most {len(wanted)}, the number of training images", config.budget
+            "budget", f"at most {len(features)}, the number of training images", config.budget
         )
-    chosen = real_indices(len(wanted), config.budget, seed=config.seed)
+    chosen = real_indices(len(features), config.budget, seed=config.seed)
     images = data.normalised(chosen, device=inputs.device)
     return initial_state(
-        config, inputs, {"images": images, "representations": wanted[chosen].to(inputs.device)}
+        config, inputs, {"images": images, "representations": features[chosen].to(inputs.device)}
     )
 
 
@@ -342,8 +354,8 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
 
 
 def phase_numbers(config: Config, state: State, trace: Trace | None) -> dict[str, Number]:
-    """Return the inner loss while the pool is filled, then the outer one and the learning rate of the
-    pairs.
+    """Return the inner loss while the pool is filled, then the outer one and the learning rate of
+    the pairs.
     """
     if trace is None:
         return {}
@@ -357,8 +369,9 @@ def phase_numbers(config: Config, state: State, trace: Trace | None) -> dict[str
 
 
 def _real_batch(inputs: Inputs, batch: Tensor) -> tuple[Iterable[Tensor], Tensor]:
-    """X_t part by part, for the first layer's maps of a thousand images alone are half a gigabyte,
-    and g_phi(X_t) [n, d_y].
+    """Return X_t part by part, and g_phi(X_t) [n, d_y].
+
+    The first layer's maps of a thousand images alone are half a gigabyte.
     """
     data = require_data(NAME, inputs)
     # A GPU takes all of them.
@@ -369,13 +382,14 @@ def _real_batch(inputs: Inputs, batch: Tensor) -> tuple[Iterable[Tensor], Tensor
 
 
 def _features(spec: NetworkSpec, weights: dict[str, Tensor], images: Tensor) -> Tensor:
-    """f_omega in evaluation mode: [n, c, h, w] -> [n, d]."""
-    return networks.call(spec, weights, pools.laid_out(images))[0].features
+    """Return f_omega in evaluation mode: [n, c, h, w] -> [n, d]."""
+    return networks.call(spec, weights, pools.channels_last(images))[0].features
 
 
 def _network_to_fill(config: Config, step: int) -> int | None:
-    """Return which network the step trains while the pool is filled: one after another; None when all have
-    their steps.
+    """Return which network the step trains while the pool is filled.
+
+    One after another; None when all have their steps.
     """
     for index, waiting in enumerate(
         pools.waiting_steps(config.pool_size, config.pool_steps, seed=config.seed)

@@ -1,5 +1,6 @@
-r"""The two ways of LD to a gradient in labels: the last layer by ridge regression, or one step of
-the whole network.
+r"""Two ways from LD's loss to a gradient in labels.
+
+The last layer comes by ridge regression, or from one step of the whole network.
 
 Symbol      In code      Shape                  What
 Phi         features     [N_i, d + 1]           of N_i images with learned labels, with a column of ones
@@ -42,20 +43,22 @@ Moved = tuple[Tensor, Tensor, AdamState, dict[str, Tensor], dict[str, Any]]
 
 
 def ridge_weights(features: Tensor, labels: Tensor, ridge: float) -> Tensor:
-    """Eq 3: features with ones [n, d + 1], labels [n, classes] -> [d + 1, classes], in float64;
-    differentiable in both.
+    """Solve equation 3 in float64, differentiable in both.
+
+    features with ones [n, d + 1], labels [n, classes] -> [d + 1, classes].
     """
     return features.T.double() @ kernel_ridge.solve(features @ features.T, labels, ridge=ridge)
 
 
 def label_gradient(features: Tensor, slopes: Tensor, ridge: float) -> Tensor:
-    """dL / dY~ for slopes = dL / dW_l [d + 1, classes]: [n, classes], in float64."""
+    """Return dL / dY~ for slopes = dL / dW_l [d + 1, classes]: [n, classes], in float64."""
     return kernel_ridge.solve(features @ features.T, features @ slopes, ridge=ridge)
 
 
 def as_probabilities(labels: Tensor) -> Tensor:
-    """Cut to [0, 1] and divided by the sum of each row [n, classes]; a row without any is even
-    again.
+    """Cut rows [n, classes] to [0, 1] and divide each by its sum.
+
+    A row of zeros becomes even again.
     """
     cut = labels.clamp(0, 1)
     total = cut.sum(1, keepdim=True)
@@ -67,7 +70,7 @@ def as_probabilities(labels: Tensor) -> Tensor:
 def ridge_step(
     config: Any, spec: NetworkSpec, state: Any, rows: Tensor, real: Tensor, answers: Tensor
 ) -> Moved:
-    """W by ridge regression, labels through W_l, then network and scale."""
+    """Find W by ridge regression, and move the labels through W_l, then network and scale."""
     fixed = buffers_of(spec, real.device)
     leaves = leaves_of({**state.weights, "scale": state.scale})
     scale = leaves.pop("scale")
@@ -75,32 +78,41 @@ def ridge_step(
         features = with_ones(spec, {**fixed, **leaves}, state.images[rows])
         local = ridge_weights(features, state.labels[rows], RIDGE).to(features.dtype)
         classifier = (1 - PULL) * state.classifier + PULL * local
-    told = with_ones(spec, {**fixed, **state.weights}, real)
-    logits = state.scale * told @ classifier.detach()
-    off = state.scale * (logits.softmax(1) - F.one_hot(answers, logits.shape[1])) / len(real)
-    slopes = PULL * label_gradient(features.detach(), told.T @ off, RIDGE)
+    real_features = with_ones(spec, {**fixed, **state.weights}, real)
+    logits = state.scale * real_features @ classifier.detach()
+    logit_errors = (
+        state.scale * (logits.softmax(1) - F.one_hot(answers, logits.shape[1])) / len(real)
+    )
+    slopes = PULL * label_gradient(features.detach(), real_features.T @ logit_errors, RIDGE)
     labels, optimiser = moved_labels(config, state, rows, slopes.to(features.dtype))
     with torch.enable_grad():
         inner = F.cross_entropy(scale * features @ classifier, labels[rows])
-        *found, of_scale = torch.autograd.grad(
+        *network_gradients, of_scale = torch.autograd.grad(
             inner, [*leaves.values(), scale], materialize_grads=True
         )
     scales, scale_optimiser = optimisers.adam_update(
         {"scale": state.scale}, {"scale": of_scale}, state.scale_optimiser, learning_rate=SCALE_RATE
     )
-    rest = {
+    other_fields = {
         "classifier": classifier.detach(),
         "scale": scales["scale"],
         "scale_optimiser": scale_optimiser,
     }
-    return logits, labels, optimiser, dict(zip(leaves, found, strict=True)), rest
+    return (
+        logits,
+        labels,
+        optimiser,
+        dict(zip(leaves, network_gradients, strict=True)),
+        other_fields,
+    )
 
 
 def second_order_step(
     config: Any, spec: NetworkSpec, state: Any, rows: Tensor, real: Tensor, answers: Tensor
 ) -> Moved:
-    """Labels by the gradient through a step of the whole network, which then moves by that step's
-    slopes.
+    """Move the labels by the gradient through a step of the whole network.
+
+    The network then moves by that step's slopes.
     """
     fixed = buffers_of(spec, real.device)
     images = state.images[rows]
@@ -122,7 +134,7 @@ def second_order_step(
 
 
 def moved_labels(config: Any, state: Any, rows: Tensor, slopes: Tensor) -> tuple[Tensor, AdamState]:
-    """All labels after Adam's step, for slopes of those of this batch [N_i, classes]."""
+    """Return all labels after Adam's step, for slopes of those of this batch [N_i, classes]."""
     gradients = {"labels": torch.zeros_like(state.labels).index_copy(0, rows, slopes)}
     labels, optimiser = optimisers.adam_update(
         {"labels": state.labels},
@@ -134,5 +146,5 @@ def moved_labels(config: Any, state: Any, rows: Tensor, slopes: Tensor) -> tuple
 
 
 def with_ones(spec: NetworkSpec, weights: Tensors, images: Tensor) -> Tensor:
-    """Phi of images [n, c, h, w]: [n, d + 1]."""
+    """Return Phi of images [n, c, h, w]: [n, d + 1]."""
     return F.pad(networks.call(spec, weights, images)[0].features, (0, 1), value=1.0)

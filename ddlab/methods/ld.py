@@ -1,5 +1,6 @@
-r"""LD: label distillation (Bohdal, Yang & Hospedales 2020, *Flexible Dataset Distillation*, arXiv
-2006.08572).
+r"""LD: label distillation.
+
+Bohdal, Yang & Hospedales 2020, *Flexible Dataset Distillation*, arXiv 2006.08572.
 
 Images stay as they are, real ones, noise or those of another dataset, and only their labels are
 learned: so that a network which learns from them is right about real images. Network and labels
@@ -97,7 +98,9 @@ class Config(Parameters):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """Two CPU cores, seconds: a perceptron, a thousand steps, faster labels."""
+        """Return a preset for two CPU cores and seconds: a perceptron, a thousand steps, faster
+        labels.
+        """
         return cls.preset(
             changes,
             network=networks.spec("mlp"),
@@ -108,28 +111,31 @@ class Config(Parameters):
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """Return a hundred images of ten classes, or one for each of "cifar100"; on CIFAR the network is
-        DC's ConvNet, not an AlexNet.
+        """Return a hundred images of ten classes, or one for each of "cifar100".
+
+        On CIFAR the network is DC's ConvNet, not an AlexNet.
         """
         errors.check_choice("dataset", dataset, dc.DATASETS)
-        own: dict[str, Any] = {}
+        settings: dict[str, Any] = {}
         if dataset in ("svhn", "cifar10", "cifar100"):
-            own = {"network": networks.spec("convnet", norm="instance"), "iterations": 17_600}
+            settings = {"network": networks.spec("convnet", norm="instance"), "iterations": 17_600}
         if dataset == "cifar100":
-            own |= {
+            settings |= {
                 "images_per_class": 1,
                 "inner_batch": 100,
                 "patience": 100,
                 "iterations": 35_200,
             }
-        return cls(**own | changes)
+        return cls(**settings | changes)
 
 
 @dataclass(frozen=True)
 class State:
-    """`step` updates done; images, labels, what moves them; the network, W and its scale; `recent`
-    error rates [at most patience] and the
-    lowest sum of a window, steps `waited` since, steps `since_reset`, and T_i of each reset."""
+    """`step` updates done; images, labels, and their optimiser; the network, W and its scale.
+
+    `recent` error rates [at most patience] and the lowest sum of a window, steps `waited` since,
+    steps `since_reset`, and T_i of each reset.
+    """
 
     step: int
     images: Tensor
@@ -149,8 +155,8 @@ class State:
 
 @dataclass(frozen=True)
 class Trace:
-    """One step: loss and share of errors on real images before it, []; and whether the network is
-    fresh after it.
+    """One step: loss and share of errors on real images before it, [] each, and whether the network
+    is fresh after it.
     """
 
     loss: Tensor
@@ -158,11 +164,11 @@ class Trace:
     reset: bool
 
 
-def watched(
+def watch_errors(
     recent: Tensor, lowest: Tensor, waited: int, error: Tensor, patience: int
 ) -> tuple[Tensor, Tensor, int, bool]:
-    """(error rates of the window, the lowest sum, steps since then, whether that is too long) after
-    one more error rate [].
+    """Return the window of error rates, its lowest sum, the steps since then, and whether they are
+    too many. One more error rate [] has joined it.
     """
     recent = torch.cat([recent, error.view(1)])[-patience:]
     if len(recent) < patience:
@@ -201,8 +207,9 @@ def init(config: Config, inputs: Inputs) -> State:
 
 
 def fresh(config: Config, inputs: Inputs, number: int) -> dict[str, Any]:
-    """What reset `number` begins anew, fields of a `State`: the network, W = 0, its scale of 1,
-    their optimisers, and the window.
+    """Return the fields of a `State` that reset `number` begins anew.
+
+    The network, W = 0, its scale of 1, their optimisers, and the window.
     """
     data = require_data(NAME, inputs)
     device = inputs.device
@@ -236,69 +243,73 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     rows = torch.randperm(len(state.images), generator=chosen)[: config.inner_batch].to(
         inputs.device
     )
-    drawn = torch.randperm(
+    real_rows = torch.randperm(
         len(data.train_labels),
         generator=randomness.generator(config.seed, state.step, "real images"),
     )
-    real = data.normalised(drawn[: config.batch_size], device=inputs.device)
-    answers = data.train_labels[drawn[: config.batch_size]].to(inputs.device)
-    way = ridge_step if config.solver == "ridge" else second_order_step
-    logits, labels, label_optimiser, gradients, rest = way(config, spec, state, rows, real, answers)
+    real = data.normalised(real_rows[: config.batch_size], device=inputs.device)
+    answers = data.train_labels[real_rows[: config.batch_size]].to(inputs.device)
+    solver_step = ridge_step if config.solver == "ridge" else second_order_step
+    logits, labels, label_optimiser, gradients, fields = solver_step(
+        config, spec, state, rows, real, answers
+    )
     weights, optimiser = optimisers.adam_update(
         state.weights, gradients, state.optimiser, learning_rate=config.network_learning_rate
     )
     error = (logits.argmax(1) != answers).float().mean()
-    since = state.since_reset + 1
-    recent, lowest, waited, late = watched(
+    since_reset = state.since_reset + 1
+    recent, lowest, waited, is_late = watch_errors(
         state.recent, state.lowest, state.waited, error, config.patience
     )
-    rest |= {"recent": recent, "lowest": lowest, "waited": waited, "since_reset": since}
-    rest |= {
+    fields |= {"recent": recent, "lowest": lowest, "waited": waited, "since_reset": since_reset}
+    fields |= {
         "labels": labels,
         "label_optimiser": label_optimiser,
         "weights": weights,
         "optimiser": optimiser,
     }
-    if late:
-        resets = (*state.resets, since - waited)
-        rest |= {**fresh(config, inputs, len(resets)), "resets": resets}
-    return replace(state, step=state.step + 1, **rest), Trace(
-        F.cross_entropy(logits, answers), error, late
+    if is_late:
+        resets = (*state.resets, since_reset - waited)
+        fields |= {**fresh(config, inputs, len(resets)), "resets": resets}
+    return replace(state, step=state.step + 1, **fields), Trace(
+        F.cross_entropy(logits, answers), error, is_late
     )
 
 
 def training_steps(state: State) -> int:
-    """For how many steps a student trains: the mean of the last three T_i; before the first, the
-    steps to the lowest error so far.
+    """Return for how many steps a student trains: the mean of the last three T_i.
+
+    Before the first it is the steps to the lowest error so far.
     """
     return round(statistics.fmean(state.resets[-3:] or [max(state.since_reset - state.waited, 1)]))
 
 
-def student(made: DistilledSet, **changes: Any) -> supervised.Config:
-    """How to train on a set that LD made: T_i steps on images as they are, with the batches and the
-    rate of the labels' own networks.
+def student(distilled: DistilledSet, **changes: Any) -> supervised.Config:
+    """Return how to train on a set that LD made.
+
+    T_i steps on images as they are, with the batches and the rate of the labels' own networks.
     """
-    told = made.provenance
-    batch = min(made.provenance["config"]["inner_batch"], len(made))
+    provenance = distilled.provenance
+    batch = min(distilled.provenance["config"]["inner_batch"], len(distilled))
     fitting: dict[str, Any] = {
         "labels": "stored",
         "temperature": 1.0,
         "batch_size": batch,
-        "learning_rate": told["config"]["network_learning_rate"],
+        "learning_rate": provenance["config"]["network_learning_rate"],
     }
-    fitting["epochs"] = max(round(told["training_steps"] * batch / len(made)), 1)
+    fitting["epochs"] = max(round(provenance["training_steps"] * batch / len(distilled)), 1)
     return supervised.Config.teaching(
         **{"crop_pixels": 0, "flip": False, "mixup_alpha": 0.0} | fitting | changes
     )
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """Return the images; their labels as logarithms (stored labels, of temperature 1) and as the likeliest
-    classes.
+    """Return the images with their labels as logarithms (stored labels, of temperature 1) and as
+    the likeliest classes.
     """
     likeliest = state.labels.argmax(1)
     steps = training_steps(state)
-    made = descent.distilled(
+    distilled = descent.distilled(
         NAME,
         config,
         inputs,
@@ -308,7 +319,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
         config.iterations,
         training_steps=steps,
     )
-    return made.with_targets(
+    return distilled.with_targets(
         StoredLabels(state.labels.clamp_min(SMALLEST).log().float().cpu().contiguous())
     )
 

@@ -94,8 +94,8 @@ class Config(KernelSpec):
 
 @dataclass(frozen=True)
 class State:
-    """`step` batches seen; images [n, c, h, w], their kernel, gram [n, n], moments and labels [n,
-    classes], all but the images float64.
+    """`step` batches seen; images [n, c, h, w], their kernel and gram [n, n], moments and labels
+    [n, classes]. All but the images are float64.
     """
 
     step: int
@@ -117,8 +117,9 @@ class Trace:
 def solved_labels(
     support: Tensor, gram: Tensor, moments: Tensor, *, strength: float = 1e-6
 ) -> Tensor:
-    """Eq 8: (K_ss + r I) (K_st K_ts + r I)^-1 K_st y_t: K_ss, K_st K_ts [n, n], K_st y_t [n, o] ->
-    [n, o], float64.
+    """Solve equation 8: (K_ss + r I) (K_st K_ts + r I)^-1 K_st y_t.
+
+    K_ss, K_st K_ts [n, n], K_st y_t [n, o] -> [n, o], float64.
     """
     weights = kernel_ridge.solve(gram, moments, ridge=mean_ridge(gram, strength=strength))
     return support.double() @ weights + mean_ridge(support, strength=strength) * weights
@@ -130,16 +131,17 @@ def total_steps(config: Config, inputs: Inputs) -> int:
 
 
 def fixed_images(name: str, config: Any, inputs: Inputs) -> Tensor:
-    """[n, c, h, w]: those of a distilled set among the inputs, else noise or real ones; errors as
-    `init`.
+    """Return the images [n, c, h, w] of a distilled set among the inputs, else noise or real ones.
+
+    Errors as `init`.
     """
     if inputs.distilled is None:
         return descent.first_images(name, config, inputs)
     data = require_data(name, inputs)
     images = inputs.distilled.images.to(inputs.device)
-    wanted = [data.channels, *data.image_size]
-    if list(images.shape[1:]) != wanted or not len(images):
-        errors.fail("distilled", f"at least one image of {wanted}, like the data", images)
+    shape = [data.channels, *data.image_size]
+    if list(images.shape[1:]) != shape or not len(images):
+        errors.fail("distilled", f"at least one image of {shape}, like the data", images)
     return images
 
 
@@ -162,15 +164,15 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     start = state.step * config.batch_size
     rows = slice(start, start + config.batch_size)
     real = data.normalised(rows, device=inputs.device).double()
-    wanted = centred_labels(data.train_labels[rows].to(inputs.device), data.classes)
+    targets = centred_labels(data.train_labels[rows].to(inputs.device), data.classes)
     cross = kernel_matrix(config, real, state.images.double(), megabytes=config.megabytes)
     gram = state.gram + cross.T @ cross
-    moments = state.moments + cross.T @ wanted
+    moments = state.moments + cross.T @ targets
     labels = solved_labels(state.kernel, gram, moments, strength=config.ridge)
     predicted = predictions(state.kernel, cross, labels, strength=config.ridge)
-    right = (predicted.argmax(1) == wanted.argmax(1)).float().mean()
+    accuracy_fraction = (predicted.argmax(1) == targets.argmax(1)).float().mean()
     state = State(state.step + 1, state.images, state.kernel, gram, moments, labels)
-    return state, Trace(kernel_loss(predicted, wanted), right)
+    return state, Trace(kernel_loss(predicted, targets), accuracy_fraction)
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:

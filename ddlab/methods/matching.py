@@ -1,5 +1,6 @@
-r"""What gradient and distribution matching share: learned images of every class, batches of real
-ones, and views that both see.
+r"""Parts of gradient and distribution matching.
+
+Learned images of every class, batches of real ones, and views that both see.
 
 DC, DSA (Zhao, Mopuri & Bilen 2021, arXiv 2006.05929; Zhao & Bilen 2021, arXiv 2102.08259) and DM
 (Zhao & Bilen 2023, arXiv 2110.04181) learn images x of class c so that a fresh, mostly untrained
@@ -110,14 +111,15 @@ class Siamese(Parameters):
     )
 
     def rules(self) -> None:
-        """The strategy names operations."""
+        """Raise unless the strategy names operations."""
         super().rules()
         operations(self.strategy)
 
 
 def channel_distance(real: Tensor, learned: Tensor) -> Tensor:
-    """Eq 10, one layer: over the output channels, 1 minus the cosine of the two gradients' rows;
-    from 0 to twice their number, [].
+    """Return equation 10 for one layer, from 0 to twice the number of its output channels, [].
+
+    Over these, 1 minus the cosine of the two gradients' rows.
 
     Args:
         real, learned: [output channels, ...], gradients of one weight. A row of zeros counts 1.
@@ -135,14 +137,19 @@ def squared_distance(real: Gradients, learned: Gradients) -> Tensor:
 
 
 def vector_distance(real: Gradients, learned: Gradients) -> Tensor:
-    """1 minus the cosine between all gradients as one vector; []."""
-    one, other = (torch.cat([each[name].flatten() for name in learned]) for each in (real, learned))
-    return 1 - (one * other).sum() / (_length(one) * _length(other) + SMALLEST_LENGTH)
+    """Return 1 minus the cosine between all gradients as one vector; []."""
+    real_vector, learned_vector = (
+        torch.cat([gradients[name].flatten() for name in learned]) for gradients in (real, learned)
+    )
+    return 1 - (real_vector * learned_vector).sum() / (
+        _length(real_vector) * _length(learned_vector) + SMALLEST_LENGTH
+    )
 
 
 def distances(real: Gradients, learned: Gradients, kind: str = "channels") -> dict[str, Tensor]:
-    """Return the distance of two gradients by layer, name -> []; biases, and scales and shifts of norms,
-    are left out where `kind` is "channels".
+    """Return the distance of two gradients by layer, name -> [].
+
+    With kind "channels" biases, and scales and shifts of norms, are left out.
 
     The other two kinds take all weights together, under the name "all".
 
@@ -178,8 +185,8 @@ def class_gradient(
     at_once: int | None = None,
     differentiable: bool = False,
 ) -> dict[str, Tensor]:
-    """Alg 1, line 7: the gradient of the mean cross-entropy of images of one class, by parameter;
-    batch norm as in evaluation.
+    """Return the gradient of the mean cross-entropy of images of one class, by parameter (Algorithm
+    1, line 7). Batch norm is as in evaluation.
 
     Args:
         images: [n, c, h, w].
@@ -202,15 +209,19 @@ def class_gradient(
 
 
 def of_class(images: Tensor, label: int, classes: int) -> Tensor:
-    """Return the learned images of one class, [ipc, c, h, w]."""
+    """Return the rows of one class as a view, which may be written into.
+
+    Classes stand in turn, so every `classes`-th row belongs to one class.
+    """
     return images[label::classes]
 
 
 def real_batch(
     config: Config, inputs: Inputs, label: int, *, step: int, count: int | None = None
 ) -> Tensor:
-    """Random real images of one class, [count, c, h, w], none twice; all of them where the class
-    has fewer.
+    """Draw random real images of one class, [count, c, h, w], none twice.
+
+    Where the class has fewer it gives all.
 
     Args:
         count: default `config.batch_size`.
@@ -228,8 +239,9 @@ def real_batch(
 def augmented(
     config: Any, images: Tensor, *, learned: bool, step: int, label: int, classes: int
 ) -> Tensor:
-    """How images of a class are seen at one update: through the operation that `config` draws for
-    both kinds, or as they are.
+    """Return the view of a class's images at one update.
+
+    It is the operation that `config` draws for both kinds, or the images as they are.
 
     Args:
         config: with the fields of `Siamese`; of a config without them images are seen as they are.
@@ -242,9 +254,9 @@ def augmented(
         or views == ("real" if learned else "learned")
     ):
         return images
-    own = learned and views == "independent"
+    has_own_draw = learned and views == "independent"
     return siamese_view(
-        images, config.strategy, seed=config.seed, step=2 * (step * classes + label) + own
+        images, config.strategy, seed=config.seed, step=2 * (step * classes + label) + has_own_draw
     )
 
 
@@ -257,7 +269,7 @@ def passes(spec: NetworkSpec, device: torch.device | str) -> int | None:
 
 
 def _length(rows: Tensor) -> Tensor:
-    """Euclidean lengths over the last axis; where a row is 0 its derivative is 0, not NaN."""
+    """Return Euclidean lengths over the last axis. Where a row is 0 its derivative is 0, not NaN."""
     squares = rows.square().sum(-1)
     some = squares > 0
     return torch.where(

@@ -1,5 +1,6 @@
-r"""Mnemonics: exemplars that are learned for class-incremental training (Liu, Su, Liu, Schiele &
-Sun 2020, arXiv 2002.10211).
+r"""Mnemonics: exemplars that are learned for class-incremental training.
+
+Liu, Su, Liu, Schiele & Sun 2020, arXiv 2002.10211.
 
 Classes come in phases. One network learns each phase on its images and on a few exemplars of the
 classes before; then it chooses exemplars of the new classes, and these are learned, too: so that a
@@ -73,7 +74,9 @@ class Config(Exemplars):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """Two CPU cores, 16 pixels, seconds: digits in five phases of two, forty steps each."""
+        """Return a preset for two CPU cores, 16 pixels and seconds: digits in five phases of two,
+        forty steps each.
+        """
         return cls.preset(
             changes,
             tasks=5,
@@ -94,17 +97,17 @@ class Config(Exemplars):
 
     @classmethod
     def paper(cls, dataset: str = "cifar100", **changes: Any) -> Self:
-        """Half of 100 classes, then ten of them in each of five phases; of ten classes, five phases
-        of two.
+        """Return half of 100 classes, then ten of them in each of five phases; of ten classes, five
+        phases of two.
         """
         errors.check_choice("dataset", dataset, dc.DATASETS)
-        own: dict[str, Any] = {"first_classes": 50} if dataset == "cifar100" else {"tasks": 5}
-        return cls(**own | changes)
+        settings: dict[str, Any] = {"first_classes": 50} if dataset == "cifar100" else {"tasks": 5}
+        return cls(**settings | changes)
 
 
 @dataclass(frozen=True)
 class State:
-    """`step` updates done; the network and its velocity; exemplars and what moves them; the network
+    """`step` updates done; the network and its velocity; exemplars and their optimiser; the network
     after each phase.
     """
 
@@ -128,21 +131,21 @@ class Trace:
 
 
 def parts(config: Config, inputs: Inputs) -> list[tuple[int, str, int]]:
-    """(phase, what is moved, steps), in order."""
-    found = []
+    """Return (phase, what is moved, steps) of the whole run, in order."""
+    schedule = []
     for phase in range(config.tasks):
-        found.append(
+        schedule.append(
             (phase, "model", model_steps(config, inputs, phase, exemplars_per_class(config)))
         )
         if exemplars_per_class(config) and config.exemplar_step != "none":
-            found.append((phase, "exemplars", config.exemplar_updates))
+            schedule.append((phase, "exemplars", config.exemplar_updates))
         if exemplars_per_class(config) and config.tuning_steps:
-            found.append((phase, "tuning", config.tuning_steps))
-    return found
+            schedule.append((phase, "tuning", config.tuning_steps))
+    return schedule
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
-    """Updates of networks and exemplars, of all phases."""
+    """Return the updates of networks and exemplars, of all phases."""
     return sum(steps for *_, steps in parts(config, inputs))
 
 
@@ -157,18 +160,20 @@ def init(config: Config, inputs: Inputs) -> State:
     spec = config.network.for_data(data)
     ordered.check_plain(spec)
     class_ends(config, data.classes)
-    given = inputs.distilled if config.start == "given" else None
-    if config.start == "given" and given is None:
+    given_set = inputs.distilled if config.start == "given" else None
+    if config.start == "given" and given_set is None:
         errors.fail(
             "distilled",
             f"a set of the data's {data.classes} classes, whose images are the exemplars",
-            given,
+            given_set,
         )
-    if given is not None:
-        errors.check_same_classes("distilled", given.class_names, data.class_names)
+    if given_set is not None:
+        errors.check_same_classes("distilled", given_set.class_names, data.class_names)
     fewest = int(
         (
-            data.class_counts() if given is None else given.labels.bincount(minlength=data.classes)
+            data.class_counts()
+            if given_set is None
+            else given_set.labels.bincount(minlength=data.classes)
         ).min()
     )
     if exemplars_per_class(config) > fewest:
@@ -189,21 +194,21 @@ def init(config: Config, inputs: Inputs) -> State:
 
 
 def first_exemplars(config: Config, inputs: Inputs, state: State, phase: int) -> Tensor:
-    """All exemplars, with those of a phase's classes as they begin."""
+    """Return all exemplars, with those of a phase's classes as they begin."""
     data = require_data(NAME, inputs)
-    found = state.exemplars.clone()
+    exemplars = state.exemplars.clone()
     rows, places = arrived(config, data, phase)
     order = class_order(data.classes, config.order_seed)
     count = exemplars_per_class(config)
     for place in places.unique().tolist():
         members = rows[places == place]
         if config.start == "given" and inputs.distilled is not None:
-            made = inputs.distilled
-            images = made.images[(made.labels == order[place]).nonzero().flatten()[:count]].to(
-                found.device
-            )
+            given_set = inputs.distilled
+            images = given_set.images[
+                (given_set.labels == order[place]).nonzero().flatten()[:count]
+            ].to(exemplars.device)
         else:
-            images = data.normalised(members, device=found.device)
+            images = data.normalised(members, device=exemplars.device)
             if config.start == "herding":
                 features = networks.call(config.network.for_data(data), state.weights, images)[
                     0
@@ -212,13 +217,14 @@ def first_exemplars(config: Config, inputs: Inputs, state: State, phase: int) ->
             else:
                 draws = randomness.generator(config.seed, place, "exemplars")
                 images = images[torch.randperm(len(images), generator=draws)[:count]]
-        found[place * count : (place + 1) * count] = images
-    return found
+        exemplars[place * count : (place + 1) * count] = images
+    return exemplars
 
 
 class Place(NamedTuple):
-    """Where a step stands: which phase and what of it moves, its number of so many, and how many
-    classes there are before and now.
+    """The position of a step: which phase and what of it moves, its number of so many.
+
+    Beside them stands how many classes there are before and now.
     """
 
     phase: int
@@ -230,7 +236,7 @@ class Place(NamedTuple):
 
 
 def place_of(config: Config, inputs: Inputs, step: int) -> Place:
-    """Where a step stands."""
+    """Return the position of a step."""
     ends = [0, *class_ends(config, require_data(NAME, inputs).classes)]
     for phase, part, steps in parts(config, inputs):
         if step < steps:
@@ -252,14 +258,17 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     step = {"model": phase_step, "exemplars": exemplars_step, "tuning": tuning_step}[place.part]
     state, loss = step(config, inputs, state, place)
     models = state.models
-    if state.step + 1 == sum(each[-1] for each in parts(config, inputs) if each[0] <= place.phase):
+    if state.step + 1 == sum(
+        entry[-1] for entry in parts(config, inputs) if entry[0] <= place.phase
+    ):
         models = (*models, state.weights)
     return replace(state, step=state.step + 1, models=models), Trace(loss, place.phase, place.part)
 
 
 def phase_step(config: Config, inputs: Inputs, state: State, place: Place) -> tuple[State, Tensor]:
-    """Take one step of the network on images of the phase and exemplars; after the last one the phase's
-    exemplars begin.
+    """Take one step of the network on images of the phase and exemplars.
+
+    After the last one the phase's exemplars begin.
     """
     old = state.exemplars[: place.before * exemplars_per_class(config)]
     images, labels = batch_of(config, inputs, old, place.phase, place.index)
@@ -268,7 +277,7 @@ def phase_step(config: Config, inputs: Inputs, state: State, place: Place) -> tu
     )
     rate = rate_at(config, place.index, place.steps)
     state, loss = network_step(
-        config, inputs, state, images, labels, before, seen=place.now, learning_rate=rate
+        config, inputs, state, images, labels, before, seen_classes=place.now, learning_rate=rate
     )
     if place.index == place.steps - 1 and exemplars_per_class(config):
         first = first_exemplars(config, inputs, state, place.phase)
@@ -284,7 +293,7 @@ def tuning_step(config: Config, inputs: Inputs, state: State, place: Place) -> t
     images = state.exemplars[: len(labels)]
     rate = config.learning_rate
     return network_step(
-        config, inputs, state, images, labels, None, seen=place.now, learning_rate=rate
+        config, inputs, state, images, labels, None, seen_classes=place.now, learning_rate=rate
     )
 
 
@@ -294,16 +303,16 @@ def exemplars_step(
     """Take one step of the exemplars; those of the released code are cut to bytes after the last."""
     with diverging(NAME, state.step + 1):
         gradient, loss = exemplars_gradient(config, inputs, state, place)
-        now = {"exemplars": state.exemplars}
+        current = {"exemplars": state.exemplars}
         rate = config.exemplar_learning_rate
         moved, adam = optimisers.adam_update(
-            now, {"exemplars": gradient}, state.optimiser, learning_rate=rate
+            current, {"exemplars": gradient}, state.optimiser, learning_rate=rate
         )
     state = replace(state, exemplars=moved["exemplars"], optimiser=adam)
     if config.exemplar_step == "released" and place.index == place.steps - 1:
         data = require_data(NAME, inputs)
-        cut = normalise(data.to_uint8(state.exemplars), data.mean, data.std)
-        state = replace(state, exemplars=cut.to(inputs.device))
+        rounded = normalise(data.to_uint8(state.exemplars), data.mean, data.std)
+        state = replace(state, exemplars=rounded.to(inputs.device))
     return state, loss
 
 
@@ -315,58 +324,68 @@ def network_step(
     labels: Tensor,
     before: Tensor | None,
     *,
-    seen: int,
+    seen_classes: int,
     learning_rate: float,
 ) -> tuple[State, Tensor]:
-    """Take one step of SGD on images and labels, and on the earlier network's logits where there are
-    some.
+    """Take one step of SGD on images and labels, and on the earlier network's logits where there
+    are some.
     """
-    own, buffers = ordered.split_buffers(
+    trainable, buffers = ordered.split_buffers(
         config.network.for_data(require_data(NAME, inputs)), state.weights
     )
-    leaves = leaves_of(own)
+    leaves = leaves_of(trainable)
     with torch.enable_grad():
         loss = model_loss(
-            config, logits_of(config, inputs, {**buffers, **leaves}, images, seen), labels, before
+            config,
+            logits_of(config, inputs, {**buffers, **leaves}, images, seen_classes),
+            labels,
+            before,
         )
         slopes = torch.autograd.grad(loss, list(leaves.values()))
-    gradients = dict(zip(own, slopes, strict=True))
+    gradients = dict(zip(trainable, slopes, strict=True))
     optimiser = optimisers.SGDState(state.step, state.velocity)
     options = {
         "momentum": config.momentum,
         "learning_rate": learning_rate,
         "weight_decay": config.weight_decay,
     }
-    moved, velocity = optimisers.sgd_update(own, gradients, optimiser, **options)
+    moved, velocity = optimisers.sgd_update(trainable, gradients, optimiser, **options)
     return replace(state, weights={**moved, **buffers}, velocity=velocity.velocity), loss.detach()
 
 
-def labels_of(config: Config, inputs: Inputs, seen: int) -> Tensor:
-    """int64, the place among the classes seen of each of their exemplars."""
-    return torch.arange(seen, device=inputs.device).repeat_interleave(exemplars_per_class(config))
+def labels_of(config: Config, inputs: Inputs, seen_classes: int) -> Tensor:
+    """Return the position among the classes seen of each of their exemplars, int64."""
+    return torch.arange(seen_classes, device=inputs.device).repeat_interleave(
+        exemplars_per_class(config)
+    )
 
 
 def exemplars_gradient(
     config: Config, inputs: Inputs, state: State, place: Place
 ) -> tuple[Tensor, Tensor]:
-    """What moves all exemplars, and the loss of the new ones, []."""
+    """Return the gradient that moves all exemplars, and the loss of the new ones, []."""
     data = require_data(NAME, inputs)
     labels = labels_of(config, inputs, place.now)
     rows, places = arrived(config, data, place.phase)
     draws = randomness.generator(config.seed, place.index, f"judging images of phase {place.phase}")
     chosen = torch.randperm(len(rows), generator=draws)[: config.batch_size]
     judged = data.normalised(rows[chosen], device=inputs.device), places[chosen].to(inputs.device)
-    old = place.before * exemplars_per_class(config)
+    old_count = place.before * exemplars_per_class(config)
     gradient = torch.zeros_like(state.exemplars)
-    new = slice(old, len(labels))
-    given = config, inputs, state.weights, state.exemplars[new], labels[new], judged
+    new_rows = slice(old_count, len(labels))
+    arguments = config, inputs, state.weights, state.exemplars[new_rows], labels[new_rows], judged
     if config.exemplar_step == "released":
-        loss, gradient[new] = released_gradient(*given)
+        loss, gradient[new_rows] = released_gradient(*arguments)
         return gradient, loss
-    loss, gradient[new] = exemplar_gradient(*given, place.now)
-    if old and config.adjust_old and exemplars_per_class(config) > 1:
-        gradient[:old] = adjusting_gradient(
-            config, inputs, state.weights, state.exemplars[:old], labels[:old], place.now
+    loss, gradient[new_rows] = exemplar_gradient(*arguments, place.now)
+    if old_count and config.adjust_old and exemplars_per_class(config) > 1:
+        gradient[:old_count] = adjusting_gradient(
+            config,
+            inputs,
+            state.weights,
+            state.exemplars[:old_count],
+            labels[:old_count],
+            place.now,
         )
     return gradient, loss
 
@@ -376,9 +395,9 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     data = require_data(NAME, inputs)
     order = class_order(data.classes, config.order_seed)
     count = exemplars_per_class(config)
-    seen = ([0, *class_ends(config, data.classes)])[len(state.models)]
-    labels = torch.tensor(order[:seen], dtype=torch.int64).repeat_interleave(count)
-    kept_images = state.exemplars[: seen * count]
+    seen_classes = ([0, *class_ends(config, data.classes)])[len(state.models)]
+    labels = torch.tensor(order[:seen_classes], dtype=torch.int64).repeat_interleave(count)
+    kept_images = state.exemplars[: seen_classes * count]
     return descent.distilled(
         NAME, config, inputs, state, kept_images, labels, total_steps(config, inputs)
     )

@@ -1,5 +1,6 @@
-r"""MTT: matching training trajectories (Cazenavette, Wang, Torralba, Efros & Zhu 2022, CVPR, arXiv
-2203.11932).
+r"""MTT: matching training trajectories.
+
+Cazenavette, Wang, Torralba, Efros & Zhu 2022, CVPR, arXiv 2203.11932.
 
 Experts are networks trained on the real data, whose weights are kept after every epoch. A student
 starts where an expert stood, takes N steps on the learned images, and should end where the expert
@@ -117,7 +118,7 @@ class Config(matching.Config):
     )
 
     def rules(self) -> None:
-        """There is an epoch to match for every start."""
+        """Raise unless there is an epoch to match for every start."""
         super().rules()
         siamese_views.operations(self.strategy)
         if self.latest_start - 1 + self.matched_epochs > self.expert_epochs:
@@ -129,8 +130,9 @@ class Config(matching.Config):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """Two CPU cores, 16 pixels, ten seconds: five experts of a narrow ConvNet, ten epochs each,
-        a hundred updates.
+        """Return a preset for two CPU cores, 16 pixels and ten seconds.
+
+        Five experts of a narrow ConvNet, ten epochs each, a hundred updates.
         """
         return cls.preset(
             changes,
@@ -172,11 +174,13 @@ class Config(matching.Config):
                 "below 50, for which the authors' settings are known here",
                 images_per_class,
             )
-        few = images_per_class < 10
-        row = ROWS["cifar100" if dataset == "cifar100" else "cifar10, 1" if few else "cifar10, 10"]
-        known = cls(**upright | row | changes)
-        read = known.latest_start - 1 + known.matched_epochs
-        return known if "expert_epochs" in changes else known.replace(expert_epochs=read)
+        is_few = images_per_class < 10
+        row = ROWS[
+            "cifar100" if dataset == "cifar100" else "cifar10, 1" if is_few else "cifar10, 10"
+        ]
+        config = cls(**upright | row | changes)
+        epochs_needed = config.latest_start - 1 + config.matched_epochs
+        return config if "expert_epochs" in changes else config.replace(expert_epochs=epochs_needed)
 
 
 ROWS: dict[str, dict[str, Any]] = {
@@ -220,7 +224,7 @@ class State:
 
 @dataclass(frozen=True)
 class Trace:
-    """One update: of an expert's epoch the mean loss, of a matching the distance, before it; [];
+    """One update: the mean loss of an expert's epoch, or the distance of a matching before it, [];
     and the learned rate, [].
     """
 
@@ -230,8 +234,8 @@ class Trace:
 
 
 def matching_loss(student: Tensor, start: Tensor, expert: Tensor) -> Tensor:
-    """Eq 3: the squared distance of the student's weights [P] from the expert's, divided by how far
-    the expert went; [].
+    """Return equation 3: how far the student's weights [P] end from the expert's, divided by how
+    far the expert went; [].
 
     Args:
         start, expert: theta*_t and theta*_{t+M}, [P] each.
@@ -240,8 +244,8 @@ def matching_loss(student: Tensor, start: Tensor, expert: Tensor) -> Tensor:
 
 
 def inner_of(config: Config, inputs: Inputs, step: int) -> Inner:
-    """Alg 1, lines 7 and 8: N steps on batches of the learned "images" at the learned "rate", with
-    the draws of this update.
+    """Return N steps on batches of the learned "images" at the learned "rate", with this update's
+    draws (Algorithm 1, lines 7 and 8).
     """
     data = require_data(NAME, inputs)
     spec = config.network.for_data(data)
@@ -270,41 +274,43 @@ def inner_of(config: Config, inputs: Inputs, step: int) -> Inner:
 
 
 def matched_step(config: Config, inputs: Inputs, state: State) -> tuple[Tensor, dict[str, Tensor]]:
-    """Eq 3 from a drawn start of a drawn expert, and its gradient in images and rate."""
+    """Return equation 3 from a drawn start of a drawn expert, and its gradient in images and rate."""
     draws = randomness.generator(config.seed, state.step, "expert and start")
-    expert, begun = (
-        int(torch.randint(most, (), generator=draws))
-        for most in (config.experts, config.latest_start)
+    expert, start_epoch = (
+        int(torch.randint(count, (), generator=draws))
+        for count in (config.experts, config.latest_start)
     )
-    place = expert * (config.expert_epochs + 1) + begun
-    start = state.paths[place]
-    aim = state.paths[place + config.matched_epochs]
+    row = expert * (config.expert_epochs + 1) + start_epoch
+    start = state.paths[row]
+    goal = state.paths[row + config.matched_epochs]
     weights = by_name(config.network.for_data(require_data(NAME, inputs)), start)
     inner = inner_of(config, inputs, state.step)
 
     learned = {"images": state.images, "rate": state.rate}
 
     def outer(last: Tensors, _: Tensors) -> Tensor:
-        return matching_loss(vector(last), start, aim)
+        return matching_loss(vector(last), start, goal)
 
     return outer_gradient(inner, weights, learned, outer, recompute=config.recompute)[:2]
 
 
 def expert_updates(config: Config) -> int:
-    """Updates before the matching begins."""
+    """Return the number of updates before the matching begins."""
     return config.experts * config.expert_epochs
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
-    """Epochs of the experts, then updates of the images."""
+    """Return the epochs of the experts, then updates of the images."""
     return expert_updates(config) + config.iterations
 
 
 def prefix(config: Config) -> tuple[int, Config]:
-    """Return the experts do not depend on how they are matched; the images that wait for them do on their
-    number and start alone.
+    """Return the updates of the experts, and the config that shares them.
+
+    Experts do not depend on how they are matched; the waiting images depend on their number and
+    start alone.
     """
-    kept = (
+    names = (
         "experts",
         "expert_epochs",
         "expert_learning_rate",
@@ -317,12 +323,12 @@ def prefix(config: Config) -> tuple[int, Config]:
         "seed",
     )
     return expert_updates(config), Config(
-        **{name: getattr(config, name) for name in kept}, matched_epochs=1, latest_start=1
+        **{name: getattr(config, name) for name in names}, matched_epochs=1, latest_start=1
     )
 
 
 def init(config: Config, inputs: Inputs) -> State:
-    """First images, the rate, and no expert yet.
+    """Return the first images, the rate, and no expert yet.
 
     Raises:
         DDLabError: no data, more images per class than a class has, or a network with batch norm.
@@ -373,24 +379,29 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     rate = descent.sgd_step(
         state.rate, slopes["rate"], rate_optimiser, config.rate_learning_rate, momentum, "rate"
     )
-    if abs(found := float(rate[0])) > _LARGEST_RATE:
-        left = f"within {_LARGEST_RATE:g} of 0; given {found:g} at step {state.step + 1}"
+    if abs(learned_rate := float(rate[0])) > _LARGEST_RATE:
+        requirement = (
+            f"within {_LARGEST_RATE:g} of 0; given {learned_rate:g} at step {state.step + 1}"
+        )
         advice = f"a smaller rate_learning_rate than {config.rate_learning_rate:g} usually helps"
-        raise NonFiniteError(f"the learned rate must stay {left}; {advice}.")
+        raise NonFiniteError(f"the learned rate must stay {requirement}; {advice}.")
     moved = State(state.step + 1, state.paths, images[0], rate[0], images[1], rate[1])
     return moved, Trace(loss, state.rate, "match")
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """Return the images with hard labels, and the rate at which students take their passes; with a
-    teacher's labels where there is one.
+    """Return the images with hard labels, and the rate of the students' passes.
+
+    A teacher's labels come along where there is one.
     """
-    told = {
+    provenance = {
         "network": config.network.for_data(require_data(NAME, inputs)).to_dict(),
         "initial_weights": "pytorch",
     }
-    made = descent.images_in_turn(NAME, config, inputs, state, total_steps(config, inputs), **told)
-    return made.with_targets(OrderedSteps(state.rate.cpu().view(1, 1), passes=config.passes))
+    distilled = descent.images_in_turn(
+        NAME, config, inputs, state, total_steps(config, inputs), **provenance
+    )
+    return distilled.with_targets(OrderedSteps(state.rate.cpu().view(1, 1), passes=config.passes))
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:

@@ -110,12 +110,12 @@ class FromLoss:
         return f"<method {self.NAME!r} from a loss>"
 
     def init(self, config: Any, inputs: Inputs) -> State:
-        """Random real images of each class, or noise."""
+        """Return random real images of each class, or noise."""
         images = descent.first_images(self.NAME, config, inputs)
         return State(0, images, optimisers.adam_init({"images": images}))
 
     def update(self, config: Any, inputs: Inputs, state: State) -> tuple[State, Trace]:
-        """One Adam step against the gradient of the loss with respect to the images."""
+        """Take one Adam step against the gradient of the loss with respect to the images."""
         images = state.images.detach().requires_grad_()
         labels = descent.classes_in_turn(len(images), require_data(self.NAME, inputs)).to(
             images.device
@@ -140,13 +140,15 @@ class FromLoss:
             state.optimiser,
             learning_rate=config.learning_rate,
         )
-        made = moved["images"]
+        images_after = moved["images"]
         if config.valid_pixels:
-            made = recovery.clamp_to_valid(
-                made, *require_data(self.NAME, inputs).valid_range(inputs.device)
+            images_after = recovery.clamp_to_valid(
+                images_after, *require_data(self.NAME, inputs).valid_range(inputs.device)
             )
-        told = {name: term.detach() for name, term in terms.items()} if len(terms) > 1 else {}
-        return State(state.step + 1, made, optimiser), Trace(loss.detach(), told)
+        shown_terms = (
+            {name: term.detach() for name, term in terms.items()} if len(terms) > 1 else {}
+        )
+        return State(state.step + 1, images_after, optimiser), Trace(loss.detach(), shown_terms)
 
     def finish(self, config: Any, inputs: Inputs, state: State) -> DistilledSet:
         """Return the images with hard labels, and with a teacher's where there is one."""
@@ -154,15 +156,16 @@ class FromLoss:
 
     def look(self, config: Any, inputs: Inputs, state: State, trace: Trace | None) -> Look:
         """Return the images, the loss and its terms."""
-        told = {} if trace is None else {"loss": trace.loss, **trace.terms}
-        numbers = {name: Number(value, curve="loss") for name, value in told.items()}
+        terms = {} if trace is None else {"loss": trace.loss, **trace.terms}
+        numbers = {name: Number(value, curve="loss") for name, value in terms.items()}
         return descent.look_at(inputs, state, numbers)
 
 
 @checked
 def from_loss(name: str, loss: Loss, *, needs_teacher: bool = False, **parameters: Any) -> FromLoss:
-    """Return a method whose images descend `loss` by Adam, for `distill`, `Run`, `Live` and whatever else
-    takes a method.
+    """Return a method whose images descend `loss` by Adam.
+
+    It serves `distill`, `Run`, `Live` and whatever else takes a method.
 
     Args:
         name: of the method.
@@ -195,23 +198,23 @@ def from_loss(name: str, loss: Loss, *, needs_teacher: bool = False, **parameter
     if not name.isidentifier():
         errors.fail("name", "a name such as 'gradient_matching'", name)
     fields = []
-    for field, given in parameters.items():
-        default = given.default if isinstance(given, dataclasses.Field) else given
+    for field, value in parameters.items():
+        default = value.default if isinstance(value, dataclasses.Field) else value
         if not isinstance(default, _KINDS):
             errors.fail(
                 field,
                 "a default of type bool, int, float, str, NetworkSpec or Parameters, or a "
                 "parameter()",
-                given,
+                value,
             )
-        if isinstance(given, dataclasses.Field):
-            made = given
+        if isinstance(value, dataclasses.Field):
+            field_definition = value
         elif field in describe(Config):
-            made = with_default(Config, field, given, source=name)
+            field_definition = with_default(Config, field, value, source=name)
         else:
-            made = parameter(given, help=f"Of the loss of {name}.")
-        known = describe(Config)[field].type if field in describe(Config) else type(default)
-        fields.append((field, known, made))
+            field_definition = parameter(value, help=f"Of the loss of {name}.")
+        kind = describe(Config)[field].type if field in describe(Config) else type(default)
+        fields.append((field, kind, field_definition))
     namespace = {
         "__module__": getattr(loss, "__module__", None) or "__main__",
         "__qualname__": f"{name}.Config",
@@ -224,8 +227,8 @@ def from_loss(name: str, loss: Loss, *, needs_teacher: bool = False, **parameter
     return FromLoss(name, loss, config, needs_teacher)
 
 
-def _checked_terms(name: str, found: Any) -> Mapping[str, Tensor]:
-    terms = found if isinstance(found, Mapping) else {"loss": found}
+def _checked_terms(name: str, result: Any) -> Mapping[str, Tensor]:
+    terms = result if isinstance(result, Mapping) else {"loss": result}
     scalars = [
         value for value in terms.values() if isinstance(value, Tensor) and value.numel() == 1
     ]
@@ -237,6 +240,6 @@ def _checked_terms(name: str, found: Any) -> Mapping[str, Tensor]:
         errors.fail(
             f"what the loss of {name} returns",
             "a tensor of one number, or a dict of such terms",
-            found,
+            result,
         )
     return {str(term): value.reshape(()) for term, value in terms.items()}

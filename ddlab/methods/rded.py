@@ -1,5 +1,6 @@
-r"""RDED: the parts of real images that a teacher is surest of, several to an image (Sun et al.
-2024, CVPR, arXiv 2312.03526).
+r"""RDED: the parts of real images that a teacher is surest of, several to an image. Sun et al.
+
+2024, CVPR, arXiv 2312.03526.
 
 Of each class some images are drawn and some random squares cut from each. The teacher's
 cross-entropy at the true label says how real a square is; the best of each image compete, and the
@@ -106,20 +107,21 @@ class Config(Parameters):
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 
     def rules(self) -> None:
-        """One square of each candidate is enough for all mosaics."""
+        """Raise unless one square of each candidate is enough for all mosaics."""
         _check_enough(
             self.images_per_class, self.factor, self.candidates_per_class, "candidates_per_class"
         )
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """One image per class, from at most 60 of each."""
+        """Return one image per class, from at most 60 of each."""
         return cls.preset(changes, images_per_class=1, candidates_per_class=60)
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """Return the published settings for "cifar10", "cifar100" or "tiny-imagenet"; on ImageNet mosaics
-        are of 2 x 2.
+        """Return the published settings for "cifar10", "cifar100" or "tiny-imagenet".
+
+        On ImageNet mosaics are of 2 x 2.
         """
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet"))
         return cls(**changes)
@@ -127,10 +129,9 @@ class Config(Parameters):
 
 @dataclass(frozen=True)
 class State:
-    """`step` classes done; of each its mosaics [classes done, ipc, c, h, w], and of each of their
-    patches the training-set index
-    [classes done, ipc, f^2], the box (top, left, rows, columns) in pixels [classes done, ipc, f^2,
-    4] and the loss as the index.
+    """`step` classes done; their mosaics [classes done, ipc, c, h, w], and the source of each
+    patch. Of each patch the training-set index [classes done, ipc, f^2], the box (top, left, rows,
+    columns) in pixels [classes done, ipc, f^2, 4], and the loss.
     """
 
     step: int
@@ -162,7 +163,7 @@ class Mosaics:
 @dataclass(frozen=True)
 class Trace:
     """One class: its number, the training-set indices of its candidates [n], and their squares,
-    losses and the mosaics made.
+    losses and mosaics.
     """
 
     label: int
@@ -171,8 +172,9 @@ class Trace:
 
 
 def candidate_indices(data: ImageData, label: int, count: int, *, seed: int) -> Tensor:
-    """int64 [at most count]: training-set indices of one class, drawn at random without repetition;
-    a larger count only adds some.
+    """Draw training-set indices of one class without repetition, int64 [at most count].
+
+    A larger count only adds some.
     """
     members = data.of_class(label)
     return members[
@@ -183,7 +185,7 @@ def candidate_indices(data: ImageData, label: int, count: int, *, seed: int) -> 
 
 
 def realism_losses(logits: Tensor, label: int) -> Tensor:
-    r"""-log softmax(phi_theta(x))_label in nats, at least 0: logits [n, classes] -> [n].
+    r"""Return -log softmax(phi_theta(x))_label in nats, at least 0: logits [n, classes] -> [n].
 
     The lower, the more real is x.
     """
@@ -191,8 +193,9 @@ def realism_losses(logits: Tensor, label: int) -> Tensor:
 
 
 def best_crops(losses: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return the square of least loss of each image, and of these the `count` of least loss, in order; the
-    first where losses are equal.
+    """Return the square of least loss of each image, and of these the `count` of least loss.
+
+    In order; the first one where losses are equal.
 
     Args:
         losses: [n, m], of m squares of each of n images.
@@ -217,8 +220,9 @@ def class_mosaics(
     crops_per_image: int = 5,
     smallest_area: float = 0.08,
 ) -> Mosaics:
-    """RDED's mosaics from images of one class; other methods take them as the patches that they
-    start from.
+    """Return RDED's mosaics from images of one class.
+
+    Other methods take them as the patches that they start from.
 
     Args:
         images: [n, c, h, w], normalised, of the teacher's size and dtype; sides that `factor`
@@ -263,7 +267,7 @@ def total_steps(config: Config, inputs: Inputs) -> int:
 
 
 def init(config: Config, inputs: Inputs) -> State:
-    """Nothing selected yet.
+    """Return a state without any class.
 
     Raises:
         DDLabError: no data or teacher, a side of the images that the factor does not divide, or a
@@ -295,7 +299,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     teacher = require_teacher(NAME, inputs)
     label = state.step
     candidates = candidate_indices(data, label, config.candidates_per_class, seed=config.seed)
-    made = class_mosaics(
+    mosaics = class_mosaics(
         data.normalised(candidates, device=inputs.device),
         label,
         teacher,
@@ -305,24 +309,25 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         crops_per_image=config.crops_per_image,
         smallest_area=config.smallest_area,
     )
-    new = {
-        "images": made.images,
-        "indices": candidates[made.rows],
-        "boxes": made.boxes[made.rows, made.crops],
-        "losses": made.losses.cpu()[made.rows, made.crops],
+    additions = {
+        "images": mosaics.images,
+        "indices": candidates[mosaics.rows],
+        "boxes": mosaics.boxes[mosaics.rows, mosaics.crops],
+        "losses": mosaics.losses.cpu()[mosaics.rows, mosaics.crops],
     }
     # A checkpoint is read onto the inputs' device as a whole; indices and boxes are kept on the
     # CPU.
     grown = {
         name: torch.cat([getattr(state, name).to(value.device), value[None]])
-        for name, value in new.items()
+        for name, value in additions.items()
     }
-    return State(label + 1, **grown), Trace(label, candidates, made)
+    return State(label + 1, **grown), Trace(label, candidates, mosaics)
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """Return the mosaics with hard, stored and online labels; the provenance has the index and the box of
-    each patch.
+    """Return the mosaics with hard, stored and online labels.
+
+    The provenance has the index and the box of each patch.
     """
     labels = torch.arange(state.step).repeat_interleave(config.images_per_class)
     parts = {"indices": state.indices.tolist(), "boxes": state.boxes.tolist()}
@@ -332,8 +337,8 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-    """Return the mosaics of the classes done; how real the teacher finds the squares of the last one,
-    those chosen and all.
+    """Return the mosaics of the classes done, and how real the teacher finds the squares of the
+    last one, those chosen and all.
     """
     classes = torch.arange(state.step).repeat_interleave(config.images_per_class)
     if trace is None:

@@ -1,4 +1,4 @@
-r"""What recovery methods share: matching batch-norm statistics, circular shifts, the valid pixel
+r"""Parts of recovery methods: matching batch-norm statistics, circular shifts, the valid pixel
 range, first images.
 
 SRe2L, DWA and FADRM all optimise images against a frozen teacher whose batch-norm layers remember
@@ -33,7 +33,8 @@ _LARGEST_RATIO = 32.0
 
 
 def batch_norm_mean_gap(inputs: Tensor, running_mean: Tensor) -> Tensor:
-    r"""L_mean of one layer: || mean of the batch - running mean ||_2, over channels (DWA eq 4).
+    r"""Return L_mean of one layer: || mean of the batch - running mean ||_2, over channels (DWA eq
+    4).
 
     Args:
         inputs: [n, c, h, w], the input of a batch-norm layer.
@@ -46,8 +47,8 @@ def batch_norm_mean_gap(inputs: Tensor, running_mean: Tensor) -> Tensor:
 
 
 def batch_norm_variance_gap(inputs: Tensor, running_variance: Tensor) -> Tensor:
-    r"""L_var of one layer: || biased variance of the batch - running variance ||_2, over channels
-    (DWA eq 4).
+    r"""Return L_var of one layer: || biased variance of the batch - running variance ||_2, over
+    channels (DWA eq 4).
 
     Args and result as `batch_norm_mean_gap`.
     """
@@ -55,7 +56,7 @@ def batch_norm_variance_gap(inputs: Tensor, running_variance: Tensor) -> Tensor:
 
 
 def channel_statistics(inputs: Tensor) -> tuple[Tensor, Tensor]:
-    """(biased variance, mean) over images and both axes: [n, c, h, w] -> [c] each.
+    """Return (biased variance, mean) over images and both axes: [n, c, h, w] -> [c] each.
 
     On the CPU torch.var_mean takes longer than several passes over the data. Row sums and row
     norms, put together in float64, take a twentieth; the variance E[x^2] - mean^2 is then as good
@@ -65,7 +66,7 @@ def channel_statistics(inputs: Tensor) -> tuple[Tensor, Tensor]:
         rows = inputs.flatten(2)
         count = rows.shape[0] * rows.shape[2]
         by_image = rows.sum(2), torch.linalg.vector_norm(rows, dim=2)
-        total, length = (each.double() for each in by_image)
+        total, length = (part.double() for part in by_image)
         mean = total.sum(0) / count
         second = length.square().sum(0) / count
         variance = second - mean.square()
@@ -115,8 +116,9 @@ class _BatchNormGaps(torch.autograd.Function):
 def batch_norm_gaps(
     inputs: Tensor, running_mean: Tensor, running_variance: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(the inputs unchanged, `batch_norm_mean_gap`, `batch_norm_variance_gap`) with one pass
-    forward and one back.
+    """Return the inputs unchanged, `batch_norm_mean_gap` and `batch_norm_variance_gap`.
+
+    One pass forward and one back do it.
 
     Use the returned inputs downstream: the gaps' derivative is added where theirs flows back.
     """
@@ -141,8 +143,9 @@ def matched_call(
     weights: Mapping[str, Tensor] | None = None,
     half: bool = False,
 ) -> Matched:
-    """Run the frozen teacher on images and compare the statistics at each batch-norm layer with
-    what the layer remembers.
+    """Run the frozen teacher on images and compare the statistics at each batch-norm layer.
+
+    They are compared with what the layer remembers.
 
     Args:
         teacher: with BatchNorm2d layers; its running buffers are the targets.
@@ -154,12 +157,12 @@ def matched_call(
     gaps: list[tuple[Tensor, Tensor]] = []  # of each layer
 
     def compare(layer: str, inputs: Tensor) -> Tensor:
-        wide, *both = batch_norm_gaps(
+        wide, *both_gaps = batch_norm_gaps(
             inputs.float() if half else inputs,
             teacher.weights[f"{layer}.running_mean"],
             teacher.weights[f"{layer}.running_var"],
         )
-        gaps.append((both[0], both[1]))
+        gaps.append((both_gaps[0], both_gaps[1]))
         return wide.to(inputs.dtype)
 
     device = images.device.type
@@ -173,23 +176,25 @@ def matched_call(
 
 
 def weighted_gap(gaps: Tensor) -> Tensor:
-    """Return the sum over layers of one kind of gap, the first layer counted ten times, as in SRe2L's
-    reference code.
+    """Return the sum over layers of one kind of gap.
+
+    The first layer counts ten times, as in SRe2L's reference code.
     """
     return gaps.sum() + (FIRST_LAYER - 1) * gaps[0]
 
 
 def circular_shift(images: Tensor, pixels: int, *, seed: int, step: int) -> Tensor:
-    """Roll the whole batch by one draw of 0 to `pixels` pixels along each axis; what leaves on one
-    side enters on the other.
+    """Roll the whole batch by one draw of 0 to `pixels` pixels along each axis.
+
+    What leaves on one side enters on the other.
     """
     if pixels == 0:
         return images
-    return torch.roll(images, shifts=drawn_shift(pixels, seed=seed, step=step), dims=(2, 3))
+    return torch.roll(images, shifts=draw_shift(pixels, seed=seed, step=step), dims=(2, 3))
 
 
-def drawn_shift(pixels: int, *, seed: int, step: int) -> list[int]:
-    """By how many pixels `circular_shift` rolls along each axis."""
+def draw_shift(pixels: int, *, seed: int, step: int) -> list[int]:
+    """Return by how many pixels `circular_shift` rolls along each axis."""
     return torch.randint(
         0, pixels + 1, (2,), generator=randomness.generator(seed, step, "roll")
     ).tolist()
@@ -209,19 +214,19 @@ def random_resized_crop_and_flip(
     Scaled bilinearly, corners not aligned; differentiable.
     """
     height, width = images.shape[2:]
-    (top, left, high, wide), mirrored = drawn_part(
+    (top, left_edge, high, wide), mirrored = draw_part(
         height, width, smallest_area, seed=seed, step=step
     )
-    cut = images[:, :, top : top + high, left : left + wide]
+    cut = images[:, :, top : top + high, left_edge : left_edge + wide]
     scaled = F.interpolate(cut, size=(height, width), mode="bilinear", align_corners=False)
     return scaled.flip(3) if mirrored else scaled
 
 
-def drawn_part(
+def draw_part(
     height: int, width: int, smallest_area: float, *, seed: int, step: int
 ) -> tuple[tuple[int, int, int, int], bool]:
-    """What `random_resized_crop_and_flip` cuts out, (top, left, rows, columns), and whether it
-    mirrors it.
+    """Return the part that `random_resized_crop_and_flip` cuts out, (top, left, rows, columns), and
+    whether it mirrors it.
     """
     draw = randomness.generator(seed, step, "crop and flip")
     part = random_rectangle(height, width, smallest_area=smallest_area, generator=draw)
@@ -244,8 +249,7 @@ def noise_images(data: ImageData, count: int, *, seed: int, batch: int, device: 
 
 
 def real_image_indices(data: ImageData, images_per_class: int, *, seed: int) -> Tensor:
-    """int64 [images_per_class, classes]: for each class so many different training images, drawn at
-    random.
+    """Draw so many different training images for each class, int64 [images_per_class, classes].
 
     The draw for a class does not depend on `images_per_class`: ten images per class begin with the
     five that five would give.
@@ -261,24 +265,25 @@ def real_image_indices(data: ImageData, images_per_class: int, *, seed: int) -> 
 
 
 def real_image_rows(members: int, count: int, *, label: int, seed: int) -> Tensor:
-    """int64 [count]: which of the `members` of one class `real_image_indices` draws."""
+    """Return which of the `members` of one class `real_image_indices` draws, int64 [count]."""
     return torch.randperm(members, generator=randomness.generator(seed, label, "real images"))[
         :count
     ]
 
 
 def next_batch(
-    state: Any, batch: int, made: Tensor, *, count: int, first: Callable[[int], Tensor]
+    state: Any, batch: int, finished: Tensor, *, count: int, first: Callable[[int], Tensor]
 ) -> Any:
-    """Return the state after a batch: its images join the done ones; the next one of `count` begins with a
-    fresh Adam, if there is one.
+    """Return the state after a batch: its images join the done ones.
+
+    The next one of `count` begins with a fresh Adam, if there is one.
 
     Args:
         state: with images, optimiser and done.
-        made: the images of the batch, of full size.
+        finished: the images of the batch, of full size.
         first: batch -> what it begins with.
     """
-    state = replace(state, done=(*state.done, made))
+    state = replace(state, done=(*state.done, finished))
     if batch + 1 == count:
         return state
     images = first(batch + 1)

@@ -1,5 +1,6 @@
-r"""ReLA-D: real images, with what any frozen network says of them as targets (Sun, Jiang & Lin
-2024, arXiv 2405.14669).
+r"""ReLA-D: real images with the features of any frozen network as targets.
+
+Sun, Jiang & Lin 2024, arXiv 2405.14669.
 
 Section 4.1 and appendices H, K and N. Labels are not read and nothing is optimised: a network,
 drawn at random, trained with labels or without, on these images or on others, is asked once about
@@ -78,7 +79,7 @@ class Config(Parameters):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """For students of width 32."""
+        """Return a preset for students of width 32."""
         return cls.preset(changes, network=networks.spec("convnet", width=32))
 
     @classmethod
@@ -106,8 +107,8 @@ class Trace:
 
 
 def principal_components(features: Tensor, components: int) -> dict[str, Tensor]:
-    """What `targets` needs, of features [n, d]: "mean" [d], "directions" [d, k] and "deviations"
-    [k] along them; float64.
+    """Return "mean" [d], "directions" [d, k] and "deviations" [k] of features [n, d], for
+    `targets`; float64.
 
     Directions have length 1 and their largest entry is positive; deviations are unbiased and fall.
 
@@ -135,8 +136,8 @@ def principal_components(features: Tensor, components: int) -> dict[str, Tensor]
 
 
 def targets(features: Tensor, basis: dict[str, Tensor]) -> Tensor:
-    """R'_Y, float32 [m, k], of features [m, d]: equation 41, standardised after the projection;
-    basis: of `principal_components`.
+    """Return R'_Y, float32 [m, k], of features [m, d]: equation 41, standardised after the
+    projection. The basis comes from `principal_components`.
     """
     components = (features.detach().double() - basis["mean"]) @ basis["directions"]
     deviations = basis["deviations"]
@@ -144,7 +145,7 @@ def targets(features: Tensor, basis: dict[str, Tensor]) -> Tensor:
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
-    """One for each batch."""
+    """Return one step for each batch."""
     return -(-_size(config, inputs) // config.batch_size)
 
 
@@ -174,26 +175,35 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """Return the images that the prior was asked about, as bytes, and their targets; of a single image
-    there are none.
+    """Return the images that the prior has seen, as bytes, and their targets.
+
+    A single image has none.
     """
     data = require_data(NAME, inputs)
     k = _components(config, inputs)
     features = (
-        torch.cat([each.cpu() for each in state.features]) if state.features else torch.zeros(0, k)
+        torch.cat([part.cpu() for part in state.features]) if state.features else torch.zeros(0, k)
     )
     done = len(features) if len(features) > 1 else 0
-    found = torch.zeros(0, k)
+    values = torch.zeros(0, k)
     if done:
-        found = targets(features, principal_components(features, k))
+        values = targets(features, principal_components(features, k))
     indices = state.indices[:done].cpu()
     pixels = data.train_images if done == len(data.train_labels) else data.train_images[indices]
-    made = Representations(tensors={"representations": found[None]})
+    representations = Representations(tensors={"representations": values[None]})
     total = total_steps(config, inputs)
     tensors = {"pixels": pixels}
     prior = require_teacher(NAME, inputs).fingerprint
     return unlabelled_set(
-        NAME, config, inputs, state, total, tensors=tensors, targets=made, kind="bytes", prior=prior
+        NAME,
+        config,
+        inputs,
+        state,
+        total,
+        tensors=tensors,
+        targets=representations,
+        kind="bytes",
+        prior=prior,
     )
 
 
@@ -227,8 +237,8 @@ def with_targets(distilled: DistilledSet, config: Config, inputs: Inputs) -> Dis
     basis = principal_components(torch.cat(state.features), _components(config, inputs))
     data = require_data(NAME, inputs)
     if (distilled.channels, distilled.image_size) != (data.channels, data.image_size):
-        wanted = f"of {data.channels} channels and {data.image_size} pixels, like the data"
-        errors.fail("distilled", wanted, (distilled.channels, distilled.image_size))
+        requirement = f"of {data.channels} channels and {data.image_size} pixels, like the data"
+        errors.fail("distilled", requirement, (distilled.channels, distilled.image_size))
     parts = [
         targets(_features(inputs, distilled.rows(rows, inputs.device)), basis).cpu()
         for rows in torch.arange(len(distilled)).split(
@@ -258,13 +268,13 @@ def _size(config: Config, inputs: Inputs) -> int:
 
 
 def _components(config: Config, inputs: Inputs) -> int:
-    """k."""
+    """Return k."""
     student = feature_size(config.network.for_data(require_data(NAME, inputs)))
-    most = min(student, feature_size(require_teacher(NAME, inputs).spec))
-    if config.components is not None and config.components > most:
-        allowed = f"at most {most}, the smaller number of features of student and teacher"
+    largest = min(student, feature_size(require_teacher(NAME, inputs).spec))
+    if config.components is not None and config.components > largest:
+        allowed = f"at most {largest}, the smaller number of features of student and teacher"
         errors.fail("components", allowed, config.components)
-    return config.components or most
+    return config.components or largest
 
 
 # For the contract tests.

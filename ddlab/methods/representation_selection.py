@@ -1,5 +1,4 @@
-r"""Real images with what a teacher without labels says of them: the baselines of self-supervised
-distillation.
+r"""Real images with a teacher's features: the baselines of self-supervised distillation.
 
 Yu, Yao & Chiu 2025 (Boost), section 4, after Lee et al. 2024 (KRR-ST): "Random" draws images,
 "KMeans" takes the image nearest to each centre of the teacher's features. Both keep the teacher's
@@ -65,7 +64,7 @@ class Config(Parameters):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """Twenty images."""
+        """Return twenty images."""
         return cls.preset(changes, budget=20)
 
     @classmethod
@@ -77,8 +76,9 @@ class Config(Parameters):
 
 @dataclass(frozen=True)
 class State:
-    """`step` images taken, in the order int64 [m] of their training-set indices; float32 [A + 1,
-    step, d_y], what the teacher says.
+    """`step` images taken, in the order int64 [m] of their training-set indices.
+
+    With them the teacher's features, float32 [A + 1, step, d_y].
     """
 
     step: int
@@ -88,8 +88,8 @@ class State:
 
 @dataclass(frozen=True)
 class Trace:
-    """One image: its training-set index, and the mean distance of all training images to the
-    nearest one taken, in features [].
+    """One image: its training-set index, and the mean distance in features of all training images
+    to the nearest one taken, [].
     """
 
     index: int
@@ -97,7 +97,8 @@ class Trace:
 
 
 def affordable(budget: int, *, image_floats: int, representation_floats: int) -> int:
-    """m: how many images with their representations take at most the floats of `budget` images.
+    """Return m, how many images with their representations take at most the floats of `budget`
+    images.
 
     Args:
         representation_floats: of one image and all its views; 0 where they do not count.
@@ -105,14 +106,14 @@ def affordable(budget: int, *, image_floats: int, representation_floats: int) ->
     Raises:
         DDLabError: a budget that does not buy one pair; the message names one that does.
     """
-    one = image_floats + representation_floats
-    if budget * image_floats < one:
+    floats_of_one = image_floats + representation_floats
+    if budget * image_floats < floats_of_one:
         errors.fail(
             "budget",
-            f"at least {-(-one // image_floats)} images, for one image and its representations",
+            f"at least {-(-floats_of_one // image_floats)} images, for one image and its representations",
             budget,
         )
-    return budget * image_floats // one
+    return budget * image_floats // floats_of_one
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
@@ -142,18 +143,21 @@ def init(config: Config, inputs: Inputs) -> State:
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """Take one image, and ask the teacher about all its views."""
-    taken = state.order[: state.step + 1]
+    taken_indices = state.order[: state.step + 1]
     views = augmented(
-        require_data(NAME, inputs).normalised(taken[-1:], device=inputs.device), config.augmentation
+        require_data(NAME, inputs).normalised(taken_indices[-1:], device=inputs.device),
+        config.augmentation,
     )
-    seen = networks.predict(require_teacher(NAME, inputs), views.flatten(0, 1)).features.cpu()
-    representations = torch.cat([state.representations.cpu(), seen[:, None]], 1)
+    view_features = networks.predict(
+        require_teacher(NAME, inputs), views.flatten(0, 1)
+    ).features.cpu()
+    representations = torch.cat([state.representations.cpu(), view_features[:, None]], 1)
     features = teacher_features(inputs)
     # In float32 an image would be a little away from itself.
-    chosen = features[taken.cpu()].double()
+    chosen = features[taken_indices.cpu()].double()
     nearest = [torch.cdist(part.double(), chosen).min(1).values for part in features.split(4096)]
     return State(state.step + 1, state.order, representations), Trace(
-        int(taken[-1]), torch.cat(nearest).mean().float()
+        int(taken_indices[-1]), torch.cat(nearest).mean().float()
     )
 
 
@@ -161,8 +165,8 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """Return the images as they are, and the teacher's representation of each view."""
     indices = state.order[: state.step]
     total = total_steps(config, inputs)
-    made = {"representations": state.representations.cpu()}
-    targets = Representations(tensors=made, augmentation=config.augmentation)
+    representations = {"representations": state.representations.cpu()}
+    targets = Representations(tensors=representations, augmentation=config.augmentation)
     tensors = {"images": require_data(NAME, inputs).normalised(indices)}
     return unlabelled_set(
         NAME,

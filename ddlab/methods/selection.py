@@ -64,7 +64,7 @@ class Config(Parameters):
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 
     def rules(self) -> None:
-        """The centres are the images themselves."""
+        """Raise where centres are to be taken in features: they are images themselves."""
         if self.kind == "centres" and self.space != "pixels":
             errors.fail(
                 "space",
@@ -74,19 +74,19 @@ class Config(Parameters):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """One image per class."""
+        """Return one image per class."""
         return cls.preset(changes, images_per_class=1)
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """Ten images per class, whatever the dataset."""
+        """Return ten images per class, whatever the dataset."""
         return cls(**changes)
 
 
 @dataclass(frozen=True)
 class State:
-    """`step` classes done; the images [ipc, c, h, w] of each, and training-set indices [classes
-    done, ipc], -1 for averages and centres.
+    """`step` classes done; the images [ipc, c, h, w] of each, and their training-set indices
+    [classes done, ipc]. Averages and centres have -1.
 
     One tensor of images for each class: to join them at every step would copy all of them every
     time.
@@ -99,8 +99,8 @@ class State:
 
 @dataclass(frozen=True)
 class Trace:
-    """One class: its number, the indices taken [ipc], and the distance between the mean of the
-    chosen and of the class [].
+    """One class: its number, the indices taken [ipc], and how far the mean of the chosen is from
+    that of the class [].
     """
 
     label: int
@@ -109,8 +109,9 @@ class Trace:
 
 
 def herding(features: Tensor, count: int) -> Tensor:
-    r"""Greedy: the k-th choice minimises || mean(f) - (sum of chosen + f_i) / k ||. features [n, d]
-    -> indices [count], all different.
+    r"""Choose greedily: the k-th choice minimises || mean(f) - (sum of chosen + f_i) / k ||.
+
+    features [n, d] -> indices [count], all different.
     """
     target = features.mean(0)
     total = features.new_zeros(features.shape[1])
@@ -126,7 +127,7 @@ def herding(features: Tensor, count: int) -> Tensor:
 
 
 def k_center(features: Tensor, count: int) -> Tensor:
-    """Greedy farthest-first, starting with the image nearest to the mean.
+    """Choose the farthest image greedily, starting with the one nearest to the mean.
 
     features [n, d] -> indices [count], all different.
     """
@@ -152,8 +153,8 @@ def centres(features: Tensor, count: int, *, seed: int) -> Tensor:
     with warnings.catch_warnings(), threadpool_limits(1):
         # Fewer different images than centres: some centres then coincide.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        found = KMeans(count, n_init=4, random_state=seed).fit(points).cluster_centers_
-    return torch.from_numpy(found).to(features)
+        centroids = KMeans(count, n_init=4, random_state=seed).fit(points).cluster_centers_
+    return torch.from_numpy(centroids).to(features)
 
 
 def k_means(features: Tensor, count: int, *, seed: int) -> Tensor:
@@ -189,7 +190,7 @@ def total_steps(config: Config, inputs: Inputs) -> int:
 
 
 def init(config: Config, inputs: Inputs) -> State:
-    """Nothing selected yet.
+    """Return a state without any class.
 
     Raises:
         DDLabError: no data, more images per class than a class has, or no teacher where its
@@ -214,17 +215,17 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     # its own.
     check_finite(NAME, label + 1, {"features": features})
     if config.kind in ("average", "centres"):
-        taken = _means(config, images, label)
+        chosen_images = _means(config, images, label)
         indices = torch.full((ipc,), -1)
-        chosen_features = _features(config, inputs, taken)
+        chosen_features = _features(config, inputs, chosen_images)
     else:
         rows = _rows(config, features, label)
-        taken = images[rows]
+        chosen_images = images[rows]
         indices = members[rows]
         chosen_features = features[rows]
     distance = torch.linalg.vector_norm(chosen_features.mean(0) - features.mean(0))
     after = State(
-        label + 1, (*state.images, taken), torch.cat([state.indices.cpu(), indices[None]])
+        label + 1, (*state.images, chosen_images), torch.cat([state.indices.cpu(), indices[None]])
     )
     return after, Trace(label, indices, distance)
 
@@ -240,8 +241,8 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-    """Return the images of the classes done; how far the mean of the last class's is from that of all its
-    images.
+    """Return the images of the classes done, and how far the mean of the last class's is from that
+    of all its images.
     """
     classes = torch.arange(state.step).repeat_interleave(config.images_per_class)
     distance = (

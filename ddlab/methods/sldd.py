@@ -35,14 +35,14 @@ class Config(dd.Config):
 
     @classmethod
     def paper(cls, dataset: str = "mnist", **changes: Any) -> Self:
-        """Return the authors' scripts: ten images of "mnist" in one step, a hundred of "cifar10" in ten;
-        one fixed start, 350 epochs.
+        """Return the authors' scripts: ten images of "mnist" in one step, a hundred of "cifar10" in
+        ten. One fixed start, 350 epochs.
         """
-        known = super().paper(dataset, starts="fixed")  # which says the network
-        own: dict[str, Any] = {"initial_rate": 0.01, "iterations": 20_650}
+        base = super().paper(dataset, starts="fixed")  # which says the network
+        settings: dict[str, Any] = {"initial_rate": 0.01, "iterations": 20_650}
         if dataset != "mnist":
-            own = {"initial_rate": 0.001, "iterations": 17_150}
-        return known.replace(**own | changes)
+            settings = {"initial_rate": 0.001, "iterations": 17_150}
+        return base.replace(**settings | changes)
 
 
 SMALL = Config(**{**vars(dd.SMALL), "learn_labels": True, "images": 2})  # for the contract tests

@@ -135,8 +135,8 @@ class Config(Parameters):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """Two CPU cores, two seconds per image of each class on 16-pixel digits: fewer iterations,
-        smaller shifts.
+        """Return a preset for two CPU cores, two seconds per image of each class on 16-pixel
+        digits. Fewer iterations, smaller shifts.
         """
         return cls.preset(changes, images_per_class=1, iterations=200, roll_pixels=2)
 
@@ -149,8 +149,9 @@ class Config(Parameters):
 
 @dataclass(frozen=True)
 class State:
-    """`step` updates done; the batch under work with its optimiser; the batches already done, each
-    [classes, channels, h, w].
+    """`step` updates done; the batch under work with its optimiser; the batches already done.
+
+    Each is [classes, channels, h, w].
     """
 
     step: int
@@ -164,9 +165,9 @@ AnyState = TypeVar("AnyState", bound=State)
 
 @dataclass(frozen=True)
 class Trace:
-    """One update: the terms of the loss before it ([] each), gaps per layer [layers], teacher's
-    probability of the class
-    [classes], learning rate."""
+    """One update: the terms of the loss before it, gaps per layer, the teacher's probabilities, and
+    the learning rate. Terms are [] each, gaps [layers], probabilities of the class [classes].
+    """
 
     class_loss: Tensor
     mean_gap: Tensor
@@ -186,8 +187,8 @@ def recovery_loss(
     lambda_mean: float,
     lambda_var: float,
 ) -> Tensor:
-    """Eq 3 with a weight for each gap (printed with one): l + lambda_mean L_mean + lambda_var
-    L_var. Scalars in, scalar out.
+    """Return equation 3 with a weight for each gap (printed with one): l + lambda_mean L_mean +
+    lambda_var L_var. Scalars in, scalar out.
     """
     return class_loss + lambda_mean * mean_gap + lambda_var * variance_gap
 
@@ -201,8 +202,9 @@ def image_update(
     betas: tuple[float, float],
     valid_range: tuple[Tensor, Tensor],
 ) -> tuple[Tensor, optimisers.AdamState]:
-    """One Adam step on the images [n, channels, h, w], whose gradient is alike, then back into the
-    range of valid pixels.
+    """Take one Adam step on the images [n, channels, h, w], then clamp to valid pixels.
+
+    The gradient has the images' shape.
     """
     moved, optimiser = optimisers.adam_update(
         {"images": images},
@@ -215,7 +217,7 @@ def image_update(
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
-    """Image updates of the whole run: one batch, an image of each class, after another."""
+    """Return the image updates of the whole run: one batch, an image of each class, after another."""
     return config.images_per_class * config.iterations
 
 
@@ -240,8 +242,9 @@ def init(config: Config, inputs: Inputs) -> State:
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """One image update of the batch under work; the last one of a batch moves it to the done ones
-    and starts the next.
+    """Update the batch under work once.
+
+    The last update of a batch moves it to the done ones and starts the next.
     """
     return image_step(config, inputs, state, weights=require_teacher(NAME, inputs).weights)
 
@@ -273,8 +276,9 @@ def gradient_step(
     teacher: Network,
     weights: Mapping[str, Tensor] | None = None,
 ) -> tuple[AnyState, Trace]:
-    """Move the batch under work once and count the step; what comes after the last one is the
-    caller's. FADRM stands on it.
+    """Move the batch under work once and count the step.
+
+    What comes after the last one is the caller's; FADRM builds on this.
 
     Args:
         teacher: one of the networks; its running statistics are the targets.
@@ -310,7 +314,7 @@ def _terms(
     labels: Tensor,
     weights: Mapping[str, Tensor] | None,
 ) -> dict[str, Tensor]:
-    """Eq 3 and 4 of a view [n, channels, h, w], by the names of `Trace`."""
+    """Return equations 3 and 4 for a view [n, channels, h, w], by the names of `Trace`."""
     half = config.precision == "mixed"
     matched = recovery.matched_call(teacher, view, weights=weights, half=half)
     logits = matched.outputs.logits.float() if half else matched.outputs.logits
@@ -343,8 +347,9 @@ def _is_cropped(config: Config, images: Tensor) -> bool:
 
 
 def random_view(config: Config, images: Tensor, step: int) -> Tensor:
-    """What the teacher sees of a batch [n, c, h, w] at `step`: cropped and flipped, if the config
-    says so, then shifted.
+    """Return what the teacher sees of a batch [n, c, h, w] at `step`.
+
+    It is cropped and flipped, if the config says so, then shifted.
     """
     if _is_cropped(config, images):
         images = recovery.random_resized_crop_and_flip(
@@ -354,20 +359,20 @@ def random_view(config: Config, images: Tensor, step: int) -> Tensor:
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """Relabel: the images with hard labels, the teacher's logits, and the teacher named for online
+    """Relabel: the images get hard labels, the teacher's logits, and the teacher's name for online
     labels.
 
     An interrupted run gives the batches done and the one under work, marked as not complete.
     """
     total = total_steps(config, inputs)
-    made = torch.cat(state.done if state.step >= total else (*state.done, state.images))
-    labels = descent.classes_in_turn(len(made), require_data(NAME, inputs))
-    return descent.distilled(NAME, config, inputs, state, made, labels, total)
+    images = torch.cat(state.done if state.step >= total else (*state.done, state.images))
+    labels = descent.classes_in_turn(len(images), require_data(NAME, inputs))
+    return descent.distilled(NAME, config, inputs, state, images, labels, total)
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-    """Return the batch under work, one image of each class; the terms of eq 3, and how sure the teacher is
-    of the wanted class.
+    """Return the batch under work, one image of each class; the terms of equation 3, and how sure
+    the teacher is of the wanted class.
     """
     classes = torch.arange(len(state.images), device=state.images.device)
     if trace is None:
@@ -391,7 +396,8 @@ def _first_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
 
 
 def noise_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
-    """float32 [classes, channels, h, w]: the first images of a batch by `recovery.noise_images`.
+    """Return the first images of a batch by `recovery.noise_images`, float32 [classes, channels, h,
+    w].
 
     FADRM stands on it.
     """
@@ -402,8 +408,8 @@ def noise_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
 
 
 def real_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
-    """int64 [classes]: a training image of each class for a batch, by
-    `recovery.real_image_indices`. DWA and FADRM stand on it.
+    """Return a training image of each class for a batch, by `recovery.real_image_indices`, int64
+    [classes]. DWA and FADRM build on this.
     """
     return recovery.real_image_indices(
         require_data(NAME, inputs), config.images_per_class, seed=config.seed

@@ -1,5 +1,6 @@
-r"""TDD: text dataset distillation (Sucholutsky & Schonlau 2021, IJCNN, arXiv 1910.02551): SLDD of
-sentences.
+r"""TDD: text dataset distillation, which is SLDD of sentences.
+
+Sucholutsky & Schonlau 2021, IJCNN, arXiv 1910.02551.
 
 A sentence is a picture of one channel, a row for each word (`data.text`), so that nothing of `dd`
 changes: its images x~ are [steps * m, 1, length, dim], learned where embeddings lie, and need not
@@ -48,7 +49,10 @@ class Config(dd.Config):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """Two CPU cores, seconds, the made-up questions: a TextConvNet, one sentence of each kind."""
+        """Return a preset for two CPU cores, seconds and the made-up questions.
+
+        A TextConvNet learns from one sentence of each kind.
+        """
         return cls.preset(
             changes,
             network=networks.spec("text_conv"),

@@ -24,8 +24,9 @@ def accuracy(
     *,
     batch_size: Annotated[int, within(1)] = 64,
 ) -> float:
-    """Return the fraction in [0, 1] of images of a split that the network classifies right, in evaluation
-    mode.
+    """Return the fraction in [0, 1] of a split's images that the network classifies correctly.
+
+    It is in evaluation mode.
 
     Raises:
         DDLabError: a network of another number of classes than the data's, or whose class names are
@@ -40,8 +41,9 @@ def accuracy(
 
 @as_usual
 def balanced_accuracy(network: Network, data: ImageData, split: Split = "test") -> float:
-    """Return the mean over classes of the fraction that is classified right: chance is one over the
-    classes, however uneven these are.
+    """Return the mean over classes of the fraction that is classified correctly.
+
+    Chance is one over the classes, however uneven these are.
     """
     right = _right(network, data, split)
     labels = data.labels(split)

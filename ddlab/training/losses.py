@@ -31,7 +31,8 @@ def distillation_loss(student_logits: Tensor, targets: Tensor, *, temperature: f
 
 
 def regression_loss(outputs: Tensor, targets: Tensor) -> Tensor:
-    r"""$\frac{1}{nd} \sum_{ij} (\hat y_{ij} - y_{ij})^2$: outputs [n, d], targets [n, d] -> [].
+    r"""Return $\frac{1}{nd} \sum_{ij} (\hat y_{ij} - y_{ij})^2$: outputs [n, d], targets [n, d] ->
+    [].
 
     Their mean square difference.
 

@@ -1,5 +1,4 @@
-r"""Training in ordered steps, as a process: how a network learns from a set that says which images
-come when, and at which rate.
+r"""Training in ordered steps, as a process. The set says which images come when, and at which rate.
 
 A set with the target "steps" (`distilled.OrderedSteps`; dataset distillation, Wang et al. 2018,
 arXiv 1811.10959) is a whole training: its images in S groups, a rate for each group and each of E
@@ -64,17 +63,19 @@ class Config(Parameters):
     )
 
     @classmethod
-    def made_for(cls, distilled: DistilledSet, **changes: Any) -> Self:
-        """With the network and the draw of its first weights that the set's provenance names."""
+    def for_set(cls, distilled: DistilledSet, **changes: Any) -> Self:
+        """Return a config with the network and the draw of its first weights that the set's
+        provenance names.
+        """
         distilled.target("steps")
-        told = distilled.provenance
-        own = dict[str, Any]()
-        if "network" in told:
-            named = NetworkSpec.from_dict(told["network"])
-            own["network"] = replace(named, channels=None, classes=None, image_size=None)
-        if "initial_weights" in told:
-            own["initial_weights"] = told["initial_weights"]
-        return cls(**own | changes)
+        provenance = distilled.provenance
+        settings = dict[str, Any]()
+        if "network" in provenance:
+            spec = NetworkSpec.from_dict(provenance["network"])
+            settings["network"] = replace(spec, channels=None, classes=None, image_size=None)
+        if "initial_weights" in provenance:
+            settings["initial_weights"] = provenance["initial_weights"]
+        return cls(**settings | changes)
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,9 @@ def check_plain(spec: NetworkSpec) -> None:
 def first_weights(
     spec: NetworkSpec, draw: str, *, seed: int, device: torch.device | str = "cpu"
 ) -> dict[str, Tensor]:
-    """By name: PyTorch's own draw, or Xavier's normal one (Glorot & Bengio 2010) with gain 1, zero
-    biases and scales of one.
+    """Draw weights by name: PyTorch's own draw, or Xavier's normal one.
+
+    The latter (Glorot & Bengio 2010) has gain 1, zero biases and scales of one.
     """
     draws = randomness.generator(seed, 0, "xavier")
     weights = networks.initialise(spec, seed=seed).weights
@@ -131,8 +133,9 @@ def inner(
     answers: Callable[[Tensors], Tensor],
     momenta: Callable[[Tensors], Tensor] | None = None,
 ) -> Inner:
-    """Return the ordered steps on the learned tensor "images" [n, c, h, w], of which step t takes group t
-    mod `steps`.
+    """Return the ordered steps on the learned tensor "images" [n, c, h, w].
+
+    Step t takes group t mod `steps`.
 
     Args:
         buffers: of the network, by name.
@@ -162,7 +165,7 @@ def inner(
 def split_buffers(
     spec: NetworkSpec, weights: Tensors
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """(what gradient descent moves, buffers, which stay), by name."""
+    """Return the weights that gradient descent moves, and the buffers, which stay, by name."""
     names = networks.parameter_names(spec)
     return {name: weights[name] for name in names}, {
         n: value for n, value in weights.items() if n not in names
@@ -195,41 +198,43 @@ def init(config: Config, inputs: Inputs) -> State:
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """One ordered step."""
-    made = _set(inputs)
-    target = made.target("steps")
-    answers = made.labels if target.labels is None else target.labels
+    """Take one ordered step."""
+    distilled = _set(inputs)
+    target = distilled.target("steps")
+    answers = distilled.labels if target.labels is None else target.labels
     learned = {
         name: value.to(inputs.device)
-        for name, value in (("images", made.images), ("labels", answers))
+        for name, value in (("images", distilled.images), ("labels", answers))
     }
-    spec = config.network.for_data(made)
+    spec = config.network.for_data(distilled)
     weights, buffers = split_buffers(spec, state.weights)
-    told = inner(
+    steps = inner(
         spec,
         buffers,
         epochs=len(target.rates),
         steps=target.rates.shape[1],
         rates=lambda _: target.rates,
-        answers=lambda given: given["labels"],
+        answers=lambda tensors: tensors["labels"],
     )
     leaves = leaves_of(weights)
     with torch.enable_grad():
-        loss = told.loss(state.step % told.steps, leaves, learned)
+        loss = steps.loss(state.step % steps.steps, leaves, learned)
         slopes = torch.autograd.grad(loss, list(leaves.values()))
-    at = state.step % told.steps
+    at = state.step % steps.steps
     rate = float(target.rates.flatten()[at])
     momentum = 0.0
     if target.momenta is not None:
         momentum = float(target.momenta.flatten()[at])
-    moved, now = optimisers.sgd_update(
+    moved, optimiser = optimisers.sgd_update(
         weights,
         dict(zip(weights, slopes, strict=True)),
         optimisers.SGDState(state.step, state.velocity),
         learning_rate=rate,
         momentum=momentum,
     )
-    return State(state.step + 1, {**moved, **buffers}, now.velocity), Trace(loss.detach(), rate)
+    return State(state.step + 1, {**moved, **buffers}, optimiser.velocity), Trace(
+        loss.detach(), rate
+    )
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> Network:
@@ -252,9 +257,11 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
 def after_steps(distilled: DistilledSet, start: Network) -> Network:
     """Return a network of one's own after the steps of a set: what it is taught, or what poisons it."""
     changes = {"network": replace(start.spec, channels=None, classes=None, image_size=None)}
-    own: Any = sys.modules[__name__]
+    process: Any = sys.modules[__name__]
     return run(
-        own, Config.made_for(distilled, **changes), Inputs(distilled=distilled, teachers=(start,))
+        process,
+        Config.for_set(distilled, **changes),
+        Inputs(distilled=distilled, teachers=(start,)),
     )
 
 

@@ -1,5 +1,6 @@
-"""Class-incremental training: classes come in phases, and one network learns them on what it has
-kept of the earlier ones.
+"""Class-incremental training.
+
+Classes come in phases, and one network learns them on what it has kept of the earlier ones.
 """
 
 from dataclasses import dataclass
@@ -84,58 +85,67 @@ def class_ends(config: Phases, classes: int) -> list[int]:
         DDLabError: classes that the phases cannot share evenly.
     """
     first = config.first_classes or (classes // config.tasks if classes % config.tasks == 0 else 0)
-    rest = classes - first
-    others = config.tasks - 1
-    if first < 1 or rest < others or rest % others:
+    remaining = classes - first
+    later_phases = config.tasks - 1
+    if first < 1 or remaining < later_phases or remaining % later_phases:
         errors.fail(
             "tasks",
             f"such that {classes} classes can be shared evenly (after first_classes)",
             config.tasks,
         )
-    return [first + phase * rest // others for phase in range(config.tasks)]
+    return [first + phase * remaining // later_phases for phase in range(config.tasks)]
 
 
 def arrived(config: Phases, data: ImageData, phase: int) -> tuple[Tensor, Tensor]:
-    """Return the training images of a phase: rows [n], and the places of their classes in the order of
-    arrival [n].
+    """Return the training images of a phase: rows [n], and the positions of their classes in the
+    order of arrival [n].
     """
     ends = [0, *class_ends(config, data.classes)]
     order = class_order(data.classes, config.order_seed)
-    found = [data.of_class(order[place]) for place in range(ends[phase], ends[phase + 1])]
-    places = [torch.full((len(rows),), ends[phase] + index) for index, rows in enumerate(found)]
-    return torch.cat(found), torch.cat(places)
+    rows_by_class = [data.of_class(order[place]) for place in range(ends[phase], ends[phase + 1])]
+    places = [
+        torch.full((len(rows),), ends[phase] + index) for index, rows in enumerate(rows_by_class)
+    ]
+    return torch.cat(rows_by_class), torch.cat(places)
 
 
 def logits_of(
-    config: Phases, inputs: Inputs, weights: Tensors, images: Tensor, seen: int
+    config: Phases, inputs: Inputs, weights: Tensors, images: Tensor, seen_classes: int
 ) -> Tensor:
-    """Of the first `seen` classes in their order of arrival, [n, seen]; one that has not come is in
-    no softmax.
+    """Return the logits of the first classes in their order of arrival, [n, seen_classes].
+
+    A class that has not come is in no softmax.
     """
     data = require_data(NAME, inputs)
-    order = torch.tensor(class_order(data.classes, config.order_seed)[:seen], device=images.device)
+    order = torch.tensor(
+        class_order(data.classes, config.order_seed)[:seen_classes], device=images.device
+    )
     return networks.call(config.network.for_data(data), weights, images)[0].logits[:, order]
 
 
 def model_loss(config: Phases, logits: Tensor, labels: Tensor, before: Tensor | None) -> Tensor:
-    """lambda L_c + (1 - lambda) L_d: cross-entropy, and with an earlier network's logits [n, old]
-    the distance from its answers.
+    """Return lambda L_c + (1 - lambda) L_d.
+
+    Cross-entropy, and with an earlier network's logits [n, old] the distance from its answers.
     """
     plain = F.cross_entropy(logits, labels)
     if before is None or not config.distillation_weight:
         return plain
     targets = soft_targets(before, config.temperature)
-    kept = distillation_loss(logits[:, : before.shape[1]], targets, temperature=config.temperature)
+    distillation = distillation_loss(
+        logits[:, : before.shape[1]], targets, temperature=config.temperature
+    )
     return (
         1 - config.distillation_weight
-    ) * plain + config.distillation_weight * config.temperature**2 * kept
+    ) * plain + config.distillation_weight * config.temperature**2 * distillation
 
 
 def batch_of(
     config: Phases, inputs: Inputs, exemplars: Tensor, phase: int, index: int
 ) -> tuple[Tensor, Tensor]:
-    """Images [b, c, h, w] and places of classes [b] of a step: new ones, with exemplars [seen * m,
-    c, h, w] among or beside them.
+    """Return images [b, c, h, w] and positions of classes [b] of a step.
+
+    New ones stand with exemplars [seen * m, c, h, w] among or beside them.
     """
     data = require_data(NAME, inputs)
     rows, labels = arrived(config, data, phase)
@@ -145,14 +155,19 @@ def batch_of(
         pool, generator=randomness.generator(config.seed, epoch, f"order of phase {phase}")
     )
     chosen = order[place * config.batch_size :][: config.batch_size]
-    new = chosen[chosen < len(rows)]
-    old = chosen[chosen >= len(rows)] - len(rows)
+    new_rows = chosen[chosen < len(rows)]
+    exemplar_rows = chosen[chosen >= len(rows)] - len(rows)
     if config.replay_batch_size is not None and len(exemplars):
         draws = randomness.generator(config.seed, index, f"replayed in phase {phase}")
-        old = torch.randint(len(exemplars), (config.replay_batch_size,), generator=draws)
-    each = len(exemplars) // max([0, *class_ends(config, data.classes)][phase], 1)
-    images = [data.normalised(rows[new], device=inputs.device), exemplars[old.to(exemplars.device)]]
-    return torch.cat(images), torch.cat([labels[new], old // max(each, 1)]).to(inputs.device)
+        exemplar_rows = torch.randint(len(exemplars), (config.replay_batch_size,), generator=draws)
+    exemplars_per_class = len(exemplars) // max([0, *class_ends(config, data.classes)][phase], 1)
+    images = [
+        data.normalised(rows[new_rows], device=inputs.device),
+        exemplars[exemplar_rows.to(exemplars.device)],
+    ]
+    return torch.cat(images), torch.cat(
+        [labels[new_rows], exemplar_rows // max(exemplars_per_class, 1)]
+    ).to(inputs.device)
 
 
 def model_steps(config: Phases, inputs: Inputs, phase: int, exemplars: int) -> int:

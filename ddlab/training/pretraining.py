@@ -1,5 +1,6 @@
-r"""Pre-training a network on the pairs of a distilled set, as a process: it learns to say of each
-view what the teacher said.
+r"""Pre-training on the pairs of a distilled set, as a process.
+
+The network learns to give each view the teacher's features.
 
 KRR-ST (Lee et al. 2024, arXiv 2310.06511) and Yu, Yao & Chiu 2025 (Boost), equation 2 and appendix
 A.1. What the network is worth is then asked by a probe of its features on a labelled dataset
@@ -89,13 +90,16 @@ class Config(Parameters):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """Two CPU cores, seconds, images of 16 pixels: a ConvNet of 16, 32 and 64 channels."""
+        """Return a preset for two CPU cores, seconds and images of 16 pixels: a ConvNet of 16, 32
+        and 64 channels.
+        """
         return cls.preset(changes, network=networks.spec("convnet", width=16, growth=2), epochs=300)
 
     @classmethod
     def paper(cls, dataset: str = "cifar100", budget: int = 100, **changes: Any) -> Self:
-        """Return the published settings for "cifar100", with the weight decay of Table 5 for 25, 50, 100,
-        1000 or 5000 images.
+        """Return the published settings for "cifar100".
+
+        The weight decay is that of Table 5 for 25, 50, 100, 1000 or 5000 images.
         """
         errors.check_choice("dataset", dataset, ("cifar100",))
         errors.check_choice("budget", budget, tuple(_WEIGHT_DECAYS))
@@ -111,8 +115,9 @@ class Trace:
 
 
 def rows(count: int, step: int, *, batch_size: int, seed: int) -> Tensor:
-    """Return which of `count` views are seen at `step`, int64 [at most batch_size]: each once per epoch,
-    in a new order every epoch.
+    """Return which of `count` views are seen at `step`, int64 [at most batch_size].
+
+    Each is seen once per epoch, in a new order every epoch.
     """
     batch_size = min(batch_size, count)
     epoch, number = divmod(step, -(-count // batch_size))
@@ -121,7 +126,7 @@ def rows(count: int, step: int, *, batch_size: int, seed: int) -> Tensor:
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
-    """Epochs times batches per epoch; a last smaller batch counts.
+    """Return epochs times batches per epoch; a last smaller batch counts.
 
     Raises:
         DDLabError: no set, or one without representations or images; a batch of one view, of which
@@ -142,7 +147,7 @@ def total_steps(config: Config, inputs: Inputs) -> int:
 
 
 def init(config: Config, inputs: Inputs) -> State:
-    """Fresh weights for the seed.
+    """Draw fresh weights for the seed.
 
     Raises:
         DDLabError: as `total_steps`, or a network that does not fit the images.
@@ -155,9 +160,9 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """Take one step on one batch."""
     spec = _spec(config, inputs)
     (views, representations) = _pairs(inputs)
-    seen = rows(len(views), state.step, batch_size=config.batch_size, seed=config.seed)
+    chosen = rows(len(views), state.step, batch_size=config.batch_size, seed=config.seed)
     images, targets = (
-        devices.moved(each[seen], inputs.device) for each in (views, representations)
+        devices.moved(values[chosen], inputs.device) for values in (views, representations)
     )
     rate = optimisers.cosine(
         state.step,
@@ -174,8 +179,9 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> Network:
-    """Return the network with its weights; `provenance` says how it came about and whether its training
-    was complete.
+    """Return the network with its weights.
+
+    `provenance` says how it came about and whether its training was complete.
     """
     spec = _spec(config, inputs)
     total = total_steps(config, inputs)

@@ -19,21 +19,21 @@ Teachers = Network | Sequence[Network]
 
 
 def as_teachers(teachers: Teachers | None, argument: str = "teachers") -> tuple[Network, ...]:
-    """One network or a sequence of networks as a tuple; none for None."""
+    """Return one network or a sequence of networks as a tuple; None makes an empty one."""
     if teachers is None:
         return ()
     if isinstance(teachers, Network):
         return (teachers,)
     if not isinstance(teachers, (tuple, list)) or not all(
-        isinstance(each, Network) for each in teachers
+        isinstance(teacher, Network) for teacher in teachers
     ):
         errors.fail(argument, "a Network or a sequence of Networks", teachers)
     return tuple(teachers)
 
 
 def teacher_logits(teachers: Teachers, images: Tensor, *, batch_parts: int | None = None) -> Tensor:
-    """Return the mean over the teachers of their logits, [n, classes], without gradients, where the
-    images are.
+    """Return the mean over the teachers of their logits, [n, classes], without gradients, on the
+    images' device.
 
     Args:
         images: float [n, c, h, w].

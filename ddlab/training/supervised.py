@@ -84,8 +84,9 @@ def _short_student(data: ImageData | DistilledSet, images: int) -> dict[str, Any
 
 
 def convnet_for(dataset: str) -> NetworkSpec:
-    """Return the ConvNet of DC, DSA and DM for a dataset: of grey images its first convolution makes 28
-    pixels 32.
+    """Return the ConvNet of DC, DSA and DM for a dataset.
+
+    For grey images its first convolution makes 28 pixels 32.
     """
     options: dict[str, Any] = {"padding": 3} if dataset in _GREY else {}
     return networks.spec("convnet", norm="instance", **options)
@@ -171,8 +172,8 @@ class Config(Views):
 
     @classmethod
     def teaching(cls, role: str = "student", **changes: Any) -> Self:
-        """Two CPU cores, seconds, 16-pixel digits: a ConvNet of width 64, as "student" or
-        "teacher".
+        """Return a preset for two CPU cores, seconds and 16-pixel digits: a ConvNet of width 64, as
+        "student" or "teacher".
         """
         errors.check_choice("role", role, ("student", "teacher"))
         common = {"network": networks.spec("convnet", width=64), "crop_pixels": 1, "flip": False}
@@ -257,25 +258,25 @@ class Config(Views):
             DATASETS if recipe in ("dc", "dsa") and role == "student" else ("cifar10", "cifar100")
         )
         errors.check_choice("dataset", dataset, names)
-        own: dict[str, Any] = {}
+        settings: dict[str, Any] = {}
         if role == "teacher":
             length = (
                 {"epochs": 50, "weight_decay": 1e-4}
                 if recipe == "fadrm"
                 else {"epochs": 200, "weight_decay": 5e-4}
             )
-            own = {"optimiser": "sgd", "learning_rate": 0.1, "mixup_alpha": 0.0, **length}
+            settings = {"optimiser": "sgd", "learning_rate": 0.1, "mixup_alpha": 0.0, **length}
         elif recipe == "dsa" or (recipe, dataset) == ("dc", "mnist"):
             views = (
                 (UPRIGHT if dataset in DATASETS[:3] else ALL)
                 if recipe == "dsa"
                 else "crop_scale_rotate"
             )
-            own = {**_SGD, "network": convnet_for(dataset), "epochs": 1001, "strategy": views}
+            settings = {**_SGD, "network": convnet_for(dataset), "epochs": 1001, "strategy": views}
         elif recipe == "dc":
-            own = {**_SGD, "network": convnet_for(dataset), "epochs": 301}
+            settings = {**_SGD, "network": convnet_for(dataset), "epochs": 301}
         elif recipe in _CUTMIX:
-            own = {
+            settings = {
                 "mixup_alpha": 0.0,
                 "cutmix_alpha": 1.0,
                 "temperature": 20.0,
@@ -284,8 +285,8 @@ class Config(Views):
                 **_CUTMIX[recipe],
             }
         else:
-            own = {"teacher_statistics": "batch"}
-        return cls(**own | changes)
+            settings = {"teacher_statistics": "batch"}
+        return cls(**settings | changes)
 
     @property
     def summary(self) -> str:
@@ -306,7 +307,7 @@ class Config(Views):
         return f"{self.network.title}, {training}, views: {', '.join(views) or 'none'}"
 
     def rules(self) -> None:
-        """The strategy names operations."""
+        """Raise unless the strategy names operations."""
         super().rules()
         operations(self.strategy)
 
@@ -317,16 +318,17 @@ class Config(Views):
         return self.learning_rate / (10 if step >= self.fall_step(per_epoch) else 1)
 
     def fall_step(self, per_epoch: int) -> int:
-        """Return the first step at a tenth of the rate, with the schedule "half": after epoch E / 2 + 1 of
-        E + 1, counted from 0.
+        """Return the first step at a tenth of the rate, with the schedule "half".
+
+        It comes after epoch E / 2 + 1 of E + 1, counted from 0.
         """
         return (self.epochs // 2 + 2) * per_epoch
 
 
 @dataclass(frozen=True)
 class Trace:
-    """One update: the loss before it [], the share of the batch classified right before it [], the
-    learning rate.
+    """One update: the loss before it [], the share of the batch classified correctly before it [],
+    the learning rate.
     """
 
     loss: Tensor
@@ -346,9 +348,7 @@ def online_targets(
 
 
 def mixed_targets(view: View, targets: Tensor) -> Tensor:
-    """Targets [n, classes] of the images, mixed as the views were: share p_i + (1 - share)
-    p_partner[i].
-    """
+    """Return targets [n, classes], mixed as the views were: share p_i + (1 - share) p_partner[i]."""
     errors.check_tensor(
         "targets", targets, shape=[len(view.images), None], floating=True, finite=False
     )
@@ -356,7 +356,7 @@ def mixed_targets(view: View, targets: Tensor) -> Tensor:
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
-    """Epochs times batches per epoch; a last smaller batch counts.
+    """Return epochs times batches per epoch; a last smaller batch counts.
 
     Every run asks for it first, resumed ones too, so the labels are checked here.
     """
@@ -365,7 +365,7 @@ def total_steps(config: Config, inputs: Inputs) -> int:
 
 
 def init(config: Config, inputs: Inputs) -> State:
-    """Fresh weights for the seed.
+    """Draw fresh weights for the seed.
 
     Raises:
         DDLabError: nothing to train on, labels that the inputs do not have, a teacher that is not
@@ -388,10 +388,10 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     indices = _batch(config, inputs, state.step)
     images, labels, stored = _examples(config, inputs, indices, state.step)
     view = config.view(images, mean=source.mean, std=source.std, step=state.step)
-    seen = siamese_view(
+    augmented = siamese_view(
         view.images, config.strategy, seed=config.seed, step=state.step, per_image=True
     )
-    view = view._replace(images=seen)
+    view = view._replace(images=augmented)
     targets = _targets_of(config, inputs, view, labels, stored)
 
     def loss(logits: Tensor) -> Tensor:
@@ -426,7 +426,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> Network:
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-    """How well the last batch was known before its update; there are no images to see."""
+    """Return how well the last batch was classified before its update; there are no images to see."""
     if trace is None:
         return Look()
     numbers = {
@@ -462,16 +462,16 @@ def _check_labels(config: Config, inputs: Inputs) -> None:
         inputs.distilled.target(config.labels)
     if config.labels == "online":
         require_teacher("training with online labels", inputs)
-        named = next(
+        named_target = next(
             (target for target in _targets(inputs) if isinstance(target, OnlineTeacher)), None
         )
-        given = [teacher.fingerprint for teacher in inputs.teachers]
-        if named is not None and sorted(named.fingerprints) != sorted(given):
-            one = len(named.fingerprints) == 1
+        fingerprints = [teacher.fingerprint for teacher in inputs.teachers]
+        if named_target is not None and sorted(named_target.fingerprints) != sorted(fingerprints):
+            is_single = len(named_target.fingerprints) == 1
             raise DDLabError(
-                f"teacher must be the {'one' if one else 'ones'} that made the set "
-                f"({', '.join(named.fingerprints)}); "
-                f"given {', '.join(given)}."
+                f"teacher must be the {'one' if is_single else 'ones'} that made the set "
+                f"({', '.join(named_target.fingerprints)}); "
+                f"given {', '.join(fingerprints)}."
             )
 
 

@@ -1,5 +1,6 @@
-"""What processes that train a network share: the state, its beginning, a step down a loss of the
-logits, and the network at the end.
+"""Parts of the processes that train a network.
+
+The state, its beginning, a step down a loss of the logits, and the network at the end.
 """
 
 from collections.abc import Callable
@@ -26,7 +27,7 @@ class State:
 
 
 def initial_state(spec: NetworkSpec, config: Any, device: torch.device | str) -> State:
-    """Fresh weights for the config's seed, and its optimiser, which has seen no gradient."""
+    """Draw fresh weights for the config's seed, with an optimiser that has seen no gradient."""
     weights = networks.initialise(spec, seed=config.seed).to(device).weights
     trained = {name: weights[name] for name in networks.parameter_names(spec)}
     return State(0, weights, optimisers.begin(config.optimiser, trained))
@@ -91,10 +92,11 @@ def trained_network(
     spec: NetworkSpec,
     state: Any,
     total: int,
-    **more: Any,
+    **extra: Any,
 ) -> Network:
-    """Return the network of a state of the process `name`, complete after `total` updates; `more` joins
-    its provenance.
+    """Return the network of a state of the process `name`, complete after `total` updates.
+
+    Further arguments join its provenance.
 
     On the CPU wherever it was trained, so that it meets the data there; `Inputs` moves it to the
     device of the next run.
@@ -105,10 +107,10 @@ def trained_network(
         "inputs": inputs.fingerprint,
         "step": state.step,
     }
-    provenance |= {"complete": state.step >= total} | more
+    provenance |= {"complete": state.step >= total} | extra
     source: Any = inputs.data if inputs.distilled is None else inputs.distilled
     # Its outputs are no classes, or mean nothing yet.
-    names = None if "classifier" in more else source.class_names
+    names = None if "classifier" in extra else source.class_names
     on_cpu = {name: value.cpu() for name, value in state.weights.items()}
     return Network(
         spec=spec,

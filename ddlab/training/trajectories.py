@@ -16,7 +16,7 @@ from .unrolled import Tensors, leaves_of
 
 
 def vector(weights: Tensors) -> Tensor:
-    """All parameters in one row: [P]."""
+    """Return all parameters in one row: [P]."""
     return torch.cat([value.flatten() for value in weights.values()])
 
 
@@ -30,8 +30,9 @@ def by_name(spec: NetworkSpec, row: Tensor) -> dict[str, Tensor]:
 
 
 def buffers_of(spec: NetworkSpec, device: torch.device | str) -> dict[str, Tensor]:
-    """What a network without batch norm holds beside its parameters, by name; training leaves it as
-    it is.
+    """Return what a network without batch norm holds beside its parameters, by name.
+
+    Training leaves it as it is.
     """
     names = [name for name, _ in skeleton(spec).named_buffers()]
     weights = networks.initialise(spec, seed=0).weights if names else {}
@@ -49,8 +50,9 @@ def sgd_epoch(
     seed: int,
     step: int,
 ) -> tuple[Tensor, Tensor]:
-    """One epoch of SGD at a constant rate on the data in random order, each image in a view of its
-    own.
+    """Train for one epoch of SGD at a constant rate.
+
+    The data come in random order, each image in a view of its own.
 
     Args:
         row: all parameters, [P].
@@ -62,7 +64,7 @@ def sgd_epoch(
     """
     data = require_data("an epoch", inputs)
     losses = []
-    now = by_name(spec, row)
+    parameters = by_name(spec, row)
     fixed = buffers_of(spec, inputs.device)
     order = torch.randperm(
         len(data.train_labels), generator=randomness.generator(seed, step, "order of an epoch")
@@ -76,12 +78,14 @@ def sgd_epoch(
             step=view,
             per_image=True,
         )
-        leaves = leaves_of(now)
+        leaves = leaves_of(parameters)
         with torch.enable_grad():
             logits = networks.call(spec, {**fixed, **leaves}, images)[0].logits
             loss = F.cross_entropy(logits, data.train_labels[rows].to(inputs.device))
             slopes = torch.autograd.grad(loss, list(leaves.values()))
-        found = dict(zip(now, slopes, strict=True))
-        now, _ = optimisers.sgd_update(now, found, optimisers.sgd_init(now), learning_rate=rate)
+        gradients = dict(zip(parameters, slopes, strict=True))
+        parameters, _ = optimisers.sgd_update(
+            parameters, gradients, optimisers.sgd_init(parameters), learning_rate=rate
+        )
         losses.append(loss.detach())
-    return vector(now), torch.stack(losses).mean()
+    return vector(parameters), torch.stack(losses).mean()

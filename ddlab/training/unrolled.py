@@ -1,5 +1,6 @@
-r"""Training that can be differentiated: N inner steps of SGD, and the gradient of what comes after
-them with respect to all they used.
+r"""Training that can be differentiated.
+
+N inner steps of SGD, and the gradient of what comes after them with respect to all they used.
 
 Bi-level methods learn images, labels or rates by the loss of the network that was trained on them.
 With the learned tensors z, weights theta and velocity v, one inner step is
@@ -59,8 +60,10 @@ def inner_step(
     *,
     differentiable: bool,
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """theta_{t+1} and v_{t+1}; with `differentiable` as functions of theta_t, which requires a
-    gradient then, of v_t and of z.
+    """Return theta_{t+1} and v_{t+1}.
+
+    With `differentiable` they are functions of theta_t, which requires a gradient then, of v_t and
+    of z.
     """
     with torch.enable_grad():
         if not differentiable:
@@ -92,7 +95,7 @@ def diverging(name: str, step: int) -> Iterator[None]:
 
 
 def trained(inner: Inner, weights: Tensors, learned: Tensors) -> list[dict[str, Tensor]]:
-    """theta_0 to theta_N without a graph: what a student does with a finished set.
+    """Return theta_0 to theta_N without a graph, as a student trains on a finished set.
 
     Raises:
         NonFiniteError: weights that are NaN or infinite, with the step and its rate.
@@ -109,8 +112,8 @@ def outer_gradient(
     along: Along | None = None,
     recompute: bool = False,
 ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
-    """Return the outer loss after N inner steps, and its gradient with respect to everything that is
-    learned.
+    """Return the outer loss after N inner steps, and its gradient with respect to everything that
+    is learned.
 
     Args:
         weights: theta_0, by name.
@@ -128,8 +131,8 @@ def outer_gradient(
             and the rate of that step.
     """
     learned = leaves_of(learned)
-    way = _recomputed if recompute else _unrolled
-    loss, slopes, last = way(inner, weights, learned, outer, along)
+    differentiate = _recomputed if recompute else _unrolled
+    loss, slopes, last = differentiate(inner, weights, learned, outer, along)
     if not bool(torch.isfinite(loss)):
         trained(inner, weights, learned)
         raise NonFiniteError(
@@ -145,18 +148,20 @@ def _unrolled(
     outer: Callable[[Tensors, Tensors], Tensor],
     along: Along | None,
 ) -> tuple[Tensor, tuple[Tensor, ...], dict[str, Tensor]]:
-    now: Tensors = leaves_of(weights)
-    velocity: Tensors = sgd_init(now).velocity
+    weights_now: Tensors = leaves_of(weights)
+    velocity: Tensors = sgd_init(weights_now).velocity
     losses = []
     for step in range(inner.steps):
         if along and step:
             with torch.enable_grad():
-                losses.append(along(step, now, learned))
-        now, velocity = inner_step(inner, step, now, velocity, learned, differentiable=True)
+                losses.append(along(step, weights_now, learned))
+        weights_now, velocity = inner_step(
+            inner, step, weights_now, velocity, learned, differentiable=True
+        )
     with torch.enable_grad():
-        loss = sum(losses, outer(now, learned))
+        loss = sum(losses, outer(weights_now, learned))
     slopes = torch.autograd.grad(loss, list(learned.values()), materialize_grads=True)
-    return loss.detach(), slopes, detached(now)
+    return loss.detach(), slopes, detached(weights_now)
 
 
 def _recomputed(
@@ -170,28 +175,38 @@ def _recomputed(
     last = leaves_of(path[-1][0])
     with torch.enable_grad():
         loss = outer(last, learned)
-    given = torch.autograd.grad(loss, [*last.values(), *learned.values()], materialize_grads=True)
-    behind = given[: len(last)]
-    slopes = given[len(last) :]
+    gradients = torch.autograd.grad(
+        loss, [*last.values(), *learned.values()], materialize_grads=True
+    )
+    adjoint = gradients[: len(last)]
+    slopes = gradients[len(last) :]
     # With respect to theta_N, and v_N.
-    behind = (*behind, *(torch.zeros_like(value) for value in last.values()))
+    adjoint = (*adjoint, *(torch.zeros_like(value) for value in last.values()))
     for step in reversed(range(inner.steps)):
-        now, speed = map(leaves_of, path[step])
-        moved, velocity = inner_step(inner, step, now, speed, learned, differentiable=True)
-        sources = [*now.values(), *speed.values(), *learned.values()]
-        found = gradients_along([*moved.values(), *velocity.values()], behind, sources)
-        behind, own = found[: len(behind)], found[len(behind) :]
-        slopes = tuple(total + part for total, part in zip(slopes, own, strict=True))
+        weights_now, velocity_before = map(leaves_of, path[step])
+        moved, velocity = inner_step(
+            inner, step, weights_now, velocity_before, learned, differentiable=True
+        )
+        sources = [*weights_now.values(), *velocity_before.values(), *learned.values()]
+        step_gradients = gradients_along([*moved.values(), *velocity.values()], adjoint, sources)
+        adjoint, learned_part = step_gradients[: len(adjoint)], step_gradients[len(adjoint) :]
+        slopes = tuple(total + part for total, part in zip(slopes, learned_part, strict=True))
         if along and step:
             with torch.enable_grad():
-                extra = along(step, now, learned)
-            loss = loss.detach() + extra.detach()
-            sources = [*now.values(), *learned.values()]
-            found = torch.autograd.grad(extra, sources, materialize_grads=True)
-            here = zip(behind[: len(now)], found[: len(now)], strict=True)
-            behind = (*(total + part for total, part in here), *behind[len(now) :])
+                extra_loss = along(step, weights_now, learned)
+            loss = loss.detach() + extra_loss.detach()
+            sources = [*weights_now.values(), *learned.values()]
+            step_gradients = torch.autograd.grad(extra_loss, sources, materialize_grads=True)
+            weight_pairs = zip(
+                adjoint[: len(weights_now)], step_gradients[: len(weights_now)], strict=True
+            )
+            adjoint = (
+                *(total + part for total, part in weight_pairs),
+                *adjoint[len(weights_now) :],
+            )
             slopes = tuple(
-                total + part for total, part in zip(slopes, found[len(now) :], strict=True)
+                total + part
+                for total, part in zip(slopes, step_gradients[len(weights_now) :], strict=True)
             )
     return loss.detach(), slopes, detached(last)
 
@@ -199,14 +214,15 @@ def _recomputed(
 def gradients_along(
     outputs: Sequence[Tensor], along: Sequence[Tensor], sources: Sequence[Tensor]
 ) -> tuple[Tensor, ...]:
-    """sum_i along_i^T d output_i / d source, for each source: the bits of
-    `torch.autograd.grad(outputs, sources, along)`.
+    """Return sum_i along_i^T d output_i / d source for each source.
+
+    The bits are those of `torch.autograd.grad(outputs, sources, along)`.
 
     For that call torch imports its compiler.
     """
     with torch.enable_grad():
         total = torch.stack(
-            [(output * each).sum() for output, each in zip(outputs, along, strict=True)]
+            [(output * direction).sum() for output, direction in zip(outputs, along, strict=True)]
         ).sum()
     return torch.autograd.grad(total, sources, materialize_grads=True)
 
@@ -214,12 +230,12 @@ def gradients_along(
 def _path(
     inner: Inner, weights: Tensors, learned: Tensors, *, checked: bool = True
 ) -> list[tuple[dict[str, Tensor], dict[str, Tensor]]]:
-    """(theta_t, v_t) for t from 0 to N, without a graph."""
+    """Return (theta_t, v_t) for t from 0 to N, without a graph."""
     start = detached(weights)
     path = [(start, sgd_init(start).velocity)]
     for step in range(inner.steps):
-        now, velocity = inner_step(inner, step, *path[-1], learned, differentiable=False)
-        path.append((detached(now), detached(velocity)))
+        next_weights, velocity = inner_step(inner, step, *path[-1], learned, differentiable=False)
+        path.append((detached(next_weights), detached(velocity)))
         if checked and not all(bool(torch.isfinite(value).all()) for value in path[-1][0].values()):
             rate = float(torch.as_tensor(inner.rate(step, learned)).detach())
             raise NonFiniteError(

@@ -1,5 +1,5 @@
-r"""ReLA-F: training a network without labels on pairs of images and a prior's targets, beside any
-self-supervised objective, as a process.
+r"""ReLA-F: training without labels on images with a prior's targets, beside any self-supervised
+objective, as a process.
 
 Sun, Jiang & Lin 2024 (ReLA), arXiv 2405.14669, section 4.2 and appendices H, J and L. Targets that
 another network has made once tell a network more, early on, than it can tell itself from two views.
@@ -141,7 +141,7 @@ class Config(Parameters):
     seed: int = parameter(0, range=(0, None), help="Of weights, W, order and views.")
 
     @property
-    def own(self) -> Training:
+    def objective_config(self) -> Training:
         """The objective's Config with this one's seed."""
         return self.objective.replace(seed=self.seed)
 
@@ -152,8 +152,9 @@ class Config(Parameters):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """Two CPU cores, seconds, 16 pixels: a ConvNet of width 32; the switch stands half way, as
-        no loss gets to its plateau.
+        """Return a preset for two CPU cores, seconds and 16 pixels: a ConvNet of width 32.
+
+        The switch stands half way, as no loss gets to its plateau.
         """
         small = byol.Config.teaching()
         return cls.preset(
@@ -162,8 +163,8 @@ class Config(Parameters):
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """Return the published settings for "cifar10", "cifar100" or "tiny-imagenet": ResNet-18, 100
-        epochs of AdamW.
+        """Return the published settings for "cifar10", "cifar100" or "tiny-imagenet": ResNet-18,
+        100 epochs of AdamW.
         """
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet"))
         return cls.preset(changes, objective=byol.Config.paper(dataset), ratio=0.1)
@@ -171,8 +172,9 @@ class Config(Parameters):
 
 @dataclass(frozen=True)
 class State(parts.State):
-    """What the objective's own process keeps; W; the schedule's averages: (l_m, rho_m), or
-    `smoothed`'s; float64 [2].
+    """The State of the objective's own process; W; and the schedule's averages.
+
+    These are (l_m, rho_m), or `smoothed`'s; float64 [2].
     """
 
     projection: dict[str, Tensor]
@@ -181,8 +183,8 @@ class State(parts.State):
 
 @dataclass(frozen=True)
 class Trace:
-    """One update: the whole loss [], that of the targets [] (0 where lambda is 0 throughout),
-    lambda [], agreement [] and learning rate.
+    """One update: the whole loss [], that of the targets [], lambda [], agreement [] and learning
+    rate. The targets' loss is 0 where lambda is 0 throughout.
 
     `agreement` is the mean correlation of a projected coordinate in one view with itself in the
     other.
@@ -204,15 +206,18 @@ def cosine_loss(projected: Tensor, targets: Tensor) -> Tensor:
 
 
 def projection_weights(features: int, targets: int, *, seed: int) -> dict[str, Tensor]:
-    """W, "weight" [targets, features] and "bias" [targets], drawn as torch draws a linear layer's."""
+    """Draw W, "weight" [targets, features] and "bias" [targets], as torch draws a linear layer."""
     stream = "projection of ReLA"
-    drawn = self_supervised.projector_weights(features, widths=(targets,), seed=seed, stream=stream)
+    weights = self_supervised.projector_weights(
+        features, widths=(targets,), seed=seed, stream=stream
+    )
     bias = torch.rand(targets, generator=randomness.generator(seed, 1, stream))
-    return {"weight": drawn["linear.0"], "bias": (2 * bias - 1) / features**0.5}
+    return {"weight": weights["linear.0"], "bias": (2 * bias - 1) / features**0.5}
 
 
 def subset(count: int, size: int, *, epoch: int, static: bool, seed: int) -> Tensor:
-    """S_k: which of `count` images an epoch sees, and in what order, int64 [size]; equation 43.
+    """Return S_k: which of `count` images an epoch sees, and in what order, int64 [size]; equation
+    43.
 
     Args:
         static: one draw for all epochs, in a new order each.
@@ -231,8 +236,8 @@ def subset(count: int, size: int, *, epoch: int, static: bool, seed: int) -> Ten
 def adapted(
     averages: Tensor, loss: Tensor, loss_decay: float = LOSS_DECAY, rho_decay: float = RHO_DECAY
 ) -> tuple[Tensor, Tensor]:
-    """Algorithm 1: the averages (l_m, rho_m) [2] after a loss [] of the targets, and lambda [],
-    from 0 to 0.8; dtype of the averages.
+    """Return the averages (l_m, rho_m) [2] after a loss [] of the targets, and lambda [], from 0 to
+    0.8. Algorithm 1; dtype of the averages.
     """
     mean_loss, mean_rho = averages.unbind()
     rho = (-40 * (mean_loss - loss).clamp_min(0)).exp()
@@ -242,29 +247,31 @@ def adapted(
 
 
 def scaled_decay(decay: float, *, total: int) -> float:
-    """Return the decay whose average is as long a part of a run of `total` steps as `decay`'s is of the
-    published one.
+    """Return the decay whose average spans the same part of `total` steps as `decay`'s of the
+    published run.
     """
     return decay ** (PUBLISHED_STEPS / total)
 
 
 def smoothed(averages: Tensor, loss: Tensor) -> Tensor:
-    """(fast, slow) [2], the averages of the authors' code, after a loss [] of the targets: the slow
-    one follows the fast one.
+    """Return (fast, slow) [2], the averages of the authors' code, after a loss [] of the targets.
+
+    The slow one follows the fast one.
     """
     fast = 0.999 * averages[0] + 0.001 * loss
     return torch.stack([fast, 0.99 * averages[1] + 0.01 * fast])
 
 
 def at_plateau(averages: Tensor) -> bool:
-    """Return whether the slow one of the averages (fast, slow), [2], has come so near to the fast one that
-    the loss no longer falls.
+    """Return whether the loss no longer falls: the slow average has come near to the fast one.
+
+    averages (fast, slow), [2].
     """
     return bool((averages[0] - averages[1]).clamp_max(0).exp() >= PLATEAU)
 
 
 def share_at(config: Config, step: int, total: int, averages: Tensor) -> float | None:
-    """Lambda before update `step` of `total`; None where Algorithm 1 says it."""
+    """Return lambda before update `step` of `total`; None where Algorithm 1 says it."""
     if config.schedule == "plateau":
         return 0.0 if at_plateau(averages) else 1.0
     if config.schedule == "switch":
@@ -273,7 +280,7 @@ def share_at(config: Config, step: int, total: int, averages: Tensor) -> float |
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
-    """Epochs times whole batches of an epoch's images; fewer images than a batch make one.
+    """Return epochs times whole batches of an epoch's images; fewer images than a batch make one.
 
     Raises:
         DDLabError: no set, one without representations, or so few images that an epoch sees fewer
@@ -284,54 +291,59 @@ def total_steps(config: Config, inputs: Inputs) -> int:
 
 
 def init(config: Config, inputs: Inputs) -> State:
-    """Fresh weights of the network, its projector and W for the seed, and what the objective keeps.
+    """Draw fresh weights of the network, its projector and W for the seed, with what the objective
+    keeps.
 
     Raises:
         DDLabError: as `total_steps`, or a network that does not fit the images.
     """
     total = total_steps(config, inputs)
     spec = _spec(config, inputs)
-    drawn = projection_weights(
+    projection_on_cpu = projection_weights(
         parts.feature_size(spec), _targets(inputs).shape[1], seed=config.seed
     )
-    projection = {name: value.to(inputs.device) for name, value in drawn.items()}
+    projection = {name: value.to(inputs.device) for name, value in projection_on_cpu.items()}
     first = FIRST_SMOOTHED if config.schedule == "plateau" else FIRST_AVERAGES
     averages = torch.tensor(first, dtype=torch.float64, device=inputs.device)
-    beside = _trained(config, projection, share_at(config, 0, total, averages))
-    begun = parts.initial_state(
-        _objective(config), config.own, spec, device=inputs.device, beside=beside
+    trained_beside = _trained_tensors(config, projection, share_at(config, 0, total, averages))
+    objective_state = parts.initial_state(
+        _objective(config),
+        config.objective_config,
+        spec,
+        device=inputs.device,
+        beside=trained_beside,
     )
-    return State(**vars(begun), projection=projection, averages=averages)
+    return State(**vars(objective_state), projection=projection, averages=averages)
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """Take one step on one batch."""
-    own = config.own
+    objective_config = config.objective_config
     total = total_steps(config, inputs)
     size = _size(config, inputs)
     spec = _spec(config, inputs)
     share = share_at(config, state.step, total, state.averages)
-    seen, views = batch_of(config, inputs, state.step, alone=share == 1)
-    trained = _trained(config, state.projection, share)
+    rows, views = batch_of(config, inputs, state.step, alone=share == 1)
+    trained = _trained_tensors(config, state.projection, share)
     if (
         config.schedule == "switch"
         and state.step
         and share != share_at(config, state.step - 1, total, state.averages)
     ):
-        state = parts.restarted(own, spec, state, trained)
+        state = parts.restarted(objective_config, spec, state, trained)
 
-    def of_targets(
+    def loss_of_targets(
         leaves: Mapping[str, Tensor], features: tuple[Tensor, Tensor]
     ) -> tuple[Tensor, Tensor]:
         loss = target_loss(
-            {**state.projection, **leaves}, features, moved(_targets(inputs)[seen], inputs.device)
+            {**state.projection, **leaves}, features, moved(_targets(inputs)[rows], inputs.device)
         )
         return loss, weighed(config, state.averages, loss.detach(), share, total)[1].to(loss.dtype)
 
-    guide = None if share == 0 else parts.Guide(trained, of_targets, alone=share == 1)
+    guide = None if share == 0 else parts.Guide(trained, loss_of_targets, alone=share == 1)
     objective = _objective(config)
     after, trace, guided = parts.train_step(
-        objective, own, spec, state, views, total=total, count=size, guide=guide
+        objective, objective_config, spec, state, views, total=total, count=size, guide=guide
     )
     if guided is None:
         nothing = torch.zeros_like(trace.loss)
@@ -341,48 +353,56 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         after, projection={**state.projection, **guided.trained}, averages=averages
     )
     if config.schedule == "plateau" and at_plateau(after.averages):
-        after = parts.restarted(own, spec, after, {})
+        after = parts.restarted(objective_config, spec, after, {})
     return after, Trace(trace.loss, guided.loss, guided.share, trace.agreement, trace.learning_rate)
 
 
 def batch_of(
     config: Config, inputs: Inputs, step: int, *, alone: bool
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """Return which images a step sees, int64 [n], and two views of them; `alone`: the targets' loss is all
-    there is.
+    """Return which images a step sees, int64 [n], and two views of them.
+
+    `alone` says that the targets' loss is all there is.
     """
-    own = config.own
+    objective_config = config.objective_config
     source = _distilled(inputs)
     size = _size(config, inputs)
-    epoch, number = divmod(step, own.steps_per_epoch(size))
+    epoch, number = divmod(step, objective_config.steps_per_epoch(size))
     order = subset(
         len(source), size, epoch=epoch, static=config.subset == "static", seed=config.seed
     )
-    seen = order[number * own.batch_size : (number + 1) * own.batch_size]
-    views = own.replace(**FIRST_VIEWS) if alone and config.first_views == "reference" else own
-    return seen, views.pair(
-        source.rows(seen, inputs.device), mean=source.mean, std=source.std, step=step
+    rows = order[number * objective_config.batch_size : (number + 1) * objective_config.batch_size]
+    views = (
+        objective_config.replace(**FIRST_VIEWS)
+        if alone and config.first_views == "reference"
+        else objective_config
+    )
+    return rows, views.pair(
+        source.rows(rows, inputs.device), mean=source.mean, std=source.std, step=step
     )
 
 
 def target_loss(
     projection: Mapping[str, Tensor], features: tuple[Tensor, Tensor], targets: Tensor
 ) -> Tensor:
-    """Return the mean over two views of 1 - cos of their projected features [n, d] with the targets [n,
-    k]; [].
+    """Return the mean over two views of 1 - cos of their projected features [n, d] with the targets
+    [n, k]; [].
     """
-    projected = [F.linear(each, projection["weight"], projection["bias"]) for each in features]
-    return torch.stack([cosine_loss(each, targets.to(each.dtype)) for each in projected]).mean()
+    projected = [F.linear(values, projection["weight"], projection["bias"]) for values in features]
+    return torch.stack(
+        [cosine_loss(values, targets.to(values.dtype)) for values in projected]
+    ).mean()
 
 
 def weighed(
     config: Config, averages: Tensor, loss: Tensor, share: float | None, total: int
 ) -> tuple[Tensor, Tensor]:
-    """Return the averages after a loss [] of the targets, and lambda, []: the share that the schedule
-    says, or Algorithm 1's.
+    """Return the averages after a loss [] of the targets, and lambda, [].
+
+    Lambda is the share that the schedule says, or Algorithm 1's.
     """
     if share is None:
-        decays = (scaled_decay(each, total=total) for each in (LOSS_DECAY, RHO_DECAY))
+        decays = (scaled_decay(decay, total=total) for decay in (LOSS_DECAY, RHO_DECAY))
         return adapted(averages, loss, *decays)
     return smoothed(averages, loss) if config.schedule == "plateau" else averages, torch.full_like(
         loss, share
@@ -390,8 +410,9 @@ def weighed(
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> Network:
-    """Return the network, without projector and W; `provenance` says how it came about and whether its
-    training was complete.
+    """Return the network, without projector and W.
+
+    `provenance` says how it came about and whether its training was complete.
     """
     spec = _spec(config, inputs)
     total = total_steps(config, inputs)
@@ -399,8 +420,8 @@ def finish(config: Config, inputs: Inputs, state: State) -> Network:
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-    """Return the losses of the last batch before its update, lambda and the learning rate; there are no
-    images to see.
+    """Return the losses of the last batch before its update, lambda and the learning rate; there
+    are no images to see.
     """
     if trace is None:
         return Look()
@@ -418,10 +439,10 @@ def _objective(config: Config) -> Any:
     return self_supervised.teacher_of(config.objective).objective
 
 
-def _trained(
+def _trained_tensors(
     config: Config, projection: dict[str, Tensor], share: float | None
 ) -> dict[str, Tensor]:
-    """What is trained with the network for the targets."""
+    """Return what is trained with the network for the targets."""
     return projection if config.train_projection and share != 0 else {}
 
 

@@ -580,7 +580,7 @@ class Given(nn.Module):
 def represent(source: str) -> Found:
     data = data_of(**FOUR)
     wanted = made_rela().target("representations").values[0]
-    recipe = rela_config().own
+    recipe = rela_config().objective_config
     space = run(source.replace("0.01 * 50 / 256", "0.01 * 9 / 256"), data=data)
     space["two_views"] = lambda images, step: recipe.pair(
         images, mean=data.mean, std=data.std, step=step

@@ -241,7 +241,7 @@ def test_all_views_enter_both_losses(
     rows = []
     learnt = []
     outer = kernel_ridge.outer_loss
-    trained = krr_st.pools.trained_once
+    trained = krr_st.pools.train_once
 
     def seen(
         real: Tensor, wanted: Tensor, distilled: Tensor, targets: Tensor, **options: Any
@@ -256,7 +256,7 @@ def test_all_views_enter_both_losses(
         return trained(pool, spec, index, images, targets, **options)
 
     monkeypatch.setattr(kernel_ridge, "outer_loss", seen)
-    monkeypatch.setattr(krr_st.pools, "trained_once", taught)
+    monkeypatch.setattr(krr_st.pools, "train_once", taught)
     process.run(boost, config(augmentation=augmentation), inputs)
     views = {"none": 0, "rotation": 3, "jigsaw": 3, "crop": 5}[augmentation]
     assert set(rows) == {(40, 5 * (views + 1), 5 * (views + 1))} and len(rows) == 4

@@ -197,7 +197,7 @@ def test_a_set_is_its_own_training(inputs: Inputs, grey: ImageData, tmp_path: An
         again.target("steps").rates, target.rates
     )
     own = process.run(
-        ordered, ordered.Config.made_for(again, seed=3), Inputs(distilled=again, device="cpu")
+        ordered, ordered.Config.for_set(again, seed=3), Inputs(distilled=again, device="cpu")
     )
     (start,) = dd.starts(settings, inputs, 0)
     expected = trained(dd.inner_of(settings, inputs, {}), start, steps[-1].state.learned)[-1]
@@ -251,7 +251,7 @@ def test_pretrained_starts_learn_what_one_step_undoes(grey: ImageData) -> None:
     attack: dict[str, Any] = {"attacked_class": 0, "taken_for": 2, "starts": "pretrained"}
     settings = config(steps=1, epochs=1, iterations=60, learning_rate=0.05, halvings=0, **attack)
     found = made(settings, Inputs(data=grey, teachers=teachers))
-    config_of = ordered.Config.made_for(found, network=networks.spec("mlp", width=16))
+    config_of = ordered.Config.for_set(found, network=networks.spec("mlp", width=16))
     fooled = process.run(ordered, config_of, Inputs(distilled=found, teachers=teachers))
     rates = attack_rates(fooled, grey, 0, 2)
     assert rates["taken"] > rates["right"] and found.target("steps").rates.shape == (1, 1)

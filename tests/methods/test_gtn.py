@@ -177,7 +177,7 @@ def test_a_set_is_its_own_training(
         again.target("steps").momenta, target.momenta
     )
     own = process.run(
-        ordered, ordered.Config.made_for(again, seed=3), Inputs(distilled=again, device="cpu")
+        ordered, ordered.Config.for_set(again, seed=3), Inputs(distilled=again, device="cpu")
     )
     module: Any = networks.initialise(own.spec, seed=3).module()
     optimiser = torch.optim.SGD(module.parameters(), lr=1.0, momentum=0.0)

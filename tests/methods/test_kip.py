@@ -83,7 +83,7 @@ def test_is_its_loss_and_torchs_adam(kernel: str, learn_labels: bool, inputs: In
     adam = torch.optim.Adam([images, labels] if learn_labels else [images], lr=0.04)
     for step in process.steps(kip, settings, inputs, state):
         real, wanted = kip.target_batch(settings, inputs, step.index - 1)
-        spec = kip.drawn_kernel(settings, 0)
+        spec = kip.draw_kernel(settings, 0)
         points = images.double()
         own = kernel_matrix(spec, points, points)
         cross = kernel_matrix(spec, real.double(), points)
@@ -127,7 +127,7 @@ def test_corrupted_numbers_are_a_share_of_each_image_and_stay(kind: str, inputs:
 
 def test_random_kernels_are_the_six() -> None:
     settings = config(kernel="random", kind="nngp", weight_std=1.1)
-    drawn = [kip.drawn_kernel(settings, step) for step in range(60)]
+    drawn = [kip.draw_kernel(settings, step) for step in range(60)]
     assert {spec.kernel for spec in drawn} == set(kernels.SIX)
     assert {(spec.kind, spec.weight_std) for spec in drawn} == {("nngp", 1.1)}
 

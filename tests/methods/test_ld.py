@@ -182,7 +182,7 @@ def test_a_network_that_overfits_is_replaced(inputs: Inputs) -> None:
     sums = [float(errors[max(end - patience, 0) : end].sum()) for end in range(1, 30)]
     best = min(range(patience - 1, 29), key=sums.__getitem__)
     for step, error in enumerate(errors):
-        recent, lowest, waited, late = ld.watched(recent, lowest, waited, error, patience)
+        recent, lowest, waited, late = ld.watch_errors(recent, lowest, waited, error, patience)
         assert late is (step == best + patience + 1), step
         if late:
             assert step + 1 - waited == best + 1

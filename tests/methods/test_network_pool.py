@@ -61,7 +61,7 @@ def test_steps_are_torchs(monkeypatch: pytest.MonkeyPatch) -> None:
         sgd.zero_grad()
         loss.backward()
         sgd.step()
-        found, ours = pools.trained_once(found, SPEC, 1, images, targets, **DESCENT)
+        found, ours = pools.train_once(found, SPEC, 1, images, targets, **DESCENT)
         assert float(ours) == pytest.approx(float(loss.detach()), rel=1e-5)
         assert found.trained.tolist() == [0, step + 1, 0]
     for name, value in module.state_dict().items():
@@ -71,9 +71,9 @@ def test_steps_are_torchs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_network_that_is_drawn_anew_is_new_each_time() -> None:
-    trained, _ = pools.trained_once(pool(), SPEC, 2, *batch(), **DESCENT)
-    once = pools.drawn_anew(trained, SPEC, 2, seed=0, device="cpu")
-    twice = pools.drawn_anew(once, SPEC, 2, seed=0, device="cpu")
+    trained, _ = pools.train_once(pool(), SPEC, 2, *batch(), **DESCENT)
+    once = pools.redraw(trained, SPEC, 2, seed=0, device="cpu")
+    twice = pools.redraw(once, SPEC, 2, seed=0, device="cpu")
     weights = [found.network(2)["classifier.weight"] for found in (pool(), trained, once, twice)]
     assert all(not torch.equal(a, b) for i, a in enumerate(weights) for b in weights[i + 1 :])
     assert once.trained.tolist() == [0, 0, 0] and twice.births.tolist() == [0, 0, 2]
@@ -83,6 +83,8 @@ def test_a_network_that_is_drawn_anew_is_new_each_time() -> None:
         )
         == 0
     )
-    assert pools.drawn_anew(
-        trained, SPEC, 2, seed=0, device="cpu", reset=False
-    ).trained.tolist() == [0, 0, 1]
+    assert pools.redraw(trained, SPEC, 2, seed=0, device="cpu", reset=False).trained.tolist() == [
+        0,
+        0,
+        1,
+    ]

@@ -178,7 +178,7 @@ def plain_loop(
     """A script's loop by Barlow Twins and ReLA; the weights' first values, order, views and rates
     are the library's.
     """
-    own = given.own
+    own = given.objective_config
     source = inputs.distilled
     assert source is not None
     begun = with_targets.init(given, inputs)
@@ -261,7 +261,7 @@ def test_updates_equal_a_plain_loop(
     )
     found = []
     for step in process.steps(with_targets, config, inputs):
-        spec = config.own.network.for_data(data)
+        spec = config.objective_config.network.for_data(data)
         encoder = {f"network.{name}": value for name, value in step.state.weights.items()}
         names = [name for name in parts._learnt(spec, {}) if name in encoder]
         values = [encoder[name] for name in names] + (
@@ -336,10 +336,10 @@ def test_after_the_switch_it_is_the_objectives_own_process(inputs: Inputs, data:
     first, switched, last = (steps[step].state.projection for step in (0, 8, -1))
     assert not any(torch.equal(first[name], switched[name]) for name in first)
     assert_same(switched, last)
-    spec = config.own.network.for_data(data)
-    state = parts.restarted(config.own, spec, steps[8].state, {})
+    spec = config.objective_config.network.for_data(data)
+    state = parts.restarted(config.objective_config, spec, steps[8].state, {})
     state = parts.State(**{f.name: getattr(state, f.name) for f in dataclasses.fields(parts.State)})
-    *_, wanted = process.steps(Teacher(byol), config.own, Inputs(data=data), state)
+    *_, wanted = process.steps(Teacher(byol), config.objective_config, Inputs(data=data), state)
     assert_same(steps[-1].state.weights, wanted.state.weights)
 
 

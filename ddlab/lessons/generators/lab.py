@@ -110,7 +110,7 @@ class World(MethodWorld):
 
     def path(self, made: DistilledSet, order: str, seed: int) -> Path:
         """Test accuracy of a network after each step of a set, in an order of its images."""
-        config = ordered.Config.made_for(made, seed=seed)
+        config = ordered.Config.for_set(made, seed=seed)
         inputs = Inputs(distilled=shuffled(made, order, seed), device=self.inputs.device)
         every = process.steps(ordered, config, inputs)
         return tuple(

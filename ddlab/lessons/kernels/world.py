@@ -148,6 +148,6 @@ class World(MethodWorld):
     def frame(self, config: kip.Config, inputs: Inputs, state: kip.State, trace: Any) -> Moment:
         """Return the images, and what the regression on them has right."""
         right = self.accuracy(
-            state.images, state.labels, kip.drawn_kernel(config, state.step), config.ridge
+            state.images, state.labels, kip.draw_kernel(config, state.step), config.ridge
         )
         return Moment(state.images.to("cpu", copy=True), right)

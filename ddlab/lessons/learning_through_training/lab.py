@@ -128,9 +128,7 @@ class World(MethodWorld):
     def students(self, made: DistilledSet, seed: int, watch: Watch) -> tuple[float, ...]:
         """Test accuracy from the start of a seed, and from others."""
         seeds = range(seed, seed + OTHERS + 1)
-        return self.taught(
-            made, [ordered.Config.made_for(made, seed=each) for each in seeds], watch
-        )
+        return self.taught(made, [ordered.Config.for_set(made, seed=each) for each in seeds], watch)
 
 
 def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:

@@ -160,5 +160,5 @@ class World(MethodWorld):
 
     def _mean(self, made: DistilledSet, seeds: Sequence[int], watch: Watch) -> float:
         return statistics.fmean(
-            self.taught(made, [ordered.Config.made_for(made, seed=seed) for seed in seeds], watch)
+            self.taught(made, [ordered.Config.for_set(made, seed=seed) for seed in seeds], watch)
         )

@@ -1,5 +1,4 @@
-"""Teachers without labels: training a network on two views of each image, as a process, and its
-features.
+"""Teachers without labels: a network learns from two views of each image, as a process.
 
     config = ddlab.training.self_supervised.Config.for_data(data)
     teacher = process.run(self_supervised, config, ddlab.Inputs(data=data))
@@ -38,7 +37,8 @@ from .teacher import NAME, State, Teacher, Trace
 from .views import TwoViews, solarised, with_brightness, with_contrast, with_hue, with_saturation
 
 OBJECTIVES: dict[str, ModuleType] = {
-    each.NAME: each for each in (barlow_twins, byol, dino, moco, simclr, simsiam, swav, vicreg)
+    objective.NAME: objective
+    for objective in (barlow_twins, byol, dino, moco, simclr, simsiam, swav, vicreg)
 }
 _by_barlow_twins = Teacher(barlow_twins)
 total_steps = _by_barlow_twins.total_steps
@@ -49,8 +49,9 @@ look = _by_barlow_twins.look
 
 
 def teacher_of(config: Training) -> Teacher:
-    """Return the process by the one of `OBJECTIVES` that a config names; for an objective of your own it
-    is `Teacher(objective)`.
+    """Return the process by the one of `OBJECTIVES` that a config names.
+
+    For an objective of your own it is `Teacher(objective)`.
     """
     errors.check_instance("config", config, Training, "the Config of an objective")
     return Teacher(OBJECTIVES[errors.check_choice("config.loss", config.loss, tuple(OBJECTIVES))])

@@ -54,18 +54,20 @@ class Config(Training):
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """For a ResNet-18 on "cifar10", "cifar100" or "tiny-imagenet": what Barlow Twins' authors
-        set for ImageNet, in batches of 256 with
-        a projector of width 2048 (solo-learn's CIFAR run, da Costa et al. 2022, JMLR 23), as
-        KRR-ST's code trains its teachers.
+        """Return settings for a ResNet-18 on "cifar10", "cifar100" or "tiny-imagenet".
+
+        They are those of Barlow Twins' authors for ImageNet, in batches of 256 with a projector of
+        width 2048 (solo-learn's CIFAR run, da Costa et al. 2022, JMLR 23), as KRR-ST's code trains
+        its teachers.
         """
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet"))
         return cls.preset(changes, batch_size=256, projector_width=2048)
 
 
 def standardised(projections: Tensor, *, epsilon: float = EPSILON) -> Tensor:
-    """Each coordinate of projections [n, d] with mean 0 and variance 1 over the batch; a constant
-    one becomes 0.
+    """Give each coordinate of projections [n, d] mean 0 and variance 1 over the batch.
+
+    A constant one becomes 0.
 
     Args:
         epsilon: added to the variance (with 1/n), above 0.
@@ -75,7 +77,8 @@ def standardised(projections: Tensor, *, epsilon: float = EPSILON) -> Tensor:
 
 
 def cross_correlation(first: Tensor, second: Tensor, *, epsilon: float = EPSILON) -> Tensor:
-    """Of each coordinate of `first` [n, d] with each of `second` [n, d] over the batch: [d, d].
+    """Return the correlation of each coordinate of `first` [n, d] with each of `second` [n, d]: [d,
+    d].
 
     Equation 2.
     """
@@ -87,8 +90,9 @@ def cross_correlation(first: Tensor, second: Tensor, *, epsilon: float = EPSILON
 def barlow_twins_loss(
     first: Tensor, second: Tensor, *, off_diagonal_weight: float, epsilon: float = EPSILON
 ) -> Tensor:
-    """Return the squared distance of the cross-correlation from the identity, off the diagonal times a
-    weight: []. Equation 1.
+    """Return equation 1: the squared distance of the cross-correlation from the identity; [].
+
+    Off the diagonal it is weighted.
 
     Args:
         first, second: projections [n, d] of two views of the same n images, in the same order.
@@ -102,12 +106,12 @@ def barlow_twins_loss(
 
 
 def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
-    """It keeps nothing."""
+    """Return an empty state: the objective keeps nothing."""
     return ObjectiveState()
 
 
 def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
-    """Equation 1 on the projections of a batch."""
+    """Return equation 1 on the projections of a batch."""
     return barlow_twins_loss(
         *batch.projections, off_diagonal_weight=config.off_diagonal_weight
     ), state

@@ -1,5 +1,4 @@
-r"""BYOL: what a network says of one view is to predict what its own moving average says of the
-other.
+r"""BYOL: a network's answer to one view is to predict its own moving average's answer to the other.
 
 Grill, Strub, Altche et al. 2020, arXiv 2006.07733. No image is a negative of another. A small
 predictor on the side that learns, and no gradient on the side that is predicted, keep all
@@ -63,15 +62,16 @@ class Config(MomentumTraining):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """As every objective's with a momentum encoder; a narrow projector and predictor learnt
-        less in few steps.
+        """Return a preset with a momentum encoder.
+
+        A narrow projector and predictor learnt less in few steps.
         """
         return super().teaching(**{"projector_width": 1024, "output_width": 256} | changes)
 
 
 def byol_loss(predictions: Tensor, projections: Tensor) -> Tensor:
-    """Return the squared distance of predictions [n, d] from projections [n, d], all of length 1, mean
-    over the images: []. Equation 2.
+    """Return equation 2: the squared distance of predictions [n, d] from projections [n, d], mean
+    over the images; []. All have length 1.
     """
     return (F.normalize(predictions) - F.normalize(projections)).square().sum(1).mean()
 
@@ -86,7 +86,7 @@ def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
 
 
 def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
-    """Equation 3 on a batch."""
+    """Return equation 3 on a batch."""
     aims, target = targets(batch, state)
     first, second = (projected(state.trained, projections) for projections in batch.projections)
     return byol_loss(first, aims[1]) + byol_loss(second, aims[0]), replace(state, target=target)

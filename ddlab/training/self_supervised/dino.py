@@ -1,5 +1,6 @@
-r"""DINO: a network sorts one view among prototypes as its own moving average, centred and
-sharpened, sorts the other.
+r"""DINO: a network sorts one view among prototypes as its own moving average sorts the other.
+
+The latter's answers are centred and sharpened.
 
 Caron, Touvron, Misra et al. 2021, arXiv 2104.14294. Centring keeps one prototype from taking all
 images, sharpening keeps all prototypes from taking equal parts of each.
@@ -89,12 +90,14 @@ class Config(MomentumTraining):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """As every objective's with a momentum encoder, and fewer prototypes."""
+        """Return a preset with a momentum encoder and fewer prototypes."""
         return super().teaching(**{"projector_width": 256, "prototypes": 512} | changes)
 
 
 def centred_probabilities(logits: Tensor, centre: Tensor, *, temperature: float) -> Tensor:
-    """To which prototypes the target sorts each image: [n, k], rows that sum to 1. Equation 1.
+    """Return to which prototypes the target sorts each image: [n, k], rows that sum to 1.
+
+    Equation 1.
 
     Args:
         logits: the target's, [n, k].
@@ -105,8 +108,8 @@ def centred_probabilities(logits: Tensor, centre: Tensor, *, temperature: float)
 
 
 def dino_loss(logits: Tensor, probabilities: Tensor, *, temperature: float) -> Tensor:
-    """Return the cross-entropy of the student's `logits` [n, k] with the target's `probabilities` [n, k],
-    which get no gradient: []. Eq. 2.
+    """Return equation 2: the cross-entropy of the student's `logits` [n, k] with the target's
+    `probabilities` [n, k]; []. The target gets no gradient.
     """
     return F.cross_entropy(logits / temperature, probabilities.detach())
 
@@ -120,8 +123,8 @@ def moved_centre(centre: Tensor, logits: Tensor, *, momentum: float) -> Tensor:
 
 
 def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
-    """Prototypes of random directions; encoder and prototypes once more as the target; a centre of
-    0.
+    """Return prototypes of random directions, encoder and prototypes once more as the target, and a
+    centre of 0.
     """
     draw = randomness.generator(config.seed, 0, "prototypes")
     prototypes = F.normalize(torch.randn((config.prototypes, config.output_width), generator=draw))
@@ -133,20 +136,21 @@ def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
 
 
 def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
-    """Equation 3 on a batch."""
+    """Return equation 3 on a batch."""
     aims, target = targets(batch, state)
-    said = [similarities(aim, state.target["objective.prototypes"]) for aim in aims]
+    target_logits = [similarities(aim, state.target["objective.prototypes"]) for aim in aims]
     logits = [
         similarities(projections, state.trained["prototypes"]) for projections in batch.projections
     ]
     centre = state.buffers["centre"]
     first, second = (
-        centred_probabilities(each, centre, temperature=config.teacher_temperature) for each in said
+        centred_probabilities(values, centre, temperature=config.teacher_temperature)
+        for values in target_logits
     )
-    forth = dino_loss(logits[0], second, temperature=config.student_temperature)
-    back = dino_loss(logits[1], first, temperature=config.student_temperature)
-    centre = moved_centre(centre, torch.cat(said), momentum=config.centre_momentum)
-    return (forth + back) / 2, replace(state, target=target, buffers={"centre": centre})
+    first_loss = dino_loss(logits[0], second, temperature=config.student_temperature)
+    second_loss = dino_loss(logits[1], first, temperature=config.student_temperature)
+    centre = moved_centre(centre, torch.cat(target_logits), momentum=config.centre_momentum)
+    return (first_loss + second_loss) / 2, replace(state, target=target, buffers={"centre": centre})
 
 
 SMALL = Config(**SMALL_RUN, output_width=5, prototypes=7)

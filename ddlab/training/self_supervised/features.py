@@ -21,8 +21,9 @@ def representations(
     device: torch.device | str = "auto",
     keep: bool = True,
 ) -> Tensor:
-    """Return the input of the network's last linear layer for each image of a split, in evaluation mode:
-    float32 [n, d] on the CPU.
+    """Return the input of the network's last linear layer for each image of a split.
+
+    float32 [n, d] on the CPU, in evaluation mode.
 
     The same network, data and split are found again (`ddlab.runs.cache`): the tensor is shared, so
     do not change it in place.
@@ -37,19 +38,19 @@ def representations(
         DDLabError: data of another shape than the network's images, or features that are not
             finite.
     """
-    found = devices.checked_device(device)
+    resolved = devices.checked_device(device)
     if (network.spec.channels, network.spec.image_size) != (data.channels, data.image_size):
-        wanted = (
+        requirement = (
             f"of {network.spec.channels} channels and {network.spec.image_size} pixels, like the "
             "network's images"
         )
-        errors.fail("data", wanted, (data.channels, data.image_size))
+        errors.fail("data", requirement, (data.channels, data.image_size))
 
     def compute() -> Tensor:
-        runner = network.to(found)
+        runner = network.to(resolved)
         count = len(data.images(split))
         parts = [
-            networks.predict(runner, data.normalised(indices, split, found)).features.cpu()
+            networks.predict(runner, data.normalised(indices, split, resolved)).features.cpu()
             for indices in torch.arange(count).split(_AT_ONCE)
         ]
         return errors.check_tensor("the network's features", torch.cat(parts))
@@ -57,5 +58,5 @@ def representations(
     if not keep:
         return compute()
     return cache.remember(
-        compute, "representations", network.fingerprint, data.fingerprint, split, device=found
+        compute, "representations", network.fingerprint, data.fingerprint, split, device=resolved
     )

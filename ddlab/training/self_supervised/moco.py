@@ -1,5 +1,5 @@
-r"""MoCo: the other view of an image is to be found among what a slowly moving copy has said of many
-earlier images.
+r"""MoCo: find the other view of an image among a slowly moving copy's answers to many earlier
+images.
 
 He, Fan, Wu, Xie & Girshick 2020, arXiv 1911.05722. The negatives are a queue, so there are many of
 them in small batches, too; the copy moves slowly, so that those in the queue are alike.
@@ -66,12 +66,13 @@ class Config(MomentumTraining):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """As every objective's with a momentum encoder, and a short queue."""
+        """Return a preset with a momentum encoder and a short queue."""
         return super().teaching(**{"queue_length": 512} | changes)
 
 
 def info_nce_loss(queries: Tensor, keys: Tensor, queue: Tensor, *, temperature: float) -> Tensor:
-    """How hard it is to find each query's key among itself and the queue, by their cosines: [].
+    """Return how hard it is to find each query's key among itself and the queue, by their cosines:
+    [].
 
     Equation 1.
 
@@ -86,8 +87,8 @@ def info_nce_loss(queries: Tensor, keys: Tensor, queue: Tensor, *, temperature: 
 
 
 def enqueued(queue: Tensor, keys: Tensor, next_row: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the queue [k, d] with `keys` [n, d] in the place of its oldest rows, and the row that is the
-    oldest then, int64 [].
+    """Return the queue [k, d] with `keys` [n, d] instead of its oldest rows, and the next oldest
+    row, int64 [].
 
     Args:
         next_row: the oldest row. Of more keys than rows the last are kept.
@@ -107,7 +108,7 @@ def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
 
 
 def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
-    """Equation 1, mean over both views as queries."""
+    """Return equation 1, the mean over both views as queries."""
     (first, second) = batch.projections
     ((first_keys, second_keys), target) = targets(batch, state)
     queue = state.buffers["queue"]

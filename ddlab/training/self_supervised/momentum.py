@@ -1,5 +1,6 @@
-r"""A copy of the encoder that follows it by momentum, and sets the targets: what BYOL, MoCo and
-DINO share.
+r"""A copy of the encoder that follows it by momentum and sets the targets.
+
+BYOL, MoCo and DINO share it.
 
 | equation | here |
 |---|---|
@@ -20,8 +21,9 @@ from .objective import Batch, NarrowTraining, ObjectiveState, followed
 
 @dataclass(frozen=True, kw_only=True)
 class MomentumTraining(NarrowTraining):
-    """A `NarrowTraining` with a momentum encoder; the defaults are ReLA's, a momentum that stays as
-    it is.
+    """A `NarrowTraining` with a momentum encoder.
+
+    The defaults are ReLA's, a momentum that stays as it is.
     """
 
     target_momentum: float = parameter(
@@ -42,20 +44,21 @@ class MomentumTraining(NarrowTraining):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """As every objective's, with a target that comes near in few steps."""
+        """Return a preset whose target comes near in few steps."""
         return super().teaching(**{"target_momentum": 0.9} | changes)
 
 
 def target_momentum(progress: float, *, first: float, last: float) -> float:
-    """Return the part of itself that the target keeps: `first` where none of the run is done, `last` at
-    its end, a cosine between.
+    """Return the part of itself that the target keeps.
+
+    It goes from `first` to `last` along a cosine.
     """
     return last - (last - first) * (math.cos(math.pi * progress) + 1) / 2
 
 
 def targets(batch: Batch, state: ObjectiveState) -> tuple[tuple[Tensor, Tensor], dict[str, Tensor]]:
-    """Return the target's projections [n, d] of the two views, without gradient, and the target with its
-    buffers after both passes.
+    """Return the target's projections [n, d] of the two views, and the target with its buffers
+    after both passes. No gradient passes.
     """
     with torch.no_grad():
         first, target = batch.encode(state.target, batch.views[0])

@@ -1,5 +1,4 @@
-"""What an objective is: the file that says what is asked of two views, and the tensors that it
-keeps for that.
+"""The parts of an objective: how two views are compared, and the tensors that it keeps for that.
 
     NAME                                         its name, and the only value of its Config's `loss`
     Config                                       a `Training` with the objective's own numbers and presets
@@ -94,42 +93,46 @@ class Training(TwoViews):
     )
 
     def rules(self) -> None:
-        """The warm-up is a part of the run."""
+        """Raise unless the warm-up is a part of the run."""
         if self.warmup_epochs >= self.epochs:
             errors.fail(
                 "warmup_epochs", f"below the number of epochs, {self.epochs}", self.warmup_epochs
             )
 
     def projector_widths(self) -> tuple[int, ...]:
-        """Return the outputs of each layer of the projector; for an objective whose last layer is another
-        to say otherwise.
+        """Return the outputs of each layer of the projector.
+
+        An objective whose last layer is another overrides it.
         """
         return (self.projector_width,) * self.projector_depth
 
     @classmethod
     def from_dict(cls, described: Mapping[str, Any]) -> Self:
-        """Return the inverse of `to_dict`, of the Config of whichever of `OBJECTIVES` the field `loss`
-        names; a text is that name alone.
+        """Return the inverse of `to_dict`, of the Config of whichever of `OBJECTIVES` the field
+        `loss` names. A text is that name alone.
         """
         from . import OBJECTIVES
 
-        told = {"loss": described} if isinstance(described, str) else described
-        if not isinstance(told, Mapping) or "loss" not in told:
+        fields = {"loss": described} if isinstance(described, str) else described
+        if not isinstance(fields, Mapping) or "loss" not in fields:
             errors.fail(
                 "objective",
                 "a mapping of the fields of an objective's Config, loss among them",
                 described,
             )
-        own = OBJECTIVES[
-            errors.check_choice("objective.loss", told["loss"], tuple(OBJECTIVES))
+        config = OBJECTIVES[
+            errors.check_choice("objective.loss", fields["loss"], tuple(OBJECTIVES))
         ].Config
-        network = {"network": NetworkSpec.from_dict(told["network"])} if "network" in told else {}
-        return own(**{**told, **network})
+        network = (
+            {"network": NetworkSpec.from_dict(fields["network"])} if "network" in fields else {}
+        )
+        return config(**{**fields, **network})
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """Two CPU cores, seconds, 16-pixel digits: a ConvNet of width 32 and a small projector,
-        with AdamW.
+        """Return a preset for two CPU cores, seconds and 16-pixel digits.
+
+        A ConvNet of width 32 and a small projector, with AdamW.
         """
         return cls.preset(
             changes,
@@ -149,8 +152,9 @@ class Training(TwoViews):
 
     @classmethod
     def for_data(cls, data: ImageData, **changes: Any) -> Self:
-        """Return the teaching preset for these images: for colour images flips (digits must not be
-        mirrored) and strong changes of colour.
+        """Return the teaching preset for these images.
+
+        Colour images get flips and strong changes of colour; digits must not be mirrored.
 
         Features keep what two views agree on, which need not be what tells the classes. With the
         published colours and smaller parts (`teaching`), those of a teacher of `shapes` told fewer
@@ -169,8 +173,9 @@ class Training(TwoViews):
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """How ReLA trains a ResNet-18 by any objective (Sun et al. 2024, arXiv 2405.14669, table
-        9): AdamW, 100 epochs.
+        """Return how ReLA trains a ResNet-18 by any objective: AdamW, 100 epochs. Sun et al.
+
+        2024, arXiv 2405.14669, table 9.
 
         The batches of 128, the learning rate that stays as it is, and the views are those of the
         authors' code.
@@ -205,7 +210,7 @@ class NarrowTraining(Training):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """As every objective's, with short projections."""
+        """Return a preset with short projections."""
         return super().teaching(**{"output_width": 64} | changes)
 
 
@@ -246,8 +251,9 @@ class Batch:
 def followed(
     target: Mapping[str, Tensor], learnt: Mapping[str, Tensor], *, momentum: float
 ) -> dict[str, Tensor]:
-    r"""$\xi \leftarrow m \xi + (1 - m) \theta$ for the names that both have; what is not learnt
-    (buffers) stays as it is.
+    r"""Return $\xi \leftarrow m \xi + (1 - m) \theta$ for the names that both have.
+
+    What is not learnt (buffers) stays as it is.
     """
     return {
         name: momentum * value + (1 - momentum) * learnt[name] if name in learnt else value

@@ -1,5 +1,4 @@
-r"""What large batches need beside SGD with momentum: LARS, and a learning rate that rises before it
-falls.
+r"""The parts of training in large batches: LARS, and a learning rate that rises before it falls.
 
 | here | |
 |---|---|
@@ -28,7 +27,7 @@ def lars_direction(
     trust: float,
     bias_factor: float = 1.0,
 ) -> dict[str, Tensor]:
-    r"""What SGD is to be given in the place of the gradients: the same names and shapes.
+    r"""Return what SGD gets instead of the gradients, with the same names and shapes.
 
     Args:
         parameters, gradients: the same names, shapes and dtypes.
@@ -59,8 +58,9 @@ def lars_direction(
 def warmed_cosine(
     step: int, *, total: int, warmup: int, base: float, final_fraction: float
 ) -> float:
-    """Return the learning rate before update `step` (0-based) of `total`: from 0 to `base` in `warmup`
-    updates, then `optimisers.cosine`.
+    """Return the learning rate before update `step` (0-based) of `total`.
+
+    It rises from 0 to `base` in `warmup` updates, then follows `optimisers.cosine`.
     """
     if step < warmup:
         return base * step / warmup

@@ -1,5 +1,6 @@
-"""The projector: layers between the features and the loss, thrown away after training (Zbontar et
-al. 2021, section 2.2).
+"""The projector: layers between the features and the loss, thrown away after training.
+
+Zbontar et al. 2021, section 2.2.
 
 Linear layers without bias; batch norm and ReLU after each but the last. It is only ever run in
 training, on statistics of the batch, so it keeps no running ones.
@@ -19,8 +20,8 @@ from .barlow_twins import standardised
 def projector_weights(
     features: int, *, widths: Sequence[int], seed: int, stream: str = "projector weights"
 ) -> dict[str, Tensor]:
-    """Return the first weights for inputs [n, features]: a layer of each width in turn, drawn as torch
-    draws those of a linear layer.
+    """Draw the first weights for inputs [n, features], a layer of each width in turn, as torch
+    draws a linear layer.
 
     Args:
         stream: of the draws; a predictor of the same form has its own.
@@ -43,8 +44,9 @@ def projector_weights(
 
 
 def projected(weights: Mapping[str, Tensor], features: Tensor) -> Tensor:
-    """Return the projections [n, last width] of features [n, d], n at least 2: batch norm takes the
-    statistics of these n.
+    """Return the projections [n, last width] of features [n, d], n at least 2.
+
+    Batch norm takes the statistics of these n.
     """
     depth = (len(weights) + 2) // 3
     for layer in range(depth):

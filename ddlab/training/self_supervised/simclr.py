@@ -57,7 +57,9 @@ def similarities(rows: Tensor, columns: Tensor) -> Tensor:
 
 
 def nt_xent_loss(first: Tensor, second: Tensor, *, temperature: float) -> Tensor:
-    """How hard it is to find the other view of the same image among all others: []. Equation 1.
+    """Return how hard it is to find the other view of the same image among all others: [].
+
+    Equation 1.
 
     Args:
         first, second: projections [n, d] of two views of the same n images, in the same order.
@@ -65,19 +67,19 @@ def nt_xent_loss(first: Tensor, second: Tensor, *, temperature: float) -> Tensor
     """
     views = torch.cat([first, second])
     count = len(first)
-    itself = torch.eye(2 * count, dtype=torch.bool, device=views.device)
-    logits = (similarities(views, views) / temperature).masked_fill(itself, -torch.inf)
-    other = torch.arange(2 * count, device=views.device).roll(count)
-    return F.cross_entropy(logits, other)
+    is_itself = torch.eye(2 * count, dtype=torch.bool, device=views.device)
+    logits = (similarities(views, views) / temperature).masked_fill(is_itself, -torch.inf)
+    positions_of_other = torch.arange(2 * count, device=views.device).roll(count)
+    return F.cross_entropy(logits, positions_of_other)
 
 
 def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
-    """It keeps nothing."""
+    """Return an empty state: the objective keeps nothing."""
     return ObjectiveState()
 
 
 def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
-    """Equation 1 on the projections of a batch."""
+    """Return equation 1 on the projections of a batch."""
     return nt_xent_loss(*batch.projections, temperature=config.temperature), state
 
 

@@ -1,5 +1,6 @@
-r"""SimSiam: what a network predicts of the other view is to be what it says of it, and nothing is
-learnt on the side that is predicted.
+r"""SimSiam: a network's prediction from one view is to be its answer to the other.
+
+The side that is predicted learns nothing.
 
 Chen & He 2021, arXiv 2011.10566. BYOL without the moving average: stopping the gradient alone keeps
 projections from becoming one.
@@ -64,13 +65,13 @@ class Config(Training):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """As every objective's; a narrow projector learnt less in few steps."""
+        """Return a preset without a narrow projector, which learnt less in few steps."""
         return super().teaching(**{"projector_width": 1024, "predictor_width": 256} | changes)
 
 
 def negative_cosine(predictions: Tensor, projections: Tensor) -> Tensor:
-    """Minus the cosine of each prediction [n, d] with its projection [n, d], which gets no
-    gradient, in the mean: []. Equation 1.
+    """Return minus the cosine of each prediction [n, d] with its projection [n, d], in the mean:
+    []. Equation 1; the projection gets no gradient.
     """
     return -F.cosine_similarity(predictions, projections.detach()).mean()
 
@@ -87,10 +88,14 @@ def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
 
 
 def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
-    """Equation 4 on a batch."""
+    """Return equation 4 on a batch."""
     first, second = (standardised(projections) for projections in batch.projections)
-    predicted, other = (projected(state.trained, projections) for projections in (first, second))
-    return (negative_cosine(predicted, second) + negative_cosine(other, first)) / 2, state
+    first_prediction, second_prediction = (
+        projected(state.trained, projections) for projections in (first, second)
+    )
+    return (
+        negative_cosine(first_prediction, second) + negative_cosine(second_prediction, first)
+    ) / 2, state
 
 
 SMALL = Config(**SMALL_RUN, predictor_width=3)

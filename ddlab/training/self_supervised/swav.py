@@ -1,5 +1,6 @@
-r"""SwAV: one view of an image predicts to which prototypes the other is assigned, where all
-prototypes get equal parts of the batch.
+r"""SwAV: one view of an image predicts to which prototypes the other is assigned.
+
+All prototypes get equal parts of the batch.
 
 Caron, Misra, Mairal, Goyal, Bojanowski & Joulin 2020, arXiv 2006.09882. The equal parts are what
 keeps all images from one prototype.
@@ -78,16 +79,16 @@ class Config(NarrowTraining):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """As every objective's, with surer assignments and less sure predictions, which small
-        batches need.
+        """Return a preset with surer assignments and less sure predictions, which small batches
+        need.
         """
-        own: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "projector_width": 256,
             "prototypes": 256,
             "smoothness": 0.02,
             "temperature": 0.2,
         }
-        return super().teaching(**own | changes)
+        return super().teaching(**settings | changes)
 
 
 def sinkhorn_assignments(scores: Tensor, *, smoothness: float, iterations: int) -> Tensor:
@@ -109,8 +110,8 @@ def sinkhorn_assignments(scores: Tensor, *, smoothness: float, iterations: int) 
 
 
 def swav_loss(scores: Tensor, assignments: Tensor, *, temperature: float) -> Tensor:
-    """Return the cross-entropy of what `scores` [n, k] of one view predict with the `assignments` [n, k]
-    of the other: []. Equation 2.
+    """Return equation 2: the cross-entropy of one view's `scores` [n, k] with the other's
+    `assignments` [n, k]; [].
     """
     return F.cross_entropy(scores / temperature, assignments)
 
@@ -123,7 +124,7 @@ def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
 
 
 def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
-    """Equation 1 on a batch, halved."""
+    """Return equation 1 on a batch, halved."""
     scores = [
         F.normalize(projections) @ state.trained["prototypes"].T
         for projections in batch.projections
@@ -132,10 +133,10 @@ def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, O
         "smoothness": config.smoothness,
         "iterations": config.sinkhorn_iterations,
     }
-    first, second = (sinkhorn_assignments(each, **options) for each in scores)
-    forth = swav_loss(scores[0], second, temperature=config.temperature)
-    back = swav_loss(scores[1], first, temperature=config.temperature)
-    return (forth + back) / 2, state
+    first, second = (sinkhorn_assignments(view_scores, **options) for view_scores in scores)
+    first_loss = swav_loss(scores[0], second, temperature=config.temperature)
+    second_loss = swav_loss(scores[1], first, temperature=config.temperature)
+    return (first_loss + second_loss) / 2, state
 
 
 def follow(

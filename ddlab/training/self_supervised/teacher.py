@@ -1,5 +1,6 @@
-r"""Training a network without labels, as a process: two views of each image, one projector, one
-objective.
+r"""Training a network without labels, as a process.
+
+There are two views of each image, one projector, and one objective.
 
 By Barlow Twins (Zbontar, Jing, Misra, LeCun & Deny 2021, arXiv 2103.03230) it is the teacher of
 KRR-ST (Lee et al. 2024, arXiv 2310.06511) and of the method that builds on it. It makes a network
@@ -53,8 +54,9 @@ NAME = "self_supervised"
 
 @dataclass(frozen=True)
 class State:
-    """`step` updates done; weights and buffers of the network and weights of the projector by name;
-    state of optimiser and objective.
+    """`step` updates done; the network, the projector, the optimiser and the objective's tensors.
+
+    Weights and buffers are kept by name.
     """
 
     step: int
@@ -66,8 +68,10 @@ class State:
 
 @dataclass(frozen=True)
 class Trace:
-    """One update: its loss [], the mean correlation of a coordinate in one view with itself in the
-    other [] (1: they agree), learning rate.
+    """One update: its loss [], how well the views agree [], and the learning rate.
+
+    `agreement` is the mean correlation of a coordinate in one view with itself in the other; 1
+    means that they agree.
 
     Loss and correlation are those before the update.
     """
@@ -79,8 +83,9 @@ class Trace:
 
 @dataclass(frozen=True)
 class Teacher:
-    """The process that trains a network by an objective: `run(Teacher(objective),
-    objective.Config(...), Inputs(data=data))`.
+    """The process that trains a network by an objective.
+
+    `run(Teacher(objective), objective.Config(...), Inputs(data=data))` starts it.
     """
 
     objective: Any
@@ -93,12 +98,12 @@ class Teacher:
         return self.objective.Config
 
     def total_steps(self, config: Training, inputs: Inputs) -> int:
-        """Epochs times whole batches per epoch."""
+        """Return epochs times whole batches per epoch."""
         return config.epochs * config.steps_per_epoch(_count(inputs))
 
     def init(self, config: Training, inputs: Inputs) -> State:
-        """Fresh weights of network and projector for the seed, and what the objective keeps beside
-        them.
+        """Draw fresh weights of network and projector for the seed, with what the objective keeps
+        beside them.
 
         Raises:
             DDLabError: no data, fewer than two images, or a network that does not fit them.
@@ -128,15 +133,16 @@ class Teacher:
         )[:2]
 
     def finish(self, config: Training, inputs: Inputs, state: State) -> Network:
-        """Return the network, without the projector; `provenance` says how it came about and whether its
-        training was complete.
+        """Return the network without the projector.
+
+        `provenance` says how it came about and whether its training was complete.
         """
         spec = config.network.for_data(require_data(NAME, inputs))
         total = self.total_steps(config, inputs)
         return trained_network(NAME, config, inputs, spec, state, total, classifier="untrained")
 
     def look(self, config: Training, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-        """What the objective and the two views said before the last update; there are no images to
+        """Return the numbers of objective and views before the last update; there are no images to
         see.
         """
         if trace is None:
@@ -167,7 +173,7 @@ class Guide:
 
 @dataclass(frozen=True)
 class Guided:
-    """What became of a guide in one update: what it trains, its loss before the update [] and its
+    """The result of a guide in one update: what it trains, its loss before the update [] and its
     share [].
     """
 
@@ -186,14 +192,14 @@ def initial_state(
 ) -> State:
     """Return the state before the first update; `beside`: what a guide trains."""
     weights = networks.initialise(spec, seed=config.seed).to(device).weights
-    drawn = projector_weights(
+    projector_on_cpu = projector_weights(
         feature_size(spec), widths=config.projector_widths(), seed=config.seed
     )
-    projector = {name: value.to(device) for name, value in drawn.items()}
-    encoder = _joined(network=weights, projector=projector)
-    kept = _kept(objective.init(config, encoder), device)
-    first = _optimiser(config, _trained(spec, encoder, kept, beside or {}))
-    return State(0, weights, projector, first, kept)
+    projector = {name: value.to(device) for name, value in projector_on_cpu.items()}
+    encoder = _join(network=weights, projector=projector)
+    kept_state = _detached_state(objective.init(config, encoder), device)
+    first = _optimiser(config, _trained_tensors(spec, encoder, kept_state, beside or {}))
+    return State(0, weights, projector, first, kept_state)
 
 
 def train_step(
@@ -209,12 +215,12 @@ def train_step(
 ) -> tuple[Any, Trace, Guided | None]:
     """Take one step on two views of a batch, one of `total`, in epochs of `count` images."""
     beside = {} if guide is None else guide.trained
-    encoder = _joined(network=state.weights, projector=state.projector)
-    current = _trained(spec, encoder, state.objective, beside)
+    encoder = _join(network=state.weights, projector=state.projector)
+    current = _trained_tensors(spec, encoder, state.objective, beside)
     leaves = {name: value.detach().requires_grad_() for name, value in current.items()}
     with torch.enable_grad():
-        found = _losses(objective, config, spec, state, views, {**encoder, **leaves}, total, guide)
-        slopes = torch.autograd.grad(found.loss, list(leaves.values()), materialize_grads=True)
+        losses = _losses(objective, config, spec, state, views, {**encoder, **leaves}, total, guide)
+        slopes = torch.autograd.grad(losses.loss, list(leaves.values()), materialize_grads=True)
     gradients = dict(zip(current, slopes, strict=True))
     learning_rate = _learning_rate(config, count, state.step, total)
     moved, optimiser = _descend(config, current, gradients, state.optimiser, learning_rate)
@@ -224,13 +230,17 @@ def train_step(
             for name, value in current.items()
             if not name.startswith(("network.", "guide."))
         }
-    device = found.projections[0].device
-    kept = replace(_kept(found.objective, device), trained=_part(moved, "objective"))
+    device = losses.projections[0].device
+    kept_state = replace(
+        _detached_state(losses.objective, device), trained=_part(moved, "objective")
+    )
     if hasattr(objective, "follow"):
-        kept = _kept(objective.follow(config, kept, moved, (state.step + 1) / total), device)
-    after = {name: moved.get(name, value) for name, value in found.encoder.items()}
-    first, second = (standardised(projection.detach()) for projection in found.projections)
-    trace = Trace(found.loss.detach(), (first * second).mean(), learning_rate)
+        kept_state = _detached_state(
+            objective.follow(config, kept_state, moved, (state.step + 1) / total), device
+        )
+    after = {name: moved.get(name, value) for name, value in losses.encoder.items()}
+    first, second = (standardised(projection.detach()) for projection in losses.projections)
+    trace = Trace(losses.loss.detach(), (first * second).mean(), learning_rate)
     weights = _part(after, "network")
     projector = _part(after, "projector")
     state = replace(
@@ -239,15 +249,15 @@ def train_step(
         weights=weights,
         projector=projector,
         optimiser=optimiser,
-        objective=kept,
+        objective=kept_state,
     )
-    return state, trace, found.guided and replace(found.guided, trained=_part(moved, "guide"))
+    return state, trace, losses.guided and replace(losses.guided, trained=_part(moved, "guide"))
 
 
 @dataclass(frozen=True)
-class _Found:
-    """What a pass gives: the loss [], both projections [n, d], what the encoder and the objective
-    keep, what became of a guide.
+class _Losses:
+    """The result of a pass: the loss [], both projections [n, d], and what encoder, objective and
+    guide keep.
     """
 
     loss: Tensor
@@ -266,9 +276,9 @@ def _losses(
     tensors: Mapping[str, Tensor],
     total: int,
     guide: Guide | None,
-) -> _Found:
-    """Return the objective's loss and a guide's, of network, projector and what is trained beside them, by
-    name.
+) -> _Losses:
+    """Return the objective's loss and a guide's, of network, projector and what is trained beside
+    them, by name.
     """
     features: list[Tensor] = []
 
@@ -277,7 +287,7 @@ def _losses(
         features.append(outputs.features)
         return projected(_part(encoder, "projector"), features[-1]), {
             **encoder,
-            **_joined(network=buffers),
+            **_join(network=buffers),
         }
 
     encoder = {
@@ -287,44 +297,47 @@ def _losses(
     }
     first, encoder = encode(encoder, views[0])
     second, encoder = encode(encoder, views[1])
-    kept = state.objective
+    kept_state = state.objective
     guided = None
     loss = first.new_zeros(())
     if guide is None or not guide.alone:
-        own = replace(state.objective, trained=_part(tensors, "objective"))
-        loss, kept = objective.loss(
-            config, own, Batch(views, (first, second), encode, state.step, total)
+        objective_state = replace(state.objective, trained=_part(tensors, "objective"))
+        loss, kept_state = objective.loss(
+            config, objective_state, Batch(views, (first, second), encode, state.step, total)
         )
     if guide is not None:
-        of_guide, share = guide.loss(_part(tensors, "guide"), (features[0], features[1]))
-        loss = of_guide if guide.alone else share * of_guide + (1 - share) * loss
-        guided = Guided(guide.trained, of_guide.detach(), share)
-    return _Found(loss, (first, second), encoder, kept, guided)
+        guide_loss, share = guide.loss(_part(tensors, "guide"), (features[0], features[1]))
+        loss = guide_loss if guide.alone else share * guide_loss + (1 - share) * loss
+        guided = Guided(guide.trained, guide_loss.detach(), share)
+    return _Losses(loss, (first, second), encoder, kept_state, guided)
 
 
 def restarted(config: Training, spec: NetworkSpec, state: Any, beside: Mapping[str, Tensor]) -> Any:
     """Return the state with an optimiser that has seen no gradient, of all that is trained from here on."""
-    encoder = _joined(network=state.weights, projector=state.projector)
+    encoder = _join(network=state.weights, projector=state.projector)
     return replace(
-        state, optimiser=_optimiser(config, _trained(spec, encoder, state.objective, beside))
+        state,
+        optimiser=_optimiser(config, _trained_tensors(spec, encoder, state.objective, beside)),
     )
 
 
 def feature_size(spec: NetworkSpec) -> int:
-    """d, how many numbers a network's features have."""
+    """Return d, how many numbers a network's features have."""
     return dict(skeleton(spec).named_parameters())[f"{hooked_layers(spec)[1]}.weight"].shape[1]
 
 
-def _trained(
+def _trained_tensors(
     spec: NetworkSpec,
     encoder: Mapping[str, Tensor],
-    kept: ObjectiveState,
+    kept_state: ObjectiveState,
     beside: Mapping[str, Tensor],
 ) -> dict[str, Tensor]:
-    """All that the optimiser trains: of network and projector, of the objective, of a guide."""
+    """Return everything that the optimiser trains: of network and projector, of the objective, of a
+    guide.
+    """
     projector = _part(encoder, "projector")
-    own = {name: encoder[name] for name in _learnt(spec, projector)}
-    return own | _joined(objective=kept.trained) | _joined(guide=beside)
+    encoder_part = {name: encoder[name] for name in _learnt(spec, projector)}
+    return encoder_part | _join(objective=kept_state.trained) | _join(guide=beside)
 
 
 def _optimiser(
@@ -343,8 +356,9 @@ def _count(inputs: Inputs) -> int:
 
 
 def _learnt(spec: NetworkSpec, projector: Mapping[str, Tensor]) -> list[str]:
-    """Return the names of what is trained of an encoder: the network below its features (all but the last
-    linear layer), the projector.
+    """Return the names of what is trained of an encoder.
+
+    They are the network below its features (all but the last linear layer) and the projector.
     """
     _, classifier = hooked_layers(spec)
     below = [
@@ -353,8 +367,8 @@ def _learnt(spec: NetworkSpec, projector: Mapping[str, Tensor]) -> list[str]:
     return [*(f"network.{name}" for name in below), *(f"projector.{name}" for name in projector)]
 
 
-def _joined(**parts: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Several dicts as one, under names that cannot meet; `_part` is the way back."""
+def _join(**parts: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Join several dicts under names that cannot meet; `_part` is the way back."""
     return {
         f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()
     }
@@ -368,8 +382,8 @@ def _part(joined: Mapping[str, Tensor], part: str) -> dict[str, Tensor]:
     }
 
 
-def _kept(state: Any, device: Any) -> ObjectiveState:
-    """What an objective gave to keep: without gradients, on the run's device."""
+def _detached_state(state: Any, device: Any) -> ObjectiveState:
+    """Return what an objective keeps, without gradients and on the run's device."""
     parts = (state.trained, state.target, state.buffers)
     return ObjectiveState(
         *({n: value.detach().to(device) for n, value in part.items()} for part in parts)

@@ -104,7 +104,7 @@ def deviations(projections: Tensor, *, epsilon: float = EPSILON) -> Tensor:
 def variance_loss(
     projections: Tensor, *, target_deviation: float = 1.0, epsilon: float = EPSILON
 ) -> Tensor:
-    """How much deviation the coordinates of projections [n, d] lack, in the mean: [].
+    """Return how much deviation the coordinates of projections [n, d] lack, in the mean: [].
 
     Equation 1; raises as `deviations`.
     """
@@ -112,16 +112,17 @@ def variance_loss(
 
 
 def covariance(projections: Tensor) -> Tensor:
-    """Of each coordinate of projections [n, d] with each other over the batch (with 1/(n-1)): [d,
-    d]. Equation 3.
+    """Return the covariance of the coordinates of projections [n, d] over the batch (with 1/(n-1)):
+    [d, d]. Equation 3.
     """
     centred = projections - projections.mean(0)
     return centred.T @ centred / (len(projections) - 1)
 
 
 def covariance_loss(projections: Tensor) -> Tensor:
-    """Return the squares of `covariance` of projections [n, d] off the diagonal, summed and divided by d:
-    []. Equation 4.
+    """Return equation 4: the squares of `covariance` off the diagonal, summed and divided by d; [].
+
+    projections [n, d].
     """
     table = covariance(projections)
     return (table - torch.diag(table.diagonal())).square().sum() / len(table)
@@ -158,12 +159,12 @@ def vicreg_loss(
 
 
 def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
-    """It keeps nothing."""
+    """Return an empty state: the objective keeps nothing."""
     return ObjectiveState()
 
 
 def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
-    """Equation 6 on the projections of a batch."""
+    """Return equation 6 on the projections of a batch."""
     answer = vicreg_loss(
         *batch.projections,
         invariance_weight=config.invariance_weight,

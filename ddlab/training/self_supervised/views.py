@@ -37,8 +37,9 @@ _BYOL = "Grill et al. 2020, table 6"
 
 @dataclass(frozen=True, kw_only=True)
 class TwoViews(Parameters):
-    """Which images make a batch, and how two views of each are drawn: a function of these fields
-    and the step alone.
+    """Which images make a batch, and how two views of each are drawn.
+
+    Everything is a function of these fields and the step alone.
     """
 
     batch_size: int = parameter(2048, range=(2, None), unit="images", help="Images per step.")
@@ -88,12 +89,12 @@ class TwoViews(Parameters):
     seed: int = parameter(0, range=(0, None), help="Of weights, order and views.")
 
     def steps_per_epoch(self, count: int) -> int:
-        """Whole batches that `count` images make; fewer images than a batch make one."""
+        """Return how many whole batches `count` images make; fewer images than a batch make one."""
         return max(count // self.batch_size, 1)
 
     def indices(self, count: int, step: int) -> Tensor:
-        """Return which of `count` images are seen at `step`, int64 [batch_size, or count if that is less];
-        a new order every epoch.
+        """Return which of `count` images are seen at `step`, int64 [batch_size, or count if that is
+        less]. The order is new every epoch.
         """
         epoch, number = divmod(step, self.steps_per_epoch(count))
         order = torch.randperm(count, generator=randomness.generator(self.seed, epoch, "order"))
@@ -102,17 +103,17 @@ class TwoViews(Parameters):
     def pair(
         self, images: Tensor, *, mean: Tensor, std: Tensor, step: int
     ) -> tuple[Tensor, Tensor]:
-        """Two views of images [n, c, h, w], normalised with `mean` and `std` [c], at `step`: [n, c,
-        h, w] each, normalised.
+        """Return two views of images [n, c, h, w] at `step`: [n, c, h, w] each, normalised with
+        `mean` and `std` [c].
         """
         shift, scale = (
             moved(value.to(images.dtype)[:, None, None], images.device) for value in (mean, std)
         )
         chances = (0.0, self.second_solarise_probability)
         views = []
-        for which, chance in enumerate(chances):
+        for number, chance in enumerate(chances):
             # The two views of a step draw at two positions of their own.
-            position = 2 * step + which
+            position = 2 * step + number
             part = augment(
                 images,
                 crop_pixels=0,
@@ -132,11 +133,11 @@ class TwoViews(Parameters):
 
         All is drawn, used or not: one switch moves no other.
         """
-        drawn = torch.rand(
+        draws = torch.rand(
             (7, len(pixels)), generator=randomness.generator(self.seed, position, "colours")
         )
         chance_jitter, brightness, contrast, saturation, hue, chance_grey, chance_solarise = moved(
-            drawn.to(pixels.dtype), pixels.device
+            draws.to(pixels.dtype), pixels.device
         )
         jittered = with_brightness(pixels, 1 + self.brightness * (2 * brightness - 1))
         jittered = with_contrast(jittered, 1 + self.contrast * (2 * contrast - 1))
@@ -154,12 +155,12 @@ class TwoViews(Parameters):
 
 
 def with_brightness(pixels: Tensor, factor: Tensor) -> Tensor:
-    """Each image [n, c, h, w] times its factor [n], cut off at [0, 1]."""
+    """Multiply each image [n, c, h, w] by its factor [n], cut off at [0, 1]."""
     return (pixels * factor[:, None, None, None]).clamp(0, 1)
 
 
 def with_contrast(pixels: Tensor, factor: Tensor) -> Tensor:
-    """Each image [n, c, h, w] further from its mean grey (factor [n] above 1) or nearer to it, cut
+    """Move each image [n, c, h, w] away from its mean grey (factor [n] above 1) or towards it, cut
     off at [0, 1].
     """
     grey = _grey(pixels) if pixels.shape[1] == 3 else pixels.mean(1, keepdim=True)
@@ -167,15 +168,16 @@ def with_contrast(pixels: Tensor, factor: Tensor) -> Tensor:
 
 
 def with_saturation(pixels: Tensor, factor: Tensor) -> Tensor:
-    """Each pixel of images [n, 3, h, w] further from its own grey (factor [n] above 1) or nearer to
+    """Move each pixel of images [n, 3, h, w] away from its own grey (factor [n] above 1) or towards
     it, cut off at [0, 1].
     """
     return _blended(pixels, _grey(pixels), factor)
 
 
 def with_hue(pixels: Tensor, turns: Tensor) -> Tensor:
-    """Return the hue of images [n, 3, h, w] turned by so much of the circle of colours [n]; saturation and
-    value (HSV) stay.
+    """Turn the hue of images [n, 3, h, w] by so much of the circle of colours [n].
+
+    Saturation and value (HSV) stay.
     """
     red, green, blue = pixels.unbind(1)
     value = pixels.amax(1)
@@ -213,5 +215,5 @@ def _blended(pixels: Tensor, centre: Tensor, factor: Tensor) -> Tensor:
     return (centre + (pixels - centre) * factor[:, None, None, None]).clamp(0, 1)
 
 
-def _where(chosen: Tensor, one: Tensor, other: Tensor) -> Tensor:
-    return torch.where(chosen[:, None, None, None], one, other)
+def _where(chosen: Tensor, when_chosen: Tensor, otherwise: Tensor) -> Tensor:
+    return torch.where(chosen[:, None, None, None], when_chosen, otherwise)

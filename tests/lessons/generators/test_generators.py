@@ -52,7 +52,7 @@ def test_the_last_point_of_a_path_is_the_student(world: lab.World, grey: ImageDa
     for seed in range(lab.STUDENTS):
         inputs = Inputs(distilled=lab.shuffled(made, "batches", seed), device="cpu")
         ends.append(
-            ddlab.accuracy(run(ordered, ordered.Config.made_for(made, seed=seed), inputs), grey)
+            ddlab.accuracy(run(ordered, ordered.Config.for_set(made, seed=seed), inputs), grey)
         )
     assert found["batches"][-1] == pytest.approx(sum(ends) / lab.STUDENTS)
     assert world.shown(SMALL, SMALL.iterations, "batches")[-1] == ends[0]
