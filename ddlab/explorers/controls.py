@@ -79,7 +79,7 @@ class Controls(widgets.VBox):
         names: Sequence[str] | None = None,
         *,
         labels: dict[str, str] | None = None,
-        more: Sequence[str] = (),
+        folded: Sequence[str] = (),
         stacked: bool = False,
         choice_words: dict[str, Callable[[Any], str]] | None = None,
     ) -> None:
@@ -88,7 +88,7 @@ class Controls(widgets.VBox):
             config: the values the controls start at.
             names: fields in the order shown; default: all that are marked explorable.
             labels: field -> other words than the field's name.
-            more: those of `names` that are folded away behind a button.
+            folded: those of `names` that are folded away behind a button.
             stacked: the words stand above each control, for a narrow column, instead of beside it.
             choice_words: field -> (choice -> its words).
         """
@@ -118,8 +118,8 @@ class Controls(widgets.VBox):
             name: check_text("labels", labels.get(name, label_of(described[name])))
             for name in names
         }
-        for name in check_instance("more", more, (list, tuple), "a list of fields"):
-            check_choice("a name of more", name, list(names))
+        for name in check_instance("folded", folded, (list, tuple), "a list of fields"):
+            check_choice("a name of folded", name, list(names))
         longest = min(max((len(text) for text in words.values()), default=0), 34)
         width = "auto" if check_boolean("stacked", stacked) else f"{longest * 0.58 + 1:.1f}em"
         self._controls: dict[str, widgets.ValueWidget] = {
@@ -134,11 +134,13 @@ class Controls(widgets.VBox):
         }
         self._message = widgets.HTML(layout=widgets.Layout(display="none"))
         self._moving = False
-        seen = [control for name, control in self._controls.items() if name not in more]
-        self._more = widgets.VBox(
-            [self._controls[name] for name in more], layout=widgets.Layout(display="none")
+        in_front = [control for name, control in self._controls.items() if name not in folded]
+        self._folded = widgets.VBox(
+            [self._controls[name] for name in folded], layout=widgets.Layout(display="none")
         )
-        super().__init__([*seen, *(_fold(self._more) if more else []), self._message], value=config)
+        super().__init__(
+            [*in_front, *(_fold(self._folded) if folded else []), self._message], value=config
+        )
         self.add_class("ddlab-controls")
         if stacked:
             self.add_class("ddlab-stacked")
@@ -154,9 +156,9 @@ class Controls(widgets.VBox):
 
     def tuck(self, widget: widgets.Widget) -> None:
         """Fold a widget away under what is folded already."""
-        if not self._more.children:
-            self.children = (*self.children[:-1], *_fold(self._more), self._message)
-        self._more.children = (*self._more.children, widget)
+        if not self._folded.children:
+            self.children = (*self.children[:-1], *_fold(self._folded), self._message)
+        self._folded.children = (*self._folded.children, widget)
 
     @property
     def disabled(self) -> bool:
@@ -171,9 +173,9 @@ class Controls(widgets.VBox):
     def _control_moved(self, _change: Any) -> None:
         if self._moving:
             return
-        wanted = {name: _read(control) for name, control in self._controls.items()}
+        values = {name: _read(control) for name, control in self._controls.items()}
         try:
-            config = self.value.replace(**wanted)
+            config = self.value.replace(**values)
         except DDLabError as error:
             self._say(str(error))
             return
@@ -233,7 +235,7 @@ def plain_symbol(symbol: str) -> str:
         "",
         symbol.strip("$ "),
     )
-    text = re.sub(r"\\([A-Za-z]+)", lambda found: _GREEK.get(found.group(1), found.group(1)), text)
+    text = re.sub(r"\\([A-Za-z]+)", lambda match: _GREEK.get(match.group(1), match.group(1)), text)
     return re.sub(r"[{}\\]", "", text).strip()
 
 
@@ -289,15 +291,20 @@ def _control(
 
 
 def _slider_range(parameter: Parameter, value: Any) -> tuple[float, float]:
-    ends = parameter.explorable if isinstance(parameter.explorable, tuple) else parameter.range
-    if ends is None or ends[0] is None or ends[1] is None or not isinstance(value, int | float):
+    limits = parameter.explorable if isinstance(parameter.explorable, tuple) else parameter.range
+    if (
+        limits is None
+        or limits[0] is None
+        or limits[1] is None
+        or not isinstance(value, int | float)
+    ):
         fail(
             f"explorable of {parameter.name}",
             "(low, high), or the field must have choices or be True or False",
             parameter.explorable,
         )
     # A slider clips what it is given: the config it starts at must lie on it.
-    return min(float(ends[0]), value), max(float(ends[1]), value)
+    return min(float(limits[0]), value), max(float(limits[1]), value)
 
 
 def _log_stops(low: float, high: float, whole: bool, value: float) -> list[float]:
@@ -337,9 +344,9 @@ def _read(control: widgets.ValueWidget) -> Any:
 
 def _write(control: Any, value: Any) -> None:
     if isinstance(control, widgets.SelectionSlider):
-        known = [stop for _, stop in control.options]
-        if value not in known:
-            control.options = [(_readable(stop), stop) for stop in sorted([*known, value])]
+        stops = [stop for _, stop in control.options]
+        if value not in stops:
+            control.options = [(_readable(stop), stop) for stop in sorted([*stops, value])]
     elif isinstance(control, widgets.FloatSlider | widgets.IntSlider):
         control.min, control.max = min(control.min, value), max(control.max, value)
     if _read(control) != value:

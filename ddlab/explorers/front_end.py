@@ -12,17 +12,17 @@ from typing import Any
 import anywidget
 import traitlets
 
-_HERE = Path(__file__).parent
+_FOLDER = Path(__file__).parent
 
 
 def front_end(*names: str) -> str:
     """Return the script of a widget in one piece, with what all of them share before it."""
-    return "".join((_HERE / name).read_text(encoding="utf-8") for name in ("listen.js", *names))
+    return "".join((_FOLDER / name).read_text(encoding="utf-8") for name in ("listen.js", *names))
 
 
 def style() -> str:
     """Return the style sheet of our own widgets."""
-    return (_HERE / "plot.css").read_text(encoding="utf-8")
+    return (_FOLDER / "plot.css").read_text(encoding="utf-8")
 
 
 class SyncedWidget(anywidget.AnyWidget):
@@ -33,8 +33,8 @@ class SyncedWidget(anywidget.AnyWidget):
 
     def __init__(self, **state: Any) -> None:
         # The front end must know its own id before the first message, so it is chosen here.
-        own = uuid.uuid4().hex
-        super().__init__(_own=own, model_id=own, **state)
+        own_id = uuid.uuid4().hex
+        super().__init__(_own=own_id, model_id=own_id, **state)
         self._has_changed = False
         self.on_msg(self._front_end_started)
         self.observe(self._note_change, list(self._resent))

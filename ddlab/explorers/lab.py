@@ -1,23 +1,28 @@
-"""A laboratory is a declaration: settings, what is computed for them, and pure functions that draw
-it.
+"""A laboratory is a declaration: settings, the jobs for them, and pure functions that draw results.
 
     ResidualLab = Lab(
         "Does a residual bring the image back?", World,
         controls=("merge_ratio", "merges"), more=("learning_rate", "iterations"),
-        watched=World.run,                                                    # the run that the slider of steps moves along
-        wanted=lambda world, settings, run: [run, world.with_ratio(run.config, 1.0)],
-        buttons=[Compute("Train students", lambda world, settings, known: [Value(world.student,
-        settings, 0)])], views=[Strip(strip_data, strip), Chart(curve_data, curves,
-        cursor=step_on_show)], sentence=sentence,
+        run=World.run,                       # the slider of steps moves along this run
+        jobs=lambda world, settings, run: [run, world.with_ratio(run.config, 1.0)],
+        buttons=[Compute("Train students", students)],
+        views=[Strip(strip_data, strip), Chart(curve_data, curves, cursor=step_on_show)],
+        sentence=sentence,
     )
-    ResidualLab(data, teacher)              # World(data, teacher); its `start` are the first settings
-    ResidualLab(data, teacher).run()        # everything that is wanted, in the foreground, to be displayed
+    ResidualLab(data, teacher)               # World(data, teacher); its `start` are first settings
+    ResidualLab(data, teacher).run()         # does all jobs in the foreground, to be displayed
 
 A job is a `Run`, left anywhere and resumed where it stood, or a `Value`, which is finished and
-kept. Every function takes the world and the settings, which are without a step; they compute
-nothing that takes long and change nothing. All else is written here, once: the thread, newest
-settings first, stop and reset, progress and the time that is left, the slider of steps, redrawing
-what changed, errors in a sentence.
+kept. Every function takes the world and the settings, which are without a step; it computes nothing
+that takes long and changes nothing. All else is written here, once: the threads, newest settings
+first, stop and reset, progress and the time that is left, the slider of steps, redrawing what
+changed, errors in a sentence.
+
+Two runners own a thread each: `runner` does the jobs of the settings on show, `beside` those values
+that a view asks for with `results.later` while a long job goes on. Two locks keep them apart.
+`_keeping` guards `values`, which both threads write and every drawing reads. `_drawing` makes a
+drawing whole: the settings cannot change between two views of it. Whoever needs both takes
+`_drawing` first.
 """
 
 import contextlib
@@ -39,9 +44,9 @@ from ..runs import Frame, Run
 from .controls import Controls
 from .layout import Explorer
 from .lines import Progress, Quest, QuestLine
-from .runner import Left, Runner
+from .runner import Runner, TaskLeft
 from .stops import name_stops, set_stops
-from .views import NotYet, View, ViewOnPage, flattened, laid_out
+from .views import NotYet, View, ViewOnPage, flattened, make_widget
 
 _VALUES = 400  # that are remembered
 Jobs = Sequence["Run | Value"]
@@ -65,11 +70,11 @@ class Value:
 
 @dataclass(frozen=True, eq=False)
 class Compute:
-    """A button that asks for jobs: (world, settings, known) -> jobs; it is grey while they are done
-    and when all are known.
+    """A button that asks for jobs. It is grey while they are done and when all are finished.
 
     Attributes:
         words: on the button, or (world, settings) -> words.
+        jobs: (world, settings, results) -> jobs.
         icon, hint: of the button.
         stays: whether it goes on while the reader looks at other settings; else these come first.
         view: what is brought to the front, out of its tab.
@@ -95,24 +100,25 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Declared:
-    """The fields of a `Lab` after its title and world; the functions take (world, settings) unless
-    another signature is given.
+    """The fields of a `Lab` after its title and world.
+
+    Functions take (world, settings) unless another signature is given.
 
     Attributes:
-        controls, more: fields of the settings, or world -> these: those that are seen at once, and
+        controls, folded: fields of the settings, or world -> these: those that are seen at once, and
             those that are folded away.
         views: of `explorers.views`, from top to bottom, or world -> these.
-        sentence: (world, settings, known) -> what is seen, in words.
-        watched: the `Run` that the slider of steps moves along; begun before anything is on show.
-        wanted: (world, settings, the watched run or None) -> the jobs for these settings, the most
+        sentence: (world, settings, results) -> what the views show, in words.
+        run: the `Run` that the slider of steps moves along; begun before anything is on show.
+        jobs: (world, settings, that run or None) -> the jobs for these settings, the most
             interesting first.
         opens_with: how many of them are done before anything is on show, for the first settings.
-        found: (world, settings, known) -> what views, sentence and quest share, as `known.found`:
-            computed once for all of them.
+        shared: (world, settings, results) -> what views, sentence and quest share; computed once
+            for all of them, as `results.shared`.
         step_label: (world, settings, step) -> how the slider calls a step.
         to_end: fields whose change shows the end of the run.
-        check: raises `DDLabError` where settings cannot be, as `watched` and `wanted` may; those
-            before then stay on show.
+        check: raises `DDLabError` for settings that cannot be, as `run` and `jobs` may; the
+            settings before them then stay on show.
         unused: names of fields that play no part.
         job_words: (world, job) -> what is said beside the bar.
         buttons: of `Compute` and `Change`.
@@ -125,11 +131,11 @@ class Declared:
     controls: Sequence[str] | Callable[[Any], Sequence[str]]
     views: Sequence[Any] | Callable[[Any], Sequence[Any]]
     sentence: Callable[[Any, Any, "Results"], str]
-    more: Sequence[str] | Callable[[Any], Sequence[str]] = ()
-    watched: Callable[[Any, Any], Run] | None = None
-    wanted: Callable[[Any, Any, Any], Jobs] = lambda world, settings, run: []
+    folded: Sequence[str] | Callable[[Any], Sequence[str]] = ()
+    run: Callable[[Any, Any], Run] | None = None
+    jobs: Callable[[Any, Any, Any], Jobs] = lambda world, settings, run: []
     opens_with: int = 0
-    found: Callable[[Any, Any, "Results"], Any] = lambda world, settings, known: None
+    shared: Callable[[Any, Any, "Results"], Any] = lambda world, settings, results: None
     step_label: Callable[[Any, Any, int], str] = lambda world, settings, step: str(step)
     step_words: str = "step"
     to_end: Sequence[str] = ()
@@ -171,22 +177,23 @@ class Results:
 
     Attributes:
         step: the step on show, None without a slider of steps.
-        run: what is watched. wanted: the jobs of the settings on show.
-        past: the settings that were on show, the newest first: those of now, then each one before
-            once.
+        run: the run that the slider moves along.
+        jobs: those of the settings on show.
+        past: the settings that were on show, each once, the newest first; they begin with those on
+            show now.
     """
 
     def __init__(self, lab: "Laboratory", step: int | None) -> None:
         self._lab = lab
         self.step = step
         self.past = lab.past
-        self.run: Any = lab.watched
-        self.wanted: Sequence[Any] = lab.wanted
+        self.run: Any = lab.watched_run
+        self.jobs: Sequence[Any] = lab.jobs
 
     @cached_property
-    def found(self) -> Any:
-        """What the laboratory's `found` gives."""
-        return self._lab.lab.found(self._lab.world, self._lab.settings, self)
+    def shared(self) -> Any:
+        """The result of the laboratory's `shared`."""
+        return self._lab.lab.shared(self._lab.world, self._lab.settings, self)
 
     @cached_property
     def frames(self) -> tuple[Frame, ...]:
@@ -213,17 +220,17 @@ class Results:
     def every(self, compute: Callable[..., Any]) -> list[tuple[tuple[Any, ...], Any]]:
         """All that is known of one function: (arguments, result), the oldest first."""
         return [
-            (value.arguments, found)
-            for value, found in self._lab.kept()
+            (value.arguments, result)
+            for value, result in self._lab.remembered_values()
             if value.compute == compute
         ]
 
     def doing(self, job: Run | Value) -> bool:
         """Return whether a button asked for this job, and it is not done yet."""
         task = self._lab.runner.task
-        return task is not None and job in task.pressed and not self._lab.done(job)
+        return task is not None and job in task.pressed and not self._lab.is_done(job)
 
-    def now(self, compute: Callable[..., Any], *arguments: Any) -> Any:
+    def compute_now(self, compute: Callable[..., Any], *arguments: Any) -> Any:
         """`compute(*arguments)`, at once and remembered: for what takes a tenth of a second at
         most.
         """
@@ -232,7 +239,7 @@ class Results:
             self._lab.keep(value, compute(*arguments))
         return self._lab.values[value]
 
-    def later(self, compute: Callable[..., Any], *arguments: Any) -> Any:
+    def compute_later(self, compute: Callable[..., Any], *arguments: Any) -> Any:
         """Return the same in a second thread, which shows it when it is there; None until then."""
         value = Value(compute, *arguments)
         if value not in self._lab.values:
@@ -244,7 +251,7 @@ class Results:
 class _Task:
     """What the runner is asked for: what a button asked for, then what the settings want."""
 
-    wanted: Jobs
+    jobs: Jobs
     pressed: Jobs = ()
     button: Compute | None = None
 
@@ -257,17 +264,22 @@ class Laboratory(Explorer):
     """A declared laboratory on the page.
 
     Attributes:
-        world: what it knows of its data. settings: those on show, without a step. start: the first
-            ones. values: what was computed.
-        watched: the run that the slider of steps moves along, or None. wanted: the jobs of the
-            settings on show.
-        panel: the controls; its `value` are the settings that the reader asked for. slider: the
-            steps that can be looked at.
-        progress: what is computed and how far it is, or "at rest". runner: the thread.
+        world: the data and everything that is computed from them.
+        settings: those on show, without a step.
+        start: the first settings.
+        values: what was computed.
+        watched_run: the run that the slider of steps moves along, or None.
+        jobs: those of the settings on show.
+        panel: the controls; its `value` are the settings that the reader asked for.
+        slider: the steps that can be looked at.
+        progress: what is computed and how far it is, or "at rest".
+        runner: the thread of the jobs.
+        beside: the thread of values that views ask for.
     """
 
     def __init__(self, lab: Lab, world: Any, key: str) -> None:
-        """
+        """Show the first settings.
+
         Raises:
             DDLabError: first settings that the check refuses.
         """
@@ -278,15 +290,15 @@ class Laboratory(Explorer):
         self.values: OrderedDict[Value, Any] = OrderedDict()
         self.refusal = ""
         self._failed_beside = set[Value]()
-        self._on_page = False  # what is found beside could be drawn
+        # Before the explorer is on the page nothing that is computed beside could be drawn.
+        self._on_page = False
         self._keeping = threading.RLock()
         self._drawing = threading.RLock()
-        self._placing: int | None = (
-            # The thread that moves the slider after the settings; the reader may move it meanwhile.
-            None
-        )
+        # The thread that moves the slider to follow the settings. Its own moves come back as
+        # events and are ignored; those of the reader come from another thread and count.
+        self._placing: int | None = None
         declared = self.lab.views(world) if callable(self.lab.views) else self.lab.views
-        self._shown = [ViewOnPage(view) for view in flattened(declared)]
+        self._views_on_show = [ViewOnPage(view) for view in flattened(declared)]
         self.quest = None if self.lab.quest is None else QuestLine(self.lab.quest.words)
         self._show(self.start)
         self.runner = Runner(
@@ -295,13 +307,13 @@ class Laboratory(Explorer):
         self.beside = Runner(
             self._compute_beside, on_error=self.show_error, name="ddlab-lab-beside"
         )
-        for job in self.wanted[: self.lab.opens_with]:
+        for job in self.jobs[: self.lab.opens_with]:
             self._finish(job)
-        if self.watched is not None:
-            self.watched.begin()
+        if self.watched_run is not None:
+            self.watched_run.begin()
         self._make_widgets()
-        self._draw_views(self._known())
-        views = [laid_out(view, self._shown) for view in declared]
+        self._draw_views(self._results())
+        views = [make_widget(view, self._views_on_show) for view in declared]
         super().__init__(
             lab.title,
             controls=[
@@ -310,16 +322,16 @@ class Laboratory(Explorer):
                 self._button_row,
                 self.progress,
             ],
-            views=[*([self.slider] if self.lab.watched else []), *views],
+            views=[*([self.slider] if self.lab.run else []), *views],
             key=key,
             beside=True,
         )
         self.owns(self.runner)
         self.owns(self.beside)
-        for shown in self._shown:
-            if shown.view.click is not None:
-                shown.widget.observe(
-                    self.guard(functools.partial(self._clicked, shown.view.click)), "clicked"
+        for view_on_page in self._views_on_show:
+            if view_on_page.view.click is not None:
+                view_on_page.widget.observe(
+                    self.guard(functools.partial(self._clicked, view_on_page.view.click)), "clicked"
                 )
         self.panel.observe(self.guard(self._moved), "value")
         self.share(self.panel)
@@ -344,41 +356,45 @@ class Laboratory(Explorer):
         if self.refusal:
             raise DDLabError(self.refusal)
         try:
-            self._compute(_Task([*self.wanted, *self._watched()]), lambda: None)
+            self._compute(_Task([*self.jobs, *self._watched()]), lambda: None)
         finally:
             self._busy(False)
         return self
 
     def widget(self, draw: Callable[..., Any]) -> Any:
         """Return the widget of the view that `draw` draws."""
-        return next(shown.widget for shown in self._shown if shown.view.draw == draw)
+        return next(
+            view_on_page.widget
+            for view_on_page in self._views_on_show
+            if view_on_page.view.draw == draw
+        )
 
     # -- what the reader does
 
-    def _show(self, asked: Any) -> None:
+    def _show(self, requested: Any) -> None:
         """Let these settings be on show: their run and their jobs are asked for once.
 
         Raises:
             DDLabError: settings that cannot be; those before stay.
         """
-        step = getattr(asked, "step", None)
-        settings = asked if step is None else asked.replace(step=None)
+        step = getattr(requested, "step", None)
+        settings = requested if step is None else requested.replace(step=None)
         if not self.past or settings != self.settings:
             self.lab.check(self.world, settings)
-            watched = None if self.lab.watched is None else self.lab.watched(self.world, settings)
-            wanted = list(self.lab.wanted(self.world, settings, watched))
+            watched_run = None if self.lab.run is None else self.lab.run(self.world, settings)
+            jobs = list(self.lab.jobs(self.world, settings, watched_run))
             self.settings = settings
-            self.watched = watched
-            self.wanted = wanted
+            self.watched_run = watched_run
+            self.jobs = jobs
             self.past = (settings, *(past for past in self.past if past != settings))[:_VALUES]
         self._step = step
 
     def _moved(self, change: Any) -> None:
-        old = change["old"]
-        new = change["new"]
-        changed = any(getattr(old, name) != getattr(new, name) for name in self.lab.to_end)
-        if changed and old.step == new.step is not None:
-            self.panel.value = new.replace(step=None)
+        before = change["old"]
+        after = change["new"]
+        changed = any(getattr(before, name) != getattr(after, name) for name in self.lab.to_end)
+        if changed and before.step == after.step is not None:
+            self.panel.value = after.replace(step=None)
             return
         try:
             with self._drawing:  # a drawing that has begun in another thread is of one settings
@@ -386,7 +402,7 @@ class Laboratory(Explorer):
                 self.refusal = ""
         except DDLabError as error:
             self.refusal = str(error)
-            self._enable(self._known())
+            self._enable(self._results())
             raise
         self._failed_beside.clear()
         self._draw()
@@ -408,17 +424,17 @@ class Laboratory(Explorer):
             self.panel.value = button.change(self.panel.value)
         # A second click may come before the page shows it grey.
         elif not self.buttons[button].disabled:
-            jobs = self._asked_by(button, self._known())
-            if any(job is self.watched for job in jobs):
+            jobs = self._asked_by(button, self._results())
+            if any(job is self.watched_run for job in jobs):
                 self.panel.value = self.panel.value.replace(step=None)  # follow it
-            self.runner.submit(_Task(self.wanted, jobs, button))
-            for shown in self._shown:
-                if button.view is shown.view:
-                    shown.bring_forward()
+            self.runner.submit(_Task(self.jobs, jobs, button))
+            for view_on_page in self._views_on_show:
+                if button.view is view_on_page.view:
+                    view_on_page.bring_forward()
             self._draw()  # the button is grey at once
 
     def _stop(self) -> None:
-        self.runner.submit(_Task(self.wanted))
+        self.runner.submit(_Task(self.jobs))
 
     def _reset(self) -> None:
         self.panel.value = self.start
@@ -428,16 +444,18 @@ class Laboratory(Explorer):
         stays.
         """
         task = self.runner.task
-        wanted = self.wanted
+        jobs_now = self.jobs
         if task is not None and task.stays:
-            if not all(self.done(job) for job in task.pressed):
+            if not all(self.is_done(job) for job in task.pressed):
                 return  # what these settings want comes after it
         elif task is not None:
-            jobs = [] if task.button is None else self._asked_by(task.button, self._known())
-            if list(jobs) == list(task.pressed) and wanted == list(task.wanted):
+            pressed_jobs = (
+                [] if task.button is None else self._asked_by(task.button, self._results())
+            )
+            if list(pressed_jobs) == list(task.pressed) and jobs_now == list(task.jobs):
                 return
-        if task is not None or any(not self.done(job) for job in wanted):
-            self.runner.submit(_Task(wanted))
+        if task is not None or any(not self.is_done(job) for job in jobs_now):
+            self.runner.submit(_Task(jobs_now))
 
     # -- computing, in the runners' threads
 
@@ -448,7 +466,7 @@ class Laboratory(Explorer):
             while len(self.values) > _VALUES:
                 self.values.popitem(last=False)
 
-    def kept(self) -> list[tuple[Value, Any]]:
+    def remembered_values(self) -> list[tuple[Value, Any]]:
         """What is remembered, the oldest first; another thread may keep a value meanwhile."""
         with self._keeping:
             return list(self.values.items())
@@ -458,7 +476,7 @@ class Laboratory(Explorer):
         if self._on_page and value not in self._failed_beside:
             self.beside.submit(value)
 
-    def done(self, job: Run | Value) -> bool:
+    def is_done(self, job: Run | Value) -> bool:
         """Return whether nothing is left to do for it."""
         return job.complete if isinstance(job, Run) else job in self.values
 
@@ -466,14 +484,14 @@ class Laboratory(Explorer):
         self.stop_button.disabled = task.button is None
         for job in self._jobs(task):
             leave()
-            if not self.done(job):
+            if not self.is_done(job):
                 self._do(job, leave, job in task.pressed)
                 self._draw()
 
     def _jobs(self, task: _Task) -> Iterator[Run | Value]:
         yield from task.pressed
         # Where a button's jobs have stayed, the reader may look at other settings by now.
-        yield from self.wanted if task.stays else task.wanted
+        yield from self.jobs if task.stays else task.jobs
 
     def _finish(self, job: Run | Value) -> None:
         if isinstance(job, Run):
@@ -499,7 +517,7 @@ class Laboratory(Explorer):
                     leave, self.lab.job_words(self.world, run), run.step / run.total
                 )
             )
-        except Left:
+        except TaskLeft:
             if pressed:
                 job.keep_now()  # what Stop leaves can be looked at
             raise
@@ -509,7 +527,7 @@ class Laboratory(Explorer):
         times a second at most.
         """
         leave()
-        if not share or self.progress.due:
+        if not share or self.progress.is_due:
             self.progress.show(words, share)
             self._draw()
 
@@ -534,7 +552,7 @@ class Laboratory(Explorer):
             try:
                 self._draw()
             finally:
-                self.progress.rest()  # last: what is "at rest" has been drawn
+                self.progress.show_rest()  # last: what is "at rest" has been drawn
 
     # -- drawing, in any thread
 
@@ -542,15 +560,20 @@ class Laboratory(Explorer):
         lab = self.lab
         choices = {name: described.choices for name, described in describe(self.start).items()}
         # A choice of one thing is none.
-        seen, folded = (
-            part(self.world) if callable(part) else part for part in (lab.controls, lab.more)
+        in_front, folded = (
+            part(self.world) if callable(part) else part for part in (lab.controls, lab.folded)
         )
-        names = [name for name in (*seen, *folded) if len(choices[name] or "ab") > 1]
-        more = [name for name in folded if name in names]
+        names = [name for name in (*in_front, *folded) if len(choices[name] or "ab") > 1]
+        folded_names = [name for name in folded if name in names]
         labels = {name: words for name, words in lab.labels.items() if name in names}
-        said = lab.choice_words(self.world)
+        choice_words = lab.choice_words(self.world)
         self.panel = Controls(
-            self.start, names, labels=labels, more=more, stacked=True, choice_words=said
+            self.start,
+            names,
+            labels=labels,
+            folded=folded_names,
+            stacked=True,
+            choice_words=choice_words,
         )
         for name, stops in lab.stops(self.world).items():
             if isinstance(stops, tuple):
@@ -581,41 +604,41 @@ class Laboratory(Explorer):
         self.progress = Progress(layout=widgets.Layout(width="100%"))
 
     def _watched(self) -> list[Run]:
-        return [] if self.watched is None else [self.watched]
+        return [] if self.watched_run is None else [self.watched_run]
 
-    def _known(self) -> Results:
+    def _results(self) -> Results:
         """With the step on show: the one asked for, or the newest there is."""
         for run in self._watched():
-            asked = self._step
+            requested = self._step
             newest = run.at()
-            if asked is not None and asked < run.total:
-                return Results(self, min(self._steps(run), key=lambda step: abs(step - asked)))
+            if requested is not None and requested < run.total:
+                return Results(self, min(self._steps(run), key=lambda step: abs(step - requested)))
             return Results(self, 0 if newest is None else newest.step)
         return Results(self, None)
 
     def _steps(self, run: Run) -> list[int]:
         return sorted({*run.kept, *(frame.step for frame in run.frames)})
 
-    def _draw_views(self, known: Results) -> None:
-        for shown in self._shown:
-            shown.draw(self.world, self.settings, known)
+    def _draw_views(self, results: Results) -> None:
+        for view_on_page in self._views_on_show:
+            view_on_page.draw(self.world, self.settings, results)
 
     def _draw(self) -> None:
         with self._drawing:
-            begun = time.monotonic()
-            known = self._known()
-            self._place_slider(known)
-            self._enable(known)
-            self._draw_views(known)
+            start_time = time.monotonic()
+            results = self._results()
+            self._place_slider(results)
+            self._enable(results)
+            self._draw_views(results)
             with contextlib.suppress(NotYet):  # as what was on show stays, so do the words
                 if self.quest is not None and self.lab.quest is not None and not self.quest.met:
-                    self.quest.look(self.lab.quest.met(self.world, self.settings, known))
+                    self.quest.look(self.lab.quest.met(self.world, self.settings, results))
                 self.say(
-                    f"{self.lab.sentence(self.world, self.settings, known)} {self._waiting()}".strip()
+                    f"{self.lab.sentence(self.world, self.settings, results)} {self._waiting()}".strip()
                 )
-            self.progress.drawn(begun)
+            self.progress.note_drawing(start_time)
 
-    def _place_slider(self, known: Results) -> None:
+    def _place_slider(self, results: Results) -> None:
         for run in self._watched():
             steps = self._steps(run)
             slider = self.slider
@@ -626,11 +649,11 @@ class Laboratory(Explorer):
                 ]
                 if list(slider.options) != options:
                     slider.options = options
-                slider.index = steps.index(known.step) if known.step in steps else 0
+                slider.index = steps.index(results.step) if results.step in steps else 0
             finally:
                 self._placing = None
 
-    def _enable(self, known: Results) -> None:
+    def _enable(self, results: Results) -> None:
         unused = self.lab.unused(self.world, self.settings)
         for name in self.panel:
             setattr(self.panel[name], "disabled", name in unused)  # noqa: B010
@@ -644,38 +667,40 @@ class Laboratory(Explorer):
                 if isinstance(button.words, str)
                 else button.words(self.world, self.settings)
             )
-            jobs = [] if self.refusal else self._asked_by(button, known)
-            todo = [job for job in jobs if not self.done(job)]
+            jobs = [] if self.refusal else self._asked_by(button, results)
+            todo = [job for job in jobs if not self.is_done(job)]
             pressed.description = words
-            pressed.disabled = all(known.doing(job) for job in todo)
+            pressed.disabled = all(results.doing(job) for job in todo)
         self.stop_button.disabled = task is None or task.button is None
 
-    def _asked_by(self, button: Compute, known: Results) -> Jobs:
+    def _asked_by(self, button: Compute, results: Results) -> Jobs:
         try:
-            return button.jobs(self.world, self.settings, known)
+            return button.jobs(self.world, self.settings, results)
         except NotYet:
             return []
 
     def _waiting(self) -> str:
         """How long the runs that are missing will take, or ""."""
-        missing = [job for job in self.wanted if isinstance(job, Run) and not job.complete]
+        missing = [job for job in self.jobs if isinstance(job, Run) and not job.complete]
         if not missing or self.runner.task is None:
             return ""
         spent = [run.left(None) / (run.total - run.step) for run in missing if run.left(None)]  # type: ignore[operator]
-        left = [run.left(max(spent, default=None)) for run in missing]
-        if any(seconds is None for seconds in left):
+        seconds_left = [run.left(max(spent, default=None)) for run in missing]
+        if any(seconds is None for seconds in seconds_left):
             return "Being computed ..."
-        rest = sum(seconds or 0.0 for seconds in left)
+        total = sum(seconds or 0.0 for seconds in seconds_left)
         every = (
-            f"about {rest:.0f} s more"
-            if len(left) == 1
-            else f"all {len(left)} that are missing take about {rest:.0f} s"
+            f"about {total:.0f} s more"
+            if len(seconds_left) == 1
+            else f"all {len(seconds_left)} that are missing take about {total:.0f} s"
         )
         if missing[0] not in self._watched():
             return f"Being computed: {every}."
-        first = f"this run takes about {left[0]:.1f} s more"
+        first = f"this run takes about {seconds_left[0]:.1f} s more"
         return (
-            f"Being computed: {first}, {every}." if len(left) > 1 else f"Being computed: {first}."
+            f"Being computed: {first}, {every}."
+            if len(seconds_left) > 1
+            else f"Being computed: {first}."
         )
 
 

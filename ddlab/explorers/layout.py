@@ -140,10 +140,10 @@ class Explorer(widgets.VBox):
         Of `DDLabError` the sentence is enough.
         """
         self.error = error
-        own = isinstance(error, DDLabError)
-        sentence = str(error) if own else f"This did not work: {type(error).__name__}: {error}"
+        is_own = isinstance(error, DDLabError)
+        sentence = str(error) if is_own else f"This did not work: {type(error).__name__}: {error}"
         text = f'<div class="ddlab-error" role="alert">{html.escape(sentence)}'
-        if not own:
+        if not is_own:
             lines = "".join(traceback.format_exception(error))
             text += f"<details><summary>Where it happened</summary><pre>{html.escape(lines)}</pre></details>"
         self._error_box.value = text + "</div>"
@@ -199,9 +199,9 @@ class Explorer(widgets.VBox):
         def restore(change: Any) -> None:
             before = panel.value
             self.error = None
-            wanted = type(before).from_string(change["new"])
+            restored = type(before).from_string(change["new"])
             try:
-                panel.value = wanted
+                panel.value = restored
                 refused = self.error
             except Exception as error:
                 refused = error

@@ -59,7 +59,7 @@ class Progress(widgets.FloatProgress):
         self._next = 0.0
 
     @property
-    def due(self) -> bool:
+    def is_due(self) -> bool:
         return time.monotonic() > self._next
 
     def show(self, words: str, share: float) -> None:
@@ -68,15 +68,17 @@ class Progress(widgets.FloatProgress):
         self.value = share
         self.description = words
 
-    def rest(self) -> None:
+    def show_rest(self) -> None:
         """Nothing is being computed."""
         self.value = 0.0
         self.description = _AT_REST
 
-    def drawn(self, begun: float) -> None:
-        """A picture was drawn, from `begun` (of `time.monotonic`) until now."""
-        now = time.monotonic()
-        self._next = now + max(self.gap, (now - begun) * (1 - self._drawing) / self._drawing)
+    def note_drawing(self, start_time: float) -> None:
+        """A picture was drawn, from `start_time` (of `time.monotonic`) until now."""
+        current_time = time.monotonic()
+        self._next = current_time + max(
+            self.gap, (current_time - start_time) * (1 - self._drawing) / self._drawing
+        )
 
 
 @dataclass(frozen=True)
@@ -109,11 +111,11 @@ class QuestLine(widgets.HTML):
             self._show()
 
     def _show(self) -> None:
-        sign, said = ("★", "Done. ") if self.met else ("☆", "")
+        sign, prefix = ("★", "Done. ") if self.met else ("☆", "")
         self.value = (
             f'<div role="status" class="ddlab-quest" data-met="{str(self.met).lower()}" '
             'style="padding:4px 8px;line-height:1.4;'
             f"border:1px {'solid' if self.met else 'dashed'} "
             '#8A8A8A;border-radius:4px;white-space:normal">'
-            f"{sign} <b>Quest.</b> {said}{html.escape(self.words)}</div>"
+            f"{sign} <b>Quest.</b> {prefix}{html.escape(self.words)}</div>"
         )

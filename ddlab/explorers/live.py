@@ -38,7 +38,7 @@ from .lines import Progress
 from .live_students import accuracies
 from .runner import Runner
 
-_KEPT = 60  # frames of a run, spread evenly; those at which it rested are kept too
+_FRAMES_KEPT = 60  # frames of a run, spread evenly; those at which it rested are kept too
 # seconds between two pictures
 _GAP = 0.1
 _REDUCED_GAP = 0.5
@@ -117,10 +117,10 @@ class Live(Explorer):
             errors.check_instance(
                 "data", data, (ImageData, DistilledSet), "an ImageData or a DistilledSet"
             )
-            given: dict[str, Any] = {
+            source: dict[str, Any] = {
                 "distilled" if isinstance(data, DistilledSet) else "data": data
             }
-            self.inputs = Inputs(**given, teachers=as_teachers(teacher, "teacher"), device=device)
+            self.inputs = Inputs(**source, teachers=as_teachers(teacher, "teacher"), device=device)
             self.run = self._new_run(
                 _first_config(self.process, data) if config is None else config
             ).begin()
@@ -136,8 +136,10 @@ class Live(Explorer):
         self._make_controls(first)
         views = self._make_views()
         can_teach = self.picture is not None and isinstance(data, ImageData)
-        shown = [one for name, one in self.buttons.items() if name != "student" or can_teach]
-        row = widgets.HBox(shown, layout=widgets.Layout(flex_flow="row wrap"))
+        buttons_shown = [
+            button for name, button in self.buttons.items() if name != "student" or can_teach
+        ]
+        row = widgets.HBox(buttons_shown, layout=widgets.Layout(flex_flow="row wrap"))
         key = key or f"{'film' if isinstance(method, Run) else 'live'} {self.process.NAME}"
         super().__init__(
             f"{_title(self.process)}, live",
@@ -159,11 +161,13 @@ class Live(Explorer):
             name for name, field in describe(start).items() if field.explorable is not None
         ]
         explorable = [name for name in explorable if getattr(start, name) is not None]
-        asked = explorable[:4] if first is None else first
-        errors.check_instance("first", asked, (list, tuple), "a list of fields")
-        self._seen = [errors.check_choice("first", name, tuple(describe(start))) for name in asked]
-        more = [name for name in explorable if name not in self._seen]
-        self.panel = Controls(start, [*self._seen, *more], more=more, stacked=True)
+        first_fields = explorable[:4] if first is None else first
+        errors.check_instance("first", first_fields, (list, tuple), "a list of fields")
+        self._seen = [
+            errors.check_choice("first", name, tuple(describe(start))) for name in first_fields
+        ]
+        folded = [name for name in explorable if name not in self._seen]
+        self.panel = Controls(start, [*self._seen, *folded], folded=folded, stacked=True)
         self.slider = step_slider("step")
         self.progress = Progress(drawing=_DRAWING, layout=widgets.Layout(width="100%"))
         self.buttons = {
@@ -172,8 +176,10 @@ class Live(Explorer):
 
     def _make_views(self) -> widgets.Widget:
         """Return the images of the newest frame, where it has some, and its curves."""
-        drawn = looks.picture(self.inputs, self._newest[1])
-        self.picture = None if drawn is None else Picture(drawn[0], alt=drawn[1])
+        first_picture = looks.picture(self.inputs, self._newest[1])
+        self.picture = (
+            None if first_picture is None else Picture(first_picture[0], alt=first_picture[1])
+        )
         # A curve that the newest frame is on comes first, and has a marker.
         self.charts = looks.Charts(
             self._chart, looks.chart_names([self._newest[1], *self.run.frames])
@@ -193,7 +199,7 @@ class Live(Explorer):
         self.share(self.panel)
 
     def _new_run(self, config: Any) -> Run:
-        return Run(self.process, config, self.inputs, keep=Keep(_KEPT))
+        return Run(self.process, config, self.inputs, keep=Keep(_FRAMES_KEPT))
 
     # -- what the reader does
 
@@ -211,14 +217,14 @@ class Live(Explorer):
         self.runner.submit(_Task(self.run, self._until))
 
     def _press_pause(self) -> None:
-        self._rest("paused")
+        self._rest_at("paused")
 
     def _press_stop(self) -> None:
-        self._rest(self.state if self._training else "stopped")
+        self._rest_at(self.state if self._training else "stopped")
 
     def _press_reset(self) -> None:
         self._begin_again()
-        self._rest("paused")
+        self._rest_at("paused")
 
     def _press_student(self) -> None:
         self.state = "paused" if self.state == "running" else self.state
@@ -226,7 +232,7 @@ class Live(Explorer):
         frame = self._on_show()
         self.runner.submit(_Task(self.run, 0 if frame is None else frame.step, student=True))
 
-    def _rest(self, state: str) -> None:
+    def _rest_at(self, state: str) -> None:
         """Leave what goes on; where the run rests is drawn."""
         self.state = state
         self._until = 0
@@ -248,14 +254,14 @@ class Live(Explorer):
 
     def _moved(self, _change: Any) -> None:
         playing = self.state == "running"
-        old = self.run
+        earlier_run = self.run
         self._begin_again()
-        if any(frame.content.numbers for frame in old.frames):
-            self.before = (old.config, old.frames)
+        if any(frame.content.numbers for frame in earlier_run.frames):
+            self.before = (earlier_run.config, earlier_run.frames)
         if playing:
             self._press_play()
         else:
-            self._rest("paused")
+            self._rest_at("paused")
 
     def _scrubbed(self, change: Any) -> None:
         if self._placing == threading.get_ident() or change["new"] is None:
@@ -286,17 +292,17 @@ class Live(Explorer):
         second at most.
         """
         leave()
-        if self.progress.due and run is self.run:
-            begun = time.monotonic()
+        if self.progress.is_due and run is self.run:
+            start_time = time.monotonic()
             self.progress.show(f"step {run.step}", run.step / run.total)
             self._newest = run, run.now()
             self._draw()
-            self.progress.drawn(begun)
+            self.progress.note_drawing(start_time)
 
     def _train(self, run: Run, step: int, leave: Callable[[], None]) -> None:
         def watch(at: Step) -> None:
             leave()
-            if self.progress.due:
+            if self.progress.is_due:
                 self.progress.show("student", at.index / at.total)
 
         self._training = True
@@ -304,11 +310,13 @@ class Live(Explorer):
         try:
             # Nothing, unless the reader pressed before the first images were there.
             run.advance(until=step)
-            made = run.process.finish(run.config, run.inputs, run.state(step))
-            found = accuracies(
-                errors.check_instance("what is trained on", made, DistilledSet), self.inputs, watch
+            distilled = run.process.finish(run.config, run.inputs, run.state(step))
+            accuracy_text = accuracies(
+                errors.check_instance("what is trained on", distilled, DistilledSet),
+                self.inputs,
+                watch,
             )
-            self.students = f"Students of the images at step {step}: {found}."
+            self.students = f"Students of the images at step {step}: {accuracy_text}."
         finally:
             self._training = False
         if run is self.run:
@@ -322,7 +330,7 @@ class Live(Explorer):
     def _busy(self, busy: bool) -> None:
         if not busy:
             self._enable()
-            self.progress.rest()
+            self.progress.show_rest()
 
     # -- drawing, in any thread
 
@@ -338,9 +346,9 @@ class Live(Explorer):
             frame = self._on_show()
             if frame is None:  # what was before stays on show
                 return
-            drawn = looks.picture(self.inputs, frame)
-            if self.picture is not None and drawn is not None:
-                self.picture.show_bytes(drawn[0], alt=drawn[1])
+            next_picture = looks.picture(self.inputs, frame)
+            if self.picture is not None and next_picture is not None:
+                self.picture.show_bytes(next_picture[0], alt=next_picture[1])
             self.charts.show(looks.chart_names([*self.before[1], *self._frames()]))
             self._place_slider(frame)
             self._enable()
@@ -358,7 +366,7 @@ class Live(Explorer):
         return figure, None if name is None or frame is None else looks.cursor(frame, name)
 
     def _place_slider(self, frame: Frame) -> None:
-        steps = sorted({*self.run.kept, *(kept.step for kept in self.run.frames)})
+        steps = sorted({*self.run.kept, *(frame_kept.step for frame_kept in self.run.frames)})
         self._placing = threading.get_ident()
         try:
             options = [(str(step), step) for step in steps]
@@ -417,7 +425,7 @@ def _first_config(process: Any, data: Any) -> Parameters:
     return getattr(process.Config, "teaching", process.Config)()
 
 
-def _difference(old: Any, new: Any) -> str:
+def _difference(earlier: Any, later: Any) -> str:
     """In which settings two configs differ."""
-    changed = [name for name in describe(old) if getattr(old, name) != getattr(new, name)]
-    return ", ".join(f"{name} {getattr(old, name)}" for name in changed) or "same settings"
+    changed = [name for name in describe(earlier) if getattr(earlier, name) != getattr(later, name)]
+    return ", ".join(f"{name} {getattr(earlier, name)}" for name in changed) or "same settings"

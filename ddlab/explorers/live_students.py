@@ -17,8 +17,8 @@ from ..runs.process import Inputs, Step, require_data
 from ..training import supervised
 
 
-def accuracies(made: DistilledSet, inputs: Inputs, watch: Callable[[Step], None]) -> str:
-    """Return the test accuracy of a student of `made` and of one of random real images, in words.
+def accuracies(distilled: DistilledSet, inputs: Inputs, watch: Callable[[Step], None]) -> str:
+    """Return the test accuracy of a student of `distilled` and of one of random real images, in words.
 
     A set with classes is learnt with the teacher's labels where it has them, online ones before
     stored ones, else with hard ones; one with representations by pre-training, whose features a
@@ -32,36 +32,42 @@ def accuracies(made: DistilledSet, inputs: Inputs, watch: Callable[[Step], None]
         DDLabError: a set without images, or with more of a class than there are real ones.
     """
     data = require_data("a student", inputs)
-    kinds = [target.kind for target in made.targets]
+    kinds = [target.kind for target in distilled.targets]
     if "representations" in kinds:
-        sets = made, _real_representations(made, inputs)
-        found = [worth(each, data, device=inputs.device, watch=watch) for each in sets]
+        sets = distilled, _real_representations(distilled, inputs)
+        scores = [
+            worth(compared_set, data, device=inputs.device, watch=watch) for compared_set in sets
+        ]
         return (
-            f"a probe of a network that learnt them finds {found[0]:.1%}, of as many random real "
-            f"images {found[1]:.1%}"
+            f"a probe of a network that learnt them finds {scores[0]:.1%}, of as many random real "
+            f"images {scores[1]:.1%}"
         )
-    labels = next((each for each in ("online", "stored") if each in kinds), "hard")
+    labels = next(
+        (compared_set for compared_set in ("online", "stored") if compared_set in kinds), "hard"
+    )
     config = supervised.Config.quick(data, labels=labels)
-    found = []
-    for each in (made, _real_images(made, inputs)):
-        given = dataclasses.replace(inputs, data=None, distilled=each)
-        found.append(student_accuracy(config, given, data, on_step=watch))
-    return f"{found[0]:.1%} with {labels} labels, of as many random real images {found[1]:.1%}"
+    scores = []
+    for compared_set in (distilled, _real_images(distilled, inputs)):
+        student_inputs = dataclasses.replace(inputs, data=None, distilled=compared_set)
+        scores.append(student_accuracy(config, student_inputs, data, on_step=watch))
+    return f"{scores[0]:.1%} with {labels} labels, of as many random real images {scores[1]:.1%}"
 
 
-def _real_representations(made: DistilledSet, inputs: Inputs) -> DistilledSet:
-    target: Representations = made.target("representations")
-    config = representation_selection.Config(budget=len(made), augmentation=target.augmentation)
+def _real_representations(distilled: DistilledSet, inputs: Inputs) -> DistilledSet:
+    target: Representations = distilled.target("representations")
+    config = representation_selection.Config(
+        budget=len(distilled), augmentation=target.augmentation
+    )
     return process.run(representation_selection, config, inputs)
 
 
-def _real_images(made: DistilledSet, inputs: Inputs) -> DistilledSet:
+def _real_images(distilled: DistilledSet, inputs: Inputs) -> DistilledSet:
     """As many real images of each class, at random, with the same kinds of labels."""
     data = require_data("a student", inputs)
-    counts = torch.bincount(made.labels, minlength=data.classes)
+    counts = torch.bincount(distilled.labels, minlength=data.classes)
     recovery.check_images_per_class(data, int(counts.max()))
-    drawn = recovery.real_image_indices(data, int(counts.max()), seed=0)
-    rows = torch.cat([drawn[:count, label] for label, count in enumerate(counts.tolist())])
+    indices = recovery.real_image_indices(data, int(counts.max()), seed=0)
+    rows = torch.cat([indices[:count, label] for label, count in enumerate(counts.tolist())])
     images = data.normalised(rows, device=inputs.device)
     return labelled_set(
         images, data.train_labels[rows], inputs, complete=True, provenance={"method": "real images"}

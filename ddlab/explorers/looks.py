@@ -42,10 +42,10 @@ def picture(inputs: Inputs, frame: Frame) -> tuple[bytes, str] | None:
         else [source.class_names[label] for label in look.labels[:count].tolist()]
     )
     classes = f", from class {names[0]} to {names[-1]}" if names else ""
-    shown = f"{count} images" if count == whole else f"The first {count} of {whole} images"
+    count_text = f"{count} images" if count == whole else f"The first {count} of {whole} images"
     return encode_grid(
         pixels, columns=columns, scale=scale
-    ), f"{shown} after step {frame.step}{classes}."
+    ), f"{count_text} after step {frame.step}{classes}."
 
 
 def words(look: Look) -> str:
@@ -80,21 +80,21 @@ def curve(
         before: what an earlier run differs in, and its frames, of which the last number of the
             chart is drawn too.
     """
-    drawn, shown = _series(frames, chart)
-    earlier, known = _series(before[1], chart)
+    series, number_now = _series(frames, chart)
+    earlier, number_before = _series(before[1], chart)
     for name in list(earlier)[-1:]:
-        drawn[f"{name} before ({before[0]})"] = earlier[name]
-    number = shown or known
+        series[f"{name} before ({before[0]})"] = earlier[name]
+    number = number_now or number_before
     if chart is None or number is None:
         nothing = {"no update yet": [float("nan")]}
         return loss_curves(nothing, title=_EMPTY, x_label="update", y_label="value", height=_HEIGHT)
-    x = sorted({place for points in drawn.values() for place in points})
+    x = sorted({place for points in series.values() for place in points})
     lines = {
         name: np.interp(x, list(points), list(points.values()), left=np.nan, right=np.nan)
-        for name, points in drawn.items()
+        for name, points in series.items()
     }
     title = f"{chart[0].upper()}{chart[1:]} along the run"
-    unit = f"{chart} ({number.unit})" if number.unit and len(drawn) == 1 else chart
+    unit = f"{chart} ({number.unit})" if number.unit and len(series) == 1 else chart
     log = number.scale == "log"
     return loss_curves(
         lines, x, title=title, x_label=number.x_label, y_label=unit, log_y=log, height=_HEIGHT
@@ -105,16 +105,16 @@ def _series(
     frames: Sequence[Frame], chart: str | None
 ) -> tuple[dict[str, dict[float, float]], Any]:
     """name -> x -> value of the numbers of a chart, and the last of them."""
-    found = {}
+    series = {}
     last = None
     for frame in frames:
         for name, number in frame.content.numbers.items():
             if (number.curve or name) == chart:
-                found.setdefault(name, {})[float(frame.step if number.x is None else number.x)] = (
+                series.setdefault(name, {})[float(frame.step if number.x is None else number.x)] = (
                     number.value
                 )
                 last = number
-    return found, last
+    return series, last
 
 
 class Charts(widgets.VBox):
@@ -148,10 +148,10 @@ class Charts(widgets.VBox):
 
     def show(self, names: Sequence[str]) -> None:
         """Offer these charts, draw the one on show; where some are new, the first of those is."""
-        known = list(self.buttons.options)
-        if known != list(names):
-            new = next((name for name in names if name not in known), None)
-            chosen = new or (
+        options = list(self.buttons.options)
+        if options != list(names):
+            added = next((name for name in names if name not in options), None)
+            chosen = added or (
                 self.buttons.value if self.buttons.value in names else next(iter(names), None)
             )
             self._offering = True  # new options choose the first of them, which is not drawn
@@ -174,9 +174,9 @@ def check_looks(argument: str, frames: Sequence[Frame]) -> Sequence[Frame]:
         DDLabError: a run that was not advanced, or whose `Keep` makes something else.
     """
     if not frames or not all(isinstance(frame.content, Look) for frame in frames):
-        given = "none" if not frames else f"frames that hold a {type(frames[0].content).__name__}"
+        problem = "none" if not frames else f"frames that hold a {type(frames[0].content).__name__}"
         raise DDLabError(
             f"{argument} must have frames that hold looks, as Run(...).advance() keeps them; "
-            f"given {given}."
+            f"given {problem}."
         )
     return frames

@@ -99,18 +99,18 @@ class MethodWorld:
         return cache.run(selection, config, self.inputs)
 
     def taught(
-        self, made: DistilledSet, students: Sequence[Any], watch: Watch
+        self, distilled: DistilledSet, students: Sequence[Any], watch: Watch
     ) -> tuple[float, ...]:
         """Test accuracy of students of a set, one for each Config of a training; those of one seed
         share first weights and views.
         """
-        inputs = dataclasses.replace(self.inputs, data=None, distilled=made)
-        found = []
+        inputs = dataclasses.replace(self.inputs, data=None, distilled=distilled)
+        accuracies = []
         for number, config in enumerate(students):
             words = f"student {number + 1} of {len(students)}"
             on_step = lambda step, words=words: watch(words, step.index / step.total)  # noqa: E731
-            found.append(student_accuracy(config, inputs, self.data, on_step=on_step))
-        return tuple(found)
+            accuracies.append(student_accuracy(config, inputs, self.data, on_step=on_step))
+        return tuple(accuracies)
 
 
 def in_steps(
@@ -124,13 +124,17 @@ def in_steps(
         rates: [steps, 1], of each step.
         passes: over all steps.
     """
-    told = {"network": network.to_dict(), "initial_weights": "pytorch"}
+    provenance = {"network": network.to_dict(), "initial_weights": "pytorch"}
     steps = chosen.with_targets(OrderedSteps(rates, passes=passes))
-    return dataclasses.replace(steps, provenance=chosen.provenance | told)
+    return dataclasses.replace(steps, provenance=chosen.provenance | provenance)
 
 
-def visited(
-    known: Results, compute: Callable[..., Any], asked: Parameters, name: str, *rest: Any
+def values_by_setting(
+    results: Results,
+    compute: Callable[..., Any],
+    settings: Parameters,
+    name: str,
+    *other_arguments: Any,
 ) -> dict[Any, Any]:
     """Value of a field -> what is known of settings that differ from those asked for in this field
     alone; the smallest first.
@@ -138,21 +142,21 @@ def visited(
     Args:
         compute: of (settings, *rest).
     """
-    others = {name: None}
-    mine = vars(asked) | others
-    every = known.every(compute)
-    found = {
-        getattr(own, name): value
-        for (own, *more), value in every
-        if (*more,) == rest and vars(own) | others == mine
+    without_field = {name: None}
+    own_fields = vars(settings) | without_field
+    computed = results.every(compute)
+    values = {
+        getattr(other_settings, name): value
+        for (other_settings, *arguments), value in computed
+        if (*arguments,) == other_arguments and vars(other_settings) | without_field == own_fields
     }
-    return dict(sorted(found.items()))
+    return dict(sorted(values.items()))
 
 
 def frame_at(run: Run, step: int) -> Frame | None:
     """Return the frame of this very step, where it is there."""
-    found = run.at(step)
-    return found if found is not None and found.step == step else None
+    frame = run.at(step)
+    return frame if frame is not None and frame.step == step else None
 
 
 def strip(images: Mapping[str, Tensor | None], size: tuple[int, int], *, chosen: str = "") -> bytes:
@@ -215,6 +219,6 @@ def run_curve(
     figure = loss_curves(
         {name: list(values)}, list(steps), x_label="update", height=HEIGHT, **options
     )
-    for each, level in (references or {}).items():
-        add_reference(figure, each, level)
+    for reference, level in (references or {}).items():
+        add_reference(figure, reference, level)
     return figure.update_xaxes(range=[0, total])

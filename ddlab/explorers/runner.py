@@ -25,7 +25,7 @@ from ..core.errors import check_function, check_text
 _NOTHING = object()
 
 
-class Left(Exception):
+class TaskLeft(Exception):
     """The reader has moved on: a task that raises it, or lets it pass, is not finished and did not
     fail.
     """
@@ -127,7 +127,7 @@ class Runner:
 
     def _leave(self) -> None:
         if self._closed or self._stopped or self._waiting is not _NOTHING:
-            raise Left
+            raise TaskLeft
 
     def _live(self) -> None:
         while True:
@@ -147,33 +147,33 @@ class Runner:
                 self._error = error
                 rests = self._waiting is _NOTHING
                 self._told_busy = not rests
-            if rests and (late := self._told(self._on_busy, False)) is not None:
-                self._error = late
+            if rests and (late_error := self._tell(self._on_busy, False)) is not None:
+                self._error = late_error
             with self._condition:
                 # Asked again: a task may have come while the end was told.
                 self._busy = self._waiting is not _NOTHING
                 self._condition.notify_all()
 
     def _attempt(self, begins: bool) -> BaseException | None:
-        failed = self._told(self._on_busy, True) if begins else None
+        failed = self._tell(self._on_busy, True) if begins else None
         try:
             self._work(self._doing, self._leave)
-        except Left:
+        except TaskLeft:
             return failed
         except BaseException as error:
             # `sys.exit()` too: shown in the explorer and raised by join; in a thread it would be
             # seen nowhere.
-            self._told(self._on_error, error)
+            self._tell(self._on_error, error)
             return error
         return failed
 
-    def _told(self, tell: Callable[[Any], None] | None, news: Any) -> Exception | None:
+    def _tell(self, tell: Callable[[Any], None] | None, news: Any) -> Exception | None:
         """Tell somebody; returns what that raised, which must not end the thread."""
         try:
             if tell is not None and not self._closed:
                 tell(news)
         except Exception as error:
             if tell is not self._on_error:
-                self._told(self._on_error, error)
+                self._tell(self._on_error, error)
             return error
         return None

@@ -10,7 +10,7 @@ from .controls import Controls
 _STEPS = (1, 1.5, 2, 2.5, 3, 4, 5, 7)
 
 
-def round_numbers(low: int, high: int, *others: int) -> list[int]:
+def round_numbers(low: int, high: int, *further: int) -> list[int]:
     """Whole numbers of one or two digits and zeros, from `low` to `high`, which are among them, and
     `others`.
 
@@ -23,7 +23,7 @@ def round_numbers(low: int, high: int, *others: int) -> list[int]:
         for step in _STEPS
         if step * 10**power % 1 == 0
     }
-    return sorted({step for step in steps if low < step < high} | {low, high, *others})
+    return sorted({step for step in steps if low < step < high} | {low, high, *further})
 
 
 def set_stops(panel: Controls, name: str, low: int, high: int) -> None:
@@ -39,6 +39,6 @@ def name_stops(panel: Controls, name: str, words: Mapping[Any, str]) -> None:
     slider: Any = panel[name]
     value = slider.value
     slider.options = [
-        (said, stop) for stop, said in sorted(({value: f"{value:g}"} | dict(words)).items())
+        (text, stop) for stop, text in sorted(({value: f"{value:g}"} | dict(words)).items())
     ]
     slider.value = value

@@ -62,9 +62,9 @@ class View:
         raise NotImplementedError
 
 
-def step_on_show(world: Any, settings: Any, known: Any) -> float | None:
+def step_on_show(world: Any, settings: Any, results: Any) -> float | None:
     """Return a cursor at the step on show."""
-    return known.step
+    return results.step
 
 
 class Chart(View):
@@ -130,10 +130,10 @@ class ViewOnPage:
         if self._tab is not None:
             self._tab[0].index = self._tab[1]
 
-    def draw(self, world: Any, settings: Any, known: Any) -> None:
+    def draw(self, world: Any, settings: Any, results: Any) -> None:
         """Bring it up to date; nothing is drawn where the data are the same as before."""
         try:
-            data = self.view.data(world, settings, known)
+            data = self.view.data(world, settings, results)
         except NotYet:
             if self.widget is None:
                 raise
@@ -142,7 +142,7 @@ class ViewOnPage:
             self._show(data)
             self._data = data
         if self.view.cursor is not None:
-            at = self.view.cursor(world, settings, known)
+            at = self.view.cursor(world, settings, results)
             widget = cast(Any, self.widget)
             widget.cursor = None if at is None else float(at)
 
@@ -156,18 +156,20 @@ class ViewOnPage:
             self.widget = self.view.widget(drawing)
 
 
-def laid_out(view: Any, shown: list[ViewOnPage]) -> widgets.Widget:
+def make_widget(view: Any, views_on_page: list[ViewOnPage]) -> widgets.Widget:
     """Return the widgets of a declaration, whose first drawings have been made."""
     if isinstance(view, View):
-        return next(one.widget for one in shown if one.view is view)
-    children = [laid_out(part, shown) for part in view.views]
+        return next(
+            view_on_page.widget for view_on_page in views_on_page if view_on_page.view is view
+        )
+    children = [make_widget(part, views_on_page) for part in view.views]
     if isinstance(view, Row):
         return side_by_side(children)
     whole = _tabs(view.titles, children)
     for number, part in enumerate(view.views):
-        for one in shown:
-            if one.view in flattened([part]):
-                one.stands_in(whole.children[0], number)
+        for view_on_page in views_on_page:
+            if view_on_page.view in flattened([part]):
+                view_on_page.stands_in(whole.children[0], number)
     return whole
 
 
@@ -200,7 +202,7 @@ def _tabs(titles: list[str], children: list[Any]) -> widgets.VBox:
 
 def flattened(views: Any) -> list[View]:
     """Return the views inside rows and tabs, in order."""
-    found: list[View] = []
+    leaves: list[View] = []
     for view in views:
-        found += [view] if isinstance(view, View) else flattened(view.views)
-    return found
+        leaves += [view] if isinstance(view, View) else flattened(view.views)
+    return leaves

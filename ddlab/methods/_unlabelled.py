@@ -31,7 +31,7 @@ def real_indices(count: int, chosen: int, *, seed: int) -> Tensor:
 
     Their labels play no part.
     """
-    errors.check_integer("wanted", chosen, 1, count)
+    errors.check_integer("chosen", chosen, 1, count)
     return torch.randperm(
         count, generator=randomness.generator(seed, 0, "real images of the pairs")
     )[:chosen]

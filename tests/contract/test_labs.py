@@ -205,8 +205,8 @@ def test_a_laboratory_runs_the_config_that_it_was_given(name: str, given: Given)
     def configs(config: Any) -> list[Any]:
         world = lab.world(**arguments | {"config": config})
         start = world.start.replace(memory="learned") if name == "MemoryLab" else world.start
-        watched = lab.declared.watched(world, start) if lab.declared.watched else None
-        jobs = [*lab.declared.wanted(world, start, watched), *([watched] if watched else [])]
+        watched = lab.declared.run(world, start) if lab.declared.run else None
+        jobs = [*lab.declared.jobs(world, start, watched), *([watched] if watched else [])]
         held = [
             part
             for job in jobs
@@ -282,8 +282,8 @@ def another(lab: Laboratory) -> Any:
 
 def behind(lab: Laboratory) -> list[str]:
     """The views that do not show what there is to be shown."""
-    known = lab._known()
-    now = [(shown, shown.view.data(lab.world, lab.settings, known)) for shown in lab._shown]
+    known = lab._results()
+    now = [(shown, shown.view.data(lab.world, lab.settings, known)) for shown in lab._views_on_show]
     return [
         shown.view.draw.__name__ for shown, data in now if data is not None and data != shown._data
     ]
@@ -295,7 +295,7 @@ def at_rest(lab: Laboratory) -> bool:
 
 def pictures(lab: Laboratory) -> list[Any]:
     """What each view shows: the bytes of a picture, the text of a table, the figure of a chart."""
-    widgets = [shown.widget for shown in lab._shown]
+    widgets = [shown.widget for shown in lab._views_on_show]
     return [getattr(one, "value", None) or getattr(one, "figure", None) for one in widgets]
 
 
@@ -314,7 +314,7 @@ def test_three_or_four_controls_are_seen_and_the_rest_is_folded_away(make: Make)
         f"three or four of its `controls` are seen, not {len(seen(lab))}"
     )
     folded = [lab.panel[name] for name in lab.panel if name not in seen(lab)]
-    assert list(lab.panel._more.children) == [*folded, lab.share_field]
+    assert list(lab.panel._folded.children) == [*folded, lab.share_field]
     assert all(
         described.help for name, described in describe(lab.start).items() if name in list(lab.panel)
     )
@@ -324,7 +324,7 @@ def test_run_ends_at_rest_with_a_picture_in_each_view(make: Make) -> None:
     lab = make()
     assert lab.run() is lab and at_rest(lab) and lab.error is None
     assert lab.sentence and "Being computed" not in lab.sentence and "..." not in lab.sentence
-    for shown, picture in zip(lab._shown, pictures(lab), strict=True):
+    for shown, picture in zip(lab._views_on_show, pictures(lab), strict=True):
         assert picture, shown.view.draw.__name__
         assert getattr(picture, "data", True), "a chart without a trace"
 
@@ -401,7 +401,7 @@ def moved(lab: Laboratory, number: int) -> None:
     names = list(lab.panel) if number % 20 == 0 else seen(lab)
     name = names[number % len(names)]
     with contextlib.suppress(DDLabError):
-        if number % 3 == 2 and lab.lab.watched:
+        if number % 3 == 2 and lab.lab.run:
             lab.slider.index = number % len(lab.slider.options)
         else:
             places = stops(lab, name)

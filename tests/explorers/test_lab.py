@@ -141,12 +141,12 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
 
 
 OF_RUNS: dict[str, Any] = {
-    "watched": World.run,
-    "wanted": lambda world, settings, run: [run],
+    "run": World.run,
+    "jobs": lambda world, settings, run: [run],
     "job_words": lambda world, run: f"run of {run.config.power}",
 }
 OF_VALUES: dict[str, Any] = {
-    "wanted": lambda world, settings, run: [Value(world.value, settings.power)],
+    "jobs": lambda world, settings, run: [Value(world.value, settings.power)],
     "views": [
         Html(
             lambda world, settings, known: (known(Value(world.value, settings.power)),),
@@ -160,7 +160,7 @@ def declared(**changes: Any) -> Lab:
     """A laboratory of numbers."""
     usual = {
         "controls": ("power", "total"),
-        "more": ("twin", "colour"),
+        "folded": ("twin", "colour"),
         "check": check,
         "sentence": sentence,
     }
@@ -272,13 +272,13 @@ def test_jobs_are_done_in_order(opened: Any) -> None:
     def both(world: Any, settings: Any, run: Any) -> list[Any]:
         return [world.run(settings.replace(power=power)) for power in (settings.power, 7, 0)]
 
-    lab = opened(declared(watched=World.run, wanted=both))
+    lab = opened(declared(run=World.run, jobs=both))
     assert [power for power, step in lab.world.updates if step == 0] == [1, 7, 0]
 
 
 def test_a_value_is_kept_or_left_by_watch(opened: Any) -> None:
     lab = opened(declared(**OF_VALUES))
-    (view,) = lab._shown
+    (view,) = lab._views_on_show
     assert view.widget.value == "10" and lab.world.parts == [(1, part) for part in range(4)]
     held(lab, 2)
     assert view.widget.value == "None"
@@ -310,15 +310,15 @@ def test_what_is_wanted_at_once_is_there_before_anything_is_drawn(opened: Any) -
     def wanted(world: Any, settings: Any, run: Any) -> list[Any]:
         return [Value(world.value, power) for power in (settings.power, 5)]
 
-    lab = opened(declared(wanted=wanted, views=first, opens_with=1), join=False)
-    assert lab._shown[0].widget.value == "11" and lab.world.parts[:4] == [
+    lab = opened(declared(jobs=wanted, views=first, opens_with=1), join=False)
+    assert lab._views_on_show[0].widget.value == "11" and lab.world.parts[:4] == [
         (1, part) for part in range(4)
     ]
     run = opened(declared(**OF_RUNS | {"opens_with": 1}), join=False, key="run")
     assert own() == [] or run.runner.thread is None
     assert shown(run) == "power 1: (0, 2, 4, 6, 8), at 8"
     with pytest.raises(ValueError, match="power 1 is wrong"):
-        declared(wanted=wanted, views=first, opens_with=1)(wrong=[1])
+        declared(jobs=wanted, views=first, opens_with=1)(wrong=[1])
 
 
 def test_first_settings_that_the_check_refuses_are_raised() -> None:
@@ -331,7 +331,7 @@ def test_run_computes_here_and_now(opened: Any) -> None:
     lab = opened(declared(**OF_RUNS), join=False)
     assert lab.run() is lab and lab.world.run(lab.settings).complete
     assert lab.sentence == "red, power 1, step 8." and lab.progress.description == "at rest"
-    watched = opened(declared(watched=World.run), key="watched")
+    watched = opened(declared(run=World.run), key="watched")
     assert (
         watched.world.updates == [] and shown(watched.run()) == "power 1: (0, 2, 4, 6, 8), at 8"
     ), "what is watched too"
@@ -462,7 +462,7 @@ def test_other_settings_come_first_once_what_stays_is_done(opened: Any) -> None:
 
 def test_pressing_for_the_watched_run_follows_it(opened: Any) -> None:
     button = Compute("Run", lambda world, settings, known: [world.run(settings)], stays=True)
-    lab = opened(declared(watched=World.run, buttons=[button]), Settings(step=0))
+    lab = opened(declared(run=World.run, buttons=[button]), Settings(step=0))
     assert lab.panel.value.step == 0 and lab.slider.index == 0
     pressed(lab).click()
     lab.runner.join(10)
@@ -472,7 +472,7 @@ def test_pressing_for_the_watched_run_follows_it(opened: Any) -> None:
 def test_stop_leaves_what_a_button_asked_for_and_keeps_where_it_stands(opened: Any) -> None:
     button = Compute("Run", lambda world, settings, known: [world.run(settings)])
     # The second frame is that of step 10.
-    lab = opened(declared(watched=World.run, buttons=[button]), Settings(total=40))
+    lab = opened(declared(run=World.run, buttons=[button]), Settings(total=40))
     world = lab.world
     slowly(world)
     pressed(lab).click()
@@ -641,9 +641,9 @@ def test_what_is_known_can_be_read_while_another_thread_keeps_a_value(opened: An
     argument = Argument()
     lab.keep(Value(print, argument), 1)
     armed = True
-    assert lab._known().every(print) == [((argument,), 1)]
+    assert lab._results().every(print) == [((argument,), 1)]
     meddling[0].join(10)
-    assert len(lab._known().every(print)) == 2
+    assert len(lab._results().every(print)) == 2
 
 
 def test_the_nearest_step_there_is(opened: Any) -> None:
@@ -685,12 +685,12 @@ def test_now_is_computed_once_and_every_lists_what_is_known(opened: Any) -> None
         return number * number
 
     def data(world: World, settings: Settings, known: Results) -> tuple:
-        return known.now(square, settings.power), tuple(known.every(square))
+        return known.compute_now(square, settings.power), tuple(known.every(square))
 
     lab = opened(declared(views=[Html(data, lambda square, every: f"{square} {every}")]))
     for power in (3, 1, 3):
         lab.panel["power"].value = power
-    assert squares == [1, 3] and lab._shown[0].widget.value == "9 (((1,), 1), ((3,), 9))"
+    assert squares == [1, 3] and lab._views_on_show[0].widget.value == "9 (((1,), 1), ((3,), 9))"
 
 
 def test_later_is_shown_when_it_is_there_and_what_is_on_show_stays_until_then(opened: Any) -> None:
@@ -705,7 +705,7 @@ def test_later_is_shown_when_it_is_there_and_what_is_on_show_stays_until_then(op
         return number**3
 
     def data(world: World, settings: Settings, known: Results) -> tuple | None:
-        found = 1 if settings.power == 1 else known.later(cube, settings.power)
+        found = 1 if settings.power == 1 else known.compute_later(cube, settings.power)
         return None if found is None else (found,)
 
     lab = opened(declared(**OF_RUNS | {"views": [Html(data, str)]}))
@@ -713,10 +713,10 @@ def test_later_is_shown_when_it_is_there_and_what_is_on_show_stays_until_then(op
     until(lambda: asked)
     lab.panel["colour"].value = "blue"  # it draws, and so asks again
     lab.runner.join(10)
-    assert lab._shown[0].widget.value == "1" and lab.sentence == "blue, power 3, step 8."
+    assert lab._views_on_show[0].widget.value == "1" and lab.sentence == "blue, power 3, step 8."
     gate.set()
     lab.beside.join(10)
-    assert lab._shown[0].widget.value == "27" and asked == [3], "once"
+    assert lab._views_on_show[0].widget.value == "27" and asked == [3], "once"
     lab.panel["power"].value = 6
     lab.runner.join(10)
     with pytest.raises(DDLabError, match="must be small"):
@@ -726,7 +726,7 @@ def test_later_is_shown_when_it_is_there_and_what_is_on_show_stays_until_then(op
     assert asked == [3, 6] and str(lab.error) == "number must be small; given 6.", (
         "not again with every drawing"
     )
-    assert lab._shown[0].widget.value == "27"
+    assert lab._views_on_show[0].widget.value == "27"
     lab.panel["power"].value = 3
     assert lab.error is None
     lab.panel["power"].value = 6
@@ -817,14 +817,14 @@ def test_views_may_depend_on_the_world(opened: Any) -> None:
             | {"views": lambda world: [html] if world.wrong else [html, Html(frames, repr_of)]}
         )
     )
-    assert len(lab._shown) == 2
+    assert len(lab._views_on_show) == 2
     assert (
         len(
             opened(
                 declared(**OF_RUNS | {"views": lambda world: [html] * len(world.wrong)}),
                 wrong=[3],
                 key="b",
-            )._shown
+            )._views_on_show
         )
         == 1
     )

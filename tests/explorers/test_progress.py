@@ -23,7 +23,7 @@ def test_it_says_what_is_computed_and_rests() -> None:
     )
     bar.show("students", 0.4)
     assert (bar.value, bar.description) == (0.4, "students")
-    bar.rest()
+    bar.show_rest()
     assert (bar.value, bar.description) == (0, "at rest")
 
 
@@ -32,7 +32,7 @@ def test_ten_pictures_a_second_at_most(clock: list[float]) -> None:
     drawn = 0
     for tick in range(1000):
         clock[0] = 100 + tick / 1000
-        if bar.due:
+        if bar.is_due:
             bar.show("images", tick / 1000)
             drawn += 1
     assert drawn in (9, 10)
@@ -44,11 +44,11 @@ def test_drawing_takes_a_quarter_of_the_time_at_most(seconds: float, clock: list
     spent = 0.0
     while clock[0] < 200:
         clock[0] += 0.001
-        if bar.due:
+        if bar.is_due:
             begun = clock[0]
             clock[0] += seconds
             spent += seconds
-            bar.drawn(begun)
+            bar.note_drawing(begun)
     assert spent / (clock[0] - 100) == pytest.approx(
         seconds / (seconds + max(0.1, 3 * seconds)), rel=0.05
     )

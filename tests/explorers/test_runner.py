@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ddlab.explorers.runner import Left, Runner
+from ddlab.explorers.runner import Runner, TaskLeft
 from tests.support import refuses
 
 
@@ -28,7 +28,7 @@ class Work:
         assert self.gate.wait(10)
         try:
             leave()
-        except Left:
+        except TaskLeft:
             self.left.append(task)
             raise
         self.finished.append(task)

@@ -179,7 +179,7 @@ def test_wrong_numbers_are_named(inputs: Inputs, teacher: Network) -> None:
         krr_st.init(config(budget=37), inputs)
     with refuses("depth"):
         krr_st.init(config(network=networks.spec("convnet", width=3, depth=5)), inputs)
-    with refuses("wanted", "36"):
+    with refuses("chosen", "36"):
         krr_st.real_indices(36, 40, seed=0)
     broken = {n: torch.full_like(v, torch.nan) if v.ndim else v for n, v in teacher.weights.items()}
     with pytest.raises(NonFiniteError, match=r"in the teacher.* at step 0\."):

@@ -244,7 +244,7 @@ ArenaLab = Lab(
     "Which method, at what price?",
     World,
     controls=("data", "budget", "labels", "up"),
-    more=("across", "method"),
+    folded=("across", "method"),
     labels={"up": "upwards", "across": "to the right"},
     choice_words=lambda world: {"up": MEASURES.__getitem__, "across": MEASURES.__getitem__},
     views=[Strip(strip_data, images), Chart(points_data, points, click=choose)],

@@ -49,9 +49,9 @@ def split(settings: Settings, bases: tuple[Fitted, Fitted]) -> Split:
 
 def picture_data(world: World, settings: Settings, known: Results) -> tuple | None:
     """Return the bases, how many of them are used, and which images are shown."""
-    if known.found is None:
+    if known.shared is None:
         return None
-    images, _ = known.found
+    images, _ = known.shared
     return world, images, settings.scale, images.used(settings.bases), settings.page
 
 
@@ -81,9 +81,9 @@ def bill_data(world: World, settings: Settings, known: Results) -> tuple | None:
     """What the bases and as many pairs as are left floats for take, in parts; None while the bases
     are being found.
     """
-    if known.found is None:
+    if known.shared is None:
         return None
-    chosen = split(settings, known.found)
+    chosen = split(settings, known.shared)
     sizes = world.sizes(*chosen)
     count = world.pairs(*chosen)
     return count, BUDGET * sizes.image_floats, tuple(vars(sizes.bill(count)).items())
@@ -150,7 +150,7 @@ def networks(world: World, settings: Settings, known: Results) -> list[Value]:
     """Two probes for the dotted lines; then networks of the pairs on show and of real images, seed
     by seed.
     """
-    if known.found is None or not world.pairs(*(chosen := split(settings, known.found))):
+    if known.shared is None or not world.pairs(*(chosen := split(settings, known.shared))):
         return []
     seeds = [
         value
@@ -173,11 +173,11 @@ def taught_data(world: World, settings: Settings, known: Results) -> tuple | Non
     """Each split that was tried with its pairs and scores, which of them is on show, real images,
     and what both ends are.
     """
-    if known.found is None:
+    if known.shared is None:
         return None
     tried, real = scores(world, known)
     points = tuple((chosen, world.pairs(*chosen), each) for chosen, each in tried.items())
-    return points, split(settings, known.found), real, known(Value(world.limits))
+    return points, split(settings, known.shared), real, known(Value(world.limits))
 
 
 def taught(
@@ -228,10 +228,10 @@ def taught(
 
 def sentence(world: World, settings: Settings, known: Results) -> str:
     """What is bought, left and taught, with its numbers."""
-    if known.found is None:
+    if known.shared is None:
         return f"Bases at scale {settings.scale} are being found ..."
-    images, vectors = known.found
-    scale, used, used_vectors = split(settings, known.found)
+    images, vectors = known.shared
+    scale, used, used_vectors = split(settings, known.shared)
     count, budget, _ = bill_data(world, settings, known) or (0, 0, ())
     scaling = f" (scaling alone {_small(images.scaling)})" if scale > 1 else ""
     said = (
@@ -251,7 +251,7 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
 
 def quest_met(world: World, settings: Settings, known: Results) -> bool:
     """Return whether the pairs on show are far ahead of twenty real images, in the mean of all networks."""
-    if known.found is None:
+    if known.shared is None:
         return False
     mine, real = _pairs_of_scores(world, settings, known)
     return len(mine) == len(SEEDS) and fmean(mine) - fmean(real) >= AHEAD
@@ -260,7 +260,7 @@ def quest_met(world: World, settings: Settings, known: Results) -> bool:
 def _pairs_of_scores(world: World, settings: Settings, known: Results) -> tuple[Scores, Scores]:
     """Of the split on show and of real images, as far as both are known of the same seeds."""
     tried, real = scores(world, known)
-    pairs = [*zip(tried.get(split(settings, known.found), ()), real, strict=False)]
+    pairs = [*zip(tried.get(split(settings, known.shared), ()), real, strict=False)]
     return tuple(mine for mine, _ in pairs), tuple(other for _, other in pairs)
 
 
@@ -276,9 +276,9 @@ BasesLab = Lab(
     controls=("bases", "vector_bases", "scale", "page"),
     labels={"bases": "image bases U", "vector_bases": "vector bases V", "scale": "scale s"},
     stops=World.most,
-    wanted=wanted,
+    jobs=wanted,
     opens_with=2,
-    found=found,
+    shared=found,
     buttons=[
         Compute(
             "Train networks",

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ...data import ImageData
 from ...explorers import Chart, Compute, Lab, Quest, Results, Strip, Tabs, Value
-from ...explorers.ready import HEIGHT, frame_at, strip, visited
+from ...explorers.ready import HEIGHT, frame_at, strip, values_by_setting
 from ...explorers.views import step_on_show
 from ...figures.comparison import add_reference
 from ...figures.theme import finish_figure, series_style, start_figure
@@ -52,12 +52,12 @@ class Found:
 
 def found(world: World, settings: Settings, known: Results) -> Found:
     """What views and words share."""
-    runs = dict(zip(by_nearness(settings.merge_ratio), known.wanted, strict=True))
+    runs = dict(zip(by_nearness(settings.merge_ratio), known.jobs, strict=True))
     with_residual = {f"with residual, α = {settings.merge_ratio:g}": settings.merge_ratio}
     compared = ({} if settings.merges == 0 or settings.merge_ratio == 1 else with_residual) | {
         "without residual": 1.0
     }
-    mixed_in = known.now(
+    mixed_in = known.compute_now(
         world.mixed_in, settings.patches, settings.candidates_per_class, settings.seed
     )
     return Found(runs, compared, mixed_in)
@@ -66,12 +66,12 @@ def found(world: World, settings: Settings, known: Results) -> Found:
 def strip_data(world: World, settings: Settings, known: Results) -> tuple:
     """Return the patch and the image of each ratio, from left to right, at one step."""
     step = known.step or 0
-    runs = sorted(known.found.runs.items())
+    runs = sorted(known.shared.runs.items())
     # Its font has no α.
     frames = tuple((f"alpha {alpha:g}", frame_at(run, step)) for alpha, run in runs)
     return (
         world.data,
-        known.found.mixed_in,
+        known.shared.mixed_in,
         f"alpha {settings.merge_ratio:g}",
         settings.class_name,
         step,
@@ -106,7 +106,7 @@ def mean(frame: Frame, settings: Settings) -> float:
 
 def curve_data(world: World, settings: Settings, known: Results) -> tuple:
     """Return the measure along the runs, so far, and what the patch, noise and real images have of it."""
-    runs = {name: known.found.runs[alpha] for name, alpha in known.found.compared.items()}
+    runs = {name: known.shared.runs[alpha] for name, alpha in known.shared.compared.items()}
     shown = tuple(
         (name, tuple(mean(frame, settings) for frame in run.frames))
         for name, run in runs.items()
@@ -116,7 +116,7 @@ def curve_data(world: World, settings: Settings, known: Results) -> tuple:
         known.run.config,
         settings.measure,
         shown,
-        tuple(known.found.mixed_in.levels[settings.measure].items()),
+        tuple(known.shared.mixed_in.levels[settings.measure].items()),
     )
 
 
@@ -155,7 +155,9 @@ def student_data(world: World, settings: Settings, known: Results) -> tuple:
     made, real = sets(world, settings)
     tried: dict[float, list[float]] = {}
     for seed in world.seeds:
-        for alpha, accuracy in visited(known, world.student, made, "merge_ratio", seed).items():
+        for alpha, accuracy in values_by_setting(
+            known, world.student, made, "merge_ratio", seed
+        ).items():
             tried.setdefault(alpha, []).append(accuracy)
     level = [known(Value(world.student, real, seed)) for seed in world.seeds]
     points = tuple((alpha, tuple(found)) for alpha, found in sorted(tried.items()))
@@ -206,7 +208,7 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
         f"α = {settings.merge_ratio:g}, {merges} merge{'s' * (merges != 1)}, "
         f"{settings.iterations} steps: "
     )
-    found = known.found
+    found = known.shared
     frames = {name: frame_at(found.runs[alpha], step) for name, alpha in found.compared.items()}
     means = {name: mean(frame, settings) for name, frame in frames.items() if frame is not None}
     if len(means) < len(frames):
@@ -230,7 +232,7 @@ ResidualLab = Lab(
     "Does a residual bring the image back?",
     World,
     controls=("merge_ratio", "merges", "class_name", "measure"),
-    more=("iterations", "learning_rate", "initialisation", "images_per_class"),
+    folded=("iterations", "learning_rate", "initialisation", "images_per_class"),
     labels={
         "class_name": "class in the row",
         "measure": "curve of",
@@ -239,9 +241,9 @@ ResidualLab = Lab(
         "iterations": "steps B",
     },
     check=World.check,
-    watched=World.run,
-    wanted=wanted,
-    found=found,
+    run=World.run,
+    jobs=wanted,
+    shared=found,
     job_words=lambda world, run: (
         f"α = {run.config.merge_ratio:g}" if run.process is fadrm else "real images"
     ),

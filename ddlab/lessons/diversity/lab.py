@@ -46,10 +46,10 @@ def compared(world: World, settings: Settings, known: Results) -> dict[str, Imag
     """What is compared: this run or the nearest images there are, as many random real ones, and the
     run before if there is one.
     """
-    (run,) = known.wanted
+    (run,) = known.jobs
     config = run.config
     if run.complete:
-        known.now(world.images, config)
+        known.compute_now(world.images, config)
     asked = {past: known(Value(world.images, past)) for past in map(world.config, known.past)}
     # The newest first.
     others = {past: images for past, images in asked.items() if images is not None}
@@ -61,10 +61,10 @@ def compared(world: World, settings: Settings, known: Results) -> dict[str, Imag
             key=lambda one: settings_distance(one, config),
         )
         name = NEAR
-        now = others.get(near) or known.now(
+        now = others.get(near) or known.compute_now(
             world.recorded if near in world.film else world.images, near
         )
-    shown = {name: now, REAL: known.now(world.images, real(now.source))}
+    shown = {name: now, REAL: known.compute_now(world.images, real(now.source))}
     return shown | ({BEFORE: next(iter(others.values()))} if others else {})
 
 
@@ -124,7 +124,7 @@ def map_figure(world: World, shown: NamedImages, layer: str, extent: Any) -> go.
 
 def drawn(world: World, settings: Settings, known: Results) -> tuple[World, NamedImages]:
     """What is compared, in turn."""
-    return world, tuple(known.found.items())
+    return world, tuple(known.shared.items())
 
 
 def pictures(world: World, shown: NamedImages) -> tuple[bytes, str]:
@@ -150,7 +150,7 @@ def grid_data(world: World, settings: Settings, known: Results) -> tuple:
     """Start -> (lambda_var, distance, coverage), by the push on show: images made before, or
     recorded; the chosen one; random real ones.
     """
-    config = known.wanted[0].config
+    config = known.jobs[0].config
     found = dict[str, list[tuple[float, float, float]]]()
     for start in STARTS:
         for weight in sorted({*WEIGHTS, config.lambda_var}):
@@ -158,11 +158,11 @@ def grid_data(world: World, settings: Settings, known: Results) -> tuple:
             images = known(Value(world.images, asked))
             recorded = world.recorded_as.get(decisive(asked))
             if images is None and recorded is not None:
-                images = known.now(world.recorded, recorded)
+                images = known.compute_now(world.recorded, recorded)
             if images is not None:
                 worth = float(images.distances.mean()), images.places[settings.layer].coverage
                 found.setdefault(start, []).append((weight, *worth))
-    chosen = known.found[REAL]
+    chosen = known.shared[REAL]
     others = float(chosen.distances.mean()), chosen.places[settings.layer].coverage
     here = config.initialisation, config.lambda_var, config.perturbation
     return here, tuple((start, tuple(rows)) for start, rows in found.items()), others
@@ -236,17 +236,17 @@ def farther_and_covering_less(world: World, settings: Settings, known: Results) 
     """Return whether the images of this run lie farther apart than those of the run before, and cover
     less.
     """
-    if not {NOW, BEFORE} <= {*known.found}:
+    if not {NOW, BEFORE} <= {*known.shared}:
         return False
-    now = known.found[NOW]
-    before = known.found[BEFORE]
+    now = known.shared[NOW]
+    before = known.shared[BEFORE]
     covered, earlier = (images.places[settings.layer].coverage for images in (now, before))
     return bool(now.distances.mean() > before.distances.mean()) and covered < earlier
 
 
 def sentence(world: World, settings: Settings, known: Results) -> str:
     """What the images on show are worth, beside random real ones."""
-    (name, now), (_, chosen), *_ = known.found.items()
+    (name, now), (_, chosen), *_ = known.shared.items()
     coming = "" if name == NOW else "Your images are being made; the nearest there are: "
     covered, others = (each.places[settings.layer].coverage for each in (now, chosen))
     return (
@@ -261,7 +261,7 @@ DiversityLab = Lab(
     "What makes recovered images differ?",
     World,
     controls=("initialisation", "lambda_var", "perturbation", "adjustment_radius"),
-    more=("lambda_mean", "adjustment_steps", "images_per_class", "iterations", "seed", "layer"),
+    folded=("lambda_mean", "adjustment_steps", "images_per_class", "iterations", "seed", "layer"),
     labels={
         "layer": "map of teacher's",
         "initialisation": "start",
@@ -281,8 +281,8 @@ DiversityLab = Lab(
     unused=lambda world, settings: (
         ("adjustment_steps", "adjustment_radius") if settings.perturbation == "none" else ()
     ),
-    wanted=lambda world, settings, run: [world.run(settings)],
-    found=compared,
+    jobs=lambda world, settings, run: [world.run(settings)],
+    shared=compared,
     job_words=lambda world, run: "images",
     buttons=[students.BUTTON],
     views=[

@@ -19,7 +19,7 @@ Scores = tuple[tuple[str, tuple[tuple[float | None, ...], ...]], ...]
 
 def asked(world: World, settings: Settings, known: Results) -> dict[str, list[list[Value]]]:
     """Set -> for each kind of labels its students, one for each seed."""
-    config = known.wanted[0].config
+    config = known.jobs[0].config
     return {
         name: [
             [Value(world.accuracy, source, labels, seed) for seed in world.seeds]

@@ -20,7 +20,7 @@ from ...data import ImageData
 from ...distilled import DistilledSet, HardLabels
 from ...explorers.lab import Lab, Results, Value
 from ...explorers.lines import Quest
-from ...explorers.ready import HEIGHT, MethodWorld, Watch, visited
+from ...explorers.ready import HEIGHT, MethodWorld, Watch, values_by_setting
 from ...explorers.views import Chart, Row, Strip
 from ...figures import encode_grid
 from ...figures.theme import (
@@ -166,14 +166,14 @@ def found(
     """Order -> accuracy after each step of the finished run; the same of real batches; and of the
     film on show, one network.
     """
-    _, learned, rival = known.wanted
-    shown = known.now(world.shown, known.run.config, known.frame.step, settings.order)
+    _, learned, rival = known.jobs
+    shown = known.compute_now(world.shown, known.run.config, known.frame.step, settings.order)
     return known(learned), known(rival), shown
 
 
 def strip_data(world: World, settings: Settings, known: Results) -> tuple:
     """Return the frame on show, its order, and what one network knows after each of its steps."""
-    return world.data, known.frame, settings.order, settings.seed, known.found[-1]
+    return world.data, known.frame, settings.order, settings.seed, known.shared[-1]
 
 
 def strip(data: ImageData, frame: Frame, order: str, seed: int, path: Path) -> tuple[bytes, str]:
@@ -196,12 +196,12 @@ def strip(data: ImageData, frame: Frame, order: str, seed: int, path: Path) -> t
 
 def curve_data(world: World, settings: Settings, known: Results) -> tuple:
     """Accuracy after each step: the order on show, the learned one, and real batches."""
-    (learned, rival, _) = known.found
+    (learned, rival, _) = known.shared
     config = known.run.config
     step = known.frame.step
     if learned is None or step < config.iterations:
         names = dict.fromkeys((ORDERS[0], settings.order))
-        learned = {order: known.now(world.shown, config, step, order) for order in names}
+        learned = {order: known.compute_now(world.shown, config, step, order) for order in names}
         return tuple(learned.items()), settings.order, rival, "one network"
     return tuple(learned.items()), settings.order, rival, f"mean of {STUDENTS} networks"
 
@@ -232,8 +232,8 @@ def ends_data(world: World, settings: Settings, known: Results) -> tuple:
     """Curriculum -> what networks know at the end in each order, of all visited settings that
     differ in it alone; and the film on show.
     """
-    every = visited(known, world.learned, known.run.config, "curriculum")
-    (_, rival, path) = known.found
+    every = values_by_setting(known, world.learned, known.run.config, "curriculum")
+    (_, rival, path) = known.shared
     rows = tuple(
         (name, tuple(paths[order][-1] for order in ORDERS)) for name, paths in every.items()
     )
@@ -277,7 +277,7 @@ def words(curriculum: str) -> str:
 
 def sentence(world: World, settings: Settings, known: Results) -> str:
     """What is seen."""
-    learned, rival, _ = known.found
+    learned, rival, _ = known.shared
     begun = (
         f"{settings.steps} steps of {settings.inner_batch} images, trained "
         f"{words(settings.curriculum)}"
@@ -294,7 +294,7 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
 
 def quest_met(world: World, settings: Settings, known: Results) -> bool:
     """Return whether a few made steps are ahead of twelve real ones."""
-    learned = known.found[0]
+    learned = known.shared[0]
     rival = known(Value(world.rival, rival_of(known.run.config, world.start.steps)))
     return (
         settings.steps <= FEW
@@ -307,12 +307,12 @@ CurriculumLab = Lab(
     "Does the order matter?",
     World,
     controls=("steps", "order", "curriculum"),
-    more=("weight_norm", "iterations", "initial_rate", "seed"),
+    folded=("weight_norm", "iterations", "initial_rate", "seed"),
     labels={"order": "shuffle", "curriculum": "trained", "iterations": "updates"},
     choice_words=lambda world: {"curriculum": words},
-    watched=World.run,
-    wanted=wanted,
-    found=found,
+    run=World.run,
+    jobs=wanted,
+    shared=found,
     step_words="update",
     job_words=lambda world, run: f"{run.config.steps} steps are learned",
     views=[Strip(strip_data, strip), Row(Chart(curve_data, curve), Chart(ends_data, ends))],

@@ -41,9 +41,11 @@ _OTHER_SEEDS = 1000  # of all that are counted through
 def on_show(world: World, settings: Settings, known: Results) -> tuple[Answer]:
     """What these settings give; while an exact gradient is computed, the newest that is there."""
     if not settings.exact_gradient:
-        known.now(answer, settings, world.sweep)
+        known.compute_now(answer, settings, world.sweep)
     newest = (known(Value(answer, past, world.sweep)) for past in known.past)
-    return (next(filter(None, newest), None) or known.now(answer, world.start, world.sweep),)
+    return (
+        next(filter(None, newest), None) or known.compute_now(answer, world.start, world.sweep),
+    )
 
 
 def other_seeds(settings: Settings) -> Settings:
@@ -235,7 +237,7 @@ _SHARED: dict[str, Any] = {
         "steps": "updates (T)",
         "exact_gradient": "exact gradient",
     },
-    "wanted": lambda world, settings, run: (
+    "jobs": lambda world, settings, run: (
         [Value(answer, settings, world.sweep)] if settings.exact_gradient else []
     ),
     "buttons": [Change("Other seeds", other_seeds, hint="Other starts and other samples, as many")],
@@ -246,7 +248,7 @@ SigmaLab = Lab(
     "Narrow or wide: which samples teach best?",
     _sigma,
     controls=("deviation", "steps", "momentum", "exact_gradient"),
-    more=("plane", "learning_rate", "gap", "original_deviation", "measure"),
+    folded=("plane", "learning_rate", "gap", "original_deviation", "measure"),
     views=[Row(_DECISIONS, _LEARNING)],
     quest=Quest(
         f"Bring the squared error on G below {NEAR:g}; nothing can be below .058.", learned
@@ -257,7 +259,7 @@ RhoLab = Lab(
     "Whose labels: the data's or a teacher's?",
     _rho,
     controls=("relabelling", "teacher", "teacher_deviation", "deviation"),
-    more=("plane", "gap", "learning_rate", "momentum", "steps", "exact_gradient", "measure"),
+    folded=("plane", "gap", "learning_rate", "momentum", "steps", "exact_gradient", "measure"),
     views=[Row(_DECISIONS, _LEARNING)],
     unused=lambda world, settings: () if settings.teacher == "trained" else ("teacher_deviation",),
     **_SHARED,

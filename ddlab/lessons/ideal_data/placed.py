@@ -146,7 +146,7 @@ def draw_again(settings: Placed) -> Placed:
 
 def decisions_data(world: World, settings: Placed, known: Results) -> tuple[str, Learned, int]:
     """Return the samples, what is learned from them, and which is chosen."""
-    return settings.placed, known.now(learned, settings.placed), settings.point
+    return settings.placed, known.compute_now(learned, settings.placed), settings.point
 
 
 def decisions(placed: str, shown: Learned, point: int) -> go.Figure:
@@ -168,10 +168,10 @@ def ends_data(
     samples of two kinds.
     """
     rows = {
-        "your<br>ten": known.now(learned, settings.placed),
-        "five<br>each": known.now(learned, world.start.placed),
+        "your<br>ten": known.compute_now(learned, settings.placed),
+        "five<br>each": known.compute_now(learned, world.start.placed),
     }
-    rows |= {f"1,000,<br>Σ {sigma:g}": known.now(drawn, sigma) for sigma in (0.5, 0.2)}
+    rows |= {f"1,000,<br>Σ {sigma:g}": known.compute_now(drawn, sigma) for sigma in (0.5, 0.2)}
     return tuple((name, row.ends[SQUARED], row.ends[WRONG]) for name, row in rows.items())
 
 
@@ -221,7 +221,7 @@ def sentence(world: World, settings: Placed, known: Results) -> str:
 
 def good_enough(world: World, settings: Placed, known: Results) -> bool:
     """Return whether ten samples come that near."""
-    return known.now(learned, settings.placed).ends[SQUARED] < ENOUGH
+    return known.compute_now(learned, settings.placed).ends[SQUARED] < ENOUGH
 
 
 TenLab = Lab(

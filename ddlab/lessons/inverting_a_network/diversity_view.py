@@ -125,7 +125,7 @@ class DiversityView(Explorer):
         self.panel = Controls(
             start,
             ["images", "map", *frame, *more],
-            more=more,
+            folded=more,
             labels={"layer": "teacher's", "frame": "step"},
             stacked=True,
         )

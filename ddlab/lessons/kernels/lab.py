@@ -34,7 +34,7 @@ def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
 
 def found(world: World, settings: Settings, known: Results) -> dict[Rival, tuple[float, ...]]:
     """Return the accuracies of the rivals that are there."""
-    every = {job.arguments[0]: known(job) for job in known.wanted if isinstance(job, Value)}
+    every = {job.arguments[0]: known(job) for job in known.jobs if isinstance(job, Value)}
     return {one: values for one, values in every.items() if values is not None}
 
 
@@ -53,7 +53,7 @@ def curve_data(world: World, settings: Settings, known: Results) -> tuple:
     """Return the accuracy at the steps that were kept, so far, and that of the centres."""
     points = tuple((frame.step, frame.content.accuracy) for frame in known.frames)
     centres = [
-        (one.words, values[0]) for one, values in known.found.items() if one.kind == "centres"
+        (one.words, values[0]) for one, values in known.shared.items() if one.kind == "centres"
     ]
     return settings.iterations, points, centres[0] if centres else None
 
@@ -77,7 +77,7 @@ def score_data(world: World, settings: Settings, known: Results) -> tuple:
     """Return the accuracy at the step on show, and the rivals known so far."""
     count = settings.images_per_class * world.data.classes
     every = {f"{count:,} learned": (known.frame.content.accuracy,)}
-    every |= {one.words: values for one, values in known.found.items()}
+    every |= {one.words: values for one, values in known.shared.items()}
     return world.data.classes, tuple(every.items())
 
 
@@ -103,7 +103,7 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
     now = "as they began" if frame.step == 0 else f"after update {frame.step} of {run.total}"
     frozen = f", {settings.corruption:.0%} of their pixels frozen" if settings.corruption else ""
     others = ", ".join(
-        f"{one.words} {statistics.fmean(values):.1%}" for one, values in known.found.items()
+        f"{one.words} {statistics.fmean(values):.1%}" for one, values in known.shared.items()
     )
     beside = f" Without learning: {others}." if others else ""
     return (
@@ -119,9 +119,9 @@ def quest_met(world: World, settings: Settings, known: Results) -> bool:
     alike = [
         one for one in world.rivals(settings) if one.images_per_class == settings.images_per_class
     ]
-    if settings.corruption < _FROZEN or not all(one in known.found for one in alike):
+    if settings.corruption < _FROZEN or not all(one in known.shared for one in alike):
         return False
-    best = max(statistics.fmean(known.found[one]) for one in alike)
+    best = max(statistics.fmean(known.shared[one]) for one in alike)
     return known.frame.content.accuracy - best >= _AHEAD
 
 
@@ -129,7 +129,7 @@ KernelLab = Lab(
     "What can ten learned points know?",
     World,
     controls=("images_per_class", "kernel", "ridge", "corruption"),
-    more=(
+    folded=(
         "corrupted_by",
         "learn_labels",
         "initialisation",
@@ -154,10 +154,10 @@ KernelLab = Lab(
         "initialisation": lambda name: f"{name} images" if name == "real" else name,
     },
     stops=lambda world: {"ridge": _RIDGES},
-    watched=World.run,
-    wanted=wanted,
+    run=World.run,
+    jobs=wanted,
     opens_with=2,
-    found=found,
+    shared=found,
     step_words="update",
     unused=lambda world, settings: (
         *(() if settings.corruption else ("corrupted_by",)),

@@ -24,7 +24,7 @@ from ...data.aligning import aligned
 from ...distilled import DistilledSet, StoredLabels
 from ...explorers.lab import Lab, Results, Value
 from ...explorers.lines import Quest
-from ...explorers.ready import HEIGHT, MethodWorld, Watch, visited
+from ...explorers.ready import HEIGHT, MethodWorld, Watch, values_by_setting
 from ...explorers.views import Chart, Row, Strip
 from ...figures import encode_grid, label_matrix
 from ...figures.theme import (
@@ -182,8 +182,8 @@ def found(
     """Of each of `WHO`: pictures -> accuracy, of all visited settings that differ in their number
     alone; one real image of each class.
     """
-    scores = [visited(known, world.score, settings, "pictures", who) for who in WHO]
-    return scores, known(known.wanted[-1])
+    scores = [values_by_setting(known, world.score, settings, "pictures", who) for who in WHO]
+    return scores, known(known.jobs[-1])
 
 
 def strip_data(world: World, settings: Settings, known: Results) -> tuple:
@@ -219,7 +219,7 @@ def labels_map(names: tuple[str, ...], frame: Frame) -> go.Figure:
 
 def curve_data(world: World, settings: Settings, known: Results) -> tuple:
     """What is known so far, and the network in training."""
-    scores, rival = known.found
+    scores, rival = known.shared
     points = tuple(tuple(each.items()) for each in scores)
     return settings.source, points, (settings.pictures, 1 - known.frame.content.errors), rival
 
@@ -260,7 +260,7 @@ def curve(source: str, found: tuple, now: tuple[int, float], rival: float | None
 
 def sentence(world: World, settings: Settings, known: Results) -> str:
     """What is seen."""
-    own, other, shuffled = (each.get(settings.pictures) for each in known.found[0])
+    own, other, shuffled = (each.get(settings.pictures) for each in known.shared[0])
     run = known.run
     begun = f"{settings.pictures} pictures ({settings.source})"
     if own is None or other is None or shuffled is None:
@@ -277,7 +277,7 @@ def quest_met(world: World, settings: Settings, known: Results) -> bool:
     """Return whether pictures in which there is no image of the data are ahead of one real image of each
     class.
     """
-    (own, *_), rival = known.found
+    (own, *_), rival = known.shared
     score = own.get(settings.pictures)
     return (
         settings.source != "the data" and score is not None and rival is not None and score > rival
@@ -288,12 +288,12 @@ LabelLab = Lab(
     "What do labels make of pictures?",
     World,
     controls=("pictures", "source", "solver"),
-    more=("iterations", "seed"),
+    folded=("iterations", "seed"),
     labels={"source": "pictures of", "solver": "gradient by"},
-    watched=World.run,
-    wanted=wanted,
+    run=World.run,
+    jobs=wanted,
     opens_with=2,
-    found=found,
+    shared=found,
     job_words=lambda world, run: f"labels of {len(run.inputs.distilled)} pictures learn",
     views=[Strip(strip_data, strip), Row(Chart(labels_data, labels_map), Chart(curve_data, curve))],
     sentence=sentence,

@@ -20,7 +20,14 @@ from ...core.parameters import narrowed, parameter, with_default
 from ...distilled import DistilledSet
 from ...explorers.lab import Lab, Results, Value
 from ...explorers.lines import Quest
-from ...explorers.ready import HEIGHT, MethodWorld, Watch, in_steps, learned_images, visited
+from ...explorers.ready import (
+    HEIGHT,
+    MethodWorld,
+    Watch,
+    in_steps,
+    learned_images,
+    values_by_setting,
+)
 from ...explorers.views import Chart, Row, Strip
 from ...figures import bars
 from ...figures.theme import (
@@ -146,9 +153,9 @@ def found(
     """N -> (own start, other starts ...), of all visited settings that differ in N alone; N ->
     class means.
     """
-    network = known.wanted[-1].arguments[0]
+    network = known.jobs[-1].arguments[0]
     rivals = {steps: value for (own, steps), value in known.every(world.rival) if own == network}
-    return visited(known, world.scores, settings, "epochs"), dict(sorted(rivals.items()))
+    return values_by_setting(known, world.scores, settings, "epochs"), dict(sorted(rivals.items()))
 
 
 def strip_data(world: World, settings: Settings, known: Results) -> tuple:
@@ -183,7 +190,7 @@ def rates_chart(*rates: float) -> go.Figure:
 
 def curve_data(world: World, settings: Settings, known: Results) -> tuple | None:
     """What is known so far; what was shown stays until the first is."""
-    scores, rivals = known.found
+    scores, rivals = known.shared
     return (
         (settings.learner, settings.starts, tuple(scores.items()), tuple(rivals.items()))
         if scores
@@ -242,7 +249,7 @@ def curve(learner: str, starts: str, found: tuple, rivals: tuple) -> go.Figure:
 
 def sentence(world: World, settings: Settings, known: Results) -> str:
     """What is seen."""
-    scores, rival = (each.get(settings.epochs) for each in known.found)
+    scores, rival = (each.get(settings.epochs) for each in known.shared)
     begun = (
         f"Ten images, {settings.epochs} step{'s' * (settings.epochs > 1)} of a {settings.learner}"
     )
@@ -257,7 +264,7 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
 
 def quest_met(world: World, settings: Settings, known: Results) -> bool:
     """Return whether the images are ahead of class means from starts that they have not met."""
-    scores, rival = (each.get(settings.epochs) for each in known.found)
+    scores, rival = (each.get(settings.epochs) for each in known.shared)
     return (
         scores is not None and rival is not None and statistics.fmean(scores[1:]) >= rival + AHEAD
     )
@@ -267,17 +274,17 @@ StepsLab = Lab(
     "What do N steps of training ask of ten images?",
     World,
     controls=("epochs", "learner", "starts"),
-    more=("networks", "iterations", "learning_rate", "initial_rate", "seed"),
+    folded=("networks", "iterations", "learning_rate", "initial_rate", "seed"),
     labels={
         "epochs": "steps N",
         "networks": "starts an update",
         "iterations": "updates",
         "initial_rate": "first rate",
     },
-    watched=World.run,
-    wanted=wanted,
+    run=World.run,
+    jobs=wanted,
     opens_with=3,
-    found=found,
+    shared=found,
     step_words="update",
     unused=lambda world, settings: () if settings.starts == "random" else ("networks",),
     job_words=lambda world, run: f"learning for N = {run.config.epochs}",

@@ -135,10 +135,10 @@ def score_data(world: World, settings: Settings, known: Results) -> tuple | None
     """What is on show, and the accuracies known so far, of other numbers of networks too; what was
     shown stays until the first is.
     """
-    if not known.found[RIVAL]:
+    if not known.shared[RIVAL]:
         return None
     others = in_other_networks(world, settings, known)
-    return settings.networks, known.frame.step, tuple(known.found.items()), tuple(others.items())
+    return settings.networks, known.frame.step, tuple(known.shared.items()), tuple(others.items())
 
 
 def scores(networks: int | None, step: int, found: tuple, others: tuple) -> go.Figure:
@@ -192,7 +192,7 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
     asked_of = f"matched in {how_many(settings.networks)}"
     many = f"{count} {'image' if count == 1 else 'images'} of each of {classes} classes"
     now = "as they began" if frame.step == 0 else f"after update {frame.step} of {run.total}"
-    means = {kind: statistics.fmean(values) for kind, values in known.found.items() if values}
+    means = {kind: statistics.fmean(values) for kind, values in known.shared.items() if values}
     said = ", ".join(f"from {REAL.get(kind, 'these')} {value:.1%}" for kind, value in means.items())
     taught = f" Students reach {said}." if said else " Press Train students to see what they teach."
     left = "" if run.complete or known.doing(run) else " Press Learn."
@@ -203,9 +203,9 @@ def quest_met(world: World, settings: Settings, known: Results) -> bool:
     """Return whether students of every seed are there, and those on the frame on show are ahead of those
     on any real images.
     """
-    if min(map(len, known.found.values())) < len(world.seeds):
+    if min(map(len, known.shared.values())) < len(world.seeds):
         return False
-    means = {kind: statistics.fmean(values) for kind, values in known.found.items()}
+    means = {kind: statistics.fmean(values) for kind, values in known.shared.items()}
     return means.pop(LEARNED) - max(means.values()) >= _AHEAD
 
 
@@ -213,7 +213,7 @@ MatchingLab = Lab(
     "What can a few learned images teach?",
     World,
     controls=("networks", "initialisation", "images_per_class"),
-    more=("learning_rate", "iterations", "batch_size", "momentum", "views"),
+    folded=("learning_rate", "iterations", "batch_size", "momentum", "views"),
     labels={
         "networks": "number of networks",
         "images_per_class": "images per class",
@@ -224,10 +224,10 @@ MatchingLab = Lab(
     choice_words=lambda world: {
         "networks": lambda number: "new each time" if number is None else str(number)
     },
-    watched=World.run,
-    wanted=wanted,
+    run=World.run,
+    jobs=wanted,
     opens_with=4,
-    found=found,
+    shared=found,
     step_words="update",
     unused=lambda world, settings: () if settings.strategy else ("views",),
     job_words=lambda world, run: f"learning {run.config.images_per_class} per class",

@@ -15,7 +15,7 @@ from ...data import ImageData
 from ...evaluation.incremental import Matrix
 from ...explorers.lab import Compute, Lab, Results, Value
 from ...explorers.lines import Quest
-from ...explorers.ready import HEIGHT, visited
+from ...explorers.ready import HEIGHT, values_by_setting
 from ...explorers.views import Chart, Row, Strip, Tabs
 from ...figures import cell_table, encode_grid
 from ...figures.theme import (
@@ -95,7 +95,7 @@ def strip(data: ImageData, now: Moment, order: tuple[int, ...]) -> tuple[bytes, 
 
 def bars_data(world: World, settings: Settings, known: Results) -> tuple:
     """What is found."""
-    return known.found
+    return known.shared
 
 
 def of_tasks(tasks: tuple[tuple[str, ...], ...], accuracies: tuple[float, ...]) -> list[float]:
@@ -154,7 +154,7 @@ def bars(tasks: tuple[tuple[str, ...], ...], now: Moment, before: Matrix) -> go.
 
 def matrix_data(world: World, settings: Settings, known: Results) -> tuple:
     """Tasks, and what was known at the end of each phase."""
-    tasks, _, rows = known.found
+    tasks, _, rows = known.shared
     return tasks, rows
 
 
@@ -178,7 +178,7 @@ def ends_data(world: World, settings: Settings, known: Results) -> tuple:
     points = dict[str, tuple]()
     for memory in world.memories:
         config = world.config(settings.replace(memory=memory))
-        every = visited(known, world.remembered, config, "images_per_class", memory)
+        every = values_by_setting(known, world.remembered, config, "images_per_class", memory)
         points |= (
             {memory: tuple((m, float(np.mean(rows[-1]))) for m, rows in every.items())}
             if every
@@ -246,7 +246,7 @@ def all_memories(world: World, settings: Settings, known: Results) -> list[Value
 
 def sentence(world: World, settings: Settings, known: Results) -> str:
     """What is seen."""
-    tasks, now, _ = known.found
+    tasks, now, _ = known.shared
     heights = of_tasks(tasks, now.accuracies)
     kept = (
         f"{settings.images_per_class} of each class ({settings.memory})"
@@ -278,17 +278,17 @@ def step_label(world: World, settings: Settings, step: int) -> str:
 
 DECLARED = {
     "controls": ("memory", "images_per_class", "distillation_weight"),
-    "more": (*LEARNING, "seed"),
+    "folded": (*LEARNING, "seed"),
     "labels": {
         "memory": "keep",
         "images_per_class": "exemplars of a class",
         "distillation_weight": "distillation loss",
     },
     "stops": lambda world: {"images_per_class": (1, 5)},
-    "watched": World.run,
-    "wanted": wanted,
+    "run": World.run,
+    "jobs": wanted,
     "opens_with": 2,
-    "found": found,
+    "shared": found,
     "step_label": step_label,
     "to_end": ("memory", "images_per_class"),
     "unused": lambda world, settings: (

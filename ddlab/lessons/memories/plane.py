@@ -208,7 +208,7 @@ PlaneLab = Lab(
     **DECLARED
     | {
         # The plane's own, which knows clicked points.
-        "watched": lambda world, settings: world.run(settings),
-        "wanted": lambda world, settings, run: [run],
+        "run": lambda world, settings: world.run(settings),
+        "jobs": lambda world, settings, run: [run],
     },
 )

@@ -42,7 +42,7 @@ def curve_data(world: World, settings: Settings, known: Results) -> tuple:
     """Return the accuracies that were kept so far, with and without targets, and what the prior's own
     features give.
     """
-    both = known.frames, known.wanted[1].frames
+    both = known.frames, known.jobs[1].frames
     curves = [tuple((frame.step, frame.content.accuracy) for frame in frames) for frames in both]
     return known.run.total, named(settings.objective), *curves, world.own[settings.prior]
 
@@ -111,7 +111,7 @@ def _at(run: Run, step: int | None) -> float | None:
 
 def sentence(world: World, settings: Settings, known: Results) -> str:
     """What is seen at a step."""
-    (run, alone) = known.wanted
+    (run, alone) = known.jobs
     frame = known.frame
     without = _at(alone, known.step) if alone.begun else None
     beside = "" if without is None else f"; of {named(settings.objective)} alone {without:.1%}"
@@ -128,9 +128,7 @@ def quest_met(world: World, settings: Settings, known: Results) -> bool:
     """Return whether both runs are over, and the one that was told first is ahead of the one that learned
     alone.
     """
-    aided, alone = (
-        run.frames[-1].content.accuracy if run.complete else None for run in known.wanted
-    )
+    aided, alone = (run.frames[-1].content.accuracy if run.complete else None for run in known.jobs)
     return aided is not None and alone is not None and aided - alone >= _AHEAD
 
 
@@ -138,7 +136,7 @@ TargetLab = Lab(
     "Whose answers are worth learning?",
     World,
     controls=("prior", "schedule", "objective"),
-    more=("share", "ratio", "subset", "train_projection", "epochs", "seed"),
+    folded=("share", "ratio", "subset", "train_projection", "epochs", "seed"),
     labels={
         "ratio": "share of the images in an epoch",
         "schedule": "λ",
@@ -147,8 +145,8 @@ TargetLab = Lab(
         "train_projection": "train W",
     },
     choice_words=lambda world: {"objective": named},
-    watched=World.run,
-    wanted=wanted,
+    run=World.run,
+    jobs=wanted,
     step_words="update",
     unused=lambda world, settings: () if settings.schedule == "constant" else ("share",),
     job_words=lambda world, run: (

@@ -308,9 +308,9 @@ LabelsAgainstImages = Lab(
     "Labels or images: what does the student learn from?",
     World,
     controls=("images", "labels", "picture"),
-    more=("seed",),
+    folded=("seed",),
     stops=lambda world: {"picture": (0, len(next(iter(world.sets.values()))) - 1)},
-    wanted=lambda world, settings, run: [world.run(settings)],
+    jobs=lambda world, settings, run: [world.run(settings)],
     opens_with=1,
     job_words=lambda world, run: "student",
     views=[

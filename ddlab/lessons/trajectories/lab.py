@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 
 from ...explorers.lab import Lab, Results, Value
 from ...explorers.lines import Quest
-from ...explorers.ready import HEIGHT, learned_images, visited
+from ...explorers.ready import HEIGHT, learned_images, values_by_setting
 from ...explorers.views import Chart, Row, Strip
 from ...figures.theme import (
     finish_figure,
@@ -46,9 +46,10 @@ def found(
     """N -> of learned images (left, rate, accuracy) and of class means (left, accuracy), of all
     settings that differ in N alone.
     """
-    _, _, learned, rival = known.wanted
+    _, _, learned, rival = known.jobs
     return tuple(
-        visited(known, each.compute, *each.arguments, "inner_steps") for each in (learned, rival)
+        values_by_setting(known, each.compute, *each.arguments, "inner_steps")
+        for each in (learned, rival)
     )  # type: ignore[return-value]
 
 
@@ -65,11 +66,11 @@ def plane_data(world: World, settings: Settings, known: Results) -> tuple:
     frame = known.frame
     place = (settings.expert, settings.begun)
     way = world.way(config, *place)
-    first = known.now(world.shown, config, mtt.expert_updates(config), *place, frame.step)
+    first = known.compute_now(world.shown, config, mtt.expert_updates(config), *place, frame.step)
     return (
         positions(way, way[0], way[-1]),
         first,
-        known.now(world.shown, config, frame.step, *place, frame.step),
+        known.compute_now(world.shown, config, frame.step, *place, frame.step),
     )
 
 
@@ -117,7 +118,7 @@ def squared(points: Points) -> float:
 
 def curve_data(world: World, settings: Settings, known: Results) -> tuple:
     """What is known so far, and what the images on show leave of the way on show."""
-    learned, rivals = (tuple(each.items()) for each in known.found)
+    learned, rivals = (tuple(each.items()) for each in known.shared)
     return learned, rivals, (settings.inner_steps, squared(plane_data(world, settings, known)[-1]))
 
 
@@ -158,7 +159,7 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
     config = known.run.config
     run = known.run
     begun = f"N = {config.inner_steps}, M = {config.matched_epochs}"
-    scores, rival = (each.get(config.inner_steps) for each in known.found)
+    scores, rival = (each.get(config.inner_steps) for each in known.shared)
     if scores is None:
         return (
             f"{begun}: learning, update {max(run.step - mtt.expert_updates(config), 0)} of "
@@ -176,7 +177,7 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
 
 def quest_met(world: World, settings: Settings, known: Results) -> bool:
     """Return whether the images lead clearly further than class means."""
-    scores, rival = (each.get(settings.inner_steps) for each in known.found)
+    scores, rival = (each.get(settings.inner_steps) for each in known.shared)
     return scores is not None and rival is not None and rival[0] - scores[0] >= AHEAD
 
 
@@ -184,7 +185,7 @@ TrajectoryLab = Lab(
     "How far do ten images lead?",
     World,
     controls=("inner_steps", "expert", "begun"),
-    more=("matched_epochs", "iterations", "learning_rate", "rate_learning_rate", "seed"),
+    folded=("matched_epochs", "iterations", "learning_rate", "rate_learning_rate", "seed"),
     labels={
         "inner_steps": "steps N",
         "matched_epochs": "epochs M",
@@ -193,10 +194,10 @@ TrajectoryLab = Lab(
         "learning_rate": "step length of the images",
         "rate_learning_rate": "step length of the rate",
     },
-    watched=World.run,
-    wanted=wanted,
+    run=World.run,
+    jobs=wanted,
     opens_with=1,
-    found=found,
+    shared=found,
     step_words="update",
     step_label=lambda world, settings, step: str(max(step - mtt.expert_updates(settings), 0)),
     job_words=lambda world, run: f"learning for N = {run.config.inner_steps}",

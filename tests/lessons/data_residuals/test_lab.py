@@ -195,17 +195,19 @@ def test_students_learn_from_the_runs_images_and_from_their_patches(
         )
         for each in sets
     )
-    shown = labs.student_data(lab.world, lab.settings, lab._known())
+    shown = labs.student_data(lab.world, lab.settings, lab._results())
     assert shown == (((SMALL.merge_ratio, mine),), SMALL.merge_ratio, "patches", real)
-    assert button.disabled and not labs.far_apart(lab.world, lab.settings, lab._known())
+    assert button.disabled and not labs.far_apart(lab.world, lab.settings, lab._results())
     moved(lab, merge_ratio=1.0)
     button.click()
     lab.runner.join()
-    points, *_ = labs.student_data(lab.world, lab.settings, lab._known())
+    points, *_ = labs.student_data(lab.world, lab.settings, lab._results())
     means = [sum(found) / 2 for _, found in points]
     assert [alpha for alpha, _ in points] == [SMALL.merge_ratio, 1.0]
-    assert labs.far_apart(lab.world, lab.settings, lab._known()) == (
+    assert labs.far_apart(lab.world, lab.settings, lab._results()) == (
         abs(means[0] - means[1]) >= labs.APART
     )
     moved(lab, images_per_class=3)
-    assert not button.disabled and labs.student_data(lab.world, lab.settings, lab._known())[0] == ()
+    assert (
+        not button.disabled and labs.student_data(lab.world, lab.settings, lab._results())[0] == ()
+    )

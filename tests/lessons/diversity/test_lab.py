@@ -50,7 +50,7 @@ def lab(given: tuple[ImageData, Network]) -> Iterator[Laboratory]:
 
 
 def shown(lab: Laboratory) -> dict[str, Images]:
-    return lab._known().found
+    return lab._results().shared
 
 
 def distilled(lab: Laboratory) -> DistilledSet:

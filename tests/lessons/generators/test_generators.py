@@ -72,12 +72,12 @@ def test_the_quest_asks_for_few_steps_and_more_than_real_ones(grey: ImageData) -
     def met(own: float, rival: float, steps: int) -> bool:
         place.panel["steps"].value = steps
         place.run()
-        place.keep(place.wanted[1], dict.fromkeys(lab.ORDERS, (0.1, own)))
+        place.keep(place.jobs[1], dict.fromkeys(lab.ORDERS, (0.1, own)))
         place.keep(
-            lab.Value(place.world.rival, lab.rival_of(place.watched.config, SMALL.steps)),
+            lab.Value(place.world.rival, lab.rival_of(place.watched_run.config, SMALL.steps)),
             (0.2, rival),
         )
-        return lab.quest_met(place.world, place.settings, place._known())
+        return lab.quest_met(place.world, place.settings, place._results())
 
     assert met(0.9, 0.8, 3) and not met(0.8, 0.9, 3) and not met(0.9, 0.8, lab.FEW + 1)
     place.close()

@@ -44,7 +44,7 @@ def lab() -> Iterator[Laboratory]:
 
 
 def shown(lab: Laboratory) -> Answer:
-    return on_show(lab.world, lab.settings, lab._known())[0]
+    return on_show(lab.world, lab.settings, lab._results())[0]
 
 
 def by_themselves(settings: Settings, sweep: Sweep, value: float) -> toys.Trained:

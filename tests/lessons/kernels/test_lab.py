@@ -73,7 +73,9 @@ def test_every_update_on_show_is_kips_own(data: ImageData, changes: dict[str, An
     lab: Any = KernelLab(data, config)
     lab.runner.join()
     states = by_itself(data, config)
-    assert lab.watched.complete and [frame.step for frame in lab.watched.frames] == list(range(7))
+    assert lab.watched_run.complete and [frame.step for frame in lab.watched_run.frames] == list(
+        range(7)
+    )
     for index in (6, 3, 0):
         lab.slider.index = index
         pixels = data.to_uint8(states[index].images)
@@ -97,7 +99,7 @@ def test_rivals_took_no_learning_and_are_as_many_or_more(
 ) -> None:
     lab: Any = KernelLab(data, SMALL.replace(images_per_class=count))
     lab.runner.join()
-    found = {one.words: values for one, values in lab._known().found.items()}
+    found = {one.words: values for one, values in lab._results().shared.items()}
     assert list(found) == [words, f"{3 * count} real", "30 real"], (
         "a hundred of each class are not there"
     )
@@ -162,7 +164,10 @@ def test_equal_images_need_a_ridge() -> None:
 
 def test_frozen_pixels_stay(lab: Any) -> None:
     moved(lab, corruption=0.5)
-    first, last = lab.watched.frames[0].content.images, lab.watched.frames[-1].content.images
+    first, last = (
+        lab.watched_run.frames[0].content.images,
+        lab.watched_run.frames[-1].content.images,
+    )
     assert int((first == last).sum()) == 3 * 32
 
 
@@ -176,5 +181,5 @@ def test_a_constant_image_is_learned_from(data: ImageData) -> None:
         constant = dataclasses.replace(data, **flat)
     lab: Any = KernelLab(constant, SMALL)
     lab.runner.join()
-    assert lab.error is None and lab.watched.complete
+    assert lab.error is None and lab.watched_run.complete
     lab.close()

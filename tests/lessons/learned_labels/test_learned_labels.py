@@ -24,7 +24,7 @@ def lab(grey: ImageData) -> Laboratory:
 def test_scores_are_those_of_students_of_the_labels(lab: Laboratory, grey: ImageData) -> None:
     base = lab.world.base("shapes", 10, 0)
     made = process.run(ld, ld.SMALL, Inputs(data=grey, distilled=base, device="cpu"))
-    found = [scores[10] for scores in lab._known().found[0]]
+    found = [scores[10] for scores in lab._results().shared[0]]
     asked = {"labels": "stored", "seeds": range(STUDENTS), "device": "cpu", "progress": False}
     for network, score in ((ld.SMALL.network, found[0]), (STRANGER, found[1])):
         config = ld.student(made, network=network)
@@ -63,8 +63,8 @@ def test_pictures_are_of_their_source_and_more_of_them_begin_alike(
         for source in SOURCES
     }
     assert inside == {"shapes": False, "noise": False, "the data": True}
-    (scores, *_), rival = lab._known().found
-    assert quest_met(lab.world, lab.settings, lab._known()) is (scores[10] > rival)
+    (scores, *_), rival = lab._results().shared
+    assert quest_met(lab.world, lab.settings, lab._results()) is (scores[10] > rival)
     lab.close()
 
 

@@ -29,7 +29,7 @@ def test_scores_are_those_of_ordered_students(lab: Laboratory, grey: ImageData) 
     config = lab.world.config(lab.settings)
     made = process.run(dd, config, Inputs(data=grey, device="cpu"))
     scored = ddlab.evaluate(made, grey, labels="steps", seeds=range(OTHERS + 1), progress=False)
-    assert lab._known().found[0] == {1: tuple(scored.per_seed.values())}
+    assert lab._results().shared[0] == {1: tuple(scored.per_seed.values())}
 
 
 def test_the_rival_is_the_best_of_class_means_that_learned_nothing(
@@ -66,9 +66,9 @@ def test_settings_reach_the_method_and_the_quest_asks_for_other_starts(lab: Labo
         and convnet.iterations == 60
         and convnet.initial_rate == pytest.approx(0.02)
     )
-    scores = lab._known().found[0][1]
+    scores = lab._results().shared[0][1]
     rival = lab.world.rival(start.network, 1, watch=silent)
-    assert quest_met(lab.world, lab.settings, lab._known()) is (
+    assert quest_met(lab.world, lab.settings, lab._results()) is (
         sum(scores[1:]) / OTHERS >= rival + AHEAD
     )
     lab.close()

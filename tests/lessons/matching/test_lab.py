@@ -58,12 +58,12 @@ def press(lab: Any, words: str) -> None:
 
 def filled(lab: Any, values: dict[str, list[float]]) -> None:
     """As if these students had been trained, of each kind one for each seed."""
-    known = lab._known()
-    frame = lab.watched.at(known.step)
+    known = lab._results()
+    frame = lab.watched_run.at(known.step)
     for kind, accuracies in values.items():
         for seed, accuracy in enumerate(accuracies):
             own = (
-                (lab.watched, frame, seed)
+                (lab.watched_run, frame, seed)
                 if kind == LEARNED
                 else (kind, lab.settings.images_per_class, seed)
             )

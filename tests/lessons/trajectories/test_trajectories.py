@@ -48,7 +48,7 @@ def test_the_plane_shows_the_steps_of_a_student_and_of_the_expert(
 ) -> None:
     inputs = Inputs(data=grey, device="cpu")
     state = list(process.steps(mtt, CONFIG, inputs))[-1].state
-    expert, first, now = plane_data(lab.world, lab.settings, lab._known())
+    expert, first, now = plane_data(lab.world, lab.settings, lab._results())
     assert (
         len(expert) == CONFIG.matched_epochs + 1
         and len(first) == len(now) == CONFIG.inner_steps + 1
@@ -63,7 +63,7 @@ def test_the_plane_shows_the_steps_of_a_student_and_of_the_expert(
 
 def test_numbers_beside_are_those_of_the_library(lab: Laboratory, grey: ImageData) -> None:
     made = process.run(mtt, CONFIG, Inputs(data=grey, device="cpu"))
-    learned, rivals = lab._known().found
+    learned, rivals = lab._results().shared
     scored = ddlab.evaluate(made, grey, labels="steps", seeds=range(STUDENTS), progress=False)
     assert learned[CONFIG.inner_steps][1:] == pytest.approx(
         (float(made.target("steps").rates), scored.mean)
@@ -86,7 +86,7 @@ def test_numbers_beside_are_those_of_the_library(lab: Laboratory, grey: ImageDat
     left, right = rivals[CONFIG.inner_steps]
     assert right == pytest.approx(max(found))
     gap = left - learned[CONFIG.inner_steps][0]
-    assert quest_met(lab.world, lab.settings, lab._known()) is (gap >= AHEAD)
+    assert quest_met(lab.world, lab.settings, lab._results()) is (gap >= AHEAD)
     lab.close()
 
 
@@ -136,8 +136,8 @@ def test_right_answers_are_right() -> None:
 
 
 def test_other_experts_are_waited_for(lab: Laboratory) -> None:
-    shown = plane_data(lab.world, lab.settings, lab._known())
+    shown = plane_data(lab.world, lab.settings, lab._results())
     lab.panel.value = lab.panel.value.replace(seed=7)
     assert lab.slider.index == 0 and "learning" in lab.sentence
-    assert plane_data(lab.world, lab.run().settings, lab._known()) not in (None, shown)
+    assert plane_data(lab.world, lab.run().settings, lab._results()) not in (None, shown)
     lab.close()
