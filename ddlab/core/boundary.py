@@ -104,7 +104,9 @@ def checked(function: Function) -> Function:
     """
     named = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     positional = [
-        each.name for each in inspect.signature(function).parameters.values() if each.kind in named
+        parameter.name
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind in named
     ]
     # When first called: an annotation may name what stands further down.
     rules = functools.cache(lambda: _rules(function))
@@ -170,15 +172,16 @@ def _allowed(hint: Any) -> tuple[tuple[Check | tensor, ...], bool]:
     if origin is Literal:
         return (among(*members),), False
     if origin is not Annotated:
-        found = of_kind(origin if origin is collections.abc.Callable else hint)
-        return (() if found is None else (found,)), False
+        allowed_texts = of_kind(origin if origin is collections.abc.Callable else hint)
+        return (() if allowed_texts is None else (allowed_texts,)), False
     kind, *narrower = members
     narrowed: tuple[Any, ...] = tuple(
-        of_kind(kind, *each) if isinstance(each, within) else each for each in narrower
+        of_kind(kind, *constraint) if isinstance(constraint, within) else constraint
+        for constraint in narrower
     )
     # A range, a choice or a shape says what the bare type says, and more; a function of the
     # caller's own follows it.
-    whole = any(isinstance(each, (within, tensor, partial)) for each in narrower)
+    whole = any(isinstance(constraint, (within, tensor, partial)) for constraint in narrower)
     return (narrowed if whole else (*_allowed(kind)[0], *narrowed)), False
 
 

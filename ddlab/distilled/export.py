@@ -107,7 +107,7 @@ def from_folder(path: str | os.PathLike[str]) -> "DistilledSet":
         return DistilledSet(
             tensors={"images": normalise(torch.from_numpy(images.copy()), mean, std)},
             targets=tuple(targets),
-            class_names=tuple(each["name"] for each in table["classes"]),
+            class_names=tuple(folder["name"] for folder in table["classes"]),
             mean=mean,
             std=std,
             complete=table["complete"],

@@ -230,7 +230,7 @@ def _checked_views(
         lengths["A"] = errors.check_integer("views", views, 0, _LARGEST_COUNT)
     for name in TENSORS[shift]:
         names = _SHAPES[name].split()
-        shape = [lengths.get(each, each) for each in names]
+        shape = [lengths.get(dimension_name, dimension_name) for dimension_name in names]
         actual_shape = errors.check_tensor(
             name, tensors[name], shape=shape, dtype=coefficients.dtype, finite=False
         ).shape

@@ -213,8 +213,8 @@ Targets = (
     HardLabels | StoredLabels | OnlineTeacher | Representations | RegressionLabels | OrderedSteps
 )
 KINDS: dict[str, Any] = {
-    each.kind: each
-    for each in (
+    target_class.kind: target_class
+    for target_class in (
         HardLabels,
         StoredLabels,
         OnlineTeacher,

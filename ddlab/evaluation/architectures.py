@@ -31,17 +31,17 @@ class Architectures(Tabled):
     def table(self) -> str:
         """Architecture, accuracy and its 95% interval, as a Markdown table."""
         rows = [
-            (name, f"{found.mean:.3f}", found.interval_words)
-            for name, found in self.evaluations.items()
+            (name, f"{evaluation.mean:.3f}", evaluation.interval_words)
+            for name, evaluation in self.evaluations.items()
         ]
         return markdown(("students", "accuracy", "95% interval"), rows)
 
     def records(self) -> list[dict[str, Any]]:
         """One line for each architecture and seed."""
         return [
-            {"students": name, "labels": found.labels, "seed": seed, "accuracy": value}
-            for name, found in self.evaluations.items()
-            for seed, value in found.per_seed.items()
+            {"students": name, "labels": evaluation.labels, "seed": seed, "accuracy": value}
+            for name, evaluation in self.evaluations.items()
+            for seed, value in evaluation.per_seed.items()
         ]
 
 
@@ -72,13 +72,13 @@ def across(
     """
     if not isinstance(networks, Sequence) or isinstance(networks, str) or not networks:
         errors.fail("networks", "a sequence of at least one NetworkSpec or family name", networks)
-    wanted = []
-    for each in networks:
-        wanted.append(
-            errors.check_instance("networks", each, NetworkSpec, "NetworkSpecs or family names")
+    specs = []
+    for spec in networks:
+        specs.append(
+            errors.check_instance("networks", spec, NetworkSpec, "NetworkSpecs or family names")
         )
-    if len({each.title for each in wanted}) != len(wanted):
-        errors.fail("networks", "architectures that all differ", [each.title for each in wanted])
+    if len({spec.title for spec in specs}) != len(specs):
+        errors.fail("networks", "architectures that all differ", [spec.title for spec in specs])
     shared: dict[str, Any] = {
         "labels": labels,
         "teacher": teacher,
@@ -86,8 +86,11 @@ def across(
         "config": config,
         "device": device,
     }
-    asked = {each.title: prepared(distilled, data, network=each, **shared) for each in wanted}
-    found = evaluations(asked, jobs, errors.check_boolean("progress", progress))
+    jobs_by_title = {
+        spec.title: prepared(distilled, data, network=spec, **shared) for spec in specs
+    }
+    finished = evaluations(jobs_by_title, jobs, errors.check_boolean("progress", progress))
     return Architectures(
-        found, complete=len(found) == len(wanted) and all(each.complete for each in found.values())
+        finished,
+        complete=len(finished) == len(specs) and all(spec.complete for spec in finished.values()),
     )

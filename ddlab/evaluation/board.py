@@ -136,18 +136,20 @@ def _check_entry(
     except DDLabError as problem:
         raise DDLabError(f"{file}: {problem}") from None
     counts = distilled.labels.bincount(minlength=data.classes).tolist()
-    most = images_per_class * data.classes
+    image_limit = images_per_class * data.classes
     if max(counts) > images_per_class:
-        given = ", ".join(
+        counts_text = ", ".join(
             f"{count} of {name}" for count, name in zip(counts, data.class_names, strict=True)
         )
         raise DDLabError(
-            f"{file} must hold at most {images_per_class} images of each class; given {given}."
+            f"{file} must hold at most {images_per_class} images of each class; given {counts_text}."
         )
-    floats = most * (data.train_images[0].numel() + (1 if labels == "hard" else data.classes))
-    taken = distilled.storage_floats(labels)
-    if taken > floats:
-        raise DDLabError(f"{file} must take at most {floats:,} floats; given {taken:,}.")
+    floats = image_limit * (
+        data.train_images[0].numel() + (1 if labels == "hard" else data.classes)
+    )
+    floats_taken = distilled.storage_floats(labels)
+    if floats_taken > floats:
+        raise DDLabError(f"{file} must take at most {floats:,} floats; given {floats_taken:,}.")
     copies = int(near_copies(distilled.images, data).sum())
     if copies:
         raise DDLabError(

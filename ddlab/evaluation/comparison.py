@@ -165,7 +165,8 @@ def compare(
         seeds: one set and one student each.
         config: how students are trained; default `supervised.Config.for_data` of each set.
         jobs: how many seeds at once, each in a process of joblib's, as in `evaluate`; on a cluster
-            by `joblib.parallel_config`.
+            by `client = dask.distributed.Client(address)` and a call
+            `with joblib.parallel_config(backend="dask"):`.
 
     Returns:
         A `Comparison`. A method that fails on the way costs no other row: its own says why. After a
@@ -178,15 +179,15 @@ def compare(
         KeyboardInterrupt: before every row had a seed.
     """
     entries = entries_by_name(methods, data, images_per_class)
-    given_sets = [entry.given for entry in entries.values() if entry.given is not None]
+    given_sets = [entry.distilled for entry in entries.values() if entry.distilled is not None]
     storage.notice_edits(data, *given_sets, *as_teachers(teacher, "teacher"))
     options: dict[str, Any] = {"labels": labels, "config": config, "device": device}
     inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,), device=device)
     needs_teacher = labels != "hard" or any(entry.needs_teacher for entry in entries.values())
     for name, entry in entries.items():
         entry.check(name, inputs, labels)
-        if entry.given is not None and (teacher is not None or not needs_teacher):
-            prepared(entry.given, data, teacher=teacher, seeds=seeds, **options)
+        if entry.distilled is not None and (teacher is not None or not needs_teacher):
+            prepared(entry.distilled, data, teacher=teacher, seeds=seeds, **options)
     networks = [getattr(config, "network", None)]
     for entry in entries.values():
         networks.append(getattr(entry.settings, "network", None))
@@ -203,7 +204,7 @@ def compare(
         if name in failures:
             rows.append(Compared(name=name, failed=failures[name]))
         else:
-            rows.append(_row(name, entry.given is not None, results))
+            rows.append(_row(name, entry.distilled is not None, results))
     for counts in _common_sizes(results):
         rows.append(_row(counts, False, results))
     return Comparison(
@@ -328,10 +329,10 @@ def _random_images(
     if min(counts) == max(counts):
         return distilled
     # Images of a class stand together, so the first ones of each class are a smaller draw.
-    kept = torch.cat(
+    rows = torch.cat(
         [torch.arange(count) + label * max(counts) for label, count in enumerate(counts)]
     )
-    return from_images(distilled.images[kept], distilled.labels[kept], data, teacher)
+    return from_images(distilled.images[rows], distilled.labels[rows], data, teacher)
 
 
 def _common_sizes(results: Mapping[int, SeedResults]) -> list[Counts]:

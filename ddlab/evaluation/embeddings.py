@@ -132,11 +132,11 @@ def fit(
     points = _joined(groups)
     _check_enough(config, len(points))
     sizes = [len(group) for group in groups.values()]
-    positions, kept, place = cache.remember(
+    positions, kept_variance, place = cache.remember(
         lambda: _fitted(config, _array(points), announce), "embedding", config, points
     )
     parts = dict(zip(groups, torch.from_numpy(positions).split(sizes), strict=True))
-    return Embedding(config, parts, kept, points.shape[1], place)
+    return Embedding(config, parts, kept_variance, points.shape[1], place)
 
 
 @dataclass(frozen=True)
@@ -223,10 +223,10 @@ def _fitted(
     config: Config, points: np.ndarray, announce: Any
 ) -> tuple[np.ndarray, float | None, Any]:
     """Positions [n, 2], the variance kept by PCA, and a function that places new points."""
-    positions, kept, place = {"pca": _pca, "t_sne": _t_sne, "umap": _umap}[config.kind](
+    positions, kept_variance, place = {"pca": _pca, "t_sne": _t_sne, "umap": _umap}[config.kind](
         config, points, announce
     )
-    return np.array(positions, dtype=np.float32), kept, place
+    return np.array(positions, dtype=np.float32), kept_variance, place
 
 
 def _pca(_config: Config, points: np.ndarray, _announce: Any) -> tuple[np.ndarray, float, Any]:
@@ -280,7 +280,7 @@ def _umap(config: Config, points: np.ndarray, announce: Any) -> tuple[np.ndarray
     return positions, None, place
 
 
-def _optional(module: str, what: str) -> Any:
+def _optional(module: str, purpose: str) -> Any:
     try:
         with warnings.catch_warnings():
             # umap says at import that it has no TensorFlow, which only its parametric form needs.
@@ -288,7 +288,7 @@ def _optional(module: str, what: str) -> Any:
             return importlib.import_module(module)
     except ImportError as missing:
         raise errors.DDLabError(
-            f"kind must be 'pca' without the package {module}, which computes {what} and "
+            f"kind must be 'pca' without the package {module}, which computes {purpose} and "
             "comes with ddlab's notebooks "
             f"(pip install 'ddlab[lab]'); given a Python without it ({missing})."
         ) from missing

@@ -73,13 +73,13 @@ class Incremental(Tabled):
 
     def task_paths(self, seed: int) -> list[list[float]]:
         """Task -> its accuracy after each phase from its own on."""
-        found = []
+        paths = []
         start = 0
         for phase, names in enumerate(self.tasks):
             end = start + len(names)
-            found.append([statistics.fmean(row[start:end]) for row in self.per_seed[seed][phase:]])
+            paths.append([statistics.fmean(row[start:end]) for row in self.per_seed[seed][phase:]])
             start = end
-        return found
+        return paths
 
     def _mean(self, of: Callable[[list[list[float]]], float]) -> float:
         return statistics.fmean(of(self.task_paths(seed)) for seed in self.per_seed)
@@ -96,11 +96,11 @@ class Incremental(Tabled):
 
     def table(self) -> str:
         """Accuracy phase by phase, and what is forgotten, as a Markdown table."""
-        seen = 0
+        classes_met = 0
         rows = []
         for names, score in zip(self.tasks, self.accuracies, strict=True):
-            seen += len(names)
-            rows.append((f"{seen} classes", f"{score:.3f}"))
+            classes_met += len(names)
+            rows.append((f"{classes_met} classes", f"{score:.3f}"))
         rows += [
             ("average", f"{self.average_accuracy:.3f}"),
             ("forgetting of the first", f"{self.forgetting_of_first:.3f}"),
@@ -111,23 +111,24 @@ class Incremental(Tabled):
 
 
 def class_accuracies(
-    config: Phases, inputs: Inputs, weights: Tensors, seen: int
+    config: Phases, inputs: Inputs, weights: Tensors, classes_met: int
 ) -> tuple[float, ...]:
     """Test accuracy of each class seen, in order of arrival, of a network."""
     data = require_data(NAME, inputs)
     with torch.no_grad():
         images = data.normalised(split="test", device=inputs.device)
-        places = logits_of(config, inputs, weights, images, seen).argmax(1).cpu()
+        places = logits_of(config, inputs, weights, images, classes_met).argmax(1).cpu()
     of_class = [
-        data.test_labels == label for label in class_order(data.classes, config.order_seed)[:seen]
+        data.test_labels == label
+        for label in class_order(data.classes, config.order_seed)[:classes_met]
     ]
     return tuple(
         float((places[rows] == place).float().mean()) for place, rows in enumerate(of_class)
     )
 
 
-def _moved(bar: Any, done: int, run: Run) -> None:
-    bar.update(done + run.step - bar.n)
+def _moved(bar: Any, steps_before: int, run: Run) -> None:
+    bar.update(steps_before + run.step - bar.n)
 
 
 @checked
@@ -165,20 +166,21 @@ def class_incremental(
             )
         config = config.replace(start="given", exemplar_step="none", images_per_class=fewest)
     seeds = distinct_seeds("seeds", seeds)
-    found = {}
+    matrices = {}
     total = mnemonics.total_steps(config, inputs)
     with progress_bar("phases", total * len(seeds), progress) as bar:
         for number, seed in enumerate(seeds):
-            own = config.replace(seed=seed)
-            run = Run(mnemonics, own, inputs)
+            seed_config = config.replace(seed=seed)
+            run = Run(mnemonics, seed_config, inputs)
             run.advance(watch=functools.partial(_moved, bar, number * total))
             models = zip(class_ends(config, data.classes), run.state().models, strict=True)
-            found[seed] = tuple(
-                class_accuracies(own, inputs, weights, seen) for seen, weights in models
+            matrices[seed] = tuple(
+                class_accuracies(seed_config, inputs, weights, classes_met)
+                for classes_met, weights in models
             )
     order = class_order(data.classes, config.order_seed)
-    ends = class_ends(config, data.classes)
-    tasks = [order[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    task_ends = class_ends(config, data.classes)
+    tasks = [order[start:end] for start, end in zip([0, *task_ends], task_ends, strict=False)]
     return Incremental(
-        found, tuple(tuple(data.class_names[label] for label in task) for task in tasks)
+        matrices, tuple(tuple(data.class_names[label] for label in task) for task in tasks)
     )

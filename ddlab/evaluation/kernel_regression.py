@@ -25,18 +25,18 @@ _FC1 = KernelSpec()
 def kernel_predictions(
     images: Annotated[Tensor, tensor("n c h w")],
     labels: Annotated[Tensor, tensor("n classes")],
-    asked: Annotated[Tensor, tensor("m c h w")],
+    queries: Annotated[Tensor, tensor("m c h w")],
     *,
     kernel: KernelSpec = _FC1,
     ridge: Ridge = 1e-6,
     megabytes: Annotated[float, within(1)] = 512,
 ) -> Tensor:
-    """What the regression on `images` says of those that are `asked` about: float64 [m, classes].
+    """What the regression on `images` says of those that are `queries` about: float64 [m, classes].
 
     Args:
         images: [n, c, h, w], normalised;
         labels: [n, classes].
-        asked: [m, c, h, w].
+        queries: [m, c, h, w].
         kernel: a `KernelSpec`, or its name.
         ridge: as a part of the mean of the kernel's diagonal.
         megabytes: of working memory.
@@ -48,12 +48,12 @@ def kernel_predictions(
     if not len(images):
         errors.fail("images", "at least one image", images)
     support = images.double()
-    own = kernel_matrix(kernel, support, support, megabytes=megabytes)
-    found = [asked.new_zeros((0, labels.shape[1]), dtype=torch.float64)]
-    for some in asked.split(_AT_ONCE):
+    support_kernel = kernel_matrix(kernel, support, support, megabytes=megabytes)
+    blocks = [queries.new_zeros((0, labels.shape[1]), dtype=torch.float64)]
+    for some in queries.split(_AT_ONCE):
         cross = kernel_matrix(kernel, some.double(), support, megabytes=megabytes)
-        found.append(kip.predictions(own, cross, labels, strength=ridge))
-    return torch.cat(found)
+        blocks.append(kip.predictions(support_kernel, cross, labels, strength=ridge))
+    return torch.cat(blocks)
 
 
 @checked
@@ -81,6 +81,6 @@ def kernel_accuracy(
         values = distilled.target("regression").values
     else:
         values = kip.centred_labels(distilled.labels, data.classes)
-    asked = data.normalised(split=split)
-    found = kernel_predictions(distilled.images, values, asked, kernel=kernel, ridge=ridge)
-    return float((found.argmax(1) == data.labels(split)).double().mean())
+    test_images = data.normalised(split=split)
+    outputs = kernel_predictions(distilled.images, values, test_images, kernel=kernel, ridge=ridge)
+    return float((outputs.argmax(1) == data.labels(split)).double().mean())

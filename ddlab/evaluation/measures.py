@@ -33,7 +33,9 @@ def fewest_images(accuracies: Mapping[int, float], accuracy: float) -> int | Non
     """d_A: the smallest M of {M: accuracy of M images} that reaches an accuracy; None where none
     does.
     """
-    return min((images for images, found in accuracies.items() if found >= accuracy), default=None)
+    return min(
+        (images for images, reached in accuracies.items() if reached >= accuracy), default=None
+    )
 
 
 def label_robust_score(improvement: float, missing: float, *, weight: float = 0.5) -> float:
@@ -146,10 +148,10 @@ def nearest_neighbour_coverage(real: Tensor, points: Tensor, *, neighbours: int 
 _ROWS = 1024  # at a time: the distances of 50,000 points to each other are 10 GB
 
 
-def _distances(some: Tensor, others: Tensor) -> Tensor:
-    if some.dtype.itemsize < 4:  # torch has no distances of half-precision numbers
-        some = some.float()
-        others = others.float()
+def _distances(points: Tensor, other_points: Tensor) -> Tensor:
+    if points.dtype.itemsize < 4:  # torch has no distances of half-precision numbers
+        points = points.float()
+        other_points = other_points.float()
     # Without matrix products: rounding must not move a point out of the neighbourhood that it
     # defines.
-    return torch.cdist(some, others, compute_mode="donot_use_mm_for_euclid_dist")
+    return torch.cdist(points, other_points, compute_mode="donot_use_mm_for_euclid_dist")

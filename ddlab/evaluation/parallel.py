@@ -149,16 +149,16 @@ class _Lost(Exception):
         self.reason = reason
 
 
-def tell_lost(problem: LostWorkers, finished: int, total: int, what: str) -> None:
+def tell_lost(problem: LostWorkers, finished: int, total: int, unit: str) -> None:
     """Warn that only some tasks are finished, or raise if none is.
 
     Args:
-        what: the tasks, in the plural ("students").
+        unit: the tasks, in the plural ("students").
     """
     if not finished:
-        raise DDLabError(f"jobs: {problem}; none of {total} {what} is finished.") from problem
+        raise DDLabError(f"jobs: {problem}; none of {total} {unit} is finished.") from problem
     warnings.warn(
-        f"jobs: {problem}; the result holds the {finished} of {total} {what} that are finished.",
+        f"jobs: {problem}; the result holds the {finished} of {total} {unit} that are finished.",
         stacklevel=6,
     )
 
@@ -179,13 +179,15 @@ def check_jobs(jobs: int | None, inputs: Inputs, *networks: Any) -> None:
     """
     if is_here(jobs) or _shares_memory():
         return
-    given = jobs if jobs is not None else "processes of joblib.parallel_config"
+    jobs_text = jobs if jobs is not None else "processes of joblib.parallel_config"
     if torch.device(inputs.device).type != "cpu":
-        errors.fail("jobs", "None or 1 on a GPU", given)
+        errors.fail("jobs", "None or 1 on a GPU", jobs_text)
     specs = [*networks, *(teacher.spec for teacher in inputs.teachers)]
     if any(isinstance(spec, NetworkSpec) and spec.family in REGISTERED for spec in specs):
         errors.fail(
-            "jobs", "None or 1 for a network of your own, which other processes do not know", given
+            "jobs",
+            "None or 1 for a network of your own, which other processes do not know",
+            jobs_text,
         )
 
 

@@ -119,11 +119,17 @@ def probe(
         for split in ("train", "test")
     )
     chosen = dict.fromkeys(seeds, settings[0])
-    for seed, (kept, held) in parts.items():
+    for seed, (learning_rows, held_rows) in parts.items():
         shares = [
             _share(
-                predictions(kind, learning[kept], labels[kept], learning[held], setting),
-                labels[held],
+                predictions(
+                    kind,
+                    learning[learning_rows],
+                    labels[learning_rows],
+                    learning[held_rows],
+                    setting,
+                ),
+                labels[held_rows],
             )
             for setting in settings
         ]
@@ -133,13 +139,13 @@ def probe(
         setting: _share(predictions(kind, learning, labels, testing, setting), data.test_labels)
         for setting in set(chosen.values())
     }
-    found = {seed: reached[setting] for seed, setting in chosen.items()}
-    values = list(found.values())
+    accuracies = {seed: reached[setting] for seed, setting in chosen.items()}
+    values = list(accuracies.values())
     return Probe(
         mean=statistics.fmean(values),
         std=statistics.stdev(values) if len(values) > 1 else None,
         interval=within_accuracy(interval(values)),
-        per_seed=found,
+        per_seed=accuracies,
         chosen=chosen,
         kind=kind,
         network=network.spec.title,
@@ -160,11 +166,13 @@ def checked_reading(
     labels = data.train_labels
     if len(labels.unique()) < 2:
         errors.fail("data", "of at least two classes", f"one of {data.classes}")
-    one = isinstance(candidates, Sequence) and len(candidates) == 1
+    is_fixed = isinstance(candidates, Sequence) and len(candidates) == 1
     parts = (
-        {} if one else {seed: held_out_part(labels, held_out=held_out, seed=seed) for seed in seeds}
+        {}
+        if is_fixed
+        else {seed: held_out_part(labels, held_out=held_out, seed=seed) for seed in seeds}
     )
-    fewest = min((len(kept) for kept, _ in parts.values()), default=len(labels))
+    fewest = min((len(learning_rows) for learning_rows, _ in parts.values()), default=len(labels))
     return seeds, parts, _checked_candidates(candidates, kind, fewest)
 
 
@@ -180,20 +188,20 @@ def held_out_part(labels: Tensor, *, held_out: float, seed: int) -> tuple[Tensor
         DDLabError: a share so small, or classes so small, that nothing is held out.
     """
     order = torch.randperm(len(labels), generator=randomness.generator(seed, 0, "held-out part"))
-    held = []
+    held_by_class = []
     for label in labels.unique():
         members = order[labels[order] == label]
-        held.append(members[: min(round(held_out * len(members)), len(members) - 1)])
-    chosen = torch.cat(held) if held else order
+        held_by_class.append(members[: min(round(held_out * len(members)), len(members) - 1)])
+    chosen = torch.cat(held_by_class) if held_by_class else order
     if not len(chosen):
         fitting = (
             f"large enough to hold out one of {len(labels)} images (candidates may be one alone, "
             "with none held out)"
         )
         errors.fail("held_out", fitting, held_out)
-    rest = torch.ones(len(labels), dtype=torch.bool)
-    rest[chosen] = False
-    return rest.nonzero().flatten(), chosen.sort().values
+    is_learning = torch.ones(len(labels), dtype=torch.bool)
+    is_learning[chosen] = False
+    return is_learning.nonzero().flatten(), chosen.sort().values
 
 
 def _share(predicted: Tensor, labels: Tensor) -> float:
@@ -208,8 +216,8 @@ def _checked_candidates(candidates: Any, kind: str, fewest: int) -> list[float]:
     return [checked_setting("candidates", candidate, kind, fewest) for candidate in candidates]
 
 
-def worth(
-    made: DistilledSet,
+def probe_score(
+    distilled: DistilledSet,
     data: ImageData,
     *,
     seed: int = 0,
@@ -220,7 +228,9 @@ def worth(
     pre-trained on it.
     """
     config = pretraining.Config.teaching(seed=seed)
-    network = process.run(pretraining, config, Inputs(distilled=made, device=device), on_step=watch)
+    network = process.run(
+        pretraining, config, Inputs(distilled=distilled, device=device), on_step=watch
+    )
     return probed(network, data, seed, device=device)
 
 

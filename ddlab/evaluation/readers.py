@@ -50,7 +50,7 @@ def predictions(
     kind: Annotated[str, among(*KINDS)],
     features: Annotated[Tensor, tensor("n d"), filled],
     labels: Annotated[Tensor, tensor("n", torch.int64), class_numbers],
-    others: Annotated[Tensor, tensor("m d")],
+    queries: Annotated[Tensor, tensor("m d")],
     setting: float,
 ) -> Tensor:
     """Return the labels, int64 [m], that a reader of features [n, d] and labels [n] gives to others [m,
@@ -70,9 +70,9 @@ def predictions(
     setting = checked_setting("setting", setting, kind, len(labels))
     if len(labels.unique()) < 2:
         errors.fail("labels", "of at least two classes", labels.unique().tolist())
-    if not len(others):
+    if not len(queries):
         return torch.zeros(0, dtype=torch.int64)
-    learning, reading = (rows.detach().double().numpy() for rows in (features, others))
+    learning, reading = (rows.detach().double().numpy() for rows in (features, queries))
     try:
         # One thread: for products this small a second one waits in a loop, on a busy machine for
         # thirty times the work.
@@ -86,12 +86,12 @@ def predictions(
     return torch.from_numpy(model.predict(reading))
 
 
-def checked_setting(argument: str, setting: Any, kind: str, most: int) -> float:
-    """Return a strength, or a number of neighbours between 1 and `most`."""
+def checked_setting(argument: str, setting: Any, kind: str, count: int) -> float:
+    """Return a strength, or a number of neighbours between 1 and `count`."""
     if kind != "neighbours":
         return errors.check_number(argument, setting, LEAST_STRENGTH, MOST_STRENGTH)
     return errors.check_integer(
-        argument, int(setting) if setting in range(most + 1) else setting, 1, most
+        argument, int(setting) if setting in range(count + 1) else setting, 1, count
     )
 
 

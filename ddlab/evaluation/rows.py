@@ -25,7 +25,7 @@ Counts = tuple[int, ...]  # images of each class
 class Entry:
     """A row to be computed: a set that was made before, or a method with its Config."""
 
-    given: DistilledSet | None = None
+    distilled: DistilledSet | None = None
     method: Any = None
     settings: Any = None
 
@@ -37,27 +37,27 @@ class Entry:
     @property
     def title(self) -> str:
         """The method's usual name."""
-        if self.given is None:
+        if self.distilled is None:
             name = self.method.NAME
         else:
-            name = str(self.given.provenance.get("method", "a set"))
+            name = str(self.distilled.provenance.get("method", "a set"))
         return (library.MODULES.get(name) or (name,))[0]
 
     @property
     def size(self) -> str:
         """The number of images in words, "" for a method without this setting."""
-        if self.given is not None:
-            return size_text(counts_of(self.given))
+        if self.distilled is not None:
+            return size_text(counts_of(self.distilled))
         count = getattr(self.settings, "images_per_class", None)
         return f"{count} per class" if count else ""
 
     def check(self, name: str, inputs: Inputs, labels: str) -> None:
         """Refuse what is known to fail, or could not be compared, before anything is computed."""
         data: Any = inputs.data
-        if self.given is not None:
-            check_like(self.given, data)
-            self.given.target(labels)
-            check_counts(name, counts_of(self.given), data)
+        if self.distilled is not None:
+            check_like(self.distilled, data)
+            self.distilled.target(labels)
+            check_counts(name, counts_of(self.distilled), data)
             return
         check_call(self.method, self.settings, inputs)
         if getattr(self.method, "WITHOUT_LABELS", False):
@@ -73,8 +73,8 @@ class Entry:
 
     def make(self, seed: int, data: ImageData, **options: Any) -> DistilledSet:
         """Return the given set, or distil a new one whose every draw depends on `seed`."""
-        if self.given is not None:
-            return self.given
+        if self.distilled is not None:
+            return self.distilled
         settings = self.settings
         if any(field.name == "seed" for field in dataclasses.fields(settings)):
             settings = dataclasses.replace(settings, seed=seed)
@@ -167,7 +167,7 @@ def _distinct_names(own_names: Sequence[str | None], entries: Sequence[Entry]) -
 def _entry(item: Any, data: ImageData, images_per_class: int) -> Entry:
     """Return the row of one item of `methods`."""
     if isinstance(item, DistilledSet):
-        return Entry(given=item)
+        return Entry(distilled=item)
     if isinstance(item, tuple) and len(item) == 2:
         method = library.get(item[0])
         allowed = f"a {method.NAME} Config"

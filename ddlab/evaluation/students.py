@@ -81,12 +81,16 @@ class Evaluation:
         return "-" if self.interval is None else f"{self.interval[0]:.3f} to {self.interval[1]:.3f}"
 
 
-def distinct_seeds(argument: str, given: Any) -> list[int]:
+def distinct_seeds(argument: str, seeds_given: Any) -> list[int]:
     """Of a sequence of seeds, as integers before they are compared: not everything can be."""
-    whole = isinstance(given, Sequence) and not isinstance(given, str) and len(given) > 0
-    seeds = [errors.check_integer(argument, seed, 0) for seed in given] if whole else []
+    whole = (
+        isinstance(seeds_given, Sequence)
+        and not isinstance(seeds_given, str)
+        and len(seeds_given) > 0
+    )
+    seeds = [errors.check_integer(argument, seed, 0) for seed in seeds_given] if whole else []
     if not whole or len(set(seeds)) != len(seeds):
-        errors.fail(argument, "a sequence of at least one integer, all different", given)
+        errors.fail(argument, "a sequence of at least one integer, all different", seeds_given)
     return seeds
 
 
@@ -123,8 +127,8 @@ def evaluate(
             any order.
         network: the students' architecture, or the name of its family; default the config's.
         seeds: one student each; the same seeds pair two evaluations.
-        config: how students are trained; default `supervised.Config.for_data(data)`, a small
-            ConvNet. Its labels and seed are replaced. The published ResNet-18 students are
+        config: how students are trained; default `supervised.Config.for_data(distilled,
+            labels=labels)`, a small ConvNet. Its labels and seed are replaced. The published ResNet-18 students are
             `supervised.Config.paper()`. With labels "steps" there is nothing to set: students have
             the network that the set was made with, or `network`; they start from its draw of first
             weights for their seed, of which that of a set with a fixed start is the set's own, or
@@ -152,12 +156,12 @@ def evaluate(
         "network": network,
         "config": config,
     }
-    asked = prepared(distilled, data, seeds=seeds, device=device, **options)
-    return evaluations({"": asked}, jobs, progress)[""]
+    prepared_evaluation = prepared(distilled, data, seeds=seeds, device=device, **options)
+    return evaluations({"": prepared_evaluation}, jobs, progress)[""]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Asked:
+class _PreparedEvaluation:
     """One evaluation before its students are trained."""
 
     config: Settings
@@ -232,7 +236,7 @@ def evaluate_all(
     whole = (
         isinstance(several, Mapping)
         and several
-        and all(isinstance(own, Mapping) for own in several.values())
+        and all(isinstance(own_arguments, Mapping) for own_arguments in several.values())
     )
     if not whole:
         errors.fail(
@@ -240,15 +244,20 @@ def evaluate_all(
             "a mapping of at least one name to a mapping of arguments of evaluate",
             several,
         )
-    for argument in {**shared, **{argument: None for own in several.values() for argument in own}}:
+    for argument in {
+        **shared,
+        **{argument: None for own_arguments in several.values() for argument in own_arguments},
+    }:
         errors.check_choice(
             "an argument of evaluate", argument, tuple(inspect.signature(prepared).parameters)
         )
-    asked = {name: prepared(**{**shared, **own}) for name, own in several.items()}
-    found = evaluations(asked, jobs, errors.check_boolean("progress", progress))
-    if len(found) < len(asked):
+    jobs_by_name = {
+        name: prepared(**{**shared, **own_arguments}) for name, own_arguments in several.items()
+    }
+    finished = evaluations(jobs_by_name, jobs, errors.check_boolean("progress", progress))
+    if len(finished) < len(jobs_by_name):
         raise KeyboardInterrupt("students were still being trained")
-    return found
+    return finished
 
 
 @checked
@@ -262,7 +271,7 @@ def prepared(
     seeds: Seeds = (0, 1, 2, 3, 4),
     config: supervised.Config | None = None,
     device: torch.device | str = "auto",
-) -> _Asked:
+) -> _PreparedEvaluation:
     """Return an evaluation of these arguments of `evaluate`, before its students are trained."""
     check_like(distilled, data)
     if not distilled.complete:
@@ -272,26 +281,26 @@ def prepared(
             stacklevel=6,
         )
     storage.notice_edits(distilled, data, *as_teachers(teacher, "teacher"))
-    own = {} if network is None else {"network": network}
+    network_change = {} if network is None else {"network": network}
     if labels == "steps":
         if config is not None:
             errors.fail(
                 "config", "None for labels 'steps', for the set says how it is trained on", config
             )
-        settings: Any = ordered.Config.for_set(distilled, **own)
+        settings: Any = ordered.Config.for_set(distilled, **network_change)
     else:
         if config is None:
             config = supervised.Config.for_data(distilled, labels=labels)
-        settings = config.replace(labels=labels, **own)
+        settings = config.replace(labels=labels, **network_change)
     inputs = Inputs(distilled=distilled, teachers=as_teachers(teacher, "teacher"), device=device)
     process = ordered if labels == "steps" else supervised
     driver.check_call(process, settings, inputs)
     process.total_steps(settings, inputs)  # says what is wrong with labels and teachers
-    return _Asked(config=settings, inputs=inputs, data=data, seeds=list(seeds))
+    return _PreparedEvaluation(config=settings, inputs=inputs, data=data, seeds=list(seeds))
 
 
 def evaluations(
-    prepared_by_name: Mapping[Any, _Asked], jobs: int | None, progress: bool
+    prepared_by_name: Mapping[Any, _PreparedEvaluation], jobs: int | None, progress: bool
 ) -> dict[Any, Evaluation]:
     """Look up students that were trained before and train the others; return the evaluations with
     at least one student.
@@ -346,20 +355,22 @@ def evaluations(
     return evaluations_by_name
 
 
-def _evaluation(asked: _Asked, found: dict[int, tuple[Scores, float]]) -> Evaluation:
+def _evaluation(
+    prepared_evaluation: _PreparedEvaluation, scores: dict[int, tuple[Scores, float]]
+) -> Evaluation:
     """Of the students that are there."""
-    values = [accuracy_fraction for (accuracy_fraction, _), _ in found.values()]
-    balanced = [value for (_, value), _ in found.values() if value is not None]
+    values = [accuracy_fraction for (accuracy_fraction, _), _ in scores.values()]
+    balanced = [value for (_, value), _ in scores.values() if value is not None]
     return Evaluation(
         mean=statistics.fmean(values),
         std=statistics.stdev(values) if len(values) > 1 else None,
         interval=within_accuracy(interval(values)),
-        per_seed=dict(zip(found, values, strict=True)),
-        cpu_seconds=sum(seconds for _, seconds in found.values()),
-        labels=asked.config.labels,
-        network=asked.config.network.title,
-        student=getattr(asked.config, "summary", ""),
-        complete=len(found) == len(asked.seeds),
+        per_seed=dict(zip(scores, values, strict=True)),
+        cpu_seconds=sum(seconds for _, seconds in scores.values()),
+        labels=prepared_evaluation.config.labels,
+        network=prepared_evaluation.config.network.title,
+        student=getattr(prepared_evaluation.config, "summary", ""),
+        complete=len(scores) == len(prepared_evaluation.seeds),
         balanced=statistics.fmean(balanced) if balanced else None,
     )
 
@@ -373,12 +384,12 @@ def check_like(distilled: DistilledSet, data: ImageData) -> None:
         data.image_size,
         data.classes,
     ):
-        wanted = (
+        allowed = (
             f"a set of {data.classes} classes with {data.channels} channels and "
             f"{data.image_size} pixels, like the data"
         )
         errors.fail(
-            "distilled", wanted, (distilled.classes, distilled.channels, distilled.image_size)
+            "distilled", allowed, (distilled.classes, distilled.channels, distilled.image_size)
         )
     errors.check_same_classes("distilled", distilled.class_names, data.class_names)
     if not (torch.allclose(distilled.mean, data.mean) and torch.allclose(distilled.std, data.std)):

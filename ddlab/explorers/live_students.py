@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 
 from ..distilled import DistilledSet, Representations
-from ..evaluation.probing import worth
+from ..evaluation.probing import probe_score
 from ..evaluation.students import student_accuracy
 from ..methods import recovery, representation_selection
 from ..methods._labelling import labelled_set
@@ -36,7 +36,8 @@ def accuracies(distilled: DistilledSet, inputs: Inputs, watch: Callable[[Step], 
     if "representations" in kinds:
         sets = distilled, _real_representations(distilled, inputs)
         scores = [
-            worth(compared_set, data, device=inputs.device, watch=watch) for compared_set in sets
+            probe_score(compared_set, data, device=inputs.device, watch=watch)
+            for compared_set in sets
         ]
         return (
             f"a probe of a network that learnt them finds {scores[0]:.1%}, of as many random real "

@@ -12,22 +12,22 @@ def number(value: float) -> str:
     if value == 0:
         return "0"
     if 1e-3 <= abs(value) < 1e5:
-        shown = np.format_float_positional(value, precision=3, fractional=False, trim="-")
-        return shown
+        decimal = np.format_float_positional(value, precision=3, fractional=False, trim="-")
+        return decimal
     mantissa, exponent = f"{value:.2e}".split("e")
     return f"{mantissa} times 10 to the {int(exponent)}"
 
 
-def names(words: Sequence[str], most: int = 6) -> str:
+def names(words: Sequence[str], limit: int = 6) -> str:
     """ "a, b and c"; a long list is cut and counted."""
-    shown = [str(word) for word in words]
-    if len(shown) > most:
-        return f"{', '.join(shown[:most])} and {len(shown) - most} more"
+    listed = [str(word) for word in words]
+    if len(listed) > limit:
+        return f"{', '.join(listed[:limit])} and {len(listed) - limit} more"
     return (
-        shown[0]
-        if len(shown) == 1
-        else f"{', '.join(shown[:-1])} and {shown[-1]}"
-        if shown
+        listed[0]
+        if len(listed) == 1
+        else f"{', '.join(listed[:-1])} and {listed[-1]}"
+        if listed
         else "nothing"
     )
 

@@ -76,10 +76,10 @@ def grouped_comparison(
                 f"a mapping with the conditions of the first group, {', '.join(names)}",
                 list(seeds),
             )
-    shown = [look.literal(name) for name in names]
+    literal_names = [look.literal(name) for name in names]
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
     positions = np.arange(len(names), dtype=float)
-    said = []
+    descriptions = []
     for index, (group, seeds) in enumerate(columns.items()):
         means = np.array([values.mean() for values in seeds.values()])
         spans = [(interval(values.tolist()) if intervals else None) for values in seeds.values()]
@@ -106,7 +106,7 @@ def grouped_comparison(
                 "width": 7,
                 "color": style.colour,
             },
-            text=shown,
+            text=literal_names,
             hovertemplate=f"%{{text}}, {look.literal(label)}: %{{y:.3f}}<br>"
             "95% interval %{customdata[0]:.3f} to %{customdata[1]:.3f}<extra></extra>",
         )
@@ -114,12 +114,14 @@ def grouped_comparison(
             within = (
                 "" if span is None else f" ({words.number(span[0])} to {words.number(span[1])})"
             )
-            said.append(f"{name}{f', {group}' if group else ''} {words.number(mean)}{within}")
-    said += _referred(figure, reference)
+            descriptions.append(
+                f"{name}{f', {group}' if group else ''} {words.number(mean)}{within}"
+            )
+    descriptions += _referred(figure, reference)
     figure.update_xaxes(
         tickmode="array",
         tickvals=positions,
-        ticktext=[name.replace(", ", ",<br>") for name in shown],
+        ticktext=[name.replace(", ", ",<br>") for name in literal_names],
         ticklabeloverflow="allow",
         range=[-0.6, len(names) - 0.4],
         showgrid=False,
@@ -131,7 +133,8 @@ def grouped_comparison(
         look.legend_below(figure)
     with_interval = " with 95% interval" if intervals else ""
     return look.finish_figure(
-        figure, alt=f"{y_label}{with_interval}: {'; '.join(said)}. Small points are single seeds."
+        figure,
+        alt=f"{y_label}{with_interval}: {'; '.join(descriptions)}. Small points are single seeds.",
     )
 
 
@@ -147,13 +150,13 @@ def raise_bars(figure: go.Figure, values: Any, *, text_format: Format = ".3g") -
         fail("figure", "a figure that bars made of one group", figure)
     trace = figure.data[0]
     heights = _column("values", values, len(trace.x))
-    said = look.alt_text(figure)
+    alt_text = look.alt_text(figure)
     names = [html.unescape(name) for name in trace.x]
     before = "; ".join(f"{name} {words.number(v)}" for name, v in zip(names, trace.y, strict=True))
     after = "; ".join(f"{name} {words.number(v)}" for name, v in zip(names, heights, strict=True))
     trace.y = heights
     trace.text = [f"{height:{text_format}}" for height in heights]
-    return look.finish_figure(figure, alt=said.replace(before, after))
+    return look.finish_figure(figure, alt=alt_text.replace(before, after))
 
 
 @checked
@@ -174,19 +177,19 @@ def bars(
         values: [names], or a mapping of group -> [names] for bars side by side.
     """
     labels = as_names("names", names)
-    shown = [look.literal(name) for name in labels]
+    literal_names = [look.literal(name) for name in labels]
     groups = values if isinstance(values, Mapping) else {"": values}
     figure = look.start_figure(
         title=title, x_label=x_label or "group", y_label=y_label, height=height
     )
     if not x_label:
         figure.update_xaxes(title={"text": ""})
-    said = []
+    descriptions = []
     for index, (group, column) in enumerate(groups.items()):
         heights = _column(f"values{f'[{group!r}]' if group else ''}", column, len(labels))
         style = look.series_style(index)
         figure.add_bar(
-            x=shown,
+            x=literal_names,
             y=heights,
             name=look.literal(group or y_label),
             text=[f"{height:{text_format}}" for height in heights],
@@ -198,16 +201,16 @@ def bars(
                 "pattern": {"shape": style.pattern, "solidity": 0.25},
             },
         )
-        said += [
+        descriptions += [
             f"{name}{f', {group}' if group else ''} {words.number(v)}"
             for name, v in zip(labels, heights, strict=True)
         ]
-    said += _referred(figure, reference)
+    descriptions += _referred(figure, reference)
     figure.update_layout(barmode="group")
     figure.update_layout(showlegend=False)
     if len(groups) > 1:
         look.legend_below(figure)
-    return look.finish_figure(figure, alt=f"Bar chart of {y_label}: {'; '.join(said)}.")
+    return look.finish_figure(figure, alt=f"Bar chart of {y_label}: {'; '.join(descriptions)}.")
 
 
 @checked

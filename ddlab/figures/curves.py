@@ -43,12 +43,12 @@ def loss_curves(
     figure = _start(title, x_label, y_label, height, log_y)
     for index, (name, curve) in enumerate(curves.items()):
         style = look.series_style(index)
-        kept = _thin(curve.size)
+        places = _thin(curve.size)
         # One point draws no line: show it as a marker.
         shape = look.line_style(style, markers=curve.size <= 12)
         figure.add_scatter(
-            x=x[: curve.size][kept],
-            y=_positive(curve, log_y)[kept],
+            x=x[: curve.size][places],
+            y=_positive(curve, log_y)[places],
             name=look.literal(name),
             **shape,
         )
@@ -57,11 +57,13 @@ def loss_curves(
         figure.update_yaxes(dtick=None)  # there may be no power of ten to write at a tick
     if len(curves) > 1:
         look.legend_below(figure)
-    said = "; ".join(f"{name} {words.course(curve)}" for name, curve in list(curves.items())[:6])
+    descriptions = "; ".join(
+        f"{name} {words.course(curve)}" for name, curve in list(curves.items())[:6]
+    )
     scale = " (logarithmic scale)" if log_y else ""
     text = (
         f"Line chart of {y_label}{scale} over {x_label}, {words.number(x[0])} to "
-        f"{words.number(x[-1])}: {said}."
+        f"{words.number(x[-1])}: {descriptions}."
     )
     return look.finish_figure(figure, alt=text)
 

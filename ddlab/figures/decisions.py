@@ -19,7 +19,11 @@ _CLASSES = ("class 0", "class 1")
 
 
 def decision_map(
-    *, title: str = "What the networks decide", extent: Any = None, height: int = 380, **given: Any
+    *,
+    title: str = "What the networks decide",
+    extent: Any = None,
+    height: int = 380,
+    **outcome: Any,
 ) -> go.Figure:
     """Return the output of a network over the plane, its boundary, and the samples it learned from.
 
@@ -73,9 +77,9 @@ def decision_map(
     }
     marker["line"] = {"color": text, "width": 1}
     for name, symbol in zip(_CLASSES, ("circle", "square"), strict=True):
-        told = f"{name}, target %{{marker.color:.2f}}<extra></extra>"
+        hover_text = f"{name}, target %{{marker.color:.2f}}<extra></extra>"
         figure.add_scatter(
-            mode="markers", name=name, marker=marker | {"symbol": symbol}, hovertemplate=told
+            mode="markers", name=name, marker=marker | {"symbol": symbol}, hovertemplate=hover_text
         )
     look.legend_below(figure)
     across, up = as_extent(extent)
@@ -84,7 +88,7 @@ def decision_map(
     figure.update_yaxes(
         zeroline=False, showgrid=False, range=up, constrain="domain", scaleanchor="x"
     )
-    return move_decisions(figure, **given)
+    return move_decisions(figure, **outcome)
 
 
 @checked
@@ -114,7 +118,7 @@ def move_decisions(
     Raises:
         DDLabError: as `decision_map`, or another figure.
     """
-    across, up, own, colour = map(
+    across, up, classes, colour = map(
         as_array, ("x", "y", "labels", "targets"), (x, y, labels, targets)
     )
     table = as_array("outputs", outputs, dimensions=(2,))
@@ -122,29 +126,29 @@ def move_decisions(
     if table.shape != (up.size, across.size):
         shape = f"of shape {[up.size, across.size]}, rows of y by columns of x"
         raise DDLabError(f"outputs must be {shape}; given {list(table.shape)}.")
-    for name, values in (("labels", own), ("targets", colour)):
+    for name, values in (("labels", classes), ("targets", colour)):
         if len(values) != len(at):
             raise DDLabError(
                 f"{name} must be an array of {len(at)} values, one per point; given {len(values)}."
             )
-    for name, values in (("outputs", table), ("targets", colour), ("labels", own)):
+    for name, values in (("outputs", table), ("targets", colour), ("labels", classes)):
         if not ((values >= 0) & (values <= 1)).all():
             fail(name, "in [0, 1]", values)
     line = np.empty((0, 2)) if best_boundary is None else as_plane("best_boundary", best_boundary)
     grid = {"x": short(across), "y": short(up), "z": short(table)}
     moving: dict[str, dict[str, Any]] = {_OUTPUT: grid, _BOUNDARY: grid}
     moving[_BEST] = {"x": short(line[:, 0]), "y": short(line[:, 1])}
-    for name, mask in zip(_CLASSES, (own < 0.5, own >= 0.5), strict=True):
+    for name, mask in zip(_CLASSES, (classes < 0.5, classes >= 0.5), strict=True):
         moving[name] = {
             "x": short(at[mask, 0]),
             "y": short(at[mask, 1]),
             "marker.color": short(colour[mask]),
         }
-    said = (
+    description = (
         f"Map of a network's output from 0 (orange) to 1 (blue): {np.mean(table > 0.5):.0%} "
         "of the plane shown is class 1. "
-        f"{len(at)} samples, {int((own >= 0.5).sum())} of class 1, with targets from "
+        f"{len(at)} samples, {int((classes >= 0.5).sum())} of class 1, with targets from "
         f"{words.number(colour.min())} to "
         f"{words.number(colour.max())}."
     )
-    return look.finish_figure(look.changed(figure, moving), alt=said)
+    return look.finish_figure(look.changed(figure, moving), alt=description)

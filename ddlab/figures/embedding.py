@@ -89,10 +89,10 @@ def embedding_map(
         hovertemplate="%{text}<extra>distilled</extra>",
     )
     look.legend_below(figure)
-    for update, ends in zip(
+    for update, limits in zip(
         (figure.update_xaxes, figure.update_yaxes), as_extent(extent), strict=True
     ):
-        update(showgrid=False, zeroline=False, range=ends)
+        update(showgrid=False, zeroline=False, range=limits)
     return look.finish_figure(figure, alt=alt)
 
 
@@ -168,18 +168,18 @@ def _points(
     """
     points = as_plane("real", real)
     marks = as_plane("distilled", distilled)
-    near = as_array("covered", covered).astype(bool)
+    is_covered = as_array("covered", covered).astype(bool)
     names = as_names("real_classes", real_classes, len(points))
     labels = as_names("distilled_classes", distilled_classes, len(marks))
-    if len(near) != len(points):
+    if len(is_covered) != len(points):
         raise DDLabError(
             f"covered must be an array of {len(points)} values, one per real point; given "
-            f"{len(near)}."
+            f"{len(is_covered)}."
         )
     of_class = np.array([look.literal(name) for name in names])
     moving: dict[str, dict[str, Any]] = {
         name: {"x": short(points[mask, 0]), "y": short(points[mask, 1]), "text": of_class[mask]}
-        for name, mask in ((_BARE, ~near), (_COVERED, near))
+        for name, mask in ((_BARE, ~is_covered), (_COVERED, is_covered))
     }
     # Plain lists: the plot widget moves single points of this trace.
     moving[DISTILLED] = {
@@ -190,8 +190,8 @@ def _points(
     classes = list(dict.fromkeys(names))
     alt = (
         f"Map of {len(points)} real images of {len(classes)} classes "
-        f"({words.names(classes, most=10)}) and {len(marks)} distilled "
-        f"ones; {int(near.sum())} real ones, {near.mean():.0%}, have a distilled one near."
+        f"({words.names(classes, limit=10)}) and {len(marks)} distilled "
+        f"ones; {int(is_covered.sum())} real ones, {is_covered.mean():.0%}, have a distilled one near."
     )
     return points, names, moving, alt
 
@@ -243,15 +243,18 @@ def apart(places: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     at = places.astype(float)
     for _ in range(500):
         still = True
-        for one in range(len(at)):
-            for other in range(one):
-                gap = at[one] - at[other]
-                over = (sizes[one] + sizes[other]) / 2 - np.abs(gap)
+        for index in range(len(at)):
+            for other_index in range(index):
+                gap = at[index] - at[other_index]
+                over = (sizes[index] + sizes[other_index]) / 2 - np.abs(gap)
                 if (over > 1e-9).all():
                     axis = int(np.argmin(over))
                     still = False
                     push = (over[axis] / 2 + 1e-6) * (1 if gap[axis] >= 0 else -1)
-                    at[one, axis], at[other, axis] = at[one, axis] + push, at[other, axis] - push
+                    at[index, axis], at[other_index, axis] = (
+                        at[index, axis] + push,
+                        at[other_index, axis] - push,
+                    )
         if still:
             break
     return at

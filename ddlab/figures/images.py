@@ -98,21 +98,21 @@ def compose_grid(
     high = height * scale
     wide = width * scale
     # 6 apart, and the 2 that a label is drawn wider.
-    left = _text_width(row_labels) + 8 if row_labels is not None else 0
+    label_width = _text_width(row_labels) + 8 if row_labels is not None else 0
     top = _LABEL_HEIGHT if column_labels is not None else 0
     canvas = np.zeros(
-        (top + rows * (high + gap) - gap, left + columns * (wide + gap) - gap, 4), np.uint8
+        (top + rows * (high + gap) - gap, label_width + columns * (wide + gap) - gap, 4), np.uint8
     )
     large = pixels.repeat(scale, axis=1).repeat(scale, axis=2) if scale > 1 else pixels
     for index, image in enumerate(large):
         row, column = divmod(index, columns)
-        y, x = top + row * (high + gap), left + column * (wide + gap)
+        y, x = top + row * (high + gap), label_width + column * (wide + gap)
         canvas[y : y + high, x : x + wide, :3] = image
         canvas[y : y + high, x : x + wide, 3] = 255
     if row_labels is not None or column_labels is not None:
-        centres = [(left + c * (wide + gap) + wide / 2, top / 2) for c in range(columns)]
+        centres = [(label_width + c * (wide + gap) + wide / 2, top / 2) for c in range(columns)]
         _draw_labels(canvas, list(column_labels or ()), centres, anchor="mm")
-        middles = [(left - 6, top + r * (high + gap) + high / 2) for r in range(rows)]
+        middles = [(label_width - 6, top + r * (high + gap) + high / 2) for r in range(rows)]
         _draw_labels(canvas, list(row_labels or ()), middles, anchor="rm")
     return canvas
 
@@ -189,14 +189,14 @@ def image_grid(
         showticklabels=column_labels is not None,
         tickmode="array",
         tickvals=[c * step_x + width * scale / 2 for c in range(columns)],
-        ticktext=_shown("column_labels", column_labels, columns),
+        ticktext=_literal_labels("column_labels", column_labels, columns),
     )
     figure.update_yaxes(
         **hidden,
         showticklabels=row_labels is not None,
         tickmode="array",
         tickvals=[r * step_y + height * scale / 2 for r in range(rows)],
-        ticktext=_shown("row_labels", row_labels, rows),
+        ticktext=_literal_labels("row_labels", row_labels, rows),
     )
     margin = {
         "l": 100 if row_labels is not None else 10,
@@ -236,7 +236,7 @@ def grid_alt(
     return text + "."
 
 
-def _shown(argument: str, labels: Sequence[str] | None, count: int) -> list[str]:
+def _literal_labels(argument: str, labels: Sequence[str] | None, count: int) -> list[str]:
     return (
         []
         if labels is None
@@ -267,15 +267,17 @@ def _draw_labels(
         ImageDraw.Draw(mask).text(
             (wide / 2, _LABEL_HEIGHT / 2), str(label), fill=255, font=_font(), anchor="mm"
         )
-        left = round(x - wide / 2) if anchor == "mm" else round(x - wide)
-        top = round(y - _LABEL_HEIGHT / 2)
-        y0 = max(top, 0)
-        x0 = max(left, 0)
-        y1 = min(top + _LABEL_HEIGHT, canvas.shape[0])
-        x1 = min(left + wide, canvas.shape[1])
+        x_offset = round(x - wide / 2) if anchor == "mm" else round(x - wide)
+        y_offset = round(y - _LABEL_HEIGHT / 2)
+        y0 = max(y_offset, 0)
+        x0 = max(x_offset, 0)
+        y1 = min(y_offset + _LABEL_HEIGHT, canvas.shape[0])
+        x1 = min(x_offset + wide, canvas.shape[1])
         if y1 <= y0 or x1 <= x0:
             raise DDLabError(
                 f"the label {label!r} must fit the grid; given images too small for it."
             )
         canvas[y0:y1, x0:x1, :3] = _LABEL_GREY
-        canvas[y0:y1, x0:x1, 3] = np.asarray(mask)[y0 - top : y1 - top, x0 - left : x1 - left]
+        canvas[y0:y1, x0:x1, 3] = np.asarray(mask)[
+            y0 - y_offset : y1 - y_offset, x0 - x_offset : x1 - x_offset
+        ]

@@ -35,8 +35,8 @@ def cell_table(
         smallest_written: smaller numbers are only shaded.
     """
     table = as_array("values", values, dimensions=(2,))
-    known = table[~np.isnan(table)]
-    if known.size and (known.min() < 0 or known.max() > 1 + 1e-6):
+    numbers = table[~np.isnan(table)]
+    if numbers.size and (numbers.min() < 0 or numbers.max() > 1 + 1e-6):
         fail("values", "a table [rows, columns] of numbers in [0, 1] or NaN", table)
     columns, rows = (
         as_names("column_names", column_names, table.shape[1]),
@@ -51,7 +51,7 @@ def cell_table(
         text,
         columns,
         rows,
-        ends=(0, 1),
+        limits=(0, 1),
         # One hue, told apart by lightness; the numbers say it too.
         scale=[[0, look.faint(blue, 0.04)], [1, look.faint(blue, 0.75)]],
         hover=f"{y_label} %{{y}}, {x_label} %{{x}}: %{{z:.3f}}<extra></extra>",
@@ -66,10 +66,10 @@ def cell_table(
     listed = (
         "; ".join(cells)
         if len(cells) <= 16
-        else f"{len(cells)} numbers, on average {words.number(known.mean())}"
+        else f"{len(cells)} numbers, on average {words.number(numbers.mean())}"
     )
-    said = listed or "no values yet"
-    return look.finish_figure(figure, alt=f"{title}, {y_label} by {x_label}: {said}.")
+    description = listed or "no values yet"
+    return look.finish_figure(figure, alt=f"{title}, {y_label} by {x_label}: {description}.")
 
 
 def draw_cells(
@@ -80,9 +80,9 @@ def draw_cells(
     rows: list[str],
     *,
     scale: list[list[Any]],
-    ends: tuple[float, float],
+    limits: tuple[float, float],
     hover: str,
-    **more: Any,
+    **trace_options: Any,
 ) -> None:
     """Cells [rows, columns], shaded by a colour scale between two ends, with text in each and names
     at the axes.
@@ -91,8 +91,8 @@ def draw_cells(
         z=table,
         x=list(range(len(columns))),
         y=list(range(len(rows))),
-        zmin=ends[0],
-        zmax=ends[1],
+        zmin=limits[0],
+        zmax=limits[1],
         colorscale=scale,
         text=text,
         texttemplate="%{text}",
@@ -101,7 +101,7 @@ def draw_cells(
         xgap=1,
         ygap=1,
         hovertemplate=hover,
-        **more,
+        **trace_options,
     )
     ticks = {"tickmode": "array", "showgrid": False, "zeroline": False}
     figure.update_xaxes(
@@ -146,14 +146,14 @@ def label_matrix(
         height=height,
     )
     top = table.max(1)
-    said = (
+    description = (
         f"the largest probability of an image is {words.number(top.mean())} on average and "
         f"{words.number(top.min())} at least"
     )
     return look.finish_figure(
         figure,
         alt=f"{title}: target probabilities, {len(table)} images by {table.shape[1]} classes; "
-        f"{said}.",
+        f"{description}.",
     )
 
 

@@ -15,7 +15,7 @@ from .images import WIDEST, as_pixels, compose_grid, encode_png
 
 _BETWEEN = 22  # see-through pixels between two panels
 # room for row names, title and panel names, and nothing
-_LEFT = 84
+_LABEL_WIDTH = 84
 _TOP = 78
 _EDGE = 10
 
@@ -47,8 +47,10 @@ def image_panels(
     pixels = {str(name): as_pixels(images) for name, images in panels.items()}
     shapes = {images.shape for images in pixels.values()}
     if len(shapes) > 1:
-        given = ", ".join(f"{name!r} {list(images.shape)}" for name, images in pixels.items())
-        raise DDLabError(f"panels must be of the same number and size of images; given {given}.")
+        shapes_text = ", ".join(f"{name!r} {list(images.shape)}" for name, images in pixels.items())
+        raise DDLabError(
+            f"panels must be of the same number and size of images; given {shapes_text}."
+        )
     count, high = shapes.pop()[:2]
     columns = min(columns, count)
     rows = -(-count // columns)
@@ -84,16 +86,16 @@ def image_panels(
         ticktext=[look.literal(name) for name in names or ()],
         showticklabels=names is not None,
     )
-    margin = {"l": _EDGE if names is None else _LEFT, "r": _EDGE, "t": _TOP, "b": _EDGE}
+    margin = {"l": _EDGE if names is None else _LABEL_WIDTH, "r": _EDGE, "t": _TOP, "b": _EDGE}
     figure.update_layout(
         margin=margin,
         height=canvas.shape[0] + margin["t"] + margin["b"],
         width=min(canvas.shape[1] + margin["l"] + margin["r"], WIDEST),
     )
-    said = (
+    description = (
         f"{title}: {len(grids)} grids beside each other ({', '.join(pixels)}), each of {count} "
         f"images in {rows} rows"
     )
     return look.finish_figure(
-        figure, alt=said + ("." if names is None else f"; rows: {', '.join(names)}.")
+        figure, alt=description + ("." if names is None else f"; rows: {', '.join(names)}.")
     )

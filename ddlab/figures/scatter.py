@@ -72,48 +72,51 @@ def scatter(
     )
     families = list(dict.fromkeys(point.family for point in points.values()))
     for number, family in enumerate(families):
-        own = {name: point for name, point in points.items() if point.family == family}
+        family_points = {name: point for name, point in points.items() if point.family == family}
         style = look.series_style(number)
-        xs = [p.x for p in own.values()]
-        ys = [p.y for p in own.values()]
-        ends = [
+        xs = [p.x for p in family_points.values()]
+        ys = [p.y for p in family_points.values()]
+        error_bars = [
             (p.y - (p.y if p.low is None else p.low), (p.y if p.high is None else p.high) - p.y)
-            for p in own.values()
+            for p in family_points.values()
         ]
-        edges = [look.neutral("text") if name == chosen else style.colour for name in own]
+        edges = [look.neutral("text") if name == chosen else style.colour for name in family_points]
         figure.add_scatter(
             x=xs,
             y=ys,
             mode="markers+text",
             name=look.literal(family),
-            customdata=[look.literal(name) for name in own],
+            customdata=[look.literal(name) for name in family_points],
             cliponaxis=False,
-            text=[look.literal(name) if name in places else "" for name in own],
-            textposition=[places.get(name, "top center") for name in own],
+            text=[look.literal(name) if name in places else "" for name in family_points],
+            textposition=[places.get(name, "top center") for name in family_points],
             textfont={"size": 11, "color": look.neutral("text")},
             marker={
                 "symbol": style.marker,
                 "color": style.colour,
-                "size": [14 if name == chosen else 10 for name in own],
-                "line": {"color": edges, "width": [3 if name == chosen else 0 for name in own]},
+                "size": [14 if name == chosen else 10 for name in family_points],
+                "line": {
+                    "color": edges,
+                    "width": [3 if name == chosen else 0 for name in family_points],
+                },
             },
             error_y={
                 "type": "data",
                 "symmetric": False,
-                "arrayminus": [low for low, _ in ends],
-                "array": [high for _, high in ends],
+                "arrayminus": [low for low, _ in error_bars],
+                "array": [high for _, high in error_bars],
                 "thickness": 1,
                 "width": 0,
                 "color": style.colour,
             },
-            hovertext=[look.literal(name) for name in own],
+            hovertext=[look.literal(name) for name in family_points],
             hovertemplate="%{hovertext}: %{x:.3g}, %{y:.3f}<extra>"
             + look.literal(family)
             + "</extra>",
         )
     if logarithmic:
         figure.update_xaxes(type="log", dtick=1)
-    said = [
+    descriptions = [
         f"{name} ({point.family}) at {words.number(point.x)}, {words.number(point.y)}"
         for name, point in points.items()
     ]
@@ -124,7 +127,7 @@ def scatter(
         margin={"l": 64, "r": 12, "t": 40, "b": 60 + 20 * (len(families) // 2 + 1)}
     )
     return look.finish_figure(
-        look.legend_below(figure), alt=f"{y_label} against {x_label}: {'; '.join(said)}."
+        look.legend_below(figure), alt=f"{y_label} against {x_label}: {'; '.join(descriptions)}."
     )
 
 
@@ -136,19 +139,19 @@ def _labels(points: dict[str, Point], logarithmic: bool, order: Sequence[str]) -
     low = at.min(0)
     span = np.maximum(np.ptp(at, axis=0), 1e-9)
     pixels = dict(zip(points, (at - low) / span * _PLOT, strict=True))
-    taken = [(*(centre - 6), *(centre + 6)) for centre in pixels.values()]
-    found = dict[str, str]()
+    boxes = [(*(centre - 6), *(centre + 6)) for centre in pixels.values()]
+    places = dict[str, str]()
     for name in dict.fromkeys(order):
         half = np.array([_LETTER * len(name), _LINE]) / 2
-        for place, way in _PLACES.items():
-            centre = pixels[name] + np.array(way) * (half + 7)
+        for position, direction in _PLACES.items():
+            centre = pixels[name] + np.array(direction) * (half + 7)
             box = (*(centre - half), *(centre + half))
             inside = box[0] > -40 and box[2] < _PLOT[0] + 40
             if inside and not any(
                 box[0] < x1 and x0 < box[2] and box[1] < y1 and y0 < box[3]
-                for x0, y0, x1, y1 in taken
+                for x0, y0, x1, y1 in boxes
             ):
-                found[name] = place
-                taken = [*taken, box]
+                places[name] = position
+                boxes = [*boxes, box]
                 break
-    return found
+    return places

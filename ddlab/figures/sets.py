@@ -69,15 +69,15 @@ def sets_on_map(
         hoverinfo="skip",
         marker={"symbol": "circle-open", "color": look.neutral("axis"), "size": 4},
     )
-    said: list[str] = []
+    descriptions: list[str] = []
     # Turned round: what is drawn last lies on top.
     for index, (name, positions) in reversed(list(enumerate(sets.items()))):
         marks = as_plane(f"sets[{name!r}]", positions)
         classes = (set_classes or {}).get(name)
         if classes is not None:
             classes = [
-                look.literal(each)
-                for each in as_names(f"set_classes[{name!r}]", classes, len(marks))
+                look.literal(class_name)
+                for class_name in as_names(f"set_classes[{name!r}]", classes, len(marks))
             ]
         style = look.series_style(index)
         figure.add_scatter(
@@ -95,18 +95,19 @@ def sets_on_map(
                 "line": {"color": look.neutral("background"), "width": 1.2},
             },
         )
-        said.insert(
+        descriptions.insert(
             0,
             f"{len(marks)} of {name}, spread over {_spread(marks, points)} of the map's "
             "width and height",
         )
     look.legend_below(figure).update_layout(legend_traceorder="reversed")
-    for update, ends in zip(
+    for update, limits in zip(
         (figure.update_xaxes, figure.update_yaxes), as_extent(extent), strict=True
     ):
-        update(showgrid=False, zeroline=False, range=ends)
+        update(showgrid=False, zeroline=False, range=limits)
     return look.finish_figure(
-        figure, alt=f"Map of {len(points)} real images and distilled ones: {'; '.join(said)}."
+        figure,
+        alt=f"Map of {len(points)} real images and distilled ones: {'; '.join(descriptions)}.",
     )
 
 

@@ -60,7 +60,7 @@ def sweep_bands(
     """
     at = _rising(x, log_x)
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
-    said = []
+    descriptions = []
     for index, (name, values) in enumerate(curves.items()):
         style = look.series_style(index)
         means, lows, highs = _banded(f"curves[{name!r}]", values, at.size)
@@ -76,7 +76,7 @@ def sweep_bands(
             f"<extra>{look.literal(name)}</extra>",
         )
         at_best = int(means.argmax() if best == "largest" else means.argmin())
-        said.append(
+        descriptions.append(
             f"{name} {words.course(means)}; its best is {words.number(means[at_best])} "
             f"({words.number(lows[at_best])} to "
             f"{words.number(highs[at_best])}) at {words.number(at[at_best])}"
@@ -84,7 +84,7 @@ def sweep_bands(
     if reference is not None:
         label, value = as_pair("reference", reference, "(name, value) of a dashed line")
         add_reference(figure, label, value)
-        said.append(f"the dashed line is {label}, {words.number(value)}")
+        descriptions.append(f"the dashed line is {label}, {words.number(value)}")
     ticks = _ticks(at, log_x)
     figure.update_xaxes(
         type="log" if log_x else "linear",
@@ -99,7 +99,7 @@ def sweep_bands(
     scale = " (logarithmic scale)" if log_x else ""
     return look.finish_figure(
         figure,
-        alt=f"Line chart of {y_label} with {interval} over {x_label}{scale}: {'; '.join(said)}.",
+        alt=f"Line chart of {y_label} with {interval} over {x_label}{scale}: {'; '.join(descriptions)}.",
     )
 
 
@@ -134,7 +134,7 @@ def heat_map(
     column_names = [_name(column) for column in as_names("columns", columns, shape[1])]
     figure = look.start_figure(title=title, x_label=column_label, y_label=row_label, height=380)
     text = [["" if np.isnan(value) else f"{value:{text_format}}" for value in row] for row in table]
-    scale, ends = _scale(table)
+    scale, limits = _scale(table)
     draw_cells(
         figure,
         table,
@@ -142,14 +142,14 @@ def heat_map(
         column_names,
         row_names,
         scale=scale,
-        ends=ends,
+        limits=limits,
         name=value_label,
         hover=f"{row_label} %{{y}}, {column_label} %{{x}}: %{{z:.3f}}<extra></extra>",
     )
     _mark_missing(figure, table)
-    said = _cells_in_words(table, row_names, column_names, (row_label, column_label))
+    description = _cells_in_words(table, row_names, column_names, (row_label, column_label))
     return look.finish_figure(
-        figure, alt=f"{value_label} by {row_label} and {column_label}: {said}."
+        figure, alt=f"{value_label} by {row_label} and {column_label}: {description}."
     )
 
 
@@ -164,11 +164,11 @@ def _ticks(at: np.ndarray, log_x: bool) -> list[float]:
     """Of the values that were run as many as there is room for."""
     # So that their difference is finite.
     places = np.log(at) if log_x else at / max(np.abs(at).max(), 1.0)
-    kept = [0]
+    chosen = [0]
     for index in range(1, at.size):
-        if places[index] - places[kept[-1]] > _BETWEEN_TICKS * (places[-1] - places[0]):
-            kept.append(index)
-    return at[kept].tolist()
+        if places[index] - places[chosen[-1]] > _BETWEEN_TICKS * (places[-1] - places[0]):
+            chosen.append(index)
+    return at[chosen].tolist()
 
 
 def _banded(argument: str, values: Any, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -188,18 +188,22 @@ def _banded(argument: str, values: Any, count: int) -> tuple[np.ndarray, np.ndar
             )
         return means, lows, highs
     seeds = as_array(argument, values, dimensions=(2,))
-    known = [column[~np.isnan(column)] for column in seeds.T]
-    if seeds.shape[1] != count or not all(len(column) for column in known) or np.isinf(seeds).any():
+    columns = [column[~np.isnan(column)] for column in seeds.T]
+    if (
+        seeds.shape[1] != count
+        or not all(len(column) for column in columns)
+        or np.isinf(seeds).any()
+    ):
         fail(
             argument,
             f"an array [seeds, {count}] of finite numbers or NaN, one number at each x at least",
             seeds,
         )
-    means = np.array([column.mean() for column in known])
+    means = np.array([column.mean() for column in columns])
     # One seed says nothing about the spread: the band closes there.
     pairs = [
         students_interval(column.tolist()) or (mean, mean)
-        for column, mean in zip(known, means.tolist(), strict=True)
+        for column, mean in zip(columns, means.tolist(), strict=True)
     ]
     return means, np.array([low for low, _ in pairs]), np.array([high for _, high in pairs])
 
@@ -259,15 +263,15 @@ def _cells_in_words(
             f"{columns[column]}"
         )
 
-    known = int((~np.isnan(table)).sum())
-    missing = f"; {table.size - known} cells were not run" if known < table.size else ""
-    if not known:
+    run_count = int((~np.isnan(table)).sum())
+    missing = f"; {table.size - run_count} cells were not run" if run_count < table.size else ""
+    if not run_count:
         return f"none of {table.size} cells was run"
     best, worst = (
         np.unravel_index(pick(table), table.shape) for pick in (np.nanargmax, np.nanargmin)
     )
-    said = (
-        f"{known} numbers, the largest {cell(*map(int, best))}, the smallest "
+    description = (
+        f"{run_count} numbers, the largest {cell(*map(int, best))}, the smallest "
         f"{cell(*map(int, worst))}"
     )
-    return said + missing
+    return description + missing

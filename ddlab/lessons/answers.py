@@ -13,11 +13,11 @@ class NotYet(Exception):
     """What is not right yet, and where to look, in words for the reader."""
 
 
-def called(
+def call_answer(
     function: Any,
     *arguments: Any,
     of: str,
-    read: Callable[[Any], Any] = lambda given: given,
+    read: Callable[[Any], Any] = lambda result: result,
     **named: Any,
 ) -> Any:
     """What a reader's function gives of arguments.
@@ -39,9 +39,9 @@ def called(
         ) from None
 
 
-def float64(given: Any) -> Tensor:
+def float64(value: Any) -> Tensor:
     """For `called`: a tensor of its own, without gradient."""
-    return torch.as_tensor(given).detach().double()
+    return torch.as_tensor(value).detach().double()
 
 
 def two(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, Any]]:
@@ -49,11 +49,11 @@ def two(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, Any]]:
     reader's mistake.
     """
 
-    def both(given: Any) -> tuple[Any, Any]:
-        first, second = map(read, given)
+    def read_pair(pair: Any) -> tuple[Any, Any]:
+        first, second = map(read, pair)
         return first, second
 
-    return both
+    return read_pair
 
 
 def numbers(function: Any, *cases: tuple[Any, ...], of: str) -> list[float]:
@@ -63,11 +63,11 @@ def numbers(function: Any, *cases: tuple[Any, ...], of: str) -> list[float]:
     Raises:
         NotYet: as `called`, and what is no number: a text, True, several numbers.
     """
-    given = [called(function, *case, of=of) for case in cases]
-    for value in given:
+    results = [call_answer(function, *case, of=of) for case in cases]
+    for value in results:
         if isinstance(value, (str, bytes, bool)):
             raise NotYet(f"Give a number; yours is {value!r}.")
     try:
-        return [float(value) for value in given]
+        return [float(value) for value in results]
     except (TypeError, ValueError, RuntimeError):  # a tensor of several numbers
-        raise NotYet(f"Give a number; yours is {given[0]!r}.") from None
+        raise NotYet(f"Give a number; yours is {results[0]!r}.") from None

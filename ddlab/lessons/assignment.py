@@ -111,14 +111,14 @@ class Assignment:
         that the sets of a class can be ranked on one board.
         """
         digits = load("digits")
-        kept = []
+        rows_by_class = []
         for label in range(digits.classes):
             members = digits.of_class(label)
             order = torch.randperm(
                 len(members), generator=randomness.generator(self.seed, label, "assignment images")
             )
-            kept.append(members[order[: round(KEPT_SHARE * len(members))]])
-        rows = torch.cat(kept).sort().values
+            rows_by_class.append(members[order[: round(KEPT_SHARE * len(members))]])
+        rows = torch.cat(rows_by_class).sort().values
         return replace(
             digits, train_images=digits.train_images[rows], train_labels=digits.train_labels[rows]
         )

@@ -65,27 +65,29 @@ def generated(notebooks: Path) -> dict[Path, str]:
     """What each lesson and assignment, and the README beside the folder where there is one, must
     contain.
     """
-    found = {
+    texts = {
         notebooks / solution.name: as_text(lesson_from(_read(solution)))
         for solution in sorted((notebooks / "solutions").glob("*.ipynb"))
     }
     assignments = notebooks / "assignments"
     for source in sorted((assignments / "instructor").glob("*.ipynb")):
-        found[assignments / source.name] = as_text(assignment_from(_read(source)))
+        texts[assignments / source.name] = as_text(assignment_from(_read(source)))
     readme = notebooks.parent / "README.md"
     if readme.exists():
         text = with_part(
             readme.read_text(encoding="utf-8"), "lessons", f"\n{index('notebooks/')}\n"
         )
-        found[readme] = with_part(text, "methods", f"\n{methods_in_words()}\n")
-    return found
+        texts[readme] = with_part(text, "methods", f"\n{methods_in_words()}\n")
+    return texts
 
 
 def methods_in_words() -> str:
     """Return the methods by their usual names, for the README."""
-    found = {name: methods.get(name) for name in dir(methods) if name not in methods.__all__}
-    without = [name for name, method in found.items() if getattr(method, "WITHOUT_LABELS", False)]
-    labelled = ", ".join(f"`{name}`" for name in found if name not in without)
+    available = {name: methods.get(name) for name in dir(methods) if name not in methods.__all__}
+    without = [
+        name for name, method in available.items() if getattr(method, "WITHOUT_LABELS", False)
+    ]
+    labelled = ", ".join(f"`{name}`" for name in available if name not in without)
     return f"Methods: {labelled}; without labels {', '.join(f'`{name}`' for name in without)}."
 
 
@@ -97,8 +99,8 @@ def with_part(text: str, name: str, content: str) -> str:
     """
     begin = f"<!-- {name}: begin -->"
     end = f"<!-- {name}: end -->"
-    before, found_begin, rest = text.partition(begin)
-    _, found_end, after = rest.partition(end)
+    before, found_begin, remainder = text.partition(begin)
+    _, found_end, after = remainder.partition(end)
     if not (found_begin and found_end):
         raise DDLabError(
             f"the page must have the marks {begin!r} and {end!r}; given one without them."
@@ -108,10 +110,10 @@ def with_part(text: str, name: str, content: str) -> str:
 
 def stale(notebooks: Path) -> dict[Path, str]:
     """Those of `generated` that are not what they must be."""
-    wanted = generated(notebooks).items()
+    expected = generated(notebooks).items()
     return {
         path: text
-        for path, text in wanted
+        for path, text in expected
         if not path.exists() or path.read_text(encoding="utf-8") != text
     }
 
@@ -127,31 +129,33 @@ def _read(notebook: Path) -> dict[str, Any]:
 
 def _stub(solution: list[str]) -> list[str]:
     """Return the lines of a solution that begin with the stub's mark, without it."""
-    kept = []
+    stub_lines = []
     for line in solution:
         if line.strip().startswith(STUB.strip()):
-            kept.append(line[: len(line) - len(line.lstrip())] + line.strip().removeprefix(STUB))
-    return kept
+            stub_lines.append(
+                line[: len(line) - len(line.lstrip())] + line.strip().removeprefix(STUB)
+            )
+    return stub_lines
 
 
 def _replaced(source: str) -> str:
     """Return the source with each region "### BEGIN SOLUTION" to "### END SOLUTION" replaced by its stub."""
     begin = "### BEGIN SOLUTION"
     end = "### END SOLUTION"
-    kept: list[str] = []
+    student_lines: list[str] = []
     inside: list[str] | None = None
     for line in source.splitlines():
         mark = line.strip()
         if mark in (begin, end):
             if (inside is None) != (mark == begin):
                 raise DDLabError(f"a solution must begin and end once; given a stray {mark!r}.")
-            kept += _stub(inside or [])
+            student_lines += _stub(inside or [])
             inside = [] if mark == begin else None
         else:
-            (kept if inside is None else inside).append(line)
+            (student_lines if inside is None else inside).append(line)
     if inside is not None:
         raise DDLabError(f"a solution must end with {end!r}; given a cell without it.")
-    return "\n".join(kept)
+    return "\n".join(student_lines)
 
 
 def _lines(source: str) -> list[str]:
@@ -163,15 +167,15 @@ def main(arguments: Sequence[str], notebooks: Path = NOTEBOOKS) -> int:
     is such a file.
     """
     check = "--check" in arguments
-    found = stale(notebooks)
-    for path, text in found.items():
+    outdated = stale(notebooks)
+    for path, text in outdated.items():
         if not check:
             write_atomically(path, text.encode())
         print(
             f"{path.name}: "
             f"{'not in step with its source, run make lessons' if check else 'written'}"
         )
-    return 1 if found and check else 0
+    return 1 if outdated and check else 0
 
 
 if __name__ == "__main__":

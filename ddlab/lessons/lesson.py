@@ -43,25 +43,25 @@ class Lesson:
         An answer that was locked before stays.
         """
         before = self._predictions.get(key)
-        asked = Prediction(question, choices)
+        prediction = Prediction(question, choices)
         if before is not None and before.locked in choices:
-            asked.choose(before.locked)
-            asked.lock()
-        self._predictions[key] = asked
-        return asked
+            prediction.choose(before.locked)
+            prediction.lock()
+        self._predictions[key] = prediction
+        return prediction
 
     def compare(self, key: str, result: str) -> None:
         """Print the locked prediction beside the result; where there is none yet, that it comes
         first.
         """
-        asked = self._predictions.get(key)
-        if asked is None or asked.locked is None:
+        prediction = self._predictions.get(key)
+        if prediction is None or prediction.locked is None:
             print(
                 "Answer the question above first: run its cell, choose, and lock your "
                 f"answer. Measured: {result}."
             )
         else:
-            print(asked.against(result))
+            print(prediction.against(result))
 
     def show(self, figure: Any) -> None:
         """Display a static figure and, folded below it, what it shows in words (its alt text)."""
@@ -79,11 +79,11 @@ class Lesson:
         try:
             print(f"Right: {check(answer)}")
         except NotYet as hint:
-            said = f"{'No answer yet. ' if answer is None else ''}{hint}"
-            print(f"Not yet: {said}")
+            reply = f"{'No answer yet. ' if answer is None else ''}{hint}"
+            print(f"Not yet: {reply}")
             if os.environ.get("DDLAB_SOLUTIONS"):
                 raise AssertionError(
-                    f"the solution of exercise {exercise!r} is not right: {said}"
+                    f"the solution of exercise {exercise!r} is not right: {reply}"
                 ) from None
             return False
         return True

@@ -89,7 +89,9 @@ def register(
     """
     family = REGISTERED.get(name, Family(name))
     if family.factory is not None and _location(family.factory) != _location(factory):
-        before, current = (".".join(_location(each)) for each in (family.factory, factory))
+        before, current = (
+            ".".join(_location(spec_field)) for spec_field in (family.factory, factory)
+        )
         refuse(f"name {name!r}", f"stay that of {before}, or be another", current)
     REGISTERED[name] = replace(
         family,

@@ -63,7 +63,8 @@ class Recurrent(nn.Module):
         row = words(images)
         for cells in zip(self.there, self.back, strict=True):
             forwards, backwards = (
-                states_of(cell, each) for cell, each in zip(cells, (row, row.flip(1)), strict=True)
+                states_of(cell, state)
+                for cell, state in zip(cells, (row, row.flip(1)), strict=True)
             )
             row = torch.cat([forwards, backwards.flip(1)], 2)
         return self.classifier(torch.cat([forwards[:, -1], backwards[:, -1]], 1))
@@ -80,8 +81,8 @@ def states_of(cell: nn.Module, row: Tensor) -> Tensor:
 
 
 FAMILIES = {
-    each.FAMILY: each
-    for each in (
+    family_class.FAMILY: family_class
+    for family_class in (
         Architecture("text_conv", TextConvNet, "classifier", "", SMALLEST_IMAGE=1),
         Architecture(
             "text_rnn", functools.partial(Recurrent, nn.RNNCell), "classifier", "", SMALLEST_IMAGE=1

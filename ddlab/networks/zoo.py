@@ -165,8 +165,8 @@ class LeNet(nn.Module):
 
 
 FAMILIES = {
-    each.FAMILY: each
-    for each in (
+    family_class.FAMILY: family_class
+    for family_class in (
         Architecture("lenet", LeNet, "classifier", "maps", SMALLEST_IMAGE=12),
         from_torchvision("resnet18", "fc", "layer4"),
         from_torchvision("resnet50", "fc", "layer4"),

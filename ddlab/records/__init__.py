@@ -48,7 +48,7 @@ class Record:
     rows: tuple[dict[str, Any], ...]
     provenance: dict[str, Any]
 
-    def values(self, column: str, **wanted: Any) -> list[Any]:
+    def values(self, column: str, **conditions: Any) -> list[Any]:
         """One column of the rows in which each of these columns has this value, in the order of
         their seeds.
 
@@ -56,7 +56,7 @@ class Record:
             DDLabError: an unknown column, or a value that no row has.
         """
         rows = list(self.rows)
-        for name, value in wanted.items():
+        for name, value in conditions.items():
             errors.check_choice("column", name, self.columns)
             errors.check_choice(
                 f"{name} in values", value, list(dict.fromkeys(row[name] for row in self.rows))
@@ -79,10 +79,10 @@ def load(name: str) -> Record:
         DDLabError: an unknown name.
     """
     file = _TABLES / f"{errors.check_choice('name', name, names())}.json"
-    found = json.loads(file.read_text(encoding="utf-8"))
-    columns = tuple(found["columns"])
-    rows = tuple(dict(zip(columns, row, strict=True)) for row in found["rows"])
-    return Record(found["name"], found["description"], columns, rows, found["provenance"])
+    table = json.loads(file.read_text(encoding="utf-8"))
+    columns = tuple(table["columns"])
+    rows = tuple(dict(zip(columns, row, strict=True)) for row in table["rows"])
+    return Record(table["name"], table["description"], columns, rows, table["provenance"])
 
 
 def teacher(name: str) -> Network:
@@ -92,8 +92,10 @@ def teacher(name: str) -> Network:
     Raises:
         DDLabError: an unknown name.
     """
-    known = sorted(file.stem for file in _TEACHERS.glob("*.safetensors"))
-    return networks.load(_TEACHERS / f"{errors.check_choice('name', name, known)}.safetensors")
+    names_known = sorted(file.stem for file in _TEACHERS.glob("*.safetensors"))
+    return networks.load(
+        _TEACHERS / f"{errors.check_choice('name', name, names_known)}.safetensors"
+    )
 
 
 def film(name: str, data: ImageData) -> list[tuple[dict[str, Any], Tensor]]:
@@ -103,12 +105,12 @@ def film(name: str, data: ImageData) -> list[tuple[dict[str, Any], Tensor]]:
     Raises:
         DDLabError: an unknown name.
     """
-    known = sorted(file.stem for file in _FILMS.glob("*.safetensors"))
-    tensors, found = storage.load(
-        _FILMS / f"{errors.check_choice('name', name, known)}.safetensors", "film"
+    names_known = sorted(file.stem for file in _FILMS.glob("*.safetensors"))
+    tensors, header = storage.load(
+        _FILMS / f"{errors.check_choice('name', name, names_known)}.safetensors", "film"
     )
     return (
-        list(zip(found["settings"], tensors["images"], strict=True))
-        if found["data"] == data.fingerprint
+        list(zip(header["settings"], tensors["images"], strict=True))
+        if header["data"] == data.fingerprint
         else []
     )

@@ -64,12 +64,12 @@ def published(
     """
     rows = _read()
     if method is not None:
-        asked = methods.get(method)
-        rows = [row for row in rows if methods.get(row["method"]) is asked]
+        method_asked = methods.get(method)
+        rows = [row for row in rows if methods.get(row["method"]) is method_asked]
     if dataset is not None:
-        known = {plain(row["dataset"]): row["dataset"] for row in _read()}
-        name = known.get(plain(str(dataset))) or errors.check_choice(
-            "dataset", dataset, list(known.values())
+        dataset_names = {plain(row["dataset"]): row["dataset"] for row in _read()}
+        name = dataset_names.get(plain(str(dataset))) or errors.check_choice(
+            "dataset", dataset, list(dataset_names.values())
         )
         rows = [row for row in rows if row["dataset"] == name]
     sizes = sorted({row["images_per_class"] for row in rows})
@@ -92,11 +92,11 @@ def _read() -> list[dict[str, Any]]:
 def _numbers(row: dict[str, str]) -> dict[str, Any]:
     size = float(row["images_per_class"])
     deviation = float(row["deviation"]) if row["deviation"] else None
-    found = {
+    numbers = {
         "images_per_class": int(size) if size.is_integer() else size,
         "accuracy": float(row["accuracy"]),
     }
-    return {**row, **found, "deviation": deviation}
+    return {**row, **numbers, "deviation": deviation}
 
 
 def _cells(row: dict[str, Any]) -> list[str]:

@@ -409,12 +409,12 @@ def _all_students(
 
 
 def _lost(problem: LostWorkers, work: "_Work") -> DDLabError:
-    kept = (
+    consequence = (
         "nothing is kept without a folder"
         if work.folder is None
         else "the same call goes on from its folder"
     )
-    return DDLabError(f"jobs: {problem}; {kept}.")
+    return DDLabError(f"jobs: {problem}; {consequence}.")
 
 
 @dataclass(frozen=True)
@@ -480,18 +480,18 @@ class _Work:
             return None
         about = file.with_suffix(".json")
         with storage.made_from(about, "replication"):
-            kept: dict[str, Any] = {"key": None}
+            record: dict[str, Any] = {"key": None}
             if about.exists():
-                kept = json.loads(about.read_text(encoding="utf-8"))
-            if kept["key"] != self.key:
+                record = json.loads(about.read_text(encoding="utf-8"))
+            if record["key"] != self.key:
                 errors.fail("folder", "empty, or that of the same call", str(file.parent))
             return _Result(
                 distilled=DistilledSet.load(file),
                 accuracies={
-                    int(student): percent for student, percent in kept["accuracies"].items()
+                    int(student): percent for student, percent in record["accuracies"].items()
                 },
-                seconds=float(kept["seconds"]),
-                history=_pairs(kept.get("history", [])),
+                seconds=float(record["seconds"]),
+                history=_pairs(record.get("history", [])),
             )
 
     def keep(self, number: int, result: _Result) -> None:
@@ -662,11 +662,11 @@ def _check_teachers(printed: dict[str, Any], teachers: tuple[Network, ...]) -> N
     """
     is_row_of_several = "four networks" in printed["setting"]
     if is_row_of_several and len(teachers) != 4:
-        wanted = (
+        allowed = (
             "four networks for a row of FADRM+ (ResNet-18, DenseNet-121, ShuffleNetV2, "
             "MobileNetV2 in the paper)"
         )
-        errors.fail("teacher", wanted, f"{len(teachers)} networks")
+        errors.fail("teacher", allowed, f"{len(teachers)} networks")
     if not is_row_of_several and len(teachers) > 1:
         errors.fail("teacher", "one network for this row", f"{len(teachers)} networks")
 
@@ -784,7 +784,7 @@ def _differences(
             lines.append(f"{option.name} {_words(value)} in place of {_words(published_value)}")
     for field_name, value in work.student_changes.items():
         lines.append(f"students' {field_name}: {_words(value)}")
-    lines += [words for where, words in protocol.differs if where in dataset]
+    lines += [words for dataset_part, words in protocol.differs if dataset_part in dataset]
     return tuple(lines)
 
 

@@ -248,14 +248,14 @@ def _to_json(
         return {kind.__name__: parts(enumerate(value))}
     if kind is dict and all(type(key) in (str, int) for key in value):
         return {"dict": [list(value), parts(value.items())]}
-    kind_name = next((each for each in kinds_by_name if kinds_by_name[each] is kind), None)
+    kind_name = next((item for item in kinds_by_name if kinds_by_name[item] is kind), None)
     if kind_name is not None:
         if hasattr(kind, "from_dict"):
             return {"made": kind_name, "from": value.to_dict()}
         names = [field.name for field in dataclasses.fields(value)]
         return {
             "made": kind_name,
-            "of": [names, parts((each, getattr(value, each)) for each in names)],
+            "of": [names, parts((field_name, getattr(value, field_name)) for field_name in names)],
         }
     return errors.fail(name.replace("state", "State", 1), _ALLOWED, value)
 

@@ -100,11 +100,14 @@ def arrived(config: Phases, data: ImageData, phase: int) -> tuple[Tensor, Tensor
     """Return the training images of a phase: rows [n], and the positions of their classes in the
     order of arrival [n].
     """
-    ends = [0, *class_ends(config, data.classes)]
+    phase_ends = [0, *class_ends(config, data.classes)]
     order = class_order(data.classes, config.order_seed)
-    rows_by_class = [data.of_class(order[place]) for place in range(ends[phase], ends[phase + 1])]
+    rows_by_class = [
+        data.of_class(order[place]) for place in range(phase_ends[phase], phase_ends[phase + 1])
+    ]
     places = [
-        torch.full((len(rows),), ends[phase] + index) for index, rows in enumerate(rows_by_class)
+        torch.full((len(rows),), phase_ends[phase] + index)
+        for index, rows in enumerate(rows_by_class)
     ]
     return torch.cat(rows_by_class), torch.cat(places)
 

@@ -50,7 +50,7 @@ TRAININGS: dict[str, tuple[str, dict[str, Any]]] = {
     "lenet": ("hard", {"network": networks.spec("lenet")}),
     "mlp": ("hard", {"network": networks.spec("mlp")}),
 }
-OTHERS = ("lenet", "mlp")  # with one image of each class alone
+OTHER_STUDENTS = ("lenet", "mlp")  # with one image of each class alone
 COLUMNS = [
     "data",
     "budget",
@@ -111,35 +111,35 @@ def run(runs: Path, name: str, dataset: str, budget: str, seed: int) -> None:
     order = torch.randperm(len(data), generator=torch.Generator().manual_seed(0))[:1000]
     tried = dataclasses.replace(data, test_images=data.train_images[order], test_labels=data.train_labels[order])
     began = time.process_time()
-    wanted = dict(TRAININGS)
+    trainings = dict(TRAININGS)
     if budget == "all":
-        made = from_images(data.normalised(), data.train_labels, data)
-        wanted = {"class numbers": ("hard", {"epochs": 30})}
+        distilled = from_images(data.normalised(), data.train_labels, data)
+        trainings = {"class numbers": ("hard", {"epochs": 30})}
     elif isinstance(config := settings(name, budget, data, seed), str):
         path.write_text(json.dumps({"missing": config}))
         return
     else:
-        made = ddlab.distill("selection" if name in SELECTED else name, data, teacher, config, **QUIET)
+        distilled = ddlab.distill("selection" if name in SELECTED else name, data, teacher, config, **QUIET)
     seconds = time.process_time() - began + taught * (name in (*ONLINE, *VECTORS))
-    found = dict[str, Any]()
-    numbers = made.labels if any(each.kind == "hard" for each in made.targets) else teacher(made.images).argmax(1)
-    plain = from_images(made.images, numbers, data, teacher)
-    targets = plain.targets if name in VECTORS else (plain.target("hard"), plain.target("online"), *made.targets)
-    stored = dataclasses.replace(made, targets=tuple({each.kind: each for each in targets}.values()))
+    scores = dict[str, Any]()
+    numbers = distilled.labels if any(target.kind == "hard" for target in distilled.targets) else teacher(distilled.images).argmax(1)
+    plain = from_images(distilled.images, numbers, data, teacher)
+    targets = plain.targets if name in VECTORS else (plain.target("hard"), plain.target("online"), *distilled.targets)
+    stored = dataclasses.replace(distilled, targets=tuple({target.kind: target for target in targets}.values()))
     if budget == "floats":
-        wanted = {key: value for key, value in wanted.items() if key != "teacher" and name in ("gtn", "boost")}
+        trainings = {key: value for key, value in trainings.items() if key != "teacher" and name in ("gtn", "boost")}
     if budget != "1":
-        wanted = {key: value for key, value in wanted.items() if key not in OTHERS}
-    first = json.loads(path.with_name(f"{path.stem[:-2]}-0.json").read_text())["found"] if seed else found
-    own = {"own": (LEARNED_LABELS[name], dict[str, Any]())} if name in LEARNED_LABELS else {}
-    for training, (labels, changes) in {**wanted, **own}.items():
+        trainings = {key: value for key, value in trainings.items() if key not in OTHER_STUDENTS}
+    first = json.loads(path.with_name(f"{path.stem[:-2]}-0.json").read_text())["found"] if seed else scores
+    own_labels = {"own": (LEARNED_LABELS[name], dict[str, Any]())} if name in LEARNED_LABELS else {}
+    for training, (labels, changes) in {**trainings, **own_labels}.items():
         options: dict[str, Any] = {
             "labels": labels,
             "teacher": teacher if labels == "online" else None,
             "seeds": [seed],
             **QUIET,
         }
-        given = made if training == "own" else plain
+        student_set = distilled if training == "own" else plain
         like = "class numbers" if training == "no views" else training
         recipes: dict[Any, Any] = {
             rate: supervised.Config.quick(data).replace(learning_rate=rate, **changes) for rate in RATES
@@ -150,37 +150,37 @@ def run(runs: Path, name: str, dataset: str, budget: str, seed: int) -> None:
         elif like in first:
             rate = first[like]["rate"]
         else:
-            rate = max(RATES, key=lambda rate: ddlab.evaluate(given, tried, config=recipes[rate], **options).mean)
-        score = ddlab.evaluate(given, data, config=recipes[rate], **options).mean
-        found[training] = {"accuracy": score, "rate": rate, "floats": stored.storage_floats(labels, teacher)}
-    size = made.save(path.with_suffix(".safetensors"), overwrite=True).stat().st_size
-    path.write_text(json.dumps({"found": found, "images": len(made), "seconds": seconds, "bytes": size}))
+            rate = max(RATES, key=lambda rate: ddlab.evaluate(student_set, tried, config=recipes[rate], **options).mean)
+        score = ddlab.evaluate(student_set, data, config=recipes[rate], **options).mean
+        scores[training] = {"accuracy": score, "rate": rate, "floats": stored.storage_floats(labels, teacher)}
+    size = distilled.save(path.with_suffix(".safetensors"), overwrite=True).stat().st_size
+    path.write_text(json.dumps({"found": scores, "images": len(distilled), "seconds": seconds, "bytes": size}))
 
 
 def read(runs: Path, name: str, data: str, budget: str, seed: int) -> dict[str, Any]:
     """What a method's students of each training gave; with equal floats those of ten images of each
     class, where these fit.
     """
-    told = json.loads((runs / f"{data}-{budget}-{name}-{seed}.json").read_text())
-    found = {
-        training: {**each, **{key: told[key] for key in ("images", "seconds", "bytes")}}
-        for training, each in told.get("found", {}).items()
+    record = json.loads((runs / f"{data}-{budget}-{name}-{seed}.json").read_text())
+    by_training = {
+        training: {**score, **{key: record[key] for key in ("images", "seconds", "bytes")}}
+        for training, score in record.get("found", {}).items()
     }
     if budget == "floats" and name not in ("gtn", "boost"):
-        found = {**read(runs, name, data, "10", seed), **found}
-    found = found or dict.fromkeys(TRAININGS, told.get("missing"))
+        by_training = {**read(runs, name, data, "10", seed), **by_training}
+    by_training = by_training or dict.fromkeys(TRAININGS, record.get("missing"))
     if budget == "floats":
-        found["teacher"] = "its teacher alone takes more floats than ten images of each class"
+        by_training["teacher"] = "its teacher alone takes more floats than ten images of each class"
         if name in ONLINE:
-            found["own"] = found["teacher"]
+            by_training["own"] = by_training["teacher"]
     vectors = "its labels are representations (lesson 40)"
-    return {"own": vectors if name in VECTORS else found["teacher" if name in ONLINE else "class numbers"], **found}
+    return {"own": vectors if name in VECTORS else by_training["teacher" if name in ONLINE else "class numbers"], **by_training}
 
 
 def whole(runs: Path) -> list[str]:
     """The budgets whose runs are all there."""
-    each = [(budget, [f"{data}-{budget}-{name}-{seed}.json" for data in DATA for name in NAMES for seed in SEEDS]) for budget in BUDGETS]
-    return [budget for budget, files in each if all((runs / file).exists() for file in files)]
+    files_by_budget = [(budget, [f"{data}-{budget}-{name}-{seed}.json" for data in DATA for name in NAMES for seed in SEEDS]) for budget in BUDGETS]
+    return [budget for budget, files in files_by_budget if all((runs / file).exists() for file in files)]
 
 
 def gathered(runs: Path) -> list[list[Any]]:
@@ -189,18 +189,18 @@ def gathered(runs: Path) -> list[list[Any]]:
     """
     rows = []
     for data, budget, name, training in itertools.product(DATA, whole(runs), NAMES, (*TRAININGS, "own")):
-        if budget != "1" and training in OTHERS:
+        if budget != "1" and training in OTHER_STUDENTS:
             continue
-        each = [read(runs, name, data, budget, seed)[training] for seed in SEEDS]
-        if isinstance(each[0], str):
-            rows.append([data, budget, name, training, [], [], *[None] * 5, each[0]])
+        records = [read(runs, name, data, budget, seed)[training] for seed in SEEDS]
+        if isinstance(records[0], str):
+            rows.append([data, budget, name, training, [], [], *[None] * 5, records[0]])
             continue
         rival = {"own": "teacher" if name in ONLINE else "class numbers"}.get(training, training)
         random = [read(runs, "random", data, "10" if budget == "floats" else budget, seed)[rival] for seed in SEEDS]
-        scores = [round(one["accuracy"], 4) for one in each]
-        gains = [round(one["accuracy"] - other["accuracy"], 4) for one, other in zip(each, random, strict=True)]
-        means = [round(fmean(one[key] for one in each), 2) for key in ("images", "seconds", "floats", "bytes")]
-        rows.append([data, budget, name, training, scores, gains, each[0]["rate"], *means, None])
+        scores = [round(record["accuracy"], 4) for record in records]
+        gains = [round(record["accuracy"] - random_record["accuracy"], 4) for record, random_record in zip(records, random, strict=True)]
+        means = [round(fmean(record[key] for record in records), 2) for key in ("images", "seconds", "floats", "bytes")]
+        rows.append([data, budget, name, training, scores, gains, records[0]["rate"], *means, None])
     for data in DATA:
         scores = [round(read(runs, "everything", data, "all", seed)["class numbers"]["accuracy"], 4) for seed in SEEDS]
         rows.append([data, "all", "everything", "class numbers", scores, [], *[None] * 6])
@@ -213,18 +213,18 @@ def film(runs: Path, name: str) -> None:
     """
     data = scene(name)[0]
     images = list[torch.Tensor]()
-    told = list[dict[str, str]]()
+    descriptions = list[dict[str, str]]()
     for budget, method in itertools.product(whole(runs), NAMES):
         path = runs / f"{name}-{budget}-{method}-0.safetensors"
         if not path.exists() or (budget == "floats" and method != "boost"):
             continue
-        made = ddlab.DistilledSet.load(path)
-        numbered = any(each.kind == "hard" for each in made.targets)
-        order = made.labels.argsort(stable=True) if numbered else torch.arange(len(made))
-        images.append(made.to_uint8()[order[torch.linspace(0, len(made) - 1, 6).long()]])
-        told.append({"budget": "10" if budget == "floats" else budget, "method": method})
-    where = Path(ddlab.__file__).parent / f"records/films/arena_{name}.safetensors"
-    storage.save(where, {"images": torch.stack(images)}, {"data": data.fingerprint, "settings": told}, "film")
+        distilled = ddlab.DistilledSet.load(path)
+        numbered = any(target.kind == "hard" for target in distilled.targets)
+        order = distilled.labels.argsort(stable=True) if numbered else torch.arange(len(distilled))
+        images.append(distilled.to_uint8()[order[torch.linspace(0, len(distilled) - 1, 6).long()]])
+        descriptions.append({"budget": "10" if budget == "floats" else budget, "method": method})
+    film_path = Path(ddlab.__file__).parent / f"records/films/arena_{name}.safetensors"
+    storage.save(film_path, {"images": torch.stack(images)}, {"data": data.fingerprint, "settings": descriptions}, "film")
 
 
 def main() -> None:
@@ -246,10 +246,10 @@ def main() -> None:
         "images with the same labels. Seconds are CPU-seconds of one thread, with a "
             "teacher's where a method needs one."
     )
-    more: dict[str, Any] = {"threads": 1}
+    provenance: dict[str, Any] = {"threads": 1}
     if (about := runs / "about.txt").exists():  # what else there is to know of these runs
-        more["about"] = about.read_text(encoding="utf-8").strip()
-    save("arena", description, COLUMNS, gathered(runs), command="python notebooks/studies/arena.py RUNS 2", **more)
+        provenance["about"] = about.read_text(encoding="utf-8").strip()
+    save("arena", description, COLUMNS, gathered(runs), command="python notebooks/studies/arena.py RUNS 2", **provenance)
     for name in DATA:
         film(runs, name)
 

@@ -21,7 +21,7 @@ from ddlab.methods import dwa, selection
 from ddlab.training import supervised
 
 SEEDS = range(10)
-EACH = 10
+IMAGES_PER_CLASS = 10
 SMALL = networks.spec("convnet", width=32)
 ARMS = [(start, weight, "none") for start in ("noise", "real") for weight in (0.01, 0.11)]
 ARMS += [("real", 0.11, push) for push in ("random", "directed")]
@@ -33,35 +33,35 @@ def main() -> None:
     began = time.process_time()
     data = datasets.load("shapes", size=16)
     rows = []
-    told: dict[str, Any] = {"device": "cpu", "progress": False}
-    teacher = ddlab.train_teacher(data, supervised.Config.quick(data, "teacher", network=SMALL), **told)
+    quiet: dict[str, Any] = {"device": "cpu", "progress": False}
+    teacher = ddlab.train_teacher(data, supervised.Config.quick(data, "teacher", network=SMALL), **quiet)
     recipe = supervised.Config.quick(data, network=SMALL)
     for seed in SEEDS:
-        chosen = selection.Config(images_per_class=EACH, seed=seed)
+        chosen = selection.Config(images_per_class=IMAGES_PER_CLASS, seed=seed)
         sets: dict[Any, Any] = {
-            ("real images", None, "none"): ddlab.distill("selection", data, teacher, chosen, **told)
+            ("real images", None, "none"): ddlab.distill("selection", data, teacher, chosen, **quiet)
         }
         for start, weight, push in ARMS:
             config = dwa.Config.teaching(
-                images_per_class=EACH,
+                images_per_class=IMAGES_PER_CLASS,
                 iterations=150,
                 initialisation=start,
                 lambda_var=weight,
                 perturbation=push,
                 seed=seed,
             )
-            sets[start, weight, push] = ddlab.distill("dwa", data, teacher, config, **told)
-        for (start, weight, push), made in sets.items():
-            apart = fmean(measures.feature_distance(made, teacher).tolist())
-            covered = coverage(data, teacher, made.images)
+            sets[start, weight, push] = ddlab.distill("dwa", data, teacher, config, **quiet)
+        for (start, weight, push), image_set in sets.items():
+            apart = fmean(measures.feature_distance(image_set, teacher).tolist())
+            covered = coverage(data, teacher, image_set.images)
             learned = [
-                ddlab.evaluate(made, data, teacher=teacher, labels=labels, config=recipe, seeds=(seed,), **told).mean
+                ddlab.evaluate(image_set, data, teacher=teacher, labels=labels, config=recipe, seeds=(seed,), **quiet).mean
                 for labels in ("hard", "online")
             ]
-            rows.append([start, weight, push, seed, *(round(each, 4) for each in (apart, covered, *learned))])
+            rows.append([start, weight, push, seed, *(round(value, 4) for value in (apart, covered, *learned))])
             print(*rows[-1], f"{time.process_time() - began:.0f} s", flush=True)
     description = (
-        f"Shapes (16 px), {EACH} images of each class, one teacher (ConvNet, width 32), 150 "
+        f"Shapes (16 px), {IMAGES_PER_CLASS} images of each class, one teacher (ConvNet, width 32), 150 "
             "iterations: from noise or real images, with "
         "two weights of the variance gap (the mean gap: .01), no push, a random one or DWA's "
             "(12 steps, .015); the random real "

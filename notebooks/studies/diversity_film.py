@@ -29,11 +29,11 @@ PUSHES = [("none", 0.015), *itertools.product(("directed", "random"), RADII)]
 FILE = Path(ddlab.__file__).parent / "records/films/diversity.safetensors"
 
 
-def made(settings: dict[str, Any], inputs: ddlab.Inputs) -> torch.Tensor:
+def distilled_images(settings: dict[str, Any], inputs: ddlab.Inputs) -> torch.Tensor:
     """uint8 [30, 3, 16, 16]: the images of a setting, by class."""
     torch.set_num_threads(1)
-    found = ddlab.Run(dwa, dwa.Config.teaching(**settings), inputs).advance().result()
-    return found.to_uint8()[found.labels.argsort(stable=True)]
+    distilled = ddlab.Run(dwa, dwa.Config.teaching(**settings), inputs).advance().result()
+    return distilled.to_uint8()[distilled.labels.argsort(stable=True)]
 
 
 def main() -> None:
@@ -46,7 +46,7 @@ def main() -> None:
         for start, weight, (push, radius) in itertools.product(STARTS, WEIGHTS, PUSHES)
     ]
     inputs = ddlab.Inputs(data=data, teachers=(teacher,), device="cpu")
-    images = torch.stack(Parallel(n_jobs=2, verbose=5)(delayed(made)(one, inputs) for one in settings))
+    images = torch.stack(Parallel(n_jobs=2, verbose=5)(delayed(distilled_images)(run_settings, inputs) for run_settings in settings))
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
     provenance = {
         "command": "python notebooks/studies/diversity_film.py", "commit": commit.stdout.strip(), "threads": 1,

@@ -18,7 +18,7 @@ from ddlab.methods import fadrm
 from ddlab.training import supervised
 
 SEEDS = range(5)
-EACH = 5
+IMAGES_PER_CLASS = 5
 NETWORKS = ("convnet", "shufflenet_v2_x0_5", "mobilenet_v2")
 QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
 
@@ -33,23 +33,23 @@ def main() -> None:
     teachers = [ddlab.train_teacher(data, usual, **QUIET)]
     for name in NETWORKS[1:]:
         teachers.append(ddlab.train_teacher(data, usual.replace(network=networks.spec(name), epochs=10), **QUIET))
-    reached = [float(ddlab.accuracy(each, data)) for each in teachers]
+    reached = [float(ddlab.accuracy(value, data)) for value in teachers]
     print(reached, f"{time.process_time() - began:.0f} s", flush=True)
     student = supervised.Config.quick(data, network=teachers[0].spec)
     for seed in SEEDS:
-        config = fadrm.Config(images_per_class=EACH, iterations=120, seed=seed)
+        config = fadrm.Config(images_per_class=IMAGES_PER_CLASS, iterations=120, seed=seed)
         for images, makers in {"one network": teachers[:1], "three networks": teachers}.items():
-            made = ddlab.distill("fadrm", data, makers, config, **QUIET)
+            distilled = ddlab.distill("fadrm", data, makers, config, **QUIET)
             for labels, judges in {"one network": teachers[:1], "three networks": teachers}.items():
-                told = ddlab.from_images(made.images, made.labels, data, judges)
-                asked: dict[str, Any] = {"labels": "online", "config": student, "seeds": (seed,), "teacher": judges}
-                rows.append([images, labels, seed, round(ddlab.evaluate(told, data, **asked, **QUIET).mean, 4)])
+                relabelled = ddlab.from_images(distilled.images, distilled.labels, data, judges)
+                options: dict[str, Any] = {"labels": "online", "config": student, "seeds": (seed,), "teacher": judges}
+                rows.append([images, labels, seed, round(ddlab.evaluate(relabelled, data, **options, **QUIET).mean, 4)])
         print(*rows[-4:], f"{time.process_time() - began:.0f} s", flush=True)
     description = (
         "Shapes at 16 px (2,000 images), five images of each class, 120 updates, three "
             "merges; a ConvNet, or it, a ShuffleNetV2-.5 and a "
         "MobileNetV2 in turn (test accuracy "
-            f"{', '.join(f'{each:.3f}' for each in reached)}); a ConvNet student with online "
+            f"{', '.join(f'{value:.3f}' for value in reached)}); a ConvNet student with online "
             "labels, of one "
         "or the mean of three."
     )

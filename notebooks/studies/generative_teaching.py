@@ -36,8 +36,8 @@ def main() -> None:
     rows = []
     for seed in SEEDS:
         for variant, changes in VARIANTS.items():
-            found = world.learned(gtn.Config.teaching(seed=seed, **changes), watch=lambda *_: None)
-            rows += [[variant, seed, order, round(found[order][-1], 4)] for order in ORDERS]
+            paths = world.learned(gtn.Config.teaching(seed=seed, **changes), watch=lambda *_: None)
+            rows += [[variant, seed, order, round(paths[order][-1], 4)] for order in ORDERS]
             print(seed, variant, rows[-len(ORDERS) :], f"{time.process_time() - began:.0f} s", flush=True)
     description = (
         "Test accuracy on digits (16 px) after twelve steps of twenty images, mean of "

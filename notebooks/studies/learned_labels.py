@@ -13,7 +13,7 @@ from table import save
 import ddlab
 from ddlab import data as datasets
 from ddlab import networks
-from ddlab.lessons.learned_labels.lab import WHO, World
+from ddlab.lessons.learned_labels.lab import STUDENT_KINDS, World
 from ddlab.methods import ld
 
 SEEDS = range(20)
@@ -28,25 +28,25 @@ def main() -> None:
     rows = []
     world = World(data, device="cpu")
     quiet = {"watch": lambda *_: None}
-    told = {"progress": False, "device": "cpu"}
+    options = {"progress": False, "device": "cpu"}
     for seed in SEEDS:
-        begun = world.start.replace(seed=seed, pictures=100)
+        setting = world.start.replace(seed=seed, pictures=100)
         for source in ("noise", "shapes"):
-            for who in WHO:
-                found = world.score(begun.replace(source=source), who, **quiet)
-                rows.append([source, who, 1, seed, round(found, 4)])
+            for student_kind in STUDENT_KINDS:
+                score = world.score(setting.replace(source=source), student_kind, **quiet)
+                rows.append([source, student_kind, 1, seed, round(score, 4)])
         for name, kind in (("one real digit", "random"), ("class means", "centres")):
-            rows.append([name, WHO[0], 1, seed, round(world.rival(begun.network, seed, kind, **quiet), 4)])
-        made = ddlab.distill("ld", data, config=ld.Config.teaching(seed=seed), **told)
-        true = ddlab.from_images(made.images, torch.arange(100) % 10, data)
-        recipe = ld.student(made, network=networks.spec("mlp"))
+            rows.append([name, STUDENT_KINDS[0], 1, seed, round(world.rival(setting.network, seed, kind, **quiet), 4)])
+        distilled = ddlab.distill("ld", data, config=ld.Config.teaching(seed=seed), **options)
+        true = ddlab.from_images(distilled.images, torch.arange(100) % 10, data)
+        recipe = ld.student(distilled, network=networks.spec("mlp"))
         for times in LENGTHS:
-            for name, of, labels in (("learned labels", made, "stored"), ("true labels", true, "hard")):
+            for name, of, labels in (("learned labels", distilled, "stored"), ("true labels", true, "hard")):
                 config = recipe.replace(epochs=times * recipe.epochs)
-                found = ddlab.evaluate(
-                    of, data, labels=labels, config=config, seeds=range(5 * seed, 5 * seed + 5), **told
+                score = ddlab.evaluate(
+                    of, data, labels=labels, config=config, seeds=range(5 * seed, 5 * seed + 5), **options
                 )
-                rows.append([name, WHO[0], times, seed, round(found.mean, 4)])
+                rows.append([name, STUDENT_KINDS[0], times, seed, round(score.mean, 4)])
         print(*rows[-12:], f"{time.process_time() - began:.0f} s", flush=True)
     description = (
         "Digits (16 px) taught by a hundred pictures with labels of LD (teaching preset), by "

@@ -27,13 +27,13 @@ def main() -> None:
     began = time.process_time()
     data = datasets.load("digits")
     rows = list[list[Any]]()
-    told: dict[str, Any] = {"device": "cpu", "progress": False}
+    options: dict[str, Any] = {"device": "cpu", "progress": False}
     for seed in SEEDS:
         for count in COUNTS:
             for operation in OPERATIONS:
                 config = dm.Config.teaching(strategy=operation, images_per_class=count, seed=seed)
-                made = ddlab.distill(dm, data, config=config, **told)
-                taught = ddlab.evaluate(made, data, labels="hard", seeds=(seed,), config=student_config(data), **told)
+                distilled = ddlab.distill(dm, data, config=config, **options)
+                taught = ddlab.evaluate(distilled, data, labels="hard", seeds=(seed,), config=student_config(data), **options)
                 rows.append([operation or "none", count, seed, round(taught.mean, 4)])
                 print(*rows[-1], f"{time.process_time() - began:.0f} s", flush=True)
     description = (

@@ -37,13 +37,13 @@ def main() -> None:
     began = time.process_time()
     data = datasets.load("digits")
     rows = []
-    told: dict[str, Any] = {"device": "cpu", "progress": False}
+    options: dict[str, Any] = {"device": "cpu", "progress": False}
 
-    def measure(memory: str, count: int, seed: int, made: Any = None, **changes: Any) -> None:
+    def measure(memory: str, count: int, seed: int, exemplars: Any = None, **changes: Any) -> None:
         config = mnemonics.Config.teaching(images_per_class=max(count, 1), **changes)
-        found = class_incremental(made, data, config=config, seeds=(seed,), **told)
-        numbers = found.accuracies[-1], found.average_accuracy, found.forgetting_of_first, found.mean_forgetting
-        rows.append([memory, count, seed, *(round(each, 4) for each in numbers)])
+        result = class_incremental(exemplars, data, config=config, seeds=(seed,), **options)
+        numbers = result.accuracies[-1], result.average_accuracy, result.forgetting_of_first, result.mean_forgetting
+        rows.append([memory, count, seed, *(round(value, 4) for value in numbers)])
         print(*rows[-1], f"{time.process_time() - began:.0f} s", flush=True)
 
     for seed in SEEDS:
@@ -55,9 +55,9 @@ def main() -> None:
                     measure(memory, count, seed, **changes)
             for memory, kind in CENTRES.items():
                 chosen = selection.Config(kind=kind, images_per_class=count, seed=seed)
-                measure(memory, count, seed, ddlab.distill("selection", data, config=chosen, **told))
+                measure(memory, count, seed, ddlab.distill("selection", data, config=chosen, **options))
             matched = dm.Config.teaching(images_per_class=count, seed=seed)
-            measure("DM", count, seed, ddlab.distill("dm", data, config=matched, **told))
+            measure("DM", count, seed, ddlab.distill("dm", data, config=matched, **options))
     description = (
         "Digits (16 px) two by two, one network: accuracy on all ten at the end, mean of the "
             "accuracies after each phase, and what is "

@@ -146,19 +146,19 @@ def memory(data: ddlab.ImageData, folder: Path, seeds: tuple[int, ...] = (0, 1))
     """Five phases of two classes in the teaching network, exemplars learned and chosen by herding;
     the paper prints CIFAR-100 alone.
     """
-    found: dict[str, list[float]] = {"bilevel": [], "none": []}
+    accuracies: dict[str, list[float]] = {"bilevel": [], "none": []}
     folder.mkdir(parents=True, exist_ok=True)
     began = time.process_time()
-    for seed, (step, known) in itertools.product(seeds, found.items()):
+    for seed, (step, values) in itertools.product(seeds, accuracies.items()):
         if not (file := folder / f"{step}-{seed}.txt").exists():
             config = mnemonics.Config.teaching(images_per_class=20, exemplar_step=step)
-            told = evaluation.class_incremental(None, data, config=config, seeds=(seed,), progress=False)
-            file.write_text(f"{100 * told.average_accuracy} {time.process_time() - began}")
+            result = evaluation.class_incremental(None, data, config=config, seeds=(seed,), progress=False)
+            file.write_text(f"{100 * result.average_accuracy} {time.process_time() - began}")
             began = time.process_time()
-        known.append(float(file.read_text().split()[0]))
-    ours, herding = (fmean(each) for each in found.values())
+        values.append(float(file.read_text().split()[0]))
+    ours, herding = (fmean(column) for column in accuracies.values())
     seconds = sum(float(file.read_text().split()[1]) for file in folder.glob("*-?.txt"))
-    low, high = evaluation.interval(found["bilevel"]) or (ours, ours)
+    low, high = evaluation.interval(accuracies["bilevel"]) or (ours, ours)
     differs = (f"mean of the phases; herding, same seeds, {herding:.1f}; no printed number: the paper "
         "has CIFAR-100 and ResNet-32")
     return {"method": "mnemonics", "dataset": "CIFAR-10", "images_per_class": 20, "network": "ConvNet", "accuracy": None, "deviation": None,
@@ -181,13 +181,13 @@ def row(name: str, root: Path, runs: Path) -> dict[str, Any]:
     options = dict(ROWS[name])
     method = name.split(",")[0]
     data = load(root, options["dataset"])
-    more = ""
+    remark = ""
     if method in WITH_TEACHER:
         options["teacher"] = shared_teacher(data, runs)
         published_epochs = supervised.Config.paper("cifar10", "teacher").epochs
-        more = f"; the teacher is trained for {TEACHER_EPOCHS} epochs in place of {published_epochs}"
+        remark = f"; the teacher is trained for {TEACHER_EPOCHS} epochs in place of {published_epochs}"
     if method == "tdd":
-        more = "; vectors of the questions themselves (PPMI, SVD) in place of GloVe's"
+        remark = "; vectors of the questions themselves (PPMI, SVD) in place of GloVe's"
     if method == "mnemonics":
         numbers = memory(data, folder)
     elif method == "fadrm":
@@ -200,7 +200,7 @@ def row(name: str, root: Path, runs: Path) -> dict[str, Any]:
         "row": name,
         "printed": numbers["accuracy"],
         "machine": MACHINE,
-        "differs": numbers["differs"] + more,
+        "differs": numbers["differs"] + remark,
     }
     file.write_text(json.dumps(numbers))
     return numbers

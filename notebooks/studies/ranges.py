@@ -38,13 +38,13 @@ def main() -> None:
     number = sys.argv[1]
     count = int(sys.argv[2])
     (page,) = SOLUTIONS.glob(f"{number}_*.ipynb")
-    found = defaultdict[tuple[int, str], list[list[str]]](list)
+    numbers_by_line = defaultdict[tuple[int, str], list[list[str]]](list)
     for seed in range(count):
         for place, line in lines(page, seed):
-            found[place, NUMBER.sub("#", line)].append(NUMBER.findall(line))
-    for (place, words), seeds in found.items():
-        ends = [sorted(values, key=lambda value: float(value.replace(",", ""))) for values in zip(*seeds, strict=True)]
-        spans = iter(low if low == high else f"{low} to {high}" for low, *_, high in (v * 2 for v in ends))
+            numbers_by_line[place, NUMBER.sub("#", line)].append(NUMBER.findall(line))
+    for (place, words), seeds in numbers_by_line.items():
+        ordered = [sorted(values, key=lambda value: float(value.replace(",", ""))) for values in zip(*seeds, strict=True)]
+        spans = iter(low if low == high else f"{low} to {high}" for low, *_, high in (v * 2 for v in ordered))
         print(f"[{place}] {len(seeds)} seeds: "
             f"{re.sub('#', lambda _, spans=spans: next(spans), words)}")
 

@@ -31,23 +31,23 @@ def main() -> None:
     began = time.process_time()
     data = datasets.load("digits")
     rows = []
-    told: dict[str, Any] = {"device": "cpu", "progress": False}
+    options: dict[str, Any] = {"device": "cpu", "progress": False}
     recipe, trained = (supervised.Config.quick(data, role) for role in ("student", "teacher"))
     for seed in SEEDS:
-        teacher = ddlab.train_teacher(data, trained.replace(seed=seed), **told)
+        teacher = ddlab.train_teacher(data, trained.replace(seed=seed), **options)
         (chosen,) = recovery.real_image_indices(data, 1, seed=seed)
         images, labels = data.normalised(chosen), data.train_labels[chosen]
         sets = {"real": ddlab.from_images(images, labels, data, teacher)}
         typical = selection.Config.teaching(kind="k_means", seed=seed)
-        sets["typical"] = ddlab.distill("selection", data, teacher, config=typical, **told)
+        sets["typical"] = ddlab.distill("selection", data, teacher, config=typical, **options)
         for name, changes in ARMS.items():
             config = sre2l.Config.teaching(images_per_class=1, seed=seed, **changes)
-            sets[name] = ddlab.distill("sre2l", data, teacher, config=config, **told)
-        for name, made in sets.items():
+            sets[name] = ddlab.distill("sre2l", data, teacher, config=config, **options)
+        for name, image_set in sets.items():
             for labels_told in LABELS:
-                asked: dict[str, Any] = {"labels": labels_told, "config": recipe, "seeds": (seed,)}
-                found = ddlab.evaluate(made, data, teacher=teacher, **asked, **told)
-                rows.append([name, labels_told, seed, round(found.mean, 4)])
+                student_options: dict[str, Any] = {"labels": labels_told, "config": recipe, "seeds": (seed,)}
+                evaluation = ddlab.evaluate(image_set, data, teacher=teacher, **student_options, **options)
+                rows.append([name, labels_told, seed, round(evaluation.mean, 4)])
         print(*rows[-3 * len(sets) :], f"{time.process_time() - began:.0f} s", flush=True)
     description = (
         "Digits (16 px), one image of each class, a teacher for each seed: students of real "

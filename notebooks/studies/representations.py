@@ -30,7 +30,7 @@ from ddlab.runs.process import Inputs
 from ddlab.training import with_targets
 from ddlab.training import supervised
 
-OTHERS = ("byol", "barlow_twins", "vicreg", "simsiam", "dino", "moco", "swav")
+OTHER_OBJECTIVES = ("byol", "barlow_twins", "vicreg", "simsiam", "dino", "moco", "swav")
 PER_CLASS = 10
 shapes = datasets.load("shapes", size=16)
 
@@ -38,31 +38,31 @@ shapes = datasets.load("shapes", size=16)
 def probed(network: Network) -> float:
     """Test accuracy of logistic regression on the features of all training images."""
     parts = [shapes.normalised(split=split).split(500) for split in ("train", "test")]
-    known, asked = (torch.cat([networks.predict(network, part).features for part in each]) for each in parts)
-    found = predictions("linear", known, shapes.train_labels, asked, 1e-3)
-    return float((found == shapes.test_labels).double().mean())
+    train_features, test_features = (torch.cat([networks.predict(network, part).features for part in split_parts]) for split_parts in parts)
+    predicted = predictions("linear", train_features, shapes.train_labels, test_features, 1e-3)
+    return float((predicted == shapes.test_labels).double().mean())
 
 
-def trained(made: DistilledSet, seed: int, name: str = "simclr", epochs: int = 12, ratio: float = 0.5, **changes: Any) -> Network:
+def trained(distilled: DistilledSet, seed: int, name: str = "simclr", epochs: int = 12, ratio: float = 0.5, **changes: Any) -> Network:
     """A network after ReLA-F on a set with targets: at first these, from half way the objective
     alone.
     """
-    asked = objective(shapes, name, epochs=epochs)
+    training = objective(shapes, name, epochs=epochs)
     usual: dict[str, Any] = {"schedule": "switch", "first_views": "objective"}
-    config = with_targets.Config(objective=asked, ratio=ratio, seed=seed, **usual | changes)
-    return process.run(with_targets, config, Inputs(distilled=made, device="cpu"))
+    config = with_targets.Config(objective=training, ratio=ratio, seed=seed, **usual | changes)
+    return process.run(with_targets, config, Inputs(distilled=distilled, device="cpu"))
 
 
-def with_other(made: DistilledSet, targets: Tensor) -> DistilledSet:
+def with_other(distilled: DistilledSet, targets: Tensor) -> DistilledSet:
     """The same images with other targets [n, k]."""
-    return made.with_targets(Representations(tensors={"representations": targets.float()[None]}))
+    return distilled.with_targets(Representations(tensors={"representations": targets.float()[None]}))
 
 
 def pixel_targets(count: int) -> Tensor:
     """The first principal components of the pixels, each of deviation 1, [n, k]."""
     points = shapes.normalised().flatten(1).double()
-    kept = torch.pca_lowrank(points - points.mean(0), q=count, niter=8)[0]
-    return kept / kept.std(0)
+    components = torch.pca_lowrank(points - points.mean(0), q=count, niter=8)[0]
+    return components / components.std(0)
 
 
 def measure(seed: int) -> None:
@@ -84,13 +84,13 @@ def measure(seed: int) -> None:
     order = torch.randperm(len(targets), generator=randomness.generator(seed, 0, "shuffled targets"))
     row("none", "simclr", "all", 600, trained(plain, seed, **alone))
     row("none", "simclr", "all", 1200, trained(plain, seed, epochs=24, **alone))
-    for name, made in sets.items():
-        row(name, "simclr", "all", 600, trained(made, seed))
+    for name, distilled in sets.items():
+        row(name, "simclr", "all", 600, trained(distilled, seed))
     row("untrained, W trained", "simclr", "all", 600, trained(plain, seed, train_projection=True))
     row("untrained, shuffled", "simclr", "all", 600, trained(with_other(plain, targets[order]), seed))
     row("pixels", "simclr", "all", 600, trained(with_other(plain, pixel_targets(targets.shape[1])), seed))
     row("untrained", "none", "all", 600, trained(plain, seed, switch=1.0))
-    for name in OTHERS:
+    for name in OTHER_OBJECTIVES:
         row("none", name, "all", 600, trained(plain, seed, name, **alone))
         row("untrained", name, "all", 600, trained(plain, seed, name))
     # Appendix K: a distilled set's own images with the targets of the teacher that made it.
@@ -104,9 +104,9 @@ def measure(seed: int) -> None:
         "RDED": (rded, rded.Config.teaching(images_per_class=PER_CLASS, seed=seed)),
         "SRe2L": (sre2l, sre2l.Config.teaching(images_per_class=PER_CLASS, seed=seed)),
     }
-    for name, (method, own) in small.items():
-        made = rela.with_targets(cache.run(method, own, inputs), config, inputs)
-        row("classifier", "none", name, 600, trained(made, seed, ratio=1.0, epochs=300, switch=1.0))
+    for name, (method, method_config) in small.items():
+        distilled = rela.with_targets(cache.run(method, method_config, inputs), config, inputs)
+        row("classifier", "none", name, 600, trained(distilled, seed, ratio=1.0, epochs=300, switch=1.0))
     row("classifier", "none", "all", 600, trained(make_set(teacher, shapes), seed, switch=1.0))
     print(f"seed {seed}: {time.process_time() - began:.0f} s", file=sys.stderr, flush=True)
 

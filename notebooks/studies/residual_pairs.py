@@ -21,7 +21,7 @@ from ddlab.runs.process import Inputs
 from ddlab.training import supervised
 
 SEEDS = range(10)
-EACH = 5
+IMAGES_PER_CLASS = 5
 RATIOS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
 data = datasets.load("shapes", size=64, train=4000, test=1000)
@@ -29,31 +29,31 @@ teacher = records.teacher("shapes64")
 student = supervised.Config.quick(data, network=teacher.spec, epochs=100)
 
 
-def batches(made: DistilledSet) -> Tensor:
+def batches(distilled: DistilledSet) -> Tensor:
     """[images of a class, classes, channels, h, w], in the order in which FADRM makes them."""
-    return made.images[made.labels.argsort(stable=True).view(-1, EACH).T]
+    return distilled.images[distilled.labels.argsort(stable=True).view(-1, IMAGES_PER_CLASS).T]
 
 
 def leashed(patches: DistilledSet, reference: DistilledSet, seed: int) -> dict[str, DistilledSet]:
     """A run without merges, as far from its patches as the reference is, batch by batch: stopped
     there, or pulled back from its end.
     """
-    config = fadrm.Config(images_per_class=EACH, iterations=120, merges=0, seed=seed)
+    config = fadrm.Config(images_per_class=IMAGES_PER_CLASS, iterations=120, merges=0, seed=seed)
     starts = batches(patches)
-    found = {"stopped early": [], "pulled back": []}
-    wanted = (batches(reference) - starts).flatten(2).norm(dim=2).mean(1)
-    stopped, pulled = found.values()
+    images_by_arm = {"stopped early": [], "pulled back": []}
+    distances_moved = (batches(reference) - starts).flatten(2).norm(dim=2).mean(1)
+    stopped, pulled = images_by_arm.values()
     for step in runs.steps(fadrm, config, Inputs(data=data, teachers=(teacher,), device="cpu")):
         batch, iteration = divmod(step.index - 1, config.iterations)
         last = iteration + 1 == config.iterations
         images = step.state.done[batch] if last else step.state.images
         distance = (images - starts[batch]).flatten(1).norm(dim=1).mean()
-        if len(stopped) == batch and (last or distance >= wanted[batch]):
+        if len(stopped) == batch and (last or distance >= distances_moved[batch]):
             stopped.append(images)
         if last:
-            pulled.append(starts[batch] + min(float(wanted[batch] / distance), 1.0) * (images - starts[batch]))
-    labels = torch.arange(data.classes).repeat(EACH)
-    return {name: ddlab.from_images(torch.cat(images), labels, data, teacher) for name, images in found.items()}
+            pulled.append(starts[batch] + min(float(distances_moved[batch] / distance), 1.0) * (images - starts[batch]))
+    labels = torch.arange(data.classes).repeat(IMAGES_PER_CLASS)
+    return {name: ddlab.from_images(torch.cat(images), labels, data, teacher) for name, images in images_by_arm.items()}
 
 
 def main() -> None:
@@ -62,18 +62,18 @@ def main() -> None:
     began = time.process_time()
     rows = []
     for seed in SEEDS:
-        told: dict[str, Any] = {"images_per_class": EACH, "seed": seed}
-        configs: dict[str, tuple[Any, Any]] = {"patches": (selection, selection.Config(**told))}
-        configs["RDED, one crop"] = rded, rded.Config.teaching(factor=1, **told)
-        published = fadrm.Config(iterations=120, **told)
+        options: dict[str, Any] = {"images_per_class": IMAGES_PER_CLASS, "seed": seed}
+        configs: dict[str, tuple[Any, Any]] = {"patches": (selection, selection.Config(**options))}
+        configs["RDED, one crop"] = rded, rded.Config.teaching(factor=1, **options)
+        published = fadrm.Config(iterations=120, **options)
         configs |= {f"alpha {ratio:g}": (fadrm, published.replace(merge_ratio=ratio)) for ratio in RATIOS}
         configs["alpha 0.5, two sizes"] = fadrm, published.replace(small_size=48)
         configs["alpha 0.5, crops"] = fadrm, published.replace(patches="crop")
         sets = {arm: ddlab.distill(method, data, teacher, config, **QUIET) for arm, (method, config) in configs.items()}
         sets |= leashed(sets["patches"], sets["alpha 0.5"], seed)
-        for arm, made in sets.items():
-            asked: dict[str, Any] = {"labels": "online", "config": student, "seeds": (seed,)}
-            rows.append([arm, seed, round(ddlab.evaluate(made, data, teacher=teacher, **asked, **QUIET).mean, 4)])
+        for arm, distilled in sets.items():
+            student_options: dict[str, Any] = {"labels": "online", "config": student, "seeds": (seed,)}
+            rows.append([arm, seed, round(ddlab.evaluate(distilled, data, teacher=teacher, **student_options, **QUIET).mean, 4)])
         print(*rows[-len(sets) :], f"{time.process_time() - began:.0f} s", flush=True)
     description = (
         "Shapes at 64 px (4,000 images, 1,000 to test), the shipped ConvNet-5 of width 16 as "

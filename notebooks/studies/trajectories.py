@@ -38,11 +38,11 @@ def main() -> None:
                 chosen = world.chosen(kind, seed=seed)
                 arms[f"{name}, best rate"] = (chosen, tuple(RATES))
                 arms[f"{name}, MTT's rate"] = (chosen, learned)
-            for name, (made, rates) in arms.items():
-                left = min(world.left(config, made.images, rate) for rate in rates)
-                sets = [in_steps(made, spec, torch.full((1, 1), rate), config.passes) for rate in rates]
-                taught = max(world._mean(each, [seed], **quiet) for each in sets)
-                rows.append([name, steps, seed, round(left, 4), round(taught, 4), round(float(state.rate), 4)])
+            for name, (distilled, rates) in arms.items():
+                distance_left = min(world.distance_left(config, distilled.images, rate) for rate in rates)
+                sets = [in_steps(distilled, spec, torch.full((1, 1), rate), config.passes) for rate in rates]
+                taught = max(world._mean(stepped, [seed], **quiet) for stepped in sets)
+                rows.append([name, steps, seed, round(distance_left, 4), round(taught, 4), round(float(state.rate), 4)])
             print(*rows[-len(arms) :], f"{time.process_time() - began:.0f} s", flush=True)
     description = (
         "Digits (16 px), ten images, five experts: share of the squared distance that is "

@@ -52,8 +52,8 @@ def main() -> None:
     for seed in SEEDS:
         for arm in ARMS:
             method, config = config_of(arm, seed)
-            made = process.run(method, config, inputs)
-            rows.append([arm, seed, made.storage_floats(), round(probing.worth(made, data, seed=seed), 4)])
+            distilled = process.run(method, config, inputs)
+            rows.append([arm, seed, distilled.storage_floats(), round(probing.probe_score(distilled, data, seed=seed), 4)])
         for arm, vector_bases in (("principal", unlabelled.config(seed=0).representation_bases), ("principal, few", FEW)):
             split = (2, unlabelled.config(seed=0).image_bases, vector_bases)
             floats = world.sizes(*split).bill(world.pairs(*split)).total

@@ -30,11 +30,11 @@ def main() -> None:
                 for starts in ("fixed", "random"):
                     # Four unrolled ConvNets an update take an hour.
                     if (learner, starts) != ("ConvNet", "random"):
-                        asked = world.start.replace(learner=learner, epochs=steps, starts=starts, seed=seed)
-                        own, *others = world.scores(asked, **quiet)
+                        setting = world.start.replace(learner=learner, epochs=steps, starts=starts, seed=seed)
+                        own_accuracy, *other_accuracies = world.scores(setting, **quiet)
                         name = {"fixed": "one start", "random": "four starts an update"}[starts]
-                        rows.append([learner, steps, name, seed, round(own, 4), round(sum(others) / len(others), 4)])
-                means = world.rival(world.config(asked).network, steps, seed, **quiet)
+                        rows.append([learner, steps, name, seed, round(own_accuracy, 4), round(sum(other_accuracies) / len(other_accuracies), 4)])
+                means = world.rival(world.config(setting).network, steps, seed, **quiet)
                 rows.append([learner, steps, "class means", seed, None, round(means, 4)])
                 print(*rows[-2:], f"{time.process_time() - began:.0f} s", flush=True)
     description = (

@@ -33,7 +33,7 @@ class World:
         return height
 
 
-def height(world: World, settings: Settings, known: Any) -> tuple[int]:
+def height(world: World, settings: Settings, results: Any) -> tuple[int]:
     return (settings.height,)
 
 
@@ -46,11 +46,11 @@ def moved(figure: go.Figure, height: int) -> go.Figure:
     return figure
 
 
-def past(world: World, settings: Settings, known: Any) -> tuple[str]:
-    return (" ".join(f"{one.height}" for one in known.past),)
+def past(world: World, settings: Settings, results: Any) -> tuple[str]:
+    return (" ".join(f"{one.height}" for one in results.past),)
 
 
-def jobs(world: World, settings: Settings, known: Any = None) -> list[Value]:
+def jobs(world: World, settings: Settings, results: Any = None) -> list[Value]:
     return [Value(world.work, settings.height)]
 
 
@@ -63,7 +63,7 @@ Small = Lab(
     jobs=jobs,
     buttons=[Compute("Run", jobs)],
     views=[Row(MOVING, Html(past, str))],
-    sentence=lambda world, settings, known: f"height {settings.height}.",
+    sentence=lambda world, settings, results: f"height {settings.height}.",
 )
 
 

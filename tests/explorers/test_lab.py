@@ -128,16 +128,20 @@ def check(world: World, settings: Settings) -> None:
         fail("power", "below 9", settings.power)
 
 
-def frames(world: World, settings: Settings, known: Results) -> tuple:
-    return settings.power, tuple(frame.content for frame in world.run(settings).frames), known.step
+def frames(world: World, settings: Settings, results: Results) -> tuple:
+    return (
+        settings.power,
+        tuple(frame.content for frame in world.run(settings).frames),
+        results.step,
+    )
 
 
 def listed(power: int, numbers: tuple[int, ...], step: int | None) -> str:
     return f"power {power}: {numbers}, at {step}"
 
 
-def sentence(world: World, settings: Settings, known: Results) -> str:
-    return f"{settings.colour}, power {settings.power}, step {known.step}."
+def sentence(world: World, settings: Settings, results: Results) -> str:
+    return f"{settings.colour}, power {settings.power}, step {results.step}."
 
 
 OF_RUNS: dict[str, Any] = {
@@ -149,7 +153,7 @@ OF_VALUES: dict[str, Any] = {
     "jobs": lambda world, settings, run: [Value(world.value, settings.power)],
     "views": [
         Html(
-            lambda world, settings, known: (known(Value(world.value, settings.power)),),
+            lambda world, settings, results: (results(Value(world.value, settings.power)),),
             lambda found: f"{found}",
         )
     ],
@@ -171,7 +175,7 @@ def test_a_quest_is_met_by_what_is_on_show_and_stays_met(opened) -> None:
     lab = opened(
         declared(
             **OF_RUNS,
-            quest=Quest("Reach <40>.", lambda world, settings, known: settings.power >= 5),
+            quest=Quest("Reach <40>.", lambda world, settings, results: settings.power >= 5),
         )
     )
     assert (
@@ -185,7 +189,7 @@ def test_a_quest_is_met_by_what_is_on_show_and_stays_met(opened) -> None:
     assert lab.quest.met
     assert opened(declared()).quest is None
     with pytest.raises(DDLabError, match="words of a quest must"):
-        Quest("", lambda world, settings, known: True)
+        Quest("", lambda world, settings, results: True)
 
 
 @pytest.fixture
@@ -304,7 +308,9 @@ def test_settings_of_the_views_alone_do_not_begin_a_value_anew(opened: Any) -> N
 
 def test_what_is_wanted_at_once_is_there_before_anything_is_drawn(opened: Any) -> None:
     first = [
-        Html(lambda world, settings, known: (known(Value(world.value, settings.power)) + 1,), str)
+        Html(
+            lambda world, settings, results: (results(Value(world.value, settings.power)) + 1,), str
+        )
     ]
 
     def wanted(world: Any, settings: Any, run: Any) -> list[Any]:
@@ -377,7 +383,7 @@ def test_at_rest_is_said_after_the_last_picture(opened: Any) -> None:
 # -- buttons
 
 
-def _students(world: World, settings: Settings, known: Results) -> list[Any]:
+def _students(world: World, settings: Settings, results: Results) -> list[Any]:
     return [Value(world.value, settings.power), Value(world.value, settings.power + 50)]
 
 
@@ -391,9 +397,9 @@ def test_a_button_asks_for_jobs_and_is_grey_while_they_are_done_and_when_known(
 ) -> None:
     doing: list[bool] = []
 
-    def said(world: World, settings: Settings, known: Results) -> str:
-        doing.append(known.doing(Value(world.value, 1)))
-        assert not doing[-1] or known(Value(world.value, 1)) is None
+    def said(world: World, settings: Settings, results: Results) -> str:
+        doing.append(results.doing(Value(world.value, 1)))
+        assert not doing[-1] or results(Value(world.value, 1)) is None
         return "said"
 
     button = Compute(lambda world, settings: f"Do {settings.power}", _students, stays=stays)
@@ -461,7 +467,7 @@ def test_other_settings_come_first_once_what_stays_is_done(opened: Any) -> None:
 
 
 def test_pressing_for_the_watched_run_follows_it(opened: Any) -> None:
-    button = Compute("Run", lambda world, settings, known: [world.run(settings)], stays=True)
+    button = Compute("Run", lambda world, settings, results: [world.run(settings)], stays=True)
     lab = opened(declared(run=World.run, buttons=[button]), Settings(step=0))
     assert lab.panel.value.step == 0 and lab.slider.index == 0
     pressed(lab).click()
@@ -470,7 +476,7 @@ def test_pressing_for_the_watched_run_follows_it(opened: Any) -> None:
 
 
 def test_stop_leaves_what_a_button_asked_for_and_keeps_where_it_stands(opened: Any) -> None:
-    button = Compute("Run", lambda world, settings, known: [world.run(settings)])
+    button = Compute("Run", lambda world, settings, results: [world.run(settings)])
     # The second frame is that of step 10.
     lab = opened(declared(run=World.run, buttons=[button]), Settings(total=40))
     world = lab.world
@@ -684,8 +690,8 @@ def test_now_is_computed_once_and_every_lists_what_is_known(opened: Any) -> None
         squares.append(number)
         return number * number
 
-    def data(world: World, settings: Settings, known: Results) -> tuple:
-        return known.compute_now(square, settings.power), tuple(known.every(square))
+    def data(world: World, settings: Settings, results: Results) -> tuple:
+        return results.compute_now(square, settings.power), tuple(results.every(square))
 
     lab = opened(declared(views=[Html(data, lambda square, every: f"{square} {every}")]))
     for power in (3, 1, 3):
@@ -704,8 +710,8 @@ def test_later_is_shown_when_it_is_there_and_what_is_on_show_stays_until_then(op
             raise DDLabError("number must be small; given 6.")
         return number**3
 
-    def data(world: World, settings: Settings, known: Results) -> tuple | None:
-        found = 1 if settings.power == 1 else known.compute_later(cube, settings.power)
+    def data(world: World, settings: Settings, results: Results) -> tuple | None:
+        found = 1 if settings.power == 1 else results.compute_later(cube, settings.power)
         return None if found is None else (found,)
 
     lab = opened(declared(**OF_RUNS | {"views": [Html(data, str)]}))
@@ -748,8 +754,8 @@ def test_only_what_has_changed_is_drawn(opened: Any, monkeypatch: pytest.MonkeyP
         return colour
 
     views = [
-        Html(lambda world, settings, known: (settings.power,), of_power),
-        Html(lambda world, settings, known: (settings.colour,), of_colour),
+        Html(lambda world, settings, results: (settings.power,), of_power),
+        Html(lambda world, settings, results: (settings.colour,), of_colour),
     ]
     shows: list[str] = []
     show = Html.show
@@ -773,10 +779,10 @@ def test_charts_strips_and_cursors(opened: Any) -> None:
     def strip(power: int) -> tuple[bytes, str]:
         return encode_grid(np.full((1, 4, 4, 3), power, np.uint8)), f"Power {power}."
 
-    numbers = lambda world, settings, known: frames(world, settings, known)[1:2]  # noqa: E731
+    numbers = lambda world, settings, results: frames(world, settings, results)[1:2]  # noqa: E731
     chart = Chart(numbers, curve, cursor=step_on_show)
     lab = opened(
-        declared(**OF_RUNS | {"views": [chart, Strip(lambda w, s, known: (s.power,), strip)]})
+        declared(**OF_RUNS | {"views": [chart, Strip(lambda w, s, results: (s.power,), strip)]})
     )
     figure = lab.widget(curve).figure
     assert list(figure.data[0].y) == [0, 2, 4, 6, 8, 0] and lab.widget(curve).cursor == 8.0
@@ -791,7 +797,7 @@ def test_charts_strips_and_cursors(opened: Any) -> None:
 def test_tabs_are_buttons_and_rows_stand_beside_each_other(opened: Any) -> None:
     each = [
         Html(
-            lambda world, settings, known, n=n: (n, settings.power),
+            lambda world, settings, results, n=n: (n, settings.power),
             lambda n, power: f"{n}: {power}",
         )
         for n in "abc"
@@ -838,14 +844,14 @@ def test_a_drawing_is_of_one_settings_whatever_the_reader_does_meanwhile(opened:
     seen: list[tuple[int, int]] = []
     inside = threading.Event()
 
-    def first(world: World, settings: Settings, known: Results) -> tuple:
+    def first(world: World, settings: Settings, results: Results) -> tuple:
         if threading.current_thread().name == "ddlab-lab" and settings.power == 2:
             inside.set()
             time.sleep(0.05)
         first.power = settings.power
         return (settings.power,)
 
-    def second(world: World, settings: Settings, known: Results) -> tuple:
+    def second(world: World, settings: Settings, results: Results) -> tuple:
         seen.append((first.power, settings.power))
         return (settings.power,)
 
@@ -884,17 +890,19 @@ def test_what_a_drawing_raises_in_the_thread_is_shown_and_the_thread_goes_on(
         if part == where and len(numbers) > 1 and power == 2:
             raise RuntimeError(f"cannot draw {power}")
 
-    def data(world: World, settings: Settings, known: Results) -> tuple:
-        wrong_once_there_is_something("data", frames(world, settings, known)[1], settings.power)
-        return frames(world, settings, known)
+    def data(world: World, settings: Settings, results: Results) -> tuple:
+        wrong_once_there_is_something("data", frames(world, settings, results)[1], settings.power)
+        return frames(world, settings, results)
 
     def draw(power: int, numbers: tuple[int, ...], step: int | None) -> str:
         wrong_once_there_is_something("draw", numbers, power)
         return listed(power, numbers, step)
 
-    def said(world: World, settings: Settings, known: Results) -> str:
-        wrong_once_there_is_something("sentence", frames(world, settings, known)[1], settings.power)
-        return sentence(world, settings, known)
+    def said(world: World, settings: Settings, results: Results) -> str:
+        wrong_once_there_is_something(
+            "sentence", frames(world, settings, results)[1], settings.power
+        )
+        return sentence(world, settings, results)
 
     lab = opened(declared(**OF_RUNS | {"views": [Html(data, draw)], "sentence": said}))
     lab.panel["power"].value = 2

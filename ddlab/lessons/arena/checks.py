@@ -20,34 +20,39 @@ def check_score(answer: Any) -> str:
     """Exercise 1: (own, random, real, hard) -> the label-robust score with w = 1/2, accuracies as
     fractions.
     """
-    found = numbers(answer, *_SETS, of="own, random, real, hard")
+    scores = numbers(answer, *_SETS, of="own, random, real, hard")
 
     def of(sign: float = -1.0, scale: float = 1.0, weight: float = 0.5) -> list[float]:
         return [
             (
-                math.exp(scale * (weight * (own - random) + sign * weight * (real - hard)))
+                math.exp(scale * (weight * (method - random) + sign * weight * (real - hard)))
                 - math.exp(-1)
             )
             / (math.e - math.exp(-1))
-            for own, random, real, hard in _SETS
+            for method, random, real, hard in _SETS
         ]
 
-    right = [label_robust_score(own - random, real - hard) for own, random, real, hard in _SETS]
+    right = [
+        label_robust_score(method - random, real - hard) for method, random, real, hard in _SETS
+    ]
     hints = (
         (of(sign=1.0), "Nearly: what is missing counts against a set."),
         (of(scale=100.0), "Nearly: fractions, not percent, or the exponent is hundreds."),
         (of(weight=1.0), "Nearly: each part has the weight one half."),
         ([100 * value for value in right], "Nearly: between 0 and 1."),
     )
-    if all(math.isclose(one, other, abs_tol=1e-9) for one, other in zip(found, right, strict=True)):
+    if all(
+        math.isclose(score, right_score, abs_tol=1e-9)
+        for score, right_score in zip(scores, right, strict=True)
+    ):
         return (
-            f"{found[1]:.3f} for a set that wins by its labels alone; "
+            f"{scores[1]:.3f} for a set that wins by its labels alone; "
             f"{label_robust_score(0, 0):.3f} is level with random and with all."
         )
     for values, hint in hints:
         if all(
-            math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-9)
-            for one, other in zip(found, values, strict=True)
+            math.isclose(score, right_score, rel_tol=1e-6, abs_tol=1e-9)
+            for score, right_score in zip(scores, values, strict=True)
         ):
             raise NotYet(hint)
     raise NotYet("First a = (IOR - HLR) / 2; then e to the a minus 1/e, divided by e minus 1/e.")
@@ -60,8 +65,8 @@ def check_entered(answer: Any) -> str:
     rows = {
         row.name: row for row in answer.rows if not row.name.startswith(RANDOM) and row.accuracies
     }
-    own = [row for name, row in rows.items() if name != RIVAL]
-    if RIVAL not in rows or len(own) != 1:
+    entered = [row for name, row in rows.items() if name != RIVAL]
+    if RIVAL not in rows or len(entered) != 1:
         raise NotYet(
             f"Compare two: {RIVAL!r}, which is the page's, and yours; there are "
             f"{', '.join(rows) or 'none'}."
@@ -70,18 +75,20 @@ def check_entered(answer: Any) -> str:
         raise NotYet("Compare methods, made anew with each seed, not sets.")
     if len(answer.seeds) < _SEEDS:
         raise NotYet(f"{_SEEDS} seeds at least; yours are {len(answer.seeds)}.")
-    if own[0].floats > rows[RIVAL].floats:
+    if entered[0].floats > rows[RIVAL].floats:
         raise NotYet(
-            f"As many floats: yours takes {own[0].floats:,}, the other {rows[RIVAL].floats:,}."
+            f"As many floats: yours takes {entered[0].floats:,}, the other {rows[RIVAL].floats:,}."
         )
-    pairs = [one - two for one, two in zip(own[0].accuracies, rows[RIVAL].accuracies, strict=True)]
-    ends = interval(pairs)
-    assert ends is not None
+    pairs = [
+        mine - two for mine, two in zip(entered[0].accuracies, rows[RIVAL].accuracies, strict=True)
+    ]
+    limits = interval(pairs)
+    assert limits is not None
     measured = (
-        f"Measured: {100 * fmean(pairs):+.1f} points ({100 * ends[0]:+.1f} to "
-        f"{100 * ends[1]:+.1f}) beside {RIVAL!r}."
+        f"Measured: {100 * fmean(pairs):+.1f} points ({100 * limits[0]:+.1f} to "
+        f"{100 * limits[1]:+.1f}) beside {RIVAL!r}."
     )
-    if ends[0] <= 0:
+    if limits[0] <= 0:
         raise NotYet(
             f"{measured} Not ahead: what do the images of a class share that four-pixel "
             "squares lose?"

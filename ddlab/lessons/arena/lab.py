@@ -87,8 +87,8 @@ class World:
         self.rows = {
             (row["data"], row["budget"], row["training"], row["method"]): row for row in table.rows
         }
-        there = {row["method"] for row in table.rows}
-        self.methods = [name for names in FAMILIES.values() for name in names if name in there]
+        recorded = {row["method"] for row in table.rows}
+        self.methods = [name for names in FAMILIES.values() for name in names if name in recorded]
         self.family = {name: family for family, names in FAMILIES.items() for name in names}
         if compared is not None:
             errors.check_instance("compared", compared, Comparison)
@@ -98,11 +98,11 @@ class World:
             ]
             for row in compared.rows:
                 if row.accuracies and not row.name.startswith(RANDOM):
-                    own = {
+                    values = {
                         name: getattr(row, name)
                         for name in ("accuracies", "gains", "seconds", "floats")
                     }
-                    self.rows["digits", "1", labels, row.name] = own
+                    self.rows["digits", "1", labels, row.name] = values
                     self.methods.append(row.name)
                     self.family[row.name] = YOURS
         self.start = Settings()
@@ -117,35 +117,35 @@ class World:
 
     def missing(self, settings: Settings) -> dict[str, list[str]]:
         """Why there is no accuracy -> of which methods."""
-        found = defaultdict[str, list[str]](list)
+        names_by_reason = defaultdict[str, list[str]](list)
         for name in self.methods:
             row = self.rows.get((settings.data, settings.budget, settings.labels, name), {})
             if row.get("missing"):
-                found[row["missing"]].append(name)
-        return found
+                names_by_reason[row["missing"]].append(name)
+        return names_by_reason
 
 
-def points_data(world: World, settings: Settings, known: Results) -> tuple:
+def points_data(world: World, settings: Settings, results: Results) -> tuple:
     """Name, x, y, family and interval of every method that has both; the axes; the chosen one."""
-    found = []
+    points = []
     for name in world.methods:
         x, y = (world.values(settings, measure, name) for measure in (settings.across, settings.up))
         if x and y:
-            ends = interval(list(y)) or (None, None)
-            found.append((name, fmean(x), fmean(y), world.family[name], *ends))
-    return tuple(found), settings.across, settings.up, settings.method
+            limits = interval(list(y)) or (None, None)
+            points.append((name, fmean(x), fmean(y), world.family[name], *limits))
+    return tuple(points), settings.across, settings.up, settings.method
 
 
-def points(found: tuple, across: str, up: str, method: str) -> go.Figure:
+def points(measured: tuple, across: str, up: str, method: str) -> go.Figure:
     """Return the plane."""
-    if not found:
+    if not measured:
         empty = start_figure(
             title="No method has both", x_label=MEASURES[across], y_label=MEASURES[up], height=430
         )
         return finish_figure(empty, alt="No method has a number on both axes.")
     placed = {
         name: Point(x=x, y=y, family=family, low=low, high=high)
-        for name, x, y, family, low, high in found
+        for name, x, y, family, low, high in measured
     }
     figure = scatter(
         placed,
@@ -170,10 +170,10 @@ def choose(world: World, settings: Settings, clicked: dict[str, Any]) -> Setting
 def strips(data: str) -> dict[tuple[str, str], Tensor]:
     """(budget, method) -> six images as bytes, of the record; once somebody asks for these data."""
     film = records.film(f"arena_{data}", datasets.load(data, **DATA[data]))
-    return {(told["budget"], told["method"]): images for told, images in film}
+    return {(setting["budget"], setting["method"]): images for setting, images in film}
 
 
-def strip_data(world: World, settings: Settings, known: Results) -> tuple:
+def strip_data(world: World, settings: Settings, results: Results) -> tuple:
     """Whose images."""
     return settings.data, "1" if settings.budget == "1" else "10", settings.method
 
@@ -192,15 +192,15 @@ def images(data: str, budget: str, method: str) -> tuple[bytes, str]:
 
 def best(world: World, settings: Settings, up: str) -> list[str]:
     """Methods by a measure, the best first: the most, of seconds and floats the least."""
-    found = {
+    means = {
         name: fmean(values)
         for name in world.methods
         if (values := world.values(settings, up, name))
     }
-    return sorted(found, key=found.__getitem__, reverse=up not in _LOGARITHMIC)
+    return sorted(means, key=means.__getitem__, reverse=up not in _LOGARITHMIC)
 
 
-def sentence(world: World, settings: Settings, known: Results) -> str:
+def sentence(world: World, settings: Settings, results: Results) -> str:
     """Who is first, how many are ahead of class means, who is missing and why."""
     order = best(world, settings, settings.up)
     if not order:
@@ -209,20 +209,20 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
     first = order[0]
     means = world.values(settings, settings.up, "class means")
     ahead = order.index("class means") if "class means" in order else 0
-    said = (
+    text = (
         f"{settings.data.capitalize()}, {BUDGETS[settings.budget]}, labels: {labels}. First by "
         f"{MEASURES[settings.up]}: {first}"
     )
-    said += f", {interval_text(list(world.values(settings, settings.up, first)))}; {ahead} of {len(order)} are ahead of class means"
-    said += f" at {interval_text(list(means))}." if means else "."
+    text += f", {interval_text(list(world.values(settings, settings.up, first)))}; {ahead} of {len(order)} are ahead of class means"
+    text += f" at {interval_text(list(means))}." if means else "."
     for why, names in world.missing(settings).items():
-        said += (
+        text += (
             f" Not there: {', '.join(names) if len(names) < 6 else f'{len(names)} of them'}, {why}."
         )
-    return said
+    return text
 
 
-def flipped(world: World, settings: Settings, known: Results) -> bool:
+def flipped(world: World, settings: Settings, results: Results) -> bool:
     """Return whether the chosen method is ahead of class means, behind which it is by class numbers; both
     beyond chance, in pairs.
     """
@@ -230,14 +230,17 @@ def flipped(world: World, settings: Settings, known: Results) -> bool:
         return False
     usual = settings.replace(labels="class numbers", up="accuracy")
     sides = [
-        [world.values(each, each.up, name) for name in (settings.method, "class means")]
-        for each in (usual, settings)
+        [
+            world.values(compared_settings, compared_settings.up, name)
+            for name in (settings.method, "class means")
+        ]
+        for compared_settings in (usual, settings)
     ]
-    ends = [
-        interval([one - two for one, two in zip(*pair, strict=True)]) if all(pair) else None
+    limits = [
+        interval([mine - two for mine, two in zip(*pair, strict=True)]) if all(pair) else None
         for pair in sides
     ]
-    return None not in ends and ends[0][1] < 0 < ends[1][0]  # type: ignore[index]
+    return None not in limits and limits[0][1] < 0 < limits[1][0]  # type: ignore[index]
 
 
 ArenaLab = Lab(

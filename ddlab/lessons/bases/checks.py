@@ -8,11 +8,11 @@ from torch import Tensor
 from ...core import randomness
 from ...distilled.storage_budget import Factorised, plain_floats
 from ...methods import kernel_ridge
-from ..answers import NotYet, called
+from ..answers import NotYet, call_answer
 
 
 def check_targets(answer: Any) -> str:
-    """Exercise 1: a function (real, wanted, distilled) of features [n, d], [n, o], [m, d] -> the
+    """Exercise 1: a function (real, outputs, distilled) of features [n, d], [n, o], [m, d] -> the
     targets [m, o] of least outer loss.
     """
     draw = randomness.generator(40, 1, "exercise")
@@ -20,22 +20,26 @@ def check_targets(answer: Any) -> str:
     real, says, distilled = (
         torch.randn(shape, generator=draw, dtype=torch.float64) for shape in shapes
     )
-    wanted = real @ says
-    found = called(
-        answer, real.clone(), wanted.clone(), distilled.clone(), of="(real, wanted, distilled)"
+    outputs = real @ says
+    targets = call_answer(
+        answer, real.clone(), outputs.clone(), distilled.clone(), of="(real, outputs, distilled)"
     )
-    if not isinstance(found, Tensor) or found.shape != (6, 3) or not bool(found.isfinite().all()):
+    if (
+        not isinstance(targets, Tensor)
+        or targets.shape != (6, 3)
+        or not bool(targets.isfinite().all())
+    ):
         raise NotYet("Return finite targets, a tensor [m, o]: here 6 rows of 3 numbers.")
 
     def loss(targets: Tensor) -> float:
-        return float(kernel_ridge.outer_loss(real, wanted, distilled, targets))
+        return float(kernel_ridge.outer_loss(real, outputs, distilled, targets))
 
     solved = torch.linalg.lstsq(
-        kernel_ridge.predictions(real, distilled, torch.eye(6).double()), wanted
+        kernel_ridge.predictions(real, distilled, torch.eye(6).double()), outputs
     ).solution
     least = loss(solved)
-    yours = loss(found.double())
-    nothing = float(wanted.square().mean())
+    yours = loss(targets.double())
+    nothing = float(outputs.square().mean())
     if yours <= least * (1 + 1e-6):
         return (
             f"They leave {yours:.4f}; no targets leave less. For fixed images nothing needs to "
@@ -55,7 +59,7 @@ def check_pairs(answer: Any) -> str:
     right = sizes.largest_count(floats)
     if not isinstance(answer, int) or isinstance(answer, bool):
         raise NotYet("Give one whole number: how many pairs fit into 307,200 floats.")
-    known = {
+    replies = {
         right: f"{right} pairs take {sizes.bill(right).total:,} of {floats:,} floats.",
         floats // plain_floats(1, image_floats=sizes.image_floats, representation_floats=512): (
             "So many plain pairs fit. Here images and vectors are sums of bases."
@@ -69,10 +73,10 @@ def check_pairs(answer: Any) -> str:
         "First the bases: 200 x 3 x 16 x 16 and 200 x 512 floats. What is left goes in 400s, a "
         "pair each."
     )
-    said = known.get(answer, bases)
+    reply = replies.get(answer, bases)
     if answer != right:
-        raise NotYet(said)
-    return said
+        raise NotYet(reply)
+    return reply
 
 
 CHECKS = {"targets": check_targets, "pairs": check_pairs}

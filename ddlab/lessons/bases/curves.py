@@ -27,13 +27,13 @@ def reconstruction_error_curve(
         scaling: what scaling down and up alone leaves, as a dashed line where it is something.
     """
     figure = look.start_figure(title=title, x_label=x_label, y_label="error left", height=height)
-    said: list[str] = []
+    descriptions: list[str] = []
     for index, (name, values) in enumerate(as_series("curves", curves).items()):
-        kept = _thinned(values.size)
+        places = _thinned(values.size)
         style = look.line_style(look.series_style(index), markers=values.size == 1)
-        shown = np.where(values > _LEAST_ERROR, values, np.nan)[kept]
-        figure.add_scatter(x=kept + 1, y=shown, name=look.literal(name), **style)
-        said.append(f"{name} {words.course(values)} with {values.size}")
+        drawn_values = np.where(values > _LEAST_ERROR, values, np.nan)[places]
+        figure.add_scatter(x=places + 1, y=drawn_values, name=look.literal(name), **style)
+        descriptions.append(f"{name} {words.course(values)} with {values.size}")
     if scaling > _LEAST_ERROR:
         figure.add_hline(y=scaling, line=look.DASHED)
         place = {
@@ -45,12 +45,13 @@ def reconstruction_error_curve(
             "yanchor": "bottom",
         }
         font = {"color": look.neutral("quiet"), "size": 12}
-        told = f"scaling alone {scaling:.3g}"
-        figure.add_annotation(text=told, y=np.log10(scaling), font=font, showarrow=False, **place)
-        said.append(f"dashed, {told}")
+        label = f"scaling alone {scaling:.3g}"
+        figure.add_annotation(text=label, y=np.log10(scaling), font=font, showarrow=False, **place)
+        descriptions.append(f"dashed, {label}")
     _logarithmic(figure)
     return look.finish_figure(
-        figure, alt=f"Relative squared error over {x_label}, both logarithmic: {'; '.join(said)}."
+        figure,
+        alt=f"Relative squared error over {x_label}, both logarithmic: {'; '.join(descriptions)}.",
     )
 
 
@@ -59,13 +60,14 @@ def _logarithmic(figure: go.Figure) -> None:
     ten, or too many.
     """
     look.legend_below(figure)
-    drawn = [
-        np.concatenate([np.asarray(one[axis], float) for one in figure.data]) for axis in ("x", "y")
+    values_by_axis = [
+        np.concatenate([np.asarray(trace[axis], float) for trace in figure.data])
+        for axis in ("x", "y")
     ]
     levels = [shape.y0 for shape in figure.layout.shapes or () if shape.y0 == shape.y1]
     for update, values in (
-        (figure.update_xaxes, drawn[0]),
-        (figure.update_yaxes, np.concatenate([drawn[1], levels])),
+        (figure.update_xaxes, values_by_axis[0]),
+        (figure.update_yaxes, np.concatenate([values_by_axis[1], levels])),
     ):
         ticks = _round_ticks(values[np.isfinite(values)])
         update(
@@ -81,11 +83,11 @@ def _round_ticks(values: np.ndarray) -> list[float]:
     """
     low, high = np.log10([values.min(), values.max()]) if values.size else (0.0, 1.0)
     first, last = int(np.floor(low)), int(np.ceil(high))
-    each = -(-(last - first) // _MOST_TICKS)
+    decades = -(-(last - first) // _MOST_TICKS)
     if high - low < 2:
         steps = (1, 2, 5) if high - low > 0.5 else range(1, 10)
         return [float(f"{step}e{power}") for power in range(first, last + 1) for step in steps]
-    return [float(f"1e{power}") for power in range(first, last + 1) if power % max(each, 1) == 0]
+    return [float(f"1e{power}") for power in range(first, last + 1) if power % max(decades, 1) == 0]
 
 
 def _thinned(length: int) -> np.ndarray:

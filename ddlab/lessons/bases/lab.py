@@ -27,14 +27,16 @@ Split = tuple[int, int, int]  # scale, image bases, vector bases
 Scores = tuple[float, ...]
 
 
-def wanted(world: World, settings: Settings, run: None = None) -> list[Value]:
+def list_jobs(world: World, settings: Settings, run: None = None) -> list[Value]:
     """Return the bases of the images at this scale, and those of the vectors."""
     return [Value(world.fitted, settings.scale), Value(world.fitted, None)]
 
 
-def found(world: World, settings: Settings, known: Results) -> tuple[Fitted, Fitted] | None:
+def shared_bases(
+    world: World, settings: Settings, results: Results
+) -> tuple[Fitted, Fitted] | None:
     """Both bases; None while they are being found."""
-    images, vectors = (known(value) for value in wanted(world, settings))
+    images, vectors = (results(value) for value in list_jobs(world, settings))
     return None if images is None or vectors is None else (images, vectors)
 
 
@@ -47,43 +49,43 @@ def split(settings: Settings, bases: tuple[Fitted, Fitted]) -> Split:
 # -- the picture
 
 
-def picture_data(world: World, settings: Settings, known: Results) -> tuple | None:
+def picture_data(world: World, settings: Settings, results: Results) -> tuple | None:
     """Return the bases, how many of them are used, and which images are shown."""
-    if known.shared is None:
+    if results.shared is None:
         return None
-    images, _ = known.shared
+    images, _ = results.shared
     return world, images, settings.scale, images.used(settings.bases), settings.page
 
 
 def picture(world: World, images: Fitted, scale: int, used: int, page: int) -> tuple[bytes, str]:
     """Held-out images, what the bases make of them, and the difference, as PNG bytes with alt text."""
-    shown = world.images["test"][(page - 1) * PICTURED : page * PICTURED]
+    originals = world.images["test"][(page - 1) * PICTURED : page * PICTURED]
     rows = [
-        world.data.to_uint8(each).numpy()
-        for each in (shown, world.made(images.bases[:used], scale, shown))
+        world.data.to_uint8(images_of_row).numpy()
+        for images_of_row in (originals, world.rebuilt(images.bases[:used], scale, originals))
     ]
     rows.append((128 + (rows[1].astype(np.int16) - rows[0]) // 2).astype(np.uint8))
     alt = (
-        f"{len(shown)} held-out images, below them what {used} bases at scale {scale} make "
+        f"{len(originals)} held-out images, below them what {used} bases at scale {scale} make "
         "of them, relative squared error of all "
         f"{len(world.images['test'])} {_small(images.error(used))}, and the difference, grey "
         "where there is none."
     )
-    size = max(1, round(_SCREEN / shown.shape[-1]))
+    size = max(1, round(_SCREEN / originals.shape[-1]))
     names = ["images", "from bases", "difference"]
-    return encode_grid(np.concatenate(rows), len(shown), size, row_labels=names), alt
+    return encode_grid(np.concatenate(rows), len(originals), size, row_labels=names), alt
 
 
 # -- the bill, and what is left
 
 
-def bill_data(world: World, settings: Settings, known: Results) -> tuple | None:
+def bill_data(world: World, settings: Settings, results: Results) -> tuple | None:
     """What the bases and as many pairs as are left floats for take, in parts; None while the bases
     are being found.
     """
-    if known.shared is None:
+    if results.shared is None:
         return None
-    chosen = split(settings, known.shared)
+    chosen = split(settings, results.shared)
     sizes = world.sizes(*chosen)
     count = world.pairs(*chosen)
     return count, BUDGET * sizes.image_floats, tuple(vars(sizes.bill(count)).items())
@@ -110,27 +112,29 @@ def bill(count: int, budget: int, parts: tuple[tuple[str, int], ...]) -> go.Figu
     )
     figure.update_xaxes(range=[0, 1.25 * max(paid.values(), default=1)], tickformat="~s")
     figure.update_yaxes(autorange="reversed", title="").update_layout(showlegend=False)
-    said = ", ".join(f"{name} {floats:,}" for name, floats in paid.items())
-    return finish_figure(figure, alt=f"{title}: {said}.")
+    description = ", ".join(f"{name} {floats:,}" for name, floats in paid.items())
+    return finish_figure(figure, alt=f"{title}: {description}.")
 
 
-def image_data(world: World, settings: Settings, known: Results) -> tuple | None:
+def image_data(world: World, settings: Settings, results: Results) -> tuple | None:
     """What is left of images at the scale on show, then at others that are known; None while the
     first is being found.
     """
-    others = [scale for scale in world.scales if scale != settings.scale]
-    every = [(scale, known(Value(world.fitted, scale))) for scale in (settings.scale, *others)]
-    there = tuple((f"s = {scale}", fitted) for scale, fitted in every if fitted is not None)
+    other_scales = [scale for scale in world.scales if scale != settings.scale]
+    every = [
+        (scale, results(Value(world.fitted, scale))) for scale in (settings.scale, *other_scales)
+    ]
+    curves = tuple((f"s = {scale}", fitted) for scale, fitted in every if fitted is not None)
     return (
         None
         if every[0][1] is None
-        else (there, "What the first U image bases leave", "bases U (number)")
+        else (curves, "What the first U image bases leave", "bases U (number)")
     )
 
 
-def vector_data(world: World, settings: Settings, known: Results) -> tuple | None:
+def vector_data(world: World, settings: Settings, results: Results) -> tuple | None:
     """What is left of the vectors."""
-    vectors = known(Value(world.fitted, None))
+    vectors = results(Value(world.fitted, None))
     title = "What the first V vector bases leave"
     return None if vectors is None else ((("vectors", vectors),), title, "bases V (number)")
 
@@ -146,38 +150,40 @@ def errors_left(every: tuple[tuple[str, Fitted], ...], title: str, x_label: str)
 # -- what the pairs teach
 
 
-def networks(world: World, settings: Settings, known: Results) -> list[Value]:
+def networks(world: World, settings: Settings, results: Results) -> list[Value]:
     """Two probes for the dotted lines; then networks of the pairs on show and of real images, seed
     by seed.
     """
-    if known.shared is None or not world.pairs(*(chosen := split(settings, known.shared))):
+    if results.shared is None or not world.pairs(*(chosen := split(settings, results.shared))):
         return []
     seeds = [
         value
         for seed in SEEDS
-        for value in (Value(world.worth, *chosen, seed), Value(world.real, seed))
+        for value in (Value(world.probe_score, *chosen, seed), Value(world.real, seed))
     ]
     return [Value(world.limits), *seeds]
 
 
-def scores(world: World, known: Results) -> tuple[dict[Split, Scores], Scores]:
+def scores(world: World, results: Results) -> tuple[dict[Split, Scores], Scores]:
     """What is known so far: of each split that was tried, and of twenty real images."""
     tried: dict[Split, list[float]] = {}
-    for (scale, bases, vector_bases, _), score in sorted(known.every(world.worth)):
+    for (scale, bases, vector_bases, _), score in sorted(results.every(world.probe_score)):
         tried.setdefault((scale, bases, vector_bases), []).append(score)
-    real = tuple(score for _, score in sorted(known.every(world.real)))
-    return {chosen: tuple(each) for chosen, each in tried.items()}, real
+    real = tuple(score for _, score in sorted(results.every(world.real)))
+    return {chosen: tuple(scores_of_split) for chosen, scores_of_split in tried.items()}, real
 
 
-def taught_data(world: World, settings: Settings, known: Results) -> tuple | None:
+def taught_data(world: World, settings: Settings, results: Results) -> tuple | None:
     """Each split that was tried with its pairs and scores, which of them is on show, real images,
     and what both ends are.
     """
-    if known.shared is None:
+    if results.shared is None:
         return None
-    tried, real = scores(world, known)
-    points = tuple((chosen, world.pairs(*chosen), each) for chosen, each in tried.items())
-    return points, split(settings, known.shared), real, known(Value(world.limits))
+    tried, real = scores(world, results)
+    points = tuple(
+        (chosen, world.pairs(*chosen), scores_of_split) for chosen, scores_of_split in tried.items()
+    )
+    return points, split(settings, results.shared), real, results(Value(world.limits))
 
 
 def taught(
@@ -188,80 +194,84 @@ def taught(
     figure = start_figure(
         title=title, x_label="pairs (number)", y_label="test accuracy", height=_HEIGHT
     )
-    said = []
-    for name, symbol, own in (("tried", "circle", False), ("on show", "diamond", True)):
-        shown = [
-            (chosen, count, fmean(each))
-            for chosen, count, each in points
-            if (chosen == on_show) is own
+    descriptions = []
+    for name, symbol, is_on_show in (("tried", "circle", False), ("on show", "diamond", True)):
+        dots = [
+            (chosen, count, fmean(scores_of_split))
+            for chosen, count, scores_of_split in points
+            if (chosen == on_show) is is_on_show
         ]
-        colour = series_style(1 if own else 0).colour
+        colour = series_style(1 if is_on_show else 0).colour
         figure.add_scatter(
-            x=[count for _, count, _ in shown],
-            y=[score for _, _, score in shown],
+            x=[count for _, count, _ in dots],
+            y=[score for _, _, score in dots],
             name=name,
             mode="markers",
-            marker={"symbol": symbol, "size": 12 if own else 9, "color": colour},
+            marker={"symbol": symbol, "size": 12 if is_on_show else 9, "color": colour},
             hovertext=[
                 f"U = {bases}, V = {vector_bases}, s = {scale}"
-                for (scale, bases, vector_bases), _, _ in shown
+                for (scale, bases, vector_bases), _, _ in dots
             ],
         )
-        said += [f"{name}: {count} pairs {score:.3f}" for _, count, score in shown]
+        descriptions += [f"{name}: {count} pairs {score:.3f}" for _, count, score in dots]
     lines = {"twenty real images": fmean(real)} if real else {}
     lines |= {} if limits is None else dict(zip(("untrained", "teacher"), limits, strict=True))
     for name, level in lines.items():
-        told = {
+        annotation = {
             "text": f"{name} {level:.1%}",
             "font": {"color": DASHED["color"], "size": 12},
             "showarrow": False,
         }
-        figure.add_hline(y=level, line=DASHED, annotation=told, annotation_position="top left")
-        said.append(f"{name} {level:.3f}")
+        figure.add_hline(
+            y=level, line=DASHED, annotation=annotation, annotation_position="top left"
+        )
+        descriptions.append(f"{name} {level:.3f}")
     figure.update_xaxes(type="log", range=[0.9, 3.1], tickvals=[10, 20, 50, 100, 200, 500, 1000])
     figure.update_yaxes(tickformat=".0%")
-    return finish_figure(figure, alt=f"{title}. {'; '.join(said) or 'Nothing is trained yet'}.")
+    return finish_figure(
+        figure, alt=f"{title}. {'; '.join(descriptions) or 'Nothing is trained yet'}."
+    )
 
 
 # -- in words
 
 
-def sentence(world: World, settings: Settings, known: Results) -> str:
+def sentence(world: World, settings: Settings, results: Results) -> str:
     """What is bought, left and taught, with its numbers."""
-    if known.shared is None:
+    if results.shared is None:
         return f"Bases at scale {settings.scale} are being found ..."
-    images, vectors = known.shared
-    scale, used, used_vectors = split(settings, known.shared)
-    count, budget, _ = bill_data(world, settings, known) or (0, 0, ())
+    images, vectors = results.shared
+    scale, used, used_vectors = split(settings, results.shared)
+    count, budget, _ = bill_data(world, settings, results) or (0, 0, ())
     scaling = f" (scaling alone {_small(images.scaling)})" if scale > 1 else ""
-    said = (
+    text = (
         f"{budget:,} floats buy {count} pairs. {used} image bases at scale {scale} leave "
         f"{_small(images.error(used))} of held-out "
         f"images{scaling}, {used_vectors} vector bases {_small(vectors.error(used_vectors))} "
         "of their vectors."
     )
-    mine, real = _pairs_of_scores(world, settings, known)
+    mine, real = _pairs_of_scores(world, settings, results)
     if not mine:
-        return said
+        return text
     return (
-        f"{said} {len(mine)} of {len(SEEDS)} networks: {fmean(mine):.1%}, of twenty real images "
+        f"{text} {len(mine)} of {len(SEEDS)} networks: {fmean(mine):.1%}, of twenty real images "
         f"{fmean(real):.1%}."
     )
 
 
-def quest_met(world: World, settings: Settings, known: Results) -> bool:
+def quest_met(world: World, settings: Settings, results: Results) -> bool:
     """Return whether the pairs on show are far ahead of twenty real images, in the mean of all networks."""
-    if known.shared is None:
+    if results.shared is None:
         return False
-    mine, real = _pairs_of_scores(world, settings, known)
+    mine, real = _pairs_of_scores(world, settings, results)
     return len(mine) == len(SEEDS) and fmean(mine) - fmean(real) >= AHEAD
 
 
-def _pairs_of_scores(world: World, settings: Settings, known: Results) -> tuple[Scores, Scores]:
+def _pairs_of_scores(world: World, settings: Settings, results: Results) -> tuple[Scores, Scores]:
     """Of the split on show and of real images, as far as both are known of the same seeds."""
-    tried, real = scores(world, known)
-    pairs = [*zip(tried.get(split(settings, known.shared), ()), real, strict=False)]
-    return tuple(mine for mine, _ in pairs), tuple(other for _, other in pairs)
+    tried, real = scores(world, results)
+    pairs = [*zip(tried.get(split(settings, results.shared), ()), real, strict=False)]
+    return tuple(mine for mine, _ in pairs), tuple(real_score for _, real_score in pairs)
 
 
 def _small(error: float) -> str:
@@ -275,10 +285,10 @@ BasesLab = Lab(
     World,
     controls=("bases", "vector_bases", "scale", "page"),
     labels={"bases": "image bases U", "vector_bases": "vector bases V", "scale": "scale s"},
-    stops=World.most,
-    jobs=wanted,
+    stops=World.slider_limits,
+    jobs=list_jobs,
     opens_with=2,
-    shared=found,
+    shared=shared_bases,
     buttons=[
         Compute(
             "Train networks",
@@ -298,7 +308,7 @@ BasesLab = Lab(
                     Chart(
                         image_data,
                         errors_left,
-                        cursor=lambda world, settings, known: settings.bases,
+                        cursor=lambda world, settings, results: settings.bases,
                     ),
                 ),
             ),
@@ -307,7 +317,7 @@ BasesLab = Lab(
                 Chart(
                     vector_data,
                     errors_left,
-                    cursor=lambda world, settings, known: settings.vector_bases,
+                    cursor=lambda world, settings, results: settings.vector_bases,
                 ),
             ),
             ("What they teach", _TAUGHT),

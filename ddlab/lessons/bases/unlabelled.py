@@ -28,11 +28,11 @@ __all__ = [
     "config",
     "images",
     "pairs_of",
+    "probe_score",
     "probed",
     "recorded",
     "teacher",
     "untrained",
-    "worth",
 ]
 
 BUDGET = 20  # images
@@ -76,7 +76,7 @@ def pairs_of(data: ImageData, pictures: Tensor, vectors: Tensor) -> DistilledSet
     )
 
 
-def worth(
+def probe_score(
     data: ImageData,
     pictures: Tensor,
     vectors: Tensor,
@@ -88,15 +88,15 @@ def worth(
     share of the learning is done.
     """
 
-    def told(step: Step) -> None:
+    def report(step: Step) -> None:
         watch(step.index / step.total)
 
-    return probing.worth(pairs_of(data, pictures, vectors), data, seed=seed, watch=told)
+    return probing.probe_score(pairs_of(data, pictures, vectors), data, seed=seed, watch=report)
 
 
 def untrained(data: ImageData, pictures: Tensor, vectors: Tensor, *, seed: int) -> float:
     """Test accuracy of a linear probe of the network that would learn such pairs, before it does."""
     config = pretraining.Config.teaching(seed=seed)
-    given = Inputs(distilled=pairs_of(data, pictures, vectors), device="cpu")
-    first = pretraining.finish(config, given, process.start(pretraining, config, given))
+    inputs = Inputs(distilled=pairs_of(data, pictures, vectors), device="cpu")
+    first = pretraining.finish(config, inputs, process.start(pretraining, config, inputs))
     return probed(first, data, seed)

@@ -118,8 +118,8 @@ class World:
                 "images"
             )
             errors.fail("teacher", allowed, teacher)
-        most = min(images, max(2, _MOST_NUMBERS // data.train_images[0].numel()))
-        self.images = {split: _drawn(data, split, most) for split in _SPLITS}
+        image_count = min(images, max(2, _MOST_NUMBERS // data.train_images[0].numel()))
+        self.images = {split: _sample_images(data, split, image_count) for split in _SPLITS}
         self.vectors = {
             split: networks.predict(teacher, values).features
             for split, values in self.images.items()
@@ -135,20 +135,20 @@ class World:
         """All bases of the images at a scale, or of the vectors (None), and what they leave."""
         watch("bases of vectors" if scale is None else f"bases at scale {scale}", 0.0)
         if scale is None:
-            found = principal_bases(self.vectors["train"])
+            basis = principal_bases(self.vectors["train"])
             held_out = self.vectors["test"]
-            given = factorisation.project(held_out, found.bases, mean=found.mean)
-            left = errors_of_first(held_out, found.bases, given, found.mean)
-            return Fitted(bases=found.bases, mean=found.mean, errors=left, scaling=0.0)
-        found = self.bases_of_images(scale)
+            coefficients = factorisation.project(held_out, basis.bases, mean=basis.mean)
+            errors_left = errors_of_first(held_out, basis.bases, coefficients, basis.mean)
+            return Fitted(bases=basis.bases, mean=basis.mean, errors=errors_left, scaling=0.0)
+        basis = self.bases_of_images(scale)
         held_out = self.images["test"]
         reduced = small(held_out, scale)
-        given = factorisation.project(reduced, found.bases)
-        left = errors_of_first(held_out, large(found.bases, scale), given, None)
+        coefficients = factorisation.project(reduced, basis.bases)
+        errors_left = errors_of_first(held_out, large(basis.bases, scale), coefficients, None)
         alone = float(factorisation.relative_squared_error(held_out, large(reduced, scale)))
-        return Fitted(bases=found.bases, mean=None, errors=left, scaling=alone)
+        return Fitted(bases=basis.bases, mean=None, errors=errors_left, scaling=alone)
 
-    def made(self, bases: Tensor, scale: int, images: Tensor) -> Tensor:
+    def rebuilt(self, bases: Tensor, scale: int, images: Tensor) -> Tensor:
         """What some bases make of images [n, c, h, w], normalised."""
         return factorisation.decoded(
             factorisation.project(small(images, scale), bases), bases, scale=scale
@@ -182,20 +182,25 @@ class World:
         )
         return count - (count % _BATCH == 1)  # batch norm has no variance of a single pair
 
-    def worth(self, scale: int, bases: int, vector_bases: int, seed: int, *, watch: Watch) -> float:
+    def probe_score(
+        self, scale: int, bases: int, vector_bases: int, seed: int, *, watch: Watch
+    ) -> float:
         """What the pairs teach that this split of the floats buys, none of them learned; see
-        `unlabelled.worth`.
+        `unlabelled.probe_score`.
         """
         rows = self._rows(self.pairs(scale, bases, vector_bases), seed)
         chosen = principal_bases(self.vectors["train"])
-        kept = chosen.bases[:vector_bases]
+        vector_basis = chosen.bases[:vector_bases]
         vectors = self.vectors["train"][rows]
-        given = factorisation.project(vectors, kept, mean=chosen.mean)
-        images = self.made(
+        coefficients = factorisation.project(vectors, vector_basis, mean=chosen.mean)
+        images = self.rebuilt(
             self.bases_of_images(scale).bases[:bases], scale, self.images["train"][rows]
         )
         return self._taught(
-            images, factorisation.reconstruct(given, kept, mean=chosen.mean), seed, watch
+            images,
+            factorisation.reconstruct(coefficients, vector_basis, mean=chosen.mean),
+            seed,
+            watch,
         )
 
     def real(self, seed: int, *, watch: Watch) -> float:
@@ -212,7 +217,7 @@ class World:
         )
         return untrained, unlabelled.probed(self.teacher, self.data, 0)
 
-    def most(self) -> dict[str, tuple[int, int]]:
+    def slider_limits(self) -> dict[str, tuple[int, int]]:
         """No more bases than there are images, numbers in an image, or numbers in a vector."""
         images, vectors = (
             min(points["train"].flatten(1).shape) for points in (self.images, self.vectors)
@@ -227,7 +232,7 @@ class World:
 
     def _taught(self, images: Tensor, vectors: Tensor, seed: int, watch: Watch) -> float:
         words = f"a network learns {len(images)} pairs"
-        return unlabelled.worth(
+        return unlabelled.probe_score(
             self.data, images, vectors, seed=seed, watch=lambda share: watch(words, share)
         )
 
@@ -243,28 +248,28 @@ def principal_bases(points: Tensor) -> PrincipalBases:
 
 
 def errors_of_first(
-    points: Tensor, shown: Tensor, coefficients: Tensor, offset: Tensor | None
+    points: Tensor, basis: Tensor, coefficients: Tensor, offset: Tensor | None
 ) -> np.ndarray:
     """Relative squared errors e(U) of the first U = 1 ... K bases, float64 [K]; see the module.
 
     Args:
         points: [n, *shape].
-        shown: d_k, [K, *shape].
+        basis: d_k, [K, *shape].
         coefficients: [n, K].
         offset: [*shape] that is added, or None.
     """
     values = points.flatten(1).double()
-    directions = shown.flatten(1).double()
-    given = coefficients.double()
+    directions = basis.flatten(1).double()
+    weights = coefficients.double()
     total = values.square().sum()
     if not float(total) > 0:
         errors.fail("points", "not 0 everywhere", points)
-    left = values if offset is None else values - offset.flatten().double()
-    cross = ((left @ directions.T) * given).sum(0).cumsum(0)
-    products = (directions @ directions.T) * (given.T @ given)
+    residual = values if offset is None else values - offset.flatten().double()
+    cross = ((residual @ directions.T) * weights).sum(0).cumsum(0)
+    products = (directions @ directions.T) * (weights.T @ weights)
     # Of the block k, l <= U: what row and column U add to the block before it.
     block = (2 * products.tril(-1).sum(1) + products.diagonal()).cumsum(0)
-    squared = left.square().sum() - 2 * cross + block
+    squared = residual.square().sum() - 2 * cross + block
     return (squared / total).clamp(min=0).numpy()
 
 
@@ -289,10 +294,10 @@ def large(points: Tensor, scale: int) -> Tensor:
     return points if scale == 1 else factorisation.upsampled(points, scale=scale)
 
 
-def _drawn(data: ImageData, split: Split, most: int) -> Tensor:
+def _sample_images(data: ImageData, split: Split, limit: int) -> Tensor:
     """Some images, whatever their classes: in files those of one class often stand together."""
     count = len(data.images(split))
     chosen = torch.randperm(
         count, generator=randomness.generator(0, stream=f"images for bases, {split}")
-    )[:most]
+    )[:limit]
     return data.normalised(chosen, split)

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from ...methods import fadrm
-from ..answers import NotYet, called, numbers
+from ..answers import NotYet, call_answer, numbers
 
 
 def check_survival(answer: Any) -> str:
@@ -20,14 +20,14 @@ def check_survival(answer: Any) -> str:
                 image = image + float(stage == changed)
                 if stage <= merges:
                     image = fadrm.merged_with_residual(image, torch.zeros(1, 1, 1, 1), alpha)
-            (given,) = numbers(answer, (alpha, merges, changed), of="(alpha, k, stage)")
-            if abs(given - float(image)) > 1e-6:
-                said = (
+            (share,) = numbers(answer, (alpha, merges, changed), of="(alpha, k, stage)")
+            if abs(share - float(image)) > 1e-6:
+                statement = (
                     f"With alpha = {alpha:g} and k = {merges}, {float(image):.4g} of stage "
                     f"{changed}'s change is left"
                 )
                 raise NotYet(
-                    f"{said}; yours is {given:.4g}. Count the merges that come after a stage."
+                    f"{statement}; yours is {share:.4g}. Count the merges that come after a stage."
                 )
     return (
         "Every merge shortens all that came before it: with alpha = .5 the first of four stages "
@@ -40,16 +40,16 @@ def check_schedule(answer: Any) -> str:
     found by merging numbers.
     """
     for merges in (1, 2, 3, 6):
-        ratios = _ratios(called(answer, merges, of="(k)"), merges)
+        ratios = _ratios(call_answer(answer, merges, of="(k)"), merges)
         for stage in range(1, merges + 2):
             counts = math.prod(ratios[stage - 1 :])
             if abs(counts - stage / (merges + 1)) > 1e-6:
-                wanted = (
+                correction = (
                     f"With k = {merges}, stage {stage} should count {stage / (merges + 1):.3f}; "
                     f"with yours it counts {counts:.3f}."
                 )
                 raise NotYet(
-                    f"{wanted} Begin at the end: the last merge alone decides what stage k counts."
+                    f"{correction} Begin at the end: the last merge alone decides what stage k counts."
                 )
     return (
         "The image is then the patch and a running mean of the stages' changes: what came first "
@@ -57,19 +57,19 @@ def check_schedule(answer: Any) -> str:
     )
 
 
-def _ratios(given: Any, merges: int) -> list[float]:
+def _ratios(answer: Any, merges: int) -> list[float]:
     """Read k merge ratios from a list, a tuple, an array or a tensor."""
-    wanted = (
+    instruction = (
         f"Return a list of k numbers, one for each merge: with k = {merges} a list of {merges}."
     )
-    if isinstance(given, str):
-        raise NotYet(wanted)
+    if isinstance(answer, str):
+        raise NotYet(instruction)
     try:
-        ratios = [float(ratio) for ratio in given]
+        ratios = [float(ratio) for ratio in answer]
     except (TypeError, ValueError):  # no sequence, or one of something else than numbers
-        raise NotYet(wanted) from None
+        raise NotYet(instruction) from None
     if len(ratios) != merges:
-        raise NotYet(wanted)
+        raise NotYet(instruction)
     return ratios
 
 

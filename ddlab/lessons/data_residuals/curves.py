@@ -64,13 +64,13 @@ def vanishing_curves(
         )
     if mixed:
         look.legend_below(figure)
-    said = (
+    description = (
         f" Real patches are mixed in at {words.names([str(step) for step in mixed])}."
         if mixed
         else ""
     )
-    said += add_levels(figure, references, np.concatenate([*series.values()]), close=close)
-    return look.finish_figure(figure, alt=look.alt_text(figure) + said)
+    description += add_levels(figure, references, np.concatenate([*series.values()]), close=close)
+    return look.finish_figure(figure, alt=look.alt_text(figure) + description)
 
 
 def add_levels(
@@ -88,8 +88,12 @@ def add_levels(
     if references is None:
         return ""
     levels = {name: float(level) for name, level in references.items()}
-    known = [*([] if close else [0.0]), *levels.values(), *values[np.isfinite(values)].tolist()]
-    low, high = min(known), max(known)
+    drawn_values = [
+        *([] if close else [0.0]),
+        *levels.values(),
+        *values[np.isfinite(values)].tolist(),
+    ]
+    low, high = min(drawn_values), max(drawn_values)
     room = 0.06 * (high - low) if close else 0.0
     low, high = low - room, high + (room or 0.05 * (high - low)) if high > low else low + 1.0
     figure.update_yaxes(range=[low, high])
@@ -116,5 +120,5 @@ def add_levels(
         )
     longest = max(len(f"{name} {level:.3g}") for name, level in levels.items())
     figure.update_layout(margin={"r": 14 + 7 * max(longest, 6)})
-    said = [f"{name} {words.number(level)}" for name, level in levels.items()]
-    return f" Dashed lines: {words.names(said)}."
+    descriptions = [f"{name} {words.number(level)}" for name, level in levels.items()]
+    return f" Dashed lines: {words.names(descriptions)}."

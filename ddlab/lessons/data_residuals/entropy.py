@@ -152,11 +152,11 @@ def _in_parts(values: Tensor, bins: int, bits: Callable[[Tensor], Tensor]) -> Te
     They are written into one tensor: a small tensor kept from each part would lie in the memory
     that the part leaves, and the next part would ask for more (200 MB for 4,000 images).
     """
-    found = torch.empty(len(values), dtype=torch.float64, device=values.device)
+    entropies = torch.empty(len(values), dtype=torch.float64, device=values.device)
     size = max(_AT_ONCE // max(math.prod(values.shape[1:]), bins), 1)
-    for part, place in zip(values.split(size), found.split(size), strict=True):
+    for part, place in zip(values.split(size), entropies.split(size), strict=True):
         place.copy_(bits(part))
-    return found
+    return entropies
 
 
 def _histograms(places: Tensor, bins: int) -> Tensor:
@@ -171,9 +171,9 @@ def _histograms(places: Tensor, bins: int) -> Tensor:
 
 def _in_turn(data: ImageData, count: int, seed: Any) -> Tensor:
     """Indices of training images, one class after the other."""
-    each = -(-count // data.classes)
+    per_class = -(-count // data.classes)
     fewest = int(torch.bincount(data.train_labels, minlength=data.classes).min())
-    if each > fewest:
+    if per_class > fewest:
         errors.fail(
             "count",
             f"at most {fewest * data.classes} ({fewest} training images in the smallest class)",
@@ -185,5 +185,5 @@ def _in_turn(data: ImageData, count: int, seed: Any) -> Tensor:
         order = torch.randperm(
             len(members), generator=randomness.generator(seed, label, "reference images")
         )
-        columns.append(members[order[:each]])
+        columns.append(members[order[:per_class]])
     return torch.stack(columns, 1).flatten()[:count]

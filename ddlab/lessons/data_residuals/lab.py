@@ -27,7 +27,7 @@ from .world import UNITS, MixedIn, Settings, World, by_nearness, kept_steps, mer
 APART = 0.1  # of the quest
 
 
-def wanted(world: World, settings: Settings, run: Run) -> list[Run]:
+def list_jobs(world: World, settings: Settings, run: Run) -> list[Run]:
     """Return the chosen ratio, then the others."""
     return [
         run,
@@ -36,7 +36,7 @@ def wanted(world: World, settings: Settings, run: Run) -> list[Run]:
 
 
 @dataclass(frozen=True)
-class Found:
+class SharedRuns:
     """What views and words share.
 
     Attributes:
@@ -50,28 +50,28 @@ class Found:
     mixed_in: MixedIn
 
 
-def found(world: World, settings: Settings, known: Results) -> Found:
+def share_runs(world: World, settings: Settings, results: Results) -> SharedRuns:
     """What views and words share."""
-    runs = dict(zip(by_nearness(settings.merge_ratio), known.jobs, strict=True))
+    runs = dict(zip(by_nearness(settings.merge_ratio), results.jobs, strict=True))
     with_residual = {f"with residual, α = {settings.merge_ratio:g}": settings.merge_ratio}
     compared = ({} if settings.merges == 0 or settings.merge_ratio == 1 else with_residual) | {
         "without residual": 1.0
     }
-    mixed_in = known.compute_now(
+    mixed_in = results.compute_now(
         world.mixed_in, settings.patches, settings.candidates_per_class, settings.seed
     )
-    return Found(runs, compared, mixed_in)
+    return SharedRuns(runs, compared, mixed_in)
 
 
-def strip_data(world: World, settings: Settings, known: Results) -> tuple:
+def strip_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the patch and the image of each ratio, from left to right, at one step."""
-    step = known.step or 0
-    runs = sorted(known.shared.runs.items())
+    step = results.step or 0
+    runs = sorted(results.shared.runs.items())
     # Its font has no α.
     frames = tuple((f"alpha {alpha:g}", frame_at(run, step)) for alpha, run in runs)
     return (
         world.data,
-        known.shared.mixed_in,
+        results.shared.mixed_in,
         f"alpha {settings.merge_ratio:g}",
         settings.class_name,
         step,
@@ -95,8 +95,8 @@ def ratios_strip(
         f"Class {class_name} after step {step}, from left to right: {', '.join(images)}; "
         f"{chosen} is framed"
     )
-    left = f"; not computed yet: {', '.join(missing)}." if missing else "."
-    return strip(images, data.image_size, chosen=chosen), alt + left
+    missing_text = f"; not computed yet: {', '.join(missing)}." if missing else "."
+    return strip(images, data.image_size, chosen=chosen), alt + missing_text
 
 
 def mean(frame: Frame, settings: Settings) -> float:
@@ -104,26 +104,26 @@ def mean(frame: Frame, settings: Settings) -> float:
     return float(frame.content.measured[settings.measure].mean())
 
 
-def curve_data(world: World, settings: Settings, known: Results) -> tuple:
+def curve_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the measure along the runs, so far, and what the patch, noise and real images have of it."""
-    runs = {name: known.shared.runs[alpha] for name, alpha in known.shared.compared.items()}
-    shown = tuple(
+    runs = {name: results.shared.runs[alpha] for name, alpha in results.shared.compared.items()}
+    curves_begun = tuple(
         (name, tuple(mean(frame, settings) for frame in run.frames))
         for name, run in runs.items()
         if run.begun
     )
     return (
-        known.run.config,
+        results.run.config,
         settings.measure,
-        shown,
-        tuple(known.shared.mixed_in.levels[settings.measure].items()),
+        curves_begun,
+        tuple(results.shared.mixed_in.levels[settings.measure].items()),
     )
 
 
-def curves(config: fadrm.Config, measure: str, shown: tuple, levels: tuple) -> go.Figure:
+def curves(config: fadrm.Config, measure: str, curves_begun: tuple, levels: tuple) -> go.Figure:
     """Return the chosen ratio and no residual."""
     return vanishing_curves(
-        dict(shown) or {"not computed yet": [float("nan")]},
+        dict(curves_begun) or {"not computed yet": [float("nan")]},
         steps=kept_steps(config),
         merges=merge_steps(config),
         references=dict(levels),
@@ -143,26 +143,31 @@ def sets(world: World, settings: Settings) -> tuple[fadrm.Config, selection.Conf
     )
 
 
-def students(world: World, settings: Settings, known: Results) -> list[Run | Value]:
+def students(world: World, settings: Settings, results: Results) -> list[Run | Value]:
     """Both sets, then students of each, seed by seed."""
-    both = sets(world, settings)
-    taught = [Value(world.student, config, seed) for seed in world.seeds for config in both]
-    return [*map(world.made, both), *taught]
+    set_configs = sets(world, settings)
+    taught = [Value(world.student, config, seed) for seed in world.seeds for config in set_configs]
+    return [*map(world.distilled_run, set_configs), *taught]
 
 
-def student_data(world: World, settings: Settings, known: Results) -> tuple:
+def student_data(world: World, settings: Settings, results: Results) -> tuple:
     """What students have learned from the images of every ratio that was tried, and from real ones."""
-    made, real = sets(world, settings)
+    distilled_config, real = sets(world, settings)
     tried: dict[float, list[float]] = {}
     for seed in world.seeds:
         for alpha, accuracy in values_by_setting(
-            known, world.student, made, "merge_ratio", seed
+            results, world.student, distilled_config, "merge_ratio", seed
         ).items():
             tried.setdefault(alpha, []).append(accuracy)
-    level = [known(Value(world.student, real, seed)) for seed in world.seeds]
-    points = tuple((alpha, tuple(found)) for alpha, found in sorted(tried.items()))
+    level = [results(Value(world.student, real, seed)) for seed in world.seeds]
+    points = tuple((alpha, tuple(accuracies)) for alpha, accuracies in sorted(tried.items()))
     name = "patches" if settings.patches == "real" else "real images"
-    return points, settings.merge_ratio, name, tuple(each for each in level if each is not None)
+    return (
+        points,
+        settings.merge_ratio,
+        name,
+        tuple(accuracy_of_real for accuracy_of_real in level if accuracy_of_real is not None),
+    )
 
 
 def student_points(points: tuple, chosen: float, name: str, level: tuple[float, ...]) -> go.Figure:
@@ -172,17 +177,17 @@ def student_points(points: tuple, chosen: float, name: str, level: tuple[float, 
         title=title, x_label="merge ratio α", y_label="test accuracy", height=HEIGHT
     )
     style = series_style(0)
-    dots = [(alpha, each) for alpha, found in points for each in found]
+    dots = [(alpha, accuracy) for alpha, accuracies in points for accuracy in accuracies]
     figure.add_scatter(
         x=[alpha for alpha, _ in dots],
-        y=[each for _, each in dots],
+        y=[accuracy for _, accuracy in dots],
         name="students",
         mode="markers",
         marker={"size": 5, "color": style.colour, "opacity": 0.6},
     )
     figure.add_scatter(
         x=[alpha for alpha, _ in points],
-        y=[fmean(found) for _, found in points],
+        y=[fmean(accuracies) for _, accuracies in points],
         name="mean",
         mode="markers+lines",
         line={"color": style.colour},
@@ -191,38 +196,40 @@ def student_points(points: tuple, chosen: float, name: str, level: tuple[float, 
             "symbol": ["diamond" if alpha == chosen else "circle" for alpha, _ in points],
         },
     )
-    said = [f"α = {alpha:g} {fmean(found):.1%}" for alpha, found in points]
+    descriptions = [f"α = {alpha:g} {fmean(accuracies):.1%}" for alpha, accuracies in points]
     if level:
         add_reference(figure, name, fmean(level))
-        said.append(f"{name} {fmean(level):.1%}")
+        descriptions.append(f"{name} {fmean(level):.1%}")
     figure.update_xaxes(range=[-0.03, 1.03]).update_yaxes(tickformat=".0%")
-    return finish_figure(figure, alt=f"{title}: {', '.join(said) or 'nobody is trained yet'}.")
+    return finish_figure(
+        figure, alt=f"{title}: {', '.join(descriptions) or 'nobody is trained yet'}."
+    )
 
 
-def sentence(world: World, settings: Settings, known: Results) -> str:
+def sentence(world: World, settings: Settings, results: Results) -> str:
     """What is seen at a step."""
-    step = known.step or 0
+    step = results.step or 0
     merges = settings.merges
     unit = UNITS[settings.measure]
     words = (
         f"α = {settings.merge_ratio:g}, {merges} merge{'s' * (merges != 1)}, "
         f"{settings.iterations} steps: "
     )
-    found = known.shared
-    frames = {name: frame_at(found.runs[alpha], step) for name, alpha in found.compared.items()}
+    shared = results.shared
+    frames = {name: frame_at(shared.runs[alpha], step) for name, alpha in shared.compared.items()}
     means = {name: mean(frame, settings) for name, frame in frames.items() if frame is not None}
     if len(means) < len(frames):
         return f"{words}step {step} is not computed yet."
-    real = {"real": found.mixed_in.levels[settings.measure]["real"]}
-    (_, chosen), *others = (means | real).items()
-    beside = ", ".join(f"{name} {level:.2f}" for name, level in others)
+    real = {"real": shared.mixed_in.levels[settings.measure]["real"]}
+    (_, chosen), *references = (means | real).items()
+    beside = ", ".join(f"{name} {level:.2f}" for name, level in references)
     return f"{words}after step {step} the {settings.measure} is {chosen:.2f} {unit}; {beside}."
 
 
-def far_apart(world: World, settings: Settings, known: Results) -> bool:
+def far_apart(world: World, settings: Settings, results: Results) -> bool:
     """Return whether two ratios were tried whose students, all of them, lie `APART` apart in the mean."""
-    points, *_ = student_data(world, settings, known)
-    means = [fmean(found) for _, found in points if len(found) == len(world.seeds)]
+    points, *_ = student_data(world, settings, results)
+    means = [fmean(accuracies) for _, accuracies in points if len(accuracies) == len(world.seeds)]
     return len(means) > 1 and max(means) - min(means) >= APART
 
 
@@ -242,8 +249,8 @@ ResidualLab = Lab(
     },
     check=World.check,
     run=World.run,
-    jobs=wanted,
-    shared=found,
+    jobs=list_jobs,
+    shared=share_runs,
     job_words=lambda world, run: (
         f"α = {run.config.merge_ratio:g}" if run.process is fadrm else "real images"
     ),

@@ -63,7 +63,9 @@ def kept_steps(config: fadrm.Config) -> tuple[int, ...]:
     the step before it.
     """
     even = {round(config.iterations * part / _EVEN) for part in range(_EVEN + 1)}
-    return tuple(sorted(even | {near for step in merge_steps(config) for near in (step - 1, step)}))
+    return tuple(
+        sorted(even | {kept_step for step in merge_steps(config) for kept_step in (step - 1, step)})
+    )
 
 
 def by_nearness(chosen: float) -> list[float]:
@@ -129,9 +131,9 @@ class World(MethodWorld):
         self.seeds = range(errors.check_integer("seeds", seeds, 1, 20))
         self.learning = supervised.Config.quick(data) if student is None else student
         few = min(_REFERENCES, int(data.train_labels.bincount().min()))
-        found = entropy.reference_images(data, few * data.classes)
-        self._kinds = {kind: found[kind] for kind in ("real", "noise", "constant")}
-        self.edges = entropy.feature_edges(self._seen(found["real"]).last_conv)
+        references = entropy.reference_images(data, few * data.classes)
+        self._kinds = {kind: references[kind] for kind in ("real", "noise", "constant")}
+        self.edges = entropy.feature_edges(self._outputs(references["real"]).last_conv)
 
     def started(self, config: fadrm.Config) -> Settings:
         """With the classes of the data."""
@@ -164,16 +166,18 @@ class World(MethodWorld):
             seed=seed,
         )
         mixed = self.patches(config)
-        found = dict[str, dict[str, Tensor]]()
+        measures_by_kind = dict[str, dict[str, Tensor]]()
         for kind, images in {"patch": mixed, **self._kinds}.items():
-            found[kind] = self.measured(images, mixed.repeat(len(images) // len(mixed), 1, 1, 1))
+            measures_by_kind[kind] = self.measured(
+                images, mixed.repeat(len(images) // len(mixed), 1, 1, 1)
+            )
         levels = {
-            name: {kind: float(values[name].mean()) for kind, values in found.items()}
+            name: {kind: float(values[name].mean()) for kind, values in measures_by_kind.items()}
             for name in UNITS
         }
         return MixedIn(mixed, levels)
 
-    def _seen(self, images: Tensor) -> Any:
+    def _outputs(self, images: Tensor) -> Any:
         return networks.predict(
             self.inputs.teachers[0], normalise(images, self.data.mean, self.data.std)
         )
@@ -187,12 +191,12 @@ class World(MethodWorld):
         classes.
         """
         labels = torch.arange(len(images)) % self.data.classes
-        seen = self._seen(images)
+        output = self._outputs(images)
         return {
             DISTANCE: entropy.distance_to(images, patches),
-            FEATURES: entropy.feature_entropy(seen.last_conv, self.edges),
+            FEATURES: entropy.feature_entropy(output.last_conv, self.edges),
             PIXELS: entropy.pixel_entropy(images),
-            LOSS: F.cross_entropy(seen.logits, labels, reduction="none").double(),
+            LOSS: F.cross_entropy(output.logits, labels, reduction="none").double(),
         }
 
     def frame(self, config: fadrm.Config, inputs: Inputs, state: fadrm.State, trace: Any) -> Moment:
@@ -200,7 +204,7 @@ class World(MethodWorld):
         images = self.data.to_uint8(fadrm.resampled(state.images, self.data.image_size)).cpu()
         return Moment(images, self.measured(images, self.patches(config)))
 
-    def made(self, config: fadrm.Config | selection.Config) -> Run:
+    def distilled_run(self, config: fadrm.Config | selection.Config) -> Run:
         """What makes a whole set, or chooses one: for students."""
         process = selection if isinstance(config, selection.Config) else fadrm
         return self._runs.get(process, config, self.inputs, Keep(1))
@@ -210,5 +214,7 @@ class World(MethodWorld):
         share first weights and views.
         """
         return self.taught(
-            self.made(config).result(), [self.learning.replace(labels="online", seed=seed)], watch
+            self.distilled_run(config).result(),
+            [self.learning.replace(labels="online", seed=seed)],
+            watch,
         )[0]

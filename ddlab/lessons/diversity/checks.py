@@ -12,7 +12,7 @@ from ...core import randomness
 from ...data import ImageData
 from ...evaluation import measures
 from ...networks import Network
-from ..answers import NotYet, called
+from ..answers import NotYet, call_answer
 
 REAL_IMAGES = 300
 
@@ -35,15 +35,17 @@ def check_spread(answer: Any) -> str:
     pairs (eq 21).
     """
     features = torch.randn(5, 3, generator=randomness.generator(5, 0, "exercise 1"))
-    wanted = torch.cdist(features, features).square().sum()
-    given = called(answer, features, of="features, a tensor of shape [n, d]", read=torch.as_tensor)
-    if given.shape != ():
-        raise NotYet(f"Eq 21 gives one number for a class; yours has shape {list(given.shape)}.")
-    if torch.isclose(given, wanted / 2, rtol=1e-4):
+    ordered_sum = torch.cdist(features, features).square().sum()
+    spread = call_answer(
+        answer, features, of="features, a tensor of shape [n, d]", read=torch.as_tensor
+    )
+    if spread.shape != ():
+        raise NotYet(f"Eq 21 gives one number for a class; yours has shape {list(spread.shape)}.")
+    if torch.isclose(spread, ordered_sum / 2, rtol=1e-4):
         raise NotYet("Nearly: eq 21 runs over ordered pairs, so each pair counts twice.")
-    if torch.isclose(given, torch.cdist(features, features).sum(), rtol=1e-4):
+    if torch.isclose(spread, torch.cdist(features, features).sum(), rtol=1e-4):
         raise NotYet("Nearly: eq 21 squares each distance.")
-    if torch.isclose(given, wanted, rtol=1e-4):
+    if torch.isclose(spread, ordered_sum, rtol=1e-4):
         return "It equals 2 n times the squared distances to the mean: eq 21 is a variance."
     raise NotYet("Take all differences f_i - f_j, square, and add up over d, i and j.")
 
@@ -62,21 +64,25 @@ def check_random_push(answer: Any) -> str:
     before = _flat(network)
     words = "(network, images, labels, steps, radius) that returns a moved copy"
     pushed = [
-        called(answer, network, images, labels, 12, 0.3, of=words, read=_flat) for _ in range(2)
+        call_answer(answer, network, images, labels, 12, 0.3, of=words, read=_flat)
+        for _ in range(2)
     ]
-    one, other = (each - before for each in pushed)
+    first_move, second_move = (parameters - before for parameters in pushed)
     if not torch.equal(_flat(network), before):
         raise NotYet("The network that came in has moved, too: move a copy.")
-    if abs(float(one.norm()) - 0.3) > 0.003:
+    if abs(float(first_move.norm()) - 0.3) > 0.003:
         raise NotYet(
-            f"All parameters together moved by {float(one.norm()):.3g}, for a radius of 0.3."
+            f"All parameters together moved by {float(first_move.norm()):.3g}, for a radius of 0.3."
         )
-    if float((one == 0).double().mean()) > 0.01:
+    if float((first_move == 0).double().mean()) > 0.01:
         raise NotYet(
-            f"{float((one == 0).double().mean()):.0%} of the weights stayed where they were: "
+            f"{float((first_move == 0).double().mean()):.0%} of the weights stayed where they were: "
             "move all."
         )
-    if torch.equal(one, other) or abs(float(F.cosine_similarity(one, other, 0))) > 0.5:
+    if (
+        torch.equal(first_move, second_move)
+        or abs(float(F.cosine_similarity(first_move, second_move, 0))) > 0.5
+    ):
         raise NotYet("Two calls give (nearly) the same direction. Draw it anew each time.")
     return (
         "In so many dimensions a random direction is nearly orthogonal to any given one, DWA's "

@@ -36,79 +36,88 @@ WEIGHTS = (0.01, 0.03, 0.11, 0.33, 1.0)
 RADII = (0.015, 0.05, 0.15, 0.5)
 _HEIGHT = 310  # of a plot, in pixels: the pictures stand above it
 STARTS = ("noise", "real")
-NOW = "this run"
-NEAR = "nearest so far"
+THIS_RUN = "this run"
+NEAREST_RUN = "nearest so far"
 REAL = "random real"
 BEFORE = "run before"
 
 
-def compared(world: World, settings: Settings, known: Results) -> dict[str, Images]:
+def compared(world: World, settings: Settings, results: Results) -> dict[str, Images]:
     """What is compared: this run or the nearest images there are, as many random real ones, and the
     run before if there is one.
     """
-    (run,) = known.jobs
+    (run,) = results.jobs
     config = run.config
     if run.complete:
-        known.compute_now(world.images, config)
-    asked = {past: known(Value(world.images, past)) for past in map(world.config, known.past)}
+        results.compute_now(world.images, config)
+    past_images = {
+        past: results(Value(world.images, past)) for past in map(world.config, results.past)
+    }
     # The newest first.
-    others = {past: images for past, images in asked.items() if images is not None}
-    name = NOW
-    now = others.pop(config, None)
-    if now is None:
-        near = min(
-            [*others, *world.film, world.config(world.start)],
-            key=lambda one: settings_distance(one, config),
+    older = {past: images for past, images in past_images.items() if images is not None}
+    name = THIS_RUN
+    current = older.pop(config, None)
+    if current is None:
+        nearest = min(
+            [*older, *world.film, world.config(world.start)],
+            key=lambda candidate: settings_distance(candidate, config),
         )
-        name = NEAR
-        now = others.get(near) or known.compute_now(
-            world.recorded if near in world.film else world.images, near
+        name = NEAREST_RUN
+        current = older.get(nearest) or results.compute_now(
+            world.recorded if nearest in world.film else world.images, nearest
         )
-    shown = {name: now, REAL: known.compute_now(world.images, real(now.source))}
-    return shown | ({BEFORE: next(iter(others.values()))} if others else {})
+    image_sets = {name: current, REAL: results.compute_now(world.images, real(current.source))}
+    return image_sets | ({BEFORE: next(iter(older.values()))} if older else {})
 
 
 # -- what is drawn of them
 
 
-def map_data(world: World, settings: Settings, known: Results) -> tuple:
+def map_data(world: World, settings: Settings, results: Results) -> tuple:
     """What is compared, and the plane that holds all that was ever placed on the map."""
     layer = settings.layer
     placed = [
         images.places[layer]
         for compute in (world.images, world.recorded)
-        for _, images in known.every(compute)
+        for _, images in results.every(compute)
     ]
     x, y = zip(
-        *(one.extent for one in [world.mapped.map(layer, embeddings.Config()), *placed]),
+        *(place.extent for place in [world.mapped.map(layer, embeddings.Config()), *placed]),
         strict=True,
     )
-    extent = tuple((min(low for low, _ in ends), max(high for _, high in ends)) for ends in (x, y))
-    return *drawn(world, settings, known), layer, extent
+    extent = tuple(
+        (min(low for low, _ in limits), max(high for _, high in limits)) for limits in (x, y)
+    )
+    return *picture_data(world, settings, results), layer, extent
 
 
-def map_figure(world: World, shown: NamedImages, layer: str, extent: Any) -> go.Figure:
+def map_figure(world: World, image_sets: NamedImages, layer: str, extent: Any) -> go.Figure:
     """All compared images on the one map of a layer; the title has the coverage of those on show."""
     classes = world.data.class_names
     on = world.mapped.map(layer, embeddings.Config())
     figure = sets_on_map(
         on.real,
-        {name: images.places[layer].points for name, images in shown},
+        {name: images.places[layer].points for name, images in image_sets},
         set_classes={
-            name: [classes[label] for label in images.labels.tolist()] for name, images in shown
+            name: [classes[label] for label in images.labels.tolist()]
+            for name, images in image_sets
         },
         density=(on.density.x, on.density.y, on.density.rank),
         extent=extent,
-        title=f"PCA of {layer}: {shown[0][1].places[layer].coverage:.1%} covered",
+        title=f"PCA of {layer}: {image_sets[0][1].places[layer].coverage:.1%} covered",
         height=_HEIGHT,
     )
-    if isinstance(shown[0][1].source, dwa.Config) and shown[0][1].source.initialisation == "real":
+    if (
+        isinstance(image_sets[0][1].source, dwa.Config)
+        and image_sets[0][1].source.initialisation == "real"
+    ):
         by_class = [
-            (each.places[layer].points, each.labels.argsort(stable=True)) for _, each in shown[:2]
+            (images.places[layer].points, images.labels.argsort(stable=True))
+            for _, images in image_sets[:2]
         ]
-        ends, begun = (points[order] for points, order in by_class)
-        gap = torch.full_like(begun, torch.nan)  # ends each line
-        x, y = torch.stack([begun, ends, gap], 1).flatten(0, 1).T
+        end_points, start_points = (points[order] for points, order in by_class)
+        gap = torch.full_like(start_points, torch.nan)  # ends each line
+        x, y = torch.stack([start_points, end_points, gap], 1).flatten(0, 1).T
         line = {"color": neutral("quiet"), "width": 1}
         figure.add_scatter(
             x=x.tolist(),
@@ -122,65 +131,71 @@ def map_figure(world: World, shown: NamedImages, layer: str, extent: Any) -> go.
     return figure
 
 
-def drawn(world: World, settings: Settings, known: Results) -> tuple[World, NamedImages]:
+def picture_data(world: World, settings: Settings, results: Results) -> tuple[World, NamedImages]:
     """What is compared, in turn."""
-    return world, tuple(known.shared.items())
+    return world, tuple(results.shared.items())
 
 
-def pictures(world: World, shown: NamedImages) -> tuple[bytes, str]:
+def pictures(world: World, image_sets: NamedImages) -> tuple[bytes, str]:
     """Those on show and the real ones, a column for each class, and the words for who does not see
     them.
     """
     data = world.data
     rows = list[np.ndarray]()
     names = list[str]()
-    for name, images in shown[:2]:
-        each = images.source.images_per_class
-        rows += [images.pixels[place::each] for place in range(each)]
-        names += [name, *[""] * (each - 1)]
+    for name, images in image_sets[:2]:
+        per_class = images.source.images_per_class
+        rows += [images.pixels[place::per_class] for place in range(per_class)]
+        names += [name, *[""] * (per_class - 1)]
     scale = max(1, round(32 / data.image_size[1]))
     alt = (
-        f"{shown[0][0]}, then {shown[1][0]}: {each} images of each class, a column for each of "
+        f"{image_sets[0][0]}, then {image_sets[1][0]}: {per_class} images of each class, a column for each of "
         f"{', '.join(data.class_names)}."
     )
     return encode_grid(np.concatenate(rows), data.classes, scale, row_labels=names), alt
 
 
-def grid_data(world: World, settings: Settings, known: Results) -> tuple:
+def grid_data(world: World, settings: Settings, results: Results) -> tuple:
     """Start -> (lambda_var, distance, coverage), by the push on show: images made before, or
     recorded; the chosen one; random real ones.
     """
-    config = known.jobs[0].config
-    found = dict[str, list[tuple[float, float, float]]]()
+    config = results.jobs[0].config
+    points_by_start = dict[str, list[tuple[float, float, float]]]()
     for start in STARTS:
         for weight in sorted({*WEIGHTS, config.lambda_var}):
-            asked = config.replace(initialisation=start, lambda_var=weight)
-            images = known(Value(world.images, asked))
-            recorded = world.recorded_as.get(decisive(asked))
+            grid_config = config.replace(initialisation=start, lambda_var=weight)
+            images = results(Value(world.images, grid_config))
+            recorded = world.recorded_as.get(decisive(grid_config))
             if images is None and recorded is not None:
-                images = known.compute_now(world.recorded, recorded)
+                images = results.compute_now(world.recorded, recorded)
             if images is not None:
-                worth = float(images.distances.mean()), images.places[settings.layer].coverage
-                found.setdefault(start, []).append((weight, *worth))
-    chosen = known.shared[REAL]
-    others = float(chosen.distances.mean()), chosen.places[settings.layer].coverage
-    here = config.initialisation, config.lambda_var, config.perturbation
-    return here, tuple((start, tuple(rows)) for start, rows in found.items()), others
+                scores = float(images.distances.mean()), images.places[settings.layer].coverage
+                points_by_start.setdefault(start, []).append((weight, *scores))
+    chosen = results.shared[REAL]
+    real_scores = float(chosen.distances.mean()), chosen.places[settings.layer].coverage
+    current = config.initialisation, config.lambda_var, config.perturbation
+    return (
+        current,
+        tuple((start, tuple(rows)) for start, rows in points_by_start.items()),
+        real_scores,
+    )
 
 
-def grid(here: tuple[str, float, str], found: tuple, others: tuple[float, float]) -> go.Figure:
+def grid(
+    current: tuple[str, float, str], points_by_start: tuple, real_scores: tuple[float, float]
+) -> go.Figure:
     """Distance and coverage against the weight of the variance gap, a line for each start."""
     names = ("distance", "coverage")
     words = {"none": "without a push", "random": "random push", "directed": "directed push"}
-    title = f"Start and λ_var, {words[here[2]]}"
+    title = f"Start and λ_var, {words[current[2]]}"
     figure = stacked_figure(title, "λ_var", names, _HEIGHT)
-    said = list[str]()
+    descriptions = list[str]()
     for row, name in enumerate(names, start=1):
-        for start, points in found:
+        for start, points in points_by_start:
             style = series_style(STARTS.index(start))
             x = [point[0] for point in points]
             y = [point[row] for point in points]
-            ring = [16 if (start, at) == here[:2] else 7 for at in x]
+            ring = [16 if (start, at) == current[:2] else 7 for at in x]
             look = line_style(style, markers=True)
             look["marker"] = {**look["marker"], "size": ring}
             figure.add_scatter(
@@ -193,7 +208,7 @@ def grid(here: tuple[str, float, str], found: tuple, others: tuple[float, float]
                 col=1,
                 **look,
             )
-            said += [
+            descriptions += [
                 f"from {start}, λ_var {at:g}: {name} {value:.2f}"
                 for at, value in zip(x, y, strict=True)
             ]
@@ -205,21 +220,23 @@ def grid(here: tuple[str, float, str], found: tuple, others: tuple[float, float]
         }
         figure.add_scatter(
             x=[WEIGHTS[0], WEIGHTS[-1]],
-            y=[others[row - 1]] * 2,
+            y=[real_scores[row - 1]] * 2,
             showlegend=row == 1,
             row=row,
             col=1,
             **look,
         )
-    figure.update_xaxes(type="log", tickvals=WEIGHTS, ticktext=[f"{each:g}" for each in WEIGHTS])
-    return finish_figure(legend_below(figure), alt=f"{title}: {'; '.join(said)}.")
+    figure.update_xaxes(
+        type="log", tickvals=WEIGHTS, ticktext=[f"{weight:g}" for weight in WEIGHTS]
+    )
+    return finish_figure(legend_below(figure), alt=f"{title}: {'; '.join(descriptions)}.")
 
 
 def source_text(source: Source) -> str:
     """Return the settings that made images."""
-    each = f"{source.images_per_class} per class, seed {source.seed}"
+    budget = f"{source.images_per_class} per class, seed {source.seed}"
     if isinstance(source, selection.Config):
-        return each
+        return budget
     start = "real images" if source.initialisation == "real" else "noise"
     push = (
         f"{source.perturbation} push, K = {source.adjustment_steps}, ρ = "
@@ -227,33 +244,35 @@ def source_text(source: Source) -> str:
     )
     return (
         f"from {start}, λ_mean = {source.lambda_mean:g}, λ_var = {source.lambda_var:g}, "
-        f"{'no push' if source.perturbation == 'none' else push}, {each}, "
+        f"{'no push' if source.perturbation == 'none' else push}, {budget}, "
         f"{source.iterations} updates"
     )
 
 
-def farther_and_covering_less(world: World, settings: Settings, known: Results) -> bool:
+def farther_and_covering_less(world: World, settings: Settings, results: Results) -> bool:
     """Return whether the images of this run lie farther apart than those of the run before, and cover
     less.
     """
-    if not {NOW, BEFORE} <= {*known.shared}:
+    if not {THIS_RUN, BEFORE} <= {*results.shared}:
         return False
-    now = known.shared[NOW]
-    before = known.shared[BEFORE]
-    covered, earlier = (images.places[settings.layer].coverage for images in (now, before))
-    return bool(now.distances.mean() > before.distances.mean()) and covered < earlier
+    current = results.shared[THIS_RUN]
+    before = results.shared[BEFORE]
+    covered, earlier = (images.places[settings.layer].coverage for images in (current, before))
+    return bool(current.distances.mean() > before.distances.mean()) and covered < earlier
 
 
-def sentence(world: World, settings: Settings, known: Results) -> str:
+def sentence(world: World, settings: Settings, results: Results) -> str:
     """What the images on show are worth, beside random real ones."""
-    (name, now), (_, chosen), *_ = known.shared.items()
-    coming = "" if name == NOW else "Your images are being made; the nearest there are: "
-    covered, others = (each.places[settings.layer].coverage for each in (now, chosen))
+    (name, current), (_, chosen), *_ = results.shared.items()
+    coming = "" if name == THIS_RUN else "Your images are being made; the nearest there are: "
+    covered, real_coverage = (
+        images.places[settings.layer].coverage for images in (current, chosen)
+    )
     return (
-        f"{coming}{source_text(now.source)}: feature distance {float(now.distances.mean()):.3f} "
+        f"{coming}{source_text(current.source)}: feature distance {float(current.distances.mean()):.3f} "
         "(random real "
         f"{float(chosen.distances.mean()):.3f}), coverage {covered:.1%} "
-        f"(random real {others:.1%})."
+        f"(random real {real_coverage:.1%})."
     )
 
 
@@ -287,7 +306,7 @@ DiversityLab = Lab(
     buttons=[students.BUTTON],
     views=[
         Row(
-            Strip(drawn, pictures),
+            Strip(picture_data, pictures),
             Tabs(
                 ("Start and λ_var", Chart(grid_data, grid)),
                 ("Map", Chart(map_data, map_figure)),

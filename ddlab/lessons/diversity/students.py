@@ -12,56 +12,69 @@ from ...runs import Run
 from .world import Settings, World, real
 
 LABELS = ("hard", "online")
-MADE = "these images"
+MADE_IMAGES = "these images"
 REAL = "random real images"
 Scores = tuple[tuple[str, tuple[tuple[float | None, ...], ...]], ...]
 
 
-def asked(world: World, settings: Settings, known: Results) -> dict[str, list[list[Value]]]:
+def jobs_by_name(
+    world: World, settings: Settings, results: Results
+) -> dict[str, list[list[Value]]]:
     """Set -> for each kind of labels its students, one for each seed."""
-    config = known.jobs[0].config
+    config = results.jobs[0].config
     return {
         name: [
             [Value(world.accuracy, source, labels, seed) for seed in world.seeds]
             for labels in LABELS
         ]
-        for name, source in ((MADE, config), (REAL, real(config)))
+        for name, source in ((MADE_IMAGES, config), (REAL, real(config)))
     }
 
 
-def jobs(world: World, settings: Settings, known: Results) -> list[Run | Value]:
+def jobs(world: World, settings: Settings, results: Results) -> list[Run | Value]:
     """Return the run, then the students: one of every kind, then the next of every kind."""
-    kinds = [values for of_labels in asked(world, settings, known).values() for values in of_labels]
+    kinds = [
+        values
+        for of_labels in jobs_by_name(world, settings, results).values()
+        for values in of_labels
+    ]
     return [world.run(settings), *(value for seed in zip(*kinds, strict=True) for value in seed)]
 
 
-def scores(world: World, settings: Settings, known: Results) -> tuple[int, Scores]:
+def scores(world: World, settings: Settings, results: Results) -> tuple[int, Scores]:
     """Images of a class; of each set and kind of labels what is known so far, None for a student
     who is not there yet.
     """
-    found = asked(world, settings, known).items()
+    jobs = jobs_by_name(world, settings, results).items()
     return settings.images_per_class, tuple(
-        (name, tuple(tuple(map(known, one)) for one in kinds)) for name, kinds in found
+        (name, tuple(tuple(map(results, values)) for values in kinds)) for name, kinds in jobs
     )
 
 
-def drawn(count: int, found: Scores) -> str:
+def score_table(count: int, scores_by_name: Scores) -> str:
     """HTML: a row for each set, and the first minus the second, seed by seed."""
-    rows: list[Any] = [(name, *(scores_text(values) for values in kinds)) for name, kinds in found]
-    pairs = [zip(*both, strict=True) for both in zip(*(kinds for _, kinds in found), strict=True)]
-    gains = [[one - other for one, other in pair if None not in (one, other)] for pair in pairs]
-    rows.append((f"{MADE} minus {REAL}", *(scores_text(gain, signed=True) for gain in gains)))
+    rows: list[Any] = [
+        (name, *(scores_text(values) for values in kinds)) for name, kinds in scores_by_name
+    ]
+    pairs = [
+        zip(*rows_of_two, strict=True)
+        for rows_of_two in zip(*(kinds for _, kinds in scores_by_name), strict=True)
+    ]
+    gains = [[mine - real for mine, real in pair if None not in (mine, real)] for pair in pairs]
+    rows.append(
+        (f"{MADE_IMAGES} minus {REAL}", *(scores_text(gain, signed=True) for gain in gains))
+    )
     caption = f"Students' test accuracy, {count} images per class: mean (95% interval)"
     return table(caption, ("learned from", *(f"{labels} labels" for labels in LABELS)), rows)
 
 
 def scores_text(values: Sequence[float | None], *, signed: bool = False) -> str:
     """ "41.2% (39.0% to 43.4%)": the mean and its 95% interval over students; "not yet" without any."""
-    there = [value for value in values if value is not None]
-    return interval.interval_text(there, ".1%", signed=signed) if there else "not yet"
+    finished = [value for value in values if value is not None]
+    return interval.interval_text(finished, ".1%", signed=signed) if finished else "not yet"
 
 
-VIEW = Html(scores, drawn)
+VIEW = Html(scores, score_table)
 BUTTON = Compute(
     "Train students", jobs, "graduation-cap", "On the images on show, and on real ones", view=VIEW
 )

@@ -65,22 +65,22 @@ def real(config: Source) -> selection.Config:
     return selection.Config(images_per_class=config.images_per_class, seed=config.seed)
 
 
-def settings_distance(one: dwa.Config, other: dwa.Config) -> tuple[int, float]:
-    """How far settings lie from each other: how many fields without a slider in sight differ, then
+def settings_distance(first: dwa.Config, second: dwa.Config) -> tuple[int, float]:
+    """How far settings lie from each second: how many fields without a slider in sight differ, then
     decades of those with one.
     """
     moved = ("initialisation", "perturbation", "lambda_var", "adjustment_radius")
-    others = sum(
-        getattr(one, name) != getattr(other, name)
+    other_changes = sum(
+        getattr(first, name) != getattr(second, name)
         for name in describe(dwa.Config)
         if name not in moved
     )
-    choices = sum(getattr(one, name) != getattr(other, name) for name in moved[:2])
+    choices = sum(getattr(first, name) != getattr(second, name) for name in moved[:2])
     decades = sum(
-        abs(math.log10((getattr(one, name) + 1e-3) / (getattr(other, name) + 1e-3)))
+        abs(math.log10((getattr(first, name) + 1e-3) / (getattr(second, name) + 1e-3)))
         for name in moved[2:]
     )
-    return others, 10 * choices + decades
+    return other_changes, 10 * choices + decades
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,14 +150,15 @@ class World(MethodWorld):
         self.teacher = self.inputs.teachers[0]
         self.seeds = range(errors.check_integer("seeds", seeds, 1, 20))
         self.learning = supervised.Config.quick(data) if student is None else student
-        begun = self.config(self.start)
-        chosen = self.of(real(begun)).advance().result()
+        first_config = self.config(self.start)
+        chosen = self.of(real(first_config)).advance().result()
         self.mapped = MappedImages(data, self.teacher, {"first": chosen}, points=points)
         self.film = {
-            dwa.Config.teaching(**one): shot for one, shot in records.film("diversity", data)
+            dwa.Config.teaching(**setting): shot
+            for setting, shot in records.film("diversity", data)
         }
-        self.recorded_as = {decisive(one): one for one in self.film}
-        self.of(begun).advance()
+        self.recorded_as = {decisive(setting): setting for setting in self.film}
+        self.of(first_config).advance()
 
     def of(self, config: Source, inputs: Any = None) -> Run:
         """What makes the images of `distill("dwa", ...)`, as far as it has come, or chooses as many
@@ -168,22 +169,26 @@ class World(MethodWorld):
 
     def images(self, source: Source) -> Images:
         """What a run has made, and what it is worth without students."""
-        return self._worth(source, self.of(source).advance().result())
+        return self._measured(source, self.of(source).advance().result())
 
     def recorded(self, config: dwa.Config) -> Images:
         """Return the same of images that are recorded, seen by this teacher."""
         labels = torch.arange(self.data.classes).repeat_interleave(config.images_per_class)
         pixels = normalise(self.film[config], self.data.mean, self.data.std)
-        return self._worth(config, distillation.from_images(pixels, labels, self.data))
+        return self._measured(config, distillation.from_images(pixels, labels, self.data))
 
-    def _worth(self, source: Source, found: DistilledSet) -> Images:
-        pixels = found.to_uint8()[found.labels.argsort(stable=True)].numpy()
-        distances = measures.feature_distance(found, self.teacher).cpu()
+    def _measured(self, source: Source, distilled: DistilledSet) -> Images:
+        pixels = distilled.to_uint8()[distilled.labels.argsort(stable=True)].numpy()
+        distances = measures.feature_distance(distilled, self.teacher).cpu()
         return Images(
-            source, pixels, found.labels, distances, self.mapped.place(found, embeddings.Config())
+            source,
+            pixels,
+            distilled.labels,
+            distances,
+            self.mapped.place(distilled, embeddings.Config()),
         )
 
     def accuracy(self, source: Source, labels: str, seed: int, *, watch: Watch) -> float:
         """Return the test accuracy of a student; those of one seed share first weights and views."""
-        made = self.of(source).advance().result()
-        return self.taught(made, [self.learning.replace(labels=labels, seed=seed)], watch)[0]
+        distilled = self.of(source).advance().result()
+        return self.taught(distilled, [self.learning.replace(labels=labels, seed=seed)], watch)[0]

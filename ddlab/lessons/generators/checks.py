@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ...distilled import generators
-from ..answers import NotYet, called, float64
+from ..answers import NotYet, call_answer, float64
 
 # Of the images, at least, that another step must see; a shuffle within classes moves eleven in
 # twelve.
@@ -22,13 +22,13 @@ def check_weight_gradient(answer: Any) -> str:
         V, G = (torch.randn(units, inputs, generator=draws, dtype=torch.float64) for _ in range(2))
         g = torch.rand(units, generator=draws, dtype=torch.float64) + 0.5
         leaf = V.clone().requires_grad_()
-        (wanted,) = torch.autograd.grad((generators.layer_weight(leaf, g) * G).sum(), leaf)
-        found = called(answer, V.clone(), g.clone(), G.clone(), of=words, read=float64)
-        if found.shape != wanted.shape:
+        (expected,) = torch.autograd.grad((generators.layer_weight(leaf, g) * G).sum(), leaf)
+        gradient = call_answer(answer, V.clone(), g.clone(), G.clone(), of=words, read=float64)
+        if gradient.shape != expected.shape:
             raise NotYet(
-                f"A gradient has the shape of V, {[*wanted.shape]}; yours has {[*found.shape]}."
+                f"A gradient has the shape of V, {[*expected.shape]}; yours has {[*gradient.shape]}."
             )
-        furthest = max(furthest, float((found - wanted).abs().max()))
+        furthest = max(furthest, float((gradient - expected).abs().max()))
     if furthest < 1e-6:
         return (
             "Measured: that of autograd. It stands at a right angle to V: a step makes V longer, "
@@ -45,14 +45,16 @@ def check_fair_shuffle(answer: Any) -> str:
     words = "labels [n] and steps that returns the rows in a new order, integers [n]"
     for steps, batch, classes in ((12, 20, 10), (12, 8, 4)):
         labels = torch.arange(steps * batch) % classes
-        rows = called(answer, labels.clone(), steps, of=words, read=torch.as_tensor)
+        rows = call_answer(answer, labels.clone(), steps, of=words, read=torch.as_tensor)
         if (
             rows.is_floating_point()
             or rows.shape != labels.shape
             or not torch.equal(rows.sort().values, torch.arange(len(labels)))
         ):
             raise NotYet(f"Each of the {len(labels)} rows must stand in the new order once.")
-        before, after = (_counts(each, steps, classes) for each in (labels, labels[rows]))
+        before, after = (
+            _counts(labels_in_order, steps, classes) for labels_in_order in (labels, labels[rows])
+        )
         if not torch.equal(before, after):
             worst = int((before - after).abs().amax(1).argmax())
             raise NotYet(

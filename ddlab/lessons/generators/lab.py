@@ -64,7 +64,7 @@ class Settings(gtn.Config):
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
 
-def shuffled(made: DistilledSet, order: str, seed: int) -> DistilledSet:
+def shuffled(distilled: DistilledSet, order: str, seed: int) -> DistilledSet:
     """Return the images of a set of steps in another order, one of `ORDERS`; rates and momenta keep their
     places.
 
@@ -72,20 +72,20 @@ def shuffled(made: DistilledSet, order: str, seed: int) -> DistilledSet:
         order: "batches" keeps each batch together; "within classes" moves each image to a place of
             its class, so that batches keep their classes; "everything" keeps nothing.
     """
-    steps = made.target("steps").rates.shape[1]
-    count = len(made)
+    steps = distilled.target("steps").rates.shape[1]
+    count = len(distilled)
     draws = randomness.generator(seed, 0, f"order of {order}")
     rows = torch.arange(count)
     if order == "batches":
         rows = rows.view(steps, -1)[torch.randperm(steps, generator=draws)].flatten()
     elif order == "within classes":
-        for label in range(made.classes):
-            places = (made.labels == label).nonzero().flatten()
+        for label in range(distilled.classes):
+            places = (distilled.labels == label).nonzero().flatten()
             rows[places] = places[torch.randperm(len(places), generator=draws)]
     elif order == "everything":
         rows = torch.randperm(count, generator=draws)
-    labels, images = HardLabels(made.labels[rows]), {"images": made.images[rows]}
-    plain = dataclasses.replace(made, kind="images", tensors=images, settings={})
+    labels, images = HardLabels(distilled.labels[rows]), {"images": distilled.images[rows]}
+    plain = dataclasses.replace(distilled, kind="images", tensors=images, settings={})
     return plain.with_targets(labels)
 
 
@@ -108,16 +108,16 @@ class World(MethodWorld):
         """What is kept of a step: the images as they are made now."""
         return gtn.finish(config, inputs, state)
 
-    def path(self, made: DistilledSet, order: str, seed: int) -> Path:
+    def path(self, distilled: DistilledSet, order: str, seed: int) -> Path:
         """Test accuracy of a network after each step of a set, in an order of its images."""
-        config = ordered.Config.for_set(made, seed=seed)
-        inputs = Inputs(distilled=shuffled(made, order, seed), device=self.inputs.device)
+        config = ordered.Config.for_set(distilled, seed=seed)
+        inputs = Inputs(distilled=shuffled(distilled, order, seed), device=self.inputs.device)
         every = process.steps(ordered, config, inputs)
         return tuple(
             accuracy(ordered.finish(config, inputs, step.state), self.data) for step in every
         )
 
-    def shown(self, config: gtn.Config, step: int, order: str) -> Path:
+    def path_on_show(self, config: gtn.Config, step: int, order: str) -> Path:
         """`path` on a frame of the run, of one network."""
         frame = self.of(config).at(step)
         assert frame is not None, "a run that is looked at has begun"
@@ -130,15 +130,16 @@ class World(MethodWorld):
         run = self.of(config).advance(
             watch=lambda run: watch("steps are learned", run.step / run.total)
         )
-        made = run.result()
-        found = dict[str, Path]()
+        distilled = run.result()
+        paths_by_order = dict[str, Path]()
         for number, order in enumerate(orders):
             watch("networks", number / len(orders))
             paths = [
-                self.path(made, order, 100 * config.seed + student) for student in range(STUDENTS)
+                self.path(distilled, order, 100 * config.seed + student)
+                for student in range(STUDENTS)
             ]
-            found[order] = tuple(map(statistics.fmean, zip(*paths, strict=True)))
-        return found
+            paths_by_order[order] = tuple(map(statistics.fmean, zip(*paths, strict=True)))
+        return paths_by_order
 
     def rival(self, config: gtn.Config, *, watch: Watch) -> Path:
         """Return the same of random real batches, at rates and momenta that were learned for them."""
@@ -147,11 +148,11 @@ class World(MethodWorld):
 
 def rival_of(config: gtn.Config, steps: int) -> gtn.Config:
     """Return the config of the rival with so many steps, on which nothing of a generator has a bearing."""
-    own = gtn.Config.teaching(steps=steps, seed=config.seed, network=config.network)
-    return own.replace(inner_batch=config.inner_batch, iterations=config.iterations)
+    rival = gtn.Config.teaching(steps=steps, seed=config.seed, network=config.network)
+    return rival.replace(inner_batch=config.inner_batch, iterations=config.iterations)
 
 
-def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
+def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     """Return the steps, what they teach in each order, and what real batches teach."""
     return [
         run,
@@ -160,61 +161,69 @@ def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     ]
 
 
-def found(
-    world: World, settings: Settings, known: Results
+def share_paths(
+    world: World, settings: Settings, results: Results
 ) -> tuple[dict[str, Path] | None, Path | None, Path]:
     """Order -> accuracy after each step of the finished run; the same of real batches; and of the
     film on show, one network.
     """
-    _, learned, rival = known.jobs
-    shown = known.compute_now(world.shown, known.run.config, known.frame.step, settings.order)
-    return known(learned), known(rival), shown
+    _, learned, rival = results.jobs
+    path_on_show = results.compute_now(
+        world.path_on_show, results.run.config, results.frame.step, settings.order
+    )
+    return results(learned), results(rival), path_on_show
 
 
-def strip_data(world: World, settings: Settings, known: Results) -> tuple:
+def strip_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the frame on show, its order, and what one network knows after each of its steps."""
-    return world.data, known.frame, settings.order, settings.seed, known.shared[-1]
+    return world.data, results.frame, settings.order, settings.seed, results.shared[-1]
 
 
 def strip(data: ImageData, frame: Frame, order: str, seed: int, path: Path) -> tuple[bytes, str]:
     """Return the film: a column for each step, with the accuracy after it."""
-    made = shuffled(frame.content, order, seed)
+    ordered = shuffled(frame.content, order, seed)
     steps = len(path)
-    batches = data.to_uint8(made.images).unflatten(0, (steps, -1))[:, :_ROWS]
+    batches = data.to_uint8(ordered.images).unflatten(0, (steps, -1))[:, :_ROWS]
     pixels = batches.transpose(0, 1).flatten(0, 1)
     scale = max(1, round(_CELL / data.image_size[1]))
-    told = [f"{each:.0%}" for each in path]
-    labels = made.labels.unflatten(0, (steps, -1))[:, :_ROWS]
+    accuracy_labels = [f"{accuracy:.0%}" for accuracy in path]
+    labels = ordered.labels.unflatten(0, (steps, -1))[:, :_ROWS]
     alike = (labels == labels[0]).all(0)  # rows of one class
     names = [
-        data.class_names[int(label)] if same else ""
-        for label, same in zip(labels[0], alike, strict=True)
+        data.class_names[int(label)] if is_one_class else ""
+        for label, is_one_class in zip(labels[0], alike, strict=True)
     ]
-    said = f"{steps} steps from left to right; accuracy after each: {', '.join(told)}."
-    return encode_grid(pixels, steps, scale, column_labels=told, row_labels=names, gap=4), said
+    description = (
+        f"{steps} steps from left to right; accuracy after each: {', '.join(accuracy_labels)}."
+    )
+    return encode_grid(
+        pixels, steps, scale, column_labels=accuracy_labels, row_labels=names, gap=4
+    ), description
 
 
-def curve_data(world: World, settings: Settings, known: Results) -> tuple:
+def curve_data(world: World, settings: Settings, results: Results) -> tuple:
     """Accuracy after each step: the order on show, the learned one, and real batches."""
-    (learned, rival, _) = known.shared
-    config = known.run.config
-    step = known.frame.step
+    (learned, rival, _) = results.shared
+    config = results.run.config
+    step = results.frame.step
     if learned is None or step < config.iterations:
         names = dict.fromkeys((ORDERS[0], settings.order))
-        learned = {order: known.compute_now(world.shown, config, step, order) for order in names}
+        learned = {
+            order: results.compute_now(world.path_on_show, config, step, order) for order in names
+        }
         return tuple(learned.items()), settings.order, rival, "one network"
     return tuple(learned.items()), settings.order, rival, f"mean of {STUDENTS} networks"
 
 
-def curve(paths: tuple, order: str, rival: Path | None, who: str) -> go.Figure:
+def curve(paths: tuple, order: str, rival: Path | None, networks_text: str) -> go.Figure:
     """Accuracy against steps."""
-    found: dict[str, Path] = dict(paths)
-    title = f"After each step ({who})"
+    path_by_order: dict[str, Path] = dict(paths)
+    title = f"After each step ({networks_text})"
     y_label = "test accuracy (fraction)"
     figure = start_figure(title=title, x_label="step", y_label=y_label, height=HEIGHT)
-    lines = {"learned order": found[ORDERS[0]]}
+    lines = {"learned order": path_by_order[ORDERS[0]]}
     if order != ORDERS[0]:
-        lines[f"{order} shuffled"] = found[order]
+        lines[f"{order} shuffled"] = path_by_order[order]
     for index, (name, path) in enumerate(lines.items()):
         x = [*range(1, len(path) + 1)]
         figure.add_scatter(x=x, y=path, name=name, **line_style(series_style(index), markers=True))
@@ -223,50 +232,53 @@ def curve(paths: tuple, order: str, rival: Path | None, who: str) -> go.Figure:
             x=[*range(1, len(rival) + 1)], y=rival, name=REAL, mode="lines", line=DASHED
         )
         lines |= {REAL: rival}
-    figure.update_xaxes(range=[0.5, len(found[order]) + 0.5]).update_yaxes(range=[0, 1])
-    said = "; ".join(f"{name} {path[-1]:.2f}" for name, path in lines.items())
-    return finish_figure(legend_below(figure), alt=f"Accuracy after the last step: {said}.")
+    figure.update_xaxes(range=[0.5, len(path_by_order[order]) + 0.5]).update_yaxes(range=[0, 1])
+    description = "; ".join(f"{name} {path[-1]:.2f}" for name, path in lines.items())
+    return finish_figure(legend_below(figure), alt=f"Accuracy after the last step: {description}.")
 
 
-def ends_data(world: World, settings: Settings, known: Results) -> tuple:
+def ends_data(world: World, settings: Settings, results: Results) -> tuple:
     """Curriculum -> what networks know at the end in each order, of all visited settings that
     differ in it alone; and the film on show.
     """
-    every = values_by_setting(known, world.learned, known.run.config, "curriculum")
-    (_, rival, path) = known.shared
+    every = values_by_setting(results, world.learned, results.run.config, "curriculum")
+    (_, rival, path) = results.shared
     rows = tuple(
         (name, tuple(paths[order][-1] for order in ORDERS)) for name, paths in every.items()
     )
     return rows, None if rival is None else rival[-1], (settings.order, path[-1])
 
 
-def ends(rows: tuple, rival: float | None, now: tuple[str, float]) -> go.Figure:
+def final_chart(rows: tuple, rival: float | None, on_show: tuple[str, float]) -> go.Figure:
     """Return a line of points for each way of training, over what is shuffled afterwards."""
-    found: dict[str, Path] = dict(rows)
+    rows_by_curriculum: dict[str, Path] = dict(rows)
     title = "At the end, by what is shuffled"
     x_label = "test accuracy (fraction)"
     figure = start_figure(
         title=title, x_label=x_label, y_label="shuffled afterwards", height=HEIGHT
     )
     for index, name in enumerate(CURRICULA):
-        if name in found:
+        if name in rows_by_curriculum:
             style = line_style(series_style(index), markers=True)
-            figure.add_scatter(x=found[name], y=ORDERS, name=f"trained: {words(name)}", **style)
+            figure.add_scatter(
+                x=rows_by_curriculum[name], y=ORDERS, name=f"trained: {words(name)}", **style
+            )
     if rival is not None:
         figure.add_scatter(x=[rival] * len(ORDERS), y=ORDERS, name=REAL, mode="lines", line=DASHED)
     ring = {"symbol": "circle-open", "size": 12, "color": neutral("text")}
     figure.add_scatter(
-        x=now[1:], y=now[:1], name="on show, one network", mode="markers", marker=ring
+        x=on_show[1:], y=on_show[:1], name="on show, one network", mode="markers", marker=ring
     )
     short = [name.replace(" ", "<br>") for name in ORDERS]
     figure.update_yaxes(
         type="category", categoryorder="array", categoryarray=ORDERS[::-1], title_text=""
     )
     figure.update_yaxes(tickvals=ORDERS, ticktext=short).update_xaxes(range=[0, 1])
-    said = "; ".join(
-        f"{words(name)} {', '.join(f'{each:.2f}' for each in row)}" for name, row in found.items()
+    description = "; ".join(
+        f"{words(name)} {', '.join(f'{value:.2f}' for value in row)}"
+        for name, row in rows_by_curriculum.items()
     )
-    alt = f"Accuracy with nothing, batches, images of a class, everything shuffled: {said}."
+    alt = f"Accuracy with nothing, batches, images of a class, everything shuffled: {description}."
     return finish_figure(legend_below(figure), alt=alt)
 
 
@@ -275,27 +287,27 @@ def words(curriculum: str) -> str:
     return {"full": "in order", "none": "fresh noise"}.get(curriculum, curriculum.replace("_", " "))
 
 
-def sentence(world: World, settings: Settings, known: Results) -> str:
+def sentence(world: World, settings: Settings, results: Results) -> str:
     """What is seen."""
-    learned, rival, _ = known.shared
-    begun = (
+    learned, rival, _ = results.shared
+    setting = (
         f"{settings.steps} steps of {settings.inner_batch} images, trained "
         f"{words(settings.curriculum)}"
     )
     if learned is None:
-        return f"{begun}: update {known.run.step} of {known.run.total}."
-    rest = ", ".join(f"{order} {learned[order][-1]:.1%}" for order in ORDERS[1:])
+        return f"{setting}: update {results.run.step} of {results.run.total}."
+    shuffled_text = ", ".join(f"{order} {learned[order][-1]:.1%}" for order in ORDERS[1:])
     beside = "" if rival is None else f" Real batches at rates of their own: {rival[-1]:.1%}."
     return (
-        f"{begun}: networks get {learned[ORDERS[0]][-1]:.1%} right in learned order; shuffled: "
-        f"{rest}.{beside}"
+        f"{setting}: networks get {learned[ORDERS[0]][-1]:.1%} right in learned order; shuffled: "
+        f"{shuffled_text}.{beside}"
     )
 
 
-def quest_met(world: World, settings: Settings, known: Results) -> bool:
+def quest_met(world: World, settings: Settings, results: Results) -> bool:
     """Return whether a few made steps are ahead of twelve real ones."""
-    learned = known.shared[0]
-    rival = known(Value(world.rival, rival_of(known.run.config, world.start.steps)))
+    learned = results.shared[0]
+    rival = results(Value(world.rival, rival_of(results.run.config, world.start.steps)))
     return (
         settings.steps <= FEW
         and None not in (learned, rival)
@@ -311,11 +323,11 @@ CurriculumLab = Lab(
     labels={"order": "shuffle", "curriculum": "trained", "iterations": "updates"},
     choice_words=lambda world: {"curriculum": words},
     run=World.run,
-    jobs=wanted,
-    shared=found,
+    jobs=list_jobs,
+    shared=share_paths,
     step_words="update",
     job_words=lambda world, run: f"{run.config.steps} steps are learned",
-    views=[Strip(strip_data, strip), Row(Chart(curve_data, curve), Chart(ends_data, ends))],
+    views=[Strip(strip_data, strip), Row(Chart(curve_data, curve), Chart(ends_data, final_chart))],
     sentence=sentence,
     quest=Quest(f"Beat twelve real batches with at most {FEW} made ones.", quest_met),
 )

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from ...core import randomness
-from ..answers import NotYet, called
+from ..answers import NotYet, call_answer
 from . import mixture, networks, toys, world
 
 SIGMAS = world.SIGMAS.values
@@ -28,8 +28,8 @@ def on_original(runs: toys.Trained) -> toys.Judged:
 
 def at_the_end(config: toys.Config) -> toys.Judged:
     """How one setting ends on G, mean over its seeds."""
-    found = on_original(toys.train([config]))
-    return toys.Judged(*(values[-1].mean() for values in found))
+    judged = on_original(toys.train([config]))
+    return toys.Judged(*(values[-1].mean() for values in judged))
 
 
 def best_decisions(*, seed: int, count: int = 150) -> dict[str, Any]:
@@ -54,8 +54,10 @@ def decisions(runs: toys.Trained, frame: int) -> np.ndarray:
     uint8 [settings, h, w, 3].
     """
     axis = torch.linspace(*world.EXTENT[0], _PIXELS)
-    seen = world.plane(axis, axis.flip(0)).view(-1, 2)
-    outputs = networks.outputs(runs.rows[frame], seen).mean(1).view(-1, _PIXELS, _PIXELS, 1).numpy()
+    pixels = world.plane(axis, axis.flip(0)).view(-1, 2)
+    outputs = (
+        networks.outputs(runs.rows[frame], pixels).mean(1).view(-1, _PIXELS, _PIXELS, 1).numpy()
+    )
     strength = np.abs(2 * outputs - 1)
     colour = np.where(outputs > 0.5, _BLUE, _ORANGE)
     return np.round(255 + strength * (colour - 255)).astype(np.uint8)
@@ -65,15 +67,19 @@ def check_posterior(answer: Any) -> str:
     """Exercise 1: a function (points [n, 2], sigma) -> P(y = 1 | x) for means (1, 1) and (2, 2)."""
     points = 1.5 + torch.randn(6, 2, generator=randomness.generator(1, 0, "exercise 1"))
     for sigma in (0.5, 1.0):
-        wanted = mixture.posterior(mixture.Mixture(deviation=sigma), points)
-        given = called(answer, points, sigma, of="(points, sigma)", read=torch.as_tensor)
-        if given.shape != wanted.shape:
-            raise NotYet(f"One probability for each point; yours has shape {list(given.shape)}.")
-        if torch.allclose(given, wanted, atol=1e-5):
+        expected = mixture.posterior(mixture.Mixture(deviation=sigma), points)
+        probabilities = call_answer(
+            answer, points, sigma, of="(points, sigma)", read=torch.as_tensor
+        )
+        if probabilities.shape != expected.shape:
+            raise NotYet(
+                f"One probability for each point; yours has shape {list(probabilities.shape)}."
+            )
+        if torch.allclose(probabilities, expected, atol=1e-5):
             continue
-        if torch.allclose(given, 1 - wanted, atol=1e-5):
+        if torch.allclose(probabilities, 1 - expected, atol=1e-5):
             raise NotYet("That is the probability of class 0.")
-        if torch.allclose(given, torch.sigmoid((points - 1.5).sum(1) / sigma), atol=1e-5):
+        if torch.allclose(probabilities, torch.sigmoid((points - 1.5).sum(1) / sigma), atol=1e-5):
             raise NotYet("Nearly: the logit is divided by the variance, sigma squared.")
         raise NotYet(
             "Take the logarithm of the ratio of the two densities: a line in x, divided by "
@@ -94,16 +100,16 @@ def check_momentum(answer: Any) -> str:
         for step in range(2000):
             newest = momentum * newest + (step >= 2000 - last)
             everything = momentum * everything + 1
-        given = called(answer, momentum, last, of="(momentum, n)")
-        if isinstance(given, bool) or not isinstance(given, (int, float)):
+        share = call_answer(answer, momentum, last, of="(momentum, n)")
+        if isinstance(share, bool) or not isinstance(share, (int, float)):
             raise NotYet("Return one number from 0 to 1.")
-        if abs(given - newest / everything) > 1e-6:
-            said = (
+        if abs(share - newest / everything) > 1e-6:
+            statement = (
                 f"With m = {momentum:g} the last {last} of many gradients have a share of "
                 f"{newest / everything:.3f}"
             )
             raise NotYet(
-                f"{said}; yours is {given:.3f}. Add up 1 + m + m^2 + ..., once to the n-th "
+                f"{statement}; yours is {share:.3f}. Add up 1 + m + m^2 + ..., once to the n-th "
                 "term, once to the end."
             )
     return (
@@ -126,18 +132,18 @@ def check_quiet(answer: Any) -> str:
             "Keep samples, seeds and the 1000 updates as they are; you changed "
             f"{', '.join(sorted(changed - free))}."
         )
-    found = at_the_end(answer)
-    said = (
-        f"{found.accuracy_fraction:.1%} of the decisions are right, squared error "
-        f"{found.mean_squared_error:.3f}"
+    judged = at_the_end(answer)
+    statement = (
+        f"{judged.accuracy_fraction:.1%} of the decisions are right, squared error "
+        f"{judged.mean_squared_error:.3f}"
     )
-    if found.accuracy_fraction >= QUIET:
-        return f"{said}. The samples are as wide as before: the noise of their labels was the harm."
+    if judged.accuracy_fraction >= QUIET:
+        return f"{statement}. The samples are as wide as before: the noise of their labels was the harm."
     if changed <= {"learning_rate", "momentum"}:
         raise NotYet(
-            f"{said}. Shorter steps shake less and arrive later; look at the targets instead."
+            f"{statement}. Shorter steps shake less and arrive later; look at the targets instead."
         )
-    raise NotYet(f"{said}. Nearly: leave less of the label in the target.")
+    raise NotYet(f"{statement}. Nearly: leave less of the label in the target.")
 
 
 CHECKS = {"posterior": check_posterior, "momentum": check_momentum, "quiet": check_quiet}

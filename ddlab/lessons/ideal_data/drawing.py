@@ -18,7 +18,7 @@ _BAND = "chosen, two standard errors"
 _LEAST = "least possible"
 
 
-def setting_curves(y_label: str = "mean squared error on G", **given: Any) -> go.Figure:
+def setting_curves(y_label: str = "mean squared error on G", **values: Any) -> go.Figure:
     """One curve per setting, and the chosen one thick on top of them; `given` as of `move_curves`."""
     title = "Error on the original data while networks learn"
     figure = look.start_figure(title=title, x_label="update (step)", y_label=y_label, height=HEIGHT)
@@ -27,7 +27,7 @@ def setting_curves(y_label: str = "mean squared error on G", **given: Any) -> go
     figure.add_scatter(
         name=_BAND, fill="toself", fillcolor=look.faint(text, 0.14), line={"width": 0}, **bare
     )
-    for index, name in enumerate(given["curves"]):
+    for index, name in enumerate(values["curves"]):
         figure.add_scatter(name=name, **look.line_style(look.series_style(index), width=1.8))
     marker = {"symbol": "circle-open", "size": 8, "color": text}
     figure.add_scatter(
@@ -37,7 +37,7 @@ def setting_curves(y_label: str = "mean squared error on G", **given: Any) -> go
     look.legend_below(figure)
     figure.update_yaxes(rangemode="tozero")
     figure.update_layout(hovermode="x unified")
-    return move_curves(figure, **given)
+    return move_curves(figure, **values)
 
 
 def move_curves(
@@ -62,19 +62,21 @@ def move_curves(
     error = 2 * _array(error)
     values = _array(values)
     moving: dict[str, dict[str, Any]] = {
-        own: {"x": at, "y": _array(curve)} for own, curve in curves.items()
+        curve_name: {"x": at, "y": _array(curve)} for curve_name, curve in curves.items()
     }
     hover = f"{look.literal(name)}: %{{y:.4f}}<extra></extra>"
     moving[_CHOSEN] = {"x": at, "y": values, "text": [name] * len(at), "hovertemplate": hover}
     edges = np.concatenate([values + error, (values - error)[::-1]])
     moving[_BAND] = {"x": np.concatenate([at, at[::-1]]), "y": edges}
     moving[_LEAST] = {"x": at[[0, -1]], "y": [least, least]}
-    said = "; ".join(
-        f"{own} {words.course(curve['y'])}" for own, curve in moving.items() if own in curves
+    description = "; ".join(
+        f"{curve_name} {words.course(curve['y'])}"
+        for curve_name, curve in moving.items()
+        if curve_name in curves
     )
     alt = (
         f"Line chart of {figure.layout.yaxis.title.text} over {words.number(at[-1])} updates: "
-        f"{said}. Chosen is {name}, which "
+        f"{description}. Chosen is {name}, which "
     )
     alt += f"{words.course(values)}. The least possible is {words.number(least)}."
     return look.finish_figure(look.changed(figure, moving), alt=alt)
@@ -115,32 +117,40 @@ def landscape(x: Any, y: Any, loss: Any, paths: Mapping[str, Any], captured: flo
         colorbar={"title": {"text": label, "side": "right"}, "thickness": 12, "outlinewidth": 0},
     )
     row, column = np.unravel_index(table.argmin(), table.shape)
-    said = (
+    description = (
         f"{label} over a plane of weights: from {words.number(table.min())} at "
         f"({words.number(across[column])}, "
     )
-    said += f"{words.number(up[row])}) to {words.number(table.max())}."
+    description += f"{words.number(up[row])}) to {words.number(table.max())}."
     for index, (name, path) in enumerate(paths.items(), start=1):
         style = look.series_style(index)
-        way = _array(path)
+        points = _array(path)
         marker = {
             "color": style.colour,
             "symbol": style.marker,
-            "size": [7] * (len(way) - 1) + [15],
+            "size": [7] * (len(points) - 1) + [15],
             "opacity": 1,
         }
         marker["line"] = {"color": look.neutral("background"), "width": 1}
         line = {"color": style.colour, "dash": style.dash, "width": 3}
         hover = f"{name}: %{{x:.2f}}, %{{y:.2f}}"
-        told = {"mode": "lines+markers", "name": name, "hovertemplate": hover + "<extra></extra>"}
-        figure.add_scatter(x=way[:, 0], y=way[:, 1], marker=marker, line=line, **told)
-        (a, b) = way[0]
-        (c, d) = way[-1]
-        said += f" {name} goes from ({words.number(a)}, {words.number(b)}) to ({words.number(c)}, {words.number(d)})."
+        style_options = {
+            "mode": "lines+markers",
+            "name": name,
+            "hovertemplate": hover + "<extra></extra>",
+        }
+        figure.add_scatter(
+            x=points[:, 0], y=points[:, 1], marker=marker, line=line, **style_options
+        )
+        (a, b) = points[0]
+        (c, d) = points[-1]
+        description += f" {name} goes from ({words.number(a)}, {words.number(b)}) to ({words.number(c)}, {words.number(d)})."
     look.legend_below(figure)
     figure.update_xaxes(range=[float(across[0]), float(across[-1])], showgrid=False, zeroline=False)
     figure.update_yaxes(range=[float(up[0]), float(up[-1])], showgrid=False, zeroline=False)
-    return look.finish_figure(figure, alt=f"{said} The plane holds {captured:.0%} of the movement.")
+    return look.finish_figure(
+        figure, alt=f"{description} The plane holds {captured:.0%} of the movement."
+    )
 
 
 def _array(values: Any) -> np.ndarray:

@@ -34,17 +34,17 @@ from .world import EXTENT, RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, World
 _HARDEST = "deviation=1,relabelling=0.5"  # the paper's case for targets
 # Squared error on G; it opens at .078, 1/2 for every point gives .25, samples of .2 give .062,
 # nothing is below .058.
-NEAR = 0.063
+NEAR_ENOUGH = 0.063
 _OTHER_SEEDS = 1000  # of all that are counted through
 
 
-def on_show(world: World, settings: Settings, known: Results) -> tuple[Answer]:
+def on_show(world: World, settings: Settings, results: Results) -> tuple[Answer]:
     """What these settings give; while an exact gradient is computed, the newest that is there."""
     if not settings.exact_gradient:
-        known.compute_now(answer, settings, world.sweep)
-    newest = (known(Value(answer, past, world.sweep)) for past in known.past)
+        results.compute_now(answer, settings, world.sweep)
+    newest = (results(Value(answer, past, world.sweep)) for past in results.past)
     return (
-        next(filter(None, newest), None) or known.compute_now(answer, world.start, world.sweep),
+        next(filter(None, newest), None) or results.compute_now(answer, world.start, world.sweep),
     )
 
 
@@ -56,36 +56,36 @@ def other_seeds(settings: Settings) -> Settings:
 # -- what is drawn
 
 
-def decisions(shown: Answer) -> go.Figure:
+def decisions(on_view: Answer) -> go.Figure:
     """What the chosen setting's networks decide."""
-    return figures.decision_map(**shown.decisions, extent=EXTENT)
+    return figures.decision_map(**on_view.decisions, extent=EXTENT)
 
 
-def ends_data(world: World, settings: Settings, known: Results) -> tuple:
+def ends_data(world: World, settings: Settings, results: Results) -> tuple:
     """What these settings give, and what they gave with the noise of single samples switched the
     other way, where that is known.
     """
-    (shown,) = on_show(world, settings, known)
-    switched = shown.settings.replace(exact_gradient=not shown.settings.exact_gradient)
-    return shown, known(Value(answer, switched, world.sweep))
+    (on_view,) = on_show(world, settings, results)
+    switched = on_view.settings.replace(exact_gradient=not on_view.settings.exact_gradient)
+    return on_view, results(Value(answer, switched, world.sweep))
 
 
-def ends(shown: Answer, switched: Answer | None) -> go.Figure:
+def final_chart(on_view: Answer, switched: Answer | None) -> go.Figure:
     """Squared error and share of wrong decisions after the last update, against what is swept, one
     above the other.
     """
-    label = "Σ of the samples" if shown.sweep is SIGMAS else "share of the teacher ρ"
+    label = "Σ of the samples" if on_view.sweep is SIGMAS else "share of the teacher ρ"
     figure = stacked_figure("On G, after the last update", label, (SQUARED, WRONG), drawing.HEIGHT)
-    said = list[str]()
+    descriptions = list[str]()
     for row, measure in enumerate((SQUARED, WRONG), start=1):
-        here: dict[str, Any] = {"showlegend": row == 1, "row": row, "col": 1}
-        for index, each in enumerate(filter(None, (shown, switched))):
-            name = "exact gradient" if each.settings.exact_gradient else "one sample per update"
-            style = series_style(int(each.settings.exact_gradient))
+        panel: dict[str, Any] = {"showlegend": row == 1, "row": row, "col": 1}
+        for index, outcome in enumerate(filter(None, (on_view, switched))):
+            name = "exact gradient" if outcome.settings.exact_gradient else "one sample per update"
+            style = series_style(int(outcome.settings.exact_gradient))
             look = {"opacity": 0.5 if index else 1, **line_style(style, markers=True)}
-            y = each.means[measure][-1].tolist()
-            figure.add_scatter(x=each.values, y=y, name=name, legendgroup=name, **look, **here)
-        y = float(shown.means[measure][-1, shown.chosen])
+            y = outcome.means[measure][-1].tolist()
+            figure.add_scatter(x=outcome.values, y=y, name=name, legendgroup=name, **look, **panel)
+        y = float(on_view.means[measure][-1, on_view.chosen])
         ring = {"symbol": "circle-open", "size": 15, "line": {"width": 2}, "color": neutral("text")}
         look = {
             "name": "chosen",
@@ -94,107 +94,109 @@ def ends(shown: Answer, switched: Answer | None) -> go.Figure:
             "marker": ring,
             "hoverinfo": "skip",
         }
-        figure.add_scatter(x=[shown.values[shown.chosen]], y=[y], **look, **here)
+        figure.add_scatter(x=[on_view.values[on_view.chosen]], y=[y], **look, **panel)
         look = {"name": "least possible", "legendgroup": "least", "mode": "lines", "line": DASHED}
         figure.add_scatter(
-            x=shown.values, y=[shown.least[measure]] * len(shown.values), **look, **here
+            x=on_view.values, y=[on_view.least[measure]] * len(on_view.values), **look, **panel
         )
-        said.append(f"{measure} {y:.3f}, least possible {shown.least[measure]:.3f}")
+        descriptions.append(f"{measure} {y:.3f}, least possible {on_view.least[measure]:.3f}")
     return finish_figure(
         legend_below(figure),
-        alt=f"{shown.sweep.name(shown.values[shown.chosen])}: {'; '.join(said)}.",
+        alt=f"{on_view.sweep.name(on_view.values[on_view.chosen])}: {'; '.join(descriptions)}.",
     )
 
 
-def curves(shown: Answer) -> go.Figure:
+def curves(on_view: Answer) -> go.Figure:
     """How all settings learn."""
-    return drawing.setting_curves(_y_label(shown), **_curves(shown))
+    return drawing.setting_curves(_y_label(on_view), **_curves(on_view))
 
 
-def move_curves(figure: go.Figure, shown: Answer) -> go.Figure:
+def move_curves(figure: go.Figure, on_view: Answer) -> go.Figure:
     """Return the same on a figure of others, if that is of the same measure."""
-    same = figure.layout.yaxis.title.text == _y_label(shown)
-    return drawing.move_curves(figure, **_curves(shown)) if same else curves(shown)
+    has_same_axis = figure.layout.yaxis.title.text == _y_label(on_view)
+    return drawing.move_curves(figure, **_curves(on_view)) if has_same_axis else curves(on_view)
 
 
-def _y_label(shown: Answer) -> str:
+def _y_label(on_view: Answer) -> str:
     return (
         "mean squared error on G"
-        if shown.settings.measure == SQUARED
+        if on_view.settings.measure == SQUARED
         else "share of wrong decisions on G"
     )
 
 
-def _curves(shown: Answer) -> dict[str, Any]:
-    measure = shown.settings.measure
-    sweep = shown.sweep
-    chosen = shown.chosen
-    mean = shown.means[measure]
+def _curves(on_view: Answer) -> dict[str, Any]:
+    measure = on_view.settings.measure
+    sweep = on_view.sweep
+    chosen = on_view.chosen
+    mean = on_view.means[measure]
     return {
-        "steps": shown.steps,
-        "curves": {sweep.name(value): mean[:, shown.values.index(value)] for value in sweep.values},
-        "chosen": (f"chosen, {sweep.name(shown.values[chosen])}", mean[:, chosen]),
-        "error": shown.errors[measure][:, chosen],
-        "least": shown.least[measure],
+        "steps": on_view.steps,
+        "curves": {
+            sweep.name(value): mean[:, on_view.values.index(value)] for value in sweep.values
+        },
+        "chosen": (f"chosen, {sweep.name(on_view.values[chosen])}", mean[:, chosen]),
+        "error": on_view.errors[measure][:, chosen],
+        "least": on_view.least[measure],
     }
 
 
-def landscape(shown: Answer) -> go.Figure:
+def landscape(on_view: Answer) -> go.Figure:
     """Contours, with the paths."""
-    return drawing.landscape(**shown.landscape)
+    return drawing.landscape(**on_view.landscape)
 
 
-def numbers(shown: Answer) -> str:
+def numbers(on_view: Answer) -> str:
     """Return a table: every setting at the end, on G."""
-    end = shown.means[SQUARED][-1]
-    wrong = shown.means[WRONG][-1]
+    end = on_view.means[SQUARED][-1]
+    wrong = on_view.means[WRONG][-1]
     rows = []
-    for number, value in enumerate(shown.values):
-        marks = ["chosen"] * (number == shown.chosen) + ["least"] * (number == end.argmin())
-        error = f"{end[number]:.4f} ± {shown.errors[SQUARED][-1, number]:.4f}"
-        rows.append((shown.sweep.name(value), error, f"{1 - wrong[number]:.1%}", " ".join(marks)))
+    for number, value in enumerate(on_view.values):
+        marks = ["chosen"] * (number == on_view.chosen) + ["least"] * (number == end.argmin())
+        error = f"{end[number]:.4f} ± {on_view.errors[SQUARED][-1, number]:.4f}"
+        rows.append((on_view.sweep.name(value), error, f"{1 - wrong[number]:.1%}", " ".join(marks)))
     rows.append(
-        ("least possible", f"{shown.least[SQUARED]:.4f}", f"{1 - shown.least[WRONG]:.1%}", "")
+        ("least possible", f"{on_view.least[SQUARED]:.4f}", f"{1 - on_view.least[WRONG]:.1%}", "")
     )
     caption = (
-        f"After {int(shown.steps[-1])} updates: mean ± standard error of {shown.seeds} networks"
+        f"After {int(on_view.steps[-1])} updates: mean ± standard error of {on_view.seeds} networks"
     )
     return table(caption, ("setting", "squared error on G", "right on G", ""), rows)
 
 
-def sentence(world: World, settings: Settings, known: Results) -> str:
+def sentence(world: World, settings: Settings, results: Results) -> str:
     """How the chosen setting ends."""
-    (shown,) = on_show(world, settings, known)
-    end = shown.means[SQUARED][-1]
-    chosen = shown.chosen
-    names = [shown.sweep.name(value) for value in shown.values]
+    (on_view,) = on_show(world, settings, results)
+    end = on_view.means[SQUARED][-1]
+    chosen = on_view.chosen
+    names = [on_view.sweep.name(value) for value in on_view.values]
     plane = (
-        f" The landscape's plane holds {shown.landscape['captured']:.0%} of the paths' movement."
+        f" The landscape's plane holds {on_view.landscape['captured']:.0%} of the paths' movement."
     )
     return (
-        f"{names[chosen]}: after {int(shown.steps[-1])} updates the squared error on G is "
+        f"{names[chosen]}: after {int(on_view.steps[-1])} updates the squared error on G is "
         f"{end[chosen]:.4f} "
-        f"(standard error {shown.errors[SQUARED][-1, chosen]:.4f}, {shown.seeds} networks), "
-        f"{1 - shown.means[WRONG][-1, chosen]:.1%} of its decisions are right. The least of "
+        f"(standard error {on_view.errors[SQUARED][-1, chosen]:.4f}, {on_view.seeds} networks), "
+        f"{1 - on_view.means[WRONG][-1, chosen]:.1%} of its decisions are right. The least of "
         f"all settings is {end.min():.4f}, "
-        f"at {names[int(end.argmin())]}; nothing can be below {shown.least[SQUARED]:.4f}.{plane}"
+        f"at {names[int(end.argmin())]}; nothing can be below {on_view.least[SQUARED]:.4f}.{plane}"
     )
 
 
 # -- the quest
 
 
-def learned(world: World, settings: Settings, known: Results) -> bool:
+def learned(world: World, settings: Settings, results: Results) -> bool:
     """Return whether the chosen networks come near enough to the best there is, on G as the paper has it."""
-    (shown,) = on_show(world, settings, known)
+    (on_view,) = on_show(world, settings, results)
     as_printed = (settings.gap, settings.original_deviation) == (
         world.start.gap,
         world.start.original_deviation,
     )
     return (
         as_printed
-        and shown.settings == settings
-        and float(shown.means[SQUARED][-1, shown.chosen]) < NEAR
+        and on_view.settings == settings
+        and float(on_view.means[SQUARED][-1, on_view.chosen]) < NEAR_ENOUGH
     )
 
 
@@ -219,10 +221,12 @@ def _rho(settings: str = _HARDEST) -> World:
 
 
 _DECISIONS = Chart(
-    on_show, decisions, move=lambda figure, shown: figures.move_decisions(figure, **shown.decisions)
+    on_show,
+    decisions,
+    move=lambda figure, on_view: figures.move_decisions(figure, **on_view.decisions),
 )
 _LEARNING = Tabs(
-    ("At the end", Chart(ends_data, ends)),
+    ("At the end", Chart(ends_data, final_chart)),
     ("Curves", Chart(on_show, curves, move=move_curves)),
     ("Landscape", Chart(on_show, landscape)),
     ("Numbers", Html(on_show, numbers)),
@@ -251,7 +255,7 @@ SigmaLab = Lab(
     folded=("plane", "learning_rate", "gap", "original_deviation", "measure"),
     views=[Row(_DECISIONS, _LEARNING)],
     quest=Quest(
-        f"Bring the squared error on G below {NEAR:g}; nothing can be below .058.", learned
+        f"Bring the squared error on G below {NEAR_ENOUGH:g}; nothing can be below .058.", learned
     ),
     **_SHARED,
 )

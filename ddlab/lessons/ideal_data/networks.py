@@ -56,10 +56,10 @@ def first_weights(seeds: int = 1, *, first_seed: int = 0, stream: str = "student
         randomness.numpy_generator(first_seed + number, 0, f"toy weights {stream}")
         for number in range(seeds)
     )
-    drawn = np.stack([draw.uniform(-1, 1, 4 * UNITS + 1) for draw in draws])
-    drawn[:, : 3 * UNITS] /= math.sqrt(2)
-    drawn[:, 3 * UNITS :] /= math.sqrt(UNITS)
-    return torch.from_numpy(drawn).float()
+    weights = np.stack([draw.uniform(-1, 1, 4 * UNITS + 1) for draw in draws])
+    weights[:, : 3 * UNITS] /= math.sqrt(2)
+    weights[:, 3 * UNITS :] /= math.sqrt(UNITS)
+    return torch.from_numpy(weights).float()
 
 
 def outputs(rows: Tensor, points: Tensor) -> Tensor:
@@ -78,8 +78,8 @@ def outputs(rows: Tensor, points: Tensor) -> Tensor:
             block = slice(start, start + together)
             active = (hidden[start * units : (start + together) * units] @ inputs).relu_()
             torch.bmm(output[block], active.view(-1, units, len(points)), out=logits[block])
-        found = (logits[:, 0] + last.reshape(-1, 1)).sigmoid_()
-    return found.view(*rows.shape[:-1], len(points))
+        probabilities = (logits[:, 0] + last.reshape(-1, 1)).sigmoid_()
+    return probabilities.view(*rows.shape[:-1], len(points))
 
 
 def stochastic_descent(
@@ -111,18 +111,18 @@ def stochastic_descent(
     steps = len(points)
     block = start.shape[:-1]
     inputs = _with_ones(points).reshape(steps, -1, 3).mT.contiguous().numpy()  # [steps, 3, runs]
-    wanted = targets.detach().reshape(steps, -1).contiguous().numpy()
+    target_rows = targets.detach().reshape(steps, -1).contiguous().numpy()
     rate, keep = (value.to(start.dtype).reshape(-1).numpy() for value in (learning_rate, momentum))
     hidden, output, last = parts(start.detach())
     weights = torch.cat([hidden, output[..., None]], -1).flatten(0, -3).permute(2, 1, 0).numpy()
     with np.errstate(all="ignore"):  # looked at below
         frames, biases = _descend(
-            weights, last.reshape(-1).numpy(), inputs, wanted, rate, keep, record_every
+            weights, last.reshape(-1).numpy(), inputs, target_rows, rate, keep, record_every
         )
     # [frames, ..., units, 4].
-    made = torch.from_numpy(frames).permute(0, 3, 2, 1).unflatten(1, block)
+    recorded = torch.from_numpy(frames).permute(0, 3, 2, 1).unflatten(1, block)
     return _finite(
-        rows_of(made[..., :-1], made[..., -1], torch.from_numpy(biases).unflatten(1, block))
+        rows_of(recorded[..., :-1], recorded[..., -1], torch.from_numpy(biases).unflatten(1, block))
     )
 
 
@@ -148,7 +148,7 @@ def _descend(
     bias_velocity = np.zeros_like(bias)
     zero = np.zeros_like(output)
     active = np.empty(output.shape, bool)
-    kept = set(recorded_steps(len(inputs), record_every))
+    frame_steps = set(recorded_steps(len(inputs), record_every))
     frames = [weights.copy()]
     biases = [bias.copy()]
     # The velocity is stored times eta; momentum * 1 keeps the dtype of the weights, a Python number
@@ -168,7 +168,7 @@ def _descend(
         weights -= velocity
         bias_velocity = keep * bias_velocity + delta
         bias -= bias_velocity
-        if step in kept:
+        if step in frame_steps:
             frames.append(weights.copy())
             biases.append(bias.copy())
     return np.stack(frames), np.stack(biases)
@@ -197,10 +197,10 @@ def expected_descent(
     Returns:
         Frames [frames, ..., P] as `stochastic_descent` gives.
     """
-    kept = set(recorded_steps(steps, record_every))
+    frame_steps = set(recorded_steps(steps, record_every))
     block = start.shape[:-1]
     inputs = _with_ones(points).flatten(0, -3)
-    wanted = targets.detach().flatten(0, -2)[:, None]
+    target_column = targets.detach().flatten(0, -2)[:, None]
     columns = inputs.mT.contiguous()
     weights = [
         value.detach().reshape(-1, *value.shape[len(block) :]).clone() for value in parts(start)
@@ -215,7 +215,7 @@ def expected_descent(
         for step in range(1, steps + 1):
             torch.bmm(hidden, columns, out=after).relu_()
             probability = torch.sigmoid(output[:, None] @ after + bias[:, None, None])
-            delta = factor * (probability - wanted) * probability * (1 - probability)
+            delta = factor * (probability - target_column) * probability * (1 - probability)
             # sum over the points of delta [h > 0] x': both layers' gradients follow from it, since
             # h = [h > 0] theta_2 x'.
             moment = torch.bmm(after.sign_(), delta.mT * inputs)
@@ -223,7 +223,7 @@ def expected_descent(
             for value, moving, gradient in zip(weights, velocity, gradients, strict=True):
                 moving.mul_(keep.view(-1, *[1] * (value.ndim - 1))).add_(gradient)
                 value.sub_(moving)
-            if step in kept:
+            if step in frame_steps:
                 frames.append(rows_of(*weights))
     return _finite(torch.stack(frames).unflatten(1, block))
 

@@ -87,21 +87,22 @@ class Learned:
     """
 
     decided: dict[str, Tensor]
-    ends: dict[str, float]
+    final_errors: dict[str, float]
 
 
 def learned(placed: str) -> Learned:
     """Return a thousand updates, the ten samples over and over."""
     rows = torch.arange(_TOY.steps) % COUNT
     points, labels = (
-        own[rows].expand(1, _SEEDS, *own[rows].shape) for own in (points_of(placed), LABELS)
+        values[rows].expand(1, _SEEDS, *values[rows].shape)
+        for values in (points_of(placed), LABELS)
     )
     return _judged(
         toys.Samples(points.contiguous(), labels.contiguous(), labels.contiguous()), _TOY
     )
 
 
-def drawn(deviation: float) -> Learned:
+def sampled(deviation: float) -> Learned:
     """Return a thousand samples of this deviation."""
     config = _TOY.replace(deviation=deviation)
     return _judged(toys.distilled_samples([config]), config)
@@ -109,10 +110,11 @@ def drawn(deviation: float) -> Learned:
 
 def _judged(samples: toys.Samples, config: toys.Config) -> Learned:
     runs = toys.train([config], samples=samples)
-    found = toys.judge(runs, per_class=_PER_CLASS)
-    ends = {SQUARED: found.mean_squared_error[-1], WRONG: 1 - found.accuracy_fraction[-1]}
+    judged = toys.judge(runs, per_class=_PER_CLASS)
+    final_errors = {SQUARED: judged.mean_squared_error[-1], WRONG: 1 - judged.accuracy_fraction[-1]}
     return Learned(
-        decided(runs.rows[-1, 0]), {name: float(value.mean()) for name, value in ends.items()}
+        decided(runs.rows[-1, 0]),
+        {name: float(value.mean()) for name, value in final_errors.items()},
     )
 
 
@@ -144,38 +146,40 @@ def draw_again(settings: Placed) -> Placed:
     return settings.replace(placed=_written(points.clamp(*EXTENT[0])), point=1)
 
 
-def decisions_data(world: World, settings: Placed, known: Results) -> tuple[str, Learned, int]:
+def decisions_data(world: World, settings: Placed, results: Results) -> tuple[str, Learned, int]:
     """Return the samples, what is learned from them, and which is chosen."""
-    return settings.placed, known.compute_now(learned, settings.placed), settings.point
+    return settings.placed, results.compute_now(learned, settings.placed), settings.point
 
 
-def decisions(placed: str, shown: Learned, point: int) -> go.Figure:
+def decisions(placed: str, network: Learned, point: int) -> go.Figure:
     """What the networks decide, and the ten samples."""
     title = f"A click puts sample {point} there (class {(point - 1) % 2})"
-    told = {
+    samples = {
         "points": points_of(placed),
         "labels": LABELS,
         "targets": LABELS,
         "best_boundary": BEST_BOUNDARY,
     }
-    return figures.decision_map(title=title, extent=EXTENT, **shown.decided, **told)
+    return figures.decision_map(title=title, extent=EXTENT, **network.decided, **samples)
 
 
 def ends_data(
-    world: World, settings: Placed, known: Results
+    world: World, settings: Placed, results: Results
 ) -> tuple[tuple[str, float, float], ...]:
     """Name, squared error and share wrong: of these ten, of five on each mean, of a thousand random
     samples of two kinds.
     """
     rows = {
-        "your<br>ten": known.compute_now(learned, settings.placed),
-        "five<br>each": known.compute_now(learned, world.start.placed),
+        "your<br>ten": results.compute_now(learned, settings.placed),
+        "five<br>each": results.compute_now(learned, world.start.placed),
     }
-    rows |= {f"1,000,<br>Σ {sigma:g}": known.compute_now(drawn, sigma) for sigma in (0.5, 0.2)}
-    return tuple((name, row.ends[SQUARED], row.ends[WRONG]) for name, row in rows.items())
+    rows |= {f"1,000,<br>Σ {sigma:g}": results.compute_now(sampled, sigma) for sigma in (0.5, 0.2)}
+    return tuple(
+        (name, row.final_errors[SQUARED], row.final_errors[WRONG]) for name, row in rows.items()
+    )
 
 
-def ends(*rows: tuple[str, float, float]) -> go.Figure:
+def final_chart(*rows: tuple[str, float, float]) -> go.Figure:
     """Both measures, one above the other, beside the least that is possible."""
     figure = stacked_figure(
         "On G, after 1,000 updates", "samples", (SQUARED, WRONG), drawing.HEIGHT
@@ -184,13 +188,13 @@ def ends(*rows: tuple[str, float, float]) -> go.Figure:
     names = [name for name, *_ in rows]
     for number, measure in enumerate((SQUARED, WRONG), start=1):
         values = [row[number] for row in rows]
-        told = {
+        labels = {
             "text": [f"{value:.3f}" for value in values],
             "textangle": 0,
             "insidetextanchor": "start",
         }
         look = {"marker_color": series_style(0).colour, "showlegend": False}
-        figure.add_bar(x=names, y=values, **told, **look, row=number, col=1)
+        figure.add_bar(x=names, y=values, **labels, **look, row=number, col=1)
         dashed = {"color": neutral("text"), "dash": "dash"}
         look = {
             "name": "least possible",
@@ -201,16 +205,18 @@ def ends(*rows: tuple[str, float, float]) -> go.Figure:
         figure.add_scatter(x=names, y=[least[measure]] * len(names), **look, row=number, col=1)
     figure.update_layout(legend={"orientation": "h", "y": 1.08, "x": 1, "xanchor": "right"})
     figure.update_xaxes(tickangle=0)
-    said = "; ".join(
+    description = "; ".join(
         f"{name.replace('<br>', ' ')} {squared:.3f} and {wrong:.1%}"
         for name, squared, wrong in rows
     )
-    return finish_figure(figure, alt=f"Squared error and share of wrong decisions on G: {said}.")
+    return finish_figure(
+        figure, alt=f"Squared error and share of wrong decisions on G: {description}."
+    )
 
 
-def sentence(world: World, settings: Placed, known: Results) -> str:
+def sentence(world: World, settings: Placed, results: Results) -> str:
     """How the ten do."""
-    (_, squared, wrong), *_ = ends_data(world, settings, known)
+    (_, squared, wrong), *_ = ends_data(world, settings, results)
     least = least_errors(_TOY.original)
     return (
         f"From these ten samples twenty networks reach a squared error of {squared:.4f} on "
@@ -219,9 +225,9 @@ def sentence(world: World, settings: Placed, known: Results) -> str:
     )
 
 
-def good_enough(world: World, settings: Placed, known: Results) -> bool:
+def good_enough(world: World, settings: Placed, results: Results) -> bool:
     """Return whether ten samples come that near."""
-    return known.compute_now(learned, settings.placed).ends[SQUARED] < ENOUGH
+    return results.compute_now(learned, settings.placed).final_errors[SQUARED] < ENOUGH
 
 
 TenLab = Lab(
@@ -229,7 +235,7 @@ TenLab = Lab(
     World,
     controls=("point", "across", "up"),
     labels={"point": "sample to move"},
-    views=[Row(Chart(decisions_data, decisions, click=put_clicked), Chart(ends_data, ends))],
+    views=[Row(Chart(decisions_data, decisions, click=put_clicked), Chart(ends_data, final_chart))],
     buttons=[
         Change(
             "Put it there", put, icon="arrow-down", hint="Move the chosen sample to across and up"

@@ -212,10 +212,10 @@ def distilled_samples(configs: Sequence[Config]) -> Samples:
     first = configs[0]
     if first.exact_gradient:
         spread = [spread_points(config.distilled, config.gradient_points) for config in configs]
-        points = torch.stack([own.float() for own, _ in spread])[:, None].expand(
+        points = torch.stack([values.float() for values, _ in spread])[:, None].expand(
             -1, first.seeds, -1, -1
         )
-        labels = torch.stack([own.float() for _, own in spread])[:, None].expand(
+        labels = torch.stack([values.float() for _, values in spread])[:, None].expand(
             -1, first.seeds, -1
         )
     else:
@@ -223,17 +223,19 @@ def distilled_samples(configs: Sequence[Config]) -> Samples:
     # Settings that differ in rho alone ask a teacher about the same points.
     answers: dict[tuple[Any, ...], Tensor] = {}
     targets = []
-    for config, own, truth in zip(configs, points, labels, strict=True):
-        asked = (
+    for config, values, truth in zip(configs, points, labels, strict=True):
+        teacher_key = (
             config.teacher,
             config.teacher_deviation,
             config.original_deviation,
             config.gap,
             config.deviation,
         )
-        if config.relabelling > 0 and asked not in answers:
-            answers[asked] = _teacher_outputs(config, own)
-        targets.append(distilled_targets(truth, answers.get(asked, truth), config.relabelling))
+        if config.relabelling > 0 and teacher_key not in answers:
+            answers[teacher_key] = _teacher_outputs(config, values)
+        targets.append(
+            distilled_targets(truth, answers.get(teacher_key, truth), config.relabelling)
+        )
     return Samples(points, labels, torch.stack(targets))
 
 
@@ -275,10 +277,10 @@ def judge_on(rows: Tensor, mixture: Mixture, per_class: int) -> Judged:
     """Squared error and accuracy of every network [..., P], averaged over the `spread_points` of a
     mixture.
     """
-    points, labels = (each.to(rows.dtype) for each in spread_points(mixture, per_class))
-    said = outputs(rows, points)
-    right = (said > 0.5) == (labels > 0.5)
-    return Judged(said.sub_(labels).square_().mean(-1), right.to(rows.dtype).mean(-1))
+    points, labels = (values.to(rows.dtype) for values in spread_points(mixture, per_class))
+    probabilities = outputs(rows, points)
+    right = (probabilities > 0.5) == (labels > 0.5)
+    return Judged(probabilities.sub_(labels).square_().mean(-1), right.to(rows.dtype).mean(-1))
 
 
 def judge(runs: Trained, *, per_class: int = 160) -> Judged:
@@ -286,8 +288,11 @@ def judge(runs: Trained, *, per_class: int = 160) -> Judged:
     originals = [config.original for config in runs.configs]
     if len(set(originals)) == 1:  # one call for all takes less than one for each
         return judge_on(runs.rows, originals[0], per_class)
-    found = [judge_on(runs.rows[:, number], own, per_class) for number, own in enumerate(originals)]
-    return Judged(*(torch.stack(part, 1) for part in zip(*found, strict=True)))
+    judged = [
+        judge_on(runs.rows[:, number], original, per_class)
+        for number, original in enumerate(originals)
+    ]
+    return Judged(*(torch.stack(part, 1) for part in zip(*judged, strict=True)))
 
 
 def _draws(configs: Sequence[Config], stream: str) -> tuple[Tensor, Tensor]:
@@ -296,16 +301,16 @@ def _draws(configs: Sequence[Config], stream: str) -> tuple[Tensor, Tensor]:
     """
     first = configs[0]
     noise = []
-    ones = []
+    class_draws = []
     for seed in range(first.first_seed, first.first_seed + first.seeds):
         # numpy draws one number after the other, so that more steps keep the first ones.
         drawing = randomness.numpy_generator(seed, 0, f"toy noise {stream}")
         noise.append(drawing.standard_normal((first.steps, 2), np.float32))
-        ones.append(
+        class_draws.append(
             randomness.numpy_generator(seed, 0, f"toy labels {stream}").random(first.steps) < 0.5
         )
     normal = torch.from_numpy(np.stack(noise))
-    labels = torch.from_numpy(np.stack(ones)).long()
+    labels = torch.from_numpy(np.stack(class_draws)).long()
     points = [
         config.distilled.means.float()[labels] + config.deviation * normal for config in configs
     ]
@@ -322,7 +327,10 @@ def _teacher_outputs(config: Config, points: Tensor) -> Tensor:
         config.teacher_deviation, gap=config.gap, seeds=config.seeds, first_seed=config.first_seed
     )
     return torch.stack(
-        [outputs(teacher, own) for teacher, own in zip(teachers, points, strict=True)]
+        [
+            outputs(teacher, points_of_seed)
+            for teacher, points_of_seed in zip(teachers, points, strict=True)
+        ]
     )
 
 
@@ -332,7 +340,7 @@ def _teachers(deviation: float, **shared: Any) -> Tensor:
     the same.
     """
     config = Config(deviation=deviation, **shared)
-    points, labels = (each[0].movedim(1, 0) for each in _draws([config], "teacher"))
+    points, labels = (draws[0].movedim(1, 0) for draws in _draws([config], "teacher"))
     start = first_weights(config.seeds, first_seed=config.first_seed, stream="teacher")
     rates = {
         name: torch.full((config.seeds,), getattr(config, name))

@@ -140,8 +140,8 @@ def answer(
     configs = [settings.replace(**{sweep.field: value}, **shared) for value in values]
     samples = toys.distilled_samples(configs)
     runs = toys.train(configs, samples=samples)
-    found = toys.judge(runs, per_class=_PER_CLASS)
-    measured = {SQUARED: found.mean_squared_error, WRONG: 1 - found.accuracy_fraction}
+    judged = toys.judge(runs, per_class=_PER_CLASS)
+    measured = {SQUARED: judged.mean_squared_error, WRONG: 1 - judged.accuracy_fraction}
     first = {name: of[chosen, 0, :_SAMPLES].clone() for name, of in samples._asdict().items()}
     return Answer(
         settings=settings,
@@ -193,18 +193,20 @@ def random_directions(row: Tensor, *, seed: int) -> Tensor:
     """Two directions [2, P]: each unit's weights of either layer are as long as those of the
     network, biases 0 (section 4).
     """
-    found = []
+    directions = []
     for number in range(2):
         draw = randomness.generator(seed, number, "landscape direction")
-        drawn = torch.randn(row.shape[-1], generator=draw, dtype=torch.float64).to(row)
-        (hidden, output, last) = parts(drawn)
-        (own, own_output, _) = parts(row)
-        weights = hidden[:, :2] * (own[:, :2].norm(dim=-1) / hidden[:, :2].norm(dim=-1))[:, None]
+        draw_row = torch.randn(row.shape[-1], generator=draw, dtype=torch.float64).to(row)
+        (hidden, output, last) = parts(draw_row)
+        (own_hidden, own_output, _) = parts(row)
+        weights = (
+            hidden[:, :2] * (own_hidden[:, :2].norm(dim=-1) / hidden[:, :2].norm(dim=-1))[:, None]
+        )
         hidden = torch.cat([weights, torch.zeros_like(hidden[:, 2:])], -1)
-        found.append(
+        directions.append(
             rows_of(hidden, output * (own_output.norm() / output.norm()), torch.zeros_like(last))
         )
-    return torch.stack(found)
+    return torch.stack(directions)
 
 
 def main_directions(moves: Tensor) -> Tensor:
@@ -213,8 +215,8 @@ def main_directions(moves: Tensor) -> Tensor:
 
     Each points to where the moves reach farthest along it.
     """
-    left, _, right = torch.linalg.svd(moves, full_matrices=False)
-    farthest = left[:, :2].gather(0, left[:, :2].abs().argmax(0, keepdim=True))[0]
+    coordinates, _, right = torch.linalg.svd(moves, full_matrices=False)
+    farthest = coordinates[:, :2].gather(0, coordinates[:, :2].abs().argmax(0, keepdim=True))[0]
     return right[:2] * farthest.sign()[:, None]
 
 

@@ -11,7 +11,7 @@ from ...methods import recovery, sre2l
 from ...methods.distillation import distill, from_images
 from ...methods.recovery import batch_norm_mean_gap, batch_norm_variance_gap
 from ...training import supervised
-from ..answers import NotYet, called
+from ..answers import NotYet, call_answer
 
 # of the quest
 _PAIRS = 3
@@ -27,24 +27,24 @@ def check_close(answer: Any) -> str:
     mean = torch.linspace(-1, 1, 4)
     variance = torch.linspace(0.2, 4, 4)
     words = "(inputs, running_mean, running_var); inputs has shape [n, channels, h, w]"
-    given = called(
+    shifted = call_answer(
         answer, inputs.clone(), mean.clone(), variance.clone(), of=words, read=torch.as_tensor
     )
-    if given.shape != inputs.shape:
+    if shifted.shape != inputs.shape:
         raise NotYet(
             f"Inputs of shape {list(inputs.shape)} come in and go out; yours has "
-            f"{list(given.shape)}."
+            f"{list(shifted.shape)}."
         )
     gaps = [
-        float(batch_norm_mean_gap(given, mean)),
-        float(batch_norm_variance_gap(given, variance)),
+        float(batch_norm_mean_gap(shifted, mean)),
+        float(batch_norm_variance_gap(shifted, variance)),
     ]
     if not max(gaps) < 1e-3:
         raise NotYet(
             f"The mean gap is {gaps[0]:.3f} and the variance gap {gaps[1]:.3f} after it; "
             "both have to be 0."
         )
-    rows = torch.stack([inputs, given]).transpose(1, 2).flatten(2)  # [2, channels, values]
+    rows = torch.stack([inputs, shifted]).transpose(1, 2).flatten(2)  # [2, channels, values]
     if not all(float(torch.corrcoef(rows[:, channel])[0, 1]) > 0.999 for channel in range(4)):
         raise NotYet(
             "Both gaps are closed, but the pattern is another one. Multiply by one positive "
@@ -91,23 +91,29 @@ def check_ahead(answer: Any) -> str:
         raise NotYet(
             f"Compare at equal budget: images_per_class=1; yours makes {mine.images_per_class}."
         )
-    told: dict[str, Any] = {"device": "cpu", "progress": False}
+    options: dict[str, Any] = {"device": "cpu", "progress": False}
     recipe = supervised.Config.quick(data)
     gains = []
     moved = 0.0
     for seed in range(_PAIRS):
         rows = recovery.real_image_indices(data, 1, seed=seed)[0]
         real = from_images(data.normalised(rows), data.train_labels[rows], data, teacher)
-        made = distill("sre2l", data, teacher, mine.replace(seed=seed), **told)
-        moved += float((made.images - real.images).abs().mean())
-        ends = [
+        distilled = distill("sre2l", data, teacher, mine.replace(seed=seed), **options)
+        moved += float((distilled.images - real.images).abs().mean())
+        evaluations = [
             evaluate(
-                each, data, teacher=teacher, labels="online", config=recipe, seeds=(seed,), **told
+                image_set,
+                data,
+                teacher=teacher,
+                labels="online",
+                config=recipe,
+                seeds=(seed,),
+                **options,
             )
-            for each in (made, real)
+            for image_set in (distilled, real)
         ]
-        gains.append(ends[0].mean - ends[1].mean)
-    said = (
+        gains.append(evaluations[0].mean - evaluations[1].mean)
+    statement = (
         f"minus the real images of the same seeds {', '.join(f'{gain:+.1%}' for gain in gains)}, "
         "online labels"
     )
@@ -117,13 +123,13 @@ def check_ahead(answer: Any) -> str:
             if mine.initialisation == "noise"
             else "Let them keep more of what they began as."
         )
-        raise NotYet(f"Measured: {said}. {hint}")
+        raise NotYet(f"Measured: {statement}. {hint}")
     if moved / _PAIRS < 0.02:
         raise NotYet(
-            f"Measured: {said}. These are the real images still: let recovery change them."
+            f"Measured: {statement}. These are the real images still: let recovery change them."
         )
     return (
-        f"Measured: {said}. What the teacher remembers makes real images more typical, and "
+        f"Measured: {statement}. What the teacher remembers makes real images more typical, and "
         "typical ones teach."
     )
 

@@ -116,26 +116,28 @@ class DiversityView(Explorer):
         longest = max(self.mapped.frames.values(), key=len, default=())
         start = _view_class(tuple(self.mapped.sets), max(len(longest), 1))()
         # A few dozen points have no thirty neighbours each.
-        most = max(2, (len(self.mapped.pool) - 1) // 3)
+        largest = max(2, (len(self.mapped.pool) - 1) // 3)
         start = start.replace(
-            perplexity=min(start.perplexity, most), neighbours=min(start.neighbours, most)
+            perplexity=min(start.perplexity, largest), neighbours=min(start.neighbours, largest)
         )
         frame = ["frame"] if self.mapped.frames else []
-        more = ["layer", "perplexity", "neighbours"]
+        folded = ["layer", "perplexity", "neighbours"]
         self.panel = Controls(
             start,
-            ["images", "map", *frame, *more],
-            folded=more,
+            ["images", "map", *frame, *folded],
+            folded=folded,
             labels={"layer": "teacher's", "frame": "step"},
             stacked=True,
         )
         if frame:
             name_stops(
-                self.panel, "frame", {place: str(each.step) for place, each in enumerate(longest)}
+                self.panel,
+                "frame",
+                {place: str(film_frame.step) for place, film_frame in enumerate(longest)},
             )
         # Of ten real digits random ones cover 20% on average and 30% at best, the centres of
         # k-means 26%, a greedy choice 45%.
-        self._luck = self.mapped.luck("features", self._each())
+        self._luck = self.mapped.luck("features", self._per_class())
         self.quest = QuestLine(
             f"By hand, cover more than {self._luck:.1%} of the real images: the best of 100 "
             "random choices."
@@ -178,13 +180,13 @@ class DiversityView(Explorer):
         view = change["new"]
         if view.hand != old.hand and view.hand != _joined(self.hand):
             self.hand = self._hand_from(view.hand)
-        known = self.mapped.known_map(view.layer, view.map_config)
-        if known is None:
+        cached_map = self.mapped.known_map(view.layer, view.map_config)
+        if cached_map is None:
             self._enable(view)
             self.say(f"{view.map} lays the points out ...")
             self.runner.submit(view)
         else:
-            self.map = known
+            self.map = cached_map
             self._redraw()
 
     def _fit(self, view: View, leave: Callable[[], None]) -> None:
@@ -213,10 +215,10 @@ class DiversityView(Explorer):
         map.
         """
         view = self.panel.value
-        shown = self._shown()
-        labels = self.mapped.points(shown)[1]
+        on_show = self._on_show()
+        labels = self.mapped.points(on_show)[1]
         errors.check_choice("point", point, range(len(labels)))
-        hand = list(self.hand if shown.name == BY_HAND else self.mapped.nearest_real(shown))
+        hand = list(self.hand if on_show.name == BY_HAND else self.mapped.nearest_real(on_show))
         hand[point] = self.mapped.nearest_on(self.map, int(labels[point]), x, y)
         self.hand = tuple(hand)
         self.sliders.point.value = point
@@ -240,7 +242,7 @@ class DiversityView(Explorer):
 
     # -- views
 
-    def _shown(self, name: str | None = None) -> PointsOnShow:
+    def _on_show(self, name: str | None = None) -> PointsOnShow:
         """What the view asks for; with a name, the finished set of that name."""
         view = self.panel.value
         if (name or view.images) == BY_HAND:
@@ -266,12 +268,12 @@ class DiversityView(Explorer):
         self.say(self._words())
 
     def _follow(self) -> None:
-        shown = self._shown()
+        on_show = self._on_show()
         names = self.mapped.data.class_names
-        labels = self.mapped.points(shown)[1].tolist()
+        labels = self.mapped.points(on_show)[1].tolist()
         self.sliders.follow(
             [names[label] for label in labels],
-            self.mapped.positions(self.map, shown),
+            self.mapped.positions(self.map, on_show),
             self.map.extent,
         )
 
@@ -285,19 +287,21 @@ class DiversityView(Explorer):
 
     def _map_figure(self) -> go.Figure:
         view = self.panel.value
-        shown = self._shown()
+        on_show = self._on_show()
         names = self.mapped.data.class_names
         points: dict[str, Any] = {
             "real": self.map.real,
-            "distilled": self.mapped.positions(self.map, shown),
-            "covered": self.mapped.covered(shown),
+            "distilled": self.mapped.positions(self.map, on_show),
+            "covered": self.mapped.covered(on_show),
             "real_classes": [names[label] for label in self.mapped.labels.tolist()],
-            "distilled_classes": [names[label] for label in self.mapped.points(shown)[1].tolist()],
+            "distilled_classes": [
+                names[label] for label in self.mapped.points(on_show)[1].tolist()
+            ],
         }
-        drawn = id(self.map), shown.name, len(points["distilled"])
-        if drawn == self._drawn_map:
+        drawing_key = id(self.map), on_show.name, len(points["distilled"])
+        if drawing_key == self._drawn_map:
             return move_points(self.plot.figure, **points)
-        self._drawn_map = drawn
+        self._drawn_map = drawing_key
         figure = embedding_map(
             **points,
             density=(self.map.density.x, self.map.density.y, self.map.density.rank),
@@ -313,9 +317,9 @@ class DiversityView(Explorer):
         """What each set covers, and what as many random real images do."""
         view = self.panel.value
         shares = {
-            name: self.mapped.coverage(self._shown(name)) for name in (*self.mapped.sets, BY_HAND)
+            name: self.mapped.coverage(self._on_show(name)) for name in (*self.mapped.sets, BY_HAND)
         }
-        shares[view.images] = self.mapped.coverage(self._shown())
+        shares[view.images] = self.mapped.coverage(self._on_show())
         return shares, self._chance()
 
     def _bars_figure(self, shares: dict[str, float], chance: float) -> go.Figure:
@@ -334,16 +338,16 @@ class DiversityView(Explorer):
         return coverage_bars(shares, chance=chance, height=175).update_xaxes(**upright)
 
     def _chance(self) -> float:
-        shown = self._shown()
-        return self.mapped.chance(shown.layer, self._each(shown))
+        on_show = self._on_show()
+        return self.mapped.chance(on_show.layer, self._per_class(on_show))
 
-    def _each(self, shown: PointsOnShow | None = None) -> int:
+    def _per_class(self, on_show: PointsOnShow | None = None) -> int:
         """Images per class on show, or of the first set."""
-        count = len(self.mapped.points(shown or PointsOnShow(self._first, "features"))[1])
+        count = len(self.mapped.points(on_show or PointsOnShow(self._first, "features"))[1])
         return max(1, round(count / self.mapped.data.classes))
 
     def _grid(self) -> bytes:
-        images = self.mapped.images(self._shown())[:100].cpu().numpy()
+        images = self.mapped.images(self._on_show())[:100].cpu().numpy()
         return encode_grid(
             images,
             columns=5 if len(images) <= 20 else 10,
@@ -351,25 +355,27 @@ class DiversityView(Explorer):
         )
 
     def _alt(self) -> str:
-        shown = self._shown()
-        return f"The {len(self.mapped.images(shown))} images whose points are shown: {shown.name}."
+        on_show = self._on_show()
+        return (
+            f"The {len(self.mapped.images(on_show))} images whose points are shown: {on_show.name}."
+        )
 
     def _words(self) -> str:
         view = self.panel.value
-        shown = self._shown()
-        when = (
+        on_show = self._on_show()
+        moment = (
             ""
-            if shown.frame is None
-            else f" after step {self.mapped.frames[shown.name][shown.frame].step}"
+            if on_show.frame is None
+            else f" after step {self.mapped.frames[on_show.name][on_show.frame].step}"
         )
         map_of = f"{view.map} of the {view.layer}"
         if self.map.kept_variance is not None:
             map_of += f" (shows {self.map.kept_variance:.0%} of their variance)"
-        count = len(self.mapped.images(shown))
+        count = len(self.mapped.images(on_show))
         pool = len(self.mapped.pool)
         return (
-            f"{map_of}: the {count} images ({shown.name}){when} cover "
-            f"{self.mapped.coverage(shown):.1%} of {pool} real images; as many "
+            f"{map_of}: the {count} images ({on_show.name}){moment} cover "
+            f"{self.mapped.coverage(on_show):.1%} of {pool} real images; as many "
             f"real ones drawn at random cover {self._chance():.1%} on average."
         )
 

@@ -14,7 +14,7 @@ from ...methods import kip, selection
 from ...methods.kernels import KernelSpec, kernel_matrix
 from ...runs import cache
 from ...runs.process import Inputs
-from ..answers import NotYet, called, float64
+from ..answers import NotYet, call_answer, float64
 
 _FROZEN = 0.7  # share of the pixels in exercise 3
 _MOST_UPDATES = 600
@@ -33,8 +33,8 @@ def _kernels(points: int, real: int) -> tuple[Tensor, Tensor, Tensor]:
     support = _images(points, "support")
     targets = _images(real, "targets")
     spec = KernelSpec()
-    wanted = kip.centred_labels(torch.arange(real) % 3, 3)
-    return kernel_matrix(spec, support, support), kernel_matrix(spec, targets, support), wanted
+    labels = kip.centred_labels(torch.arange(real) % 3, 3)
+    return kernel_matrix(spec, support, support), kernel_matrix(spec, targets, support), labels
 
 
 def check_regression(answer: Any) -> str:
@@ -45,15 +45,17 @@ def check_regression(answer: Any) -> str:
     labels = kip.centred_labels(torch.arange(5) % 3, 3)
     ridge = float(kip.mean_ridge(support, strength=_RIDGE))
     arguments = (support.clone(), cross.clone(), labels.clone(), ridge)
-    given = called(answer, *arguments, of="K_ss, K_ts, y_s and the ridge", read=float64)
-    if given.shape != (7, 3):
+    predictions = call_answer(answer, *arguments, of="K_ss, K_ts, y_s and the ridge", read=float64)
+    if predictions.shape != (7, 3):
         raise NotYet(
-            f"For 7 real images and 3 classes the shape is [7, 3]; yours is {list(given.shape)}."
+            f"For 7 real images and 3 classes the shape is [7, 3]; yours is {list(predictions.shape)}."
         )
-    gap = float((given - kip.predictions(support, cross, labels, strength=_RIDGE)).abs().max())
+    gap = float(
+        (predictions - kip.predictions(support, cross, labels, strength=_RIDGE)).abs().max()
+    )
     if gap < 1e-8:
         return "One linear system, no loop: this is all the training there is."
-    without = float((given - kip.predictions(support, cross, labels, strength=0)).abs().max())
+    without = float((predictions - kip.predictions(support, cross, labels, strength=0)).abs().max())
     hint = " That is the answer without a ridge." if without < 1e-6 else ""
     raise NotYet(f"Measured: the largest difference is {gap:.3g}.{hint}")
 
@@ -62,28 +64,28 @@ def check_labels(answer: Any) -> str:
     """Exercise 2: a function of K_ss, K_ts and y_t that gives the labels y_s with which the
     regression (no ridge) errs least.
     """
-    support, cross, wanted = _kernels(5, 40)
-    given = called(
+    support, cross, outputs = _kernels(5, 40)
+    learned = call_answer(
         answer,
         support.clone(),
         cross.clone(),
-        wanted.clone(),
+        outputs.clone(),
         of="K_ss, K_ts and y_t",
         read=float64,
     )
-    if given.shape != (5, 3):
-        raise NotYet(f"5 points and 3 classes have labels [5, 3]; yours are {list(given.shape)}.")
-    least = float((cross @ torch.linalg.lstsq(cross, wanted).solution - wanted).square().mean())
-    found = float((kip.predictions(support, cross, given, strength=0) - wanted).square().mean())
-    if found < least * (1 + 1e-6):
-        return f"The squared error is {found:.4f}, and no labels have less. Nothing was iterated."
-    weights = float((cross @ given - wanted).square().mean())
+    if learned.shape != (5, 3):
+        raise NotYet(f"5 points and 3 classes have labels [5, 3]; yours are {list(learned.shape)}.")
+    least = float((cross @ torch.linalg.lstsq(cross, outputs).solution - outputs).square().mean())
+    error = float((kip.predictions(support, cross, learned, strength=0) - outputs).square().mean())
+    if error < least * (1 + 1e-6):
+        return f"The squared error is {error:.4f}, and no labels have less. Nothing was iterated."
+    weights = float((cross @ learned - outputs).square().mean())
     hint = (
         " These are the weights: the labels are what K_ss makes of them."
         if weights < least * (1 + 1e-6)
         else ""
     )
-    raise NotYet(f"Measured: the squared error is {found:.4f}; {least:.4f} can be reached.{hint}")
+    raise NotYet(f"Measured: the squared error is {error:.4f}; {least:.4f} can be reached.{hint}")
 
 
 def check_frozen(answer: Any) -> str:
@@ -113,14 +115,16 @@ def check_frozen(answer: Any) -> str:
     )
     try:
         learned = cache.run(kip, answer, Inputs(data=digits))
-        found = kernel_accuracy(learned, digits, labels="regression", **options)
+        accuracy = kernel_accuracy(learned, digits, labels="regression", **options)
         rival = kernel_accuracy(means, digits, labels="hard", **options)
     except DDLabError as problem:
         raise NotYet(f"No regression is left: {problem}") from None
-    said = f"Measured: {found:.1%}, the class means {rival:.1%}."
-    if found <= rival:
-        raise NotYet(f"{said} What are the frozen pixels, and what besides pixels can be learned?")
-    return said
+    statement = f"Measured: {accuracy:.1%}, the class means {rival:.1%}."
+    if accuracy <= rival:
+        raise NotYet(
+            f"{statement} What are the frozen pixels, and what besides pixels can be learned?"
+        )
+    return statement
 
 
 CHECKS = {"regression": check_regression, "labels": check_labels, "frozen": check_frozen}

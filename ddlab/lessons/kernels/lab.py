@@ -24,36 +24,40 @@ _AHEAD = 0.03
 _RIDGES = {0.0: "0", 1e-8: "1e-8", 1e-6: "1e-6", 1e-4: "1e-4", 1e-2: "0.01", 1e-1: "0.1", 1.0: "1"}
 
 
-def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
+def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     """As many points without learning, then learning, then the larger rivals, which take longer."""
-    first, second, *others = (
-        Value(world.rival, one, settings.spec, settings.ridge) for one in world.rivals(settings)
+    first, second, *larger = (
+        Value(world.rival, rival, settings.spec, settings.ridge) for rival in world.rivals(settings)
     )
-    return [first, second, run, *others]
+    return [first, second, run, *larger]
 
 
-def found(world: World, settings: Settings, known: Results) -> dict[Rival, tuple[float, ...]]:
+def share_rivals(
+    world: World, settings: Settings, results: Results
+) -> dict[Rival, tuple[float, ...]]:
     """Return the accuracies of the rivals that are there."""
-    every = {job.arguments[0]: known(job) for job in known.jobs if isinstance(job, Value)}
-    return {one: values for one, values in every.items() if values is not None}
+    every = {job.arguments[0]: results(job) for job in results.jobs if isinstance(job, Value)}
+    return {rival: values for rival, values in every.items() if values is not None}
 
 
 # -- the images
 
 
-def strip_data(world: World, settings: Settings, known: Results) -> tuple:
+def strip_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the frame on show."""
-    return world.data, known.frame, min(settings.images_per_class, _ROWS)
+    return world.data, results.frame, min(settings.images_per_class, _ROWS)
 
 
 # -- the accuracy
 
 
-def curve_data(world: World, settings: Settings, known: Results) -> tuple:
+def curve_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the accuracy at the steps that were kept, so far, and that of the centres."""
-    points = tuple((frame.step, frame.content.accuracy) for frame in known.frames)
+    points = tuple((frame.step, frame.content.accuracy) for frame in results.frames)
     centres = [
-        (one.words, values[0]) for one, values in known.shared.items() if one.kind == "centres"
+        (rival.words, values[0])
+        for rival, values in results.shared.items()
+        if rival.kind == "centres"
     ]
     return settings.iterations, points, centres[0] if centres else None
 
@@ -73,19 +77,21 @@ def accuracy_curve(
     return figure.update_yaxes(range=[0, 1.05])
 
 
-def score_data(world: World, settings: Settings, known: Results) -> tuple:
+def score_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the accuracy at the step on show, and the rivals known so far."""
     count = settings.images_per_class * world.data.classes
-    every = {f"{count:,} learned": (known.frame.content.accuracy,)}
-    every |= {one.words: values for one, values in known.shared.items()}
+    every = {f"{count:,} learned": (results.frame.content.accuracy,)}
+    every |= {rival.words: values for rival, values in results.shared.items()}
     return world.data.classes, tuple(every.items())
 
 
-def scores(classes: int, found: tuple[tuple[str, tuple[float, ...]], ...]) -> go.Figure:
+def scores(classes: int, accuracies: tuple[tuple[str, tuple[float, ...]], ...]) -> go.Figure:
     """Mean accuracy of the learned points and of each rival, every draw a point, beside chance."""
     chance = ("chance", 1 / classes)
     title = "Beside points that took no learning"
-    figure = comparison(dict(found), intervals=False, reference=chance, title=title, height=HEIGHT)
+    figure = comparison(
+        dict(accuracies), intervals=False, reference=chance, title=title, height=HEIGHT
+    )
     short = [name.replace(" ", "<br>") for name in figure.layout.xaxis.ticktext]
     return figure.update_xaxes(ticktext=short, tickangle=0, tickfont_size=11)
 
@@ -93,36 +99,38 @@ def scores(classes: int, found: tuple[tuple[str, tuple[float, ...]], ...]) -> go
 # -- in words
 
 
-def sentence(world: World, settings: Settings, known: Results) -> str:
+def sentence(world: World, settings: Settings, results: Results) -> str:
     """What is seen at a step."""
-    run = known.run
-    frame = known.frame
+    run = results.run
+    frame = results.frame
     count = settings.images_per_class
     classes = world.data.classes
     many = f"{count} {'image' if count == 1 else 'images'} of each of {classes} classes"
-    now = "as they began" if frame.step == 0 else f"after update {frame.step} of {run.total}"
+    moment = "as they began" if frame.step == 0 else f"after update {frame.step} of {run.total}"
     frozen = f", {settings.corruption:.0%} of their pixels frozen" if settings.corruption else ""
-    others = ", ".join(
-        f"{one.words} {statistics.fmean(values):.1%}" for one, values in known.shared.items()
+    rivals_text = ", ".join(
+        f"{rival.words} {statistics.fmean(values):.1%}" for rival, values in results.shared.items()
     )
-    beside = f" Without learning: {others}." if others else ""
+    beside = f" Without learning: {rivals_text}." if rivals_text else ""
     return (
-        f"{many}{frozen}, {now}: the regression has {frame.content.accuracy:.1%} of the test "
+        f"{many}{frozen}, {moment}: the regression has {frame.content.accuracy:.1%} of the test "
         f"images right.{beside}"
     )
 
 
-def quest_met(world: World, settings: Settings, known: Results) -> bool:
+def quest_met(world: World, settings: Settings, results: Results) -> bool:
     """Return whether enough pixels are frozen, and the points on show are ahead of as many that took no
     learning.
     """
     alike = [
-        one for one in world.rivals(settings) if one.images_per_class == settings.images_per_class
+        rival
+        for rival in world.rivals(settings)
+        if rival.images_per_class == settings.images_per_class
     ]
-    if settings.corruption < _FROZEN or not all(one in known.shared for one in alike):
+    if settings.corruption < _FROZEN or not all(rival in results.shared for rival in alike):
         return False
-    best = max(statistics.fmean(known.shared[one]) for one in alike)
-    return known.frame.content.accuracy - best >= _AHEAD
+    best = max(statistics.fmean(results.shared[rival]) for rival in alike)
+    return results.frame.content.accuracy - best >= _AHEAD
 
 
 KernelLab = Lab(
@@ -155,9 +163,9 @@ KernelLab = Lab(
     },
     stops=lambda world: {"ridge": _RIDGES},
     run=World.run,
-    jobs=wanted,
+    jobs=list_jobs,
     opens_with=2,
-    shared=found,
+    shared=share_rivals,
     step_words="update",
     unused=lambda world, settings: (
         *(() if settings.corruption else ("corrupted_by",)),

@@ -92,11 +92,11 @@ def first_points(count: int) -> Tensor:
     return real_dots()[0][:count]
 
 
-def regression(view: Plane, support: Tensor, asked: Tensor) -> Tensor:
-    """What the regression on support points [n, 2] says of `asked` [m, 2]: [m, 2], one-hot less
+def regression(view: Plane, support: Tensor, places: Tensor) -> Tensor:
+    """What the regression on support points [n, 2] says of `places` [m, 2]: [m, 2], one-hot less
     1/2. Differentiable.
     """
-    as_images = (each[:, :, None, None] for each in (support, asked))
+    as_images = (points[:, :, None, None] for points in (support, places))
     labels = centred_labels(torch.arange(len(support)) % 2, 2)
     return predictions(*support_and_cross(view.spec, *as_images), labels, strength=view.ridge)
 
@@ -107,11 +107,11 @@ def moved(view: Plane, begin: Tensor) -> Tensor:
     """
     dots, labels = real_dots()
     points = {"points": begin}
-    wanted = centred_labels(labels, 2)
+    outputs = centred_labels(labels, 2)
     state = optimisers.adam_init(points)
     for _ in range(view.updates):
         leaf = points["points"].detach().requires_grad_()
-        (slope,) = torch.autograd.grad(kernel_loss(regression(view, leaf, dots), wanted), leaf)
+        (slope,) = torch.autograd.grad(kernel_loss(regression(view, leaf, dots), outputs), leaf)
         points, state = optimisers.adam_update(
             points, {"points": slope}, state, learning_rate=_RATE
         )
@@ -173,7 +173,7 @@ class KernelPlane(Explorer):
         points[point] = torch.tensor([x, y], dtype=torch.float64)
         self.sliders.point.value = point
         self._put(
-            torch.stack([points[:, axis].clamp(*ends) for axis, ends in enumerate(EXTENT)], 1)
+            torch.stack([points[:, axis].clamp(*limits) for axis, limits in enumerate(EXTENT)], 1)
         )
 
     def _put(self, points: Tensor | None) -> None:
@@ -202,11 +202,11 @@ class KernelPlane(Explorer):
 
     def _decisions(self) -> dict[str, Any]:
         x, y = (
-            torch.linspace(*ends, count, dtype=torch.float64)
-            for ends, count in zip(EXTENT, _GRID, strict=True)
+            torch.linspace(*limits, count, dtype=torch.float64)
+            for limits, count in zip(EXTENT, _GRID, strict=True)
         )
         grid = torch.cartesian_prod(y, x).flip(1)
-        said = (
+        outputs = (
             regression(self.panel.value, self.support, grid)[:, 1]
             .add(0.5)
             .clamp(0, 1)
@@ -216,7 +216,7 @@ class KernelPlane(Explorer):
         return {
             "x": x,
             "y": y,
-            "outputs": said,
+            "outputs": outputs,
             "points": dots,
             "labels": labels,
             "targets": labels.double(),
@@ -244,14 +244,14 @@ class KernelPlane(Explorer):
         return self._with_support(figure)
 
     def _with_support(self, figure: go.Figure) -> go.Figure:
-        shown = figure.data[-1]
+        trace = figure.data[-1]
         count = len(self.support)
         # Plain lists: the plot widget moves single points of this trace.
-        shown.x = self.support[:, 0].tolist()
-        shown.y = self.support[:, 1].tolist()
-        shown.customdata = list(range(1, count + 1))
-        shown.marker.symbol = ["circle", "square"] * (count // 2)
-        shown.marker.color = [series_style(1).colour, series_style(0).colour] * (count // 2)
+        trace.x = self.support[:, 0].tolist()
+        trace.y = self.support[:, 1].tolist()
+        trace.customdata = list(range(1, count + 1))
+        trace.marker.symbol = ["circle", "square"] * (count // 2)
+        trace.marker.color = [series_style(1).colour, series_style(0).colour] * (count // 2)
         return figure
 
     def _tell(self) -> None:
@@ -262,7 +262,7 @@ class KernelPlane(Explorer):
         )
         names = [f"class {number % 2}" for number in range(len(self.support))]
         self.sliders.follow(names, self.support, EXTENT)
-        when = (
+        origin = (
             f"after {view.updates} updates of KIP"
             if view.updates
             else "put by hand"
@@ -270,6 +270,6 @@ class KernelPlane(Explorer):
             else "real dots"
         )
         self.say(
-            f"{len(self.support)} support points, {when}: the regression puts {right:.1%} of "
+            f"{len(self.support)} support points, {origin}: the regression puts {right:.1%} of "
             f"{_REAL} dots on their side."
         )

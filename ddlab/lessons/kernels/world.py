@@ -115,35 +115,39 @@ class World(MethodWorld):
         """Points that took no learning: as many centres, as many real images, and far more of these
         where there are as many.
         """
-        own = settings.images_per_class
+        per_class = settings.images_per_class
         classes = self.data.classes
-        centres = "class means" if own == 1 else "k-means centres"
-        counts = sorted({own, *(count for count in _NATURAL if own < count <= self._smallest)})
+        centres = "class means" if per_class == 1 else "k-means centres"
+        counts = sorted(
+            {per_class, *(count for count in _NATURAL if per_class < count <= self._smallest)}
+        )
         natural = [Rival(f"{count * classes:,} real", "random", count) for count in counts]
-        return [Rival(f"{own * classes:,} {centres}", "centres", own), *natural]
+        return [Rival(f"{per_class * classes:,} {centres}", "centres", per_class), *natural]
 
     def rival(
-        self, one: Rival, spec: KernelSpec, ridge: float, *, watch: Watch
+        self, rival: Rival, spec: KernelSpec, ridge: float, *, watch: Watch
     ) -> tuple[float, ...]:
         """Test accuracy of the regression on a rival: of three draws where it is drawn."""
-        found = []
-        for seed in _DRAWS if one.kind == "random" else _DRAWS[:1]:
-            watch(f"regression on {one.words}", len(found) / len(_DRAWS))
-            made = self.chosen(one.kind, one.images_per_class, seed)
-            labels = kip.centred_labels(made.labels, self.data.classes)
-            found.append(self.accuracy(made.images.to(self.inputs.device), labels, spec, ridge))
-        return tuple(found)
+        accuracies = []
+        for seed in _DRAWS if rival.kind == "random" else _DRAWS[:1]:
+            watch(f"regression on {rival.words}", len(accuracies) / len(_DRAWS))
+            chosen = self.chosen(rival.kind, rival.images_per_class, seed)
+            labels = kip.centred_labels(chosen.labels, self.data.classes)
+            accuracies.append(
+                self.accuracy(chosen.images.to(self.inputs.device), labels, spec, ridge)
+            )
+        return tuple(accuracies)
 
     def accuracy(self, images: Tensor, labels: Tensor, spec: KernelSpec, ridge: float) -> float:
         """Return the fraction of test images that the regression on images [n, c, h, w] and labels [n,
         classes] has right.
         """
         labels = labels.to(images.device)
-        asked = self._asked.to(images)
-        found = kernel_predictions(
-            images, labels, asked, kernel=spec, ridge=ridge, megabytes=_MEGABYTES
+        test_images = self._asked.to(images)
+        outputs = kernel_predictions(
+            images, labels, test_images, kernel=spec, ridge=ridge, megabytes=_MEGABYTES
         )
-        return float((found.argmax(1).cpu() == self.data.test_labels).double().mean())
+        return float((outputs.argmax(1).cpu() == self.data.test_labels).double().mean())
 
     def frame(self, config: kip.Config, inputs: Inputs, state: kip.State, trace: Any) -> Moment:
         """Return the images, and what the regression on them has right."""

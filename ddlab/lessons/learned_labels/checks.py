@@ -15,11 +15,11 @@ from ...methods import label_steps, ld
 from ...methods.distillation import from_images
 from ...runs import Run
 from ...runs.process import Inputs
-from ..answers import NotYet, called, float64
+from ..answers import NotYet, call_answer, float64
 
 _PICTURES = 100
 _ALIKE = 0.9  # the cosine with a digit above which a picture shows it
-_SAME = 0.999  # the cosine with a picture of the page
+_SAME_COSINE = 0.999  # the cosine with a picture of the page
 _AHEAD = 0.1  # of accuracy
 _TOGETHER = 0.3  # the correlation of neighbouring pixels, of which noise has none
 _DRAWS = 5  # of noise
@@ -37,15 +37,15 @@ def check_label_gradient(answer: Any) -> str:
         labels.requires_grad_()
         (label_steps.ridge_weights(phi, labels, ridge) * slopes).sum().backward()
         words = "phi [n, d], G [d, classes] and the ridge"
-        found = called(answer, phi.clone(), slopes.clone(), ridge, of=words, read=float64)
-        wanted = labels.grad
-        assert wanted is not None
-        if found.shape != wanted.shape:
+        gradient = call_answer(answer, phi.clone(), slopes.clone(), ridge, of=words, read=float64)
+        expected = labels.grad
+        assert expected is not None
+        if gradient.shape != expected.shape:
             raise NotYet(
-                f"A gradient has the shape of its labels, {[*wanted.shape]}; yours has "
-                f"{[*found.shape]}."
+                f"A gradient has the shape of its labels, {[*expected.shape]}; yours has "
+                f"{[*gradient.shape]}."
             )
-        furthest = max(furthest, float((found - wanted).abs().max()))
+        furthest = max(furthest, float((gradient - expected).abs().max()))
     if furthest < 1e-6:
         return (
             "Measured: that of autograd at three ridges. The matrix is symmetric, so it appears "
@@ -67,13 +67,13 @@ def check_pictures(answer: Any) -> str:
     digits = datasets.load("digits")
     alike = (_directions(answer.float()) @ _directions(digits.normalised()).T).abs().amax(1)
     if float(alike.max()) > _ALIKE:
-        said = (
+        statement = (
             f"Picture {int(alike.argmax())} has a cosine of {float(alike.max()):.2f} with a real "
             "digit"
         )
-        raise NotYet(f"{said}; up to {_ALIKE} is no digit.")
+        raise NotYet(f"{statement}; up to {_ALIKE} is no digit.")
     shapes = aligned(datasets.load("shapes", size=16, train=1000, test=10), digits).normalised()
-    if float((_directions(answer.float()) @ _directions(shapes).T).amax()) > _SAME:
+    if float((_directions(answer.float()) @ _directions(shapes).T).amax()) > _SAME_COSINE:
         raise NotYet("These are pictures of the page's shapes: make your own.")
     together = neighbours_together(answer.float())
     if together < _TOGETHER:
@@ -84,18 +84,18 @@ def check_pictures(answer: Any) -> str:
             f"have more than {_TOGETHER}?"
         )
     try:
-        own = _taught(answer.float().contiguous(), students=2)
+        accuracy = _taught(answer.float().contiguous(), students=2)
         beside = _taught_by_noise()
     except DDLabError as problem:
         raise NotYet(f"No labels could be learned: {problem}") from None
-    said = (
-        f"Measured: networks get {own:.0%} of the test digits right, with pictures of noise "
+    statement = (
+        f"Measured: networks get {accuracy:.0%} of the test digits right, with pictures of noise "
         f"{beside:.0%}, the mean of {_DRAWS} draws."
     )
-    if own < beside + _AHEAD:
+    if accuracy < beside + _AHEAD:
         hint = "a network that sees a new digit must find something of it in your pictures."
-        raise NotYet(f"{said} Be {100 * _AHEAD:.0f} points ahead: {hint}")
-    return f"{said} Neighbouring pixels go together in digits, and in your pictures."
+        raise NotYet(f"{statement} Be {100 * _AHEAD:.0f} points ahead: {hint}")
+    return f"{statement} Neighbouring pixels go together in digits, and in your pictures."
 
 
 def neighbours_together(images: Tensor) -> float:
@@ -131,16 +131,18 @@ def _taught(images: Tensor, students: int) -> float:
     mean over some.
     """
     digits = datasets.load("digits")
-    found = []
+    accuracies = []
     base = from_images(images, torch.arange(_PICTURES) % 10, digits)
     for seed in range(students):
         config = ld.Config.teaching(iterations=600, seed=seed)
-        made = Run(ld, config, Inputs(data=digits, distilled=base)).advance().result()
-        student = ld.student(made, network=config.network)
-        found.append(
-            evaluate(made, digits, labels="stored", config=student, seeds=[0], progress=False).mean
+        distilled = Run(ld, config, Inputs(data=digits, distilled=base)).advance().result()
+        student = ld.student(distilled, network=config.network)
+        accuracies.append(
+            evaluate(
+                distilled, digits, labels="stored", config=student, seeds=[0], progress=False
+            ).mean
         )
-    return statistics.fmean(found)
+    return statistics.fmean(accuracies)
 
 
 CHECKS = {"label gradient": check_label_gradient, "pictures": check_pictures}

@@ -44,8 +44,8 @@ from ...training import supervised
 
 SOURCES = ("shapes", "noise", "the data")
 STRANGER = networks.spec("convnet", width=16, norm="instance")  # takes no part in the learning
-WHO = ("the learner's network", "a ConvNet, no part in it", "labels shuffled")
-MOST = 500  # pictures
+STUDENT_KINDS = ("the learner's network", "a ConvNet, no part in it", "labels shuffled")
+MOST_PICTURES = 500  # pictures
 STUDENTS = 2
 _ROWS = 20
 _CELL = 48
@@ -57,8 +57,8 @@ class Settings(ld.Config):
 
     pictures: int = parameter(
         20,
-        range=(10, MOST),
-        explorable=(10, MOST),
+        range=(10, MOST_PICTURES),
+        explorable=(10, MOST_PICTURES),
         step=10,
         help="Pictures whose labels are learned.",
     )
@@ -119,12 +119,14 @@ class World(MethodWorld):
         draws = randomness.generator(seed, 0, f"pictures of {source}")
         if source == "noise":
             images = torch.randn(
-                (MOST, self.data.channels, *self.data.image_size), generator=draws
+                (MOST_PICTURES, self.data.channels, *self.data.image_size), generator=draws
             )[:pictures]
         else:
-            drawn = self._drawn[source]
-            images = drawn.normalised(
-                torch.randint(len(drawn.train_labels), (MOST,), generator=draws)[:pictures]
+            source_data = self._drawn[source]
+            images = source_data.normalised(
+                torch.randint(len(source_data.train_labels), (MOST_PICTURES,), generator=draws)[
+                    :pictures
+                ]
             )
         return from_images(images, torch.arange(pictures) % self.data.classes, self.data)
 
@@ -137,17 +139,19 @@ class World(MethodWorld):
         """What is kept of a step."""
         return Moment(state.labels, 1.0 if trace is None else float(trace.error_fraction))
 
-    def score(self, settings: Settings, who: str, *, watch: Watch) -> float:
+    def score(self, settings: Settings, kind: str, *, watch: Watch) -> float:
         """Mean accuracy of one of `WHO`; the run is finished first."""
-        made = self.run(settings).advance().result()
-        student = ld.student(made, network=STRANGER if who == WHO[1] else settings.network)
-        if who == WHO[2]:
-            logits = made.target("stored").logits
+        distilled = self.run(settings).advance().result()
+        student = ld.student(
+            distilled, network=STRANGER if kind == STUDENT_KINDS[1] else settings.network
+        )
+        if kind == STUDENT_KINDS[2]:
+            logits = distilled.target("stored").logits
             order = torch.randperm(
                 len(logits), generator=randomness.generator(settings.seed, 0, "shuffled")
             )
-            made = made.with_targets(StoredLabels(logits[order]))
-        return self._mean(made, student, watch)
+            distilled = distilled.with_targets(StoredLabels(logits[order]))
+        return self._mean(distilled, student, watch)
 
     def rival(
         self, network: NetworkSpec, seed: int, kind: str = "random", *, watch: Watch
@@ -164,50 +168,53 @@ class World(MethodWorld):
         student = supervised.Config.teaching(network=network, epochs=200, **plain)
         return self._mean(self.chosen(kind, seed=seed), student, watch)
 
-    def _mean(self, made: DistilledSet, student: supervised.Config, watch: Watch) -> float:
+    def _mean(self, distilled: DistilledSet, student: supervised.Config, watch: Watch) -> float:
         return statistics.fmean(
-            self.taught(made, [student.replace(seed=seed) for seed in range(STUDENTS)], watch)
+            self.taught(distilled, [student.replace(seed=seed) for seed in range(STUDENTS)], watch)
         )
 
 
-def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
+def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     """Return the labels, what they teach, and what one real image of each class teaches."""
-    scores = [Value(world.score, settings, who) for who in WHO]
+    scores = [Value(world.score, settings, kind) for kind in STUDENT_KINDS]
     return [run, *scores, Value(world.rival, settings.network, settings.seed)]
 
 
-def found(
-    world: World, settings: Settings, known: Results
+def share_scores(
+    world: World, settings: Settings, results: Results
 ) -> tuple[list[dict[int, float]], float | None]:
     """Of each of `WHO`: pictures -> accuracy, of all visited settings that differ in their number
     alone; one real image of each class.
     """
-    scores = [values_by_setting(known, world.score, settings, "pictures", who) for who in WHO]
-    return scores, known(known.jobs[-1])
+    scores = [
+        values_by_setting(results, world.score, settings, "pictures", kind)
+        for kind in STUDENT_KINDS
+    ]
+    return scores, results(results.jobs[-1])
 
 
-def strip_data(world: World, settings: Settings, known: Results) -> tuple:
+def strip_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the first ten pictures, and the frame on show."""
-    return world.data, known.run.inputs.distilled, known.frame
+    return world.data, results.run.inputs.distilled, results.frame
 
 
 def strip(data: ImageData, base: DistilledSet, frame: Frame) -> tuple[bytes, str]:
     """Each picture under its likeliest class."""
     surest, likeliest = frame.content.labels[:10].max(1)
-    told = [
+    label_texts = [
         f"{data.class_names[at]} {value:.0%}"
         for at, value in zip(likeliest.tolist(), surest.tolist(), strict=True)
     ]
     pixels = data.to_uint8(base.images[:10])
     scale = max(1, round(_CELL / data.image_size[1]))
     return encode_grid(
-        pixels, len(pixels), scale, column_labels=told, gap=4
-    ), f"Pictures labelled {', '.join(told)}."
+        pixels, len(pixels), scale, column_labels=label_texts, gap=4
+    ), f"Pictures labelled {', '.join(label_texts)}."
 
 
-def labels_data(world: World, settings: Settings, known: Results) -> tuple:
+def labels_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the frame on show."""
-    return world.data.class_names, known.frame
+    return world.data.class_names, results.frame
 
 
 def labels_map(names: tuple[str, ...], frame: Frame) -> go.Figure:
@@ -217,14 +224,16 @@ def labels_map(names: tuple[str, ...], frame: Frame) -> go.Figure:
     return label_matrix(labels, names, title=title, height=HEIGHT)
 
 
-def curve_data(world: World, settings: Settings, known: Results) -> tuple:
+def curve_data(world: World, settings: Settings, results: Results) -> tuple:
     """What is known so far, and the network in training."""
-    scores, rival = known.shared
-    points = tuple(tuple(each.items()) for each in scores)
-    return settings.source, points, (settings.pictures, 1 - known.frame.content.errors), rival
+    scores, rival = results.shared
+    points = tuple(tuple(scores_of_kind.items()) for scores_of_kind in scores)
+    return settings.source, points, (settings.pictures, 1 - results.frame.content.errors), rival
 
 
-def curve(source: str, found: tuple, now: tuple[int, float], rival: float | None) -> go.Figure:
+def curve(
+    source: str, points_by_kind: tuple, on_show: tuple[int, float], rival: float | None
+) -> go.Figure:
     """Accuracy against the number of pictures."""
     figure = start_figure(
         title=f"Networks that learned from {source}",
@@ -232,53 +241,59 @@ def curve(source: str, found: tuple, now: tuple[int, float], rival: float | None
         y_label="test accuracy (fraction)",
         height=HEIGHT,
     )
-    for index, (name, points) in enumerate(zip(WHO, found, strict=True)):
+    for index, (name, points) in enumerate(zip(STUDENT_KINDS, points_by_kind, strict=True)):
         x, y = [number for number, _ in points], [score for _, score in points]
         figure.add_scatter(x=x, y=y, name=name, **line_style(series_style(index), markers=True))
     figure.add_scatter(
-        x=now[:1],
-        y=now[1:],
+        x=on_show[:1],
+        y=on_show[1:],
         name="the learner itself, on training images",
         mode="markers",
         marker={"symbol": "circle-open", "size": 12, "color": series_style(0).colour},
     )
     if rival is not None:
         figure.add_scatter(
-            x=[0, MOST + 10],
+            x=[0, MOST_PICTURES + 10],
             y=[rival] * 2,
             name="one real image a class",
             mode="lines",
             line=DASHED,
         )
-    figure.update_xaxes(range=[0, MOST + 10]).update_yaxes(range=[0, 1])
-    said = "; ".join(
+    figure.update_xaxes(range=[0, MOST_PICTURES + 10]).update_yaxes(range=[0, 1])
+    description = "; ".join(
         f"{name} {', '.join(f'{y:.2f} at {x}' for x, y in points)}"
-        for name, points in zip(WHO, found, strict=True)
+        for name, points in zip(STUDENT_KINDS, points_by_kind, strict=True)
     )
-    return finish_figure(legend_below(figure), alt=f"Accuracy by number of pictures: {said}.")
+    return finish_figure(
+        legend_below(figure), alt=f"Accuracy by number of pictures: {description}."
+    )
 
 
-def sentence(world: World, settings: Settings, known: Results) -> str:
+def sentence(world: World, settings: Settings, results: Results) -> str:
     """What is seen."""
-    own, other, shuffled = (each.get(settings.pictures) for each in known.shared[0])
-    run = known.run
-    begun = f"{settings.pictures} pictures ({settings.source})"
-    if own is None or other is None or shuffled is None:
+    learner_score, stranger_score, shuffled = (
+        scores_of_kind.get(settings.pictures) for scores_of_kind in results.shared[0]
+    )
+    run = results.run
+    setting = f"{settings.pictures} pictures ({settings.source})"
+    if learner_score is None or stranger_score is None or shuffled is None:
         return (
-            f"{begun}: labels learn, step {run.step} of {run.total}."
-            if own is None
-            else f"{begun}: {own:.1%}."
+            f"{setting}: labels learn, step {run.step} of {run.total}."
+            if learner_score is None
+            else f"{setting}: {learner_score:.1%}."
         )
-    beside = f"a ConvNet that took no part {other:.1%}; with labels shuffled {shuffled:.1%}"
-    return f"{begun}: networks get {own:.1%} of the test images right, {beside}."
+    beside = (
+        f"a ConvNet that took no part {stranger_score:.1%}; with labels shuffled {shuffled:.1%}"
+    )
+    return f"{setting}: networks get {learner_score:.1%} of the test images right, {beside}."
 
 
-def quest_met(world: World, settings: Settings, known: Results) -> bool:
+def quest_met(world: World, settings: Settings, results: Results) -> bool:
     """Return whether pictures in which there is no image of the data are ahead of one real image of each
     class.
     """
-    (own, *_), rival = known.shared
-    score = own.get(settings.pictures)
+    (learner_scores, *_), rival = results.shared
+    score = learner_scores.get(settings.pictures)
     return (
         settings.source != "the data" and score is not None and rival is not None and score > rival
     )
@@ -291,9 +306,9 @@ LabelLab = Lab(
     folded=("iterations", "seed"),
     labels={"source": "pictures of", "solver": "gradient by"},
     run=World.run,
-    jobs=wanted,
+    jobs=list_jobs,
     opens_with=2,
-    shared=found,
+    shared=share_scores,
     job_words=lambda world, run: f"labels of {len(run.inputs.distilled)} pictures learn",
     views=[Strip(strip_data, strip), Row(Chart(labels_data, labels_map), Chart(curve_data, curve))],
     sentence=sentence,

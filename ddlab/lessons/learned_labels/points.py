@@ -41,13 +41,13 @@ class Settings(Parameters):
 
 def heard(settings: Settings) -> np.ndarray:
     """What each place hears of A, B and C: [places, 3]."""
-    left, right = (
+    left_label, right = (
         np.array([1 - settings.left, settings.left, 0]),
         np.array([0, settings.right, 1 - settings.right]),
     )
-    near = (1 - PLACES) ** settings.nearness
+    nearness = (1 - PLACES) ** settings.nearness
     far = PLACES**settings.nearness
-    return (near[:, None] * left + far[:, None] * right) / (near + far)[:, None]
+    return (nearness[:, None] * left_label + far[:, None] * right) / (nearness + far)[:, None]
 
 
 def classes(settings: Settings) -> list[str]:
@@ -65,11 +65,11 @@ def lines(settings: Settings) -> go.Figure:
     figure = start_figure(
         title="Two points", x_label="place", y_label="what it hears", height=HEIGHT
     )
-    found = heard(settings)
+    shares = heard(settings)
     for index, name in enumerate(CLASSES):
         style = series_style(index)
-        won = found.argmax(1) == index
-        figure.add_scatter(x=PLACES, y=found[:, index], name=f"class {name}", **line_style(style))
+        won = shares.argmax(1) == index
+        figure.add_scatter(x=PLACES, y=shares[:, index], name=f"class {name}", **line_style(style))
         figure.add_scatter(
             x=PLACES[won],
             y=np.full(won.sum(), -0.08),
@@ -78,14 +78,14 @@ def lines(settings: Settings) -> go.Figure:
             hoverinfo="skip",
             marker={"color": style.colour, "symbol": "square", "size": 9},
         )
-    said = ", ".join(classes(settings))
-    figure.update_layout(title={"text": f"Two points, classes won: {said}"}).update_yaxes(
+    winners = ", ".join(classes(settings))
+    figure.update_layout(title={"text": f"Two points, classes won: {winners}"}).update_yaxes(
         range=[-0.15, 1.05]
     )
-    return finish_figure(legend_below(figure), alt=f"From left to right the classes {said} win.")
+    return finish_figure(legend_below(figure), alt=f"From left to right the classes {winners} win.")
 
 
-def sentence(world: "World", settings: Settings, known: Results) -> str:
+def sentence(world: "World", settings: Settings, results: Results) -> str:
     """What is seen."""
     many = len(set(classes(settings)))
     return f"Two points teach {many} class{'es' * (many > 1)}: {', '.join(classes(settings))}."
@@ -102,10 +102,10 @@ TwoPoints = Lab(
     World,
     controls=("left", "right", "nearness"),
     labels={"left": "B at the left", "right": "B at the right"},
-    views=[Chart(lambda world, settings, known: (settings,), lines)],
+    views=[Chart(lambda world, settings, results: (settings,), lines)],
     sentence=sentence,
     quest=Quest(
         "Teach three classes with two points.",
-        lambda world, settings, known: len(set(classes(settings))) == 3,
+        lambda world, settings, results: len(set(classes(settings))) == 3,
     ),
 )

@@ -11,10 +11,10 @@ def attack_rates(
     """Of the test images: shares of the attacked class that are "right" and "taken" for the other,
     and how much of the rest is right.
     """
-    said = networks.predict(network, data.normalised(split="test")).logits.argmax(1)
+    predicted = networks.predict(network, data.normalised(split="test")).logits.argmax(1)
     of_class = data.test_labels == attacked_class
     return {
-        "right": float((said[of_class] == attacked_class).float().mean()),
-        "taken": float((said[of_class] == taken_for).float().mean()),
-        "others": float((said[~of_class] == data.test_labels[~of_class]).float().mean()),
+        "right": float((predicted[of_class] == attacked_class).float().mean()),
+        "taken": float((predicted[of_class] == taken_for).float().mean()),
+        "others": float((predicted[~of_class] == data.test_labels[~of_class]).float().mean()),
     }

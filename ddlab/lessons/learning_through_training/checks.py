@@ -11,7 +11,7 @@ from torch.func import functional_call
 from ... import data
 from ...core.errors import DDLabError
 from ...methods import dd
-from ..answers import NotYet, called
+from ..answers import NotYet, call_answer
 from .lab import World
 
 _WORK = 1000  # steps of training: updates x starts x N
@@ -53,32 +53,34 @@ def check_shortcut(answer: Any) -> str:
     with torch.no_grad():
         for value in model.parameters():
             value.copy_(torch.randn(value.shape, generator=draws) / 8)
-    found = []
+    expected = []
     for cut in (True, False):
         torch.manual_seed(0)
-        found.append(_learned(real, answers, model, images, 3, cut))
+        expected.append(_learned(real, answers, model, images, 3, cut))
     torch.manual_seed(0)
     arguments = (real, answers, model, images.clone(), 3)
     words = "real, answers, model, images, steps and updates"
-    given = called(
+    learned = call_answer(
         answer,
         *arguments,
         updates=2,
         of=words,
         read=lambda learned: torch.as_tensor(learned[0]).detach(),
     )
-    if given.shape != images.shape:
-        raise NotYet(f"Images of shape {[*images.shape]} come first; yours have {[*given.shape]}.")
-    if torch.allclose(given, found[0], atol=1e-5):
+    if learned.shape != images.shape:
+        raise NotYet(
+            f"Images of shape {[*images.shape]} come first; yours have {[*learned.shape]}."
+        )
+    if torch.allclose(learned, expected[0], atol=1e-5):
         return (
             "Only the last step reaches the images, so they no longer learn what they do to "
             "the steps before it. "
             "A detach before every step gives the same images, and keeps the graph of one "
             "step instead of N."
         )
-    if torch.allclose(given, found[1], atol=1e-5):
+    if torch.allclose(learned, expected[1], atol=1e-5):
         raise NotYet("These are the images of distil itself: nothing is cut.")
-    if torch.equal(given, images):
+    if torch.equal(learned, images):
         raise NotYet("Your images do not move: the last step itself must stay in the graph.")
     raise NotYet(
         "Measured: other images than with a detach before the last step. Which weights does "
@@ -104,20 +106,20 @@ def check_carry(answer: Any) -> str:
         )
     world = World(data.load("digits"))
     try:
-        made = world.of(answer).advance().result()
+        distilled = world.of(answer).advance().result()
     except DDLabError as problem:
         raise NotYet(f"No images are left: {problem}") from None
     silent: Any = lambda words, share: None  # noqa: E731
-    others = statistics.fmean(world.students(made, answer.seed, silent)[1:])
+    accuracy = statistics.fmean(world.students(distilled, answer.seed, silent)[1:])
     rival = world.rival(answer.network, answer.epochs, answer.seed, watch=silent)
-    said = (
-        f"Measured: {others:.1%} from five other starts; class means reach {rival:.1%} in as "
+    statement = (
+        f"Measured: {accuracy:.1%} from five other starts; class means reach {rival:.1%} in as "
         "many steps."
     )
-    if others < rival + _AHEAD:
+    if accuracy < rival + _AHEAD:
         hint = "Which networks must the images have met to serve a start they do not know?"
-        raise NotYet(f"{said} Be {100 * _AHEAD:.0f} points ahead. {hint}")
-    return said
+        raise NotYet(f"{statement} Be {100 * _AHEAD:.0f} points ahead. {hint}")
+    return statement
 
 
 CHECKS = {"shortcut": check_shortcut, "carry": check_carry}

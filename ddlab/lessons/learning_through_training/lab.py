@@ -49,7 +49,7 @@ NETWORKS = {
 }
 RATES = (0.05, 0.1, 0.2, 0.5, 1.0)  # the rival's: it takes the best of them
 AHEAD = 0.15  # of accuracy: what the quest asks for
-OTHERS = 5  # starts beside the own one
+OTHER_STARTS = 5  # starts beside the own one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,19 +126,23 @@ class World(MethodWorld):
         starts; nothing is learned.
         """
         means = self.chosen("centres")
-        found = []
+        accuracies = []
         for rate in RATES:
-            made = in_steps(means, network.for_data(self.data), torch.full((steps, 1), rate))
-            found.append(statistics.fmean(self.students(made, seed, watch)[1:]))
-        return max(found)
+            stepped = in_steps(means, network.for_data(self.data), torch.full((steps, 1), rate))
+            accuracies.append(statistics.fmean(self.students(stepped, seed, watch)[1:]))
+        return max(accuracies)
 
-    def students(self, made: DistilledSet, seed: int, watch: Watch) -> tuple[float, ...]:
+    def students(self, distilled: DistilledSet, seed: int, watch: Watch) -> tuple[float, ...]:
         """Test accuracy from the start of a seed, and from others."""
-        seeds = range(seed, seed + OTHERS + 1)
-        return self.taught(made, [ordered.Config.for_set(made, seed=each) for each in seeds], watch)
+        seeds = range(seed, seed + OTHER_STARTS + 1)
+        return self.taught(
+            distilled,
+            [ordered.Config.for_set(distilled, seed=student_seed) for student_seed in seeds],
+            watch,
+        )
 
 
-def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
+def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     """Return the images, what they teach, and what class means teach in as many steps."""
     return [
         run,
@@ -147,25 +151,31 @@ def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     ]
 
 
-def found(
-    world: World, settings: Settings, known: Results
+def share_scores(
+    world: World, settings: Settings, results: Results
 ) -> tuple[dict[int, Any], dict[int, float]]:
     """N -> (own start, other starts ...), of all visited settings that differ in N alone; N ->
     class means.
     """
-    network = known.jobs[-1].arguments[0]
-    rivals = {steps: value for (own, steps), value in known.every(world.rival) if own == network}
-    return values_by_setting(known, world.scores, settings, "epochs"), dict(sorted(rivals.items()))
+    network = results.jobs[-1].arguments[0]
+    rivals = {
+        steps: value
+        for (rival_network, steps), value in results.every(world.rival)
+        if rival_network == network
+    }
+    return values_by_setting(results, world.scores, settings, "epochs"), dict(
+        sorted(rivals.items())
+    )
 
 
-def strip_data(world: World, settings: Settings, known: Results) -> tuple:
+def strip_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the frame on show."""
-    return world.data, known.frame, 1
+    return world.data, results.frame, 1
 
 
-def rates_data(world: World, settings: Settings, known: Results) -> tuple | None:
+def rates_data(world: World, settings: Settings, results: Results) -> tuple | None:
     """Return the rates of the finished run."""
-    run = known.run
+    run = results.run
     return (
         tuple(dd.learned_rates(run.state().learned["raw_rates"]).flatten().tolist())
         if run.complete
@@ -188,9 +198,9 @@ def rates_chart(*rates: float) -> go.Figure:
     return figure.update_xaxes(type="category")
 
 
-def curve_data(world: World, settings: Settings, known: Results) -> tuple | None:
+def curve_data(world: World, settings: Settings, results: Results) -> tuple | None:
     """What is known so far; what was shown stays until the first is."""
-    scores, rivals = known.shared
+    scores, rivals = results.shared
     return (
         (settings.learner, settings.starts, tuple(scores.items()), tuple(rivals.items()))
         if scores
@@ -198,7 +208,7 @@ def curve_data(world: World, settings: Settings, known: Results) -> tuple | None
     )
 
 
-def curve(learner: str, starts: str, found: tuple, rivals: tuple) -> go.Figure:
+def curve(learner: str, starts: str, scores_by_steps: tuple, rivals: tuple) -> go.Figure:
     """Accuracy against N: from the own start, from others (each a point), and of class means."""
     figure = start_figure(
         title=f"A {learner} after N steps",
@@ -206,22 +216,22 @@ def curve(learner: str, starts: str, found: tuple, rivals: tuple) -> go.Figure:
         y_label="test accuracy (fraction)",
         height=HEIGHT,
     )
-    steps = [number for number, _ in found]
+    steps = [number for number, _ in scores_by_steps]
     lines = {
         "the seed's start" if starts == "random" else "its own start": [
-            scores[0] for _, scores in found
+            scores[0] for _, scores in scores_by_steps
         ]
     }
-    lines["other starts, mean"] = [statistics.fmean(scores[1:]) for _, scores in found]
+    lines["other starts, mean"] = [statistics.fmean(scores[1:]) for _, scores in scores_by_steps]
     for index, (name, values) in enumerate(lines.items()):
         figure.add_scatter(
             x=steps, y=values, name=name, **line_style(series_style(index), markers=True)
         )
-    each = [(number, value) for number, scores in found for value in scores[1:]]
+    dots = [(number, value) for number, scores in scores_by_steps for value in scores[1:]]
     colour = series_style(1).colour
     figure.add_scatter(
-        x=[x for x, _ in each],
-        y=[y for _, y in each],
+        x=[x for x, _ in dots],
+        y=[y for _, y in dots],
         mode="markers",
         showlegend=False,
         hoverinfo="skip",
@@ -238,33 +248,34 @@ def curve(learner: str, starts: str, found: tuple, rivals: tuple) -> go.Figure:
             marker={"symbol": "x"},
         )
     figure.update_xaxes(range=[0.5, 10.5], dtick=1).update_yaxes(range=[0, 1])
-    said = "; ".join(
-        f"N = {n}: {scores[0]:.2f} and {statistics.fmean(scores[1:]):.2f}" for n, scores in found
+    description = "; ".join(
+        f"N = {n}: {scores[0]:.2f} and {statistics.fmean(scores[1:]):.2f}"
+        for n, scores in scores_by_steps
     )
     return finish_figure(
         legend_below(figure),
-        alt=f"Accuracy of a {learner} from the own start and from others: {said}.",
+        alt=f"Accuracy of a {learner} from the own start and from others: {description}.",
     )
 
 
-def sentence(world: World, settings: Settings, known: Results) -> str:
+def sentence(world: World, settings: Settings, results: Results) -> str:
     """What is seen."""
-    scores, rival = (each.get(settings.epochs) for each in known.shared)
-    begun = (
+    scores, rival = (values.get(settings.epochs) for values in results.shared)
+    setting = (
         f"Ten images, {settings.epochs} step{'s' * (settings.epochs > 1)} of a {settings.learner}"
     )
     if scores is None:
-        return f"{begun}: learning, update {known.run.step} of {known.run.total}."
+        return f"{setting}: learning, update {results.run.step} of {results.run.total}."
     beside = "" if rival is None else f" Class means, which learn nothing, reach {rival:.1%}."
     return (
-        f"{begun}: {scores[0]:.1%} from start {settings.seed}, "
+        f"{setting}: {scores[0]:.1%} from start {settings.seed}, "
         f"{statistics.fmean(scores[1:]):.1%} from others.{beside}"
     )
 
 
-def quest_met(world: World, settings: Settings, known: Results) -> bool:
+def quest_met(world: World, settings: Settings, results: Results) -> bool:
     """Return whether the images are ahead of class means from starts that they have not met."""
-    scores, rival = (each.get(settings.epochs) for each in known.shared)
+    scores, rival = (values.get(settings.epochs) for values in results.shared)
     return (
         scores is not None and rival is not None and statistics.fmean(scores[1:]) >= rival + AHEAD
     )
@@ -282,9 +293,9 @@ StepsLab = Lab(
         "initial_rate": "first rate",
     },
     run=World.run,
-    jobs=wanted,
+    jobs=list_jobs,
     opens_with=3,
-    shared=found,
+    shared=share_scores,
     step_words="update",
     unused=lambda world, settings: () if settings.starts == "random" else ("networks",),
     job_words=lambda world, run: f"learning for N = {run.config.epochs}",

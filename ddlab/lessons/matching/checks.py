@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...core import randomness
-from ..answers import NotYet, called
+from ..answers import NotYet, call_answer
 
 _UPDATES = 7
 _CLASSES = 10
@@ -18,12 +18,12 @@ def check_best_image(answer: Any) -> str:
     from them, features being pixels.
     """
     real = torch.randn((7, 2, 4, 3), generator=randomness.generator(5, 0, "exercise 1"))
-    given = called(answer, real.clone(), of="real, [n, c, h, w]", read=torch.as_tensor)
-    if given.shape != (1, *real.shape[1:]):
+    image = call_answer(answer, real.clone(), of="real, [n, c, h, w]", read=torch.as_tensor)
+    if image.shape != (1, *real.shape[1:]):
         raise NotYet(
-            f"One image of shape {[1, *real.shape[1:]]} comes out; yours has {list(given.shape)}."
+            f"One image of shape {[1, *real.shape[1:]]} comes out; yours has {list(image.shape)}."
         )
-    distance = float((real.mean(0) - given.mean(0)).square().sum())
+    distance = float((real.mean(0) - image.mean(0)).square().sum())
     if not distance < 1e-8:
         raise NotYet(f"Measured: the squared distance is {distance:.3g}.")
     return (
@@ -35,41 +35,41 @@ def check_best_image(answer: Any) -> str:
 class _Probe:
     """A body that takes down when it is asked; its features are weighted pixels."""
 
-    def __init__(self, name: int, asked: list[int]) -> None:
+    def __init__(self, name: int, calls: list[int]) -> None:
         self.weights = 0.3 + torch.arange(16.0).roll(name) / 32
         self.name = name
-        self.asked = asked
+        self.asked = calls
 
     def __call__(self, images: Tensor) -> Tensor:
         self.asked.append(self.name)
         return images.flatten(1) * self.weights
 
-    def gap(self, one: Tensor, other: Tensor) -> float:
+    def gap(self, first: Tensor, second: Tensor) -> float:
         """Return the squared distance of two mean features."""
         return float(
-            ((one.mean(0).flatten() - other.mean(0).flatten()) * self.weights).square().sum()
+            ((first.mean(0).flatten() - second.mean(0).flatten()) * self.weights).square().sum()
         )
 
 
 def check_networks_in_turn(answer: Any) -> str:
     """Exercise 2: a `match` whose networks come from a list, one for each update, in turn."""
     draws = randomness.generator(6, 0, "exercise 2")
-    asked = list[int]()
-    bodies = [_Probe(name, asked) for name in range(3)]
+    calls = list[int]()
+    bodies = [_Probe(name, calls) for name in range(3)]
     answers = torch.arange(40) % _CLASSES
     real = 0.1 * torch.randn((40, 1, 4, 4), generator=draws) + answers.view(-1, 1, 1, 1) / _CLASSES
     start = torch.randn((_CLASSES, 1, 4, 4), generator=draws)
     arguments = (bodies, real, answers, start.clone())
     words = "bodies, real, answers, images and updates"
-    found = called(answer, *arguments, updates=_UPDATES, of=words, read=torch.as_tensor)
-    turns = [name for place, name in enumerate(asked) if place == 0 or asked[place - 1] != name]
-    wanted = [update % len(bodies) for update in range(_UPDATES)]
-    if turns != wanted:
+    learned = call_answer(answer, *arguments, updates=_UPDATES, of=words, read=torch.as_tensor)
+    turns = [name for place, name in enumerate(calls) if place == 0 or calls[place - 1] != name]
+    expected_turns = [update % len(bodies) for update in range(_UPDATES)]
+    if turns != expected_turns:
         raise NotYet(
             f"Measured: with three networks, {_UPDATES} updates asked {turns or 'none'}; in "
-            f"turn is {wanted}."
+            f"turn is {expected_turns}."
         )
-    if found.shape != start.shape or not bool(torch.isfinite(found).all()):
+    if learned.shape != start.shape or not bool(torch.isfinite(learned).all()):
         raise NotYet(
             "Learned images have the shape of those that they began as, "
             f"{list(start.shape)}, and are finite."
@@ -80,7 +80,7 @@ def check_networks_in_turn(answer: Any) -> str:
             for body in bodies
             for label in range(_CLASSES)
         )
-        for images in (start, found.detach())
+        for images in (start, learned.detach())
     )
     if not after < before:
         raise NotYet(
@@ -99,17 +99,17 @@ def check_shifted(answer: Any) -> str:
     images = torch.rand((2, 3, 6, 8), generator=draws)
     for right, down in ((0, 0), (2, 0), (0, -1), (3, 2), (0.5, 0), (-1.25, 0.75)):
         leaf = images.clone().requires_grad_()
-        found = called(answer, leaf, right, down, of="images [n, c, h, w], right and down")
-        if not isinstance(found, Tensor) or found.shape != images.shape:
+        shifted = call_answer(answer, leaf, right, down, of="images [n, c, h, w], right and down")
+        if not isinstance(shifted, Tensor) or shifted.shape != images.shape:
             raise NotYet(f"Images of the same shape come out, {list(images.shape)}.")
-        away = float((found.detach() - _shifted(images, right, down)).abs().max())
-        if not away < 1e-4:
+        largest_error = float((shifted.detach() - _shifted(images, right, down)).abs().max())
+        if not largest_error < 1e-4:
             raise NotYet(
                 f"Measured: {right} to the right and {down} down, "
-                f"{_mistake(found.detach(), images, right, down, away)}"
+                f"{_mistake(shifted.detach(), images, right, down, largest_error)}"
             )
-        passes_gradient = found.requires_grad and bool(
-            torch.autograd.grad(found.sum(), leaf)[0].any()
+        passes_gradient = shifted.requires_grad and bool(
+            torch.autograd.grad(shifted.sum(), leaf)[0].any()
         )
         if not passes_gradient:
             raise NotYet(
@@ -119,16 +119,18 @@ def check_shifted(answer: Any) -> str:
     return "Measured: whole pixels, fractions, and a gradient that passes through."
 
 
-def _mistake(found: Tensor, images: Tensor, right: float, down: float, away: float) -> str:
+def _mistake(
+    shifted: Tensor, images: Tensor, right: float, down: float, largest_error: float
+) -> str:
     """Name what is wrong with moved images, where it can be told."""
-    if torch.allclose(found, images, atol=1e-4):
+    if torch.allclose(shifted, images, atol=1e-4):
         return "the images are where they were."
-    if torch.allclose(found, _shifted(images, -right, -down), atol=1e-4):
+    if torch.allclose(shifted, _shifted(images, -right, -down), atol=1e-4):
         return "they went the other way."
     framed = _shifted(F.pad(images, [8] * 4), right, down)[:, :, 8:-8, 8:-8]
-    if torch.allclose(found, framed, atol=1e-4):
+    if torch.allclose(shifted, framed, atol=1e-4):
         return "zeros come in at the edge; repeat the pixels of the edge instead."
-    return f"up to {away:.2g} away from the pixels they should have."
+    return f"up to {largest_error:.2g} away from the pixels they should have."
 
 
 def _shifted(images: Tensor, right: float, down: float) -> Tensor:
@@ -137,10 +139,10 @@ def _shifted(images: Tensor, right: float, down: float) -> Tensor:
         low = places.floor()
         share = (places - low).view(-1, *[1] * (3 - dim))
         last = images.shape[dim] - 1
-        one, other = (
+        lower, upper = (
             images.index_select(dim, (low + step).long().clamp(0, last)) for step in (0, 1)
         )
-        images = (1 - share) * one + share * other
+        images = (1 - share) * lower + share * upper
     return images
 
 

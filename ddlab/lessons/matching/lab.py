@@ -26,17 +26,17 @@ _AHEAD = 0.01  # of accuracy: what the quest asks for
 # -- the images
 
 
-def strip_data(world: World, settings: Settings, known: Results) -> tuple:
+def strip_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the frame on show."""
-    return world.data, known.frame, min(settings.images_per_class, _ROWS)
+    return world.data, results.frame, min(settings.images_per_class, _ROWS)
 
 
 # -- the distance
 
 
-def distance_data(world: World, settings: Settings, known: Results) -> tuple | None:
+def distance_data(world: World, settings: Settings, results: Results) -> tuple | None:
     """Return the distance at the steps that were kept, so far."""
-    frames = known.frames[1:]
+    frames = results.frames[1:]
     if not frames:
         return None
     return settings.iterations, tuple(
@@ -56,14 +56,14 @@ def distance_curve(iterations: int, points: tuple[tuple[int, float], ...]) -> go
     )
     values = [value for _, value in points]
     # Of one point plotly would write too many numbers.
-    ends = math.log10(min(values) / 2), math.log10(2 * max(values))
-    return figure.update_yaxes(dtick="D2", range=ends)
+    limits = math.log10(min(values) / 2), math.log10(2 * max(values))
+    return figure.update_yaxes(dtick="D2", range=limits)
 
 
 # -- students
 
 
-def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
+def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     """What the means say, and one student on each kind of real images: what the others are seen
     against.
     """
@@ -71,9 +71,9 @@ def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     return [Value(world.first_updates, run), *first]
 
 
-def asked(world: World, settings: Settings, known: Results) -> dict[str, list[Value]]:
+def jobs_by_kind(world: World, settings: Settings, results: Results) -> dict[str, list[Value]]:
     """Students on the frame on show and on real images, one for each seed."""
-    learned = [Value(world.learned, known.run, known.frame, seed) for seed in world.seeds]
+    learned = [Value(world.learned, results.run, results.frame, seed) for seed in world.seeds]
     real = {
         kind: [Value(world.real, kind, settings.images_per_class, seed) for seed in world.seeds]
         for kind in REAL
@@ -81,18 +81,23 @@ def asked(world: World, settings: Settings, known: Results) -> dict[str, list[Va
     return {LEARNED: learned} | real
 
 
-def students(world: World, settings: Settings, known: Results) -> list[Run | Value]:
+def students(world: World, settings: Settings, results: Results) -> list[Run | Value]:
     """All of them, seed by seed."""
     return [
         value
-        for seed in zip(*asked(world, settings, known).values(), strict=True)
+        for seed in zip(*jobs_by_kind(world, settings, results).values(), strict=True)
         for value in seed
     ]
 
 
-def found(world: World, settings: Settings, known: Results) -> dict[str, tuple[float, ...]]:
+def share_accuracies(
+    world: World, settings: Settings, results: Results
+) -> dict[str, tuple[float, ...]]:
     """What is known of students: on the frame on show, and on as many real images."""
-    every = {kind: map(known, values) for kind, values in asked(world, settings, known).items()}
+    every = {
+        kind: map(results, values)
+        for kind, values in jobs_by_kind(world, settings, results).items()
+    }
     return {
         kind: tuple(value for value in values if value is not None)
         for kind, values in every.items()
@@ -100,13 +105,13 @@ def found(world: World, settings: Settings, known: Results) -> dict[str, tuple[f
 
 
 def in_other_networks(
-    world: World, settings: Settings, known: Results
+    world: World, settings: Settings, results: Results
 ) -> dict[int | None, tuple[float, ...]]:
     """Networks -> accuracy of students of the finished images, of all visited settings that differ
     in their number alone.
     """
-    found = dict[int | None, tuple[float, ...]]()
-    for past in known.past:
+    accuracies_by_count = dict[int | None, tuple[float, ...]]()
+    for past in results.past:
         if past.networks != settings.networks and past.replace(
             networks=settings.networks
         ) == settings.replace(step=None):
@@ -115,11 +120,11 @@ def in_other_networks(
             values = (
                 ()
                 if frame is None
-                else tuple(known(Value(world.learned, run, frame, seed)) for seed in world.seeds)
+                else tuple(results(Value(world.learned, run, frame, seed)) for seed in world.seeds)
             )
             if values and None not in values:
-                found[past.networks] = values
-    return found
+                accuracies_by_count[past.networks] = values
+    return accuracies_by_count
 
 
 def how_many(networks: int | None) -> str:
@@ -131,29 +136,36 @@ def how_many(networks: int | None) -> str:
     )
 
 
-def score_data(world: World, settings: Settings, known: Results) -> tuple | None:
+def score_data(world: World, settings: Settings, results: Results) -> tuple | None:
     """What is on show, and the accuracies known so far, of other numbers of networks too; what was
     shown stays until the first is.
     """
-    if not known.shared[RIVAL]:
+    if not results.shared[RIVAL]:
         return None
-    others = in_other_networks(world, settings, known)
-    return settings.networks, known.frame.step, tuple(known.shared.items()), tuple(others.items())
+    other_runs = in_other_networks(world, settings, results)
+    return (
+        settings.networks,
+        results.frame.step,
+        tuple(results.shared.items()),
+        tuple(other_runs.items()),
+    )
 
 
-def scores(networks: int | None, step: int, found: tuple, others: tuple) -> go.Figure:
+def scores(networks: int | None, step: int, accuracies: tuple, other_runs: tuple) -> go.Figure:
     """Accuracy minus that of the strongest rival's student of the same seed, every student a point."""
     short = {kind: name.removesuffix(" real images") for kind, name in REAL.items()}
-    real = dict(found)
-    learned = dict(others)
+    real = dict(accuracies)
+    learned = dict(other_runs)
     learned[networks] = real.pop(LEARNED)
     rival = real.pop(RIVAL)
     named = {short[kind]: values for kind, values in real.items() if values}
-    for number, values in sorted(learned.items(), key=lambda each: each[0] or math.inf):
+    for number, values in sorted(
+        learned.items(), key=lambda number_and_values: number_and_values[0] or math.inf
+    ):
         words = f"{how_many(number)}, update {step}" if number == networks else how_many(number)
         named |= {words: values} if values else {}
     ahead = {
-        name: [mine - its for mine, its in zip(values, rival, strict=False)]
+        name: [mine - rival_accuracy for mine, rival_accuracy in zip(values, rival, strict=False)]
         for name, values in named.items()
     }
     title = f"Students, minus {short[RIVAL]}"
@@ -175,37 +187,45 @@ def scores(networks: int | None, step: int, found: tuple, others: tuple) -> go.F
         title="",
         range=[-0.6, len(ahead) - 0.4],
     )
-    said = ", ".join(f"{name} {statistics.fmean(values):+.1%}" for name, values in ahead.items())
-    return finish_figure(figure, alt=f"{title}, mean and each student: {said}.")
+    description = ", ".join(
+        f"{name} {statistics.fmean(values):+.1%}" for name, values in ahead.items()
+    )
+    return finish_figure(figure, alt=f"{title}, mean and each student: {description}.")
 
 
 # -- in words
 
 
-def sentence(world: World, settings: Settings, known: Results) -> str:
+def sentence(world: World, settings: Settings, results: Results) -> str:
     """What is seen at a step."""
-    run = known.run
-    frame = known.frame
+    run = results.run
+    frame = results.frame
     count = settings.images_per_class
     classes = world.data.classes
-    begun = "random real images" if settings.initialisation == "real" else "noise"
+    start_text = "random real images" if settings.initialisation == "real" else "noise"
     asked_of = f"matched in {how_many(settings.networks)}"
     many = f"{count} {'image' if count == 1 else 'images'} of each of {classes} classes"
-    now = "as they began" if frame.step == 0 else f"after update {frame.step} of {run.total}"
-    means = {kind: statistics.fmean(values) for kind, values in known.shared.items() if values}
-    said = ", ".join(f"from {REAL.get(kind, 'these')} {value:.1%}" for kind, value in means.items())
-    taught = f" Students reach {said}." if said else " Press Train students to see what they teach."
-    left = "" if run.complete or known.doing(run) else " Press Learn."
-    return f"{many}, begun as {begun}, {asked_of}, {now}.{taught}{left}"
+    moment = "as they began" if frame.step == 0 else f"after update {frame.step} of {run.total}"
+    means = {kind: statistics.fmean(values) for kind, values in results.shared.items() if values}
+    accuracies_text = ", ".join(
+        f"from {REAL.get(kind, 'these')} {value:.1%}" for kind, value in means.items()
+    )
+    taught = (
+        f" Students reach {accuracies_text}."
+        if accuracies_text
+        else " Press Train students to see what they teach."
+    )
+    hint = "" if run.complete or results.doing(run) else " Press Learn."
+    return f"{many}, begun as {start_text}, {asked_of}, {moment}.{taught}{hint}"
 
 
-def quest_met(world: World, settings: Settings, known: Results) -> bool:
+def quest_met(world: World, settings: Settings, results: Results) -> bool:
     """Return whether students of every seed are there, and those on the frame on show are ahead of those
     on any real images.
     """
-    if min(map(len, known.shared.values())) < len(world.seeds):
+    if min(map(len, results.shared.values())) < len(world.seeds):
         return False
-    means = {kind: statistics.fmean(values) for kind, values in known.shared.items()}
+    means = {kind: statistics.fmean(values) for kind, values in results.shared.items()}
     return means.pop(LEARNED) - max(means.values()) >= _AHEAD
 
 
@@ -225,16 +245,16 @@ MatchingLab = Lab(
         "networks": lambda number: "new each time" if number is None else str(number)
     },
     run=World.run,
-    jobs=wanted,
+    jobs=list_jobs,
     opens_with=4,
-    shared=found,
+    shared=share_accuracies,
     step_words="update",
     unused=lambda world, settings: () if settings.strategy else ("views",),
     job_words=lambda world, run: f"learning {run.config.images_per_class} per class",
     buttons=[
         Compute(
             "Learn",
-            lambda world, settings, known: [known.run],
+            lambda world, settings, results: [results.run],
             hint="Let the images descend",
             stays=True,
         ),

@@ -97,10 +97,10 @@ class World(MethodWorld):
 
     def learned(self, run: Run, frame: Frame, seed: int, *, watch: Watch) -> float:
         """Test accuracy of a student on the images of a frame."""
-        made = from_images(frame.content.images, frame.content.labels, self.data)
-        return self.taught(made, [self.learning.replace(seed=seed)], watch)[0]
+        distilled = from_images(frame.content.images, frame.content.labels, self.data)
+        return self.taught(distilled, [self.learning.replace(seed=seed)], watch)[0]
 
     def real(self, kind: str, images_per_class: int, seed: int, *, watch: Watch) -> float:
         """Return the same for as many real images by a rule of `selection`, or what it makes of them."""
-        made = self.chosen(kind, images_per_class, seed)
-        return self.taught(made, [self.learning.replace(seed=seed)], watch)[0]
+        chosen = self.chosen(kind, images_per_class, seed)
+        return self.taught(chosen, [self.learning.replace(seed=seed)], watch)[0]

@@ -11,7 +11,7 @@ from ...evaluation import class_incremental
 from ...evaluation.incremental import Incremental
 from ...methods import mnemonics
 from ...methods.distillation import from_images
-from ..answers import NotYet, called, two
+from ..answers import NotYet, call_answer, two
 
 _LEAD = 0.03  # of accuracy, exercise 2
 # of the page's temporary network
@@ -24,24 +24,24 @@ def check_forgetting(answer: Any) -> str:
     draws = torch.Generator().manual_seed(2)
     for phases in (3, 5):
         matrix = [torch.rand(2 * phase + 2, generator=draws).tolist() for phase in range(phases)]
-        told = Incremental(
+        incremental = Incremental(
             {0: tuple(map(tuple, matrix))},
             tuple((f"{task}a", f"{task}b") for task in range(phases)),
         )
         words = "matrix, whose row p has the accuracies of the classes met by phase p"
-        first, mean = called(answer, [list(row) for row in matrix], of=words, read=two(float))
-        if abs(first - told.forgetting_of_first) > 1e-6:
+        first, mean = call_answer(answer, [list(row) for row in matrix], of=words, read=two(float))
+        if abs(first - incremental.forgetting_of_first) > 1e-6:
             raise NotYet(
                 f"Measured: {first:.3f} of the first task; it is "
-                f"{told.forgetting_of_first:.3f} (of both classes of the task)."
+                f"{incremental.forgetting_of_first:.3f} (of both classes of the task)."
             )
-        if abs(mean - told.mean_forgetting) > 1e-6:
+        if abs(mean - incremental.mean_forgetting) > 1e-6:
             hint = (
                 "from the most that was known of a task, not from its first row; the last task "
                 "has forgotten nothing"
             )
             raise NotYet(
-                f"Measured: {mean:.3f} on average; it is {told.mean_forgetting:.3f} ({hint})."
+                f"Measured: {mean:.3f} on average; it is {incremental.mean_forgetting:.3f} ({hint})."
             )
     return (
         "Measured: both, on matrices of 3 and 5 phases. Only the first can be negative: a "
@@ -53,32 +53,32 @@ def check_pair(answer: Any) -> str:
     """Exercise 2: two exemplars of each class, made without a network, against two random ones."""
     data = load("digits")
     shape = (2, 1, 16, 16)
-    found = list[Tensor]()
+    pairs = list[Tensor]()
     for label in range(data.classes):
-        given = called(
+        pair = call_answer(
             answer,
             data.normalised(data.of_class(label)),
             of="the images of one class, [n, 1, 16, 16]",
         )
-        if not isinstance(given, Tensor) or given.shape != shape or not given.isfinite().all():
+        if not isinstance(pair, Tensor) or pair.shape != shape or not pair.isfinite().all():
             raise NotYet(f"Return a tensor of shape {list(shape)}, all numbers finite.")
-        found.append(given.detach().float())
-    made = from_images(torch.cat(found), torch.arange(data.classes).repeat_interleave(2), data)
-    ends = list[float]()
-    for start, own in (("given", made), ("random", None)):
+        pairs.append(pair.detach().float())
+    distilled = from_images(torch.cat(pairs), torch.arange(data.classes).repeat_interleave(2), data)
+    accuracies = list[float]()
+    for start, exemplars in (("given", distilled), ("random", None)):
         config = mnemonics.Config.teaching(images_per_class=2, start=start, exemplar_step="none")
-        told = class_incremental(
-            own, data, config=config, seeds=range(3), progress=False, device="cpu"
+        incremental = class_incremental(
+            exemplars, data, config=config, seeds=range(3), progress=False, device="cpu"
         )
-        ends.append(told.accuracies[-1])
-    said = (
-        f"Measured: {ends[0]:.1%} of all digits at the end, {ends[1]:.1%} with two random "
+        accuracies.append(incremental.accuracies[-1])
+    statement = (
+        f"Measured: {accuracies[0]:.1%} of all digits at the end, {accuracies[1]:.1%} with two random "
         "images, three seeds"
     )
-    if ends[0] - ends[1] >= _LEAD:
-        return f"{said}."
+    if accuracies[0] - accuracies[1] >= _LEAD:
+        return f"{statement}."
     raise NotYet(
-        f"{said}. What do two random images leave to chance? Think of what is typical of a class, "
+        f"{statement}. What do two random images leave to chance? Think of what is typical of a class, "
         "and of the two kinds that are most unlike within it."
     )
 
@@ -93,8 +93,8 @@ def check_halves(answer: Any) -> str:
     memory = torch.randn(8, 4, generator=draws, dtype=torch.float64)
     labels = torch.arange(8) // 2
     leaf = memory.clone().requires_grad_()
-    words = "network, memory [2 n, ...], labels [2 n] and seen that returns a loss"
-    (found,) = called(
+    words = "network, memory [2 n, ...], labels [2 n] and classes_met that returns a loss"
+    (gradient,) = call_answer(
         answer,
         network,
         leaf,
@@ -103,35 +103,37 @@ def check_halves(answer: Any) -> str:
         of=words,
         read=lambda loss: torch.autograd.grad(loss, leaf),
     )
-    wanted, moving, alone = (
-        _slope(network, memory, labels, 4, way) for way in ("held", "moving", "itself")
+    expected, moving, alone = (
+        _slope(network, memory, labels, 4, judging) for judging in ("held", "moving", "itself")
     )
-    if torch.allclose(found, wanted, rtol=1e-6, atol=1e-9):
+    if torch.allclose(gradient, expected, rtol=1e-6, atol=1e-9):
         return "Measured: the gradient of both halves, each judged by the other."
-    if torch.allclose(found, moving, rtol=1e-6, atol=1e-9):
+    if torch.allclose(gradient, moving, rtol=1e-6, atol=1e-9):
         raise NotYet("Measured: the half that judges is moved by its own judgement. Detach it.")
-    if torch.allclose(found, alone, rtol=1e-6, atol=1e-9):
+    if torch.allclose(gradient, alone, rtol=1e-6, atol=1e-9):
         raise NotYet("Measured: each half is judged by itself. Exchange the judges.")
-    worst = float((found - wanted).abs().max())
+    worst = float((gradient - expected).abs().max())
     raise NotYet(
         f"Measured: up to {worst:.2g} from the gradient of both halves. Rows 0, 2, 4, ... "
         "are one half."
     )
 
 
-def _slope(network: nn.Sequential, memory: Tensor, labels: Tensor, seen: int, way: str) -> Tensor:
+def _slope(
+    network: nn.Sequential, memory: Tensor, labels: Tensor, classes_met: int, judging: str
+) -> Tensor:
     leaf = memory.clone().requires_grad_()
     total = torch.zeros((), dtype=torch.float64)
     for side in (0, 1):
-        own = leaf[side::2]
-        judge = leaf[side::2] if way == "itself" else leaf[1 - side :: 2]
+        half = leaf[side::2]
+        judge = leaf[side::2] if judging == "itself" else leaf[1 - side :: 2]
         weights = [value.detach().clone().requires_grad_() for value in network.parameters()]
         for _ in range(_STEPS):
-            loss = F.cross_entropy(_logits(weights, own)[:, :seen], labels[side::2])
+            loss = F.cross_entropy(_logits(weights, half)[:, :classes_met], labels[side::2])
             slopes = torch.autograd.grad(loss, weights, create_graph=True)
             weights = [value - _RATE * slope for value, slope in zip(weights, slopes, strict=True)]
-        judge = judge if way == "moving" else judge.detach()
-        total = total + F.cross_entropy(_logits(weights, judge)[:, :seen], labels[side::2])
+        judge = judge if judging == "moving" else judge.detach()
+        total = total + F.cross_entropy(_logits(weights, judge)[:, :classes_met], labels[side::2])
     return torch.autograd.grad(total, leaf)[0]
 
 

@@ -58,83 +58,85 @@ def tasks_of(world: World, config: mnemonics.Config) -> tuple[tuple[str, ...], .
         world.data.class_names[label]
         for label in class_order(world.data.classes, config.order_seed)
     ]
-    ends = class_ends(config, len(names))
-    return tuple(tuple(names[start:end]) for start, end in zip([0, *ends], ends, strict=False))
+    task_ends = class_ends(config, len(names))
+    return tuple(
+        tuple(names[start:end]) for start, end in zip([0, *task_ends], task_ends, strict=False)
+    )
 
 
-def found(
-    world: World, settings: Settings, known: Results
+def share_moment(
+    world: World, settings: Settings, results: Results
 ) -> tuple[tuple[tuple[str, ...], ...], Moment, Matrix]:
     """Tasks, the moment on show, and the phases that had ended by then."""
-    ends = [end for end in world.ends(known.run.config) if end <= known.frame.step]
-    return tasks_of(world, known.run.config), known.frame.content, matrix(known.run, ends)
+    finished = [end for end in world.task_ends(results.run.config) if end <= results.frame.step]
+    return tasks_of(world, results.run.config), results.frame.content, matrix(results.run, finished)
 
 
-def strip_data(world: World, settings: Settings, known: Results) -> tuple:
+def strip_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the exemplars on show."""
     order = tuple(class_order(world.data.classes, settings.order_seed))
-    return world.data, known.frame.content, order
+    return world.data, results.frame.content, order
 
 
-def strip(data: ImageData, now: Moment, order: tuple[int, ...]) -> tuple[bytes, str]:
+def strip(data: ImageData, moment: Moment, order: tuple[int, ...]) -> tuple[bytes, str]:
     """Exemplars, a column for each class; grey where there are none."""
-    count = max(len(now.exemplars) // data.classes, 1)
+    count = max(len(moment.exemplars) // data.classes, 1)
     pixels = torch.full(
         (data.classes * count, data.channels, *data.image_size), _GREY, dtype=torch.uint8
     )
-    there = now.exemplars.flatten(1).any(1)
-    pixels[: len(there)][there] = data.to_uint8(now.exemplars[there])
+    is_kept = moment.exemplars.flatten(1).any(1)
+    pixels[: len(is_kept)][is_kept] = data.to_uint8(moment.exemplars[is_kept])
     names = [data.class_names[label] for label in order]
     scale = max(1, round(_CELL / data.image_size[1]))
     columns = pixels.unflatten(0, (data.classes, count)).transpose(0, 1).flatten(0, 1)
-    shown = f"{int(there.sum())} exemplars" if there.any() else "no exemplar"
+    description = f"{int(is_kept.sum())} exemplars" if is_kept.any() else "no exemplar"
     return encode_grid(
         columns, data.classes, scale, column_labels=names, gap=4
-    ), f"{shown}, a column for each class."
+    ), f"{description}, a column for each class."
 
 
-def bars_data(world: World, settings: Settings, known: Results) -> tuple:
+def bars_data(world: World, settings: Settings, results: Results) -> tuple:
     """What is found."""
-    return known.shared
+    return results.shared
 
 
 def of_tasks(tasks: tuple[tuple[str, ...], ...], accuracies: tuple[float, ...]) -> list[float]:
     """Accuracy of each task seen, from those of its classes."""
-    found = []
-    rest = list(accuracies)
+    task_means = []
+    remaining = list(accuracies)
     for names in tasks:
-        if rest:
-            found.append(float(np.mean(rest[: len(names)])))
-            rest = rest[len(names) :]
-    return found
+        if remaining:
+            task_means.append(float(np.mean(remaining[: len(names)])))
+            remaining = remaining[len(names) :]
+    return task_means
 
 
-def bars(tasks: tuple[tuple[str, ...], ...], now: Moment, before: Matrix) -> go.Figure:
+def bars(tasks: tuple[tuple[str, ...], ...], moment: Moment, before: Matrix) -> go.Figure:
     """Return a bar for each task; a line where it once stood."""
-    heights = of_tasks(tasks, now.accuracies)
-    rows = [of_tasks(tasks, row) for row in (*before, now.accuracies)]
-    most = [max(row[task] for row in rows if task < len(row)) for task in range(len(heights))]
-    title = f"Task {now.phase + 1} of {len(tasks)}: {PARTS[now.part]}"
+    heights = of_tasks(tasks, moment.accuracies)
+    rows = [of_tasks(tasks, row) for row in (*before, moment.accuracies)]
+    best = [max(row[task] for row in rows if task < len(row)) for task in range(len(heights))]
+    title = f"Task {moment.phase + 1} of {len(tasks)}: {PARTS[moment.part]}"
     style = series_style(0)
     figure = start_figure(
         title=title, x_label="classes of a task", y_label="test accuracy (fraction)", height=HEIGHT
     )
-    names = [literal(", ".join(each)) for each in tasks]
+    names = [literal(", ".join(task)) for task in tasks]
     figure.add_bar(
         x=names[: len(heights)],
         y=heights,
         name="now",
-        text=[f"{each:.0%}" for each in heights],
+        text=[f"{height:.0%}" for height in heights],
         # Not where the line may stand.
-        textposition=["inside" if each > 0.2 else "outside" for each in heights],
+        textposition=["inside" if height > 0.2 else "outside" for height in heights],
         insidetextanchor="end",
         textangle=0,
         cliponaxis=False,
         marker={"color": faint(style.colour, 0.6), "line": {"color": style.colour, "width": 1.5}},
     )
     figure.add_scatter(
-        x=names[: len(most)],
-        y=most,
+        x=names[: len(best)],
+        y=best,
         mode="markers",
         name="at its best",
         marker={
@@ -148,19 +150,21 @@ def bars(tasks: tuple[tuple[str, ...], ...], now: Moment, before: Matrix) -> go.
         type="category", range=[-0.5, len(tasks) - 0.5], categoryorder="array", categoryarray=names
     )
     figure.update_yaxes(range=[0, 1.12], tickvals=[0, 0.25, 0.5, 0.75, 1])
-    said = ", ".join(f"{name} {height:.0%}" for name, height in zip(names, heights, strict=False))
-    return finish_figure(legend_below(figure), alt=f"{title}. Accuracy: {said}.")
+    description = ", ".join(
+        f"{name} {height:.0%}" for name, height in zip(names, heights, strict=False)
+    )
+    return finish_figure(legend_below(figure), alt=f"{title}. Accuracy: {description}.")
 
 
-def matrix_data(world: World, settings: Settings, known: Results) -> tuple:
+def matrix_data(world: World, settings: Settings, results: Results) -> tuple:
     """Tasks, and what was known at the end of each phase."""
-    tasks, _, rows = known.shared
+    tasks, _, rows = results.shared
     return tasks, rows
 
 
 def cells(tasks: tuple[tuple[str, ...], ...], rows: Matrix) -> go.Figure:
     """Return the matrix [phase, class]."""
-    names = [name for each in tasks for name in each]
+    names = [name for task in tasks for name in task]
     table = np.full((len(tasks), len(names)), np.nan)
     for phase, row in enumerate(rows):
         table[phase, : len(row)] = row
@@ -171,14 +175,14 @@ def cells(tasks: tuple[tuple[str, ...], ...], rows: Matrix) -> go.Figure:
     )
 
 
-def ends_data(world: World, settings: Settings, known: Results) -> tuple:
+def ends_data(world: World, settings: Settings, results: Results) -> tuple:
     """Memory -> exemplars of a class -> accuracy at the end, of all that was visited and differs in
     these alone; and the one on show.
     """
     points = dict[str, tuple]()
     for memory in world.memories:
         config = world.config(settings.replace(memory=memory))
-        every = values_by_setting(known, world.remembered, config, "images_per_class", memory)
+        every = values_by_setting(results, world.remembered, config, "images_per_class", memory)
         points |= (
             {memory: tuple((m, float(np.mean(rows[-1]))) for m, rows in every.items())}
             if every
@@ -187,20 +191,20 @@ def ends_data(world: World, settings: Settings, known: Results) -> tuple:
     return (
         tuple(points.items()),
         settings.images_per_class,
-        float(np.mean(known.frame.content.accuracies)),
+        float(np.mean(results.frame.content.accuracies)),
     )
 
 
-def ends(found: tuple, count: int, now: float) -> go.Figure:
+def final_chart(points_by_memory: tuple, count: int, current: float) -> go.Figure:
     """Accuracy at the end over exemplars of a class, a line for each memory."""
     label = "accuracy on all classes (fraction)"
     figure = start_figure(
         title="At the end", x_label="exemplars of a class", y_label=label, height=HEIGHT
     )
-    said = []
-    for memory, points in found:
+    descriptions = []
+    for memory, points in points_by_memory:
         x, y = zip(*points, strict=True)
-        said.append(f"{memory} {', '.join(f'{each:.2f} with {m}' for m, each in points)}")
+        descriptions.append(f"{memory} {', '.join(f'{value:.2f} with {m}' for m, value in points)}")
         if memory == NONE:
             figure.add_scatter(x=[0.5, 5.5], y=[y[0]] * 2, name=NONE, mode="lines", line=DASHED)
         else:
@@ -212,19 +216,24 @@ def ends(found: tuple, count: int, now: float) -> go.Figure:
             )
     figure.add_scatter(
         x=[count],
-        y=[now],
+        y=[current],
         name="on show, so far",
         mode="markers",
         marker={"symbol": "circle-open", "size": 12, "color": neutral("text")},
     )
-    least = min(0.8, now, *(y for memory, points in found for _, y in points if memory != NONE))
+    least = min(
+        0.8,
+        current,
+        *(y for memory, points in points_by_memory for _, y in points if memory != NONE),
+    )
     figure.update_xaxes(range=[0.5, 5.5], dtick=1).update_yaxes(range=[max(least - 0.05, 0), 1])
     return finish_figure(
-        legend_beside(figure), alt=f"Accuracy at the end: {'; '.join(said) or 'not there yet'}."
+        legend_beside(figure),
+        alt=f"Accuracy at the end: {'; '.join(descriptions) or 'not there yet'}.",
     )
 
 
-def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
+def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     """Return the run, and what is left at its end."""
     return [run, Value(world.remembered, run.config, settings.memory)]
 
@@ -234,38 +243,38 @@ def with_memory(world: World, settings: Settings, memory: str) -> Value:
     return Value(world.remembered, world.config(settings.replace(memory=memory)), memory)
 
 
-def all_memories(world: World, settings: Settings, known: Results) -> list[Value]:
+def all_memories(world: World, settings: Settings, results: Results) -> list[Value]:
     """What is left with each memory; the one that takes long comes last."""
     usable = (
-        each
-        for each in world.memories
-        if each != MATCHED or settings.images_per_class in world.matched
+        memory
+        for memory in world.memories
+        if memory != MATCHED or settings.images_per_class in world.matched
     )
-    return [with_memory(world, settings, each) for each in usable]
+    return [with_memory(world, settings, memory) for memory in usable]
 
 
-def sentence(world: World, settings: Settings, known: Results) -> str:
+def sentence(world: World, settings: Settings, results: Results) -> str:
     """What is seen."""
-    tasks, now, _ = known.shared
-    heights = of_tasks(tasks, now.accuracies)
-    kept = (
+    tasks, moment, _ = results.shared
+    heights = of_tasks(tasks, moment.accuracies)
+    kept_text = (
         f"{settings.images_per_class} of each class ({settings.memory})"
         if settings.memory != NONE
         else "nothing"
     )
-    begun = (
-        f"Kept: {kept}. Task {now.phase + 1}, {PARTS[now.part]}: {np.mean(now.accuracies):.1%} "
+    setting = (
+        f"Kept: {kept_text}. Task {moment.phase + 1}, {PARTS[moment.part]}: {np.mean(moment.accuracies):.1%} "
         "of the classes so far"
     )
-    return f"{begun}, {heights[0]:.0%} of the first task, {heights[-1]:.0%} of the newest."
+    return f"{setting}, {heights[0]:.0%} of the first task, {heights[-1]:.0%} of the newest."
 
 
-def quest_met(world: World, settings: Settings, known: Results) -> bool:
+def quest_met(world: World, settings: Settings, results: Results) -> bool:
     """Return whether one exemplar of a class keeps more than its mean does, with the same seed."""
     if settings.images_per_class > 1:
         return False
     mine, rival = (
-        known(with_memory(world, settings, memory)) for memory in (settings.memory, RIVAL)
+        results(with_memory(world, settings, memory)) for memory in (settings.memory, RIVAL)
     )
     return None not in (mine, rival) and np.mean(mine[-1]) > np.mean(rival[-1])
 
@@ -286,9 +295,9 @@ DECLARED = {
     },
     "stops": lambda world: {"images_per_class": (1, 5)},
     "run": World.run,
-    "jobs": wanted,
+    "jobs": list_jobs,
     "opens_with": 2,
-    "shared": found,
+    "shared": share_moment,
     "step_label": step_label,
     "to_end": ("memory", "images_per_class"),
     "unused": lambda world, settings: (
@@ -299,7 +308,7 @@ DECLARED = {
     "sentence": sentence,
 }
 
-AT_THE_END = Chart(ends_data, ends)
+AT_THE_END = Chart(ends_data, final_chart)
 MemoryLab = Lab(
     "What is worth keeping?",
     World,

@@ -102,8 +102,11 @@ class PlaneWorld(World):
             return super().run(settings)
         order = [*map(int, settings.clicked.split())]
         labels = self.data.train_labels
-        order += [each for each in range(len(labels)) if each not in order]
-        by_class = ([each for each in order if labels[each] == k] for k in range(self.data.classes))
+        order += [row_number for row_number in range(len(labels)) if row_number not in order]
+        by_class = (
+            [row_number for row_number in order if labels[row_number] == k]
+            for k in range(self.data.classes)
+        )
         rows = torch.tensor(
             [row for members in by_class for row in members[: settings.images_per_class]]
         )
@@ -117,15 +120,17 @@ def keep_clicked(
     """Settings that keep the point which was clicked, at the end of the run."""
     if clicked["customdata"] is None:
         return settings
-    before = [each for each in settings.clicked.split() if each != str(clicked["customdata"])]
+    before = [
+        row_text for row_text in settings.clicked.split() if row_text != str(clicked["customdata"])
+    ]
     return settings.replace(
         memory=BY_HAND, clicked=" ".join([str(clicked["customdata"]), *before]), step=None
     )
 
 
-def plane_data(world: World, settings: Settings, known: Results) -> tuple:
+def plane_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the points, the moment on show, and its settings."""
-    return world, known.run.config, known.frame.content
+    return world, results.run.config, results.frame.content
 
 
 def points_of(images: Tensor, data: ImageData) -> np.ndarray:
@@ -133,19 +138,23 @@ def points_of(images: Tensor, data: ImageData) -> np.ndarray:
     return (images.flatten(1) * data.std.flatten() + data.mean.flatten()).numpy()
 
 
-def plane(world: World, config: mnemonics.Config, now: Moment) -> go.Figure:
+def plane(world: World, config: mnemonics.Config, moment: Moment) -> go.Figure:
     """What the network says everywhere, the points of the task at hand, those before, and those
     that are kept.
     """
     data = world.data
-    (start, seen) = [0, *class_ends(config, len(CLASSES))][now.phase : now.phase + 2]
+    (start, classes_met) = [0, *class_ends(config, len(CLASSES))][moment.phase : moment.phase + 2]
     y, x = torch.meshgrid(_GRID, _GRID, indexing="ij")
-    asked = (torch.stack([x, y], -1).view(-1, 1, 1, 2) - data.mean.view(-1, 1, 1)) / data.std.view(
+    places = (torch.stack([x, y], -1).view(-1, 1, 1, 2) - data.mean.view(-1, 1, 1)) / data.std.view(
         -1, 1, 1
     )
     with torch.no_grad():
-        said = logits_of(config, world.inputs, now.weights, asked, seen).argmax(1).view(x.shape)
-    title = f"Learning {' and '.join(CLASSES[start:seen])}"
+        decided = (
+            logits_of(config, world.inputs, moment.weights, places, classes_met)
+            .argmax(1)
+            .view(x.shape)
+        )
+    title = f"Learning {' and '.join(CLASSES[start:classes_met])}"
     figure = start_figure(title=title, x_label="first pixel", y_label="second pixel", height=HEIGHT)
     parts = len(CLASSES)
     shades = [
@@ -160,44 +169,49 @@ def plane(world: World, config: mnemonics.Config, now: Moment) -> go.Figure:
         "showscale": False,
         "hoverinfo": "skip",
     }
-    figure.add_heatmap(z=said.numpy(), x=_GRID.numpy(), y=_GRID.numpy(), **flat)
+    figure.add_heatmap(z=decided.numpy(), x=_GRID.numpy(), y=_GRID.numpy(), **flat)
     points = points_of(data.normalised(), data)
-    kept = points_of(now.exemplars, data)
+    exemplars = points_of(moment.exemplars, data)
     labels = data.train_labels.numpy()
-    there = now.exemplars.flatten(1).any(1).numpy()
-    owners = np.arange(len(kept)) // max(len(kept) // parts, 1)
-    for k, name in enumerate(CLASSES[:seen]):
+    is_kept = moment.exemplars.flatten(1).any(1).numpy()
+    owners = np.arange(len(exemplars)) // max(len(exemplars) // parts, 1)
+    for k, name in enumerate(CLASSES[:classes_met]):
         style = series_style(k)
-        own = points[labels == k]
+        points_of_class = points[labels == k]
         look = {"color": style.colour, "symbol": style.marker}
-        told = {
+        trace_options = {
             "name": name,
             "customdata": np.flatnonzero(labels == k).tolist(),
             "opacity": 0.25 if k < start else 1,
         }
         dots = {"mode": "markers", "hoverinfo": "name", "marker": {**look, "size": 5}}
-        figure.add_scatter(x=own[:, 0], y=own[:, 1], **told, **dots)
-        mine = kept[(owners == k) & there]
+        figure.add_scatter(
+            x=points_of_class[:, 0], y=points_of_class[:, 1], **trace_options, **dots
+        )
+        mine = exemplars[(owners == k) & is_kept]
         dots |= {"marker": {**look, "size": 12, "line": {"color": neutral("text"), "width": 2}}}
         figure.add_scatter(x=mine[:, 0], y=mine[:, 1], name=f"kept of {name}", **dots)
-        x0, y0 = own.mean(0).tolist()
+        x0, y0 = points_of_class.mean(0).tolist()
         figure.add_annotation(x=x0, y=y0, text=f"<b>{name}</b>", showarrow=False, yshift=14)
     figure.update_layout(showlegend=False).update_xaxes(
         range=[0, 1], showgrid=False, constrain="domain"
     )
     figure.update_yaxes(range=[0, 1], showgrid=False, scaleanchor="x", constrain="domain")
     shares = [
-        f"{name} {float((said == k).float().mean()):.0%}" for k, name in enumerate(CLASSES[:seen])
+        f"{name} {float((decided == k).float().mean()):.0%}"
+        for k, name in enumerate(CLASSES[:classes_met])
     ]
     return finish_figure(
         figure, alt=f"{title}: the share of the plane of each class is {', '.join(shares)}."
     )
 
 
-def quest_met(world: World, settings: Settings, known: Results) -> bool:
+def quest_met(world: World, settings: Settings, results: Results) -> bool:
     """Return whether all classes are kept."""
-    now = known.frame.content
-    return len(now.accuracies) == len(CLASSES) and sum(now.accuracies) / len(CLASSES) >= ENOUGH
+    moment = results.frame.content
+    return (
+        len(moment.accuracies) == len(CLASSES) and sum(moment.accuracies) / len(CLASSES) >= ENOUGH
+    )
 
 
 PlaneLab = Lab(

@@ -29,7 +29,7 @@ LEARNED = "learned"
 BY_HAND = "by hand"
 MEMORIES = (NONE, "random", HERDING, NEAREST, CENTRES, MATCHED, LEARNED)
 _KINDS = {NEAREST: "k_means", CENTRES: "centres"}  # as `selection` calls them
-_GIVEN = (*_KINDS, MATCHED, BY_HAND)  # sets that are made before the run
+_MADE_BEFORE = (*_KINDS, MATCHED, BY_HAND)  # sets that are made before the run
 _MOMENTS = {"model": 6, "exemplars": 3, "tuning": 1}  # of each part of a phase
 
 Weights = dict[str, Tensor]
@@ -66,11 +66,11 @@ def moment(
 ) -> Moment:
     """What is kept of a step."""
     phase, part = (0, "model") if trace is None else (trace.phase, trace.part)
-    seen = class_ends(config, require_data(mnemonics.NAME, inputs).classes)[phase]
+    classes_met = class_ends(config, require_data(mnemonics.NAME, inputs).classes)[phase]
     return Moment(
         phase,
         part,
-        class_accuracies(config, inputs, state.weights, seen),
+        class_accuracies(config, inputs, state.weights, classes_met),
         state.exemplars.cpu(),
         state.weights,
     )
@@ -107,7 +107,9 @@ class World(MethodWorld):
         device: torch.device | str = "auto",
     ) -> None:
         self.matched = dict(matched or {})
-        self.memories = tuple(each for each in self.choices if each != MATCHED or self.matched)
+        self.memories = tuple(
+            memory for memory in self.choices if memory != MATCHED or self.matched
+        )
         super().__init__(data, config, device=device)
 
     def started(self, config: mnemonics.Config) -> Settings:
@@ -116,16 +118,16 @@ class World(MethodWorld):
 
     def config(self, settings: Settings) -> mnemonics.Config:
         """What plays no part with this memory is as at first, so that such runs are one."""
-        asked: dict[str, Any] = {}
+        changes: dict[str, Any] = {}
         if settings.memory != LEARNED:
-            asked |= {name: getattr(self.first, name) for name in LEARNING} | {
+            changes |= {name: getattr(self.first, name) for name in LEARNING} | {
                 "exemplar_step": "none"
             }
         if settings.memory == NONE:
-            asked["images_per_class"] = 1
-        given = dict.fromkeys(_GIVEN, "given")
-        asked["start"] = (given | {LEARNED: HERDING}).get(settings.memory, settings.memory)
-        return super().config(settings).replace(**asked)
+            changes["images_per_class"] = 1
+        starts = dict.fromkeys(_MADE_BEFORE, "given")
+        changes["start"] = (starts | {LEARNED: HERDING}).get(settings.memory, settings.memory)
+        return super().config(settings).replace(**changes)
 
     def run(self, settings: Settings) -> Run:
         """Return the run of all phases, as far as it has come."""
@@ -139,28 +141,28 @@ class World(MethodWorld):
             errors.fail(
                 "images_per_class", f"one for which there is a set: {sorted(self.matched)}", count
             )
-        if memory in _GIVEN:
-            own = (
+        if memory in _MADE_BEFORE:
+            exemplars = (
                 self.matched[count]
                 if memory == MATCHED
                 else self.chosen(_KINDS[memory], count, config.seed)
             )
-            inputs = replace(inputs, distilled=own)
+            inputs = replace(inputs, distilled=exemplars)
         return self.of(config, inputs)
 
     def keep(self, config: mnemonics.Config) -> Keep:
         """Some moments of each part of a phase."""
-        found = {0}
-        begun = 0
+        kept_steps = {0}
+        part_start = 0
         for _, part, steps in mnemonics.parts(config, self.inputs):
-            found |= {
-                begun + round(steps * share / _MOMENTS[part])
+            kept_steps |= {
+                part_start + round(steps * share / _MOMENTS[part])
                 for share in range(1, _MOMENTS[part] + 1)
             }
-            begun += steps
-        return Keep(tuple(sorted(found)), moment)
+            part_start += steps
+        return Keep(tuple(sorted(kept_steps)), moment)
 
-    def ends(self, config: mnemonics.Config) -> list[int]:
+    def task_ends(self, config: mnemonics.Config) -> list[int]:
         """Return the step at which each phase ends."""
         parts = mnemonics.parts(config, self.inputs)
         return [
@@ -169,18 +171,18 @@ class World(MethodWorld):
 
     def remembered(self, config: mnemonics.Config, memory: str, *, watch: Watch) -> Matrix:
         """Phase -> accuracy of each class seen by its end."""
-        ends = self.ends(config)
+        task_ends = self.task_ends(config)
         run = self.with_memory(memory, config).advance(
-            watch=lambda run: watch(f"memory: {memory}", run.step / ends[-1])
+            watch=lambda run: watch(f"memory: {memory}", run.step / task_ends[-1])
         )
-        return matrix(run, ends)
+        return matrix(run, task_ends)
 
 
-def matrix(run: Run, ends: Sequence[int]) -> Matrix:
+def matrix(run: Run, task_ends: Sequence[int]) -> Matrix:
     """Phase -> accuracy of each class seen, of the phases whose end was kept by now."""
-    frames = [run.at(end) for end in ends]
+    frames = [run.at(end) for end in task_ends]
     return tuple(
         frame.content.accuracies
-        for frame, end in zip(frames, ends, strict=True)
+        for frame, end in zip(frames, task_ends, strict=True)
         if frame and frame.step == end
     )

@@ -11,7 +11,7 @@ from ..answers import NotYet, numbers
 
 _GAIN = 1.5  # points that another training must add
 _MOST_EPOCHS = 301
-_WORTH = (
+_CASES = (
     ([89.1, 90.2, 88.4], 89.7, 0.6, 5),
     ([44.0, 47.5, 45.1, 44.6], 48.9, 1.2, 3),
     ([61.5, 62.5], 62.4, 0.3, 10),
@@ -22,8 +22,10 @@ def check_errors(answer: Any) -> str:
     """Exercise 2: (ours, printed, deviation, count) -> the difference in standard errors, of which
     both numbers have one.
     """
-    cases = ((list(ours), *rest) for ours, *rest in _WORTH)  # a copy: an answer may sort its list
-    found = numbers(answer, *cases, of="ours, printed, deviation, count")
+    cases = (
+        (list(ours), *printed_values) for ours, *printed_values in _CASES
+    )  # a copy: an answer may sort its list
+    errors_given = numbers(answer, *cases, of="ours, printed, deviation, count")
 
     def of(
         ours: list[float],
@@ -38,23 +40,23 @@ def check_errors(answer: Any) -> str:
         return (statistics.fmean(ours) - printed) / math.sqrt(variance)
 
     hints: tuple[tuple[list[float], str], ...] = (
-        ([of(*one, mine=0) for one in _WORTH], "Nearly: your own mean is uncertain, too."),
-        ([of(*one, theirs=0) for one in _WORTH], "Nearly: the printed mean is uncertain, too."),
+        ([of(*case, mine=0) for case in _CASES], "Nearly: your own mean is uncertain, too."),
+        ([of(*case, theirs=0) for case in _CASES], "Nearly: the printed mean is uncertain, too."),
         (
-            [of(*one, theirs=one[3]) for one in _WORTH],
+            [of(*case, theirs=case[3]) for case in _CASES],
             "Nearly: a mean of n values deviates less than one of them.",
         ),
-        ([-of(*one) for one in _WORTH], "Nearly: ours minus printed, so that above is positive."),
+        ([-of(*case) for case in _CASES], "Nearly: ours minus printed, so that above is positive."),
     )
-    for values, hint in ((([of(*one) for one in _WORTH]), ""), *hints):
+    for values, hint in ((([of(*case) for case in _CASES]), ""), *hints):
         if all(
-            math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-9)
-            for one, other in zip(values, found, strict=True)
+            math.isclose(case, given_error, rel_tol=1e-6, abs_tol=1e-9)
+            for case, given_error in zip(values, errors_given, strict=True)
         ):
             if hint:
                 raise NotYet(hint)
             return (
-                f"Measured: {found[0]:+.1f}, {found[1]:+.1f} and {found[2]:+.1f} standard "
+                f"Measured: {errors_given[0]:+.1f}, {errors_given[1]:+.1f} and {errors_given[2]:+.1f} standard "
                 "errors; beyond 2 look for a reason."
             )
     raise NotYet(
@@ -74,8 +76,8 @@ def check_students(answer: Any) -> str:
         raise NotYet("Change something of how a student is trained; its labels stay class numbers.")
     means = []
     try:
-        for told in (plain, plain | changes):
-            config = supervised.Config.paper("mnist", recipe="dsa", **told)
+        for settings in (plain, plain | changes):
+            config = supervised.Config.paper("mnist", recipe="dsa", **settings)
             if config.epochs > _MOST_EPOCHS:
                 raise NotYet(
                     f"At most {_MOST_EPOCHS} epochs, or a reader waits too long; yours has "
@@ -88,7 +90,8 @@ def check_students(answer: Any) -> str:
                 "progress": False,
             }
             means.append(
-                100 * statistics.fmean(evaluate(made, data, **scores).mean for made in sets)
+                100
+                * statistics.fmean(evaluate(distilled, data, **scores).mean for distilled in sets)
             )
     except (DDLabError, TypeError) as problem:
         raise NotYet(f"These settings cannot be used: {problem}") from None

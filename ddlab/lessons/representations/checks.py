@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ... import data
 from ...training.self_supervised.barlow_twins import barlow_twins_loss
-from ..answers import NotYet, called
+from ..answers import NotYet, call_answer
 from .setting import UNTRAINED, make_prior, make_set
 
 _WEIGHTS = {
@@ -16,7 +16,9 @@ _WEIGHTS = {
     "What is off the diagonal is missing.": 0.0,
 }
 _READ = 0.05  # most of a target's variance that pixels may predict
-_LEFT = 0.1  # most that moments may differ; a normal draw of 5,000 x 64 numbers misses some by .07
+_MOMENT_GAP = (
+    0.1  # most that moments may differ; a normal draw of 5,000 x 64 numbers misses some by .07
+)
 
 
 def predicted(targets: Tensor, images: Tensor) -> float:
@@ -26,11 +28,13 @@ def predicted(targets: Tensor, images: Tensor) -> float:
     from sklearn.linear_model import Ridge
     from sklearn.metrics import r2_score
 
-    points, wanted = (values.flatten(1).double().numpy() for values in (images, targets))
-    known = Ridge(alpha=100).fit(points[::2], wanted[::2])
+    points, outputs = (values.flatten(1).double().numpy() for values in (images, targets))
+    reader = Ridge(alpha=100).fit(points[::2], outputs[::2])
     return max(
         0.0,
-        float(r2_score(wanted[1::2], known.predict(points[1::2]), multioutput="variance_weighted")),
+        float(
+            r2_score(outputs[1::2], reader.predict(points[1::2]), multioutput="variance_weighted")
+        ),
     )
 
 
@@ -43,32 +47,32 @@ def check_same_statistics(answer: Any) -> str:
     prior = make_prior(UNTRAINED, shapes)
     targets = make_set(prior, shapes).target("representations").values[0]
     before = predicted(targets, images)
-    found = called(answer, targets.clone(), of="targets [n, k]")
+    new_targets = call_answer(answer, targets.clone(), of="targets [n, k]")
     if (
-        not isinstance(found, Tensor)
-        or found.shape != targets.shape
-        or not bool(torch.isfinite(found).all())
+        not isinstance(new_targets, Tensor)
+        or new_targets.shape != targets.shape
+        or not bool(torch.isfinite(new_targets).all())
     ):
         raise NotYet(f"Return finite targets of the same shape, {list(targets.shape)}.")
     moments = [
-        torch.cat([each.double().mean(0, keepdim=True), each.double().T.cov()])
-        for each in (targets, found)
+        torch.cat([values.double().mean(0, keepdim=True), values.double().T.cov()])
+        for values in (targets, new_targets)
     ]
     gap = float((moments[0] - moments[1]).abs().max())
-    if gap > _LEFT:
+    if gap > _MOMENT_GAP:
         raise NotYet(
-            f"Measured: means or covariances differ by up to {gap:.2f}; at most {_LEFT} is allowed."
+            f"Measured: means or covariances differ by up to {gap:.2f}; at most {_MOMENT_GAP} is allowed."
         )
-    after = predicted(found, images)
-    said = (
+    after = predicted(new_targets, images)
+    statement = (
         f"Pixels predicted {before:.0%} of the old targets' variance and predict {after:.0%} of "
         "yours."
     )
     if after > _READ:
-        raise NotYet(f"{said} They still belong to their images.")
-    if float(torch.cdist(found[:100].double(), targets.double()).min()) < 1e-3:
-        raise NotYet(f"{said} But old targets are among yours: that is shuffling.")
-    return f"{said} The mean and the covariance are as they were."
+        raise NotYet(f"{statement} They still belong to their images.")
+    if float(torch.cdist(new_targets[:100].double(), targets.double()).min()) < 1e-3:
+        raise NotYet(f"{statement} But old targets are among yours: that is shuffling.")
+    return f"{statement} The mean and the covariance are as they were."
 
 
 def check_barlow_twins(answer: Any) -> str:
@@ -78,25 +82,30 @@ def check_barlow_twins(answer: Any) -> str:
     draw = torch.Generator().manual_seed(0)
     first = 3 + 2 * torch.randn((40, 6), generator=draw, dtype=torch.float64)
     second = first + 5 * torch.randn((40, 6), generator=draw, dtype=torch.float64)
-    found = called(answer, first, second, of="the projections of two views, [n, d] each")
-    if not isinstance(found, Tensor) or found.numel() != 1 or not bool(torch.isfinite(found).all()):
+    loss = call_answer(answer, first, second, of="the projections of two views, [n, d] each")
+    if not isinstance(loss, Tensor) or loss.numel() != 1 or not bool(torch.isfinite(loss).all()):
         raise NotYet("Return one finite number, a tensor.")
-    asked = {
+    losses_by_mistake = {
         name: float(barlow_twins_loss(first, second, off_diagonal_weight=w))
         for name, w in _WEIGHTS.items()
     }
-    said = (
-        f"Two views of forty images, six numbers each: yours is {float(found):.4f}, Barlow "
-        f"Twins' {asked['']:.4f}."
+    statement = (
+        f"Two views of forty images, six numbers each: yours is {float(loss):.4f}, Barlow "
+        f"Twins' {losses_by_mistake['']:.4f}."
     )
-    if abs(float(found) - asked[""]) < 1e-3 * asked[""]:
-        return f"{said} No other image was needed to push against."
-    near = next(
-        (words for words, value in asked.items() if abs(float(found) - value) < 1e-2 * value), ""
+    if abs(float(loss) - losses_by_mistake[""]) < 1e-3 * losses_by_mistake[""]:
+        return f"{statement} No other image was needed to push against."
+    hint = next(
+        (
+            words
+            for words, value in losses_by_mistake.items()
+            if abs(float(loss) - value) < 1e-2 * value
+        ),
+        "",
     )
     raise NotYet(
-        f"{said} "
-        f"{near or 'Is each coordinate centred, and divided by its deviation over the batch, first?'}"
+        f"{statement} "
+        f"{hint or 'Is each coordinate centred, and divided by its deviation over the batch, first?'}"
     )
 
 

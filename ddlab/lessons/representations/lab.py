@@ -33,18 +33,20 @@ def named(objective: str) -> str:
     return _NAMES.get(objective, objective)
 
 
-def wanted(world: World, settings: Settings, run: Run) -> list[Run]:
+def list_jobs(world: World, settings: Settings, run: Run) -> list[Run]:
     """With the targets, then without."""
     return [run, world.run(settings, alone=True)]
 
 
-def curve_data(world: World, settings: Settings, known: Results) -> tuple:
+def curve_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the accuracies that were kept so far, with and without targets, and what the prior's own
     features give.
     """
-    both = known.frames, known.jobs[1].frames
-    curves = [tuple((frame.step, frame.content.accuracy) for frame in frames) for frames in both]
-    return known.run.total, named(settings.objective), *curves, world.own[settings.prior]
+    frames_of_runs = results.frames, results.jobs[1].frames
+    curves = [
+        tuple((frame.step, frame.content.accuracy) for frame in frames) for frames in frames_of_runs
+    ]
+    return results.run.total, named(settings.objective), *curves, world.own[settings.prior]
 
 
 def curve(total: int, objective: str, aided: Curve, alone: Curve, prior: float) -> go.Figure:
@@ -52,7 +54,7 @@ def curve(total: int, objective: str, aided: Curve, alone: Curve, prior: float) 
     points = {f"{objective} with targets": aided, f"{objective} alone": alone}
     longest = max(points.values(), key=len)
     figure = loss_curves(
-        {name: [value for _, value in each] for name, each in points.items() if each},
+        {name: [value for _, value in looks] for name, looks in points.items() if looks},
         [step for step, _ in longest],
         title="A probe of the network",
         x_label="update",
@@ -60,22 +62,22 @@ def curve(total: int, objective: str, aided: Curve, alone: Curve, prior: float) 
         height=_HEIGHT,
     )
     add_reference(figure, "the prior itself", prior)
-    values = [prior, *(value for each in points.values() for _, value in each)]
+    values = [prior, *(value for looks in points.values() for _, value in looks)]
     return figure.update_xaxes(range=[0, total]).update_yaxes(
         range=[0.8 * min(values), 1.1 * max(values)]
     )
 
 
-def target_data(world: World, settings: Settings, known: Results) -> tuple:
+def target_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the loss of the targets and lambda at the steps that were kept so far."""
-    frames = [frame for frame in known.frames if frame.content.share is not None]
+    frames = [frame for frame in results.frames if frame.content.share is not None]
     losses = tuple(frame.content.target_loss for frame in frames if frame.content.share)
-    return known.run.total, losses, tuple((frame.step, frame.content.share) for frame in frames)
+    return results.run.total, losses, tuple((frame.step, frame.content.share) for frame in frames)
 
 
-def target_curve(total: int, losses: tuple[float, ...], found: Curve) -> go.Figure:
+def target_curve(total: int, losses: tuple[float, ...], shares_by_step: Curve) -> go.Figure:
     """How far the network is from the targets while they are learned, and what they weigh."""
-    steps, shares = zip(*found, strict=True) if found else ((0,), (1.0,))
+    steps, shares = zip(*shares_by_step, strict=True) if shares_by_step else ((0,), (1.0,))
     figure = loss_curves(
         {"loss of the targets, 1 − cos": list(losses) or [1.0], "their weight λ": list(shares)},
         list(steps),
@@ -87,7 +89,7 @@ def target_curve(total: int, losses: tuple[float, ...], found: Curve) -> go.Figu
     return figure.update_xaxes(range=[0, total]).update_yaxes(range=[-0.05, 1.1])
 
 
-def along_data(world: World, settings: Settings, known: Results) -> tuple:
+def along_data(world: World, settings: Settings, results: Results) -> tuple:
     """Whose targets."""
     return world, settings.prior
 
@@ -96,12 +98,12 @@ def images_along(world: World, prior: str) -> tuple[bytes, str]:
     """Images in the order of each of the first numbers of a prior's targets."""
     images = world.data.train_images[world.along(prior).flatten()]
     rows = [f"number {number}" for number in range(1, COMPONENTS + 1)]
-    ends = ["low", *[""] * (COLUMNS - 2), "high"]
+    column_names = ["low", *[""] * (COLUMNS - 2), "high"]
     words = (
         f"Images in the order of the first {COMPONENTS} numbers of the {prior} prior's targets, "
         "from lowest to highest."
     )
-    return encode_grid(images, COLUMNS, 2, row_labels=rows, column_labels=ends), words
+    return encode_grid(images, COLUMNS, 2, row_labels=rows, column_labels=column_names), words
 
 
 def _at(run: Run, step: int | None) -> float | None:
@@ -109,11 +111,11 @@ def _at(run: Run, step: int | None) -> float | None:
     return None if frame is None else frame.content.accuracy
 
 
-def sentence(world: World, settings: Settings, known: Results) -> str:
+def sentence(world: World, settings: Settings, results: Results) -> str:
     """What is seen at a step."""
-    (run, alone) = known.jobs
-    frame = known.frame
-    without = _at(alone, known.step) if alone.begun else None
+    (run, alone) = results.jobs
+    frame = results.frame
+    without = _at(alone, results.step) if alone.begun else None
     beside = "" if without is None else f"; of {named(settings.objective)} alone {without:.1%}"
     return (
         f"Targets of the prior {settings.prior}, {settings.ratio:.0%} of the images in each "
@@ -124,11 +126,13 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
     )
 
 
-def quest_met(world: World, settings: Settings, known: Results) -> bool:
+def quest_met(world: World, settings: Settings, results: Results) -> bool:
     """Return whether both runs are over, and the one that was told first is ahead of the one that learned
     alone.
     """
-    aided, alone = (run.frames[-1].content.accuracy if run.complete else None for run in known.jobs)
+    aided, alone = (
+        run.frames[-1].content.accuracy if run.complete else None for run in results.jobs
+    )
     return aided is not None and alone is not None and aided - alone >= _AHEAD
 
 
@@ -146,7 +150,7 @@ TargetLab = Lab(
     },
     choice_words=lambda world: {"objective": named},
     run=World.run,
-    jobs=wanted,
+    jobs=list_jobs,
     step_words="update",
     unused=lambda world, settings: () if settings.schedule == "constant" else ("share",),
     job_words=lambda world, run: (

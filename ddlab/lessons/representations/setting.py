@@ -40,9 +40,9 @@ def make_prior(name: str, data: ImageData, *, seed: int = 0) -> Network:
     shapes = data.fingerprint == datasets.load("shapes", size=16).fingerprint
     if name == STRONG and shapes:
         return records.teacher("shapes16_self_supervised")
-    seen, epochs = (data, 20) if name == STRONG else (_digits_like(data), 8)
+    training_data, epochs = (data, 20) if name == STRONG else (_digits_like(data), 8)
     config = self_supervised.Config.teaching(network=_PRIOR, epochs=epochs)
-    return cache.run(self_supervised, config, Inputs(data=seen, device="cpu"))
+    return cache.run(self_supervised, config, Inputs(data=training_data, device="cpu"))
 
 
 def _digits_like(data: ImageData) -> ImageData:
@@ -83,7 +83,7 @@ def objective(
     batches of 50.
     """
     module = self_supervised.OBJECTIVES[name].Config
-    own: dict[str, Any] = {
+    sizes: dict[str, Any] = {
         key: value for key, value in _SMALL.items() if key in module.__dataclass_fields__
     }
-    return module.for_data(data, network=network, epochs=epochs, **own)
+    return module.for_data(data, network=network, epochs=epochs, **sizes)

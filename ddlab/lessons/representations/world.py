@@ -110,8 +110,8 @@ class World:
         if not isinstance(priors, Mapping) or not priors:
             errors.fail("priors", "a mapping of at least one name to a network", priors)
         self.priors = {
-            name: errors.check_instance(f"priors[{name!r}]", one, Network)
-            for name, one in priors.items()
+            name: errors.check_instance(f"priors[{name!r}]", prior, Network)
+            for name, prior in priors.items()
         }
         self.network = NETWORK if network is None else network
         self.device = devices.checked_device(device)
@@ -121,21 +121,21 @@ class World:
             [data.of_class(label)[: _LABELLED // data.classes] for label in range(data.classes)]
         )
         self.sets = {
-            name: make_set(one, data, self.network, device=self.device)
-            for name, one in self.priors.items()
+            name: make_set(prior, data, self.network, device=self.device)
+            for name, prior in self.priors.items()
         }
-        self.own = {name: self.accuracy(one) for name, one in self.priors.items()}
+        self.own = {name: self.accuracy(prior) for name, prior in self.priors.items()}
         self._runs = Runs()
 
     def config(self, settings: Settings, *, alone: bool = False) -> with_targets.Config:
         """How the network is trained, with the targets or alone."""
-        own = objective(self.data, settings.objective, self.network, epochs=settings.epochs)
+        training = objective(self.data, settings.objective, self.network, epochs=settings.epochs)
         names = ("ratio", "subset", "schedule", "share", "train_projection", "seed")
         changes = {name: getattr(settings, name) for name in names}
         without: dict[str, Any] = (
             {"schedule": "constant", "share": 0.0, "train_projection": False} if alone else {}
         )
-        return with_targets.Config(objective=own, first_views="objective", **changes | without)
+        return with_targets.Config(objective=training, first_views="objective", **changes | without)
 
     def run(self, settings: Settings, *, alone: bool = False) -> Run:
         """Return the training with these settings, as far as it has come; each frame is a `Moment`."""
@@ -149,9 +149,11 @@ class World:
         """Test accuracy of least squares on a network's features, from a thousand labelled images:
         quick, and rougher than a probe.
         """
-        seen = [self._features(network, self._few), self._features(network, None)]
-        found = predictions("ridge", seen[0], self.data.train_labels[self._few], seen[1], _STRENGTH)
-        return float((found == self.data.test_labels).double().mean())
+        features = [self._features(network, self._few), self._features(network, None)]
+        predicted = predictions(
+            "ridge", features[0], self.data.train_labels[self._few], features[1], _STRENGTH
+        )
+        return float((predicted == self.data.test_labels).double().mean())
 
     def along(self, name: str) -> Tensor:
         """Training images from the smallest to the largest first number of a prior's targets, then
@@ -173,5 +175,7 @@ class World:
 
     def _moment(self, config: Any, inputs: Inputs, state: Any, trace: Any) -> Moment:
         network = with_targets.finish(config, inputs, state)
-        seen = (None, None) if trace is None else (float(trace.target_loss), float(trace.share))
-        return Moment(self.accuracy(network), *seen)
+        target_values = (
+            (None, None) if trace is None else (float(trace.target_loss), float(trace.share))
+        )
+        return Moment(self.accuracy(network), *target_values)

@@ -88,10 +88,12 @@ class MappedImages:
         self.frames = _checked_films(films or {}, self.sets, data)
         self.pool = _balanced(data, errors.check_integer("points", points, 3 * data.classes))
         self.labels = data.train_labels[self.pool]
-        self._points = self._seen()
+        self._points = self._outputs_by_layer()
         self._radii = {
-            layer: measures.neighbourhood_radii(seen["real"], neighbours=min(5, len(self.pool) - 1))
-            for layer, seen in self._points.items()
+            layer: measures.neighbourhood_radii(
+                points_of_layer["real"], neighbours=min(5, len(self.pool) - 1)
+            )
+            for layer, points_of_layer in self._points.items()
         }
         self._covered: dict[PointsOnShow, Tensor] = {}
         self._chance: dict[tuple[str, int], float] = {}
@@ -102,81 +104,92 @@ class MappedImages:
         what they cover.
         """
         output = networks.predict(self.teacher, distilled.images.float())
-        found = {}
+        places = {}
         for layer in self._points:
             points = getattr(output, layer).float().cpu()
             at = self.map(layer, config).place(points)
             covered = self._covered_by(layer, points)
-            found[layer] = Place(at, _extent(at, margin=0.06), float(covered.double().mean()))
-        return found
+            places[layer] = Place(at, _extent(at, margin=0.06), float(covered.double().mean()))
+        return places
 
-    def points(self, shown: PointsOnShow) -> tuple[Tensor, Tensor]:
+    def points(self, on_show: PointsOnShow) -> tuple[Tensor, Tensor]:
         """Points [m, d] in feature space, and labels [m]."""
-        seen = self._points[shown.layer]
-        if shown.name == BY_HAND:
-            rows = torch.tensor(shown.hand)
-            return seen["real"][rows], self.labels[rows]
-        if shown.frame is None:
-            return seen[f"set {shown.name}"], self.sets[shown.name].labels
-        each = len(self.frames[shown.name][shown.frame].content)
-        film = seen[f"film {shown.name}"].view(len(self.frames[shown.name]), each, -1)
+        points_of_layer = self._points[on_show.layer]
+        if on_show.name == BY_HAND:
+            rows = torch.tensor(on_show.hand)
+            return points_of_layer["real"][rows], self.labels[rows]
+        if on_show.frame is None:
+            return points_of_layer[f"set {on_show.name}"], self.sets[on_show.name].labels
+        per_frame = len(self.frames[on_show.name][on_show.frame].content)
+        film = points_of_layer[f"film {on_show.name}"].view(
+            len(self.frames[on_show.name]), per_frame, -1
+        )
         # A frame holds the batch that is being made: one image per class, in order.
-        return film[shown.frame], torch.arange(each)
+        return film[on_show.frame], torch.arange(per_frame)
 
-    def images(self, shown: PointsOnShow) -> Tensor:
+    def images(self, on_show: PointsOnShow) -> Tensor:
         """uint8 [m, c, h, w]."""
-        if shown.name == BY_HAND:
-            return self.data.train_images[self.pool[torch.tensor(shown.hand)]]
-        if shown.frame is None:
-            return self.sets[shown.name].to_uint8()
-        return self.frames[shown.name][shown.frame].content
+        if on_show.name == BY_HAND:
+            return self.data.train_images[self.pool[torch.tensor(on_show.hand)]]
+        if on_show.frame is None:
+            return self.sets[on_show.name].to_uint8()
+        return self.frames[on_show.name][on_show.frame].content
 
-    def positions(self, on: Map, shown: PointsOnShow) -> Tensor:
+    def positions(self, on: Map, on_show: PointsOnShow) -> Tensor:
         """Where the points lie on a map, [m, 2]."""
-        if shown.name == BY_HAND:
-            return on.real[torch.tensor(shown.hand)]
-        return on.sets[shown.name] if shown.frame is None else on.films[shown.name][shown.frame]
+        if on_show.name == BY_HAND:
+            return on.real[torch.tensor(on_show.hand)]
+        return (
+            on.sets[on_show.name]
+            if on_show.frame is None
+            else on.films[on_show.name][on_show.frame]
+        )
 
-    def covered(self, shown: PointsOnShow) -> Tensor:
+    def covered(self, on_show: PointsOnShow) -> Tensor:
         """Return which real images are covered, bool [n]."""
-        if shown not in self._covered:
-            self._covered[shown] = self._covered_by(shown.layer, self.points(shown)[0])
-        return self._covered[shown]
+        if on_show not in self._covered:
+            self._covered[on_show] = self._covered_by(on_show.layer, self.points(on_show)[0])
+        return self._covered[on_show]
 
-    def coverage(self, shown: PointsOnShow) -> float:
+    def coverage(self, on_show: PointsOnShow) -> float:
         """Return the share of the real images that is covered."""
-        return float(self.covered(shown).double().mean())
+        return float(self.covered(on_show).double().mean())
 
-    def chance(self, layer: str, each: int) -> float:
-        """What `each` random real images of each class cover, mean of several draws."""
-        known = (layer, each)
-        if known not in self._chance:
-            self._chance[known] = sum(self._at_random(layer, each, _DRAWS)) / _DRAWS
-        return self._chance[known]
+    def chance(self, layer: str, per_class: int) -> float:
+        """What `per_class` random real images of each class cover, mean of several draws."""
+        key = (layer, per_class)
+        if key not in self._chance:
+            self._chance[key] = sum(self._at_random(layer, per_class, _DRAWS)) / _DRAWS
+        return self._chance[key]
 
-    def luck(self, layer: str, each: int, draws: int = 100) -> float:
-        """Return the most that `each` random real images of each class cover in so many draws."""
-        return max(self._at_random(layer, each, draws))
+    def luck(self, layer: str, per_class: int, draws: int = 100) -> float:
+        """Return the most that `per_class` random real images of each class cover in so many draws."""
+        return max(self._at_random(layer, per_class, draws))
 
-    def _at_random(self, layer: str, each: int, draws: int) -> list[float]:
+    def _at_random(self, layer: str, per_class: int, draws: int) -> list[float]:
         shares = []
         for draw in range(draws):
             order = torch.randperm(
                 len(self.pool), generator=randomness.generator(draw, 0, "diversity view")
             )
             rows = torch.cat(
-                [order[self.labels[order] == label][:each] for label in range(self.data.classes)]
+                [
+                    order[self.labels[order] == label][:per_class]
+                    for label in range(self.data.classes)
+                ]
             )
             shares.append(
                 float(self._covered_by(layer, self._points[layer]["real"][rows]).double().mean())
             )
         return shares
 
-    def nearest_real(self, shown: PointsOnShow) -> tuple[int, ...]:
+    def nearest_real(self, on_show: PointsOnShow) -> tuple[int, ...]:
         """For each image the real one of its class that is nearest by the teacher's features:
         positions in the pool.
         """
-        points, labels = self.points(PointsOnShow(shown.name, "features", shown.frame, shown.hand))
+        points, labels = self.points(
+            PointsOnShow(on_show.name, "features", on_show.frame, on_show.hand)
+        )
         distances = torch.cdist(points, self._points["features"]["real"])
         distances[labels[:, None] != self.labels[None]] = torch.inf
         return tuple(distances.argmin(1).tolist())
@@ -194,23 +207,27 @@ class MappedImages:
         self, layer: str, config: embeddings.Config, announce: Callable[[str], Any] | None = None
     ) -> Map:
         """Fit all points once; a recording's frames are placed on the map that this gives."""
-        known = self.known_map(layer, config)
-        if known is not None:
-            return known
-        seen = self._points[layer]
+        cached_map = self.known_map(layer, config)
+        if cached_map is not None:
+            return cached_map
+        points_of_layer = self._points[layer]
         fitted = embeddings.fit(
-            {name: points for name, points in seen.items() if not name.startswith("film")},
+            {
+                name: points
+                for name, points in points_of_layer.items()
+                if not name.startswith("film")
+            },
             config,
             announce=announce,
         )
         films = {
-            name: fitted.transform(seen[f"film {name}"]).view(len(frames), -1, 2)
+            name: fitted.transform(points_of_layer[f"film {name}"]).view(len(frames), -1, 2)
             for name, frames in self.frames.items()
         }
         real = fitted.positions["real"]
         sets = {name: fitted.positions[f"set {name}"] for name in self.sets}
         every = torch.cat([real, *sets.values(), *(film.flatten(0, 1) for film in films.values())])
-        made = Map(
+        new_map = Map(
             real,
             sets,
             films,
@@ -219,20 +236,20 @@ class MappedImages:
             fitted.kept_variance,
             fitted.transform,
         )
-        self._maps[layer, config] = made
-        return made
+        self._maps[layer, config] = new_map
+        return new_map
 
     def _covered_by(self, layer: str, points: Tensor) -> Tensor:
         return measures.covered(self._points[layer]["real"], self._radii[layer], points)
 
-    def _seen(self) -> dict[str, dict[str, Tensor]]:
+    def _outputs_by_layer(self) -> dict[str, dict[str, Tensor]]:
         """layer -> "real", each set and each film (its frames one after another) -> points [n, d]."""
         images = {"real": self.data.normalised(self.pool)}
         images |= {f"set {name}": chosen.images.float() for name, chosen in self.sets.items()}
         for name, frames in self.frames.items():
             film = torch.cat([frame.content for frame in frames])
             images[f"film {name}"] = normalise(film, self.data.mean, self.data.std)
-        outputs = {name: networks.predict(self.teacher, one) for name, one in images.items()}
+        outputs = {name: networks.predict(self.teacher, pixels) for name, pixels in images.items()}
         return {
             layer: {name: getattr(output, layer).float().cpu() for name, output in outputs.items()}
             for layer in embeddings.LAYERS
@@ -274,17 +291,17 @@ def _checked_films(
     """name -> the frames of its run, each with one image of every class, as bytes."""
     if not isinstance(films, Mapping):
         errors.fail("films", "a mapping of name to Run", films)
-    found = {}
+    frames_by_set = {}
     for name, run in films.items():
         errors.check_choice("a name in films", name, tuple(sets))
         errors.check_instance(f"films[{name!r}]", run, Run)
         shape = [sets[name].classes, *sets[name].images.shape[1:]]
         for frame in check_looks(f"films[{name!r}]", run.frames):
             errors.check_tensor(f"a frame of films[{name!r}]", frame.content.images, shape=shape)
-        found[name] = [
+        frames_by_set[name] = [
             Frame(frame.step, data.to_uint8(frame.content.images)) for frame in run.frames
         ]
-    return found
+    return frames_by_set
 
 
 def _balanced(data: ImageData, points: int) -> Tensor:

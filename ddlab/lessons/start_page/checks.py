@@ -30,15 +30,17 @@ LABELS = ("hard", "online")
 # other settings are the preset's.
 NETWORK = networks.spec("convnet", width=32)
 
-Found = dict[tuple[str, str], list[float]]
+AccuraciesByPair = dict[tuple[str, str], list[float]]
 
 
-def by_class(images: DistilledSet, each: int) -> Tensor:
-    """Return the first `each` images of each class as bytes, uint8 [classes, each, channels, height,
+def by_class(images: DistilledSet, per_class: int) -> Tensor:
+    """Return the first `per_class` images of each class as bytes, uint8 [classes, each, channels, height,
     width].
     """
     pixels = images.to_uint8()
-    return torch.stack([pixels[images.labels == label][:each] for label in range(images.classes)])
+    return torch.stack(
+        [pixels[images.labels == label][:per_class] for label in range(images.classes)]
+    )
 
 
 def three_sets(
@@ -71,7 +73,7 @@ def accuracies(
     conditions: Sequence[tuple[str, str]] = tuple(itertools.product(IMAGES, LABELS)),
     student: supervised.Config | None = None,
     progress: bool = False,
-) -> Found:
+) -> AccuraciesByPair:
     """(images, labels) -> test accuracy, a fraction in [0, 1], of one student per pair.
 
     Pair s uses seed s for the draw of the images and for the student; all pairs share the teacher.
@@ -92,20 +94,22 @@ def accuracies(
                 "seeds": (seed,),
             }
     shared: dict[str, Any] = {"data": data, "teacher": teacher, "config": config, "device": "cpu"}
-    found = evaluate_all(several, progress=progress, jobs=2, **shared)
-    return {pair: [found[seed, *pair].mean for seed in range(pairs)] for pair in conditions}
+    evaluations = evaluate_all(several, progress=progress, jobs=2, **shared)
+    return {pair: [evaluations[seed, *pair].mean for seed in range(pairs)] for pair in conditions}
 
 
-def table(found: Mapping[tuple[str, str], Sequence[float]]) -> str:
+def table(accuracies_by_pair: Mapping[tuple[str, str], Sequence[float]]) -> str:
     """Images by labels as a Markdown table: mean accuracy and 95% interval over the pairs."""
-    columns = list(dict.fromkeys(labels for _, labels in found))
+    columns = list(dict.fromkeys(labels for _, labels in accuracies_by_pair))
     lines = [
         "| images | " + " | ".join(f"{labels} labels" for labels in columns) + " |",
         "|---" * (len(columns) + 1) + "|",
     ]
-    for images in dict.fromkeys(images for images, _ in found):
+    for images in dict.fromkeys(images for images, _ in accuracies_by_pair):
         lines.append(
-            f"| {images} | " + " | ".join(_cell(found[images, labels]) for labels in columns) + " |"
+            f"| {images} | "
+            + " | ".join(_cell(accuracies_by_pair[images, labels]) for labels in columns)
+            + " |"
         )
     return "\n".join(lines)
 

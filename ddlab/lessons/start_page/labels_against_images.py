@@ -115,7 +115,9 @@ class World:
 
     def learned(self) -> dict[Settings, Run]:
         """Return the students that have learned, in the order in which they were done."""
-        self._learned |= {each: run for each, run in list(self._runs.items()) if run.complete}
+        self._learned |= {
+            run_settings: run for run_settings, run in list(self._runs.items()) if run.complete
+        }
         return self._learned
 
     def _accuracy(
@@ -133,13 +135,13 @@ def views(world: World, settings: Settings) -> tuple[Tensor, Tensor, Tensor]:
     chosen = world.sets[settings.images]
     config = world.config.replace(labels=settings.labels, seed=settings.seed)
     at = settings.picture % len(chosen)
-    told = list[Tensor]()
-    seen = [chosen.images[settings.picture % len(chosen)]]
+    labels_told = list[Tensor]()
+    pictures = [chosen.images[settings.picture % len(chosen)]]
     for step in range(_VIEWS):
         view = config.view(chosen.images, mean=world.data.mean, std=world.data.std, step=step)
-        seen.append(view.images[at])
+        pictures.append(view.images[at])
         if settings.labels == "online":
-            told.append(
+            labels_told.append(
                 losses.soft_targets(
                     networks.predict(world.teacher, view.images).logits, config.temperature
                 )[at]
@@ -150,21 +152,23 @@ def views(world: World, settings: Settings) -> tuple[Tensor, Tensor, Tensor]:
             labels = losses.soft_targets(
                 networks.predict(world.teacher, chosen.images).logits, config.temperature
             )
-        told.append(view.share * labels[at] + (1 - view.share) * labels[view.partner[at]])
-    return torch.stack(seen), torch.stack(told), chosen.labels[at]
+        labels_told.append(view.share * labels[at] + (1 - view.share) * labels[view.partner[at]])
+    return torch.stack(pictures), torch.stack(labels_told), chosen.labels[at]
 
 
-def told_data(world: World, settings: Settings, known: Results) -> tuple:
+def told_data(world: World, settings: Settings, results: Results) -> tuple:
     """What decides the views and the labels."""
     return world, settings
 
 
 def strip(world: World, settings: Settings) -> tuple[bytes, str]:
     """Return the image on show, and its views."""
-    seen, _, label = views(world, settings)
-    names = ["image", *(f"view {number}" for number in range(1, len(seen)))]
-    scale = max(1, round(88 / seen.shape[-1]))
-    encoded = encode_grid(world.data.to_uint8(seen), len(seen), scale, column_labels=names, gap=6)
+    pictures, _, label = views(world, settings)
+    names = ["image", *(f"view {number}" for number in range(1, len(pictures)))]
+    scale = max(1, round(88 / pictures.shape[-1]))
+    encoded = encode_grid(
+        world.data.to_uint8(pictures), len(pictures), scale, column_labels=names, gap=6
+    )
     return (
         encoded,
         f"A {settings.images} image of {world.data.class_names[int(label)]}, and three views "
@@ -172,10 +176,10 @@ def strip(world: World, settings: Settings) -> tuple[bytes, str]:
     )
 
 
-def bars_told(world: World, settings: Settings) -> go.Figure:
+def label_bars(world: World, settings: Settings) -> go.Figure:
     """What the student is told of each of the views."""
     names = world.data.class_names
-    (_, told, _) = views(world, settings)
+    (_, labels_told, _) = views(world, settings)
     words = {
         "hard": "class numbers",
         "stored": "the teacher's answer, stored",
@@ -184,11 +188,11 @@ def bars_told(world: World, settings: Settings) -> go.Figure:
     figure = start_figure(
         title=f"Told: {words[settings.labels]}", x_label="share", y_label="class", height=_HEIGHT
     )
-    for number, row in enumerate(told):
+    for number, row in enumerate(labels_told):
         style = series_style(number)
-        shown = [literal(name) for name in names]
+        class_labels = [literal(name) for name in names]
         figure.add_bar(
-            y=shown,
+            y=class_labels,
             x=row.tolist(),
             name=f"view {number + 1}",
             orientation="h",
@@ -197,32 +201,36 @@ def bars_told(world: World, settings: Settings) -> go.Figure:
     figure.update_xaxes(range=[0, 1]).update_yaxes(autorange="reversed", title="", dtick=1)
     sure = ", ".join(
         f"view {n}: {names[int(row.argmax())]} {float(row.max()):.0%}"
-        for n, row in enumerate(told, 1)
+        for n, row in enumerate(labels_told, 1)
     )
     return finish_figure(legend_beside(figure), alt=f"What is told most of each view: {sure}.")
 
 
-def curve_data(world: World, settings: Settings, known: Results) -> tuple:
+def curve_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the accuracies of the last students, so far; that of the student on show comes last and is
     never the one left out.
     """
-    runs = {each: run for each, run in world.learned().items() if each != settings} | {
-        settings: world.run(settings)
-    }
-    shown = {
-        each.words("{images}, {labels}"): run.frames for each, run in runs.items() if run.frames
+    runs = {
+        run_settings: run
+        for run_settings, run in world.learned().items()
+        if run_settings != settings
+    } | {settings: world.run(settings)}
+    frames_by_name = {
+        run_settings.words("{images}, {labels}"): run.frames
+        for run_settings, run in runs.items()
+        if run.frames
     }
     return tuple(
         (name, tuple((frame.step, frame.content) for frame in frames))
-        for name, frames in list(shown.items())[-_CURVES:]
+        for name, frames in list(frames_by_name.items())[-_CURVES:]
     )
 
 
-def curves(*shown: tuple[str, tuple[tuple[int, float], ...]]) -> go.Figure:
+def curves(*curve_points: tuple[str, tuple[tuple[int, float], ...]]) -> go.Figure:
     """Return the accuracy while students learn."""
     return loss_curves(
-        {name: np.array([accuracy for _, accuracy in looks]) for name, looks in shown},
-        np.array([step for step, _ in max((looks for _, looks in shown), key=len)]),
+        {name: np.array([accuracy for _, accuracy in looks]) for name, looks in curve_points},
+        np.array([step for step, _ in max((looks for _, looks in curve_points), key=len)]),
         title="The student on test images",
         x_label="training step",
         y_label="test accuracy (fraction)",
@@ -230,13 +238,15 @@ def curves(*shown: tuple[str, tuple[tuple[int, float], ...]]) -> go.Figure:
     )
 
 
-def table_data(world: World, settings: Settings, known: Results) -> tuple:
+def table_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the last accuracy of each kind of images and labels; None where none is known."""
-    found = {
-        (each.images, each.labels): run.frames[-1].content for each, run in world.learned().items()
+    accuracy_by_pair = {
+        (run_settings.images, run_settings.labels): run.frames[-1].content
+        for run_settings, run in world.learned().items()
     }
     return tuple(
-        (images, tuple(found.get((images, labels)) for labels in LABELS)) for images in world.sets
+        (images, tuple(accuracy_by_pair.get((images, labels)) for labels in LABELS))
+        for images in world.sets
     )
 
 
@@ -254,32 +264,32 @@ def accuracy_table(*rows: tuple[str, tuple[float | None, ...]]) -> go.Figure:
     )
 
 
-def sentence(world: World, settings: Settings, known: Results) -> str:
+def sentence(world: World, settings: Settings, results: Results) -> str:
     """Where the student ends, and the best so far."""
     title = settings.words("{images} images, {labels} labels")
     learned = world.learned()
     if settings not in learned:
         return f"A student learns from {title} ..."
-    ends = {
-        each.words("{images} images, {labels} labels"): run.frames[-1].content
-        for each, run in learned.items()
+    final_accuracies = {
+        run_settings.words("{images} images, {labels} labels"): run.frames[-1].content
+        for run_settings, run in learned.items()
     }
-    best = max(ends, key=lambda each: ends[each])
+    best = max(final_accuracies, key=lambda run_settings: final_accuracies[run_settings])
     return (
-        f"From {title}: the student ends at {ends[title]:.0%} of the test images. Best so far: "
-        f"{best}, {ends[best]:.0%}."
+        f"From {title}: the student ends at {final_accuracies[title]:.0%} of the test images. Best so far: "
+        f"{best}, {final_accuracies[best]:.0%}."
     )
 
 
-def labels_alone_help(world: World, settings: Settings, known: Results) -> bool:
+def labels_alone_help(world: World, settings: Settings, results: Results) -> bool:
     """Return whether the student on show is `_POINTS` better than one with class numbers, by the same
     images and seed.
     """
     learned = world.learned()
     pair = [
-        learned[each].frames[-1].content
-        for each in (settings, settings.replace(labels="hard"))
-        if each in learned
+        learned[compared_settings].frames[-1].content
+        for compared_settings in (settings, settings.replace(labels="hard"))
+        if compared_settings in learned
     ]
     return len(pair) == 2 and pair[0] - pair[1] >= _POINTS
 
@@ -290,8 +300,8 @@ def _checked(sets: Any) -> dict[str, DistilledSet]:
         or len(sets) < 2
         or not all(isinstance(name, str) and name for name in sets)
     ):
-        given = list(sets) if isinstance(sets, Mapping) else sets
-        errors.fail("sets", "a mapping of at least two names to distilled sets", given)
+        names_given = list(sets) if isinstance(sets, Mapping) else sets
+        errors.fail("sets", "a mapping of at least two names to distilled sets", names_given)
     for name, images in sets.items():
         errors.check_instance(f"sets[{name!r}]", images, DistilledSet)
     sizes = {name: len(images) for name, images in sets.items()}
@@ -314,7 +324,7 @@ LabelsAgainstImages = Lab(
     opens_with=1,
     job_words=lambda world, run: "student",
     views=[
-        Row(Strip(told_data, strip), Chart(told_data, bars_told)),
+        Row(Strip(told_data, strip), Chart(told_data, label_bars)),
         Row(Chart(curve_data, curves), Chart(table_data, accuracy_table)),
     ],
     sentence=sentence,

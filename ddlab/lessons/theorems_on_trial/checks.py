@@ -15,16 +15,21 @@ def check_counterexample(answer: Any) -> str:
     """
     if not isinstance(answer, tuple) or len(answer) != 4 or not callable(answer[0]):
         raise NotYet("Give four things: (h, x, y, alpha), h a function of a number.")
-    h, *rest = answer
+    h, *numbers_given = answer
     try:
-        x, y, alpha = map(float, rest)
+        x, y, alpha = map(float, numbers_given)
     except (TypeError, ValueError) as problem:
         raise NotYet(f"Your answer raised {type(problem).__name__}: {problem}.") from None
     if not math.isfinite(x - y) or not 0 < alpha < 1 or alpha == 0.5:
         raise NotYet("x and y must be finite, and alpha between 0 and 1 and not one half.")
     places = np.linspace(min(x, y), max(x, y), 201)
     first, last, at_z, *between = numbers(
-        h, (x,), (y,), (alpha * x + (1 - alpha) * y,), *((each,) for each in places), of="a number"
+        h,
+        (x,),
+        (y,),
+        (alpha * x + (1 - alpha) * y,),
+        *((place,) for place in places),
+        of="a number",
     )
     if not abs(first - last) <= 1e-9:
         raise NotYet(f"The chord is to be level: your h(x) is {first:.3f} and h(y) {last:.3f}.")
@@ -49,8 +54,8 @@ def check_floor(answer: Any) -> str:
     on, means 1 apart, rho = 0.
     """
     settings = [(0.1, 0.1, 1), (1.0, 0.1, 4), (0.5, 0.4, 10)]
-    given = numbers(answer, *settings, of="(spread, learning_rate, batch)")
-    wanted = [
+    floors = numbers(answer, *settings, of="(spread, learning_rate, batch)")
+    expected = [
         closed_forms.noise_floor(spread=s, learning_rate=rate) / batch
         for s, rate, batch in settings
     ]
@@ -73,9 +78,9 @@ def check_floor(answer: Any) -> str:
             "That is the printed line. With noise in every step the error does not vanish.",
         ),
     ):
-        if np.allclose(given, wrong, rtol=1e-6, atol=1e-12):
+        if np.allclose(floors, wrong, rtol=1e-6, atol=1e-12):
             raise NotYet(hint)
-    if np.allclose(given, wanted, rtol=1e-6, atol=0):
+    if np.allclose(floors, expected, rtol=1e-6, atol=0):
         return "Spread and batch set the floor; the rate (1 - eta)^2 does not depend on them."
     raise NotYet("Once it rests, f = (1 - eta)^2 f + eta^2 V, with V = (S^2 + 1/4) / batch.")
 

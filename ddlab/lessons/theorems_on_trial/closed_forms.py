@@ -65,8 +65,8 @@ def simulated_errors(
         centred = label / 2 + spread * torch.randn(runs, generator=draw, dtype=torch.float64)
         distance = distance - learning_rate * (distance + centred - label)
         squares.append(distance.square())
-    found = torch.stack(squares)
-    return SimulatedErrors(found.mean(1), found.std(1) / math.sqrt(runs))
+    squared_distances = torch.stack(squares)
+    return SimulatedErrors(squared_distances.mean(1), squared_distances.std(1) / math.sqrt(runs))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -83,10 +83,10 @@ def information_share(*, spread: float, dimensions: int) -> float:
     apart = math.sqrt(dimensions) / spread
     z = torch.linspace(-12, 12, 4001, dtype=torch.float64)
     density = torch.exp(-z.square() / 2) / math.sqrt(2 * math.pi)
-    left = float(
+    uncertainty = float(
         (density * torch.nn.functional.softplus(-apart * (apart / 2 + z))).sum() * (z[1] - z[0])
     )
-    return 1 - min(max(left / math.log(2), 0.0), 1.0)
+    return 1 - min(max(uncertainty / math.log(2), 0.0), 1.0)
 
 
 def normalised_information(*, spread: float) -> float:
@@ -123,7 +123,8 @@ def overlap(
     [0.317, 0.48, 0.739]
     """
     narrow, wide = sorted(
-        math.sqrt(one**2 + noise_rate * strength) for one in (spread, other_spread)
+        math.sqrt(class_spread**2 + noise_rate * strength)
+        for class_spread in (spread, other_spread)
     )
     # in units of the narrow one
     gap = gap / narrow
@@ -135,12 +136,12 @@ def overlap(
     a, b = (1 - 1 / ratio) * (1 + 1 / ratio), gap / ratio**2
     c = (gap / ratio) ** 2 + 2 * math.log(ratio)
     root = math.sqrt(b**2 + a * c)
-    left, right = -(b + root) / a, c / (b + root)
+    left_crossing, right_crossing = -(b + root) / a, c / (b + root)
     return min(
-        _below(left)
-        + _below(-right)
-        + _below((right - gap) / ratio)
-        - _below((left - gap) / ratio),
+        _below(left_crossing)
+        + _below(-right_crossing)
+        + _below((right_crossing - gap) / ratio)
+        - _below((left_crossing - gap) / ratio),
         1.0,
     )
 

@@ -105,9 +105,11 @@ class TrialCard(Explorer):
         self.plot: Plot | None = None
         self.shown: Outcome | None = None
         self._verdict = widgets.HTMLMath(layout=widgets.Layout(display="none"))
-        where = f"<p><small>{html.escape(trial.symbols)}</small></p>" if trial.symbols else ""
+        symbols_text = (
+            f"<p><small>{html.escape(trial.symbols)}</small></p>" if trial.symbols else ""
+        )
         statement = widgets.HTMLMath(
-            f'<div style="font-size:15px">{html.escape(trial.statement)}{where}</div>'
+            f'<div style="font-size:15px">{html.escape(trial.statement)}{symbols_text}</div>'
         )
         super().__init__(
             f"On trial: {trial.source}",
@@ -134,42 +136,42 @@ class TrialCard(Explorer):
         return self
 
     def _opened(self, _change: Any) -> None:
-        shown = self._computed()
-        self.plot = Plot(shown.figure, announce=False, cursor=shown.cursor)
+        outcome = self._computed()
+        self.plot = Plot(outcome.figure, announce=False, cursor=outcome.cursor)
         self.views_box.children = (self.plot,)
         self.panel.disabled = self.share_field.disabled = False
         self.prediction.layout.display = "none"  # the verdict repeats the answer
-        self._show(shown)
+        self._show(outcome)
         self._verdict.value = self._verdict_in_words()
         self._verdict.layout.display = None
 
     def _moved(self, _change: Any) -> None:
         if self.plot is None:
             return
-        shown = self._computed()
-        self.plot.figure = shown.figure
-        self.plot.cursor = shown.cursor
-        self._show(shown)
+        outcome = self._computed()
+        self.plot.figure = outcome.figure
+        self.plot.cursor = outcome.cursor
+        self._show(outcome)
 
     def _computed(self) -> Outcome:
         return errors.check_instance(
             "what Trial.show gives", self.trial.show(self.panel.value), Outcome, "an Outcome"
         )
 
-    def _show(self, shown: Outcome) -> None:
-        self.shown, view = shown, self.panel.value
+    def _show(self, outcome: Outcome) -> None:
+        self.shown, view = outcome, self.panel.value
         for name in self.panel:
             self.panel[name].disabled = name == getattr(view, "unused", None)
-        self.say(f"{shown.sentence} Here the statement {'holds' if shown.holds else 'fails'}.")
+        self.say(f"{outcome.sentence} Here the statement {'holds' if outcome.holds else 'fails'}.")
 
     def _verdict_in_words(self) -> str:
         trial = self.trial
-        said = html.escape(self.prediction.locked)
+        verdict_locked = html.escape(self.prediction.locked)
         survives = (
             f"<br><b>What survives:</b> {html.escape(trial.survives)}" if trial.survives else ""
         )
         return (
-            f'<div role="status"><b>Verdict: {trial.verdict}.</b> You said: <i>{said}</i>{survives}'
+            f'<div role="status"><b>Verdict: {trial.verdict}.</b> You said: <i>{verdict_locked}</i>{survives}'
             f"<br><b>Right:</b> {html.escape(trial.right)}"
             f"<br><b>Why:</b> {html.escape(trial.reason)}</div>"
         )

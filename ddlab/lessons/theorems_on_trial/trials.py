@@ -42,9 +42,9 @@ def on_trial(key: str, parameters: type[Parameters], **declared: Any) -> Callabl
     return add
 
 
-def slider(default: float, low: float, high: float, words: str, **more: Any) -> Any:
+def slider(default: float, low: float, high: float, words: str, **options: Any) -> Any:
     """Return a number whose slider reaches over all that is allowed."""
-    return parameter(default, range=(low, high), explorable=(low, high), help=words, **more)
+    return parameter(default, range=(low, high), explorable=(low, high), help=words, **options)
 
 
 def spread_slider(default: float = 1.0, low: float = 0.05, high: float = 2.0) -> Any:
@@ -115,12 +115,12 @@ def sgd_error(view: Descent) -> Outcome:
     settings = {"spread": view.spread, "learning_rate": view.learning_rate}
     printed = closed_forms.printed_squared_error(STEPS, **settings)
     exact = closed_forms.expected_squared_error(STEPS, **settings)
-    seen = simulated(view.learning_rate, view.spread)
+    simulation = simulated(view.learning_rate, view.spread)
     at = view.steps
     # Lines that go on for decades would press the others flat.
     above = np.where(printed > 1e-4, printed, np.nan)
     figure = loss_curves(
-        {"printed bound": above, "exact": exact, f"mean of {RUNS} runs": seen.squared},
+        {"printed bound": above, "exact": exact, f"mean of {RUNS} runs": simulation.squared},
         range(STEPS + 1),
         title="Squared distance to the best parameter",
         x_label="SGD step t",
@@ -130,7 +130,7 @@ def sgd_error(view: Descent) -> Outcome:
     sentence = (
         f"After {at} steps the printed bound is {float(printed[at]):.3g} and the error "
         f"{float(exact[at]):.3g} "
-        f"(simulated {float(seen.squared[at]):.3g} ± {float(seen.standard_error[at]):.1g}). "
+        f"(simulated {float(simulation.squared[at]):.3g} ± {float(simulation.standard_error[at]):.1g}). "
         f"(1 − η)^2t is {(1 - view.learning_rate) ** (2 * at):.3g}, and the error ends on "
         f"{closed_forms.noise_floor(**settings):.3g}."
     )
@@ -172,31 +172,31 @@ def printed_share(view: Width) -> Outcome:
     """Eq 24 against what it stands for, 2 I / (H(X) + H(Y)), and against I(X; Y) / H(Y), in one
     dimension and in the lab's two.
     """
-    one, two = (
+    one_dimension, two_dimensions = (
         along(closed_forms.information_share, "spread", _SPREADS, dimensions=d) for d in (1, 2)
     )
     printed = np.array(along(closed_forms.printed_information_share, "spread", _SPREADS))
-    meant = np.array(along(closed_forms.normalised_information, "spread", _SPREADS))
-    meant = np.where((meant >= -2) & (meant <= 4), meant, np.nan)
+    normalised = np.array(along(closed_forms.normalised_information, "spread", _SPREADS))
+    normalised = np.where((normalised >= -2) & (normalised <= 4), normalised, np.nan)
     # So that the axis keeps its scale.
-    shown = np.where((printed >= -2) & (printed <= 4), printed, np.nan)
+    drawn_values = np.where((printed >= -2) & (printed <= 4), printed, np.nan)
     figure = loss_curves(
         {
-            "eq 24 as printed": shown,
-            "2I/(H(X)+H(Y)), exact": meant,
-            "I/H(Y), one dimension": one,
-            "I/H(Y), two dimensions": two,
+            "eq 24 as printed": drawn_values,
+            "2I/(H(X)+H(Y)), exact": normalised,
+            "I/H(Y), one dimension": one_dimension,
+            "I/H(Y), two dimensions": two_dimensions,
         },
         _SPREADS,
         title="How much a sample tells about its target",
         x_label="spread Σ",
         y_label="normalised information",
     )
-    here = closed_forms.printed_information_share(spread=view.spread)
+    printed_value = closed_forms.printed_information_share(spread=view.spread)
     shares = [closed_forms.information_share(spread=view.spread, dimensions=d) for d in (1, 2)]
     exact = closed_forms.normalised_information(spread=view.spread)
     sentence = (
-        f"At Σ = {view.spread:g} eq 24 gives {here:.3g}; 2I/(H(X)+H(Y)) is {exact:.3g}, and "
+        f"At Σ = {view.spread:g} eq 24 gives {printed_value:.3g}; 2I/(H(X)+H(Y)) is {exact:.3g}, and "
         f"I/H(Y) {shares[0]:.3f} in one dimension, "
         f"{shares[1]:.3f} in two. On the way to its limit, at Σ = {_SPREADS[0]:g}, eq 24 is "
         f"{printed[0]:.3g}."
@@ -204,7 +204,7 @@ def printed_share(view: Width) -> Outcome:
     return Outcome(
         figure=figure,
         sentence=sentence,
-        holds=0 <= here <= 1 and abs(here - exact) < _EQUAL,
+        holds=0 <= printed_value <= 1 and abs(printed_value - exact) < _EQUAL,
         cursor=view.spread,
     )
 
@@ -254,9 +254,9 @@ def overlap_grows(view: Classes) -> Outcome:
     exact_overlap = functools.partial(closed_forms.overlap, other_spread=view.other_spread)
     exact = _by_strength(exact_overlap, view, _STRENGTHS)
     printed = _by_strength(closed_forms.printed_overlap, view, _STRENGTHS)
-    (here,) = _by_strength(exact_overlap, view, [view.strength])
+    (current,) = _by_strength(exact_overlap, view, [view.strength])
     sentence = (
-        f"At strength {view.strength:g} the overlap is {here:.3f}; it goes from "
+        f"At strength {view.strength:g} the overlap is {current:.3f}; it goes from "
         f"{exact[0]:.3f} without augmentation to "
         f"{exact[-1]:.3f} at strength 10, while eq 67 goes from {printed[0]:.3f} to "
         f"{printed[-1]:.3f}."
@@ -319,9 +319,11 @@ def slope_one(view: Merge, places: np.ndarray) -> np.ndarray:
 
 def chord_distance(view: Merge, merge_ratio: np.ndarray) -> np.ndarray:
     """|h(alpha x + (1 - alpha) y) - alpha h(x) - (1 - alpha) h(y)| for x = -1, y = 1."""
-    ends = slope_one(view, np.array([-1.0, 1.0]))
+    end_values = slope_one(view, np.array([-1.0, 1.0]))
     return np.abs(
-        slope_one(view, 1 - 2 * merge_ratio) - merge_ratio * ends[0] - (1 - merge_ratio) * ends[1]
+        slope_one(view, 1 - 2 * merge_ratio)
+        - merge_ratio * end_values[0]
+        - (1 - merge_ratio) * end_values[1]
     )
 
 
@@ -356,13 +358,13 @@ def combination(view: Merge) -> Outcome:
         y_label="|h(z) − chord|",
     )
     worst = int((distances - printed).argmax())
-    here = float(chord_distance(view, np.array([view.merge_ratio]))[0])
+    distance_here = float(chord_distance(view, np.array([view.merge_ratio]))[0])
     bound = 2 * view.merge_ratio * (1 - view.merge_ratio)
     sentence = (
-        f"At α = {view.merge_ratio:g} h(z) lies {here:.3f} from its chord; printed is at "
+        f"At α = {view.merge_ratio:g} h(z) lies {distance_here:.3f} from its chord; printed is at "
         f"most {bound:.3f}, "
         f"right at most {2 * bound:.3f}. Worst is α = {_SHARES[worst]:g}: "
         f"{distances[worst]:.3f}, printed at most {printed[worst]:.3f}."
     )
-    kept = bool((distances <= printed + 1e-12).all())  # for this function: at every share
-    return Outcome(figure=figure, sentence=sentence, holds=kept, cursor=view.merge_ratio)
+    is_within = bool((distances <= printed + 1e-12).all())  # for this function: at every share
+    return Outcome(figure=figure, sentence=sentence, holds=is_within, cursor=view.merge_ratio)

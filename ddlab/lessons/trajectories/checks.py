@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from ..answers import NotYet, called
+from ..answers import NotYet, call_answer
 
 _STEPS = 3
 _UPDATES = 4
@@ -16,26 +16,28 @@ _UPDATES = 4
 def check_best_rate(answer: Any) -> str:
     """Exercise 1: alpha = g . d / ||g||^2, where one step ends nearest to the goal."""
     draws = torch.Generator().manual_seed(3)
-    left = []
+    distances_left = []
     cosines = []
     for _ in range(5):
         gradient, start, goal = (
             torch.randn(40, generator=draws, dtype=torch.float64) for _ in range(3)
         )
-        way = start - goal
+        path = start - goal
         words = "three vectors: gradient, start, goal"
-        rate = called(answer, gradient.clone(), start.clone(), goal.clone(), of=words, read=float)
-        cosines.append(float(1 - (gradient @ way) ** 2 / (gradient @ gradient) / (way @ way)))
-        left.append(float((way - rate * gradient).square().sum() / way.square().sum()))
-    said = f"Measured on five draws: {', '.join(f'{each:.3f}' for each in left)} left"
-    if all(abs(mine - best) < 1e-6 for mine, best in zip(left, cosines, strict=True)):
+        rate = call_answer(
+            answer, gradient.clone(), start.clone(), goal.clone(), of=words, read=float
+        )
+        cosines.append(float(1 - (gradient @ path) ** 2 / (gradient @ gradient) / (path @ path)))
+        distances_left.append(float((path - rate * gradient).square().sum() / path.square().sum()))
+    statement = f"Measured on five draws: {', '.join(f'{distance:.3f}' for distance in distances_left)} left"
+    if all(abs(mine - best) < 1e-6 for mine, best in zip(distances_left, cosines, strict=True)):
         return (
-            f"{said}, which is 1 - cos² of the angle between gradient and way: with one "
+            f"{statement}, which is 1 - cos² of the angle between gradient and way: with one "
             "step, and the best rate, "
             "MTT asks for what gradient matching asks for, the right direction."
         )
     raise NotYet(
-        f"{said}; {', '.join(f'{best:.3f}' for best in cosines)} can be reached. Where is "
+        f"{statement}; {', '.join(f'{best:.3f}' for best in cosines)} can be reached. Where is "
         "the distance's slope in the rate 0?"
     )
 
@@ -55,15 +57,15 @@ def _learned(
     sgd = torch.optim.SGD(groups, momentum=0.5)
     for _ in range(_UPDATES):
         path = paths[int(torch.randint(len(paths), ()))]
-        begun = int(torch.randint(2, ()))
-        theta = start = path[begun].clone().requires_grad_()
+        start_epoch = int(torch.randint(2, ()))
+        theta = start = path[start_epoch].clone().requires_grad_()
         for _ in range(_STEPS):
             parts = theta.split([value.numel() for value in model.parameters()])
             named = zip(model.named_parameters(), parts, strict=True)
             weights = {name: part.view_as(value) for (name, value), part in named}
             loss = F.cross_entropy(functional_call(model, weights, (images,)), torch.arange(10))
             theta = theta - rate * torch.autograd.grad(loss, theta, create_graph=True)[0]
-        goal = path[begun + 1]
+        goal = path[start_epoch + 1]
         sgd.zero_grad()
         ((theta - goal).square().sum() / (start - goal).square().sum()).backward()
         sgd.step()
@@ -76,21 +78,25 @@ def check_rate_only(answer: Any) -> str:
     model = nn.Sequential(nn.Flatten(), nn.Linear(16, 10))
     images = torch.randn((10, 1, 4, 4), generator=draws)
     paths = [[torch.randn(170, generator=draws) / 4 for _ in range(3)] for _ in range(2)]
-    found = []
+    expected = []
     for moved in (False, True):
         torch.manual_seed(0)
-        found.append(_learned(paths, model, images, moved))
+        expected.append(_learned(paths, model, images, moved))
     torch.manual_seed(0)
     options: dict[str, Any] = {"epochs": 1, "starts": 2, "updates": _UPDATES}
     arguments = (paths, model, images.clone(), _STEPS)
     words = "paths, model, images, steps, epochs, starts and updates"
-    both = called(answer, *arguments, of=words, **options)
-    if isinstance(both, Tensor) or not isinstance(both, (tuple, list)) or len(both) != 2:
+    returned = call_answer(answer, *arguments, of=words, **options)
+    if (
+        isinstance(returned, Tensor)
+        or not isinstance(returned, (tuple, list))
+        or len(returned) != 2
+    ):
         raise NotYet("Return two things, as match does: the images and the rate.")
-    given, rate = (torch.as_tensor(end).detach() for end in both)
-    if not torch.equal(given, images):
+    learned, rate = (torch.as_tensor(end).detach() for end in returned)
+    if not torch.equal(learned, images):
         raise NotYet("The images have moved: only the rate may be learned.")
-    if torch.allclose(rate, found[0][1], atol=1e-6):
+    if torch.allclose(rate, expected[0][1], atol=1e-6):
         return (
             "The control that learns no image: from the same real images, what it leaves is "
             "due to the rate alone; "
@@ -99,7 +105,7 @@ def check_rate_only(answer: Any) -> str:
     if torch.allclose(rate, torch.tensor(0.05)):
         raise NotYet("The rate has stayed .05: does SGD hold it?")
     raise NotYet(
-        f"Measured: the rate is {float(rate):.5f}, where {float(found[0][1]):.5f} is right. "
+        f"Measured: the rate is {float(rate):.5f}, where {float(expected[0][1]):.5f} is right. "
         "All else stays as in match."
     )
 

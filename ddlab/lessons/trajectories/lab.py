@@ -33,62 +33,64 @@ AHEAD = 0.15  # of the squared way: what the quest asks for
 _HEIGHT = HEIGHT + 40  # with a legend of five lines
 
 
-def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
+def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     """Return the experts; the images; how far they lead and what they teach; the same of class means."""
     config = run.config
     beside = Value(world.rival, config.replace(iterations=1))
     return [Value(world.experts, config), run, Value(world.learned, config), beside]
 
 
-def found(
-    world: World, settings: Settings, known: Results
+def share_scores(
+    world: World, settings: Settings, results: Results
 ) -> tuple[dict[int, Any], dict[int, Any]]:
     """N -> of learned images (left, rate, accuracy) and of class means (left, accuracy), of all
     settings that differ in N alone.
     """
-    _, _, learned, rival = known.jobs
+    _, _, learned, rival = results.jobs
     return tuple(
-        values_by_setting(known, each.compute, *each.arguments, "inner_steps")
-        for each in (learned, rival)
+        values_by_setting(results, job.compute, *job.arguments, "inner_steps")
+        for job in (learned, rival)
     )  # type: ignore[return-value]
 
 
-def strip_data(world: World, settings: Settings, known: Results) -> tuple:
+def strip_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the frame on show."""
-    return world.data, known.frame, 1
+    return world.data, results.frame, 1
 
 
-def plane_data(world: World, settings: Settings, known: Results) -> tuple:
+def plane_data(world: World, settings: Settings, results: Results) -> tuple:
     """(along, aside) of the expert's epochs, of a student on the first, real images, and of one on
     those on show, at one rate.
     """
-    config = known.run.config
-    frame = known.frame
+    config = results.run.config
+    frame = results.frame
     place = (settings.expert, settings.begun)
-    way = world.way(config, *place)
-    first = known.compute_now(world.shown, config, mtt.expert_updates(config), *place, frame.step)
+    path = world.expert_path(config, *place)
+    first = results.compute_now(
+        world.path_on_show, config, mtt.expert_updates(config), *place, frame.step
+    )
     return (
-        positions(way, way[0], way[-1]),
+        positions(path, path[0], path[-1]),
         first,
-        known.compute_now(world.shown, config, frame.step, *place, frame.step),
+        results.compute_now(world.path_on_show, config, frame.step, *place, frame.step),
     )
 
 
-def plane(expert: Points, first: Points, now: Points) -> go.Figure:
+def plane(expert: Points, first: Points, current: Points) -> go.Figure:
     """Their paths; the loss is the squared distance from the star."""
-    left = squared(now)
+    distance_left = squared(current)
     figure = start_figure(
-        title=f"Squared distance left: {left:.2f}",
+        title=f"Squared distance left: {distance_left:.2f}",
         x_label="along the expert's way",
         y_label="off it",
         height=_HEIGHT,
     )
-    ways = {
+    paths = {
         f"expert, {len(expert) - 1} epochs": expert,
         "on real images, same rate": first,
-        "on the images on show": now,
+        "on the images on show": current,
     }
-    for index, (name, points) in enumerate(ways.items()):
+    for index, (name, points) in enumerate(paths.items()):
         x, y = zip(*points, strict=True)
         style = line_style(series_style(index), markers=True)
         figure.add_scatter(x=x, y=y, name=name, **style)
@@ -100,11 +102,11 @@ def plane(expert: Points, first: Points, now: Points) -> go.Figure:
         hoverinfo="skip",
         marker={"symbol": "star", "size": 15, "color": series_style(0).colour},
     )
-    widest = max(1.1, *(x for x, _ in now), *(y for _, y in now))
+    widest = max(1.1, *(x for x, _ in current), *(y for _, y in current))
     figure.update_xaxes(range=[-0.1, widest]).update_yaxes(range=[-0.05, widest])
     return finish_figure(
         legend_below(figure),
-        alt=f"The student ends {now[-1][0]:.2f} along the expert's way and {now[-1][1]:.2f} off "
+        alt=f"The student ends {current[-1][0]:.2f} along the expert's way and {current[-1][1]:.2f} off "
         "it; on real images "
         f"{first[-1][0]:.2f} along and {first[-1][1]:.2f} off.",
     )
@@ -116,29 +118,33 @@ def squared(points: Points) -> float:
     return (1 - along) ** 2 + aside**2
 
 
-def curve_data(world: World, settings: Settings, known: Results) -> tuple:
+def curve_data(world: World, settings: Settings, results: Results) -> tuple:
     """What is known so far, and what the images on show leave of the way on show."""
-    learned, rivals = (tuple(each.items()) for each in known.shared)
-    return learned, rivals, (settings.inner_steps, squared(plane_data(world, settings, known)[-1]))
+    learned, rivals = (tuple(values.items()) for values in results.shared)
+    return (
+        learned,
+        rivals,
+        (settings.inner_steps, squared(plane_data(world, settings, results)[-1])),
+    )
 
 
-def curve(found: tuple, rivals: tuple, now: tuple[int, float]) -> go.Figure:
+def curve(scores_by_steps: tuple, rivals: tuple, on_show: tuple[int, float]) -> go.Figure:
     """Against N: what is left of the way, and the accuracy of students, of learned images and of
     class means.
     """
     figure = stacked_figure("After learning", "steps N", ("left (0 is best)", "accuracy"), _HEIGHT)
     quiet = {"color": neutral("quiet")}
-    for beside, points in (("", found), (", class means", rivals)):
-        for index, (what, place) in enumerate((("left", 0), ("accuracy", -1))):
+    for beside, points in (("", scores_by_steps), (", class means", rivals)):
+        for index, (measure, place) in enumerate((("left", 0), ("accuracy", -1))):
             style = line_style(series_style(index), markers=True)
             if beside:
                 style["line"] |= quiet
                 style["marker"] |= quiet | {"symbol": ("circle-x-open", "square-x-open")[index]}
             x, y = [number for number, _ in points], [values[place] for _, values in points]
-            figure.add_scatter(x=x, y=y, name=f"{what}{beside}", row=index + 1, col=1, **style)
+            figure.add_scatter(x=x, y=y, name=f"{measure}{beside}", row=index + 1, col=1, **style)
     figure.add_scatter(
-        x=now[:1],
-        y=now[1:],
+        x=on_show[:1],
+        y=on_show[1:],
         name="left, on show",
         mode="markers",
         marker={"symbol": "circle-open", "size": 12, "color": series_style(0).colour},
@@ -146,38 +152,40 @@ def curve(found: tuple, rivals: tuple, now: tuple[int, float]) -> go.Figure:
         col=1,
     )
     figure.update_xaxes(range=[0.5, MOST_STEPS + 0.5]).update_yaxes(range=[0, 1])
-    said = "; ".join(
-        f"N = {n}: {left:.2f} left, accuracy {right:.2f}" for n, (left, _, right) in found
+    description = "; ".join(
+        f"N = {n}: {distance_left:.2f} left, accuracy {right:.2f}"
+        for n, (distance_left, _, right) in scores_by_steps
     )
     return finish_figure(
-        legend_below(figure), alt=f"What is left of the way, and what students learn. {said}."
+        legend_below(figure),
+        alt=f"What is left of the way, and what students learn. {description}.",
     )
 
 
-def sentence(world: World, settings: Settings, known: Results) -> str:
+def sentence(world: World, settings: Settings, results: Results) -> str:
     """What is seen."""
-    config = known.run.config
-    run = known.run
-    begun = f"N = {config.inner_steps}, M = {config.matched_epochs}"
-    scores, rival = (each.get(config.inner_steps) for each in known.shared)
+    config = results.run.config
+    run = results.run
+    setting = f"N = {config.inner_steps}, M = {config.matched_epochs}"
+    scores, rival = (values.get(config.inner_steps) for values in results.shared)
     if scores is None:
         return (
-            f"{begun}: learning, update {max(run.step - mtt.expert_updates(config), 0)} of "
+            f"{setting}: learning, update {max(run.step - mtt.expert_updates(config), 0)} of "
             f"{config.iterations}."
         )
-    left, rate, right = scores
+    distance_left, rate, right = scores
     than = "" if rival is None else f", class means at their best rate {rival[0]:.2f}"
     return (
-        f"{begun}: the images leave {left:.2f} of the squared way (mean of {config.experts} "
+        f"{setting}: the images leave {distance_left:.2f} of the squared way (mean of {config.experts} "
         f"experts){than}. "
         f"The rate is {rate:.3f}, times N {rate * config.inner_steps:.2f}; students get "
         f"{right:.1%} right."
     )
 
 
-def quest_met(world: World, settings: Settings, known: Results) -> bool:
+def quest_met(world: World, settings: Settings, results: Results) -> bool:
     """Return whether the images lead clearly further than class means."""
-    scores, rival = (each.get(settings.inner_steps) for each in known.shared)
+    scores, rival = (values.get(settings.inner_steps) for values in results.shared)
     return scores is not None and rival is not None and rival[0] - scores[0] >= AHEAD
 
 
@@ -195,9 +203,9 @@ TrajectoryLab = Lab(
         "rate_learning_rate": "step length of the rate",
     },
     run=World.run,
-    jobs=wanted,
+    jobs=list_jobs,
     opens_with=1,
-    shared=found,
+    shared=share_scores,
     step_words="update",
     step_label=lambda world, settings, step: str(max(step - mtt.expert_updates(settings), 0)),
     job_words=lambda world, run: f"learning for N = {run.config.inner_steps}",

@@ -63,12 +63,12 @@ def positions(row: Sequence[Tensor], start: Tensor, goal: Tensor) -> Points:
 
     The squared distance from (1, 0) is MTT's loss.
     """
-    way = goal - start
-    found = []
+    path = goal - start
+    places = []
     for point in row:
-        along = float((point - start) @ way / way.square().sum())
-        found.append((along, float((point - start - along * way).norm() / way.norm())))
-    return tuple(found)
+        along = float((point - start) @ path / path.square().sum())
+        places.append((along, float((point - start - along * path).norm() / path.norm())))
+    return tuple(places)
 
 
 class World(MethodWorld):
@@ -99,12 +99,12 @@ class World(MethodWorld):
 
     def experts(self, config: mtt.Config, *, watch: Watch) -> None:
         """Train them; their weights stay in the run."""
-        most = mtt.expert_updates(config)
-        self.of(config).advance(until=most, watch=lambda run: watch("experts", run.step / most))
+        total = mtt.expert_updates(config)
+        self.of(config).advance(until=total, watch=lambda run: watch("experts", run.step / total))
 
-    def way(self, config: mtt.Config, expert: int, begun: int) -> list[Tensor]:
+    def expert_path(self, config: mtt.Config, expert: int, start_epoch: int) -> list[Tensor]:
         """Return the expert's weights [P] from one epoch to M epochs later."""
-        first = expert * (config.expert_epochs + 1) + begun
+        first = expert * (config.expert_epochs + 1) + start_epoch
         return list(self.of(config).state().paths[first : first + config.matched_epochs + 1])
 
     def steps(
@@ -117,48 +117,50 @@ class World(MethodWorld):
         }
         inner = mtt.inner_of(config, self.inputs, 0)
         weights = by_name(config.network.for_data(self.data), start)
-        return [vector(each) for each in trained(inner, weights, learned)]
+        return [vector(weights_at_step) for weights_at_step in trained(inner, weights, learned)]
 
-    def shown(
-        self, config: mtt.Config, step: int, expert: int, begun: int, rate_step: int
+    def path_on_show(
+        self, config: mtt.Config, step: int, expert: int, start_epoch: int, rate_step: int
     ) -> Points:
         """Where a student's steps lead it on the images of one frame, at the rate of another."""
         frames = [self.of(config).at(at) for at in (step, rate_step)]
-        way = self.way(config, expert, begun)
+        path = self.expert_path(config, expert, start_epoch)
         images, rate = (None if frame is None else frame.content for frame in frames)
         assert images is not None and rate is not None, "a run that is looked at has begun"
-        return positions(self.steps(config, images.images, rate.rate, way[0]), way[0], way[-1])
+        return positions(self.steps(config, images.images, rate.rate, path[0]), path[0], path[-1])
 
-    def left(self, config: mtt.Config, images: Tensor, rate: Tensor | float) -> float:
+    def distance_left(self, config: mtt.Config, images: Tensor, rate: Tensor | float) -> float:
         """MTT's loss, the mean over all experts, each from another epoch."""
-        ways = [
-            self.way(config, expert, expert % config.latest_start)
+        paths = [
+            self.expert_path(config, expert, expert % config.latest_start)
             for expert in range(config.experts)
         ]
-        ends = [self.steps(config, images, rate, way[0])[-1] for way in ways]
+        end_points = [self.steps(config, images, rate, path[0])[-1] for path in paths]
         return statistics.fmean(
-            float(mtt.matching_loss(end, way[0], way[-1]))
-            for end, way in zip(ends, ways, strict=True)
+            float(mtt.matching_loss(end, path[0], path[-1]))
+            for end, path in zip(end_points, paths, strict=True)
         )
 
     def learned(self, config: mtt.Config, *, watch: Watch) -> tuple[float, float, float]:
         """Of a finished run: what is left of the way, the rate, and the accuracy of students."""
         state = self.of(config).state()
-        made = mtt.finish(config, self.inputs, state)
-        left = self.left(config, state.images, state.rate)
+        distilled = mtt.finish(config, self.inputs, state)
+        distance_left = self.distance_left(config, state.images, state.rate)
         rate = float(state.rate)
-        return left, rate, self._mean(made, range(STUDENTS), watch)
+        return distance_left, rate, self._mean(distilled, range(STUDENTS), watch)
 
     def rival(self, config: mtt.Config, *, watch: Watch) -> tuple[float, float]:
         """What class means leave of the way, and what they teach, each at the best of `RATES`."""
         self.experts(config, watch=watch)
         means = self.chosen("centres")
         network = config.network.for_data(self.data)
-        left = min(self.left(config, means.images, rate) for rate in RATES)
+        distance_left = min(self.distance_left(config, means.images, rate) for rate in RATES)
         sets = [in_steps(means, network, torch.full((1, 1), rate), config.passes) for rate in RATES]
-        return left, max(self._mean(made, range(STUDENTS), watch) for made in sets)
+        return distance_left, max(self._mean(stepped, range(STUDENTS), watch) for stepped in sets)
 
-    def _mean(self, made: DistilledSet, seeds: Sequence[int], watch: Watch) -> float:
+    def _mean(self, distilled: DistilledSet, seeds: Sequence[int], watch: Watch) -> float:
         return statistics.fmean(
-            self.taught(made, [ordered.Config.for_set(made, seed=seed) for seed in seeds], watch)
+            self.taught(
+                distilled, [ordered.Config.for_set(distilled, seed=seed) for seed in seeds], watch
+            )
         )

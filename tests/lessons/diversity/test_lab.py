@@ -21,7 +21,15 @@ from ddlab.explorers import Laboratory
 from ddlab.figures import encode_grid
 from ddlab.lessons.diversity import lab as labs
 from ddlab.lessons.diversity import students
-from ddlab.lessons.diversity.lab import BEFORE, NEAR, NOW, REAL, DiversityLab, Images, World
+from ddlab.lessons.diversity.lab import (
+    BEFORE,
+    NEAREST_RUN,
+    REAL,
+    THIS_RUN,
+    DiversityLab,
+    Images,
+    World,
+)
 from ddlab.lessons.diversity.students import scores_text
 from ddlab.methods import dwa, selection
 from ddlab.networks import Network
@@ -81,7 +89,7 @@ def test_what_is_shown_is_what_distill_makes_bit_for_bit(
     )
     # DWA's batches hold one image of each class; chosen images stand by class.
     rows = torch.cat([made.to_uint8(), *(chosen.to_uint8()[place::2] for place in range(2))])
-    assert picture == encode_grid(rows, 3, 4, row_labels=[NOW, "", REAL, ""])
+    assert picture == encode_grid(rows, 3, 4, row_labels=[THIS_RUN, "", REAL, ""])
     distances = measures.feature_distance(made, given[1])
     (drawn, *_) = (one for one in lab.widget(labs.grid).figure.data if one.name == "from noise")
     assert drawn.y[list(drawn.x).index(0.33)] == pytest.approx(float(distances.mean()), abs=1e-6)
@@ -108,10 +116,10 @@ def test_the_map_is_fitted_once_and_holds_all_that_was_placed(lab: Laboratory, g
     wanted = torch.from_numpy(
         model.transform(embeddings.features_of(teacher, distilled(lab).images).numpy())
     ).float()
-    torch.testing.assert_close(places(lab, NOW), wanted, atol=1e-3, rtol=1e-3)
+    torch.testing.assert_close(places(lab, THIS_RUN), wanted, atol=1e-3, rtol=1e-3)
     layout = lab.widget(labs.map_figure).figure.layout
     assert layout.xaxis.range[0] <= first[0] and first[1] <= layout.xaxis.range[1]
-    for name in (NOW, BEFORE, REAL, "real images"):
+    for name in (THIS_RUN, BEFORE, REAL, "real images"):
         for points, (low, high) in zip(
             places(lab, name).T, (layout.xaxis.range, layout.yaxis.range), strict=True
         ):
@@ -132,7 +140,7 @@ def test_students_are_those_of_evaluate_in_pairs(
             found = ddlab.evaluate(
                 made, data, labels=labels, teacher=teacher, seeds=[0, 1], config=STUDENT
             )
-            assert scores_text([*found.per_seed.values()]) in lab.widget(students.drawn).value
+            assert scores_text([*found.per_seed.values()]) in lab.widget(students.score_table).value
 
 
 def test_a_press_shows_the_nearest_at_once_and_its_own_run_next(
@@ -156,7 +164,7 @@ def test_a_press_shows_the_nearest_at_once_and_its_own_run_next(
         lab.panel["lambda_var"].value = weight
         found = shown(lab)
         assert (
-            next(iter(found)) == (NOW if weight == 0.11 else NEAR)
+            next(iter(found)) == (THIS_RUN if weight == 0.11 else NEAREST_RUN)
             and next(iter(found.values())).source.lambda_var == nearest
         )
         assert (lab.widget(labs.pictures).value == before) == (weight == 0.11)
@@ -164,7 +172,7 @@ def test_a_press_shows_the_nearest_at_once_and_its_own_run_next(
         assert f"λ_var = {nearest:g}" in lab.sentence and not lab.quest.met
     go_on.set()
     moved(lab, lambda_var=1.0)
-    assert next(iter(shown(lab))) == NOW and lab.sentence.startswith("from real images")
+    assert next(iter(shown(lab))) == THIS_RUN and lab.sentence.startswith("from real images")
 
 
 def test_the_film_is_of_the_lessons_data_and_holds_every_stop_of_the_sliders(given: Any) -> None:
@@ -194,12 +202,12 @@ def test_the_film_is_of_the_lessons_data_and_holds_every_stop_of_the_sliders(giv
 
 def test_the_quest_asks_for_more_distance_and_less_coverage_than_before(lab: Laboratory) -> None:
     assert lab.quest is not None and not lab.quest.met
-    images = shown(lab)[NOW]
+    images = shown(lab)[THIS_RUN]
 
     def told(distance: float, coverage: float) -> Any:
         places = {"features": SimpleNamespace(coverage=coverage)}
         return SimpleNamespace(distances=torch.full((3,), distance), places=places)
 
     for now, met in ((told(0.7, 0.1), True), (told(0.7, 0.3), False), (told(0.5, 0.1), False)):
-        known = SimpleNamespace(found={NOW: now, REAL: images, BEFORE: told(0.6, 0.2)})
+        known = SimpleNamespace(found={THIS_RUN: now, REAL: images, BEFORE: told(0.6, 0.2)})
         assert labs.farther_and_covering_less(lab.world, lab.settings, known) is met  # type: ignore[arg-type]

@@ -55,7 +55,7 @@ def test_the_last_point_of_a_path_is_the_student(world: lab.World, grey: ImageDa
             ddlab.accuracy(run(ordered, ordered.Config.for_set(made, seed=seed), inputs), grey)
         )
     assert found["batches"][-1] == pytest.approx(sum(ends) / lab.STUDENTS)
-    assert world.shown(SMALL, SMALL.iterations, "batches")[-1] == ends[0]
+    assert world.path_on_show(SMALL, SMALL.iterations, "batches")[-1] == ends[0]
 
 
 def test_the_rival_has_rates_of_its_own_and_no_generator(world: lab.World) -> None:

@@ -15,7 +15,7 @@ from ddlab.lessons.ideal_data.lab import (
     SigmaLab,
     curves,
     decisions,
-    ends,
+    final_chart,
     landscape,
     numbers,
     on_show,
@@ -104,17 +104,17 @@ def test_the_plots_show_what_was_trained(lab: Laboratory) -> None:
 
 def test_the_sentence_and_the_table_have_the_numbers(lab: Laboratory) -> None:
     moved(lab, deviation=0.3)
-    ends = shown(lab).means[SQUARED][-1]
-    best = int(ends.argmin())
+    final_chart = shown(lab).means[SQUARED][-1]
+    best = int(final_chart.argmin())
     assert lab.sentence.startswith(
-        f"Σ = 0.3: after 60 updates the squared error on G is {ends[3]:.4f}"
+        f"Σ = 0.3: after 60 updates the squared error on G is {final_chart[3]:.4f}"
     )
     assert (
-        f"least of all settings is {ends[best]:.4f}, at Σ = {shown(lab).values[best]:g}"
+        f"least of all settings is {final_chart[best]:.4f}, at Σ = {shown(lab).values[best]:g}"
         in lab.sentence
     )
     assert "nothing can be below 0.0578" in lab.sentence and "3 networks" in lab.sentence
-    for value, end in zip(shown(lab).values, ends, strict=True):
+    for value, end in zip(shown(lab).values, final_chart, strict=True):
         assert f"Σ = {value:g}</th><td>{end:.4f} ±" in lab.widget(numbers).value
     assert (
         lab.widget(numbers).value.count("chosen") == 1
@@ -151,7 +151,7 @@ def test_the_landscape_has_the_paths_from_a_common_start(lab: Laboratory) -> Non
     )
     starts = torch.stack([path[0] for path in land["paths"].values()])
     torch.testing.assert_close(starts[0], starts[1], atol=1e-5, rtol=0)
-    assert [lab.widget(draw).figure.data[0].type for draw in (landscape, ends)] == [
+    assert [lab.widget(draw).figure.data[0].type for draw in (landscape, final_chart)] == [
         "contour",
         "scatter",
     ]

@@ -45,18 +45,18 @@ def test_a_click_moves_the_chosen_sample_and_chooses_the_next() -> None:
 def test_placed_samples_teach_more_than_a_thousand_of_the_best_deviation_and_random_ones_less() -> (
     None
 ):
-    ours = placed.learned(placed._written(along_the_boundary())).ends[SQUARED]
-    means = placed.learned(placed.Placed().placed).ends[SQUARED]
+    ours = placed.learned(placed._written(along_the_boundary())).final_errors[SQUARED]
+    means = placed.learned(placed.Placed().placed).final_errors[SQUARED]
     random = []
     settings = placed.Placed()
     for _ in range(5):
         settings = placed.draw_again(settings)
-        random.append(placed.learned(settings.placed).ends[SQUARED])
+        random.append(placed.learned(settings.placed).final_errors[SQUARED])
     assert (
         least_errors(Mixture())[SQUARED]
         <= ours
         < ENOUGH
-        < placed.drawn(0.2).ends[SQUARED]
+        < placed.sampled(0.2).final_errors[SQUARED]
         < means
         < sum(random) / 5
     )

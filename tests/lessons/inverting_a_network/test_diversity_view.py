@@ -106,7 +106,7 @@ def test_a_point_moved_by_hand_becomes_the_nearest_real_image_of_its_class(view,
     assert view.mapped.labels[list(view.hand)].tolist() == [0, 1, 2]
     assert places(view)[1] == pytest.approx((x, y), abs=2e-3)
     assert torch.equal(
-        view.mapped.images(view._shown())[1], data.train_images[view.mapped.pool[target]]
+        view.mapped.images(view._on_show())[1], data.train_images[view.mapped.pool[target]]
     )
     expected = view.mapped.coverage(PointsOnShow(BY_HAND, "features", hand=view.hand))
     assert f"(by hand) cover {expected:.1%}" in view.sentence

@@ -10,7 +10,14 @@ import ddlab
 from ddlab.data import ImageData
 from ddlab.explorers import Laboratory
 from ddlab.lessons.learned_labels import checks, points
-from ddlab.lessons.learned_labels.lab import SOURCES, STRANGER, STUDENTS, WHO, LabelLab, quest_met
+from ddlab.lessons.learned_labels.lab import (
+    SOURCES,
+    STRANGER,
+    STUDENT_KINDS,
+    STUDENTS,
+    LabelLab,
+    quest_met,
+)
 from ddlab.methods import ld
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
@@ -39,7 +46,7 @@ def test_shuffled_labels_are_the_same_labels(
     monkeypatch.setattr(
         type(lab.world), "taught", lambda self, made, students, watch: seen.append(made) or (0.5,)
     )
-    for who in WHO:
+    for who in STUDENT_KINDS:
         lab.world.score(lab.settings, who, watch=lambda *_: None)
     own, _, shuffled = (made.target("stored").logits for made in seen)
     assert not torch.equal(own, shuffled)

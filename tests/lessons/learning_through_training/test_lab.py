@@ -10,7 +10,13 @@ from ddlab.data import ImageData
 from ddlab.distilled import OrderedSteps
 from ddlab.explorers import Laboratory
 from ddlab.lessons.learning_through_training import checks
-from ddlab.lessons.learning_through_training.lab import AHEAD, OTHERS, RATES, StepsLab, quest_met
+from ddlab.lessons.learning_through_training.lab import (
+    AHEAD,
+    OTHER_STARTS,
+    RATES,
+    StepsLab,
+    quest_met,
+)
 from ddlab.methods import dd, selection
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
@@ -28,7 +34,9 @@ def silent(words: str, share: float) -> None: ...
 def test_scores_are_those_of_ordered_students(lab: Laboratory, grey: ImageData) -> None:
     config = lab.world.config(lab.settings)
     made = process.run(dd, config, Inputs(data=grey, device="cpu"))
-    scored = ddlab.evaluate(made, grey, labels="steps", seeds=range(OTHERS + 1), progress=False)
+    scored = ddlab.evaluate(
+        made, grey, labels="steps", seeds=range(OTHER_STARTS + 1), progress=False
+    )
     assert lab._results().shared[0] == {1: tuple(scored.per_seed.values())}
 
 
@@ -50,9 +58,10 @@ def test_the_rival_is_the_best_of_class_means_that_learned_nothing(
             distilled=means.with_targets(OrderedSteps(torch.full((2, 1), rate))), device="cpu"
         )
         runs = [
-            process.run(ordered, student.replace(seed=seed), told) for seed in range(1, OTHERS + 1)
+            process.run(ordered, student.replace(seed=seed), told)
+            for seed in range(1, OTHER_STARTS + 1)
         ]
-        found.append(sum(ddlab.accuracy(run, grey) for run in runs) / OTHERS)
+        found.append(sum(ddlab.accuracy(run, grey) for run in runs) / OTHER_STARTS)
     assert lab.world.rival(config.network, 2, watch=silent) == pytest.approx(max(found))
 
 
@@ -69,7 +78,7 @@ def test_settings_reach_the_method_and_the_quest_asks_for_other_starts(lab: Labo
     scores = lab._results().shared[0][1]
     rival = lab.world.rival(start.network, 1, watch=silent)
     assert quest_met(lab.world, lab.settings, lab._results()) is (
-        sum(scores[1:]) / OTHERS >= rival + AHEAD
+        sum(scores[1:]) / OTHER_STARTS >= rival + AHEAD
     )
     lab.close()
 

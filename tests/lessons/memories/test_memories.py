@@ -51,7 +51,7 @@ def test_what_is_remembered_is_what_the_protocol_says(place: world.World, grey: 
 
 def test_the_matrix_fills_as_phases_end(place: world.World) -> None:
     config = place.config(place.start.replace(memory="random"))
-    ends = place.ends(config)
+    ends = place.task_ends(config)
     run = place.with_memory("random", config)
     run.advance(until=ends[1])
     assert [len(row) for row in world.matrix(run, ends)] == [1, 2]

@@ -13,8 +13,8 @@ from ddlab.explorers import Laboratory
 from ddlab.lessons.start_page.labels_against_images import (
     LabelsAgainstImages,
     World,
-    bars_told,
     curves,
+    label_bars,
     labels_alone_help,
     strip,
     views,
@@ -151,7 +151,7 @@ def test_what_is_told_of_three_views_is_what_a_student_learns_from(given) -> Non
     for told in (hard, stored, online):
         torch.testing.assert_close(told.sum(1), torch.ones(3))
     drawn = {
-        bars_told(world, asked.replace(labels=labels)).to_json()
+        label_bars(world, asked.replace(labels=labels)).to_json()
         for labels in ("hard", "stored", "online")
     }
     assert len(drawn) == 3 and strip(world, asked)[1].startswith("A real image of ")
