@@ -68,5 +68,5 @@ def test_explorers_and_the_worlds_of_laboratories(
     run = merged.run(merged.start).advance()
     assert run.inputs.device == device and type(run.frames[-1].content.images) is Tensor
     for made in data_residuals.sets(merged, merged.start):
-        merged.made(made).advance()
+        merged.distilled_run(made).advance()
         assert 0 <= merged.student(made, 0, watch=_unwatched) <= 1

@@ -209,5 +209,5 @@ def test_the_quest_asks_for_more_distance_and_less_coverage_than_before(lab: Lab
         return SimpleNamespace(distances=torch.full((3,), distance), places=places)
 
     for now, met in ((told(0.7, 0.1), True), (told(0.7, 0.3), False), (told(0.5, 0.1), False)):
-        known = SimpleNamespace(found={THIS_RUN: now, REAL: images, BEFORE: told(0.6, 0.2)})
+        known = SimpleNamespace(shared={THIS_RUN: now, REAL: images, BEFORE: told(0.6, 0.2)})
         assert labs.farther_and_covering_less(lab.world, lab.settings, known) is met  # type: ignore[arg-type]

@@ -124,7 +124,7 @@ def test_the_quest_asks_for_a_lead_over_learning_alone(lab: Any) -> None:
         )
 
     for alone, met in ((run(0.65), False), (run(0.55), True), (run(0.55, complete=False), False)):
-        known: Any = SimpleNamespace(wanted=[run(0.7), alone])
+        known: Any = SimpleNamespace(jobs=[run(0.7), alone])
         assert quest_met(lab.world, lab.settings, known) == met
 
 
