@@ -33,12 +33,12 @@ from tests.support import refuses
 NAN = float("nan")
 CONFIG = selection.Config(images_per_class=1)
 PHASES = mnemonics.Config.teaching(tasks=2, first_classes=2)
-KEYED = {"features": torch.rand(6, 2), "labels": torch.arange(6) % 2, "others": torch.rand(3, 2)}
+KEYED = {"features": torch.rand(6, 2), "labels": torch.arange(6) % 2, "queries": torch.rand(3, 2)}
 READER = [
     ("features", KEYED["features"] * NAN),
     ("features", torch.rand(6)),
     ("labels", torch.rand(6)),
-    ("others", torch.rand(3, 5)),
+    ("queries", torch.rand(3, 5)),
 ]
 SCORED = {"labels": "hard", "seeds": (0,)}
 PIXELS = torch.zeros((3, 1, 8, 8))
@@ -334,11 +334,11 @@ TABLE: dict[str, Row] = {
     ),
     "evaluation.kernel_predictions": (
         evaluation.kernel_predictions,
-        lambda g: {"images": g.images(3), "labels": torch.eye(3), "asked": g.images(2)},
+        lambda g: {"images": g.images(3), "labels": torch.eye(3), "queries": g.images(2)},
         [
             ("images", PIXELS * NAN),
             ("labels", torch.eye(2)),
-            ("asked", PIXELS[0]),
+            ("queries", PIXELS[0]),
             ("megabytes", 0),
         ],
     ),

@@ -124,7 +124,7 @@ def test_gradients_of_operations(name: str) -> None:
 @pytest.mark.parametrize("strategy", [*STRATEGIES, ALL])
 def test_gradients_of_views(strategy: str) -> None:
     images = normal(2, 2, 4, 5).requires_grad_()
-    for options in ({}, {"each": True}):
+    for options in ({}, {"per_image": True}):
         view = partial(siamese_view, strategy=strategy, seed=0, step=3, **options)
         assert torch.autograd.gradcheck(view, (images,))
 

@@ -462,8 +462,12 @@ RECOVER_MISTAKES = {
         ("soft_a[classes_a == label].mean(0)", "soft_a.mean(0)"),
         "targets_check",
     ),
-    "the first seed": ("trial", ("given, seed)", "given, seeds[0])"), "trial_check"),
-    "a seed for each kind": ("trial", ("given, seed)", "given, seed + len(name))"), "trial_check"),
+    "the first seed": ("trial", ("labels, seed)", "labels, seeds[0])"), "trial_check"),
+    "a seed for each kind": (
+        "trial",
+        ("labels, seed)", "labels, seed + len(name))"),
+        "trial_check",
+    ),
 }
 
 
@@ -505,7 +509,12 @@ def test_changed_checks_and_copied_numbers_do_not_help(quick: None) -> None:
         "    return {name: [0.6, 0.7, 0.8, 0.6, 0.7] for name in ('random, hard', 'random, "
         "online', 'typical, hard')}"
     )
-    copied = {"compare": ('    found = {"random, hard"', numbers + '\n    found = {"random, hard"')}
+    copied = {
+        "compare": (
+            '    accuracies = {"random, hard"',
+            numbers + '\n    accuracies = {"random, hard"',
+        )
+    }
     assert points_of(answered(copied)) == POINTS | {"compare_check": 0}
 
 

@@ -745,7 +745,7 @@ def labelled(source: str) -> Found:
         .replace("[:256]", "[:9]")
         .replace("(len(pictures), 10), 0.1", "(len(pictures), 3), 1 / 3")
     )
-    page = run(source, ones=lambda values: F.pad(values, (0, 1), value=1.0))
+    page = run(source, with_ones=lambda values: F.pad(values, (0, 1), value=1.0))
     real = data_of().normalised()
     answers = data_of().train_labels
     return [page["learn_labels"](real, answers, state.images, lambda: body.hidden, updates=UPDATES)]
@@ -896,7 +896,11 @@ def interval_of_the_library() -> Found:
 
 ROWS: dict[str, Row] = {
     "05 DM": Row(
-        "05_matching", match, matched, ("body(own[rows]).mean(0)", "body(own[rows])[0]"), taped=True
+        "05_matching",
+        match,
+        matched,
+        ("body(members[rows]).mean(0)", "body(members[rows])[0]"),
+        taped=True,
     ),
     "05 DC": Row(
         "05_matching",
