@@ -89,7 +89,7 @@ def test_it_trains_a_teacher_where_it_needs_one(
     asked: list[Any] = []
     trained = replace(given[1], provenance={"complete": True})
     monkeypatch.setattr(
-        "ddlab.methods.distillation._trained", lambda data, *_, **__: asked.append(data) or trained
+        "ddlab.methods.distillation._train", lambda data, *_, **__: asked.append(data) or trained
     )
     assert ddlab.distill(mine, given[0], progress=False).complete and asked == [given[0]]
 
