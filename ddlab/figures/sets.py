@@ -20,7 +20,6 @@ from .images import as_pixels
 from .panels import image_panels
 
 REAL = "real images"
-_NAMED = 30  # classes whose names all fit below their bars
 
 
 @checked
