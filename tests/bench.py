@@ -26,13 +26,15 @@ Step = Callable[[], Any]
 REPEATS = 15
 
 
-def noise(size: int, *, classes: int = 10, each: int = 1, teacher: str | None = None) -> Inputs:
+def noise(
+    size: int, *, classes: int = 10, per_class: int = 1, teacher: str | None = None
+) -> Inputs:
     """Images of noise, and an untrained teacher."""
     draw = torch.Generator().manual_seed(0)
     pixels = torch.randint(
-        0, 256, (classes * each, 3, size, size), dtype=torch.uint8, generator=draw
+        0, 256, (classes * per_class, 3, size, size), dtype=torch.uint8, generator=draw
     )
-    labels = torch.arange(classes).repeat_interleave(each)
+    labels = torch.arange(classes).repeat_interleave(per_class)
     names = tuple(map(str, range(classes)))
     images = {
         "train_images": pixels,
@@ -74,7 +76,7 @@ def dm_row() -> tuple[Step, Step]:
     """An update of ten images of 16 px with real batches of 32; plainly: one pass over all classes,
     and the same distance.
     """
-    inputs = noise(16, each=32)
+    inputs = noise(16, per_class=32)
     config = dm.Config.teaching(batch_size=32)
     state, ours = update_of(dm, config, inputs)
     data: Any = inputs.data
@@ -84,9 +86,9 @@ def dm_row() -> tuple[Step, Step]:
         network: Any = networks.initialise(config.network.for_data(data), seed=0).module().train()
         leaf = state.images.detach().requires_grad_()
         with torch.no_grad():
-            wanted = network.blocks(real.flatten(0, 1)).flatten(1).view(10, 32, -1).mean(1)
-        found = network.blocks(leaf).flatten(1)
-        torch.autograd.grad((wanted - found).square().sum(), leaf)
+            real_means = network.blocks(real.flatten(0, 1)).flatten(1).view(10, 32, -1).mean(1)
+        features = network.blocks(leaf).flatten(1)
+        torch.autograd.grad((real_means - features).square().sum(), leaf)
 
     return ours, plain
 
@@ -95,7 +97,7 @@ def krr_st_row() -> tuple[Step, Step]:
     """An outer step of 100 pairs of 16 px and its inner step; plainly: features of both, ridge
     regression, and the gradient.
     """
-    inputs = noise(16, each=20, teacher="convnet")
+    inputs = noise(16, per_class=20, teacher="convnet")
     network = networks.spec("convnet", width=32)
     config = krr_st.Config(
         budget=100, network=network, pool_size=1, pool_steps=10**6, batch_size=200
@@ -104,7 +106,7 @@ def krr_st_row() -> tuple[Step, Step]:
     data: Any = inputs.data
     real = data.normalised()
     module = networks.initialise(network.for_data(data), seed=0).module().train()
-    wanted = krr_st.teacher_features(inputs)
+    targets = krr_st.teacher_features(inputs)
 
     def plain() -> None:
         x, y = (
@@ -112,11 +114,11 @@ def krr_st_row() -> tuple[Step, Step]:
             for name in ("images", "representations")
         )
         with torch.no_grad():
-            asked = module.blocks(real).flatten(1)  # type: ignore[operator,union-attr]
-        known = module.blocks(x).flatten(1)  # type: ignore[operator,union-attr]
-        kernel = known @ known.T + 1
+            real_features = module.blocks(real).flatten(1)  # type: ignore[operator,union-attr]
+        support_features = module.blocks(x).flatten(1)  # type: ignore[operator,union-attr]
+        kernel = support_features @ support_features.T + 1
         solved = torch.linalg.solve(kernel + 1e-6 * kernel.trace() / len(x) * torch.eye(len(x)), y)
-        loss = ((asked @ known.T + 1) @ solved - wanted).square().mean()
+        loss = ((real_features @ support_features.T + 1) @ solved - targets).square().mean()
         torch.autograd.grad(loss, (x, y))
 
     return ours, plain
@@ -133,9 +135,10 @@ def toys_row() -> tuple[Step, Step]:
     labels = samples.targets[0].movedim(1, 0)
 
     def plain() -> None:
-        hidden, *rest = toy_networks.parts(toy_networks.first_weights(20))
+        hidden, *other_weights = toy_networks.parts(toy_networks.first_weights(20))
         weights = [
-            value.clone().requires_grad_() for value in (hidden[..., :2], hidden[..., 2], *rest)
+            value.clone().requires_grad_()
+            for value in (hidden[..., :2], hidden[..., 2], *other_weights)
         ]
         first, bias, second, last = weights
         optimiser = torch.optim.SGD(weights, lr=0.002, momentum=0.98)
@@ -154,9 +157,9 @@ ROWS = {"sre2l": sre2l_row, "dm": dm_row, "krr_st": krr_st_row, "toys": toys_row
 
 def seconds(step: Step) -> float:
     """CPU-seconds of one call."""
-    begun = time.process_time()
+    start_time = time.process_time()
     step()
-    return time.process_time() - begun
+    return time.process_time() - start_time
 
 
 def main(names: list[str]) -> None:
@@ -164,11 +167,11 @@ def main(names: list[str]) -> None:
     torch.set_num_threads(1)
     print(f"{'row':10} {'ours':>9} {'plain':>9}  ratio (quartiles)")
     for name in names or ROWS:
-        both = ROWS[name]()
+        steps = ROWS[name]()
         # Both see the same load.
-        turns = [[seconds(step) for step in both] for _ in range(REPEATS + 1)][1:]
+        turns = [[seconds(step) for step in steps] for _ in range(REPEATS + 1)][1:]
         ours, plain = (statistics.median(column) for column in zip(*turns, strict=True))
-        low, middle, high = statistics.quantiles([one / other for one, other in turns], n=4)
+        low, middle, high = statistics.quantiles([bare / theirs for bare, theirs in turns], n=4)
         print(
             f"{name:10} {ours:8.4f}s {plain:8.4f}s  {middle:.2f} ({low:.2f} to {high:.2f})",
             flush=True,

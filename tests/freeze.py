@@ -55,11 +55,11 @@ def together(value: Any) -> str:
     """Everything inside a value, in one text: of a tensor itself, else one hash of all names and
     values.
     """
-    found = list(leaves(value))
-    if len(found) == 1 and found[0][0] == "":
+    named_leaves = list(leaves(value))
+    if len(named_leaves) == 1 and named_leaves[0][0] == "":
         return written(value)
-    lines = "\n".join(f"{name} {written(item)}" for name, item in found)
-    return f"{len(found)} values {digest(lines.encode())}"
+    lines = "\n".join(f"{name} {written(item)}" for name, item in named_leaves)
+    return f"{len(named_leaves)} values {digest(lines.encode())}"
 
 
 def by_field(value: Any) -> dict[str, str]:

@@ -86,13 +86,13 @@ def measured(commands: list[Command]) -> tuple[bool, float, float]:
     """Run them all: whether each ended well, and the minutes, wall and CPU, of their processes."""
     wall = time.monotonic()
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = [
+    passed = [
         subprocess.run([sys.executable, "-m", *command], cwd=ROOT).returncode == 0
         for command in commands
     ]
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return all(done), (time.monotonic() - wall) / 60, cpu / 60
+    return all(passed), (time.monotonic() - wall) / 60, cpu / 60
 
 
 def counted(reports: list[Path]) -> dict[str, int]:
@@ -117,11 +117,11 @@ def counted(reports: list[Path]) -> dict[str, int]:
 def main(arguments: list[str]) -> int:
     """Run every part, or those named; 0 where all are well."""
     everything = "--all" in arguments
-    wanted = [name for name in arguments if name != "--all"]
+    part_names = [name for name in arguments if name != "--all"]
     chosen = {
         name: commands
         for name, commands in parts(everything).items()
-        if not wanted or name in wanted
+        if not part_names or name in part_names
     }
     RESULTS.mkdir(exist_ok=True)
     reports = [RESULTS / f"{name}.xml" for name in chosen if name != "checks"]

@@ -40,7 +40,7 @@ class MixedDevices(AssertionError):
     """An operation on tensors of both devices."""
 
 
-class Away(Tensor):
+class DeviceTensor(Tensor):
     """A tensor on the stand-in device; `inner` holds its values."""
 
     inner: Tensor
@@ -78,11 +78,13 @@ class _Mode(TorchDispatchMode):
 
 def _dispatched(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     device = kwargs.get("device")
-    away = any(isinstance(leaf, Away) for leaf in tree_leaves((args, kwargs)))
-    lands = away if device is None else torch.device(device).type == DEVICE.type
-    if away or lands:
+    on_device = any(isinstance(leaf, DeviceTensor) for leaf in tree_leaves((args, kwargs)))
+    lands = on_device if device is None else torch.device(device).type == DEVICE.type
+    if on_device or lands:
         _check(func, args, kwargs)
-    inner_args, inner_kwargs = tree_map_only(Away, lambda value: value.inner, (args, kwargs))
+    inner_args, inner_kwargs = tree_map_only(
+        DeviceTensor, lambda value: value.inner, (args, kwargs)
+    )
     if device is not None:
         inner_kwargs["device"] = torch.device("cpu")
     out = func(*inner_args, **inner_kwargs)
@@ -90,8 +92,8 @@ def _dispatched(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         return args[0]
     if not lands:
         return out
-    out = tree_map_only(Tensor, Away, out)
-    return return_and_correct_aliasing(func, args, kwargs, out) if away else out
+    out = tree_map_only(Tensor, DeviceTensor, out)
+    return return_and_correct_aliasing(func, args, kwargs, out) if on_device else out
 
 
 def _check(func: Any, args: Any, kwargs: dict[str, Any]) -> None:
@@ -101,30 +103,30 @@ def _check(func: Any, args: Any, kwargs: dict[str, Any]) -> None:
     if isinstance(kwargs.get("generator"), torch.Generator):
         raise MixedDevices(f"{func} draws on the device with a generator of the CPU")
     place = _INDEXED.get(func)
-    if place is not None and isinstance(args[0], Away):
+    if place is not None and isinstance(args[0], DeviceTensor):
         args = (*args[:place], *args[place + 1 :])
     scalars = torch.Tag.pointwise in func.tags or func in _FILLS or place is not None
     values = [value for value in tree_leaves((args, kwargs)) if isinstance(value, Tensor)]
-    left = [
+    on_cpu = [
         value
         for value in values
-        if not isinstance(value, Away) and not (scalars and value.ndim == 0)
+        if not isinstance(value, DeviceTensor) and not (scalars and value.ndim == 0)
     ]
-    if left and len(left) < len(values):
+    if on_cpu and len(on_cpu) < len(values):
         shapes = ", ".join(
-            f"{'device' if isinstance(v, Away) else 'CPU'} {tuple(v.shape)}" for v in values
+            f"{'device' if isinstance(v, DeviceTensor) else 'CPU'} {tuple(v.shape)}" for v in values
         )
         raise MixedDevices(f"{func} of {shapes}")
 
 
-def _checked_device(device: Any, known: Any = devices.checked_device) -> torch.device:
+def _checked_device(device: Any, check: Any = devices.checked_device) -> torch.device:
     if str(device).partition(":")[0] in ("auto", DEVICE.type):
         return DEVICE
-    return known(device)
+    return check(device)
 
 
-def _autocast(device_type: str, *args: Any, known: Any = torch.autocast, **kwargs: Any) -> Any:
-    return known("cpu" if device_type == DEVICE.type else device_type, *args, **kwargs)
+def _autocast(device_type: str, *args: Any, context: Any = torch.autocast, **kwargs: Any) -> Any:
+    return context("cpu" if device_type == DEVICE.type else device_type, *args, **kwargs)
 
 
 @contextlib.contextmanager

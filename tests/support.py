@@ -34,10 +34,10 @@ def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def assert_same(one: Any, other: Any) -> None:
+def assert_same(computed: Any, expected: Any) -> None:
     """Bit for bit the same: names, types, dtypes, shapes and values."""
-    first = dict(leaves(one))
-    second = dict(leaves(other))
+    first = dict(leaves(computed))
+    second = dict(leaves(expected))
     assert first.keys() == second.keys()
     for name, value in first.items():
         if isinstance(value, Tensor):
@@ -126,7 +126,7 @@ def moved(lab: Any, **values: Any) -> None:
 
 def trace(figure: Any, name: str) -> Any:
     """The trace of a figure that has this name."""
-    return next(one for one in figure.data if one.name == name)
+    return next(candidate for candidate in figure.data if candidate.name == name)
 
 
 def values(array: Any) -> list[float]:

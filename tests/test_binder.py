@@ -30,17 +30,19 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
 
 
-def wanted() -> dict[str, Requirement]:
+def required_packages() -> dict[str, Requirement]:
     """Conda name -> requirement of pyproject.toml: core, lab and the build backend."""
     lines = (
         PROJECT["dependencies"]
         + PROJECT["optional-dependencies"]["lab"]
         + PYPROJECT["build-system"]["requires"]
     )
-    found = [Requirement(line) for line in lines]
+    requirements = [Requirement(line) for line in lines]
     return {
-        CONDA_NAMES.get(canonicalize_name(each.name), canonicalize_name(each.name)): each
-        for each in found
+        CONDA_NAMES.get(
+            canonicalize_name(requirement.name), canonicalize_name(requirement.name)
+        ): requirement
+        for requirement in requirements
     }
 
 
@@ -53,16 +55,18 @@ def pinned_python() -> str:
 def packages() -> dict[str, Requirement]:
     """Conda name -> what environment.yml asks for, Python left out."""
     lines = [line for line in ENVIRONMENT["dependencies"] if not line.startswith("python=")]
-    found = [Requirement(line) for line in lines]
-    assert len({each.name for each in found}) == len(found), "a package is named twice"
-    return {each.name: each for each in found}
+    requirements = [Requirement(line) for line in lines]
+    assert len({requirement.name for requirement in requirements}) == len(requirements), (
+        "a package is named twice"
+    )
+    return {requirement.name: requirement for requirement in requirements}
 
 
 def bounds(requirement: Requirement) -> set[str]:
     """The bounds of a requirement, as {">=2.0"}; there is a lower one."""
-    found = {str(bound) for bound in requirement.specifier}
-    assert any(bound.startswith(">=") for bound in found), str(requirement)
-    return found
+    specifiers = {str(bound) for bound in requirement.specifier}
+    assert any(bound.startswith(">=") for bound in specifiers), str(requirement)
+    return specifiers
 
 
 def test_everything_comes_from_conda_forge_as_one_line_each() -> None:
@@ -73,12 +77,12 @@ def test_everything_comes_from_conda_forge_as_one_line_each() -> None:
 
 
 def test_the_packages_are_those_of_core_and_lab() -> None:
-    assert set(packages()) == set(wanted()) | INSTALLING
+    assert set(packages()) == set(required_packages()) | INSTALLING
 
 
-@pytest.mark.parametrize("name", sorted(wanted()))
+@pytest.mark.parametrize("name", sorted(required_packages()))
 def test_the_bounds_are_the_same(name: str) -> None:
-    assert bounds(packages()[name]) == bounds(wanted()[name])
+    assert bounds(packages()[name]) == bounds(required_packages()[name])
 
 
 def test_python_is_one_minor_version_that_ddlab_runs_on() -> None:
@@ -102,7 +106,7 @@ def copy_of_house(folder: Path) -> Path:
     return folder
 
 
-def told(name: str, log: Path, otherwise: str = "") -> str:
+def fake_tool(name: str, log: Path, otherwise: str = "") -> str:
     """A shell script that stands in for a command: writes down its arguments."""
     return f'#!/bin/bash\n{otherwise}\necho {name} "$@" >> "{log}"\n'
 
@@ -118,35 +122,35 @@ def run_post_build(folder: Path, *, fail: str = "") -> tuple[int, str]:
     log.touch()
     python = f'[[ "$*" == "-m pip"* ]] || exec {sys.executable} "$@"'
     for name, otherwise in (("python", python), ("jupyter", "exit 7" if fail == "jupyter" else "")):
-        (tools / name).write_text(told(name, log, otherwise))
+        (tools / name).write_text(fake_tool(name, log, otherwise))
         (tools / name).chmod(0o755)
     environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "PYTHONPATH": str(house)}
-    done = subprocess.run(
+    process = subprocess.run(
         [str(house / "binder" / "postBuild")],
         cwd=folder,
         env=environment,
         capture_output=True,
         text=True,
     )
-    return done.returncode, log.read_text() + done.stdout + done.stderr
+    return process.returncode, log.read_text() + process.stdout + process.stderr
 
 
 @pytest.mark.slow
 def test_post_build_installs_ddlab_alone_and_warms_up(tmp_path: Path) -> None:
-    status, said = run_post_build(tmp_path)
-    assert status == 0, said
-    assert "python -m pip install --no-index --no-deps --no-build-isolation --editable ." in said
+    status, printed = run_post_build(tmp_path)
+    assert status == 0, printed
+    assert "python -m pip install --no-index --no-deps --no-build-isolation --editable ." in printed
     assert (
         "jupyter labextension disable --level=sys_prefix "
-        "@jupyterlab/apputils-extension:announcements" in said
+        "@jupyterlab/apputils-extension:announcements" in printed
     )
-    assert re.search(r"umap \d.*ddlab \d.*warm after \d+ s", said, re.DOTALL)
+    assert re.search(r"umap \d.*ddlab \d.*warm after \d+ s", printed, re.DOTALL)
     assert list((tmp_path / "house" / "ddlab").rglob("*.pyc"))
 
 
 def test_post_build_stops_at_the_first_failure(tmp_path: Path) -> None:
-    status, said = run_post_build(tmp_path, fail="jupyter")
-    assert status == 7 and "warm" not in said
+    status, printed = run_post_build(tmp_path, fail="jupyter")
+    assert status == 7 and "warm" not in printed
 
 
 @pytest.mark.parametrize(
@@ -162,14 +166,14 @@ def test_start_gives_as_many_threads_as_there_are_cores(limit: str | None, threa
         "NUMBA_NUM_THREADS",
         "OMP_WAIT_POLICY",
     ]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [threads, threads, "PASSIVE"]
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert process.stdout.split() == [threads, threads, "PASSIVE"]
 
 
 def test_start_hands_on_arguments_and_exit_status(tmp_path: Path) -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [str(BINDER / "start"), "bash", "-c", 'echo "$1"; exit 3', "_", "a  b"],
         capture_output=True,
         text=True,
     )
-    assert done.stdout == "a  b\n" and done.returncode == 3
+    assert process.stdout == "a  b\n" and process.returncode == 3

@@ -43,25 +43,25 @@ def taught_on(data: ImageData) -> ddlab.networks.Network:
 
 
 MEETINGS: dict[str, Callable[[ImageData, ImageData], Any]] = {
-    "evaluate": lambda one, other: ddlab.evaluate(
-        made_of(one), other, labels="hard", seeds=[0], **QUIET
+    "evaluate": lambda first, second: ddlab.evaluate(
+        made_of(first), second, labels="hard", seeds=[0], **QUIET
     ),
-    "compare": lambda one, other: ddlab.compare([made_of(one)], other, **QUIET),
-    "accuracy": lambda one, other: ddlab.accuracy(taught_on(one), other),
-    "distill": lambda one, other: ddlab.distill("selection", other, taught_on(one), **QUIET),
-    "a run": lambda one, other: Run(
-        selection, selection.Config(), Inputs(data=other, teachers=(taught_on(one),))
+    "compare": lambda first, second: ddlab.compare([made_of(first)], second, **QUIET),
+    "accuracy": lambda first, second: ddlab.accuracy(taught_on(first), second),
+    "distill": lambda first, second: ddlab.distill("selection", second, taught_on(first), **QUIET),
+    "a run": lambda first, second: Run(
+        selection, selection.Config(), Inputs(data=second, teachers=(taught_on(first),))
     ),
-    "online labels": lambda one, other: ddlab.evaluate(
-        made_of(other), other, labels="online", teacher=taught_on(one), **QUIET
+    "online labels": lambda first, second: ddlab.evaluate(
+        made_of(second), second, labels="online", teacher=taught_on(first), **QUIET
     ),
-    "class_incremental": lambda one, other: ddlab.evaluation.class_incremental(
-        made_of(one), other, config=mnemonics.SMALL.replace(tasks=2), seeds=[0], **QUIET
+    "class_incremental": lambda first, second: ddlab.evaluation.class_incremental(
+        made_of(first), second, config=mnemonics.SMALL.replace(tasks=2), seeds=[0], **QUIET
     ),
-    "exemplars": lambda one, other: process.start(
+    "exemplars": lambda first, second: process.start(
         mnemonics,
         mnemonics.SMALL.replace(start="given", tasks=2, images_per_class=1),
-        Inputs(data=other, distilled=made_of(one)),
+        Inputs(data=second, distilled=made_of(first)),
     ),
 }
 
@@ -81,7 +81,7 @@ def test_other_classes_are_refused(meeting: str) -> None:
 
 
 def test_the_order_of_the_data_can_be_put_right() -> None:
-    wanted = ddlab.evaluate(
+    expected = ddlab.evaluate(
         made_of(ORDERED), ORDERED, labels="hard", seeds=[0], config=LEARN, **QUIET
     )
     assert TEXTS.subset(classes=ORDERED.class_names).class_names == ORDERED.class_names
@@ -90,7 +90,7 @@ def test_the_order_of_the_data_can_be_put_right() -> None:
         ddlab.evaluate(
             made_of(ORDERED), again, labels="hard", seeds=[0], config=LEARN, **QUIET
         ).mean
-        == wanted.mean
+        == expected.mean
     )
 
 
@@ -125,12 +125,12 @@ def test_a_network_keeps_its_names(tmp_path: Path) -> None:
     with refuses("class_names", "4 outputs"):
         replace(teacher, class_names=("one",))
     module = nn.Sequential(nn.Flatten(), nn.Linear(64, 4))
-    own = networks.from_module(
+    own_network = networks.from_module(
         module, (8, 8), 4, channels=1, name="own_names", class_names=["0", "1", "2", "10"]
     )
     with refuses("class 2 is '10'"):
-        ddlab.accuracy(own, TEXTS)
-    assert 0 <= ddlab.accuracy(own, ORDERED) <= 1
+        ddlab.accuracy(own_network, TEXTS)
+    assert 0 <= ddlab.accuracy(own_network, ORDERED) <= 1
 
 
 def test_another_number_of_classes_is_refused() -> None:
@@ -154,12 +154,12 @@ def test_two_classes_of_one_name_are_refused() -> None:
 class Listed(torch.utils.data.Dataset):
     """Pictures of one grey for each class, under names in any order."""
 
-    def __init__(self, names: tuple[str, ...], each: int = 2) -> None:
+    def __init__(self, names: tuple[str, ...], per_class: int = 2) -> None:
         self.classes = list(names)
         self.items = [
             (torch.full((8, 8), 50 * int(name), dtype=torch.uint8), names.index(name))
             for name in names
-            for _ in range(each)
+            for _ in range(per_class)
         ]
 
     def __len__(self) -> int:
@@ -173,9 +173,9 @@ class Listed(torch.utils.data.Dataset):
 @pytest.mark.filterwarnings("ignore:.*are training images too:UserWarning")
 @pytest.mark.parametrize("order", [*itertools.permutations("123"), ("3", "1")])
 def test_the_classes_of_a_test_dataset_are_matched_by_name(order: tuple[str, ...]) -> None:
-    found = ddlab.data.from_dataset(Listed(("1", "2", "3")), test=Listed(order))
+    loaded = ddlab.data.from_dataset(Listed(("1", "2", "3")), test=Listed(order))
     for split in ("train", "test"):
-        names = [found.class_names[label] for label in found.labels(split).tolist()]
-        assert [50 * int(name) for name in names] == found.images(split)[:, 0, 0, 0].tolist()
+        names = [loaded.class_names[label] for label in loaded.labels(split).tolist()]
+        assert [50 * int(name) for name in names] == loaded.images(split)[:, 0, 0, 0].tolist()
     with refuses("test", "classes", "'4'"):
         ddlab.data.from_dataset(Listed(("1", "2", "3")), test=Listed(("1", "4")))

@@ -48,7 +48,7 @@ def kind(
     return file, lambda: checkpoint.load(file, supervised, config, inputs), request.param
 
 
-def refused(kind: Kind, content: bytes, where: str) -> bool:
+def refused(kind: Kind, content: bytes, damage: str) -> bool:
     """Whether the damage is refused; a foreign exception, or a change of the file, fails the test."""
     file, read, _ = kind
     file.write_bytes(content)
@@ -58,9 +58,9 @@ def refused(kind: Kind, content: bytes, where: str) -> bool:
         assert_sentence(problem)
         return True
     except Exception as problem:
-        raise AssertionError(f"{where}: {type(problem).__name__}: {problem}") from problem
+        raise AssertionError(f"{damage}: {type(problem).__name__}: {problem}") from problem
     finally:
-        assert file.read_bytes() == content, f"{where}: reading changed the file"
+        assert file.read_bytes() == content, f"{damage}: reading changed the file"
     return False
 
 
@@ -93,18 +93,21 @@ def test_damage_of_the_payload_is_refused(kind: Kind) -> None:
     draw = random.Random(3)
     begin = 8 + int.from_bytes(whole[:8], "little")
     for turn in range(90):
-        damaged, place, other = (
+        damaged, place, other_place = (
             bytearray(whole),
             *(draw.randrange(begin, len(whole) - 8) for _ in range(2)),
         )
-        one = slice(place, place + 8)
-        two = slice(other, other + 8)
+        first_slice = slice(place, place + 8)
+        second_slice = slice(other_place, other_place + 8)
         if turn % 3 == 0:
             damaged[place] ^= 1 << draw.randrange(8)
         elif turn % 3 == 1:
-            damaged[one] = bytes(8)
+            damaged[first_slice] = bytes(8)
         else:
-            damaged[one], damaged[two] = damaged[two], damaged[one]
+            damaged[first_slice], damaged[second_slice] = (
+                damaged[second_slice],
+                damaged[first_slice],
+            )
         assert bytes(damaged) == whole or refused(kind, bytes(damaged), f"turn {turn} at {place}")
 
 

@@ -27,7 +27,7 @@ from ddlab.networks import Network
 from ddlab.networks.family import REGISTERED
 from ddlab.runs.process import Inputs
 from tests.contract.cases import PROCESSES
-from tests.contract.given import Given
+from tests.contract.material import Material
 from tests.support import refuses
 
 NAN = float("nan")
@@ -44,15 +44,15 @@ SCORED = {"labels": "hard", "seeds": (0,)}
 PIXELS = torch.zeros((3, 1, 8, 8))
 
 
-def saved(given: Given) -> Path:
+def saved(material: Material) -> Path:
     """A folder of one set."""
-    (folder := given.folder / "n").mkdir(exist_ok=True)
-    given.distilled.save(folder / "set.safetensors", overwrite=True)
+    (folder := material.folder / "n").mkdir(exist_ok=True)
+    material.distilled.save(folder / "set.safetensors", overwrite=True)
     return folder
 
 
 Wrong = list[tuple[str, Any]]
-Row = tuple[Callable[..., Any], Callable[[Given], dict[str, Any]], Wrong]
+Row = tuple[Callable[..., Any], Callable[[Material], dict[str, Any]], Wrong]
 TABLE: dict[str, Row] = {
     "ddlab.DistilledSet": (
         DistilledSet,
@@ -354,7 +354,10 @@ TABLE: dict[str, Row] = {
     ),
 }
 """What rooms fill and do not look at, errors, and what needs minutes or another package (tests/evaluation, tests/data)."""
-SAID = {"described": "spec", "order_seed": "seed"}  # what an argument is called in the sentence
+SENTENCE_NAMES = {
+    "described": "spec",
+    "order_seed": "seed",
+}  # what an argument is called in the sentence
 ELSEWHERE = {
     "DDLabError",
     "NonFiniteError",
@@ -380,11 +383,11 @@ ELSEWHERE = {
 
 
 @pytest.fixture
-def given(
+def material(
     grey: ImageData, teacher: Network, distilled: DistilledSet, tmp_path: Path
-) -> Iterator[Given]:
+) -> Iterator[Material]:
     with mock.patch.dict(REGISTERED):  # what is registered here is known to no other test
-        yield Given(grey, teacher, distilled, tmp_path)
+        yield Material(grey, teacher, distilled, tmp_path)
 
 
 def test_the_table_is_the_front_door() -> None:
@@ -401,20 +404,22 @@ def test_the_table_is_the_front_door() -> None:
 @pytest.mark.parametrize(
     ("name", "number"), [(name, number) for name in TABLE for number in range(4)]
 )
-def test_a_wrong_value_is_refused_in_one_sentence(name: str, number: int, given: Given) -> None:
+def test_a_wrong_value_is_refused_in_one_sentence(
+    name: str, number: int, material: Material
+) -> None:
     function, right, wrongs = TABLE[name]
     argument, wrong = wrongs[number]
-    with refuses(SAID.get(argument, argument)):
-        function(**{**right(given), argument: wrong})
-    assert not [file for file in given.folder.iterdir() if file.name != "n"], (
+    with refuses(SENTENCE_NAMES.get(argument, argument)):
+        function(**{**right(material), argument: wrong})
+    assert not [file for file in material.folder.iterdir() if file.name != "n"], (
         "nothing is written by a refused call"
     )
 
 
 @pytest.mark.parametrize("name", TABLE)
-def test_right_values_are_not_refused(name: str, given: Given) -> None:
+def test_right_values_are_not_refused(name: str, material: Material) -> None:
     function, right, _ = TABLE[name]
-    function(**right(given))
+    function(**right(material))
 
 
 @pytest.mark.parametrize("module", PROCESSES, ids=lambda module: module.NAME)
@@ -424,8 +429,8 @@ def test_every_setting_is_held_to_what_it_may_be(module: Any) -> None:
             "none such",
             *({float: (torch.nan, torch.inf), int: (1.5,)}.get(described.type, ())),
         ]
-        for end, away in zip(described.range or (None, None), (-1, 1), strict=True):
-            wrong += [] if end is None else [described.type(end + away)]
+        for end, outward in zip(described.range or (None, None), (-1, 1), strict=True):
+            wrong += [] if end is None else [described.type(end + outward)]
         for value in wrong:
             with refuses(name):
                 module.SMALL.replace(**{name: value})

@@ -70,10 +70,10 @@ def loaded_after(code: str) -> set[str]:
     script = (
         f"{code}\nimport sys; print(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT.parent
     )
-    return set(done.stdout.split())
+    return set(process.stdout.split())
 
 
 def test_rooms_point_down_no_lesson_imports_another_and_nothing_is_unpickled() -> None:
@@ -88,14 +88,16 @@ def test_rooms_point_down_no_lesson_imports_another_and_nothing_is_unpickled() -
                 if name[0] in ROOMS and ROOMS.index(name[0]) > ROOMS.index(room(file))
             ]
         if room(file) == "lessons" and len(parts := file.relative_to(ROOT).parts) > 2:
-            others = {folder.name for folder in (ROOT / "lessons").iterdir() if folder.is_dir()} - {
+            other_lessons = {
+                folder.name for folder in (ROOT / "lessons").iterdir() if folder.is_dir()
+            } - {
                 parts[1],
                 "shared",
             }
             wrong += [
                 f"{file} imports {name}"
                 for name in inside
-                if name[0] == "lessons" and others & set(name[1:2])
+                if name[0] == "lessons" and other_lessons & set(name[1:2])
             ]
         if room(file) == "figures":
             wrong += [
@@ -143,13 +145,13 @@ def test_a_room_shows_its_public_names_alone() -> None:
     )
     for name in ddlab._ROOMS:
         room = getattr(ddlab, name)
-        more = (
-            {(*aliases, own)[0] for own, aliases in ddlab.methods.MODULES.items()}
+        method_names = (
+            {(*aliases, module_name)[0] for module_name, aliases in ddlab.methods.MODULES.items()}
             if name == "methods"
             else set()
         )
-        assert set(dir(room)) == {*room.__all__, *more}, name
-        assert all(hasattr(room, each) for each in dir(room)), name
+        assert set(dir(room)) == {*room.__all__, *method_names}, name
+        assert all(hasattr(room, public_name) for public_name in dir(room)), name
     assert (ROOT / "py.typed").exists()
 
 

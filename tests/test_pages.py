@@ -29,16 +29,16 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 def test_a_lesson_keeps_its_time_and_memory_and_becomes_a_page_with_its_plots(
     solution: Path,
 ) -> None:
-    begun = time.monotonic()
+    start_time = time.monotonic()
     ran = run(
         solution,
         environment={"OMP_NUM_THREADS": "1", "LOKY_MAX_CPU_COUNT": "1", "DDLAB_SOLUTIONS": "1"},
         last=_PEAK,
     )
-    taken = time.monotonic() - begun
+    seconds = time.monotonic() - start_time
     peak = int(re.search(r"peak (\d+)", ran.cells.pop().outputs[0].text)[1]) / 1024  # type: ignore[index]
-    print(f"{solution.stem}: {taken:.0f} s, {peak:.0f} MB")
-    assert taken < 2 * SECONDS and peak < MEGABYTES
+    print(f"{solution.stem}: {seconds:.0f} s, {peak:.0f} MB")
+    assert seconds < 2 * SECONDS and peak < MEGABYTES
 
     page, _ = HTMLExporter(template_name="lab").from_notebook_node(ran)
     views = [
@@ -47,16 +47,21 @@ def test_a_lesson_keeps_its_time_and_memory_and_becomes_a_page_with_its_plots(
         for output in cell.get("outputs", [])
         if WIDGET in (data := output.get("data", {}))
     ]
-    kept = json.loads(
+    widget_state = json.loads(
         re.search(
             r'<script type="application/vnd.jupyter.widget-state\+json">(.*?)</script>', page, re.S
         )[1]
     )  # type: ignore[index]
-    plots = [state["state"] for state in kept["state"].values() if "_figure" in state["state"]]
-    assert views and set(views) <= kept["state"].keys() and all(view in page for view in views)
+    plots = [
+        state["state"] for state in widget_state["state"].values() if "_figure" in state["state"]
+    ]
+    assert (
+        views and set(views) <= widget_state["state"].keys() and all(view in page for view in views)
+    )
     assert plots and all(json.loads(plot["_figure"])["data"] for plot in plots), (
         "each plot has its traces"
     )
     assert any(
-        "gzipped" in state["state"] or state.get("buffers") for state in kept["state"].values()
+        "gzipped" in state["state"] or state.get("buffers")
+        for state in widget_state["state"].values()
     )

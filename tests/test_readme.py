@@ -42,12 +42,12 @@ def test_every_make_target_is_there() -> None:
 
 
 def test_every_name_in_the_examples_is_there() -> None:
-    found = [
+    attributes = [
         ast.unparse(node)
         for node in ast.walk(ast.parse(EXAMPLES))
         if isinstance(node, ast.Attribute)
     ]
-    named = [name for name in found if name.startswith("ddlab.") and "(" not in name]
+    named = [name for name in attributes if name.startswith("ddlab.") and "(" not in name]
     assert len(named) > 10
     for name in named:
         value = ddlab
@@ -64,9 +64,9 @@ def test_every_block_runs_when_it_is_pasted_after_those_before(
     registered = dict(REGISTERED)
     try:
         for block in BLOCKS:
-            begun = time.process_time()
+            start_time = time.process_time()
             exec(block, page)
-            seconds = time.process_time() - begun
+            seconds = time.process_time() - start_time
             print(f"{seconds:5.1f} CPU-s: {block.splitlines()[0]}")
             assert seconds <= 30, block
     finally:

@@ -23,13 +23,13 @@ def test_a_table_names_its_commit_and_holds_finite_numbers(name: str) -> None:
 
 def test_values_are_those_of_the_rows_that_fit_in_the_order_of_their_seeds() -> None:
     table = records.load("siamese")
-    wanted = {
+    by_seed = {
         row["seed"]: row["plain"]
         for row in table.rows
         if (row["data"], row["rule"]) == ("shapes", "DC")
     }
     assert table.values("plain", data="shapes", rule="DC") == [
-        wanted[seed] for seed in sorted(wanted)
+        by_seed[seed] for seed in sorted(by_seed)
     ]
 
 

@@ -21,13 +21,13 @@ from ddlab.records import replication
 from ddlab.training import supervised
 from tests.support import refuses
 
-TOLD: dict[str, Any] = {
+ROW: dict[str, Any] = {
     "dataset": "MNIST",
     "images_per_class": 1,
     "device": "cpu",
     "progress": False,
 }
-FEW: dict[str, Any] = {**TOLD, "sets": 2, "students": 2, "iterations": 2, "student": {"epochs": 2}}
+FEW: dict[str, Any] = {**ROW, "sets": 2, "students": 2, "iterations": 2, "student": {"epochs": 2}}
 
 
 def test_every_printed_row_has_a_config_of_its_size(digits: ImageData) -> None:
@@ -43,44 +43,45 @@ def test_every_printed_row_has_a_config_of_its_size(digits: ImageData) -> None:
                 replication._config("mtt", row, digits, {})
             continue
         config = replication._config(row["method"], row, digits, {})
-        each = getattr(config, "images", None) or config.images_per_class * digits.classes
+        images_a_step = getattr(config, "images", None) or config.images_per_class * digits.classes
         steps = config.steps if row["method"] in ("dd", "sldd") else 1
-        assert each * steps == row["images_per_class"] * digits.classes, row
+        assert images_a_step * steps == row["images_per_class"] * digits.classes, row
         if row["method"] == "dd":
             assert (config.starts == "fixed") == ("fixed start" in row["setting"])
 
 
 def test_the_numbers_stand_side_by_side_with_all_that_differs(digits: ImageData) -> None:
-    found = ddlab.replicate("DM", digits, **FEW)
+    replication_of_dm = ddlab.replicate("DM", digits, **FEW)
     assert (
-        found.printed["accuracy"] == 89.7
-        and len(found.sets) == 2
-        and all(made.complete for made in found.sets)
+        replication_of_dm.printed["accuracy"] == 89.7
+        and len(replication_of_dm.sets) == 2
+        and all(distilled.complete for distilled in replication_of_dm.sets)
     )
     assert (
-        len({made.fingerprint for made in found.sets}) == 2 and len(set(found.accuracies[0])) == 2
+        len({distilled.fingerprint for distilled in replication_of_dm.sets}) == 2
+        and len(set(replication_of_dm.accuracies[0])) == 2
     )
-    (row,) = found.records()
-    low, high = found.interval or (0, 0)
+    (row,) = replication_of_dm.records()
+    low, high = replication_of_dm.interval or (0, 0)
     assert row["difference"] == pytest.approx(row["ours"] - 89.7) and low < row["ours"] < high
-    told = "\n".join(found.differs)
+    differences = "\n".join(replication_of_dm.differs)
     for words in (
         "in place of MNIST",
         "2 sets in place of 5",
         "2 students of each in place of 20",
         "iterations 2 in place of 20000",
     ):
-        assert words in told
+        assert words in differences
     assert (
-        "students' epochs: 2" in told
-        and "strategy" not in told
-        and "| 89.7 ± 0.6 " in found.table()
+        "students' epochs: 2" in differences
+        and "strategy" not in differences
+        and "| 89.7 ± 0.6 " in replication_of_dm.table()
     )
 
 
 def test_as_published_nothing_of_the_call_differs(digits: ImageData) -> None:
     """The least work there is: LS solves once, and asks one regression."""
-    found = ddlab.replicate(
+    replicated = ddlab.replicate(
         "ls",
         digits,
         dataset="CIFAR-10",
@@ -89,10 +90,10 @@ def test_as_published_nothing_of_the_call_differs(digits: ImageData) -> None:
         device="cpu",
         progress=False,
     )
-    assert found.differs == (
+    assert replicated.differs == (
         f"data: {digits!r}, in place of CIFAR-10".replace("<ImageData ", "").replace(">", ""),
     )
-    assert found.interval is None and found.accuracies[0][0] > 90
+    assert replicated.interval is None and replicated.accuracies[0][0] > 90
 
 
 def test_a_row_of_whitened_pixels_is_made_of_such_data(colour: ImageData) -> None:
@@ -105,37 +106,39 @@ def test_a_row_of_whitened_pixels_is_made_of_such_data(colour: ImageData) -> Non
         "learning_rate": 1e-3,
         "network": network,
     }
-    told = FEW | {"dataset": "CIFAR-10", "sets": 1, "student": {"epochs": 2, "network": network}}
-    (made,) = ddlab.replicate("mtt", colour, **told | few).sets
-    assert torch.equal(made.mean, white.mean) and torch.equal(made.std, white.std)
+    options = FEW | {"dataset": "CIFAR-10", "sets": 1, "student": {"epochs": 2, "network": network}}
+    (distilled,) = ddlab.replicate("mtt", colour, **options | few).sets
+    assert torch.equal(distilled.mean, white.mean) and torch.equal(distilled.std, white.std)
 
 
 def test_a_fixed_start_has_one_student_and_it_is_the_set_s_own(digits: ImageData) -> None:
-    found = ddlab.replicate(
+    replicated = ddlab.replicate(
         "sldd",
         digits,
-        **{**TOLD, "images_per_class": 0.5},
+        **{**ROW, "images_per_class": 0.5},
         iterations=40,
         learning_rate=0.1,
         network=networks.spec("mlp"),
     )
-    own, other = (
+    own_start, other_start = (
         ddlab.evaluate(
-            found.sets[0], digits, labels="steps", seeds=(seed,), device="cpu", progress=False
+            replicated.sets[0], digits, labels="steps", seeds=(seed,), device="cpu", progress=False
         )
         for seed in (0, 1)
     )
     assert (
-        len(found.sets[0]) == 5
-        and found.accuracies == ((100 * own.mean,),)
-        and own.mean != other.mean
+        len(replicated.sets[0]) == 5
+        and replicated.accuracies == ((100 * own_start.mean,),)
+        and own_start.mean != other_start.mean
     )
     # Forty updates are fewer than seventy tests: each update is tested, and the last test is the
     # set's own accuracy.
-    (history,) = found.histories
+    (history,) = replicated.histories
     assert [update for update, _ in history] == list(range(1, 41))
-    assert history[-1][1] == found.accuracies[0][0]
-    assert found.best == max(percent for _, percent in history) and "best" in found.table()
+    assert history[-1][1] == replicated.accuracies[0][0]
+    assert (
+        replicated.best == max(percent for _, percent in history) and "best" in replicated.table()
+    )
 
 
 def interrupted_at(call: int, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
@@ -175,13 +178,13 @@ def test_the_same_call_goes_on_from_its_folder(
 def test_earlier_sittings_count_at_the_pace_of_the_last(
     monkeypatch: pytest.MonkeyPatch, digits: ImageData
 ) -> None:
-    made = replication.distill
-    done = iter((1, 76))
+    distill = replication.distill
+    step_indices = iter((1, 76))
     seconds = []
 
-    def resumed(*arguments: Any, on_step: Any, **told: Any) -> Any:
-        on_step(SimpleNamespace(index=next(done), total=100))
-        return made(*arguments, **told)
+    def resumed(*arguments: Any, on_step: Any, **options: Any) -> Any:
+        on_step(SimpleNamespace(index=next(step_indices), total=100))
+        return distill(*arguments, **options)
 
     monkeypatch.setattr(replication, "distill", resumed)
     for _ in range(2):
@@ -207,7 +210,7 @@ def test_a_history_goes_on_where_a_run_was_interrupted(digits: ImageData, tmp_pa
         ddlab.replicate,
         "sldd",
         digits,
-        **{**TOLD, "images_per_class": 0.5},
+        **{**ROW, "images_per_class": 0.5},
         iterations=8,
         network=networks.spec("mlp"),
     )
@@ -358,11 +361,11 @@ def test_a_row_of_four_networks_takes_four(colour: ImageData, colour_teacher: Ne
 )
 def test_what_cannot_be_asked_for(changes: dict[str, Any], named: str, digits: ImageData) -> None:
     with pytest.raises(DDLabError, match=named):
-        ddlab.replicate(**{"method": "dm", **TOLD, "data": digits} | changes)
+        ddlab.replicate(**{"method": "dm", **ROW, "data": digits} | changes)
 
 
 @pytest.mark.parametrize(
-    ("method", "told"),
+    ("method", "options"),
     [
         ("sre2l", {"dataset": "CIFAR-10", "images_per_class": 10, "iterations": 3}),
         (
@@ -381,7 +384,7 @@ def test_what_cannot_be_asked_for(changes: dict[str, Any], named: str, digits: I
     ],
 )
 def test_students_of_a_teacher_see_what_its_paper_s_do(
-    method: str, told: dict[str, Any], colour: ImageData, colour_teacher: Network
+    method: str, options: dict[str, Any], colour: ImageData, colour_teacher: Network
 ) -> None:
     network = networks.spec("convnet", width=4, norm="batch")
     few: dict[str, Any] = {
@@ -391,22 +394,27 @@ def test_students_of_a_teacher_see_what_its_paper_s_do(
         "progress": False,
     }
     with pytest.MonkeyPatch.context() as patch:
-        asked = []
+        calls = []
         evaluate = replication.evaluate
         patch.setattr(
             replication,
             "evaluate",
-            lambda *made, **how: (asked.append(how), evaluate(*made, **how))[1],
+            lambda *arguments, **keywords: (
+                calls.append(keywords),
+                evaluate(*arguments, **keywords),
+            )[1],
         )
-        found = ddlab.replicate(method, colour, teacher=colour_teacher, **told, **few)
-    config = asked[0]["config"]
-    assert asked[0]["labels"] == "online" and (config.mixup_alpha > 0, config.cutmix_alpha > 0) == (
+        replicated = ddlab.replicate(method, colour, teacher=colour_teacher, **options, **few)
+    config = calls[0]["config"]
+    assert calls[0]["labels"] == "online" and (config.mixup_alpha > 0, config.cutmix_alpha > 0) == (
         method == "sre2l",
         method != "sre2l",
     )
     statistics = {"sre2l": "batch", "rded": "running", "fadrm": "halves"}
     assert config.teacher_statistics == statistics[method]
-    assert len(found.accuracies[0]) == 1 and any("teacher" in line for line in found.differs)
+    assert len(replicated.accuracies[0]) == 1 and any(
+        "teacher" in line for line in replicated.differs
+    )
 
 
 def test_a_teacher_is_trained_once_and_half_of_one_makes_no_set(
@@ -418,14 +426,14 @@ def test_a_teacher_is_trained_once_and_half_of_one_makes_no_set(
     recipe = supervised.Config.paper
     updated = [0]
     update = supervised.update
-    told: dict[str, Any] = {
+    options: dict[str, Any] = {
         "dataset": "CIFAR-10",
         "images_per_class": 10,
         "iterations": 2,
         "students": 1,
         "student": {"epochs": 1, "network": small.network},
     }
-    told |= {"folder": tmp_path, "device": "cpu", "progress": False}
+    options |= {"folder": tmp_path, "device": "cpu", "progress": False}
 
     def counted(*arguments: Any) -> Any:
         updated[0] += 1
@@ -439,13 +447,13 @@ def test_a_teacher_is_trained_once_and_half_of_one_makes_no_set(
     monkeypatch.setattr(supervised.Config, "paper", paper)
     monkeypatch.setattr(supervised, "update", counted)
     with pytest.raises(KeyboardInterrupt):
-        ddlab.replicate("sre2l", colour, **told)
+        ddlab.replicate("sre2l", colour, **options)
     assert not [*tmp_path.glob("set-*")]
-    first = ddlab.replicate("sre2l", colour, **told)
-    done = updated[0]
+    first = ddlab.replicate("sre2l", colour, **options)
+    updates_before = updated[0]
     assert (
-        ddlab.replicate("sre2l", colour, **told).accuracies == first.accuracies
-        and updated[0] == done
+        ddlab.replicate("sre2l", colour, **options).accuracies == first.accuracies
+        and updated[0] == updates_before
     )
 
 

@@ -29,7 +29,7 @@ class Architectures(Tabled):
     complete: bool = True
 
     def table(self) -> str:
-        """Architecture, accuracy and its 95% interval, as a Markdown table."""
+        """Return a Markdown table of architectures, their accuracies and 95% intervals."""
         rows = [
             (name, f"{evaluation.mean:.3f}", evaluation.interval_words)
             for name, evaluation in self.evaluations.items()
@@ -37,7 +37,7 @@ class Architectures(Tabled):
         return markdown(("students", "accuracy", "95% interval"), rows)
 
     def records(self) -> list[dict[str, Any]]:
-        """One line for each architecture and seed."""
+        """Return one record for each architecture and seed."""
         return [
             {"students": name, "labels": evaluation.labels, "seed": seed, "accuracy": value}
             for name, evaluation in self.evaluations.items()

@@ -39,8 +39,11 @@ def board(
     jobs: Jobs = None,
     progress: bool = True,
 ) -> Comparison:
-    """Evaluate each distilled set of a folder, the best first, beside as many random real images;
-    refused ones say why, last.
+    """Evaluate each distilled set of a folder, the best first, beside as many random real images.
+
+    Sets that are refused come last and say why.
+
+    Sets that are refused come last and say why.
 
     Args:
         folder: of files NAME.safetensors, as `DistilledSet.save` writes them, or of a folder for
@@ -102,8 +105,8 @@ def board(
 
 
 def _entries(place: Path) -> dict[str, Path | None]:
-    """Return name -> file of the sets in a folder and in its folders; None where a student's folder
-    holds no set.
+    """Return the sets in a folder and its subfolders: name -> file, or None for a student's folder
+    without one.
     """
     entries: dict[str, Path | None] = {file.stem: file for file in _set_files(place)}
     for folder in sorted(place.iterdir()):
@@ -159,15 +162,18 @@ def _check_entry(
 
 
 def near_copies(images: Tensor, data: ImageData) -> Tensor:
-    """Return which images [n, c, h, w] are less than half as far from a test image as from every training
-    image: bool [n].
+    """Return which images [n, c, h, w] are near copies of test images, bool [n].
+
+    A near copy is less than half as far from a test image as from every training image.
+
+    A near copy is less than half as far from a test image as from every training image.
     """
     test, train = (_nearest(images, data, split) for split in ("test", "train"))
     return test < _NEARER * train
 
 
 def _nearest(images: Tensor, data: ImageData, split: Any) -> Tensor:
-    """Euclidean distance to the nearest image of a split, [n]."""
+    """Return the Euclidean distance of each image to the nearest one of a split, [n]."""
     count = len(data.test_labels if split == "test" else data.train_labels)
     flat = images.flatten(1)
     least = torch.full((len(images),), torch.inf)

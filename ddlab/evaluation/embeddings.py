@@ -90,7 +90,7 @@ class Embedding:
     _place: Callable[[np.ndarray], np.ndarray]
 
     def transform(self, features: Tensor) -> Tensor:
-        """New points on this map: features [k, d] -> float32 [k, 2].
+        """Place new points on this map: features [k, d] -> float32 [k, 2].
 
         The points of the fit stay where they are.
 
@@ -104,8 +104,8 @@ class Embedding:
 
 
 def features_of(network: Network, images: Tensor, layer: str = "features") -> Tensor:
-    """What a network says of normalised images [n, c, h, w]: its "features" [n, d] or its "logits"
-    [n, classes].
+    """Return a network's "features" [n, d] or "logits" [n, classes] of normalised images [n, c, h,
+    w].
     """
     return getattr(networks.predict(network, images), layer)
 
@@ -116,7 +116,7 @@ def fit(
     *,
     announce: Callable[[str], Any] | None = print,
 ) -> Embedding:
-    """One map of all groups of points together.
+    """Fit one map to all groups of points together.
 
     Args:
         groups: name -> features [n, d], floating point, the same d in all; one group may be empty,
@@ -222,7 +222,9 @@ def _array(points: Tensor) -> np.ndarray:
 def _fitted(
     config: Config, points: np.ndarray, announce: Any
 ) -> tuple[np.ndarray, float | None, Any]:
-    """Positions [n, 2], the variance kept by PCA, and a function that places new points."""
+    """Fit a map; return positions [n, 2], the variance that PCA kept, and a function for new
+    points.
+    """
     positions, kept_variance, place = {"pca": _pca, "t_sne": _t_sne, "umap": _umap}[config.kind](
         config, points, announce
     )

@@ -61,18 +61,18 @@ class Incremental(Tabled):
 
     @property
     def forgetting_of_first(self) -> float:
-        """How much of the first task is gone at the end."""
+        """The accuracy of the first task that is gone at the end."""
         return self._mean(lambda paths: paths[0][0] - paths[0][-1])
 
     @property
     def mean_forgetting(self) -> float:
-        """How much of each task but the last is gone at the end, of the most that was known of it."""
+        """The mean over earlier tasks of their highest accuracy minus their last one."""
         return self._mean(
             lambda paths: statistics.fmean(max(path) - path[-1] for path in paths[:-1])
         )
 
     def task_paths(self, seed: int) -> list[list[float]]:
-        """Task -> its accuracy after each phase from its own on."""
+        """Return the accuracies of each task after each phase from its own on."""
         paths = []
         start = 0
         for phase, names in enumerate(self.tasks):
@@ -85,7 +85,7 @@ class Incremental(Tabled):
         return statistics.fmean(of(self.task_paths(seed)) for seed in self.per_seed)
 
     def records(self) -> list[dict[str, Any]]:
-        """One line for each seed, phase and class seen."""
+        """Return one record for each seed, phase and class seen."""
         names = [name for task in self.tasks for name in task]
         return [
             {"seed": seed, "phase": phase + 1, "class": name, "accuracy": value}
@@ -95,7 +95,7 @@ class Incremental(Tabled):
         ]
 
     def table(self) -> str:
-        """Accuracy phase by phase, and what is forgotten, as a Markdown table."""
+        """Return a Markdown table of the accuracy phase by phase, and of what is forgotten."""
         classes_met = 0
         rows = []
         for names, score in zip(self.tasks, self.accuracies, strict=True):

@@ -31,7 +31,7 @@ def kernel_predictions(
     ridge: Ridge = 1e-6,
     megabytes: Annotated[float, within(1)] = 512,
 ) -> Tensor:
-    """What the regression on `images` says of those that are `queries` about: float64 [m, classes].
+    """Predict the labels of `queries` by the regression on `images`: float64 [m, classes].
 
     Args:
         images: [n, c, h, w], normalised;

@@ -25,22 +25,25 @@ from ..networks import Network
 
 
 def distillation_ratio(distilled: float, original: float) -> float:
-    """r_M: an accuracy in percent of that of a network which was trained on all images."""
+    """Return r_M, an accuracy in percent of that of a network trained on all images."""
     return 100 * distilled / original
 
 
 def fewest_images(accuracies: Mapping[int, float], accuracy: float) -> int | None:
-    """d_A: the smallest M of {M: accuracy of M images} that reaches an accuracy; None where none
-    does.
-    """
+    """Return d_A, the smallest M of {M: accuracy of M images} that reaches an accuracy, or None."""
     return min(
         (images for images, reached in accuracies.items() if reached >= accuracy), default=None
     )
 
 
 def label_robust_score(improvement: float, missing: float, *, weight: float = 0.5) -> float:
-    """LRS, in [0, 1]: what a set's own labels and recipe are worth, and what its images are with
-    class numbers; fractions, not percent.
+    """Return the label-robust score (LRS), in [0, 1], of accuracies as fractions.
+
+    It weighs what a set's own labels and recipe are worth against what its images are worth with
+    class numbers.
+
+    It weighs what a set's own labels and recipe are worth against what its images are worth with
+    class numbers.
 
     Args:
         improvement: IOR, accuracy of the set, trained its own way, minus that of as many random
@@ -52,20 +55,33 @@ def label_robust_score(improvement: float, missing: float, *, weight: float = 0.
 
 
 def augmentation_robust_score(with_views: float, without: float, *, weight: float = 0.5) -> float:
-    """ARS, in [0, 1]: accuracies minus those of as many random real images, students seeing
-    augmented views, and none; fractions.
+    """Return the augmentation-robust score (ARS), in [0, 1], of accuracy gains as fractions.
+
+    A gain is an accuracy minus that of as many random real images; students see augmented views, or
+    none.
+
+    A gain is an accuracy minus that of as many random real images; students see augmented views, or
+    none.
     """
     return _from_exponent(weight * with_views + (1 - weight) * without)
 
 
 def _from_exponent(exponent: float) -> float:
-    """From -1 to 1 onto 0 to 1; 0, no better than random and as good as all, is .269."""
+    """Map [-1, 1] onto [0, 1] by an exponential.
+
+    Zero, no better than random and as good as all, becomes .269.
+
+    Zero, no better than random and as good as all, becomes .269.
+    """
     return (math.exp(exponent) - math.exp(-1)) / (math.e - math.exp(-1))
 
 
 def summed_squared_distances(features: Tensor) -> Tensor:
-    r"""sum_i sum_j || f_i - f_j ||^2 over all ordered pairs of rows; features [n, d], result a
-    scalar (eq 21 for one class).
+    r"""Return sum_i sum_j || f_i - f_j ||^2 over all ordered pairs of rows of features [n, d].
+
+    It is a scalar (eq 21 for one class).
+
+    It is a scalar (eq 21 for one class).
 
     Computed as 2 n sum_i || f_i - mean ||^2, which equals it without n^2 differences.
     """
@@ -75,8 +91,11 @@ def summed_squared_distances(features: Tensor) -> Tensor:
 def feature_distance(
     distilled: DistilledSet, teacher: Network, *, normalised: bool = True
 ) -> Tensor:
-    """How far apart the images of each class lie in the teacher's last convolutional features (DWA
-    eq 21).
+    """Measure how far apart the images of each class lie in the teacher's features (DWA eq 21).
+
+    The features are those of the last convolution.
+
+    The features are those of the last convolution.
 
     Args:
         normalised: divide by the number of ordered pairs of different images, n (n - 1), and by the
@@ -117,8 +136,11 @@ def neighbourhood_radii(real: Tensor, *, neighbours: int = 5) -> Tensor:
 
 
 def covered(real: Tensor, radii: Tensor, points: Tensor) -> Tensor:
-    """Return which real points have one of `points` in their neighbourhood: real [n, d], radii [n], points
-    [m, d] -> bool [n].
+    """Return which real points have one of `points` in their neighbourhood, bool [n].
+
+    Shapes: real [n, d], radii [n], points [m, d].
+
+    Shapes: real [n, d], radii [n], points [m, d].
     """
     errors.check_tensor("radii", radii, shape=[len(real)])
     if not len(points):
@@ -128,8 +150,11 @@ def covered(real: Tensor, radii: Tensor, points: Tensor) -> Tensor:
 
 
 def nearest_neighbour_coverage(real: Tensor, points: Tensor, *, neighbours: int = 5) -> float:
-    """Return the share of real points that have one of `points` among them: a number in [0, 1] (Naeem et
-    al. 2020, eq 6).
+    """Return the share of real points that have one of `points` among them, in [0, 1].
+
+    It is equation 6 of Naeem et al. 2020.
+
+    It is equation 6 of Naeem et al. 2020.
 
     A real point is covered if some point of `points` is not farther than its k-th nearest real
     neighbour. One point covers about k real ones, so compare sets of the same size only; as many

@@ -33,8 +33,7 @@ class LostWorkers(Exception):
 def run_tasks(
     function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], *, jobs: int | None
 ) -> Iterator[tuple[int, Any]]:
-    """Run `function(*task)` for each task and yield (number of the task, result) in the order in
-    which they finish.
+    """Run `function(*task)` for each task and yield (task number, result) as they finish.
 
     Args:
         function: can be imported where it runs, or is pickled with what it names.
@@ -100,8 +99,11 @@ def _outcomes(
 def _outcomes_on_cluster(
     client: Any, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]]
 ) -> Iterator[Outcome]:
-    """Run tasks by a dask client, without joblib, which waits for ever for a task whose worker died
-    (seen in 1.6).
+    """Run tasks by a dask client, without joblib.
+
+    joblib waits for ever for a task whose worker died (seen in 1.6).
+
+    joblib waits for ever for a task whose worker died (seen in 1.6).
 
     Data sets are sent once, to all workers, so that no worker that dies takes the only copy with
     it.
@@ -171,8 +173,11 @@ def is_here(jobs: int | None) -> bool:
 
 
 def check_jobs(jobs: int | None, inputs: Inputs, *networks: Any) -> None:
-    """Raise if other processes are to do what only this one can: train on a GPU, or build a
-    reader's own networks.
+    """Raise if other processes are asked for what only this one can do.
+
+    These are training on a GPU, and building a reader's own networks.
+
+    These are training on a GPU, and building a reader's own networks.
 
     Args:
         networks: specs, or anything else, which is passed over, that the tasks use.

@@ -86,8 +86,7 @@ def probe(
     device: torch.device | str = "auto",
     keep: bool = True,
 ) -> Probe:
-    """How well a simple reader of a network's features, trained on the training images of `data`,
-    does on its test images.
+    """Train a simple reader of a network's features and test it on the test images of `data`.
 
     Args:
         network: stays as it is; it may have been trained on other data, of the same shape.
@@ -157,8 +156,11 @@ def probe(
 def checked_reading(
     data: ImageData, *, kind: Kind, candidates: Any, held_out: HeldOut, seeds: Seeds
 ) -> tuple[Sequence[int], dict[int, tuple[Tensor, Tensor]], list[float]]:
-    """Return the seeds, seed -> what is kept and what is held out (nothing where nothing is chosen), and
-    the candidates.
+    """Return the seeds, the parts to learn from and to choose on by seed, and the candidates.
+
+    Where nothing is chosen, nothing is held out.
+
+    Where nothing is chosen, nothing is held out.
 
     Raises:
         DDLabError: all that `probe` refuses, but for the network.
@@ -177,8 +179,11 @@ def checked_reading(
 
 
 def held_out_part(labels: Tensor, *, held_out: float, seed: int) -> tuple[Tensor, Tensor]:
-    """Indices, int64, of the images to learn from and of those to choose on: of each class a share,
-    rounded, but never all of it.
+    """Split images into those to learn from and those to choose on; return both as int64 indices.
+
+    Of each class a share is held out, rounded, but never all of it.
+
+    Of each class a share is held out, rounded, but never all of it.
 
     Args:
         labels: int64 [n].
@@ -224,9 +229,7 @@ def probe_score(
     device: Any = "cpu",
     watch: Callable[[Step], None] | None = None,
 ) -> float:
-    """What a set without labels is worth: the test accuracy of a linear probe of a network that was
-    pre-trained on it.
-    """
+    """Measure a set without labels by a linear probe of a network that was pre-trained on it."""
     config = pretraining.Config.teaching(seed=seed)
     network = process.run(
         pretraining, config, Inputs(distilled=distilled, device=device), on_step=watch
@@ -235,8 +238,11 @@ def probe_score(
 
 
 def probed(network: Network, data: ImageData, seed: int, *, device: Any = "cpu") -> float:
-    """Return the test accuracy of logistic regression on a network's features, as strongly regularised for
-    all.
+    """Return the test accuracy of logistic regression on a network's features.
+
+    The regularisation is the same for all.
+
+    The regularisation is the same for all.
     """
     options: dict[str, Any] = {"candidates": (_STRENGTH,), "seeds": (seed,), "keep": False}
     return probe(network, data, kind="linear", device=device, **options).mean

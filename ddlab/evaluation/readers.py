@@ -32,14 +32,14 @@ _ITERATIONS = 5000
 
 
 def filled(argument: str, value: Tensor) -> Tensor:
-    """Of a tensor that has at least one entry."""
+    """Require a tensor with at least one entry."""
     if value.numel() == 0:
         errors.fail(argument, "a tensor without an axis of length 0", value)
     return value
 
 
 def class_numbers(argument: str, value: Tensor) -> Tensor:
-    """Of labels that are at least 0."""
+    """Require labels of at least 0."""
     if int(value.min()) < 0:
         errors.fail(argument, "class numbers of at least 0", int(value.min()))
     return value
@@ -53,8 +53,11 @@ def predictions(
     queries: Annotated[Tensor, tensor("m d")],
     setting: float,
 ) -> Tensor:
-    """Return the labels, int64 [m], that a reader of features [n, d] and labels [n] gives to others [m,
-    d].
+    """Return the labels, int64 [m], that a trained reader gives to test features [m, d].
+
+    It learns from features [n, d] and labels [n].
+
+    It learns from features [n, d] and labels [n].
 
     Args:
         setting: the strength, above 0, which does not grow with n; or the number of neighbours, at

@@ -82,7 +82,7 @@ class Evaluation:
 
 
 def distinct_seeds(argument: str, seeds_given: Any) -> list[int]:
-    """Of a sequence of seeds, as integers before they are compared: not everything can be."""
+    """Require distinct seeds, and make them integers before they are compared."""
     whole = (
         isinstance(seeds_given, Sequence)
         and not isinstance(seeds_given, str)
@@ -115,8 +115,11 @@ def evaluate(
     jobs: Jobs = None,
     progress: bool = True,
 ) -> Evaluation:
-    """Train students on `distilled` from scratch and test their final weights on the test images of
-    `data`.
+    """Train students on `distilled` from scratch and test them on the test images of `data`.
+
+    The weights after the last step count.
+
+    The weights after the last step count.
 
     Nothing is selected on the test set: the last weights count, for every seed.
 
@@ -199,9 +202,7 @@ class _Student:
         return all(family.is_hashable for family in own_families)
 
     def known(self) -> Scores | None:
-        """Return its scores where it has been trained already (the numbers are kept, not the
-        weights).
-        """
+        """Return its scores where it was trained before. The numbers are kept, not the weights."""
         if not self._is_rememberable:
             return None
         return cache.find(_trained, *self._key, device=self.inputs.device, count=self.count)
@@ -221,7 +222,7 @@ def evaluate_all(
     progress: bool = True,
     **shared: Any,
 ) -> dict[Any, Evaluation]:
-    """Several evaluations, all their students at once: the same numbers as `evaluate` of each.
+    """Evaluate several sets at once and return the numbers that `evaluate` gives for each.
 
     Args:
         several: name -> arguments of `evaluate` that are its own.
@@ -302,8 +303,11 @@ def prepared(
 def evaluations(
     prepared_by_name: Mapping[Any, _PreparedEvaluation], jobs: int | None, progress: bool
 ) -> dict[Any, Evaluation]:
-    """Look up students that were trained before and train the others; return the evaluations with
-    at least one student.
+    """Look up students that were trained before and train the others.
+
+    Return the evaluations with at least one student.
+
+    Return the evaluations with at least one student.
 
     Warns:
         UserWarning: worker processes were lost; the students that are finished stand, with
@@ -358,7 +362,7 @@ def evaluations(
 def _evaluation(
     prepared_evaluation: _PreparedEvaluation, scores: dict[int, tuple[Scores, float]]
 ) -> Evaluation:
-    """Of the students that are there."""
+    """Summarise the students that are there."""
     values = [accuracy_fraction for (accuracy_fraction, _), _ in scores.values()]
     balanced = [value for (_, value), _ in scores.values() if value is not None]
     return Evaluation(

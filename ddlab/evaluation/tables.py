@@ -16,7 +16,7 @@ _MARKS = re.compile(r"([\\|`*\[\]~])")  # what would be more than itself in Mark
 
 
 def markdown(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return a Markdown table whose columns stand under each other; nothing in a cell is read as markup.
+    """Return a Markdown table with aligned columns. Nothing in a cell is read as markup.
 
     >>> print(markdown(["a", "b"], [["one", 2]]))
     | a   | b |
@@ -35,7 +35,9 @@ def markdown(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Somebody's text on one line of Markdown: tags, formulas and marks stand as they are written."""
+    """Return somebody's text on one line of Markdown, its tags, formulas and marks as they are
+    written.
+    """
     plain = _MARKS.sub(r"\\\1", html.escape(" ".join(text.split()), quote=False))
     # One sign for Markdown, one for MathJax, which reads what Markdown has made.
     return plain.replace("$", "\\\\$")
@@ -47,11 +49,11 @@ class Tabled:
     """
 
     def table(self) -> str:
-        """Markdown."""
+        """Return the result as a Markdown table."""
         raise NotImplementedError
 
     def records(self) -> list[dict[str, Any]]:
-        """One flat mapping for each line of a data frame."""
+        """Return one flat mapping for each line of a data frame."""
         raise NotImplementedError
 
     def _repr_markdown_(self) -> str:
@@ -75,8 +77,11 @@ class Tabled:
         return pandas.DataFrame(self.records())
 
     def to_csv(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write `records` to a file of comma-separated values, a head and a line each; whole or not
-        at all.
+        """Write `records` to a file of comma-separated values, whole or not at all.
+
+        The file has a head and a line for each record.
+
+        The file has a head and a line for each record.
 
         Raises:
             DDLabError: something is there and `overwrite` is False, or a place that cannot be

@@ -201,8 +201,11 @@ class Controls(widgets.VBox):
 
 
 def _fold(box: widgets.VBox) -> list[widgets.Widget]:
-    """Return a box, and the button that shows and hides it: unlike an accordion's title it takes the Tab
-    key.
+    """Return a box, and the button that shows and hides it.
+
+    Unlike an accordion's title the button takes the Tab key.
+
+    Unlike an accordion's title the button takes the Tab key.
     """
     button = widgets.ToggleButton(
         description="More settings", icon="sliders", layout=widgets.Layout(width="auto")
@@ -217,7 +220,7 @@ def _fold(box: widgets.VBox) -> list[widgets.Widget]:
 
 
 def label_of(parameter: Parameter) -> str:
-    """Words, symbol and unit: "learning rate η (1/step)"."""
+    """Return a control's words, symbol and unit: "learning rate η (1/step)"."""
     symbol = plain_symbol(parameter.symbol)
     words = parameter.name.replace("_", " ")
     if words.split()[0] in _GREEK:
@@ -227,8 +230,11 @@ def label_of(parameter: Parameter) -> str:
 
 
 def plain_symbol(symbol: str) -> str:
-    r"""Return a LaTeX symbol as plain text, for labels, which typeset no formulas:
-    r"\lambda_{\mathrm{var}}" -> "λ_var".
+    r"""Return a LaTeX symbol as plain text, since labels typeset no formulas.
+
+    r"\lambda_{\mathrm{var}}" becomes "λ_var".
+
+    r"\lambda_{\mathrm{var}}" becomes "λ_var".
     """
     text = re.sub(
         r"\\(?:mathrm|text|textrm|operatorname|mathbf|mathcal|boldsymbol|bar|hat|tilde)\s*",

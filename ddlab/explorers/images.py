@@ -34,7 +34,7 @@ class Picture(widgets.Image):
 
     @property
     def alt(self) -> str:
-        """What the image shows, in one sentence."""
+        """One sentence that says what the image shows."""
         return str(self.tooltip or "")
 
     def show_bytes(self, encoded: bytes, *, alt: str | None = None) -> None:

@@ -164,8 +164,11 @@ class Lab:
         self.__signature__ = inspect.signature(world)
 
     def __call__(self, *arguments: Any, key: str | None = None, **options: Any) -> "Laboratory":
-        """Return the laboratory of `World(*arguments, **options)`; an earlier one of this `key` (default:
-        the title) is closed.
+        """Return the laboratory of `World(*arguments, **options)`.
+
+        An earlier one of this `key` (default: the title) is closed.
+
+        An earlier one of this `key` (default: the title) is closed.
         """
         return Laboratory(
             self, self.world(*arguments, **options), self.title if key is None else key
@@ -197,7 +200,7 @@ class Results:
 
     @cached_property
     def frames(self) -> tuple[Frame, ...]:
-        """What was kept of the watched run so far.
+        """The frames of the watched run that were kept so far.
 
         Raises:
             NotYet: nothing was; a view that needs some stays as it was.
@@ -218,7 +221,7 @@ class Results:
         return self._lab.values.get(value)
 
     def every(self, compute: Callable[..., Any]) -> list[tuple[tuple[Any, ...], Any]]:
-        """All that is known of one function: (arguments, result), the oldest first."""
+        """Return the remembered results of one function as (arguments, result), the oldest first."""
         return [
             (value.arguments, result)
             for value, result in self._lab.remembered_values()
@@ -231,8 +234,11 @@ class Results:
         return task is not None and job in task.pressed and not self._lab.is_done(job)
 
     def compute_now(self, compute: Callable[..., Any], *arguments: Any) -> Any:
-        """`compute(*arguments)`, at once and remembered: for what takes a tenth of a second at
-        most.
+        """Return `compute(*arguments)`, computed at once and remembered.
+
+        It is for what takes a tenth of a second at most.
+
+        It is for what takes a tenth of a second at most.
         """
         value = Value(compute, *arguments)
         if value not in self._lab.values:
@@ -345,8 +351,11 @@ class Laboratory(Explorer):
         self._ask()
 
     def run(self) -> Self:
-        """Compute all that the settings on show want, here and now; returns the laboratory, to be
-        displayed.
+        """Compute all that the settings on show want, here and now.
+
+        Returns the laboratory, to be displayed.
+
+        Returns the laboratory, to be displayed.
 
         Raises:
             DDLabError: settings that the check refuses.
@@ -440,8 +449,11 @@ class Laboratory(Explorer):
         self.panel.value = self.start
 
     def _ask(self) -> None:
-        """Let the runner do what is missing, unless what it does is what would be asked for now, or
-        stays.
+        """Let the runner do what is missing.
+
+        What it does is left alone where it would be asked for now, or stays.
+
+        What it does is left alone where it would be asked for now, or stays.
         """
         task = self.runner.task
         jobs_now = self.jobs
@@ -467,7 +479,7 @@ class Laboratory(Explorer):
                 self.values.popitem(last=False)
 
     def remembered_values(self) -> list[tuple[Value, Any]]:
-        """What is remembered, the oldest first; another thread may keep a value meanwhile."""
+        """Return the remembered values, the oldest first. Another thread may keep one meanwhile."""
         with self._keeping:
             return list(self.values.items())
 
@@ -523,8 +535,11 @@ class Laboratory(Explorer):
             raise
 
     def _watch(self, leave: Callable[[], None], words: str, share: float) -> None:
-        """Called after every step: leaves what nobody waits for, says how far it is and draws, ten
-        times a second at most.
+        """Leave what nobody waits for, say how far it is, and draw, ten times a second at most.
+
+        Runs call it after every step.
+
+        Runs call it after every step.
         """
         leave()
         if not share or self.progress.is_due:
@@ -607,7 +622,7 @@ class Laboratory(Explorer):
         return [] if self.watched_run is None else [self.watched_run]
 
     def _results(self) -> Results:
-        """With the step on show: the one asked for, or the newest there is."""
+        """Return the results with the step on show: the one asked for, or the newest there is."""
         for run in self._watched():
             requested = self._step
             newest = run.at()
@@ -680,7 +695,7 @@ class Laboratory(Explorer):
             return []
 
     def _waiting(self) -> str:
-        """How long the runs that are missing will take, or ""."""
+        """Say how long the missing runs will take, or ""."""
         missing = [job for job in self.jobs if isinstance(job, Run) and not job.complete]
         if not missing or self.runner.task is None:
             return ""

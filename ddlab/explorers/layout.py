@@ -127,7 +127,7 @@ class Explorer(widgets.VBox):
 
     @property
     def sentence(self) -> str:
-        """What the explorer shows now, in words."""
+        """The words that say what the explorer shows now."""
         return self._sentence.text
 
     def say(self, text: str) -> None:
@@ -157,8 +157,11 @@ class Explorer(widgets.VBox):
             self._error_box.layout.display = "none"
 
     def guard(self, handler: Callable[..., Any]) -> Callable[..., None]:
-        """`handler` for `observe` or `on_click`: what it raises is shown here, and raised as well
-        outside a kernel.
+        """Wrap a handler of `observe` or `on_click` so that its errors are shown here.
+
+        Outside a kernel they are raised as well.
+
+        Outside a kernel they are raised as well.
         """
 
         @functools.wraps(handler)
@@ -182,8 +185,11 @@ class Explorer(widgets.VBox):
     # -- state
 
     def share(self, panel: Controls) -> None:
-        """Add a text with the state of `panel` under its folded settings; typing another state
-        there restores it.
+        """Add a text with the state of `panel` under its folded settings.
+
+        Typing another state there restores it.
+
+        Typing another state there restores it.
         """
         self.share_field = field = widgets.Text(
             value=panel.value.to_string(),
@@ -228,8 +234,11 @@ class Explorer(widgets.VBox):
     # -- end
 
     def _count_views(self, _widget: Any, content: Any, _buffers: Any) -> None:
-        """Stop computing when the last view goes: its cell was deleted or cleared, and nobody sees
-        what would come.
+        """Stop computing when the last view goes.
+
+        Its cell was deleted or cleared, and nobody sees what would come.
+
+        Its cell was deleted or cleared, and nobody sees what would come.
         """
         if content.get("kind") != "view":
             return
@@ -256,7 +265,7 @@ class Explorer(widgets.VBox):
 
 
 def side_by_side(views: Sequence[widgets.Widget]) -> widgets.Box:
-    """Views beside each other, each at least 280 pixels wide; they wrap on a narrow page."""
+    """Put views beside each other, each at least 280 pixels wide. They wrap on a narrow page."""
     for view in _checked_widgets("views", views):
         if isinstance(view, widgets.DOMWidget) and not isinstance(view, widgets.Image):
             view.layout.flex = "1 1 280px"

@@ -69,12 +69,12 @@ class Progress(widgets.FloatProgress):
         self.description = words
 
     def show_rest(self) -> None:
-        """Nothing is being computed."""
+        """Show that nothing is being computed."""
         self.value = 0.0
         self.description = _AT_REST
 
     def note_drawing(self, start_time: float) -> None:
-        """A picture was drawn, from `start_time` (of `time.monotonic`) until now."""
+        """Note that a picture was drawn from `start_time` (of `time.monotonic`) until now."""
         current_time = time.monotonic()
         self._next = current_time + max(
             self.gap, (current_time - start_time) * (1 - self._drawing) / self._drawing

@@ -155,7 +155,7 @@ class Live(Explorer):
         self._draw()
 
     def _make_controls(self, first: Sequence[str] | None) -> None:
-        """A control for each field that can be explored, of which some are seen at once."""
+        """Make a control for each field that can be explored, of which some are seen at once."""
         start = self.run.config
         explorable = [
             name for name, field in describe(start).items() if field.explorable is not None
@@ -188,7 +188,7 @@ class Live(Explorer):
         return side_by_side([self.charts] if self.picture is None else [self.picture, self.charts])
 
     def _listen(self) -> None:
-        """What the reader presses and moves."""
+        """Connect what the reader presses and moves."""
         for name, pressed in self.buttons.items():
             pressed.on_click(
                 self.guard(lambda _button, name=name: getattr(self, f"_press_{name}")())
@@ -233,13 +233,13 @@ class Live(Explorer):
         self.runner.submit(_Task(self.run, 0 if frame is None else frame.step, student=True))
 
     def _rest_at(self, state: str) -> None:
-        """Leave what goes on; where the run rests is drawn."""
+        """Leave what goes on, and draw where the run rests."""
         self.state = state
         self._until = 0
         self.runner.submit(_Task(self.run, 0))
 
     def _begin_again(self) -> None:
-        """Another run, with the settings of the panel.
+        """Begin another run with the settings of the panel.
 
         What is computed of the old one is neither kept nor shown from now on.
         """
@@ -288,8 +288,11 @@ class Live(Explorer):
             self._draw()
 
     def _watch(self, run: Run, leave: Callable[[], None]) -> None:
-        """Called after every update: left where the reader wants something else; drawn ten times a
-        second at most.
+        """Leave where the reader wants something else; draw ten times a second at most.
+
+        Runs call it after every update.
+
+        Runs call it after every update.
         """
         leave()
         if self.progress.is_due and run is self.run:
@@ -335,8 +338,11 @@ class Live(Explorer):
     # -- drawing, in any thread
 
     def _on_show(self) -> Frame | None:
-        """Return the frame that the slider asks for, or the newest; None where the first images of a run
-        are still made.
+        """Return the frame that the slider asks for, or the newest.
+
+        None where the first images of a run are still made.
+
+        None where the first images of a run are still made.
         """
         run, newest = self._newest
         return newest if self._asked is None and run is self.run else self.run.at(self._asked)
@@ -407,7 +413,12 @@ class Live(Explorer):
 
 
 def _title(process: Any) -> str:
-    """As its paper calls it: a module of ours begins with that name and a colon."""
+    """Return a process's title as its paper has it.
+
+    A module of ours begins with that name and a colon.
+
+    A module of ours begins with that name and a colon.
+    """
     name, colon, _ = (process.__doc__ or "").partition(":")
     return (
         name
@@ -426,6 +437,6 @@ def _first_config(process: Any, data: Any) -> Parameters:
 
 
 def _difference(earlier: Any, later: Any) -> str:
-    """In which settings two configs differ."""
+    """Say in which settings two configs differ."""
     changed = [name for name in describe(earlier) if getattr(earlier, name) != getattr(later, name)]
     return ", ".join(f"{name} {getattr(earlier, name)}" for name in changed) or "same settings"

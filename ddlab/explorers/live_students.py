@@ -63,7 +63,7 @@ def _real_representations(distilled: DistilledSet, inputs: Inputs) -> DistilledS
 
 
 def _real_images(distilled: DistilledSet, inputs: Inputs) -> DistilledSet:
-    """As many real images of each class, at random, with the same kinds of labels."""
+    """Draw as many random real images of each class, with the same kinds of labels."""
     data = require_data("a student", inputs)
     counts = torch.bincount(distilled.labels, minlength=data.classes)
     recovery.check_images_per_class(data, int(counts.max()))

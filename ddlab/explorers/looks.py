@@ -22,8 +22,8 @@ _EMPTY = "The curves begin with the first update"
 
 
 def picture(inputs: Inputs, frame: Frame) -> tuple[bytes, str] | None:
-    """Return the images of a frame that holds a look, encoded, and an alt text; None where there are none
-    to see.
+    """Encode the images of a frame's look; return them and an alt text, or None where there are
+    none.
     """
     look: Look = frame.content
     source = inputs.distilled if inputs.data is None else inputs.data
@@ -49,7 +49,7 @@ def picture(inputs: Inputs, frame: Frame) -> tuple[bytes, str] | None:
 
 
 def words(look: Look) -> str:
-    """ "loss 0.31 nats, learning rate 0.001"."""
+    """Write numbers as "loss 0.31 nats, learning rate 0.001"."""
     return ", ".join(
         f"{name} {number.value:.3g} {number.unit}".strip() for name, number in look.numbers.items()
     )
@@ -64,7 +64,7 @@ def chart_names(frames: Sequence[Frame]) -> list[str]:
 
 
 def cursor(frame: Frame, chart: str) -> float | None:
-    """Where a frame stands on the x axis of a chart, or None."""
+    """Return the place of a frame on the x axis of a chart, or None."""
     for name, number in frame.content.numbers.items():
         if (number.curve or name) == chart:
             return float(frame.step if number.x is None else number.x)
@@ -74,7 +74,7 @@ def cursor(frame: Frame, chart: str) -> float | None:
 def curve(
     frames: Sequence[Frame], chart: str | None, before: tuple[str, Sequence[Frame]] = ("", ())
 ) -> go.Figure:
-    """One chart of the numbers in the looks of frames.
+    """Draw one chart of the numbers in the looks of frames.
 
     Args:
         before: what an earlier run differs in, and its frames, of which the last number of the
@@ -147,7 +147,7 @@ class Charts(widgets.VBox):
         self.buttons.observe(lambda _change: None if self._offering else self.redraw(), "value")
 
     def show(self, names: Sequence[str]) -> None:
-        """Offer these charts, draw the one on show; where some are new, the first of those is."""
+        """Offer these charts and draw the one on show. Where some are new, the first of those is."""
         options = list(self.buttons.options)
         if options != list(names):
             added = next((name for name in names if name not in options), None)

@@ -71,8 +71,11 @@ class PointSliders(widgets.Accordion):
         positions: Tensor,
         extent: tuple[tuple[float, float], tuple[float, float]],
     ) -> None:
-        """Take over what is drawn now: names of the points, positions [m, 2], (low, high) of both
-        axes.
+        """Take over what is drawn now.
+
+        It is given the names of the points, positions [m, 2], and (low, high) of both axes.
+
+        It is given the names of the points, positions [m, 2], and (low, high) of both axes.
         """
         self._positions = positions
         self._extent = extent

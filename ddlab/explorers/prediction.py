@@ -62,7 +62,7 @@ class Prediction(widgets.VBox):
             self.locked = self._answers.value
 
     def against(self, result: str) -> str:
-        """One line with the prediction and the result."""
+        """Return one line with the prediction and the result."""
         mine = "You locked no answer" if self.locked is None else f"You said: {self.locked}"
         return f"{mine}. Measured: {result}."
 

@@ -76,7 +76,7 @@ class MethodWorld:
         return self.settings(**vars(config))
 
     def config(self, settings: Any) -> Any:
-        """What the method is given."""
+        """Return the config that the method is given."""
         return settings.part(self.method.Config)
 
     def run(self, settings: Any) -> Run:
@@ -90,19 +90,22 @@ class MethodWorld:
         )
 
     def keep(self, config: Any) -> Keep:
-        """What is kept of a run."""
+        """Return which frames of a run are kept."""
         return Keep(self.frames + 1, self.frame)
 
     def chosen(self, kind: str, images_per_class: int = 1, seed: int = 0) -> DistilledSet:
-        """Real images by a rule of `selection`, or what it makes of them: nothing is learned."""
+        """Choose real images by a rule of `selection`, or average them; nothing is learned."""
         config = selection.Config(kind=kind, images_per_class=images_per_class, seed=seed)
         return cache.run(selection, config, self.inputs)
 
     def taught(
         self, distilled: DistilledSet, students: Sequence[Any], watch: Watch
     ) -> tuple[float, ...]:
-        """Test accuracy of students of a set, one for each Config of a training; those of one seed
-        share first weights and views.
+        """Return the test accuracies of students of a set, one for each Config of a training.
+
+        Those of one seed share first weights and views.
+
+        Those of one seed share first weights and views.
         """
         inputs = dataclasses.replace(self.inputs, data=None, distilled=distilled)
         accuracies = []
@@ -116,8 +119,11 @@ class MethodWorld:
 def in_steps(
     chosen: DistilledSet, network: NetworkSpec, rates: Tensor, passes: int = 1
 ) -> DistilledSet:
-    """Images that learned no rates as the steps of a training, for a network whose first weights
-    are PyTorch's.
+    """Return images that learned no rates as the steps of a training.
+
+    Its network starts as PyTorch starts.
+
+    Its network starts as PyTorch starts.
 
     Args:
         network: with its channels, classes and size.
@@ -136,8 +142,11 @@ def values_by_setting(
     name: str,
     *other_arguments: Any,
 ) -> dict[Any, Any]:
-    """Value of a field -> what is known of settings that differ from those asked for in this field
-    alone; the smallest first.
+    """Return what is known by the value of one field, the smallest first.
+
+    Only settings that differ from those asked for in this field alone count.
+
+    Only settings that differ from those asked for in this field alone count.
 
     Args:
         compute: of (settings, *rest).
@@ -160,7 +169,7 @@ def frame_at(run: Run, step: int) -> Frame | None:
 
 
 def strip(images: Mapping[str, Tensor | None], size: tuple[int, int], *, chosen: str = "") -> bytes:
-    """Images beside each other, each under its name, the chosen one framed; encoded.
+    """Encode images beside each other, each under its name, the chosen one framed.
 
     Args:
         images: name -> uint8 [channels, height, width], or None for one that is not there yet,
@@ -185,8 +194,11 @@ def strip(images: Mapping[str, Tensor | None], size: tuple[int, int], *, chosen:
 
 
 def learned_images(data: ImageData, frame: Frame, rows: int) -> tuple[bytes, str]:
-    """Return the images of a frame (`content.images`, by class in turn): a column for each class, some
-    rows; encoded, and in words.
+    """Encode the images of a frame, a column for each class, and describe them in words.
+
+    Its `content.images` has classes in turn.
+
+    Its `content.images` has classes in turn.
     """
     pixels = data.to_uint8(frame.content.images[: rows * data.classes])
     scale = max(1, round(_ROW / (data.classes * data.image_size[1])))
@@ -207,7 +219,7 @@ def run_curve(
     references: Mapping[str, float] | None = None,
     **options: Any,
 ) -> go.Figure:
-    """One number along a run, so far, beside levels that are known without it.
+    """Draw one number along a run, so far, beside levels that are known without it.
 
     Args:
         points: (step, number).

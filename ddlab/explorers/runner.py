@@ -91,7 +91,7 @@ class Runner:
             self._condition.notify_all()
 
     def stop(self) -> None:
-        """Leave what is done, forget what waits."""
+        """Leave what is being done and forget what waits."""
         with self._condition:
             self._waiting = _NOTHING
             self._stopped = True
@@ -115,7 +115,7 @@ class Runner:
             raise error
 
     def close(self, timeout: float = 30.0) -> None:
-        """End the thread: what is done is left and told to nobody."""
+        """End the thread. What is being done is left, and nobody is told."""
         with self._condition:
             self._closed = True
             self._waiting = _NOTHING

@@ -11,8 +11,11 @@ _STEPS = (1, 1.5, 2, 2.5, 3, 4, 5, 7)
 
 
 def round_numbers(low: int, high: int, *further: int) -> list[int]:
-    """Whole numbers of one or two digits and zeros, from `low` to `high`, which are among them, and
-    `others`.
+    """Return whole numbers of one or two digits and zeros from `low` to `high`, and `others`.
+
+    Both ends are among them.
+
+    Both ends are among them.
 
     >>> round_numbers(1, 64)
     [1, 2, 3, 4, 5, 7, 10, 15, 20, 25, 30, 40, 50, 64]

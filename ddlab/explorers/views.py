@@ -122,7 +122,7 @@ class ViewOnPage:
         self._tab: tuple[Any, int] | None = None
 
     def stands_in(self, buttons: Any, number: int) -> None:
-        """It is what this button of tabs stands for, or a part of it."""
+        """Return whether this button of tabs stands for the view, or for a part of it."""
         self._tab = buttons, number
 
     def bring_forward(self) -> None:
@@ -131,7 +131,7 @@ class ViewOnPage:
             self._tab[0].index = self._tab[1]
 
     def draw(self, world: Any, settings: Any, results: Any) -> None:
-        """Bring it up to date; nothing is drawn where the data are the same as before."""
+        """Bring the view up to date. Nothing is drawn where the data are the same as before."""
         try:
             data = self.view.data(world, settings, results)
         except NotYet:
@@ -174,8 +174,11 @@ def make_widget(view: Any, views_on_page: list[ViewOnPage]) -> widgets.Widget:
 
 
 def _tabs(titles: list[str], children: list[Any]) -> widgets.VBox:
-    """Buttons, of which one is pressed, above what it stands for: unlike a tab bar they take the
-    Tab and arrow keys.
+    """Return buttons, one of them pressed, above what it stands for.
+
+    Unlike a tab bar they take the Tab and arrow keys.
+
+    Unlike a tab bar they take the Tab and arrow keys.
     """
     buttons = widgets.ToggleButtons(
         options=list(zip(titles, range(len(titles)), strict=True)), index=0

@@ -12,19 +12,19 @@ from ..core.errors import DDLabError, check_number, check_text, fail
 
 
 def worded(argument: str, value: Any) -> str:
-    """Of a text that is not empty."""
+    """Require a text that is not empty."""
     return check_text(argument, value, empty=False)
 
 
 def named(argument: str, value: Any) -> Mapping[str, Any]:
-    """Of a mapping with at least one name; what stands under it is looked at where it is drawn."""
+    """Require a mapping with at least one name. Its values are checked where they are drawn."""
     if not isinstance(value, Mapping) or not value:
         fail(argument, "a mapping of name to values that is not empty", value)
     return value
 
 
 def number_format(argument: str, value: Any) -> str:
-    """Of a way in which numbers can be written."""
+    """Require a format in which numbers can be written."""
     try:
         format(1.0, value)
     except (TypeError, ValueError):
@@ -40,8 +40,11 @@ Words = Annotated[str, worded]
 
 
 def as_array(argument: str, value: Any, *, dimensions: tuple[int, ...] = (1,)) -> np.ndarray:
-    """`value` (array, list, or a tensor on any device, with or without gradient) as float numpy
-    array.
+    """Return `value` as a float numpy array.
+
+    It may be an array, a list, or a tensor on any device, with or without gradient.
+
+    It may be an array, a list, or a tensor on any device, with or without gradient.
     """
     try:
         if hasattr(value, "detach"):
@@ -59,7 +62,7 @@ def as_array(argument: str, value: Any, *, dimensions: tuple[int, ...] = (1,)) -
 
 
 def as_pair(argument: str, value: Any, allowed: str) -> tuple[Any, Any]:
-    """Two things that belong together."""
+    """Return two values that belong together, checked."""
     if not isinstance(value, tuple | list) or len(value) != 2:
         fail(argument, allowed, value)
     return value[0], value[1]
@@ -93,7 +96,7 @@ def as_names(argument: str, value: Any, count: int | None = None) -> list[str]:
 
 
 def as_extent(value: Any) -> list[tuple[float, float] | None]:
-    """(low, high) of both axes, or nothing for either."""
+    """Return (low, high) of both axes, checked, or None for either."""
     if value is None:
         return [None, None]
     pairs = [

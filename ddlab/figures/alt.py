@@ -6,7 +6,12 @@ import numpy as np
 
 
 def number(value: float) -> str:
-    """Three significant digits; very small and very large numbers in powers of ten."""
+    """Write a number with three significant digits.
+
+    Very small and very large ones are powers of ten.
+
+    Very small and very large ones are powers of ten.
+    """
     if not np.isfinite(value):
         return "not a number" if np.isnan(value) else "infinite"
     if value == 0:
@@ -19,7 +24,7 @@ def number(value: float) -> str:
 
 
 def names(words: Sequence[str], limit: int = 6) -> str:
-    """ "a, b and c"; a long list is cut and counted."""
+    """Join names as "a, b and c". A long list is cut and counted."""
     listed = [str(word) for word in words]
     if len(listed) > limit:
         return f"{', '.join(listed[:limit])} and {len(listed) - limit} more"
@@ -33,7 +38,7 @@ def names(words: Sequence[str], limit: int = 6) -> str:
 
 
 def course(values: np.ndarray) -> str:
-    """ "falls from 2.3 to 0.1, lowest 0.09": how a curve runs, in one clause."""
+    """Describe a curve in one clause, such as "falls from 2.3 to 0.1, lowest 0.09"."""
     finite = np.asarray(values, dtype=float)
     finite = finite[np.isfinite(finite)]
     if finite.size == 0:

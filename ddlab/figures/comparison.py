@@ -26,8 +26,7 @@ def comparison(
     reference: tuple[str, float] | None = None,
     height: int = 360,
 ) -> go.Figure:
-    """Mean and 95% interval (Student's t) of each condition, with every seed as a small point
-    beside it.
+    """Draw the mean and 95% interval (Student's t) of each condition, with a small point per seed.
 
     Args:
         conditions: name -> one value for each seed. One value alone has no interval.
@@ -60,7 +59,7 @@ def grouped_comparison(
     reference: tuple[str, float] | None = None,
     height: int = 380,
 ) -> go.Figure:
-    """Several groups (such as kinds of labels) over the same conditions (such as kinds of images).
+    """Draw several groups (such as kinds of labels) over the same conditions (such as images).
 
     Args:
         groups: name -> conditions as `comparison` takes them; all groups have the same ones.
@@ -140,7 +139,7 @@ def grouped_comparison(
 
 @checked
 def raise_bars(figure: go.Figure, values: Any, *, text_format: Format = ".3g") -> go.Figure:
-    """Other values for a figure that `bars` made of one group.
+    """Give other values to a figure of one group that `bars` made.
 
     Changes `figure` in place, and returns it.
 
@@ -171,7 +170,7 @@ def bars(
     text_format: Format = ".3g",
     reference: tuple[str, float] | None = None,
 ) -> go.Figure:
-    """Bars from zero with their values written on them.
+    """Draw bars from zero with their values written on them.
 
     Args:
         values: [names], or a mapping of group -> [names] for bars side by side.
@@ -243,7 +242,7 @@ def _referred(figure: go.Figure, reference: Any) -> list[str]:
 
 
 def _seeds(group: str, conditions: Any) -> dict[str, np.ndarray]:
-    """Condition -> the values of its seeds."""
+    """Return the values of each condition's seeds, checked."""
     of = f" of group {group!r}" if group else ""
     check_instance(
         f"conditions{of}", conditions, Mapping, "a mapping of names to the values of their seeds"

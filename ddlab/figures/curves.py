@@ -26,7 +26,7 @@ def loss_curves(
     log_y: bool = False,
     height: int = 360,
 ) -> go.Figure:
-    """Named curves over steps.
+    """Draw named curves over steps.
 
     Args:
         series: name -> values [steps]; curves may be shorter than `steps`, as while a run is going
@@ -93,7 +93,7 @@ def _thin(length: int) -> np.ndarray:
 def add_band(
     figure: go.Figure, name: str, x: np.ndarray, low: np.ndarray, high: np.ndarray, style: Any
 ) -> None:
-    """A faint band between a lower and an upper curve, to be drawn before the curve itself."""
+    """Add a faint band between a lower and an upper curve. It is drawn before the curve itself."""
     figure.add_scatter(
         x=np.concatenate([x, x[::-1]]),
         y=np.concatenate([high, low[::-1]]),

@@ -103,8 +103,11 @@ def move_decisions(
     targets: Any,
     best_boundary: Any = None,
 ) -> go.Figure:
-    """Other outputs and samples on a figure that `decision_map` made, in place: a new one takes ten
-    times as long.
+    """Give other outputs and samples to a figure of `decision_map`, in place.
+
+    A new figure takes ten times as long.
+
+    A new figure takes ten times as long.
 
     Args:
         x: [columns].

@@ -36,8 +36,11 @@ def embedding_map(
     y_label: str = "map, second axis",
     height: int = 460,
 ) -> go.Figure:
-    """Points in a plane: covered real ones filled, others hollow; distilled ones large, with their
-    class; classes named where they lie.
+    """Draw real points in a plane, covered ones filled and others hollow, and distilled ones.
+
+    The distilled points are large, with their class; classes are named where they lie.
+
+    The distilled points are large, with their class; classes are named where they lie.
 
     Args:
         real: [n, 2].
@@ -106,7 +109,7 @@ def move_points(
     real_classes: Sequence[str],
     distilled_classes: Sequence[str],
 ) -> go.Figure:
-    """Other distilled points, and what they cover, on a map that `embedding_map` made.
+    """Give other distilled points, and what they cover, to a map that `embedding_map` made.
 
     Changes `figure` in place, and returns it.
 
@@ -133,8 +136,11 @@ def coverage_bars(
     title: str = "Real images covered",
     height: int = 300,
 ) -> go.Figure:
-    """Return the covered share of the real images by set, with the share that as many random real images
-    cover as dashed line.
+    """Draw the covered share of the real images by set.
+
+    A dashed line shows the share that as many random real images cover.
+
+    A dashed line shows the share that as many random real images cover.
     """
     from .comparison import bars
 
@@ -163,8 +169,8 @@ def coverage_bars(
 def _points(
     real: Any, distilled: Any, covered: Any, real_classes: Any, distilled_classes: Any
 ) -> tuple[np.ndarray, list[str], dict[str, dict[str, Any]], str]:
-    """Real points and their classes; what changes when points move, by trace; and what the map
-    shows, in words.
+    """Return the checked points and classes, what changes by trace when points move, and the alt
+    text.
     """
     points = as_plane("real", real)
     marks = as_plane("distilled", distilled)
@@ -197,7 +203,7 @@ def _points(
 
 
 def as_plane(argument: str, value: Any) -> np.ndarray:
-    """Points of a map, [n, 2]."""
+    """Return the points of a map, [n, 2], checked."""
     array = as_array(argument, value, dimensions=(2,))
     if array.shape[1] != 2 or not np.isfinite(array).all():
         raise DDLabError(
@@ -210,8 +216,11 @@ def as_plane(argument: str, value: Any) -> np.ndarray:
 def add_class_names(
     figure: go.Figure, points: np.ndarray, names: Sequence[str], extent: Any = None
 ) -> None:
-    """The name of each class in the middle of its points [n, 2], moved aside where it would lie
-    over another one.
+    """Write the name of each class in the middle of its points [n, 2].
+
+    A name moves aside where it would lie over another one.
+
+    A name moves aside where it would lie over another one.
     """
     of_class = np.array(names)
     classes = list(dict.fromkeys(names))
@@ -239,7 +248,7 @@ def add_class_names(
 
 
 def apart(places: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Middles of boxes [n, 2] of these sizes [n, 2], moved a little where two of them overlap."""
+    """Move the middles of boxes [n, 2] of these sizes [n, 2] a little where two of them overlap."""
     at = places.astype(float)
     for _ in range(500):
         still = True
@@ -261,8 +270,11 @@ def apart(places: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def add_contours(figure: go.Figure, density: Any) -> None:
-    """Contours around the densest 90, 60 and 30% of the points, where (x, y, rank) is given as
-    `embeddings.density` does.
+    """Draw contours around the densest 90, 60 and 30% of the points.
+
+    (x, y, rank) is what `embeddings.density` returns.
+
+    (x, y, rank) is what `embeddings.density` returns.
     """
     if not isinstance(density, tuple) or len(density) != 3:
         raise DDLabError(f"density must be a tuple (x, y, rank); given a {type(density).__name__}.")
@@ -286,6 +298,6 @@ def add_contours(figure: go.Figure, density: Any) -> None:
 
 
 def short(values: np.ndarray) -> np.ndarray:
-    """Coordinates in half of the bytes."""
+    """Return coordinates in half of the bytes."""
     # Plotly sends an array as its bytes: half of them are enough for a screen.
     return values.astype(np.float32)

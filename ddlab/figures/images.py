@@ -28,7 +28,11 @@ WIDEST = 840
 
 
 def as_pixels(images: Any) -> np.ndarray:
-    """Images as uint8 [n, height, width, 3]; accepts uint8 NCHW, NHWC or NHW, with 1 or 3 channels.
+    """Return images as uint8 [n, height, width, 3].
+
+    uint8 NCHW, NHWC or NHW with 1 or 3 channels is taken.
+
+    uint8 NCHW, NHWC or NHW with 1 or 3 channels is taken.
 
     Arrays whose second axis is 1 or 3 are taken for NCHW, otherwise those whose last axis is 1 or 3
     for NHWC.
@@ -120,7 +124,9 @@ def compose_grid(
 def grid_columns(
     count: int, columns: int | None = None, column_labels: Sequence[str] | None = None
 ) -> int:
-    """Images per row: as given, one per column label, or as near to a square as possible."""
+    """Return the images per row: as given, one per column label, or as near to a square as
+    possible.
+    """
     if column_labels is not None:
         return len(as_names("column_labels", column_labels, columns))
     return int(np.ceil(np.sqrt(count))) if columns is None else min(columns, max(count, 1))
@@ -128,7 +134,7 @@ def grid_columns(
 
 @checked
 def encode_png(pixels: np.ndarray, level: Annotated[int, within(0, 9)] = 1) -> bytes:
-    """uint8 [height, width, channels] with 1, 3 or 4 channels as PNG bytes."""
+    """Encode uint8 [height, width, channels] with 1, 3 or 4 channels as PNG bytes."""
     fits = pixels.dtype == np.uint8 and pixels.ndim == 3 and pixels.size > 0
     if not fits or pixels.shape[2] not in (1, 3, 4):
         fail("pixels", "a uint8 array of shape [height, width, 1, 3 or 4]", pixels)
@@ -155,8 +161,11 @@ def image_grid(
     scale: Scale | None = None,
     description: str = "",
 ) -> go.Figure:
-    """Return a grid of images as one static figure; inside explorers use `encode_grid` and an image
-    widget.
+    """Draw a grid of images as one static figure.
+
+    Inside explorers use `encode_grid` and an image widget.
+
+    Inside explorers use `encode_grid` and an image widget.
 
     Args:
         scale: screen pixels per image pixel; default: what makes the grid at most 900 wide and 64

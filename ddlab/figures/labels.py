@@ -26,8 +26,11 @@ def cell_table(
     smallest_written: float = 0.0,
     height: int = 340,
 ) -> go.Figure:
-    """Numbers in [0, 1] as shaded cells with the number written in each; NaN is a cell without a
-    value.
+    """Draw numbers in [0, 1] as shaded cells with the number written in each.
+
+    NaN is a cell without a value.
+
+    NaN is a cell without a value.
 
     Args:
         values: [rows, columns].
@@ -84,9 +87,7 @@ def draw_cells(
     hover: str,
     **trace_options: Any,
 ) -> None:
-    """Cells [rows, columns], shaded by a colour scale between two ends, with text in each and names
-    at the axes.
-    """
+    """Draw cells [rows, columns], shaded between the ends of a colour scale, with text in each."""
     figure.add_heatmap(
         z=table,
         x=list(range(len(columns))),
@@ -122,7 +123,7 @@ def label_matrix(
     title: str = "What the labels say",
     height: int = 340,
 ) -> go.Figure:
-    """Target probabilities [images, classes]: one row per image.
+    """Draw target probabilities [images, classes], one row per image.
 
     Args:
         class_names: one per column.

@@ -29,7 +29,7 @@ def image_panels(
     row_labels: Sequence[str] | None = None,
     scale: Scale = 2,
 ) -> go.Figure:
-    """Grids of as many images each, from left to right, each with its name above it.
+    """Draw grids of as many images each, from left to right, each with its name above it.
 
     Args:
         panels: name -> images as `as_pixels` takes them (uint8), the same number and size in each.

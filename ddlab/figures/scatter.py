@@ -47,8 +47,11 @@ def scatter(
     first: Sequence[str] = (),
     height: int = 400,
 ) -> go.Figure:
-    """Points by name, a colour and shape for each family, with intervals upwards; names stand where
-    there is room, `first` ones first.
+    """Draw named points, a colour and shape for each family, with intervals upwards.
+
+    Names stand where there is room, `first` ones first.
+
+    Names stand where there is room, `first` ones first.
 
     Args:
         points: name -> `Point`.
@@ -132,9 +135,7 @@ def scatter(
 
 
 def _labels(points: dict[str, Point], logarithmic: bool, order: Sequence[str]) -> dict[str, str]:
-    """Where the names stand that find room: one after another, away from all points and from the
-    names before.
-    """
+    """Choose which names are written and where: away from all points and from the names before."""
     at = np.array([[np.log10(p.x) if logarithmic else p.x, p.y] for p in points.values()])
     low = at.min(0)
     span = np.maximum(np.ptp(at, axis=0), 1e-9)

@@ -35,8 +35,7 @@ def sets_on_map(
     y_label: str = "map, second axis",
     height: int = 460,
 ) -> go.Figure:
-    """Several distilled sets on one map of the real images, each with its colour and marker (DWA
-    Fig 1).
+    """Draw several distilled sets on one map of the real images, each with its colour (DWA Fig 1).
 
     Args:
         real: [n, 2], small and grey.
@@ -154,7 +153,7 @@ def one_class(
 
 
 def _spread(marks: np.ndarray, real: np.ndarray) -> str:
-    """How much of the extent of the real points a set takes, as in "70% and 40%"."""
+    """Describe the part of the real points' extent that a set takes, as in "70% and 40%"."""
     width = np.ptp(real, axis=0)
     shares = np.divide(np.ptp(marks, axis=0), width, out=np.zeros(2), where=width > 0)
     return words.names([f"{share:.0%}" for share in shares])

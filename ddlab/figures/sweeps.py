@@ -38,8 +38,11 @@ def sweep_bands(
     best: Literal["largest", "smallest"] = "largest",
     height: int = 380,
 ) -> go.Figure:
-    """Mean and interval of each curve along one setting (DWA Fig 3: lambda_var coupled and
-    decoupled).
+    """Draw the mean and interval of each curve along one setting.
+
+    It is the plot of DWA's Figure 3 (lambda_var coupled and decoupled).
+
+    It is the plot of DWA's Figure 3 (lambda_var coupled and decoupled).
 
     Args:
         x: the values of the setting [x], rising; above 0 where `log_x`.
@@ -115,8 +118,11 @@ def heat_map(
     value_label: Words = "test accuracy (fraction)",
     text_format: Format = ".3f",
 ) -> go.Figure:
-    """One number per pair of two settings, written in its cell (DWA Fig 5: steps K by radius rho);
-    a deeper shade means larger.
+    """Draw one number for each pair of two settings, written in its cell; deeper shades are larger.
+
+    It is the plot of DWA's Figure 5 (steps K by radius rho).
+
+    It is the plot of DWA's Figure 5 (steps K by radius rho).
 
     Args:
         rows, columns: the values of the two settings, first row at the bottom.
@@ -161,7 +167,7 @@ def _rising(x: Any, log_x: bool) -> np.ndarray:
 
 
 def _ticks(at: np.ndarray, log_x: bool) -> list[float]:
-    """Of the values that were run as many as there is room for."""
+    """Choose as many of the values that were run as there is room for."""
     # So that their difference is finite.
     places = np.log(at) if log_x else at / max(np.abs(at).max(), 1.0)
     chosen = [0]
@@ -172,7 +178,7 @@ def _ticks(at: np.ndarray, log_x: bool) -> list[float]:
 
 
 def _banded(argument: str, values: Any, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean, low and high at each x."""
+    """Return the mean, low and high at each x."""
     if isinstance(values, tuple):
         if len(values) != 3:
             fail(argument, "an array [seeds, x] or (means, lows, highs)", values)
@@ -224,7 +230,7 @@ def _name(value: str) -> str:
 
 
 def _scale(table: np.ndarray) -> tuple[list[list[Any]], tuple[float, float]]:
-    """Colours and the values they end at.
+    """Return the colours of a scale and the values it ends at.
 
     Text must stay readable on them, so no colour is at its full strength.
     """

@@ -57,8 +57,11 @@ class SeriesStyle:
 
 @checked
 def series_style(index: Annotated[int, within(0)]) -> SeriesStyle:
-    """Colour, dash, marker and bar pattern of series number `index` (from 0; they repeat after
-    seven).
+    """Return the colour, dash, marker and bar pattern of series number `index`.
+
+    They count from 0 and repeat after seven.
+
+    They count from 0 and repeat after seven.
     """
     at = index % len(_DASHES)
     return SeriesStyle(
@@ -84,7 +87,7 @@ def faint(colour: str, alpha: float) -> str:
 def line_style(
     style: SeriesStyle, *, width: Annotated[float, within(0)] = 2.0, markers: bool = False
 ) -> dict[str, Any]:
-    """Keyword arguments of a scatter trace."""
+    """Return the keyword arguments of a scatter trace."""
     chosen: dict[str, Any] = {
         "line": {"color": style.colour, "dash": style.dash, "width": width},
         "mode": "lines",
@@ -97,7 +100,12 @@ def line_style(
 
 
 def palette(theme: ThemeName) -> list[str]:
-    """Every colour code of a theme; codes at the same place in both themes stand for each other."""
+    """Return every colour code of a theme.
+
+    Codes at the same place in both themes stand for each other.
+
+    Codes at the same place in both themes stand for each other.
+    """
     return list(_SERIES[theme] + _NEUTRALS[theme])
 
 
@@ -171,8 +179,11 @@ def start_figure(
 
 
 def stacked_figure(title: str, x_label: str, y_labels: tuple[str, ...], height: int) -> go.Figure:
-    """Empty plots above each other, which share their x axis; traces go to `row=1, col=1` and so
-    on.
+    """Return empty plots above each other which share their x axis.
+
+    Traces go to `row=1, col=1` and so on.
+
+    Traces go to `row=1, col=1` and so on.
     """
     figure = start_figure(title=title, x_label=x_label, y_label=y_labels[0], height=height)
     figure.set_subplots(rows=len(y_labels), cols=1, shared_xaxes=True, vertical_spacing=0.08)
@@ -183,7 +194,7 @@ def stacked_figure(title: str, x_label: str, y_labels: tuple[str, ...], height: 
 
 
 def changed(figure: go.Figure, moving: Mapping[str, Mapping[str, Any]]) -> go.Figure:
-    """Other values of a figure's traces, by name and attribute, in place.
+    """Give other values to a figure's traces, by name and attribute, in place.
 
     Raises:
         DDLabError: a figure that has not all of these traces.
@@ -204,15 +215,21 @@ def finish_figure(figure: go.Figure, *, alt: Words) -> go.Figure:
 
 
 def literal(name: object) -> str:
-    """Return a name of a reader's own as plotly shows it letter by letter, on one line: `<b>` in it is no
-    markup, `$x$` no formula.
+    """Return a reader's own name so that plotly shows it letter by letter, on one line.
+
+    `<b>` in it is no markup, `$x$` no formula.
+
+    `<b>` in it is no markup, `$x$` no formula.
     """
     return html.escape(" ".join(str(name).split()), quote=False).replace("$", "&#36;")
 
 
 def legend_below(figure: go.Figure) -> go.Figure:
-    """Put the legend under the x axis, where it takes no width from the data; however long it is,
-    the plot makes room for it.
+    """Put the legend under the x axis, where it takes no width from the data.
+
+    However long it is, the plot makes room for it.
+
+    However long it is, the plot makes room for it.
     """
     place = {
         "orientation": "h",

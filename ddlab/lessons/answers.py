@@ -20,7 +20,7 @@ def call_answer(
     read: Callable[[Any], Any] = lambda result: result,
     **named: Any,
 ) -> Any:
-    """What a reader's function gives of arguments.
+    """Call a reader's function and return what it gives, read and checked.
 
     Args:
         of: its arguments in words, for who gave another.
@@ -40,13 +40,16 @@ def call_answer(
 
 
 def float64(value: Any) -> Tensor:
-    """For `called`: a tensor of its own, without gradient."""
+    """Return a tensor as one of its own in float64, without gradient, for `called`."""
     return torch.as_tensor(value).detach().double()
 
 
 def two(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, Any]]:
-    """For `called`: each of two things that a function returns, read; another number of them is the
-    reader's mistake.
+    """Read each of two things that a function returns, for `called`.
+
+    Another number of them is the reader's mistake.
+
+    Another number of them is the reader's mistake.
     """
 
     def read_pair(pair: Any) -> tuple[Any, Any]:
@@ -57,8 +60,11 @@ def two(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, Any]]:
 
 
 def numbers(function: Any, *cases: tuple[Any, ...], of: str) -> list[float]:
-    """Return the number that a reader's function gives of each case; a tensor or an array of one
-    number is one too.
+    """Return the number that a reader's function gives of each case.
+
+    A tensor or an array of one number counts as one.
+
+    A tensor or an array of one number counts as one.
 
     Raises:
         NotYet: as `called`, and what is no number: a text, True, several numbers.

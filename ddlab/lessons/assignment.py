@@ -33,8 +33,11 @@ Answer = TypeVar("Answer")
 
 
 def seed_of(student: str) -> int:
-    """Return the seed that belongs to a student, in 0 to 999,999: the same on every machine,
-    however the name was typed.
+    r"""Return the seed that belongs to a student, in 0 to 999,999.
+
+    It is the same on every machine, however the name was typed.
+
+    It is the same on every machine, however the name was typed.
 
     Args:
         student: what the course knows the student by ("s1234567").
@@ -53,8 +56,11 @@ def seed_of(student: str) -> int:
 
 
 def _visible(name: str) -> str:
-    """Return a name as it looks: compatible characters alike (NFKC), no invisible ones, single
-    blanks.
+    """Return a name as it looks.
+
+    Compatible characters become alike (NFKC), invisible ones go, blanks are single.
+
+    Compatible characters become alike (NFKC), invisible ones go, blanks are single.
     """
     normalised = unicodedata.normalize("NFKC", name)
     # Cf: format characters, such as the zero-width blanks that a copy from a web page brings along.
@@ -125,7 +131,7 @@ class Assignment:
 
     @property
     def student_config(self) -> supervised.Config:
-        """How every student is trained, whatever its labels: only one thing is to differ."""
+        """The training of every student, whatever its labels: only one thing is to differ."""
         return supervised.Config.quick(self.data)
 
     @property
@@ -167,15 +173,15 @@ class Assignment:
         return from_images(data.normalised(indices), data.train_labels[indices], data, self.teacher)
 
     def random_set(self, seed: int) -> DistilledSet:
-        """One random real image of each class, drawn with `seed`, with labels of all three kinds."""
+        """Draw one random real image of each class with `seed`, with labels of all three kinds."""
         config = selection.Config.teaching(seed=seed)
         return cache.run(
             selection, config, Inputs(data=self.data, teachers=(self.teacher,), device="cpu")
         )
 
     def crisp_set(self, seed: int) -> DistilledSet:
-        """What the made-up CrispSet paper publishes: the images of `random_set(seed)`, sharpened,
-        with labels of all three kinds.
+        """Return the set of the made-up CrispSet paper: the images of `random_set(seed)`,
+        sharpened. It has labels of all three kinds.
         """
         real = self.random_set(seed)
         sharpened = normalise(sharpen(real.to_uint8()), self.data.mean, self.data.std)
@@ -197,9 +203,7 @@ def start(student: str) -> Assignment:
 
 
 def answer(function: Callable[..., Answer], *arguments: Any) -> Answer | None:
-    """`function(*arguments)`; None, and a line that says so, while it is still the stub that was
-    handed out.
-    """
+    """Return `function(*arguments)`, or None for the stub that was handed out, and say so."""
     try:
         return function(*arguments)
     except NotImplementedError:
@@ -208,7 +212,7 @@ def answer(function: Callable[..., Answer], *arguments: Any) -> Answer | None:
 
 
 def sharpen(images: torch.Tensor) -> torch.Tensor:
-    """Unsharp masking: each pixel plus its difference from the 3 x 3 binomial mean around it.
+    """Sharpen by an unsharp mask: add to each pixel its difference from the 3 x 3 binomial mean.
 
     uint8 [n, c, h, w] -> the same.
     """

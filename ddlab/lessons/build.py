@@ -40,8 +40,11 @@ def lesson_from(solution: dict[str, Any]) -> dict[str, Any]:
 
 
 def assignment_from(source: dict[str, Any]) -> dict[str, Any]:
-    """Return the student's notebook (as JSON) that an instructor's notebook gives, by the steps of
-    `nbgrader generate_assignment`.
+    """Return the student's notebook (as JSON) of an instructor's notebook.
+
+    The steps are those of `nbgrader generate_assignment`.
+
+    The steps are those of `nbgrader generate_assignment`.
 
     Solutions become stubs, hidden tests go, cells are locked as their role asks for, and each
     marked cell gets its checksum.
@@ -62,8 +65,8 @@ def assignment_from(source: dict[str, Any]) -> dict[str, Any]:
 
 
 def generated(notebooks: Path) -> dict[Path, str]:
-    """What each lesson and assignment, and the README beside the folder where there is one, must
-    contain.
+    """Return what each lesson and assignment must contain, and the README beside the folder, if
+    any.
     """
     texts = {
         notebooks / solution.name: as_text(lesson_from(_read(solution)))
@@ -109,7 +112,7 @@ def with_part(text: str, name: str, content: str) -> str:
 
 
 def stale(notebooks: Path) -> dict[Path, str]:
-    """Those of `generated` that are not what they must be."""
+    """Return those files of `generated` that are not what they must be."""
     expected = generated(notebooks).items()
     return {
         path: text
@@ -163,8 +166,11 @@ def _lines(source: str) -> list[str]:
 
 
 def main(arguments: Sequence[str], notebooks: Path = NOTEBOOKS) -> int:
-    """Write what is not in step with its source; with "--check" write nothing and return 1 if there
-    is such a file.
+    """Write what is not in step with its source.
+
+    With "--check" write nothing and return 1 if there is such a file.
+
+    With "--check" write nothing and return 1 if there is such a file.
     """
     check = "--check" in arguments
     outdated = stale(notebooks)

@@ -51,8 +51,11 @@ class Lesson:
         return prediction
 
     def compare(self, key: str, result: str) -> None:
-        """Print the locked prediction beside the result; where there is none yet, that it comes
-        first.
+        """Print the locked prediction beside the result.
+
+        Where there is none yet, say that it comes first.
+
+        Where there is none yet, say that it comes first.
         """
         prediction = self._predictions.get(key)
         if prediction is None or prediction.locked is None:
@@ -64,12 +67,15 @@ class Lesson:
             print(prediction.against(result))
 
     def show(self, figure: Any) -> None:
-        """Display a static figure and, folded below it, what it shows in words (its alt text)."""
+        """Display a static figure and, folded below it, its alt text."""
         show(figure)
 
     def check(self, exercise: str, answer: Any) -> bool:
-        """Check an exercise: prints "Right" or a hint, at once, and never raises for a wrong answer
-        but where solutions are tested.
+        """Check an exercise: print "Right" or a hint, at once.
+
+        A wrong answer raises nothing, but where solutions are tested.
+
+        A wrong answer raises nothing, but where solutions are tested.
 
         Raises:
             AssertionError: a wrong answer while the variable DDLAB_SOLUTIONS is set, as `make test`
@@ -106,9 +112,7 @@ def start(name: str, *, seed: int = 0, device: str = "auto") -> Lesson:
 
 
 def show(figure: Any) -> None:
-    """Display a plotly figure, in the page's theme, and, folded below it, what it shows in words
-    (its alt text).
-    """
+    """Display a plotly figure in the page's theme and, folded below it, its alt text."""
     from IPython.display import HTML, display
 
     from ..explorers import Plot

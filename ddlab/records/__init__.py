@@ -49,8 +49,7 @@ class Record:
     provenance: dict[str, Any]
 
     def values(self, column: str, **conditions: Any) -> list[Any]:
-        """One column of the rows in which each of these columns has this value, in the order of
-        their seeds.
+        """Return one column of the rows that have these values, in the order of their seeds.
 
         Raises:
             DDLabError: an unknown column, or a value that no row has.
@@ -86,8 +85,11 @@ def load(name: str) -> Record:
 
 
 def teacher(name: str) -> Network:
-    """Return a trained network on the CPU: "shapes64" (lesson 30), or "shapes16_self_supervised", which
-    saw no label (lesson 40).
+    """Return a trained network on the CPU by its name.
+
+    "shapes64" is of lesson 30; "shapes16_self_supervised", of lesson 40, saw no label.
+
+    "shapes64" is of lesson 30; "shapes16_self_supervised", of lesson 40, saw no label.
 
     Raises:
         DDLabError: an unknown name.
@@ -99,8 +101,11 @@ def teacher(name: str) -> Network:
 
 
 def film(name: str, data: ImageData) -> list[tuple[dict[str, Any], Tensor]]:
-    """What a method made of these data: (settings, images as uint8 [n, c, h, w]), by class; empty
-    where it was of other data.
+    """Return a method's recorded images of these data as (settings, uint8 [n, c, h, w]) by class.
+
+    It is empty where the record is of other data.
+
+    It is empty where the record is of other data.
 
     Raises:
         DDLabError: an unknown name.

@@ -43,7 +43,9 @@ class Published(Tabled):
         return [dict(row) for row in self.rows]
 
     def table(self) -> str:
-        """Markdown: a line for each row, without columns that have nothing to say."""
+        """Return a Markdown table with a line for each row, without columns that have nothing to
+        say.
+        """
         columns = zip(_COLUMNS, *map(_cells, self.rows), strict=True)
         heads, *rows = zip(*(column for column in columns if any(column[1:])), strict=True)
         return markdown(heads, rows)

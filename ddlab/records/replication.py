@@ -200,8 +200,11 @@ class Replication(Tabled):
 
     @property
     def best(self) -> float | None:
-        """The best percent along the runs, chosen on the test images; None where no history was
-        kept.
+        """The best percent along the runs, chosen on the test images.
+
+        None where no history was kept.
+
+        None where no history was kept.
 
         It is an optimistic number, and stands beside `accuracy` because a printed number may be one
         of this kind.
@@ -276,8 +279,11 @@ def replicate(
     progress: bool = True,
     **options: Any,
 ) -> Replication:
-    """Make a printed number again: the published settings, sets and students, or fewer of them;
-    list whatever differs.
+    """Make a printed number again, with the published settings, sets and students, or fewer.
+
+    Whatever differs from the paper is listed.
+
+    Whatever differs from the paper is listed.
 
     Args:
         data: the paper's, or what stands in for it.
@@ -460,13 +466,13 @@ class _Work:
 
     @property
     def inputs(self) -> Inputs:
-        """What the method is given."""
+        """The inputs that the method is given."""
         return Inputs(data=self.data, teachers=self.teachers, device=self.device)
 
     # -- files
 
     def file(self, number: int) -> Path | None:
-        """Where a set is kept; its students' accuracies stand beside it."""
+        """Return the file of a set; its students' accuracies stand beside it."""
         return None if self.folder is None else self.folder / f"set-{number}.safetensors"
 
     def read(self, number: int) -> _Result | None:
@@ -603,8 +609,11 @@ def _pairs(history: Any) -> tuple[tuple[int, float], ...]:
 
 
 def _rded_student(printed: dict[str, Any], classes: int) -> dict[str, Any]:
-    """Return RDED's batch and rate; a ConvNet on CIFAR-100 has its own (argument.py, "special
-    experiment").
+    """Return RDED's batch and rate.
+
+    A ConvNet on CIFAR-100 has its own (argument.py, "special experiment").
+
+    A ConvNet on CIFAR-100 has its own (argument.py, "special experiment").
     """
     if classes == 100 and printed["network"] == "ConvNet-3":
         return {"batch_size": 25, "learning_rate": 2e-3}
@@ -657,9 +666,7 @@ def _check_student(name: str, protocol: Protocol, student: dict[str, Any]) -> No
 
 
 def _check_teachers(printed: dict[str, Any], teachers: tuple[Network, ...]) -> None:
-    """Raise where a row of several networks is asked for with another number of teachers, or the
-    reverse.
-    """
+    """Raise where the number of teachers is not the number of networks of the row."""
     is_row_of_several = "four networks" in printed["setting"]
     if is_row_of_several and len(teachers) != 4:
         allowed = (
@@ -717,8 +724,11 @@ def _config(name: str, printed: dict[str, Any], data: ImageData, options: dict[s
 
 
 def _hours(work: _Work, set_count: int, student_count: int) -> str:
-    """Say how long it will take, by its first updates and a student's, and the memory that these
-    needed.
+    """Say how long the rest will take and how much memory it needs.
+
+    Both are judged by the first updates and by a student's.
+
+    Both are judged by the first updates and by a student's.
     """
     run = Run(work.module, work.config, work.inputs)
     updates = work.module.total_steps(work.config, work.inputs)
@@ -762,9 +772,7 @@ def _differences(
     set_count: int,
     student_count: int,
 ) -> tuple[str, ...]:
-    """List everything that is not as in the paper: data, counts, options, and what the protocol
-    says.
-    """
+    """List everything that is not as in the paper: data, counts, options and protocol."""
     lines = []
     dataset = work.printed["dataset"]
     # A folder's name ends with the size.

@@ -190,10 +190,10 @@ class Browser:
         page = self._browser.new_context(
             viewport=size, color_scheme=scheme, offline=True
         ).new_page()
-        asked: list[str] = []
-        page.on("request", lambda request: asked.append(request.url))
+        requested: list[str] = []
+        page.on("request", lambda request: requested.append(request.url))
         page.goto(path.resolve().as_uri())
-        return page, asked
+        return page, requested
 
     def open(self, notebook: str, *, width: int = 1280, height: int = 1000) -> NotebookPage:
         """Open a notebook of the server's folder in a fresh browser profile, and wait for its

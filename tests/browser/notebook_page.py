@@ -113,11 +113,11 @@ class NotebookPage:
               jupyterapp.commands.execute(command).finally(() => { window.__ran = true; }); }""",
             command,
         )
-        done = (
+        finished = (
             "() => window.__ran && "
             "jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'"
         )
-        self.page.wait_for_function(done, timeout=timeout * 1000, polling=20)
+        self.page.wait_for_function(finished, timeout=timeout * 1000, polling=20)
 
     def wait_for(self, condition: str, seconds: float = 20) -> None:
         """Wait until a JavaScript function returns something true."""
@@ -136,10 +136,10 @@ class NotebookPage:
 
     def in_kernel(self, expression: str) -> Any:
         """Evaluate a Python expression in the kernel; the value must be JSON."""
-        asked = """(expression) => jupyterapp.shell.currentWidget.sessionContext.session.kernel
+        evaluate = """(expression) => jupyterapp.shell.currentWidget.sessionContext.session.kernel
           .requestExecute({code: '', silent: true, user_expressions: {value: expression}})
           .done.then((reply) => reply.content.user_expressions.value)"""
-        reply = self.page.evaluate(asked, f"__import__('json').dumps({expression})")
+        reply = self.page.evaluate(evaluate, f"__import__('json').dumps({expression})")
         if reply["status"] != "ok":
             raise RuntimeError(f"{reply['ename']}: {reply['evalue']}")
         # The kernel shows the repr of the JSON text.
@@ -173,25 +173,31 @@ class NotebookPage:
         """What a reader should never see: failed cells, text on stderr, broken widgets, script
         errors, plots over each other.
         """
-        found = [f"script: {text}" for text in self.script_errors]
+        seen_problems = [f"script: {text}" for text in self.script_errors]
         for number, cell in enumerate(self.page.evaluate(_CELLS)):
             if "raises-exception" in cell.get("metadata", {}).get("tags", []):
                 continue
             for output in cell.get("outputs", []):
                 if output["output_type"] == "error":
-                    found.append(f"cell {number}: {output['ename']}: {output['evalue']}"[:400])
+                    seen_problems.append(
+                        f"cell {number}: {output['ename']}: {output['evalue']}"[:400]
+                    )
                 elif output.get("name") == "stderr":
-                    found.append(f"cell {number} wrote to stderr: {''.join(output['text'])}"[:400])
+                    seen_problems.append(
+                        f"cell {number} wrote to stderr: {''.join(output['text'])}"[:400]
+                    )
         text = self.page.locator(".jp-Notebook").inner_text()
-        found += [f"on the page: {broken}" for broken in _BROKEN if broken in text]
+        seen_problems += [f"on the page: {broken}" for broken in _BROKEN if broken in text]
         self.page.wait_for_timeout(300)  # a plot follows its place with a delay
-        found += [f"plot {plot['title']!r} is empty" for plot in self.plots() if not plot["traces"]]
-        found += [
+        seen_problems += [
+            f"plot {plot['title']!r} is empty" for plot in self.plots() if not plot["traces"]
+        ]
+        seen_problems += [
             f"plot {plot['title']!r} is wider than its place"
             for plot in self.plots()
             if plot["overhang"] > 2
         ]
-        return found
+        return seen_problems
 
     def screenshot(self, name: str, *, cell: int | None = None) -> Path:
         """Save the notebook, or one cell, as it looks now, in full height."""
@@ -250,7 +256,7 @@ class NotebookPage:
         handle = self.slider(label, cell=cell)
         handle.scroll_into_view_if_needed()
         handle.focus()
-        taken = []
+        milliseconds = []
         opposite = {
             "ArrowRight": "ArrowLeft",
             "ArrowLeft": "ArrowRight",
@@ -270,9 +276,9 @@ class NotebookPage:
                 timeout=timeout * 1000,
             )
             took = f"([kind, plots]) => {newer}[plots - 1].at - __watch.down"
-            taken.append(float(self.page.evaluate(took, [kind, plots])))
+            milliseconds.append(float(self.page.evaluate(took, [kind, plots])))
             self.page.wait_for_timeout(60)
-        return taken
+        return milliseconds
 
     def click(self, label: str) -> None:
         """Click the first enabled button with this text."""
@@ -288,9 +294,9 @@ class NotebookPage:
             "{theme}).then(() => null)",
             name,
         )
-        wanted = "true" if theme == "light" else "false"
+        is_light = "true" if theme == "light" else "false"
         self.page.wait_for_function(
-            "(wanted) => document.body.dataset.jpThemeLight === wanted", arg=wanted
+            "(isLight) => document.body.dataset.jpThemeLight === isLight", arg=is_light
         )
         self.page.wait_for_timeout(600)
 

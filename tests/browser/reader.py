@@ -23,7 +23,7 @@ _CONTROLS = """() => [...document.querySelectorAll('.jp-Notebook .ddlab-explorer
 })"""
 # What is drawn or said: of plots on show how often, pictures by their bytes, tables and words (what
 # waits, what is refused) by their text.
-_DRAWN = """(number) => { const explorer = document.querySelectorAll('.jp-Notebook .ddlab-explorer')[number];
+_ON_SHOW = """(number) => { const explorer = document.querySelectorAll('.jp-Notebook .ddlab-explorer')[number];
   return [...explorer.querySelectorAll('.ddlab-plot')]
     .map((plot) => [plot.offsetParent !== null, plot.dataset.drawn, plot.dataset.cursor].join())
     .concat([...explorer.querySelectorAll('img')].map((image) => image.src.length + image.src.slice(-200)))
@@ -87,7 +87,7 @@ def controls(opened: NotebookPage) -> list[Control]:
         if button.is_visible():
             button.click()
     opened.page.wait_for_timeout(500)
-    return [Control(**one) for one in opened.page.evaluate(_CONTROLS)]
+    return [Control(**described) for described in opened.page.evaluate(_CONTROLS)]
 
 
 def heights(opened: NotebookPage) -> dict[str, int]:
@@ -105,10 +105,10 @@ def unfitting(opened: NotebookPage, width: int, height: int) -> list[str]:
     assert before is not None
     opened.page.set_viewport_size({"width": width, "height": before["height"]})
     opened.page.wait_for_timeout(1500)
-    found = opened.page.evaluate(_UNFITTING, height)
+    misfits = opened.page.evaluate(_UNFITTING, height)
     opened.page.set_viewport_size(before)
     opened.page.wait_for_timeout(500)
-    return sorted(set(found))
+    return sorted(set(misfits))
 
 
 def move(opened: NotebookPage, control: Control) -> None:
@@ -152,10 +152,10 @@ def redraws(opened: NotebookPage, control: Control, seconds: float = 20) -> bool
         .locator("button[title='One step, then rest']")
     )
     if step.count() and step.first.is_enabled():
-        before = opened.page.evaluate(_DRAWN, control.explorer)
+        before = opened.page.evaluate(_ON_SHOW, control.explorer)
         step.first.click()
         _drawn_anew(opened, control, before, seconds)
-    before = opened.page.evaluate(_DRAWN, control.explorer)
+    before = opened.page.evaluate(_ON_SHOW, control.explorer)
     move(opened, control)
     return _drawn_anew(opened, control, before, seconds)
 
@@ -163,7 +163,7 @@ def redraws(opened: NotebookPage, control: Control, seconds: float = 20) -> bool
 def _drawn_anew(opened: NotebookPage, control: Control, before: str, seconds: float) -> bool:
     for _ in range(int(10 * seconds)):
         opened.page.wait_for_timeout(100)
-        if opened.page.evaluate(_DRAWN, control.explorer) != before:
+        if opened.page.evaluate(_ON_SHOW, control.explorer) != before:
             opened.page.wait_for_timeout(300)  # what goes on being drawn
             return True
     return False

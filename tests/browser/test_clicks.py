@@ -1,10 +1,15 @@
-"""Real mouse clicks on explorers that take them: near a mark and on empty ground (make test-all)."""
+"""A real mouse on explorers that take it: clicks and drags, near a mark and on empty ground; and a
+cell that is deleted while its explorer computes (make test-all).
+"""
 
+import math
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.browser.reader import NOTEBOOKS
+from tests.browser.test_gate import LAB, notebook
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -16,13 +21,21 @@ PLACE = """([title, x, y]) => {
   const area = graph.querySelector('.nsewdrag').getBoundingClientRect();
   return [area.left + graph._fullLayout.xaxis.d2p(x), area.top + graph._fullLayout.yaxis.d2p(y)];
 }"""
-SHOWN = """(title) => [...document.querySelectorAll('.js-plotly-plot')].some(
+IS_ON_SHOW = """(title) => [...document.querySelectorAll('.js-plotly-plot')].some(
   (graph) => graph.offsetParent && graph._fullLayout?.title?.text?.includes(title))"""
 MARKS = """([title, name]) => [...document.querySelectorAll('.js-plotly-plot')]
   .filter((graph) => graph.offsetParent && graph._fullLayout?.title?.text?.includes(title))
   .flatMap((graph) => graph._fullData.filter((trace) => !name || trace.name === name)
     .flatMap((trace) => Array.from(trace.x ?? [], (x, place) => [x, trace.y[place]])))"""
 ERRORS = "() => [...document.querySelectorAll('.ddlab-error')].map((box) => box.textContent)"
+
+
+# The gate's laboratory, with a run that would take minutes.
+LONG_LAB = (
+    LAB[0].replace("iterations=20", "iterations=100_000"),
+    "laboratory = MatchingLab(digits, config, seeds=1)\nlaboratory",
+)
+Place = tuple[float, float]
 
 
 def run_page(open_notebook: Any, name: str) -> Any:
@@ -43,12 +56,25 @@ def click(opened: Any, title: str, x: float, y: float) -> None:
     opened.page.mouse.click(*place)
 
 
+def drag(opened: Any, title: str, start: Place, end: Place) -> None:
+    """Take what lies at `start` of a plot, move it to `end` and let it go; both in the axes' units."""
+    opened.page.evaluate(PLACE, [title, *start])
+    opened.page.wait_for_timeout(300)  # until the plot has come into view
+    corners = [opened.page.evaluate(PLACE, [title, *place]) for place in (start, end)]
+    mouse = opened.page.mouse
+    mouse.move(*corners[0])
+    mouse.down()
+    mouse.move(*corners[1], steps=12)
+    mouse.up()
+    opened.page.wait_for_timeout(1500)  # the page waits a second for what Python draws
+
+
 def test_a_sample_goes_where_the_map_is_clicked(open_notebook: Any) -> None:
     opened = run_page(open_notebook, "10_ideal_data")
     title = "A click puts sample"
     for number, (x, y) in enumerate([(1.8, 2.5), (0.3, 2.2)], 1):
         click(opened, title, x, y)
-        opened.page.wait_for_function(SHOWN, arg=f"{title} {number + 1} ", timeout=20_000)
+        opened.page.wait_for_function(IS_ON_SHOW, arg=f"{title} {number + 1} ", timeout=20_000)
         marks = opened.page.evaluate(MARKS, [title, ""])
         assert any(abs(across - x) < 0.05 and abs(up - y) < 0.05 for across, up in marks), (x, y)
     assert opened.page.evaluate(ERRORS) == [] and opened.problems() == []
@@ -59,12 +85,12 @@ def test_a_point_that_is_clicked_is_kept(open_notebook: Any) -> None:
     title = "Learning E and F"
     (x, y) = opened.page.evaluate(MARKS, [title, "A"])[7]
     click(opened, title, x, y)
-    kept = (
+    is_kept = (
         "([title, x, y]) => ("
         + MARKS
         + ")([title, 'kept of A']).some(([a, b]) => Math.hypot(a - x, b - y) < 0.03)"
     )
-    opened.page.wait_for_function(kept, arg=[title, x, y], timeout=60_000)
+    opened.page.wait_for_function(is_kept, arg=[title, x, y], timeout=60_000)
     click(opened, title, 0.02, 0.02)  # nothing lies there, and nothing happens
     opened.page.wait_for_timeout(1000)
     assert opened.page.evaluate(ERRORS) == [] and opened.problems() == []
@@ -73,11 +99,66 @@ def test_a_point_that_is_clicked_is_kept(open_notebook: Any) -> None:
 def test_a_method_that_is_clicked_is_chosen(open_notebook: Any) -> None:
     opened = run_page(open_notebook, "80_arena")
     title = "Accuracy, ConvNet"
-    shown = "() => [...document.querySelectorAll('.ddlab-explorer img')].map((image) => image.src)"
-    before = opened.page.evaluate(shown)  # the images of the method that is chosen
+    sources = (
+        "() => [...document.querySelectorAll('.ddlab-explorer img')].map((image) => image.src)"
+    )
+    before = opened.page.evaluate(sources)  # the images of the method that is chosen
     marks = opened.page.evaluate(MARKS, [title, "matched"])
     click(opened, title, *marks[2])
     opened.page.wait_for_timeout(2000)
-    after = opened.page.evaluate(shown)
+    after = opened.page.evaluate(sources)
     assert after != before
     assert opened.page.evaluate(ERRORS) == [] and opened.problems() == []
+
+
+def test_a_support_point_that_is_dragged_stays(open_notebook: Any) -> None:
+    opened = run_page(open_notebook, "50_kernels")
+    title = "What the regression says"
+    support = opened.page.evaluate(MARKS, [title, "support points"])
+    sentence = (
+        "() => [...document.querySelectorAll('.ddlab-sentence')].map((text) => text.innerText)"
+    )
+    before = opened.page.evaluate(sentence)
+    target = (support[0][0] + 0.4, support[0][1] + 0.3)
+    drag(opened, title, support[0], target)
+    after = opened.page.evaluate(MARKS, [title, "support points"])
+    assert abs(after[0][0] - target[0]) < 0.05 and abs(after[0][1] - target[1]) < 0.05
+    assert after[1:] == support[1:]
+    assert opened.page.evaluate(sentence) != before
+    drag(opened, title, (target[0] + 0.5, target[1]), (target[0] + 0.8, target[1]))
+    assert opened.page.evaluate(MARKS, [title, "support points"]) == after, "empty ground"
+    assert opened.page.evaluate(ERRORS) == [] and opened.problems() == []
+
+
+def test_a_distilled_image_that_is_dragged_takes_the_nearest_real_one(open_notebook: Any) -> None:
+    opened = run_page(open_notebook, "20_inverting_a_network")
+    title = "of the teacher's features"
+    images = opened.page.evaluate(MARKS, [title, "distilled"])
+    real = opened.page.evaluate(MARKS, [title, "real, covered"])
+    real += opened.page.evaluate(MARKS, [title, "real, not covered"])
+    target = max(real, key=lambda place: math.dist(place, images[0]))
+    drag(opened, title, images[0], target)
+    after = opened.page.evaluate(MARKS, [title, "distilled"])
+    # Which real image of its class lies nearest is another test's; here the point has moved, to
+    # the place of a real one.
+    assert after[0] != images[0] and min(math.dist(after[0], place) for place in real) < 1e-3
+    assert opened.page.evaluate(ERRORS) == [] and opened.problems() == []
+
+
+def test_an_explorer_whose_cell_is_deleted_stops(open_notebook: Any, tmp_path: Path) -> None:
+    path = tmp_path / "deleted.ipynb"
+    opened = open_notebook(notebook(path, *LONG_LAB))
+    opened.run_all()
+    opened.wait_for_plots(1)
+    opened.click("Learn")
+    opened.page.get_by_text("after update 2").first.wait_for()
+    step = "laboratory.watched_run.step"
+    running = opened.in_kernel(step)
+    opened.page.wait_for_timeout(1000)
+    assert opened.in_kernel(step) > running
+    opened.page.evaluate("() => { jupyterapp.shell.currentWidget.content.activeCellIndex = 1; }")
+    opened.command("notebook:delete-cell")
+    opened.page.wait_for_timeout(2000)
+    at_rest = opened.in_kernel(step)
+    opened.page.wait_for_timeout(2000)
+    assert opened.in_kernel(step) == at_rest < 100_000

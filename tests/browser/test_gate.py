@@ -61,13 +61,13 @@ STATIC = 'show(figures.bars(["a", "b"], [1, 2], title="Bars", y_label="y"))'
 
 def notebook(path: Path, *cells: str) -> Path:
     """A notebook of these code cells."""
-    made = nbformat.v4.new_notebook(
+    page = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell(cell.strip()) for cell in cells],
         metadata={
             "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}
         },
     )
-    nbformat.write(made, path)
+    nbformat.write(page, path)
     return path
 
 

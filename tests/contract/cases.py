@@ -99,9 +99,9 @@ def method_cases() -> Iterator[Case]:
             for choice in described.choices or ():
                 if choice != getattr(module.SMALL, field):
                     changed = module.SMALL.replace(**{field: choice})
-                    given = PLAIN_TEACHERS if choice == "pretrained" else "data and teacher"
-                    given = "data, set and teacher" if choice == "given" else given
-                    yield Case(f"{name}-{field}-{choice}", module, changed, given)
+                    runs_on = PLAIN_TEACHERS if choice == "pretrained" else "data and teacher"
+                    runs_on = "data, set and teacher" if choice == "given" else runs_on
+                    yield Case(f"{name}-{field}-{choice}", module, changed, runs_on)
         if not module.NEEDS_TEACHER:
             yield Case(f"{name}-without-teacher", module, module.SMALL, "data")
     for kind in ("average", "k_means", "herding", "k_center"):
@@ -141,12 +141,15 @@ def other_training_cases() -> Iterator[Case]:
     pre-training without batch norm.
     """
     for name, objective in self_supervised.OBJECTIVES.items():
-        own = objective is barlow_twins  # the package itself
+        is_barlow_twins = objective is barlow_twins  # the package itself
         for optimiser in ("lars", "adamw"):
-            process = self_supervised if own else ByObjective(objective)
+            process = self_supervised if is_barlow_twins else ByObjective(objective)
             config = objective.SMALL.replace(optimiser=optimiser)
             yield Case(
-                f"self-supervised-{optimiser}{'' if own else f'-{name}'}", process, config, "data"
+                f"self-supervised-{optimiser}{'' if is_barlow_twins else f'-{name}'}",
+                process,
+                config,
+                "data",
             )
     small = pretraining.SMALL
     for optimiser in ("sgd", "adamw"):
@@ -197,7 +200,7 @@ def brighter(
 
 def own_cases() -> Iterator[Case]:
     """Methods from a loss."""
-    own = from_loss(
+    process = from_loss(
         "brighter",
         brighter,
         light=parameters.parameter(0.5, help="Aim."),
@@ -205,8 +208,10 @@ def own_cases() -> Iterator[Case]:
         learning_rate=0.05,
     )
     for start in ("real", "noise"):
-        config = own.Config(initialisation=start, images_per_class=2, valid_pixels=start == "real")
-        yield Case(f"from-loss-{start}", own, config, "data")
+        config = process.Config(
+            initialisation=start, images_per_class=2, valid_pixels=start == "real"
+        )
+        yield Case(f"from-loss-{start}", process, config, "data")
 
 
 CASES = [*method_cases(), *own_cases(), *training_cases(), *other_training_cases(), *rela_cases()]
@@ -260,16 +265,17 @@ def bundle(case: Case, data: ImageData, teacher: Network, distilled: DistilledSe
         )
     if case.runs_on == REPRESENTED:
         views = predefined_views.augmented(distilled.images, "rotation")
-        said = torch.stack([networks.predict(teacher, view).features for view in views])
+        representations = torch.stack([networks.predict(teacher, view).features for view in views])
         return Inputs(
             distilled=dataclasses.replace(
-                distilled, targets=(Representations({"representations": said}, "rotation"),)
+                distilled,
+                targets=(Representations({"representations": representations}, "rotation"),),
             )
         )
     if case.runs_on == SEVERAL:
-        both = (teacher, networks.initialise(teacher.spec, seed=1))
-        named = OnlineTeacher(both[0].fingerprint, (both[1].fingerprint,))
-        return Inputs(distilled=distilled.with_targets(named), teachers=both)
+        teachers = (teacher, networks.initialise(teacher.spec, seed=1))
+        named = OnlineTeacher(teachers[0].fingerprint, (teachers[1].fingerprint,))
+        return Inputs(distilled=distilled.with_targets(named), teachers=teachers)
     if case.runs_on == PLAIN_TEACHERS:
         plain = PLAIN.for_data(data)
         return Inputs(
@@ -284,9 +290,9 @@ def bundle(case: Case, data: ImageData, teacher: Network, distilled: DistilledSe
         return Inputs(
             data=data, teachers=tuple(networks.initialise(pooled, seed=seed) for seed in (0, 1))
         )
-    made = distilled if case.runs_on == "data, set and teacher" else None
+    from_set = distilled if case.runs_on == "data, set and teacher" else None
     return Inputs(
-        data=data, teachers=(teacher,) if "teacher" in case.runs_on else (), distilled=made
+        data=data, teachers=(teacher,) if "teacher" in case.runs_on else (), distilled=from_set
     )
 
 
@@ -305,13 +311,13 @@ class Unread(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def poisoned(held: Any) -> Any:
+def poisoned(part: Any) -> Any:
     """The same tensors, or names and tensors, full of NaN."""
-    if isinstance(held, dict):
-        return {name: poisoned(value) for name, value in held.items()}
-    if isinstance(held, tuple):
-        return tuple(map(poisoned, held))
-    return held * torch.nan if held.is_floating_point() else held
+    if isinstance(part, dict):
+        return {name: poisoned(value) for name, value in part.items()}
+    if isinstance(part, tuple):
+        return tuple(map(poisoned, part))
+    return part * torch.nan if part.is_floating_point() else part
 
 
 def is_complete(result: DistilledSet | Network) -> bool:

@@ -21,7 +21,7 @@ from ddlab.runs import Keep, Run, checkpoint, process
 from ddlab.runs.process import Inputs
 from ddlab.training import supervised
 from tests.contract.cases import MAIN, Case, bundle
-from tests.stand_in_device import Away, MixedDevices, stand_in_device
+from tests.stand_in_device import DeviceTensor, MixedDevices, stand_in_device
 from tests.support import leaves
 
 STUDENT = supervised.Config(
@@ -41,65 +41,72 @@ def device(no_cache: None) -> Iterator[torch.device]:
         yield device
 
 
-def assert_close(found: Any, wanted: Any) -> None:
+def assert_close(computed: Any, expected: Any) -> None:
     """The same, on the CPU, but for rounding: there some sums are taken in another order."""
-    first = dict(leaves(found))
-    second = dict(leaves(wanted))
+    first = dict(leaves(computed))
+    second = dict(leaves(expected))
     assert first.keys() == second.keys()
-    for name, one in first.items():
-        if isinstance(one, Tensor):
-            assert type(one) is Tensor, f"{name} stays on the device"
+    for name, value in first.items():
+        if isinstance(value, Tensor):
+            assert type(value) is Tensor, f"{name} stays on the device"
             torch.testing.assert_close(
-                one, second[name], rtol=1e-4, atol=1e-4, msg=f"{name} differs"
+                value, second[name], rtol=1e-4, atol=1e-4, msg=f"{name} differs"
             )
         else:
-            assert one == second[name], name
+            assert value == second[name], name
 
 
 def test_the_stand_in_refuses_what_a_gpu_refuses(device: torch.device) -> None:
-    here = torch.arange(6.0)
-    away = torch.arange(6.0, device=device)
-    assert type(here) is Tensor and isinstance(away, Away) and away.device.type == device.type
-    assert isinstance(torch.tensor([1, 2], device=device), Away) and type(away.cpu()) is Tensor
+    on_cpu = torch.arange(6.0)
+    on_device = torch.arange(6.0, device=device)
+    assert (
+        type(on_cpu) is Tensor
+        and isinstance(on_device, DeviceTensor)
+        and on_device.device.type == device.type
+    )
+    assert (
+        isinstance(torch.tensor([1, 2], device=device), DeviceTensor)
+        and type(on_device.cpu()) is Tensor
+    )
     refused: list[Callable[[], Any]] = [
-        lambda: here + away,
-        lambda: torch.cat([here, away]),
-        lambda: torch.stack([here[0], away[0]]),
-        lambda: here[away.long()],
-        lambda: away.index_select(0, torch.tensor([1])),
-        lambda: away.add_(here),
-        lambda: here.add_(away),
-        lambda: torch.where(here > 2, away, away),
-        lambda: torch.nn.functional.cross_entropy(away[None], torch.tensor([1])),
+        lambda: on_cpu + on_device,
+        lambda: torch.cat([on_cpu, on_device]),
+        lambda: torch.stack([on_cpu[0], on_device[0]]),
+        lambda: on_cpu[on_device.long()],
+        lambda: on_device.index_select(0, torch.tensor([1])),
+        lambda: on_device.add_(on_cpu),
+        lambda: on_cpu.add_(on_device),
+        lambda: torch.where(on_cpu > 2, on_device, on_device),
+        lambda: torch.nn.functional.cross_entropy(on_device[None], torch.tensor([1])),
         lambda: torch.randn(3, device=device, generator=torch.Generator()),
-        lambda: away.normal_(generator=torch.Generator()),
-        lambda: torch.func.vmap(lambda row: row * here[:2])(away.view(3, 2)),
-        lambda: torch.func.grad(lambda values: (values * here).sum())(away),
+        lambda: on_device.normal_(generator=torch.Generator()),
+        lambda: torch.func.vmap(lambda row: row * on_cpu[:2])(on_device.view(3, 2)),
+        lambda: torch.func.grad(lambda values: (values * on_cpu).sum())(on_device),
     ]
     for number, mixed in enumerate(refused):
         with pytest.raises(MixedDevices):
             mixed()
             pytest.fail(f"number {number} was not refused")
-    for to_numpy in (away.numpy, away[0].numpy):
+    for to_numpy in (on_device.numpy, on_device[0].numpy):
         with pytest.raises(RuntimeError, match="numpy"):
             to_numpy()
 
 
 def test_the_stand_in_computes_what_a_gpu_computes(device: torch.device) -> None:
-    here = torch.arange(6.0)
+    on_cpu = torch.arange(6.0)
     draw = torch.Generator().manual_seed(0)
-    away = here.to(device)
+    on_device = on_cpu.to(device)
     weights = torch.randn(4, 1, 3, 3, generator=draw)
     assert (
-        away.tolist() == here.tolist()
-        and float(away.sum()) == 15
-        and bool((away == here.to(device)).all())
+        on_device.tolist() == on_cpu.tolist()
+        and float(on_device.sum()) == 15
+        and bool((on_device == on_cpu.to(device)).all())
     )
-    assert_close((away * torch.tensor(2.0)).cpu(), here * 2)
-    assert_close(away[torch.tensor([1, 3])].cpu(), here[[1, 3]])
-    changed = away.clone()
+    assert_close((on_device * torch.tensor(2.0)).cpu(), on_cpu * 2)
+    assert_close(on_device[torch.tensor([1, 3])].cpu(), on_cpu[[1, 3]])
+    changed = on_device.clone()
     changed[torch.tensor([0, 1])] = torch.tensor(7.0)
-    changed[2:4].copy_(here[:2])
+    changed[2:4].copy_(on_cpu[:2])
     here_again = torch.zeros(6)
     assert here_again.copy_(changed) is here_again and here_again.tolist() == [7, 7, 0, 1, 4, 5]
 
@@ -108,16 +115,16 @@ def test_the_stand_in_computes_what_a_gpu_computes(device: torch.device) -> None
             torch.nn.functional.conv2d(values.view(1, 1, 2, 3), kernel, padding=1).square().mean()
         )
 
-    def each(kernel: Tensor, values: Tensor) -> Tensor:
+    def per_row(kernel: Tensor, values: Tensor) -> Tensor:
         return torch.func.vmap(torch.func.grad(loss), (None, 0))(kernel, values)
 
-    rows = torch.stack([here, here + 1])
-    found = each(weights.to(device), rows.to(device))
-    assert isinstance(found, Away)
-    assert_close(found.cpu(), each(weights, rows))
+    rows = torch.stack([on_cpu, on_cpu + 1])
+    products = per_row(weights.to(device), rows.to(device))
+    assert isinstance(products, DeviceTensor)
+    assert_close(products.cpu(), per_row(weights, rows))
     leaf = weights.to(device).requires_grad_()
-    (slope,) = torch.autograd.grad(loss(leaf, away), leaf)
-    assert_close(slope.cpu(), torch.func.grad(loss)(weights, here))
+    (slope,) = torch.autograd.grad(loss(leaf, on_device), leaf)
+    assert_close(slope.cpu(), torch.func.grad(loss)(weights, on_cpu))
 
 
 def test_a_resumed_state_beside_new_tensors_of_the_cpu_is_seen(
@@ -147,11 +154,13 @@ def test_a_process_runs_and_resumes_on_its_device(
     # Of a bias in front of batch norm, whose slope is rounding alone, Adam would make a whole step.
     file = tmp_path / "run"
     on_cpu = dataclasses.replace(bundle(case, grey, teacher, distilled), device="cpu")
-    wanted = process.run(case.module, case.config, on_cpu)
+    expected = process.run(case.module, case.config, on_cpu)
     with stand_in_device() as device:
         inputs = dataclasses.replace(on_cpu, device="auto")
         assert inputs.device == device and all(
-            isinstance(value, Away) for each in inputs.teachers for value in each.weights.values()
+            isinstance(value, DeviceTensor)
+            for network in inputs.teachers
+            for value in network.weights.values()
         )
         run = Run(case.module, case.config, inputs, keep=Keep((0, 1))).advance(until=1)
         assert all(
@@ -162,7 +171,7 @@ def test_a_process_runs_and_resumes_on_its_device(
         )
         checkpoint.save(file, case.module, case.config, inputs, run.state())
         resumed = process.run(case.module, case.config, inputs, checkpoint=file)
-    assert_close(resumed, wanted)
+    assert_close(resumed, expected)
 
 
 def test_a_run_changes_its_device(grey: ImageData, teacher: Network, tmp_path: Path) -> None:
@@ -177,22 +186,22 @@ def test_a_run_changes_its_device(grey: ImageData, teacher: Network, tmp_path: P
             continue
         on_cpu = Inputs(data=grey, teachers=(teacher,), device="cpu")
         file = tmp_path / case.name
-        wanted = process.run(case.module, case.config, on_cpu)
+        expected = process.run(case.module, case.config, on_cpu)
         with stand_in_device():
             inputs = dataclasses.replace(on_cpu, device="auto")
             state = Run(case.module, case.config, on_cpu).advance(until=1).state()
             checkpoint.save(file, case.module, case.config, on_cpu, state)
-            there = process.run(case.module, case.config, inputs, checkpoint=file)
+            on_device = process.run(case.module, case.config, inputs, checkpoint=file)
             state = Run(case.module, case.config, inputs).advance(until=1).state()
             checkpoint.save(file, case.module, case.config, inputs, state)
         back = process.run(case.module, case.config, on_cpu, checkpoint=file)
-        assert_close((there, back), (wanted, wanted))
+        assert_close((on_device, back), (expected, expected))
 
 
 def test_teachers_students_and_probes(
     grey: ImageData, distilled: DistilledSet, teacher: Network, no_cache: None
 ) -> None:
-    def found() -> list[Any]:
+    def everything() -> list[Any]:
         quiet: dict[str, Any] = {"progress": False}
         learned = ddlab.train_teacher(grey, STUDENT, **quiet)
         chosen = ddlab.distill(
@@ -215,9 +224,9 @@ def test_teachers_students_and_probes(
         )
         probed = evaluation.probe(teacher, grey, kind="linear", seeds=(0,), candidates=(1e-2,))
         scores += [probed.mean]
-        own = ddlab.from_images(chosen.images, chosen.labels, grey, learned)
-        return [learned.weights, chosen, represented, own.targets, scores]
+        own_set = ddlab.from_images(chosen.images, chosen.labels, grey, learned)
+        return [learned.weights, chosen, represented, own_set.targets, scores]
 
-    wanted = found()
+    expected = everything()
     with stand_in_device():
-        assert_close(found(), wanted)
+        assert_close(everything(), expected)

@@ -23,7 +23,7 @@ from ddlab.data import ImageData
 from ddlab.methods import dm, dwa, fadrm, krr_st, sre2l
 from ddlab.runs.process import Inputs
 from ddlab.training import self_supervised, supervised
-from tests.stand_in_device import Away, stand_in_device
+from tests.stand_in_device import DeviceTensor, stand_in_device
 from tests.support import made_data
 
 
@@ -43,11 +43,13 @@ class Calls(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         leaves = tree_leaves((args, kwargs, result))
-        there = any(
+        on_device = any(
             isinstance(leaf, Tensor) and leaf.device.type == self.device.type for leaf in leaves
         )
         allocates = ("empty", "empty_like", "new_empty", "new_empty_strided")
-        self.count += there and not func.is_view and func.overloadpacket.__name__ not in allocates
+        self.count += (
+            on_device and not func.is_view and func.overloadpacket.__name__ not in allocates
+        )
         return result
 
 
@@ -72,17 +74,17 @@ class Waits(TorchDispatchMode):
         result = func(*args, **(kwargs or {}))
         name = func.overloadpacket.__name__
         kwargs = kwargs or {}
-        there = [
-            isinstance(leaf, Away)
+        on_device = [
+            isinstance(leaf, DeviceTensor)
             for leaf in tree_leaves((args, result))
             if isinstance(leaf, Tensor)
         ]
         crosses = (
             name in ("_to_copy", "copy_", "index")
-            and len(set(there)) == 2
+            and len(set(on_device)) == 2
             and not kwargs.get("non_blocking")
         )
-        if crosses or (name in ("_local_scalar_dense", "nonzero", "equal") and any(there)):
+        if crosses or (name in ("_local_scalar_dense", "nonzero", "equal") and any(on_device)):
             ours = [
                 frame
                 for frame in traceback.extract_stack()
@@ -98,9 +100,9 @@ def waits(module: Any, config: Any, inputs: Inputs, **changed: Any) -> list[str]
     run = ddlab.Run(module, config, inputs, state=state, keep=runs.Keep(()), states=0)
     first = state.step
     run.advance(until=first + 1)
-    with Waits() as seen, mock.patch.object(run, "_looked", math.inf):
+    with Waits() as watch, mock.patch.object(run, "_looked", math.inf):
         run.advance(until=first + 2)
-    return seen.found
+    return watch.found
 
 
 @pytest.mark.parametrize("module", [sre2l, dwa, fadrm, dm, self_supervised])
@@ -116,11 +118,12 @@ def test_a_step_waits_for_nothing(module: Any) -> None:
 def test_a_student_waits_for_nothing(labels: str) -> None:
     data = made_data(size=8)
     wise = teacher(data)
-    made = ddlab.distill("selection", data, wise, progress=False)
+    selected = ddlab.distill("selection", data, wise, progress=False)
     config = supervised.SMALL.replace(labels=labels, batch_size=2, epochs=9)
     with stand_in_device() as device:
         assert (
-            waits(supervised, config, Inputs(distilled=made, teachers=(wise,), device=device)) == []
+            waits(supervised, config, Inputs(distilled=selected, teachers=(wise,), device=device))
+            == []
         )
         if labels != "stored":
             assert (
@@ -135,14 +138,14 @@ def test_a_ridge_regression_waits_for_its_own_solution_alone_and_takes_all_image
     config = krr_st.SMALL.replace(batch_size=6, pool_size=1, pool_steps=9)
     with stand_in_device() as device:
         inputs = Inputs(data=data, teachers=(teacher(data),), device=device)
-        begun = krr_st.init(config, inputs)
+        state = krr_st.init(config, inputs)
         filled = krr_st.filling_steps(config)
-        found = waits(krr_st, config, inputs, step=filled)
-        assert len(found) <= 2 and all("kernel_ridge" in place for place in found)
-        at_once = dataclasses.replace(begun, step=filled)
-        asked = calls(lambda: krr_st.update(config, inputs, at_once), device)
+        waiting_places = waits(krr_st, config, inputs, step=filled)
+        assert len(waiting_places) <= 2 and all("kernel_ridge" in place for place in waiting_places)
+        at_once = dataclasses.replace(state, step=filled)
+        call_count = calls(lambda: krr_st.update(config, inputs, at_once), device)
         monkeypatch.setattr(krr_st, "_AT_ONCE", 8 * 8)  # one image at a time on a CPU
-        assert calls(lambda: krr_st.update(config, inputs, at_once), device) == asked
+        assert calls(lambda: krr_st.update(config, inputs, at_once), device) == call_count
 
 
 @pytest.mark.parametrize("room", [True, False])
@@ -182,8 +185,8 @@ class Moved(TorchDispatchMode):
         result = func(*args, **(kwargs or {}))
         if (
             func.overloadpacket.__name__ == "_to_copy"
-            and isinstance(result, Away)
-            and not isinstance(args[0], Away)
+            and isinstance(result, DeviceTensor)
+            and not isinstance(args[0], DeviceTensor)
         ):
             self.bytes += args[0].nbytes
         return result
@@ -195,14 +198,14 @@ def teacher(data: ImageData) -> networks.Network:
 
 def test_a_students_step_asks_for_little_more_than_the_bare_network() -> None:
     data = made_data(size=8)
-    made = ddlab.distill("selection", data, progress=False)
+    selected = ddlab.distill("selection", data, progress=False)
     with stand_in_device() as device:
-        inputs = Inputs(distilled=made, device=device)
+        inputs = Inputs(distilled=selected, device=device)
         config = supervised.Config(network=networks.spec("resnet18"), batch_size=3)
         state = supervised.init(config, inputs)
-        found = calls(lambda: supervised.update(config, inputs, state), device)
+        call_count = calls(lambda: supervised.update(config, inputs, state), device)
         network = teacher(data).to(device)
-        images, labels = made.images.to(device), made.labels.to(device)
+        images, labels = selected.images.to(device), selected.labels.to(device)
         names = networks.parameter_names(network.spec)
 
         def bare() -> None:
@@ -213,4 +216,4 @@ def test_a_students_step_asks_for_little_more_than_the_bare_network() -> None:
             torch.autograd.grad(F.cross_entropy(logits, labels), list(leaves.values()))
 
         alone = calls(bare, device)
-    assert found <= 1.4 * alone
+    assert call_count <= 1.4 * alone

@@ -29,7 +29,7 @@ from ddlab.lessons.theorems_on_trial.trials import TRIALS
 from ddlab.methods import dd, dm, dwa, fadrm, gtn, kip, ld, mnemonics, mtt, sre2l
 from ddlab.networks import Network, NetworkSpec
 from ddlab.runs import Keep, Run
-from tests.contract.given import Given
+from tests.contract.material import Material
 from tests.support import assert_sentence
 
 CHANGES = 60
@@ -39,7 +39,7 @@ Arguments = dict[str, Any]
 _TIME = re.compile(r"about [\d.,]+ (s|min|h|seconds|minutes|hours)\b")
 
 
-LABS: dict[str, Callable[[Given], Arguments]] = {
+LABS: dict[str, Callable[[Material], Arguments]] = {
     "ArenaLab": lambda g: {},
     "BasesLab": lambda g: {
         "data": g.data,
@@ -91,7 +91,7 @@ LABS: dict[str, Callable[[Given], Arguments]] = {
 """Laboratory -> right arguments."""
 
 
-def recovered(g: Given) -> Run:
+def recovered(g: Material) -> Run:
     return Run(sre2l, sre2l.Config.teaching(iterations=15), g.inputs, keep=Keep(20)).advance()
 
 
@@ -99,29 +99,29 @@ MOVED = {  # maps take seconds to fit, large planes seconds to draw
     "DiversityView": ("frame", "layer"),
     "KernelPlane": ("per_class", "kernel"),
 }
-EXPLORERS: dict[str, Callable[[Given], Explorer]] = {
+EXPLORERS: dict[str, Callable[[Material], Explorer]] = {
     "Live": lambda g: Live("sre2l", g.data, g.teacher, sre2l.Config.teaching(iterations=20)),
     "a film": lambda g: Live(recovered(g)),
-    "DiversityView": lambda g: found()["DiversityView"](
+    "DiversityView": lambda g: declared_classes()["DiversityView"](
         g.data,
         g.teacher,
         {"recovered": (run := recovered(g)).result()},
         films={"recovered": run},
         points=30,
     ),
-    "KernelPlane": lambda g: found()["KernelPlane"](),
-    "TrialCard": lambda g: found()["TrialCard"](TRIALS["SGD"]).commit("holds"),
+    "KernelPlane": lambda g: declared_classes()["KernelPlane"](),
+    "TrialCard": lambda g: declared_classes()["TrialCard"](TRIALS["SGD"]).commit("holds"),
 }
 """Explorer that is no `Lab` -> how it is made."""
 
 
-def found() -> dict[str, Any]:
+def declared_classes() -> dict[str, Any]:
     """The laboratories and other explorers that the folders of lessons declare."""
     declared: dict[str, Any] = {}
     for module in pkgutil.walk_packages(lessons.__path__, "ddlab.lessons."):
-        own = vars(importlib.import_module(module.name)) if module.name.count(".") > 2 else {}
+        members = vars(importlib.import_module(module.name)) if module.name.count(".") > 2 else {}
         room = module.name.rpartition(".")[0]
-        for name, value in own.items():
+        for name, value in members.items():
             lab = isinstance(value, Lab) and value.world.__module__.rpartition(".")[0] == room
             if lab or (
                 inspect.isclass(value)
@@ -133,32 +133,32 @@ def found() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def given(
+def material(
     grey: ImageData,
     teacher: Network,
     distilled: DistilledSet,
     tmp_path_factory: pytest.TempPathFactory,
-) -> Given:
-    return Given(grey, teacher, distilled, tmp_path_factory.mktemp("labs"))
+) -> Material:
+    return Material(grey, teacher, distilled, tmp_path_factory.mktemp("labs"))
 
 
 @pytest.fixture(params=LABS)
 def make(
-    request: pytest.FixtureRequest, given: Given, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest, material: Material, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Make]:
     """Makes a laboratory; closed afterwards, when no thread is left, none has let anything out, and
     torch has its threads.
     """
     escaped: list[Any] = []
     monkeypatch.setattr(threading, "excepthook", escaped.append)
-    made: list[Laboratory] = []
+    opened: list[Laboratory] = []
 
-    def one(key: str = "lab") -> Laboratory:
-        made.append(found()[request.param](**LABS[request.param](given), key=key))
-        return made[-1]
+    def open_laboratory(key: str = "lab") -> Laboratory:
+        opened.append(declared_classes()[request.param](**LABS[request.param](material), key=key))
+        return opened[-1]
 
-    yield one
-    for lab in made:
+    yield open_laboratory
+    for lab in opened:
         lab.close()
     assert escaped == [] and own_threads() == [] and torch.get_num_threads() == 1
 
@@ -167,19 +167,23 @@ def odd(config: Any, rules: Callable[[Any], Any]) -> Any:
     """A config each of whose fields has another value, where `rules` let it."""
     for name, field in describe(config).items():
         value = getattr(config, name)
-        others: tuple[Any, ...] = tuple(choice for choice in field.choices or () if choice != value)
+        candidates: tuple[Any, ...] = tuple(
+            choice for choice in field.choices or () if choice != value
+        )
         if isinstance(value, NetworkSpec):
-            others = (
+            candidates = (
                 networks.spec("mlp", width=5),
                 networks.spec("convnet", width=6, norm="instance"),
             )
         elif isinstance(value, bool):
-            others = (not value,)
+            candidates = (not value,)
         elif isinstance(value, int | float) and not field.choices:
-            others = (value + 1, value - 1) if isinstance(value, int) else (value * 0.875 + 0.01,)
-        for other in others:
+            candidates = (
+                (value + 1, value - 1) if isinstance(value, int) else (value * 0.875 + 0.01,)
+            )
+        for candidate in candidates:
             with contextlib.suppress(DDLabError):
-                changed = config.replace(**{name: other})
+                changed = config.replace(**{name: candidate})
                 rules(changed)
                 config = changed
                 break
@@ -191,13 +195,13 @@ def odd(config: Any, rules: Callable[[Any], Any]) -> Any:
     [
         name
         for name, row in LABS.items()
-        if "config" in inspect.signature(found()[name].world).parameters
+        if "config" in inspect.signature(declared_classes()[name].world).parameters
     ],
 )
-def test_a_laboratory_runs_the_config_that_it_was_given(name: str, given: Given) -> None:
+def test_a_laboratory_runs_the_config_that_it_was_given(name: str, material: Material) -> None:
     """Every field of it: what no control shows is not silently that of a preset."""
-    lab = found()[name]
-    arguments = dict(LABS[name](given))
+    lab = declared_classes()[name]
+    arguments = dict(LABS[name](material))
     if not isinstance(lab, Lab):
         return
     arguments.pop("settings", None)
@@ -207,27 +211,27 @@ def test_a_laboratory_runs_the_config_that_it_was_given(name: str, given: Given)
         start = world.start.replace(memory="learned") if name == "MemoryLab" else world.start
         watched = lab.declared.run(world, start) if lab.declared.run else None
         jobs = [*lab.declared.jobs(world, start, watched), *([watched] if watched else [])]
-        held = [
+        parts = [
             part
             for job in jobs
             for part in ([job.config] if isinstance(job, Run) else job.arguments)
         ]
-        return [part for part in held if type(part) is type(config)]
+        return [part for part in parts if type(part) is type(config)]
 
     config = odd(arguments["config"], configs)
     differ = [
-        [f for f in describe(config) if getattr(other, f) != getattr(config, f)]
-        for other in configs(config)
+        [f for f in describe(config) if getattr(used, f) != getattr(config, f)]
+        for used in configs(config)
     ]
     assert sum(getattr(config, f) != getattr(arguments["config"], f) for f in describe(config)) >= 5
-    assert min(differ, key=len) == OWN.get(name, []), (
+    assert min(differ, key=len) == CHANGED_FIELDS.get(name, []), (
         f"{name} runs with other values than it was given"
     )
 
 
 # What their own controls say, or what is on show: one image of each class, of which students learn
 # from all.
-OWN = {
+CHANGED_FIELDS = {
     "ResidualLab": ["images_per_class"],
     "MemoryLab": ["start"],
     "LabelsAgainstImages": ["labels"],
@@ -250,42 +254,47 @@ def stops(lab: Laboratory, name: str) -> list[Any]:
     """
     control: Any = lab.panel[name]
     if hasattr(control, "options"):
-        found = [value for _, value in control.options]
+        values = [value for _, value in control.options]
     else:
-        found = [round(control.min + n * (control.max - control.min) / 20, 6) for n in range(21)]
-        found = sorted({type(control.value)(value) for value in found})
-    at = min(range(len(found)), key=lambda n: found[n] != control.value)
-    return sorted(found, key=lambda value: abs(found.index(value) - at))[:3]
+        values = [round(control.min + n * (control.max - control.min) / 20, 6) for n in range(21)]
+        values = sorted({type(control.value)(value) for value in values})
+    at = min(range(len(values)), key=lambda n: values[n] != control.value)
+    return sorted(values, key=lambda value: abs(values.index(value) - at))[:3]
 
 
-def seen(lab: Laboratory) -> list[str]:
+def visible_controls(lab: Laboratory) -> list[str]:
     """The controls that are not folded away."""
     return [name for name in lab.panel if lab.panel[name] in lab.panel.children]
 
 
-def another(lab: Laboratory) -> Any:
+def other_settings(lab: Laboratory) -> Any:
     """Settings which the laboratory takes, and which are not those of now: two controls stand
     elsewhere.
     """
-    found = lab.start
-    for name in seen(lab)[:2]:
+    settings = lab.start
+    for name in visible_controls(lab)[:2]:
         for value in stops(lab, name):
             with contextlib.suppress(DDLabError):
-                new = found.replace(**{name: value})
+                new = settings.replace(**{name: value})
                 lab.lab.check(lab.world, new)
-                if getattr(new, name) != getattr(found, name):
-                    found = new
+                if getattr(new, name) != getattr(settings, name):
+                    settings = new
                     break
-    assert found != lab.start
-    return found
+    assert settings != lab.start
+    return settings
 
 
 def behind(lab: Laboratory) -> list[str]:
     """The views that do not show what there is to be shown."""
-    known = lab._results()
-    now = [(shown, shown.view.data(lab.world, lab.settings, known)) for shown in lab._views_on_show]
+    results = lab._results()
+    current = [
+        (view_on_page, view_on_page.view.data(lab.world, lab.settings, results))
+        for view_on_page in lab._views_on_show
+    ]
     return [
-        shown.view.draw.__name__ for shown, data in now if data is not None and data != shown._data
+        view_on_page.view.draw.__name__
+        for view_on_page, data in current
+        if data is not None and data != view_on_page._data
     ]
 
 
@@ -295,12 +304,12 @@ def at_rest(lab: Laboratory) -> bool:
 
 def pictures(lab: Laboratory) -> list[Any]:
     """What each view shows: the bytes of a picture, the text of a table, the figure of a chart."""
-    widgets = [shown.widget for shown in lab._views_on_show]
-    return [getattr(one, "value", None) or getattr(one, "figure", None) for one in widgets]
+    widgets = [view_on_page.widget for view_on_page in lab._views_on_show]
+    return [getattr(widget, "value", None) or getattr(widget, "figure", None) for widget in widgets]
 
 
 def test_every_laboratory_has_its_row() -> None:
-    declared = found()
+    declared = declared_classes()
     labs = {name for name, value in declared.items() if isinstance(value, Lab)}
     assert labs == LABS.keys() and declared.keys() - labs == EXPLORERS.keys() - {"Live", "a film"}
     assert all(
@@ -310,10 +319,10 @@ def test_every_laboratory_has_its_row() -> None:
 
 def test_three_or_four_controls_are_seen_and_the_rest_is_folded_away(make: Make) -> None:
     lab = make()
-    assert 3 <= len(seen(lab)) <= 4, (
-        f"three or four of its `controls` are seen, not {len(seen(lab))}"
+    assert 3 <= len(visible_controls(lab)) <= 4, (
+        f"three or four of its `controls` are seen, not {len(visible_controls(lab))}"
     )
-    folded = [lab.panel[name] for name in lab.panel if name not in seen(lab)]
+    folded = [lab.panel[name] for name in lab.panel if name not in visible_controls(lab)]
     assert list(lab.panel._folded.children) == [*folded, lab.share_field]
     assert all(
         described.help for name, described in describe(lab.start).items() if name in list(lab.panel)
@@ -324,31 +333,31 @@ def test_run_ends_at_rest_with_a_picture_in_each_view(make: Make) -> None:
     lab = make()
     assert lab.run() is lab and at_rest(lab) and lab.error is None
     assert lab.sentence and "Being computed" not in lab.sentence and "..." not in lab.sentence
-    for shown, picture in zip(lab._views_on_show, pictures(lab), strict=True):
-        assert picture, shown.view.draw.__name__
+    for view_on_page, picture in zip(lab._views_on_show, pictures(lab), strict=True):
+        assert picture, view_on_page.view.draw.__name__
         assert getattr(picture, "data", True), "a chart without a trace"
 
 
 def test_a_shared_text_restores_what_is_on_show(make: Make) -> None:
     lab = make()
-    lab.panel.value = another(lab)
+    lab.panel.value = other_settings(lab)
     lab.run()
     lab.slider.index = len(lab.slider.options) // 2
     settled(lab)
     settings = lab.settings
-    said = lab.sentence
+    sentence = lab.sentence
     text = lab.share_field.value
     lab.reset_button.click()
     settled(lab)
     assert lab.settings == lab.start
     lab.share_field.value = text
     settled(lab)
-    assert lab.settings == settings and lab.sentence == said and lab.share_field.value == text
+    assert lab.settings == settings and lab.sentence == sentence and lab.share_field.value == text
     again = make("again")
     again.share_field.value = text
     again.run()
     assert again.settings.to_dict() == settings.to_dict() and untimed(again.sentence) == untimed(
-        said
+        sentence
     )
 
 
@@ -356,8 +365,8 @@ def test_a_setting_that_is_none_is_refused_in_one_sentence_and_nothing_moves(mak
     lab = make()
     lab.run()
     before = lab.panel.value
-    said = lab.sentence
-    shown = pictures(lab)
+    sentence = lab.sentence
+    figures_before = pictures(lab)
     for name, described in {"no_such_field": None, **describe(lab.start)}.items():
         low = None if described is None or described.range is None else described.range[0]
         wrong = "[]" if low is None else f"{low - 1:g}"
@@ -365,13 +374,13 @@ def test_a_setting_that_is_none_is_refused_in_one_sentence_and_nothing_moves(mak
             lab.share_field.value = f"{name}={wrong}"
         assert_sentence(caught.value, name)
         settled(lab)
-        assert lab.error is caught.value and lab.panel.value == before and lab.sentence == said
-        assert pictures(lab) == shown
+        assert lab.error is caught.value and lab.panel.value == before and lab.sentence == sentence
+        assert pictures(lab) == figures_before
 
 
 def test_stop_leaves_everything_and_reset_begins_anew(make: Make) -> None:
     lab = make()
-    lab.panel.value = another(lab)
+    lab.panel.value = other_settings(lab)
     for button in lab.buttons.values():
         button.click()
         lab.stop_button.click()
@@ -386,7 +395,7 @@ def test_a_cell_that_runs_again_closes_what_it_replaces(make: Make) -> None:
     first = make()
     for button in first.buttons.values():
         button.click()
-    first.panel.value = another(first)
+    first.panel.value = other_settings(first)
     second = make()
     assert first.runner.thread is None and first.beside.thread is None and first.comm is None
     settled(second)
@@ -398,7 +407,7 @@ def moved(lab: Laboratory, number: int) -> None:
     """One of the reader's changes: a control or the slider of steps; settings that the laboratory
     refuses are told.
     """
-    names = list(lab.panel) if number % 20 == 0 else seen(lab)
+    names = list(lab.panel) if number % 20 == 0 else visible_controls(lab)
     name = names[number % len(names)]
     with contextlib.suppress(DDLabError):
         if number % 3 == 2 and lab.lab.run:
@@ -411,7 +420,7 @@ def moved(lab: Laboratory, number: int) -> None:
 @pytest.mark.timeout(120)
 def test_sixty_changes_end_on_the_last(make: Make) -> None:
     lab = make()
-    last = another(lab)
+    last = other_settings(lab)
     for button in [*lab.buttons.values()][:1]:
         button.click()
     for number in range(CHANGES):
@@ -424,10 +433,10 @@ def test_sixty_changes_end_on_the_last(make: Make) -> None:
         and lab.settings == lab.panel.value == last
         and at_rest(lab)
     )
-    said = untimed(lab.run().sentence)
+    sentence = untimed(lab.run().sentence)
     fresh = make("fresh")
     fresh.share_field.value = lab.share_field.value
-    assert untimed(fresh.run().sentence) == said
+    assert untimed(fresh.run().sentence) == sentence
 
 
 def test_closed_in_the_middle(make: Make) -> None:
@@ -451,25 +460,27 @@ def untimed(text: str) -> str:
 
 @pytest.mark.parametrize("name", EXPLORERS)
 def test_an_explorer_that_is_no_laboratory_ends_on_the_last_of_sixty_changes_and_closes_in_the_middle(
-    name: str, given: Given, monkeypatch: pytest.MonkeyPatch
+    name: str, material: Material, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     escaped: list[Any] = []
     monkeypatch.setattr(threading, "excepthook", escaped.append)
-    with contextlib.closing(EXPLORERS[name](given)) as moving:
-        begun = settings(moving)
-        drive(moving, MOVED.get(name, list(begun)), CHANGES)
-        rest(moving)
+    with contextlib.closing(EXPLORERS[name](material)) as moving:
+        first = settings(moving)
+        drive(moving, MOVED.get(name, list(first)), CHANGES)
+        wait(moving)
         last = settings(moving)
-        said = untimed(moving.sentence)
-        assert last != begun and moving.error is None
-        drive(moving, MOVED.get(name, list(begun)), 20)
+        sentence = untimed(moving.sentence)
+        assert last != first and moving.error is None
+        drive(moving, MOVED.get(name, list(first)), 20)
     assert own_threads() == []
-    drive(moving, MOVED.get(name, list(begun)), 1)
-    with contextlib.closing(EXPLORERS[name](given)) as fresh:
+    drive(moving, MOVED.get(name, list(first)), 1)
+    with contextlib.closing(EXPLORERS[name](material)) as fresh:
         for control, value in last.items():
             setattr(controls(fresh)[control], *value)
-        rest(fresh)
-        assert settings(fresh) == last and untimed(fresh.sentence) == said and fresh.error is None
+        wait(fresh)
+        assert (
+            settings(fresh) == last and untimed(fresh.sentence) == sentence and fresh.error is None
+        )
     assert escaped == [] and own_threads() == [] and moving.error is None
 
 
@@ -481,12 +492,13 @@ def controls(explorer: Any) -> dict[str, Any]:
 
 def settings(explorer: Any) -> dict[str, tuple[str, Any]]:
     """Control -> the attribute that holds its value, and the value."""
-    held = {
-        name: "index" if hasattr(one, "index") else "value"
-        for name, one in controls(explorer).items()
+    traits = {
+        name: "index" if hasattr(control, "index") else "value"
+        for name, control in controls(explorer).items()
     }
     return {
-        name: (held[name], getattr(one, held[name])) for name, one in controls(explorer).items()
+        name: (traits[name], getattr(control, traits[name]))
+        for name, control in controls(explorer).items()
     }
 
 
@@ -503,7 +515,7 @@ def drive(explorer: Any, names: Sequence[str], turns: int) -> None:
             control.value = type(control.value)(control.min + share * (control.max - control.min))
 
 
-def rest(explorer: Any) -> None:
+def wait(explorer: Any) -> None:
     """Wait until nothing is computed."""
     if hasattr(explorer, "runner"):
         explorer.runner.join()

@@ -25,8 +25,8 @@ from ddlab.evaluation import Architectures, Compared, Comparison, Evaluation, In
 from ddlab.methods import sre2l
 from ddlab.networks import Network
 from ddlab.runs import Run
-from tests.contract.given import Given
-from tests.contract.test_labs import LABS, found, settled
+from tests.contract.material import Material
+from tests.contract.test_labs import LABS, declared_classes, settled
 
 SIGNS = "<img src=x onerror=alert(1)>|$x$\n**b** `c`"
 NAMES = tuple(f"{SIGNS}{letter}" for letter in "abc")
@@ -37,8 +37,10 @@ def strange(data: ImageData) -> ImageData:
 
 
 @pytest.fixture
-def given(grey: ImageData, teacher: Network, distilled: DistilledSet, tmp_path: Path) -> Given:
-    return Given(
+def material(
+    grey: ImageData, teacher: Network, distilled: DistilledSet, tmp_path: Path
+) -> Material:
+    return Material(
         strange(grey),
         dataclasses.replace(teacher, class_names=None),
         dataclasses.replace(distilled, class_names=NAMES),
@@ -46,27 +48,27 @@ def given(grey: ImageData, teacher: Network, distilled: DistilledSet, tmp_path: 
     )
 
 
-def assert_plain(shown: str) -> None:
+def assert_plain(markup: str) -> None:
     """No tag of the name's own; what is an attribute or text is escaped."""
-    assert "<img src=x" not in shown and "onerror=alert(1)>" not in shown, shown
+    assert "<img src=x" not in markup and "onerror=alert(1)>" not in markup, markup
 
 
-def test_what_a_notebook_draws(given: Given) -> None:
+def test_what_a_notebook_draws(material: Material) -> None:
     process = SimpleNamespace(
         **{name: getattr(sre2l, name) for name in vars(sre2l) if name[0] != "_"}
     )
     process.NAME = SIGNS
-    run = Run(process, sre2l.SMALL, given.inputs).advance(until=2)
-    for shown in (given.data, given.distilled, run):
-        assert_plain(shown._repr_html_())
-        assert "$x$" not in shown._repr_html_().replace('alt="', "").split("<img")[0], (
+    run = Run(process, sre2l.SMALL, material.inputs).advance(until=2)
+    for drawable in (material.data, material.distilled, run):
+        assert_plain(drawable._repr_html_())
+        assert "$x$" not in drawable._repr_html_().replace('alt="', "").split("<img")[0], (
             "a formula where MathJax is"
         )
 
 
 def test_tables(tmp_path: Path) -> None:
     rows = (Compared(name=SIGNS, accuracies=(0.5,), gains=(0.1,)), Compared(name="a", failed=SIGNS))
-    one = Evaluation(
+    evaluation = Evaluation(
         mean=0.5,
         std=None,
         interval=None,
@@ -80,19 +82,22 @@ def test_tables(tmp_path: Path) -> None:
         phases.records()[2] == {"seed": 0, "phase": 2, "class": "b", "accuracy": 0.6}
         and len(phases.to_pandas()) == 3
     )
-    for table in (Comparison(rows=rows, labels="hard", seeds=(0,)), Architectures({SIGNS: one})):
+    for table in (
+        Comparison(rows=rows, labels="hard", seeds=(0,)),
+        Architectures({SIGNS: evaluation}),
+    ):
         assert (
             table.records()[0]["accuracy"] == 0.5
             and SIGNS in table.to_csv(tmp_path / f"{type(table).__name__}.csv").read_text()
         )
-        shown = table._repr_markdown_()
-        assert_plain(shown)
-        lines = shown.splitlines()
+        markup = table._repr_markdown_()
+        assert_plain(markup)
+        lines = markup.splitlines()
         columns = {line.replace("\\|", "").count("|") for line in lines}
         assert len(columns) == 1 and len(lines) in (3, 4), (
             "a line for each row, a cell for each column"
         )
-        assert "\\\\$x\\\\$" in shown and "\\*\\*b\\*\\*" in shown and "\\`c\\`" in shown
+        assert "\\\\$x\\\\$" in markup and "\\*\\*b\\*\\*" in markup and "\\`c\\`" in markup
 
 
 def texts(part: Any) -> Iterator[str]:
@@ -109,8 +114,8 @@ def texts(part: Any) -> Iterator[str]:
 
 
 def assert_plain_figure(figure: go.Figure) -> None:
-    shown = list(texts(json.loads(str(figure.to_json()))))
-    for text in shown:
+    figure_texts = list(texts(json.loads(str(figure.to_json()))))
+    for text in figure_texts:
         assert_plain(text)
         assert "$x$" not in text, "a formula where MathJax is"
 
@@ -126,31 +131,36 @@ def shown_by(widget: Any) -> Iterator[str]:
 
 
 def on_data(name: str) -> bool:
-    return "data" in inspect.signature(getattr(found()[name], "world", found()[name])).parameters
+    return (
+        "data"
+        in inspect.signature(
+            getattr(declared_classes()[name], "world", declared_classes()[name])
+        ).parameters
+    )
 
 
 @pytest.mark.parametrize("name", [*filter(on_data, LABS)])
-def test_laboratories(name: str, given: Given) -> None:
-    lab = found()[name](**LABS[name](given), key=SIGNS)
+def test_laboratories(name: str, material: Material) -> None:
+    lab = declared_classes()[name](**LABS[name](material), key=SIGNS)
     try:
         settled(lab)
-        for shown in shown_by(lab):
-            assert_plain(shown)
+        for markup in shown_by(lab):
+            assert_plain(markup)
     finally:
         lab.close()
 
 
-def test_live_and_predictions(given: Given) -> None:
+def test_live_and_predictions(material: Material) -> None:
     process = SimpleNamespace(
         **{name: getattr(sre2l, name) for name in vars(sre2l) if name[0] != "_"}
     )
     process.NAME = SIGNS
-    live = explorers.Live(process, given.data, given.teacher, sre2l.SMALL)
-    asked = explorers.Prediction(SIGNS, [*NAMES])
-    asked.choose(NAMES[0])
-    asked.lock()
+    live = explorers.Live(process, material.data, material.teacher, sre2l.SMALL)
+    prediction = explorers.Prediction(SIGNS, [*NAMES])
+    prediction.choose(NAMES[0])
+    prediction.lock()
     live.show_error(ddlab.DDLabError(f"{SIGNS} must be a name; given another."))
-    for widget in (live, asked):
-        for shown in shown_by(widget):
-            assert_plain(shown)
+    for widget in (live, prediction):
+        for markup in shown_by(widget):
+            assert_plain(markup)
     live.close()

@@ -127,32 +127,32 @@ def test_offers_what_a_process_is(case: Case, inputs: Inputs, whole: list[Step])
     result = module.finish(case.config, inputs, run[-1].state)
     kind = Network if module in NETWORKS else DistilledSet
     assert isinstance(result, kind)
-    kept = [step.index for step in process.every(iter(whole), 2)]
-    assert kept == sorted({*range(2, total + 1, 2), total})
+    recorded = [step.index for step in process.every(iter(whole), 2)]
+    assert recorded == sorted({*range(2, total + 1, 2), total})
 
 
 @pytest.mark.parametrize(
-    "choice", [one for one in CASES if one not in MAIN], ids=lambda one: one.name
+    "choice", [case for case in CASES if case not in MAIN], ids=lambda case: case.name
 )
 def test_a_choice_runs_repeats_and_resumes_in_the_middle(
     choice: Case, grey: ImageData, teacher: Network, distilled: DistilledSet, tmp_path: Path
 ) -> None:
-    given = bundle(choice, grey, teacher, distilled)
+    inputs = bundle(choice, grey, teacher, distilled)
     module = choice.module
     config = choice.config
-    before = snapshot(given)
+    before = snapshot(inputs)
     randomness = global_randomness()
-    run = states(choice, given)
-    assert_unchanged(before, given)
-    assert global_randomness() == randomness and len(run) == module.total_steps(config, given)
-    assert_same(run, states(choice, given))
+    run = states(choice, inputs)
+    assert_unchanged(before, inputs)
+    assert global_randomness() == randomness and len(run) == module.total_steps(config, inputs)
+    assert_same(run, states(choice, inputs))
     middle = len(run) // 2
-    state = run[middle - 1].state if middle else module.init(config, given)
-    file = checkpoint.save(tmp_path / "run.safetensors", module, config, given, state)
-    loaded = checkpoint.load(file, module, config, given)
+    state = run[middle - 1].state if middle else module.init(config, inputs)
+    file = checkpoint.save(tmp_path / "run.safetensors", module, config, inputs, state)
+    loaded = checkpoint.load(file, module, config, inputs)
     assert_same(loaded, state)
-    assert_same(states(choice, given, loaded), run[middle:])
-    assert_usable(module.finish(config, given, run[-1].state), given)
+    assert_same(states(choice, inputs, loaded), run[middle:])
+    assert_usable(module.finish(config, inputs, run[-1].state), inputs)
 
 
 def test_two_runs_are_bit_identical_and_leave_all_as_it_was(
@@ -162,26 +162,26 @@ def test_two_runs_are_bit_identical_and_leave_all_as_it_was(
     config = snapshot(case.config)
     start = case.module.init(case.config, inputs)
     fingerprints = [inputs.fingerprint, *(teacher.fingerprint for teacher in inputs.teachers)]
-    begun = snapshot(start)
+    start_before = snapshot(start)
     second = []
-    kept = []
+    snapshots = []
     randomness = global_randomness()
     process.run(case.module, case.config, inputs)
     assert global_randomness() == randomness
     for step in process.steps(case.module, case.config, inputs, start):
         draw_globally()
         second.append(step)
-        kept.append(snapshot((step.state, step.trace)))
+        snapshots.append(snapshot((step.state, step.trace)))
     assert_same(whole, second)
     # Frames share no memory with what comes after.
-    for step, seen in zip(second, kept, strict=True):
-        assert_unchanged(seen, (step.state, step.trace))
+    for step, earlier in zip(second, snapshots, strict=True):
+        assert_unchanged(earlier, (step.state, step.trace))
         assert not any(
             value.requires_grad
             for _, value in leaves((step.state, step.trace))
             if torch.is_tensor(value)
         )
-    assert_unchanged(begun, start)
+    assert_unchanged(start_before, start)
     assert_unchanged(before, inputs)
     assert_unchanged(config, case.config)
     fresh = Inputs(data=inputs.data, teachers=inputs.teachers, distilled=inputs.distilled)
@@ -189,9 +189,9 @@ def test_two_runs_are_bit_identical_and_leave_all_as_it_was(
 
 
 def test_another_seed_gives_another_run(case: Case, inputs: Inputs, whole: list[Step]) -> None:
-    other = dataclasses.replace(case, config=case.config.replace(seed=7))
+    reseeded = dataclasses.replace(case, config=case.config.replace(seed=7))
     with pytest.raises(AssertionError):
-        assert_same(whole[-1].state, states(other, inputs)[-1].state)
+        assert_same(whole[-1].state, states(reseeded, inputs)[-1].state)
 
 
 LABEL_FREE = [
@@ -210,8 +210,8 @@ def test_labels_are_never_read_where_there_need_be_none(
     moved = dataclasses.replace(
         data, train_labels=data.train_labels.roll(5), test_labels=data.test_labels.roll(1)
     )
-    other = dataclasses.replace(inputs, data=moved)
-    assert_same([step.state for step in states(case, other)], [step.state for step in whole])
+    relabelled = dataclasses.replace(inputs, data=moved)
+    assert_same([step.state for step in states(case, relabelled)], [step.state for step in whole])
 
 
 def test_every_step_can_be_looked_at(case: Case, inputs: Inputs, whole: list[Step]) -> None:
@@ -220,35 +220,35 @@ def test_every_step_can_be_looked_at(case: Case, inputs: Inputs, whole: list[Ste
     moments = [(module.init(config, inputs), None), *((step.state, step.trace) for step in whole)]
     before = snapshot((moments, inputs))
     randomness = global_randomness()
-    seen = []
+    looks = []
     for state, trace in moments:
         with Unread():
-            seen.append(module.look(config, inputs, state, trace))
-        assert_same(seen[-1], look(module, config, inputs, state, trace))
+            looks.append(module.look(config, inputs, state, trace))
+        assert_same(looks[-1], look(module, config, inputs, state, trace))
     assert_unchanged(before, (moments, inputs))
     assert global_randomness() == randomness
 
     data = inputs.data if module not in NETWORKS else None
-    sizes = [None if one.images is None else tuple(one.images.shape[1:]) for one in seen]
-    assert sizes == [None if data is None else (data.channels, *data.image_size)] * len(seen)
-    for one in seen:
+    sizes = [None if moment.images is None else tuple(moment.images.shape[1:]) for moment in looks]
+    assert sizes == [None if data is None else (data.channels, *data.image_size)] * len(looks)
+    for moment in looks:
         without = data is None or getattr(module, "WITHOUT_LABELS", False)
-        assert (one.labels is None) == without
-        assert one.labels is None or (
-            len(one.labels) == len(one.images) and set(one.labels.tolist()) <= {0, 1, 2}
+        assert (moment.labels is None) == without
+        assert moment.labels is None or (
+            len(moment.labels) == len(moment.images) and set(moment.labels.tolist()) <= {0, 1, 2}
         )
-        kept = one.kept()
+        stored_look = moment.kept()
         assert all(
-            value.device.type == "cpu" for _, value in leaves(kept) if torch.is_tensor(value)
+            value.device.type == "cpu" for _, value in leaves(stored_look) if torch.is_tensor(value)
         )
-        assert all(type(number.value) is float for number in kept.numbers.values())
+        assert all(type(number.value) is float for number in stored_look.numbers.values())
     phases: dict[str, Any] = {}
-    for (_, trace), one in zip(moments[1:], seen[1:], strict=True):
-        told = [
-            (name, each.unit, each.curve, each.scale, each.x_label)
-            for name, each in one.numbers.items()
+    for (_, trace), moment in zip(moments[1:], looks[1:], strict=True):
+        curves = [
+            (name, shown_number.unit, shown_number.curve, shown_number.scale, shown_number.x_label)
+            for name, shown_number in moment.numbers.items()
         ]
-        assert told and phases.setdefault(getattr(trace, "phase", ""), told) == told, (
+        assert curves and phases.setdefault(getattr(trace, "phase", ""), curves) == curves, (
             "names and curves stay in a phase"
         )
 
@@ -260,10 +260,12 @@ PREFIXED = [case for case in MAIN if hasattr(case.module, "prefix")]
 def test_what_two_configs_share_is_the_same(case: Case, inputs: Inputs, whole: list[Step]) -> None:
     updates, shared = case.module.prefix(case.config)
     assert 0 <= updates <= len(whole)
-    both = list(zip(process.steps(case.module, shared, inputs), whole[:updates], strict=False))
-    assert len(both) == updates
-    for one, other in both:
-        assert_same(one.state, other.state)
+    step_pairs = list(
+        zip(process.steps(case.module, shared, inputs), whole[:updates], strict=False)
+    )
+    assert len(step_pairs) == updates
+    for ours, theirs in step_pairs:
+        assert_same(ours.state, theirs.state)
 
 
 def test_the_consumer_may_close_and_sets_the_gradient_mode(
@@ -274,11 +276,11 @@ def test_the_consumer_may_close_and_sets_the_gradient_mode(
     run.close()  # type: ignore[attr-defined]
     assert list(run) == []
     assert_same(first, whole[0])
-    rest = process.steps(case.module, case.config, inputs, first.state)
+    later_steps = process.steps(case.module, case.config, inputs, first.state)
     for number, expected in enumerate(whole[1:]):
         # Whatever the consumer sets between two steps stays, and the step does not depend on it.
         with torch.set_grad_enabled(number % 2 == 0):
-            assert_same(next(rest), expected)
+            assert_same(next(later_steps), expected)
             assert torch.is_grad_enabled() is (number % 2 == 0)
     with torch.no_grad():
         case.module.finish(case.config, inputs, whole[-1].state)
@@ -288,7 +290,7 @@ def test_the_consumer_may_close_and_sets_the_gradient_mode(
 def test_resumes_bit_for_bit_at_each_step(
     case: Case, inputs: Inputs, whole: list[Step], tmp_path: Path
 ) -> None:
-    for done, state in enumerate(
+    for index, state in enumerate(
         [case.module.init(case.config, inputs), *(step.state for step in whole)]
     ):
         file = checkpoint.save(
@@ -296,7 +298,7 @@ def test_resumes_bit_for_bit_at_each_step(
         )
         loaded = checkpoint.load(file, case.module, case.config, inputs)
         assert_same(loaded, state)
-        assert_same(states(case, inputs, loaded), whole[done:])
+        assert_same(states(case, inputs, loaded), whole[index:])
 
 
 def test_foreign_checkpoints_and_configs_are_refused(
@@ -323,16 +325,18 @@ def test_foreign_checkpoints_and_configs_are_refused(
         foreign.append(dataclasses.replace(inputs, teachers=(other_teacher,)))
         with refuses("checkpoint", "data and teacher"):
             process.run(module, config, foreign[-1], checkpoint=file)
-    for given in foreign:
+    for foreign_inputs in foreign:
         with refuses("checkpoint", "data and teacher"):
-            checkpoint.load(file, module, config, given)
-    other = next(one for one in PROCESSES if one.NAME != module.NAME)
-    with refuses("checkpoint", other.NAME, module.NAME):
-        checkpoint.load(file, other, other.Config(), inputs)
+            checkpoint.load(file, module, config, foreign_inputs)
+    other_process = next(
+        process_module for process_module in PROCESSES if process_module.NAME != module.NAME
+    )
+    with refuses("checkpoint", other_process.NAME, module.NAME):
+        checkpoint.load(file, other_process, other_process.Config(), inputs)
     for begin in (
-        lambda: process.run(module, other.Config(), inputs),
-        lambda: process.steps(module, other.Config(), inputs, state=start),
-        lambda: process.run(module, other.Config(), inputs, checkpoint=file),
+        lambda: process.run(module, other_process.Config(), inputs),
+        lambda: process.steps(module, other_process.Config(), inputs, state=start),
+        lambda: process.run(module, other_process.Config(), inputs, checkpoint=file),
     ):
         with refuses("config", module.NAME):
             begin()
@@ -344,8 +348,8 @@ def test_values_that_are_not_finite_raise(
 ) -> None:
     update = case.module.update
 
-    def poisoning(config: Any, given: Inputs, state: Any) -> Any:
-        state, trace = update(config, given, state)
+    def poisoning(config: Any, inputs_now: Inputs, state: Any) -> Any:
+        state, trace = update(config, inputs_now, state)
         if state.step < 2:
             return state, trace
         # What the process moves: images, or named weights or parameters.
@@ -368,12 +372,12 @@ def test_values_that_are_not_finite_raise(
     # Looked for at every checkpoint and at the end, where the last trace may show it first.
     # One that differentiates through training sees it when it next does.
     place = 2 if with_file else f"(3|5|{case.module.total_steps(case.config, inputs)})"
-    known = r" \(all was finite at step 1\)" if with_file else ""
+    last_good = r" \(all was finite at step 1\)" if with_file else ""
     assert_sentence(caught.value, case.module.NAME)
-    assert re.search(rf" at step {place}{known}[.;]", str(caught.value)), caught.value
+    assert re.search(rf" at step {place}{last_good}[.;]", str(caught.value)), caught.value
     moved = r"(learned\.)?(images|features|0\.direction)(\[0\])?|representations|(weights|parameters|distances)\S+|\w*(loss|gap)"
-    found = rf" in ({moved}) at step"
-    assert re.search(found, str(caught.value))
+    error_pattern = rf" in ({moved}) at step"
+    assert re.search(error_pattern, str(caught.value))
     if file is not None:
         # The last good checkpoint is still there, and the run goes on from it.
         monkeypatch.undo()
@@ -388,14 +392,15 @@ def _asks_the_teacher(case: Case) -> bool:
 @pytest.mark.parametrize("case", list(filter(_asks_the_teacher, MAIN)), ids=lambda case: case.name)
 def test_a_teacher_that_is_not_finite_is_named(case: Case, inputs: Inputs) -> None:
     teachers = tuple(
-        dataclasses.replace(one, weights=poisoned(one.weights)) for one in inputs.teachers
+        dataclasses.replace(network, weights=poisoned(network.weights))
+        for network in inputs.teachers
     )
     broken = dataclasses.replace(inputs, teachers=teachers)
     distilled = inputs.distilled
     if distilled is not None:
-        kept = [target for target in distilled.targets if target.kind != "online"]
+        targets = [target for target in distilled.targets if target.kind != "online"]
         broken = dataclasses.replace(
-            broken, distilled=dataclasses.replace(distilled, targets=tuple(kept))
+            broken, distilled=dataclasses.replace(distilled, targets=tuple(targets))
         )
     with pytest.raises(NonFiniteError) as caught:
         process.run(case.module, case.config, broken)
@@ -419,29 +424,32 @@ def test_an_interrupt_leaves_a_partial_result_and_a_checkpoint(
     total = len(whole)
     file = tmp_path / "run.safetensors"
     # From the consumer after the first step, from inside the last update.
-    done = total - 1 if patched else 1
+    last_step = total - 1 if patched else 1
 
     def interrupt(step: Step) -> None:
-        if not patched and step.index == done:
+        if not patched and step.index == last_step:
             raise KeyboardInterrupt
 
-    def interrupted(config: Any, given: Inputs, state: Any) -> Any:
-        found = update(config, given, state)
-        if state.step == done:
+    def interrupted(config: Any, inputs_now: Inputs, state: Any) -> Any:
+        outcome = update(config, inputs_now, state)
+        if state.step == last_step:
             raise KeyboardInterrupt
-        return found
+        return outcome
 
     with monkeypatch.context() as patch:
         if patched:
             patch.setattr(case.module, "update", interrupted)
         partial = process.run(case.module, case.config, inputs, checkpoint=file, on_step=interrupt)
-    assert f"interrupted after step {done} of {total}" in capsys.readouterr().out
+    assert f"interrupted after step {last_step} of {total}" in capsys.readouterr().out
     assert_usable(partial, inputs)
     assert (
-        is_complete(result) and not is_complete(partial) and partial.provenance.get("step") == done
+        is_complete(result)
+        and not is_complete(partial)
+        and partial.provenance.get("step") == last_step
     ), "provenance names the step"
     assert (
-        checkpoint.load(file, case.module, case.config, inputs, resume_anyway=patched).step == done
+        checkpoint.load(file, case.module, case.config, inputs, resume_anyway=patched).step
+        == last_step
     )
     resumed = process.run(case.module, case.config, inputs, checkpoint=file, resume_anyway=patched)
     assert_same(resumed, result)

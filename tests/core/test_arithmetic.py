@@ -16,7 +16,7 @@ SETTINGS = torch.backends.cudnn.conv, torch.backends.cuda.matmul  # type: ignore
 
 
 @pytest.fixture(autouse=True)
-def kept() -> Iterator[None]:
+def torch_settings() -> Iterator[None]:
     before = [setting.fp32_precision for setting in SETTINGS]
     yield
     for setting, value in zip(SETTINGS, before, strict=True):
@@ -41,7 +41,7 @@ def default_dtype(dtype: torch.dtype) -> Iterator[None]:
         torch.set_default_dtype(torch.float32)
 
 
-AROUND: dict[str, Callable[[], Any]] = {
+CONTEXTS: dict[str, Callable[[], Any]] = {
     "float64": lambda: default_dtype(torch.float64),
     "half": lambda: default_dtype(torch.bfloat16),
     "no gradients": torch.no_grad,
@@ -51,7 +51,7 @@ AROUND: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", AROUND)
+@pytest.mark.parametrize("name", CONTEXTS)
 def test_what_a_notebook_has_set_changes_no_number(name: str, no_cache: None) -> None:
     """Data, a teacher, sets of four methods, students, a comparison: all within, all without."""
     student = supervised.Config.teaching(network=networks.spec("convnet", width=4), epochs=2)
@@ -59,7 +59,7 @@ def test_what_a_notebook_has_set_changes_no_number(name: str, no_cache: None) ->
     def numbers() -> list[Any]:
         ddlab.runs.cache.clear()
         data = ddlab.data.load("shapes", size=16, train=60, test=20)
-        own = ddlab.data.from_arrays(
+        from_arrays = ddlab.data.from_arrays(
             data.train_images.numpy(), data.train_labels.numpy(), layout="nchw"
         )
         config = student.replace(learning_rate=0.01)
@@ -76,9 +76,9 @@ def test_what_a_notebook_has_set_changes_no_number(name: str, no_cache: None) ->
         comparison = ddlab.compare({"a": sets[3]}, data, config=student, seeds=(0,), progress=False)
         fingerprints = [
             data.fingerprint,
-            own.fingerprint,
+            from_arrays.fingerprint,
             teacher.fingerprint,
-            *(made.fingerprint for made in sets),
+            *(distilled.fingerprint for distilled in sets),
         ]
         return [
             *fingerprints,
@@ -88,7 +88,7 @@ def test_what_a_notebook_has_set_changes_no_number(name: str, no_cache: None) ->
         ]
 
     expected = numbers()
-    with AROUND[name]():
-        found = numbers()
-    assert found == expected
+    with CONTEXTS[name]():
+        computed = numbers()
+    assert computed == expected
     assert torch.get_default_dtype() == torch.float32

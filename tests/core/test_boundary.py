@@ -23,7 +23,7 @@ def even(argument: str, value: Any) -> Any:
 def everything(
     images: Annotated[Tensor, tensor("n c h w")],
     labels: Annotated[Tensor, tensor("n", torch.int64)],
-    wanted: Annotated[Tensor, tensor("n k")] | None = None,
+    targets: Annotated[Tensor, tensor("n k")] | None = None,
     *,
     ratio: Annotated[float, within(0, 1, open_low=True)] = 1,
     steps: Annotated[int, within(1), even] = 2,
@@ -33,29 +33,33 @@ def everything(
     title: str = "",
     squared: bool = False,
     later: "Later | None" = None,
-    rest: list[int] | tuple[int, ...] = (),
+    sizes: list[int] | tuple[int, ...] = (),
 ) -> dict[str, Any]:
     return dict(locals())
 
 
-anything: Any = everything  # wrong calls are what is tested
+call_everything: Any = everything  # wrong calls are what is tested
 
 
 class Later:
     """Named by an annotation that stands above it."""
 
 
-def given() -> dict[str, Any]:
+def arguments() -> dict[str, Any]:
     return {"images": torch.rand(4, 1, 2, 2), "labels": torch.arange(4)}
 
 
 def test_what_is_allowed_arrives_with_numbers_as_int_and_float() -> None:
-    got = anything(
-        **given(), ratio=np.float32(0.5), steps=np.int64(4), later=Later(), wanted=torch.rand(4, 5)
+    got = call_everything(
+        **arguments(),
+        ratio=np.float32(0.5),
+        steps=np.int64(4),
+        later=Later(),
+        targets=torch.rand(4, 5),
     )
     assert (type(got["ratio"]), type(got["steps"])) == (float, int)
-    assert everything(torch.rand(0, 1, 2, 2), torch.arange(0), None)["wanted"] is None
-    assert anything.__name__ == "everything"
+    assert everything(torch.rand(0, 1, 2, 2), torch.arange(0), None)["targets"] is None
+    assert call_everything.__name__ == "everything"
 
 
 @pytest.mark.parametrize(
@@ -72,7 +76,7 @@ def test_what_is_allowed_arrives_with_numbers_as_int_and_float() -> None:
             r"labels must be a int64 tensor of shape \[4\]; given .* \[5\]",
         ),
         ({"labels": torch.rand(4)}, "labels must be a int64 tensor"),
-        ({"wanted": torch.rand(3, 5)}, r"wanted must be a float tensor of shape \[4, k\]"),
+        ({"targets": torch.rand(3, 5)}, r"targets must be a float tensor of shape \[4, k\]"),
         ({"ratio": 0}, r"ratio must be a finite number in \(0, 1\]; given 0"),
         ({"ratio": True}, "ratio must be a finite number"),
         ({"steps": 1.0}, "steps must be an integer of at least 1"),
@@ -87,14 +91,14 @@ def test_what_is_allowed_arrives_with_numbers_as_int_and_float() -> None:
 )
 def test_what_is_not_allowed_gets_a_sentence(wrong: dict[str, Any], sentence: str) -> None:
     with pytest.raises(DDLabError, match=sentence):
-        anything(**given() | wrong)
+        call_everything(**arguments() | wrong)
 
 
 def test_a_name_that_is_wrong_or_given_twice_is_pythons_own_error() -> None:
     with pytest.raises(TypeError, match="multiple values for argument 'images'"):
-        anything(given()["images"], **given())
+        call_everything(arguments()["images"], **arguments())
     with pytest.raises(TypeError, match="unexpected keyword argument 'step'"):
-        anything(**given() | {"step": 3})
+        call_everything(**arguments() | {"step": 3})
 
 
 def test_fields_of_a_dataclass() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ddlab.core import errors
 from tests.support import assert_sentence, refuses
 
-ANYTHING = st.recursive(
+VALUES = st.recursive(
     st.none()
     | st.booleans()
     | st.integers()
@@ -26,7 +26,7 @@ ANYTHING = st.recursive(
 )
 
 
-@given(value=ANYTHING)
+@given(value=VALUES)
 def test_fail_is_one_sentence_whatever_was_given(value: Any) -> None:
     with pytest.raises(errors.DDLabError) as caught:
         errors.fail("argument", "something else", value)
@@ -75,24 +75,24 @@ class TestChoice:
             errors.check_choice("kind", value, ("hard", "stored", 3))
 
     @pytest.mark.parametrize(
-        ("given", "nearest"),
+        ("misspelt", "nearest"),
         [("herdin", "'herding'"), ("k_mean", "'k_means'"), ("Random", "'random'")],
     )
-    def test_names_the_nearest(self, given: str, nearest: str) -> None:
-        with refuses(f"(nearest: {nearest}", given):
+    def test_names_the_nearest(self, misspelt: str, nearest: str) -> None:
+        with refuses(f"(nearest: {nearest}", misspelt):
             errors.check_choice(
-                "kind", given, ("random", "average", "k_means", "herding", "k_center")
+                "kind", misspelt, ("random", "average", "k_means", "herding", "k_center")
             )
 
     @pytest.mark.parametrize(
-        ("given", "here"),
+        ("foreign_name", "our_name"),
         [("ipc", "images_per_class"), ("LR", "learning_rate"), ("soft", "stored")],
     )
-    def test_knows_what_other_code_says(self, given: str, here: str) -> None:
-        with refuses(f"nearest: '{here}'", given):
+    def test_knows_what_other_code_says(self, foreign_name: str, our_name: str) -> None:
+        with refuses(f"nearest: '{our_name}'", foreign_name):
             errors.check_choice(
                 "kind",
-                given,
+                foreign_name,
                 ("images_per_class", "learning_rate", "hard", "stored", "images", "loss"),
             )
 
@@ -132,8 +132,8 @@ class TestInteger:
 class TestNumber:
     @given(value=st.floats(0, 1) | st.integers(0, 1) | st.fractions(0, 1))
     def test_any(self, value: Any) -> None:
-        found = errors.check_number("x", value, 0, 1)
-        assert type(found) is float and found == pytest.approx(float(value))
+        checked = errors.check_number("x", value, 0, 1)
+        assert type(checked) is float and checked == pytest.approx(float(value))
 
     @pytest.mark.parametrize(
         "value", [np.float32(0.5), np.float64(0.5), np.int8(1), Fraction(1, 3)]

@@ -24,10 +24,10 @@ def start(seed: int = 0) -> dict[str, Tensor]:
 
 def slopes(parameters: dict[str, Tensor], step: int) -> dict[str, Tensor]:
     """Some gradient that depends on where one is; the vector's third entry never sees one."""
-    given = {name: (value - step).sin() + value for name, value in parameters.items()}
+    gradients = {name: (value - step).sin() + value for name, value in parameters.items()}
     mask = torch.ones(4, dtype=torch.float64)
     mask[2] = 0
-    return given | {"vector": given["vector"] * mask}
+    return gradients | {"vector": gradients["vector"] * mask}
 
 
 def ours(kind: str, options: dict[str, Any], rates: list[float]) -> dict[str, Tensor]:
@@ -73,27 +73,27 @@ def test_sgd(momentum: float, weight_decay: float) -> None:
 @pytest.mark.parametrize("betas", [(0.9, 0.999), (0.5, 0.9), (0.0, 0.5)])
 @pytest.mark.parametrize("epsilon", [1e-8, 1e-2])
 def test_adam(betas: tuple[float, float], epsilon: float) -> None:
-    found = ours("adam", {"betas": betas, "epsilon": epsilon}, RATES)
+    computed = ours("adam", {"betas": betas, "epsilon": epsilon}, RATES)
     expected = torchs(torch.optim.Adam, {"betas": betas, "eps": epsilon}, RATES)
-    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(computed, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("weight_decay", [0.0, 0.01, 0.5])
 def test_adamw(weight_decay: float) -> None:
-    found = ours("adamw", {"weight_decay": weight_decay}, RATES)
+    computed = ours("adamw", {"weight_decay": weight_decay}, RATES)
     expected = torchs(torch.optim.AdamW, {"weight_decay": weight_decay}, RATES)
-    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(computed, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["sgd", "adam", "adamw"])
 def test_a_tensor_learning_rate_is_a_number(kind: str) -> None:
     update: Any = getattr(optimisers, f"{kind}_update")
     state: Any = optimisers.sgd_init(start()) if kind == "sgd" else optimisers.adam_init(start())
-    one, two = (
+    by_number, by_tensor = (
         update(start(), slopes(start(), 0), state, learning_rate=r)
         for r in (0.1, torch.tensor(0.1, dtype=torch.float64))
     )
-    torch.testing.assert_close(one[0], two[0], rtol=1e-14, atol=1e-14)
+    torch.testing.assert_close(by_number[0], by_tensor[0], rtol=1e-14, atol=1e-14)
 
 
 @pytest.mark.parametrize("kind", ["sgd", "adam", "adamw"])
@@ -177,8 +177,8 @@ def test_linear_equals_torchs_scheduler(final_fraction: float, total: int) -> No
     solver = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.3)
     scheduler = torch.optim.lr_scheduler.LinearLR(solver, 1.0, final_fraction, total_iters=total)
     for step in range(total + 3):  # and stays where it ended
-        found = optimisers.linear(step, total, 0.3, final_fraction=final_fraction)
-        assert found == pytest.approx(solver.param_groups[0]["lr"], abs=1e-12)
+        rate = optimisers.linear(step, total, 0.3, final_fraction=final_fraction)
+        assert rate == pytest.approx(solver.param_groups[0]["lr"], abs=1e-12)
         solver.step()
         scheduler.step()
     assert optimisers.linear(0, total, 0.3) == 0.3 and optimisers.linear(total, total, 0.3) == 0
@@ -194,15 +194,15 @@ def test_cosine_falls_from_its_start_to_its_end(
     total: int, base: float, final: float, place: float
 ) -> None:
     step = int(place * total)
-    here, after = (
+    rate, next_rate = (
         optimisers.cosine(s, total, base, final_fraction=final) for s in (step, step + 1)
     )
     assert optimisers.cosine(0, total, base, final_fraction=final) == pytest.approx(base)
-    assert base * final - 1e-9 <= after <= here + 1e-9 <= base + 1e-8
+    assert base * final - 1e-9 <= next_rate <= rate + 1e-9 <= base + 1e-8
     assert optimisers.cosine(total + 5, total, base, final_fraction=final) == pytest.approx(
         base * final
     )
-    assert not math.isnan(here)
+    assert not math.isnan(rate)
 
 
 @pytest.mark.parametrize("kind", ["sgd", "adam", "adamw"])

@@ -96,37 +96,37 @@ def test_bad_input(make: Any, arguments: tuple[Any, ...], word: str) -> None:
         make(*arguments)
 
 
-def drawn() -> list[torch.Tensor]:
+def all_draws() -> list[torch.Tensor]:
     """Operations of each kind: with a generator of their own, in a form of another name, in place,
     as a share of a tensor's shape.
     """
-    found = [
+    draws = [
         torch.rand(3),
         torch.randn(3),
         torch.randint(2, 9, (3,)),
         torch.randint(9, (3,)),
         torch.randperm(9),
     ]
-    found += [
+    draws += [
         torch.nn.init.kaiming_uniform_(torch.empty(4, 4)),
         torch.bernoulli(torch.full((9,), 0.5)),
     ]
-    return [*found, torch.multinomial(torch.ones(9), 3), torch.nn.functional.dropout(torch.ones(9))]
+    return [*draws, torch.multinomial(torch.ones(9), 3), torch.nn.functional.dropout(torch.ones(9))]
 
 
 def test_global_draws_come_from_a_generator_of_our_own_as_if_it_were_the_global_one() -> None:
     before = global_randomness()
     with randomness.Draws(torch.Generator().manual_seed(5)) as draws:
-        mine = drawn()
+        mine = all_draws()
         torch.rand(2, generator=torch.Generator())
-        other: list[torch.Tensor] = []
+        from_thread: list[torch.Tensor] = []
         # Another thread draws what it would draw.
-        thread = threading.Thread(target=lambda: other.append(torch.rand(3)))
+        thread = threading.Thread(target=lambda: from_thread.append(torch.rand(3)))
         with torch.random.fork_rng(devices=[]):
             thread.start()
             thread.join()
     assert global_randomness() == before and draws.count == len(mine) == 9
     with torch.random.fork_rng(devices=[]):
-        assert torch.equal(torch.rand(3), other[0])
+        assert torch.equal(torch.rand(3), from_thread[0])
         torch.manual_seed(5)
-        assert all(map(torch.equal, mine, drawn()))
+        assert all(map(torch.equal, mine, all_draws()))

@@ -47,7 +47,7 @@ def test_every_dtype_survives(dtype: torch.dtype, tmp_path: Path) -> None:
 
 def test_tensors_in_any_layout(tmp_path: Path) -> None:
     whole = torch.randn(2, 3, 4, 5, generator=torch.Generator().manual_seed(0))
-    given = {
+    tensors = {
         "transposed": whole.transpose(1, 3),
         "sliced": whole[:, ::2, 1:],
         "expanded": torch.ones(1, 3).expand(4, 3),
@@ -57,21 +57,21 @@ def test_tensors_in_any_layout(tmp_path: Path) -> None:
         "part": whole[0],
         "with gradient": whole.clone().requires_grad_(),
     }
-    found, _ = storage.load(storage.save(tmp_path / "x", given, {}, "test"), "test")
-    for name, value in given.items():
-        assert torch.equal(found[name], value), name
-        assert not found[name].requires_grad
-    found["shared"].zero_()
-    assert torch.equal(found["shared again"], whole)
+    loaded, _ = storage.load(storage.save(tmp_path / "x", tensors, {}, "test"), "test")
+    for name, value in tensors.items():
+        assert torch.equal(loaded[name], value), name
+        assert not loaded[name].requires_grad
+    loaded["shared"].zero_()
+    assert torch.equal(loaded["shared again"], whole)
 
 
 def test_somebodys_file_stays_and_no_folder_is_made(tmp_path: Path) -> None:
     with refuses("path", "folder that is there"):
         storage.save(tmp_path / "typo" / "x", TENSORS, {}, "test")
     notes = tmp_path / "notes.txt"
-    other = storage.save(tmp_path / "x", TENSORS, {}, "network")
+    ours = storage.save(tmp_path / "x", TENSORS, {}, "network")
     notes.write_text("mine")
-    for path in (notes, other):
+    for path in (notes, ours):
         before = path.read_bytes()
         with refuses("path", "overwrite=True", str(path)):
             storage.save(path, TENSORS, {}, "test")
@@ -321,13 +321,15 @@ def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
 
 
 def test_what_killed_writers_left_is_taken_away(tmp_path: Path) -> None:
-    old, young, other = (tmp_path / name for name in (".x.0123abcd", ".x.89abcdef", ".y.0123abcd"))
-    for file in (old, young, other):
+    old, young, foreign = (
+        tmp_path / name for name in (".x.0123abcd", ".x.89abcdef", ".y.0123abcd")
+    )
+    for file in (old, young, foreign):
         file.write_bytes(b"half")
-    for file in (old, other):
+    for file in (old, foreign):
         os.utime(file, (0, 0))
     storage.write_atomically(tmp_path / "x", b"whole")
-    assert not old.exists() and young.exists() and other.exists()
+    assert not old.exists() and young.exists() and foreign.exists()
 
 
 def test_a_flipped_bit_is_seen(file: Path) -> None:

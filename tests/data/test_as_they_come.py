@@ -51,12 +51,12 @@ def classes(root: Path, names: tuple[str, ...] = CLASSES, count: int = 3) -> Non
             )
 
 
-def of_class(found: ddlab.ImageData, split: str) -> list[bool]:
+def of_class(loaded: ddlab.ImageData, split: str) -> list[bool]:
     """Whether each image of a split stands under its own class."""
-    names = [found.class_names[label] for label in found.labels(split).tolist()]
+    names = [loaded.class_names[label] for label in loaded.labels(split).tolist()]
     return [
         int(image[0, 5, 5]) == 80 * (1 + CLASSES.index(name))
-        for name, image in zip(names, found.images(split), strict=True)
+        for name, image in zip(names, loaded.images(split), strict=True)
     ]
 
 
@@ -116,9 +116,9 @@ def test_trees(case: str, tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     make(tmp_path / "root")
     options = dict(options)
-    found = data.load("folder", tmp_path / "root" / options.pop("path", "."), **options)
-    assert found.class_names == CLASSES and (len(found), len(found.test_labels)) == counts
-    assert all(of_class(found, "train")) and all(of_class(found, "test"))
+    loaded = data.load("folder", tmp_path / "root" / options.pop("path", "."), **options)
+    assert loaded.class_names == CLASSES and (len(loaded), len(loaded.test_labels)) == counts
+    assert all(of_class(loaded, "train")) and all(of_class(loaded, "test"))
 
 
 REFUSED: dict[str, tuple[Callable[[Path], Any], dict[str, Any], list[str]]] = {
@@ -180,7 +180,7 @@ def test_random_trees(draw: st.DataObject) -> None:
         warnings.simplefilter("ignore")
         root = Path(place) / "root"
         splits = draw.draw(st.sampled_from(SPLITS))
-        made = []
+        folders = []
         for split in splits:
             for name in CLASSES:
                 for number in range(draw.draw(st.integers(2, 3))):
@@ -193,30 +193,30 @@ def test_random_trees(draw: st.DataObject) -> None:
                         root / split / name / inner / f"{number}.png",
                         80 * (1 + CLASSES.index(name)),
                     )
-                    made.append(root / split / name)
+                    folders.append(root / split / name)
         for _ in range(draw.draw(st.integers(0, 3))):
-            link = draw.draw(st.sampled_from(made)) / draw.draw(st.sampled_from(["l", "m", "n"]))
+            link = draw.draw(st.sampled_from(folders)) / draw.draw(st.sampled_from(["l", "m", "n"]))
             if not os.path.lexists(link):
                 link.symlink_to(
                     draw.draw(
                         st.sampled_from(
-                            [*made, root, root.parent, *(root / split for split in splits)]
+                            [*folders, root, root.parent, *(root / split for split in splits)]
                         )
                     )
                 )
         try:
-            found = data.load("folder", root)
+            loaded = data.load("folder", root)
         except ddlab.DDLabError:
             assert splits == ("f0", "f1")
             return
         assert (
-            found.class_names == CLASSES
-            and all(of_class(found, "train"))
-            and all(of_class(found, "test"))
+            loaded.class_names == CLASSES
+            and all(of_class(loaded, "train"))
+            and all(of_class(loaded, "test"))
         )
         if len(splits) == 1:
             read = collections.Counter(
-                image.numpy().tobytes() for image in (*found.train_images, *found.test_images)
+                image.numpy().tobytes() for image in (*loaded.train_images, *loaded.test_images)
             )
             real = [
                 file
@@ -309,25 +309,25 @@ def by_every_reader(table: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def read_by(reader: str, given: Any, options: dict[str, Any], place: Path) -> ddlab.ImageData:
+def read_by(reader: str, picture: Any, options: dict[str, Any], place: Path) -> ddlab.ImageData:
     if reader == "arrays":
-        images = [given] * 8 if isinstance(given, Image.Image) else np.stack([given] * 8)
+        images = [picture] * 8 if isinstance(picture, Image.Image) else np.stack([picture] * 8)
         return data.from_arrays(images, [0, 1] * 4, **options)
     if reader == "dataset":
-        return data.from_dataset([(given, number % 2) for number in range(8)], **options)
+        return data.from_dataset([(picture, number % 2) for number in range(8)], **options)
     for number in range(8):
         file = place / "ab"[number % 2] / f"{number}.png"
         file.parent.mkdir(exist_ok=True)
-        (given if isinstance(given, Image.Image) else Image.fromarray(given)).save(file)
+        (picture if isinstance(picture, Image.Image) else Image.fromarray(picture)).save(file)
     return data.load("folder", place, **options)
 
 
 @pytest.mark.parametrize(("case", "reader"), by_every_reader(PIXELS))
 @pytest.mark.filterwarnings("ignore:In ")
 def test_pixels_are_the_same_by_every_reader(case: str, reader: str, tmp_path: Path) -> None:
-    given, options, wanted = PIXELS[case]
-    found = read_by(reader, given, options, tmp_path)
-    assert np.abs(found.train_images[0, 0].numpy().astype(int) - wanted).max() <= (
+    picture, options, expected = PIXELS[case]
+    loaded = read_by(reader, picture, options, tmp_path)
+    assert np.abs(loaded.train_images[0, 0].numpy().astype(int) - expected).max() <= (
         1 if "palette" not in case else 9
     ), case
 
@@ -337,8 +337,8 @@ def test_pixels_are_the_same_by_every_reader(case: str, reader: str, tmp_path: P
 def test_dark_pictures_are_read_once_somebody_says_that_they_are(
     reader: str, tmp_path: Path
 ) -> None:
-    found = read_by(reader, RAMP // 16, {"range": (0, 255)}, tmp_path)
-    assert np.array_equal(found.train_images[0, 0].numpy(), RAMP // 16)
+    loaded = read_by(reader, RAMP // 16, {"range": (0, 255)}, tmp_path)
+    assert np.array_equal(loaded.train_images[0, 0].numpy(), RAMP // 16)
 
 
 GUESSES: dict[str, tuple[Any, list[str]]] = {
@@ -358,9 +358,9 @@ GUESSES: dict[str, tuple[Any, list[str]]] = {
 def test_pixels_whose_black_and_white_are_a_guess_are_asked_for(
     case: str, reader: str, tmp_path: Path
 ) -> None:
-    given, words = GUESSES[case]
+    picture, words = GUESSES[case]
     with refuses(*words):
-        read_by(reader, given, {}, tmp_path)
+        read_by(reader, picture, {}, tmp_path)
 
 
 @pytest.mark.parametrize("reader", ["folder", "dataset"])
@@ -378,16 +378,16 @@ def test_a_cameras_turn_is_undone(reader: str, tmp_path: Path) -> None:
             )
     from torchvision.datasets import ImageFolder
 
-    found = (
+    loaded = (
         data.load("folder", tmp_path)
         if reader == "folder"
         else data.from_dataset(ImageFolder(str(tmp_path)), channels=1)
     )
     assert (
-        int(found.train_images[0, 0, 0].min())
+        int(loaded.train_images[0, 0, 0].min())
         >= 190
         > 10
-        >= int(found.train_images[0, 0, -1].max())
+        >= int(loaded.train_images[0, 0, -1].max())
     )
 
 
@@ -402,18 +402,18 @@ def test_text_lines_are_not_cut_to_squares(fit: str, columns: list[int], tmp_pat
             Image.fromarray(np.roll(wide, number, 0)).save(tmp_path / name / f"{number}.png")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = data.load("folder", tmp_path, size=(16, 32), fit=fit)
-        same = data.from_dataset(
+        from_folder = data.load("folder", tmp_path, size=(16, 32), fit=fit)
+        from_list = data.from_dataset(
             [(Image.fromarray(wide), number % 2) for number in range(6)], size=(16, 32), fit=fit
         )
-    assert found.image_size == same.image_size == (16, 32) and torch.equal(
-        found.train_images[0], same.train_images[0]
+    assert from_folder.image_size == from_list.image_size == (16, 32) and torch.equal(
+        from_folder.train_images[0], from_list.train_images[0]
     )
-    row = found.train_images[0, 0, 0 if fit == "pad" else 8].tolist()
+    row = from_folder.train_images[0, 0, 0 if fit == "pad" else 8].tolist()
     assert row[0] == pytest.approx(columns[0], abs=9) and row[-1] == pytest.approx(
         columns[1], abs=9
     )
-    dm = ddlab.distill("dm", found, iterations=2, progress=False)
+    dm = ddlab.distill("dm", from_folder, iterations=2, progress=False)
     assert dm.image_size == (16, 32)
 
 
@@ -438,15 +438,15 @@ NUMBERS: dict[str, tuple[Any, tuple[str, str]]] = {
 @pytest.mark.parametrize("case", LABELS)
 def test_labels_of_tables(case: str) -> None:
     pandas = pytest.importorskip("pandas")
-    found = data.from_arrays(np.stack([RAMP] * 8), LABELS[case](pandas))
-    assert found.class_names == ("cat", "dog") and found.class_counts().tolist() == [3, 3]
+    loaded = data.from_arrays(np.stack([RAMP] * 8), LABELS[case](pandas))
+    assert loaded.class_names == ("cat", "dog") and loaded.class_counts().tolist() == [3, 3]
 
 
 @pytest.mark.parametrize("case", NUMBERS)
 def test_labels_that_are_numbers(case: str) -> None:
-    given, names = NUMBERS[case]
-    found = data.from_arrays(np.stack([RAMP] * 8), given)
-    assert found.class_names == names and found.class_counts().tolist() == [3, 3]
+    labels, names = NUMBERS[case]
+    loaded = data.from_arrays(np.stack([RAMP] * 8), labels)
+    assert loaded.class_names == names and loaded.class_counts().tolist() == [3, 3]
 
 
 class HubDataset:
@@ -497,21 +497,21 @@ def test_the_home_folder_is_known_by_every_path(
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path.parent)
-    made = ddlab.distill("selection", grey, progress=False, checkpoint="~/c.safetensors")
+    distilled = ddlab.distill("selection", grey, progress=False, checkpoint="~/c.safetensors")
     for path in (
-        made.export_folder("~/set"),
-        made.save("~/set.safetensors"),
+        distilled.export_folder("~/set"),
+        distilled.save("~/set.safetensors"),
         grey.save("~/data.safetensors"),
     ):
         assert path.is_relative_to(tmp_path) and path.exists()
     assert (
         not os.path.exists("~")
-        and ddlab.DistilledSet.load("~/set.safetensors").fingerprint == made.fingerprint
+        and ddlab.DistilledSet.load("~/set.safetensors").fingerprint == distilled.fingerprint
     )
     assert ddlab.DistilledSet.from_folder("~/set").class_names == grey.class_names
     (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
     with refuses("path", "leads nowhere"):
-        made.save("~/nowhere")
+        distilled.save("~/nowhere")
     assert not (tmp_path / "gone").exists()
 
 

@@ -23,8 +23,8 @@ class TestRandomParts:
         for image in given_images:
             box = random_rectangle(11, 11, smallest_area=0.2, generator=draw)
             expected.append(functional.resized_crop(image, *box, size=[11, 11], antialias=True))
-        found = view(given_images, crop_area=0.2, seed=5, step=7).images
-        torch.testing.assert_close(found, torch.stack(expected))
+        cropped = view(given_images, crop_area=0.2, seed=5, step=7).images
+        torch.testing.assert_close(cropped, torch.stack(expected))
         assert torch.equal(view(given_images, crop_area=1.0).images, given_images)
 
     def test_areas_are_uniform_and_aspects_log_uniform(self) -> None:
@@ -48,7 +48,7 @@ class TestRandomParts:
 
     def test_area_and_aspect_of_its_draws(self) -> None:
         """From the uniform numbers themselves, where the first pair of them fits."""
-        seen = 0
+        count_compared = 0
         for seed in range(50):
             first, second = (
                 torch.rand(2, generator=torch.Generator().manual_seed(seed)).double().numpy()
@@ -61,8 +61,8 @@ class TestRandomParts:
             )
             if max(rows, columns) <= 300:
                 assert box[2:] == (rows, columns)
-                seen += 1
-        assert seen > 20
+                count_compared += 1
+        assert count_compared > 20
 
 
 class TestViews:
@@ -73,20 +73,20 @@ class TestViews:
         given_images = images(6)
         mean = torch.tensor([0.6])
         std = torch.tensor([0.4])
-        found = Views(**fields).view(given_images, mean=mean, std=std, step=4)
+        viewed = Views(**fields).view(given_images, mean=mean, std=std, step=4)
         expected = view(given_images, **fields, step=4)  # -.6 / .4 is BLACK
-        torch.testing.assert_close(found.images, expected.images)
-        assert found.share == expected.share and torch.equal(found.partner, expected.partner)
+        torch.testing.assert_close(viewed.images, expected.images)
+        assert viewed.share == expected.share and torch.equal(viewed.partner, expected.partner)
         for name in fields:
             off = {"crop_pixels": 0, "flip": False, "mixup_alpha": 0.0, "seed": 4}[name]
             assert not torch.allclose(
-                found.images, view(given_images, **fields | {name: off}, step=4).images
+                viewed.images, view(given_images, **fields | {name: off}, step=4).images
             ), name
 
     @pytest.mark.parametrize(("count", "steps"), [(8, 2), (9, 3), (1, 1), (0, 0)])
     def test_steps_of_an_epoch(self, count: int, steps: int) -> None:
         assert self.views.steps_per_epoch(count) == steps
-        seen = [self.views.indices(count, step).tolist() for step in range(steps)]
-        assert sorted(row for rows in seen for row in rows) == list(range(count)) and all(
-            len(rows) <= 4 for rows in seen
+        epoch_rows = [self.views.indices(count, step).tolist() for step in range(steps)]
+        assert sorted(row for rows in epoch_rows for row in rows) == list(range(count)) and all(
+            len(rows) <= 4 for rows in epoch_rows
         )

@@ -29,22 +29,24 @@ SHAPES = {
 
 @given(**SHAPES)
 def test_statistics_equal_numpys(classes: int, channels: int, size: int, seed: int) -> None:
-    found = made_data(classes, channels, size, seed=seed)
-    pixels = found.train_images.numpy().astype(np.float64) / 255
-    np.testing.assert_allclose(found.mean.numpy(), pixels.mean((0, 2, 3)), rtol=1e-6)
-    np.testing.assert_allclose(found.std.numpy(), pixels.std((0, 2, 3)), rtol=1e-5)
-    normalised = found.normalised().double().numpy()
+    random_data = made_data(classes, channels, size, seed=seed)
+    pixels = random_data.train_images.numpy().astype(np.float64) / 255
+    np.testing.assert_allclose(random_data.mean.numpy(), pixels.mean((0, 2, 3)), rtol=1e-6)
+    np.testing.assert_allclose(random_data.std.numpy(), pixels.std((0, 2, 3)), rtol=1e-5)
+    normalised = random_data.normalised().double().numpy()
     np.testing.assert_allclose(normalised.mean((0, 2, 3)), 0, atol=1e-5)
     np.testing.assert_allclose(normalised.std((0, 2, 3)), 1, atol=1e-5)
 
 
 @given(**SHAPES)
 def test_bytes_survive_normalisation(classes: int, channels: int, size: int, seed: int) -> None:
-    found = made_data(classes, channels, size, seed=seed)
-    assert torch.equal(found.to_uint8(found.normalised()), found.train_images)
-    assert torch.equal(found.to_uint8(found.normalised(split="test")), found.test_images)
-    low, high = found.valid_range()
-    normalised = found.normalised()
+    random_data = made_data(classes, channels, size, seed=seed)
+    assert torch.equal(random_data.to_uint8(random_data.normalised()), random_data.train_images)
+    assert torch.equal(
+        random_data.to_uint8(random_data.normalised(split="test")), random_data.test_images
+    )
+    low, high = random_data.valid_range()
+    normalised = random_data.normalised()
     assert (normalised >= low - 1e-5).all() and (normalised <= high + 1e-5).all()
 
 
@@ -79,8 +81,14 @@ def test_access(colour: ImageData) -> None:
     assert torch.equal(colour.of_class(1), torch.arange(8, 16)) and colour.of_class(
         1, "test"
     ).tolist() == [4, 5, 6, 7]
-    ways: list[Any] = [[3, 1], torch.tensor([3, 1]), slice(1, 4, 2), range(1, 3), np.array([2, 2])]
-    for indices in ways:
+    index_forms: list[Any] = [
+        [3, 1],
+        torch.tensor([3, 1]),
+        slice(1, 4, 2),
+        range(1, 3),
+        np.array([2, 2]),
+    ]
+    for indices in index_forms:
         place = (
             list(range(16))[indices] if isinstance(indices, slice) else [int(i) for i in indices]
         )
@@ -179,76 +187,83 @@ class TestAligned:
         """Grey by numpy, scaled by PIL, whose bilinear filter smooths too; rounding once or twice
         makes a byte of difference.
         """
-        given = made_data(channels=channels)
+        original = made_data(channels=channels)
         like = made_data(classes=2, channels=like_channels, size=size)
-        found = data.aligned(given, like)
-        assert (found.channels, found.image_size) == (like.channels, like.image_size)
+        aligned_data = data.aligned(original, like)
+        assert (aligned_data.channels, aligned_data.image_size) == (like.channels, like.image_size)
         for split in ("train", "test"):
-            assert torch.equal(found.labels(split), given.labels(split))
-            images = given.images(split).numpy().astype(np.float64)
+            assert torch.equal(aligned_data.labels(split), original.labels(split))
+            images = original.images(split).numpy().astype(np.float64)
             if (channels, like_channels) == (3, 1):
                 images = np.einsum("nchw,c->nhw", images, [0.299, 0.587, 0.114])[:, None]
-            for made, own in zip(found.images(split).numpy(), images, strict=True):
-                wanted = [
+            for aligned_image, image in zip(
+                aligned_data.images(split).numpy(), images, strict=True
+            ):
+                planes = [
                     np.asarray(
                         Image.fromarray(plane.astype(np.float32)).resize(
                             (size, size), Image.Resampling.BILINEAR
                         )
                     )
-                    for plane in own
+                    for plane in image
                 ]
                 np.testing.assert_allclose(
-                    made, np.broadcast_to(np.stack(wanted), made.shape), atol=0.502
+                    aligned_image,
+                    np.broadcast_to(np.stack(planes), aligned_image.shape),
+                    atol=0.502,
                 )
         assert (
-            found.class_names == given.class_names
-            and given.name in found.name
-            and like.name in found.name
+            aligned_data.class_names == original.class_names
+            and original.name in aligned_data.name
+            and like.name in aligned_data.name
         )
 
     def test_grey_becomes_three_equal_channels(self, grey: ImageData, colour: ImageData) -> None:
-        found = data.aligned(grey, colour)
-        assert torch.equal(found.train_images, grey.train_images.expand(-1, 3, -1, -1))
-        assert found.fingerprint != grey.fingerprint
+        aligned_data = data.aligned(grey, colour)
+        assert torch.equal(aligned_data.train_images, grey.train_images.expand(-1, 3, -1, -1))
+        assert aligned_data.fingerprint != grey.fingerprint
 
     def test_statistics_are_its_own(self, grey: ImageData) -> None:
         like = made_data(channels=3, size=16)
-        found = data.aligned(
+        aligned_data = data.aligned(
             dataclasses.replace(grey, mean=torch.tensor([0.2]), std=torch.tensor([3.0])), like
         )
-        pixels = found.train_images.double().div(255).transpose(0, 1).flatten(1)
-        torch.testing.assert_close(found.mean.double(), pixels.mean(1), rtol=1e-5, atol=1e-6)
+        pixels = aligned_data.train_images.double().div(255).transpose(0, 1).flatten(1)
+        torch.testing.assert_close(aligned_data.mean.double(), pixels.mean(1), rtol=1e-5, atol=1e-6)
         torch.testing.assert_close(
-            found.std.double(), pixels.std(1, unbiased=False), rtol=1e-4, atol=1e-6
+            aligned_data.std.double(), pixels.std(1, unbiased=False), rtol=1e-4, atol=1e-6
         )
-        assert float(found.mean[0] - like.mean[0]) != 0
+        assert float(aligned_data.mean[0] - like.mean[0]) != 0
 
     def test_a_network_of_the_one_looks_at_the_other(
         self, digits: ImageData, colour_teacher: Any, colour: ImageData
     ) -> None:
-        found = data.aligned(digits, colour)
-        assert networks.predict(colour_teacher, found.normalised([0, 1])).logits.shape == (2, 2)
+        aligned_data = data.aligned(digits, colour)
+        assert networks.predict(colour_teacher, aligned_data.normalised([0, 1])).logits.shape == (
+            2,
+            2,
+        )
 
     def test_other_channels_are_refused(self, grey: ImageData) -> None:
         two = made_data(channels=2)
-        for one, like in ((grey, two), (two, grey), (made_data(channels=3), two)):
+        for source, like in ((grey, two), (two, grey), (made_data(channels=3), two)):
             with refuses("data", "grey"):
-                data.aligned(one, like)
+                data.aligned(source, like)
         assert data.aligned(two, made_data(channels=2, size=4)).image_size == (4, 4)
 
 
 class TestDigits:
     def test_sizes_and_split(self) -> None:
-        found = data.load("digits")
-        assert found.train_images.shape == (1198, 1, 16, 16) and found.test_images.shape == (
+        digits = data.load("digits")
+        assert digits.train_images.shape == (1198, 1, 16, 16) and digits.test_images.shape == (
             599,
             1,
             16,
             16,
         )
-        assert found.class_names == tuple("0123456789") and found.name == "digits-16"
+        assert digits.class_names == tuple("0123456789") and digits.name == "digits-16"
         for split in ("train", "test"):
-            shares = torch.bincount(found.labels(split)).double() / len(found.labels(split))
+            shares = torch.bincount(digits.labels(split)).double() / len(digits.labels(split))
             assert float((shares - 0.1).abs().max()) < 0.005
 
     def test_nothing_is_lost_and_nothing_is_in_both(self, digits: ImageData) -> None:
@@ -259,23 +274,23 @@ class TestDigits:
             (int(t), *(round(v * 255 / 16) for v in x.ravel()))
             for x, t in zip(bunch.images, bunch.target, strict=True)
         )
-        both = [
+        splits = [
             (digits.train_images, digits.train_labels),
             (digits.test_images, digits.test_labels),
         ]
         ours = sorted(
             (int(t), *x.flatten().tolist())
-            for images, labels in both
+            for images, labels in splits
             for x, t in zip(images, labels, strict=True)
         )
         assert ours == original
 
     def test_the_seed_decides_the_split(self, digits: ImageData) -> None:
         assert_same(data.load("digits", size=8), digits)
-        other = data.load("digits", size=8, seed=1)
+        reseeded = data.load("digits", size=8, seed=1)
         assert (
-            other.fingerprint != digits.fingerprint
-            and other.train_images.shape == digits.train_images.shape
+            reseeded.fingerprint != digits.fingerprint
+            and reseeded.train_images.shape == digits.train_images.shape
         )
 
     @pytest.mark.parametrize("options", [{"size": 7}, {"size": 65}, {"seed": 2**32}])
@@ -307,13 +322,13 @@ def test_data_and_sets_show_their_images_in_a_notebook(
     grey: ImageData, distilled: DistilledSet
 ) -> None:
     halves = dataclasses.replace(distilled, complete=False)
-    for one, rows, columns, words in (
+    for shown_object, rows, columns, words in (
         (grey, 2, 3, ["36 training"]),
         (halves, len(distilled) // 3, 3, ["floats", "not complete"]),
     ):
-        found = one._repr_html_()
-        assert all(word in found for word in (*words, *one.class_names))
-        content = base64.b64decode(found.split("base64,")[1].split('"')[0])
+        markup = shown_object._repr_html_()
+        assert all(word in markup for word in (*words, *shown_object.class_names))
+        content = base64.b64decode(markup.split("base64,")[1].split('"')[0])
         picture = torch.from_numpy(np.array(Image.open(io.BytesIO(content)))).movedim(2, 0)
         assert picture.shape == (3, rows * 34 + 2, columns * 34 + 2)
     assert torch.equal(
@@ -326,8 +341,8 @@ def test_a_subset_and_its_file(colour: ImageData, tmp_path: Path) -> None:
     assert len(some) == 6 and some.class_names == tuple(reversed(colour.class_names))
     for new, old in ((0, 1), (1, 0)):
         for split, count in (("train", 3), ("test", 4)):
-            wanted = colour.images(split)[colour.of_class(old, split)[:count]]
-            assert torch.equal(some.images(split)[some.of_class(new, split)], wanted)
+            expected = colour.images(split)[colour.of_class(old, split)[:count]]
+            assert torch.equal(some.images(split)[some.of_class(new, split)], expected)
     assert torch.equal(some.mean, colour.mean) and torch.equal(
         colour.subset().normalised(), colour.normalised()
     )

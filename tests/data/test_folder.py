@@ -40,20 +40,20 @@ class TestFolder:
     def test_two_splits(self, tmp_path: Path) -> None:
         tree(tmp_path / "train", count=3)
         tree(tmp_path / "test", count=2, first=100)
-        found = data.load("folder", tmp_path)
+        loaded = data.load("folder", tmp_path)
         assert (
-            found.class_names == ("cat", "dog")
-            and found.image_size == (10, 10)
-            and found.channels == 1
+            loaded.class_names == ("cat", "dog")
+            and loaded.image_size == (10, 10)
+            and loaded.channels == 1
         )
-        assert found.train_images[:, 0, 0, 0].tolist() == [
+        assert loaded.train_images[:, 0, 0, 0].tolist() == [
             0,
             1,
             2,
             40,
             41,
             42,
-        ] and found.train_labels.tolist() == [
+        ] and loaded.train_labels.tolist() == [
             0,
             0,
             0,
@@ -61,45 +61,47 @@ class TestFolder:
             1,
             1,
         ]
-        assert found.test_images[:, 0, 0, 0].tolist() == [
+        assert loaded.test_images[:, 0, 0, 0].tolist() == [
             100,
             101,
             140,
             141,
-        ] and found.test_labels.tolist() == [
+        ] and loaded.test_labels.tolist() == [
             0,
             0,
             1,
             1,
         ]
-        assert_same(data.load(f"folder:{tmp_path}"), found)
+        assert_same(data.load(f"folder:{tmp_path}"), loaded)
 
     def test_one_tree_is_split_by_a_seed(self, tmp_path: Path) -> None:
         tree(tmp_path, classes=("a", "b", "c"), count=10)
-        found = data.load("folder", tmp_path, test_fraction=0.3)
+        loaded = data.load("folder", tmp_path, test_fraction=0.3)
         assert (
-            torch.bincount(found.train_labels).tolist() == [7] * 3
-            and torch.bincount(found.test_labels).tolist() == [3] * 3
+            torch.bincount(loaded.train_labels).tolist() == [7] * 3
+            and torch.bincount(loaded.test_labels).tolist() == [3] * 3
         )
-        pixels = [images[:, 0, 0, 0].tolist() for images in (found.train_images, found.test_images)]
+        pixels = [
+            images[:, 0, 0, 0].tolist() for images in (loaded.train_images, loaded.test_images)
+        ]
         assert sorted(pixels[0] + pixels[1]) == sorted(
             40 * c + i for c in range(3) for i in range(10)
         )
-        assert_same(data.load("folder", tmp_path, test_fraction=0.3), found)
-        other = data.load("folder", tmp_path, test_fraction=0.3, seed=1)
-        assert other.test_images[:, 0, 0, 0].tolist() != pixels[1]
+        assert_same(data.load("folder", tmp_path, test_fraction=0.3), loaded)
+        reseeded = data.load("folder", tmp_path, test_fraction=0.3, seed=1)
+        assert reseeded.test_images[:, 0, 0, 0].tolist() != pixels[1]
 
     def test_small_classes_keep_an_image_on_each_side(self, tmp_path: Path) -> None:
         tree(tmp_path, count=2)
         for fraction in (0.01, 0.9):
-            found = data.load("folder", tmp_path, test_fraction=fraction)
-            assert found.train_labels.tolist() == found.test_labels.tolist() == [0, 1]
+            loaded = data.load("folder", tmp_path, test_fraction=fraction)
+            assert loaded.train_labels.tolist() == loaded.test_labels.tolist() == [0, 1]
 
     def test_colour_is_found_or_asked_for(self, tmp_path: Path) -> None:
         tree(tmp_path, mode="RGB")
-        found = data.load("folder", tmp_path)
-        assert found.channels == 3 and found.train_images[0, :, 0, 0].tolist()[1:] == [
-            255 - int(found.train_images[0, 0, 0, 0]),
+        loaded = data.load("folder", tmp_path)
+        assert loaded.channels == 3 and loaded.train_images[0, :, 0, 0].tolist()[1:] == [
+            255 - int(loaded.train_images[0, 0, 0, 0]),
             3,
         ]
         assert data.load("folder", tmp_path, channels=1).channels == 1
@@ -117,10 +119,10 @@ class TestFolder:
     def test_images_are_scaled_and_cut(self, tmp_path: Path) -> None:
         tree(tmp_path, size=(30, 20))
         picture(tmp_path / "cat" / "0.png", 200, size=(9, 40))
-        found = data.load("folder", tmp_path, size=12)
-        assert found.image_size == (12, 12) and found.name.endswith("-12")
+        loaded = data.load("folder", tmp_path, size=12)
+        assert loaded.image_size == (12, 12) and loaded.name.endswith("-12")
         assert (
-            sorted(torch.cat([found.train_images, found.test_images])[:, 0, 6, 6].tolist())[-1]
+            sorted(torch.cat([loaded.train_images, loaded.test_images])[:, 0, 6, 6].tolist())[-1]
             == 200
         )
         with refuses("size", "30 x 20", "9 x 40"):
@@ -136,10 +138,10 @@ class TestFolder:
     def test_limit(self, tmp_path: Path) -> None:
         tree(tmp_path / "train", count=5)
         tree(tmp_path / "test", count=4, first=100)
-        found = data.load("folder", tmp_path, limit=2)
+        loaded = data.load("folder", tmp_path, limit=2)
         assert (
-            found.train_images[:, 0, 0, 0].tolist() == [0, 1, 40, 41]
-            and len(found.test_labels) == 4
+            loaded.train_images[:, 0, 0, 0].tolist() == [0, 1, 40, 41]
+            and len(loaded.test_labels) == 4
         )
 
     @pytest.mark.parametrize("mode", ["1", "P", "LA", "RGBA", "CMYK", "I;16"])
@@ -152,8 +154,8 @@ class TestFolder:
             Image.fromarray(np.full((10, 10), 100 * 257, dtype=np.uint16)).save(file)
         else:
             Image.new("RGB", (10, 10), (100, 100, 100)).convert(mode).save(file)
-        found = data.load("folder", tmp_path, channels=1)
-        pixels = torch.cat([found.train_images, found.test_images]).float().mean((1, 2, 3))
+        loaded = data.load("folder", tmp_path, channels=1)
+        pixels = torch.cat([loaded.train_images, loaded.test_images]).float().mean((1, 2, 3))
         assert float((pixels - 100).abs().min()) < (40 if mode == "1" else 8)
 
     def test_rotation_written_in_the_file(self, tmp_path: Path) -> None:
@@ -163,9 +165,9 @@ class TestFolder:
         exif[0x0112] = 6  # turned by a quarter
         half.save(tmp_path / "cat" / "0.jpg", exif=exif)
         (tmp_path / "cat" / "0.png").unlink()
-        found = data.load("folder", tmp_path)
+        loaded = data.load("folder", tmp_path)
         image = max(
-            torch.cat([found.train_images, found.test_images])[:, 0],
+            torch.cat([loaded.train_images, loaded.test_images])[:, 0],
             key=lambda i: float(i.float().std()),
         )
         assert float(image[0].float().std()) < 5 < float(image[:, 0].float().std())
@@ -211,11 +213,11 @@ def floats(file: Path) -> None:
 def in_cat(name: str, make: Callable[[Path], Any]) -> Callable[[Path], None]:
     """A good tree with one more file in it."""
 
-    def made(root: Path) -> None:
+    def write_file(root: Path) -> None:
         tree(root)
         make(root / "cat" / name)
 
-    return made
+    return write_file
 
 
 def saved(mode: str) -> Callable[[Path], None]:
@@ -391,8 +393,8 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], list[str]]] = {
 
 def test_without_a_split_all_images_train_and_test(tmp_path: Path) -> None:
     tree(tmp_path)
-    found = data.load("folder", tmp_path, split=False)
-    assert len(found) == 10 and torch.equal(found.train_images, found.test_images)
+    loaded = data.load("folder", tmp_path, split=False)
+    assert len(loaded) == 10 and torch.equal(loaded.train_images, loaded.test_images)
     tree(tmp_path / "parts" / "train")
     tree(tmp_path / "parts" / "test")
     assert data.load("folder", tmp_path / "parts", split=False).class_names == ("cat", "dog")
@@ -403,14 +405,16 @@ def test_what_is_read(case: str, tmp_path: Path) -> None:
     make, options, count, words = READ[case]
     (tmp_path / "root").mkdir()
     make(tmp_path / "root")
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught_warnings:
         warnings.simplefilter("always")
-        found = data.load("folder", tmp_path / "root", **options)
-    assert len(found.train_labels) + len(found.test_labels) == count
-    assert len(said) == bool(words) and all(word in str(said[0].message) for word in words)
+        loaded = data.load("folder", tmp_path / "root", **options)
+    assert len(loaded.train_labels) + len(loaded.test_labels) == count
+    assert len(caught_warnings) == bool(words) and all(
+        word in str(caught_warnings[0].message) for word in words
+    )
     # Where it was called, not where it was found.
-    assert all(one.filename == __file__ for one in said)
-    "".join(found.class_names).encode()  # can be written to any file
+    assert all(warning.filename == __file__ for warning in caught_warnings)
+    "".join(loaded.class_names).encode()  # can be written to any file
 
 
 @pytest.mark.parametrize("case", REFUSED)

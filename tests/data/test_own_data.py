@@ -52,27 +52,32 @@ EXPECTED = sorted(zip(PIXELS.reshape(12, -1).tolist(), LABELS.tolist(), strict=T
     "labels", [LABELS, LABELS.tolist(), torch.from_numpy(LABELS), np.array(list("abc"))[LABELS]]
 )
 def test_arrays(images: Any, labels: Any) -> None:
-    found = own.from_arrays(images, labels, name="mine")
-    assert everything(found) == ([image for image, _ in EXPECTED], [label for _, label in EXPECTED])
-    assert found.name == "mine" and found.channels == 3 and found.image_size == (8, 6)
-    assert found.class_names == (("a", "b", "c") if isinstance(labels[0], str) else ("0", "1", "2"))
-    assert (
-        found.class_counts("train").tolist() == [3] * 3
-        and found.class_counts("test").tolist() == [1] * 3
+    loaded = own.from_arrays(images, labels, name="mine")
+    assert everything(loaded) == (
+        [image for image, _ in EXPECTED],
+        [label for _, label in EXPECTED],
     )
-    assert found.fingerprint == own.from_arrays(images, labels, name="mine").fingerprint
-    assert found.fingerprint != own.from_arrays(images, labels, name="mine", seed=1).fingerprint
+    assert loaded.name == "mine" and loaded.channels == 3 and loaded.image_size == (8, 6)
+    assert loaded.class_names == (
+        ("a", "b", "c") if isinstance(labels[0], str) else ("0", "1", "2")
+    )
+    assert (
+        loaded.class_counts("train").tolist() == [3] * 3
+        and loaded.class_counts("test").tolist() == [1] * 3
+    )
+    assert loaded.fingerprint == own.from_arrays(images, labels, name="mine").fingerprint
+    assert loaded.fingerprint != own.from_arrays(images, labels, name="mine", seed=1).fingerprint
 
 
 def test_arrays_of_both_splits_and_other_labels() -> None:
     grey = PIXELS[..., 0]
-    found = own.from_arrays(grey, LABELS + 4, test_images=grey[:2], test_labels=[6, 4])
+    loaded = own.from_arrays(grey, LABELS + 4, test_images=grey[:2], test_labels=[6, 4])
     assert (
-        found.channels == 1
-        and found.class_names == ("4", "5", "6")
-        and found.test_labels.tolist() == [2, 0]
+        loaded.channels == 1
+        and loaded.class_names == ("4", "5", "6")
+        and loaded.test_labels.tolist() == [2, 0]
     )
-    assert np.array_equal(found.train_images[:, 0].numpy(), grey)
+    assert np.array_equal(loaded.train_images[:, 0].numpy(), grey)
     named = own.from_arrays(grey, ["x", "y"] * 6, class_names=("y", "x"))
     assert named.class_names == ("y", "x") and int(named.class_counts("train")[1]) == 5
     deep = own.from_arrays(PIXELS.repeat(2, 3), LABELS, layout="nhwc")
@@ -145,8 +150,8 @@ class Pictures(Dataset):
 def test_datasets() -> None:
     expected = ([image for image, _ in EXPECTED], [label for _, label in EXPECTED])
     pictures = Pictures()
-    found = own.from_dataset(pictures)
-    assert everything(found) == expected and found.class_names == Pictures.classes
+    loaded = own.from_dataset(pictures)
+    assert everything(loaded) == expected and loaded.class_names == Pictures.classes
     assert pictures.asked == list(range(12))
     assert everything(own.from_dataset(Pictures(np.asarray))) == expected
     floats = TensorDataset(
@@ -159,15 +164,15 @@ def test_datasets() -> None:
         )
         == expected
     )
-    both = own.from_dataset(pictures, test=Subset(pictures, [1, 5]), name="both")
-    assert len(both.train_labels) == 12 and both.test_labels.tolist() == [1, 2]
+    with_test = own.from_dataset(pictures, test=Subset(pictures, [1, 5]), name="both")
+    assert len(with_test.train_labels) == 12 and with_test.test_labels.tolist() == [1, 2]
     assert own.from_dataset(Subset(pictures, list(range(9)))).class_names == Pictures.classes
 
 
 def test_datasets_are_cut_and_scaled() -> None:
-    found = own.from_dataset(Pictures(), limit=2, size=5, channels=1)
-    assert found.image_size == (5, 5) and found.channels == 1
-    assert found.class_counts().tolist() == found.class_counts("test").tolist() == [1] * 3
+    loaded = own.from_dataset(Pictures(), limit=2, size=5, channels=1)
+    assert loaded.image_size == (5, 5) and loaded.channels == 1
+    assert loaded.class_counts().tolist() == loaded.class_counts("test").tolist() == [1] * 3
     mixed = [(Image.fromarray(PIXELS[0]), 0), (PIXELS[1][..., 0], 0)] * 2 + [(PIXELS[2], 1)] * 2
     assert (
         own.from_dataset(mixed).channels == 3 and own.from_dataset(mixed, channels=1).channels == 1
@@ -231,16 +236,16 @@ def test_unbalanced_classes_are_said() -> None:
 def test_copies_on_both_sides_of_a_split_are_said(split: str) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (6, 8, 8), dtype=np.uint8).repeat(5, 0)
     labels = np.arange(30) % 2
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught_warnings:
         warnings.simplefilter("always")
         if split == "here":
-            found = own.from_arrays(pixels, labels)
+            loaded = own.from_arrays(pixels, labels)
         else:
-            found = own.from_arrays(pixels, labels, test_images=pixels[:7], test_labels=labels[:7])
-    known = {image.numpy().tobytes() for image in found.train_images}
-    copies = sum(image.numpy().tobytes() in known for image in found.test_images)
-    (warning,) = said
-    assert copies > 0 and f"{copies} of the {len(found.test_images)} test images" in str(
+            loaded = own.from_arrays(pixels, labels, test_images=pixels[:7], test_labels=labels[:7])
+    train_bytes = {image.numpy().tobytes() for image in loaded.train_images}
+    copies = sum(image.numpy().tobytes() in train_bytes for image in loaded.test_images)
+    (warning,) = caught_warnings
+    assert copies > 0 and f"{copies} of the {len(loaded.test_images)} test images" in str(
         warning.message
     )
     assert warning.filename == __file__

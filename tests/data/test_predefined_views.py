@@ -23,21 +23,21 @@ def numbered(count: int, channels: int, height: int, width: int) -> Tensor:
 
 def looped_jigsaw(image: list[list[float]], *, sideways: bool, upside: bool) -> list[list[float]]:
     height, width = len(image), len(image[0])
-    made = [[0.0] * width for _ in range(height)]
+    mixed = [[0.0] * width for _ in range(height)]
     for row in range(height):
         for column in range(width):
             source_row = (row + height // 2) % height if upside else row
             source_column = (column + width // 2) % width if sideways else column
-            made[row][column] = image[source_row][source_column]
-    return made
+            mixed[row][column] = image[source_row][source_column]
+    return mixed
 
 
 @given(count=st.integers(0, 3), channels=st.integers(1, 3), size=st.integers(1, 6))
 def test_rotations_are_those_of_numpy(count: int, channels: int, size: int) -> None:
     images = numbered(count, channels, size, size)
-    found = views.augmented(images, "rotation")
-    assert found.shape == (4, count, channels, size, size)
-    for turns, view in enumerate(found):
+    rotated = views.augmented(images, "rotation")
+    assert rotated.shape == (4, count, channels, size, size)
+    for turns, view in enumerate(rotated):
         np.testing.assert_array_equal(view, np.rot90(images.numpy(), turns, axes=(2, 3)))
 
 
@@ -56,10 +56,10 @@ def test_a_rotation_by_hand() -> None:
 )
 def test_jigsaws_equal_the_loops(count: int, channels: int, height: int, width: int) -> None:
     images = numbered(count, channels, 2 * height, 2 * width)
-    found = views.augmented(images, "jigsaw")
-    assert found.shape == (4, *images.shape)
+    jigsaws = views.augmented(images, "jigsaw")
+    assert jigsaws.shape == (4, *images.shape)
     swaps = [(False, False), (True, False), (False, True), (True, True)]
-    for view, (sideways, upside) in zip(found, swaps, strict=True):
+    for view, (sideways, upside) in zip(jigsaws, swaps, strict=True):
         for n in range(count):
             for c in range(channels):
                 expected = looped_jigsaw(images[n, c].tolist(), sideways=sideways, upside=upside)
@@ -76,16 +76,16 @@ def test_jigsaws_by_hand() -> None:
 def test_permutations_say_where_pixels_come_from(kind: Any) -> None:
     height, width = (6, 6) if kind == "rotation" else (4, 6)
     images = numbered(2, 3, height, width)
-    found = views.augmented(images, kind)
+    augmented = views.augmented(images, kind)
     places = views.permutations(kind, height, width)
     assert places.dtype == torch.int64 and places.shape == (len(views.NAMES[kind]), height * width)
     for a, permutation in enumerate(places):
         assert sorted(permutation.tolist()) == list(range(height * width))
         for t in range(height * width):
             assert torch.equal(
-                found[a].flatten(2)[:, :, t], images.flatten(2)[:, :, permutation[t]]
+                augmented[a].flatten(2)[:, :, t], images.flatten(2)[:, :, permutation[t]]
             )
-    assert torch.equal(found[0], images)
+    assert torch.equal(augmented[0], images)
 
 
 def test_each_jigsaw_undoes_itself_and_four_quarter_turns_do() -> None:
@@ -107,12 +107,15 @@ def test_crops_of_the_paper_keep_20_of_32_pixels() -> None:
 def test_crop_boxes_lie_inside(height: int, width: int, share: float) -> None:
     boxes = views.crop_boxes(height, width, share=share)
     assert len(boxes) + 1 == len(views.NAMES["crop"])
-    for top, left, rows, columns in boxes:
-        assert 0 <= top <= top + rows <= height and 0 <= left <= left + columns <= width
+    for top_edge, left_edge, rows, columns in boxes:
+        assert (
+            0 <= top_edge <= top_edge + rows <= height
+            and 0 <= left_edge <= left_edge + columns <= width
+        )
         assert abs(rows - share * height) <= 0.5 or rows == 1
         assert abs(columns - share * width) <= 0.5 or columns == 1
-    (top, left, rows, columns) = boxes[-1]
-    assert 0 <= height - rows - 2 * top <= 1 and 0 <= width - columns - 2 * left <= 1
+    (top_edge, left_edge, rows, columns) = boxes[-1]
+    assert 0 <= height - rows - 2 * top_edge <= 1 and 0 <= width - columns - 2 * left_edge <= 1
 
 
 def looped_resize(part: Tensor, height: int, width: int) -> list[list[float]]:
@@ -122,9 +125,9 @@ def looped_resize(part: Tensor, height: int, width: int) -> list[list[float]]:
     def weights(place: int, new: int, old: int) -> dict[int, float]:
         centre = min(max((place + 0.5) * old / new - 0.5, 0), old - 1)
         low = int(centre)
-        found = {low: 1 - (centre - low)}
-        found[min(low + 1, old - 1)] = found.get(min(low + 1, old - 1), 0) + centre - low
-        return found
+        weight_of = {low: 1 - (centre - low)}
+        weight_of[min(low + 1, old - 1)] = weight_of.get(min(low + 1, old - 1), 0) + centre - low
+        return weight_of
 
     return [
         [
@@ -142,14 +145,14 @@ def looped_resize(part: Tensor, height: int, width: int) -> list[list[float]]:
 @pytest.mark.parametrize(("height", "width"), [(8, 8), (5, 7), (3, 2)])
 def test_crops_are_parts_scaled_back(height: int, width: int) -> None:
     images = normal(2, 2, height, width)
-    found = views.augmented(images, "crop")
-    assert found.shape == (6, *images.shape) and torch.equal(found[0], images)
-    for view, (top, left, rows, columns) in zip(
-        found[1:], views.crop_boxes(height, width), strict=True
+    crops = views.augmented(images, "crop")
+    assert crops.shape == (6, *images.shape) and torch.equal(crops[0], images)
+    for view, (top_edge, left_edge, rows, columns) in zip(
+        crops[1:], views.crop_boxes(height, width), strict=True
     ):
         for n in range(2):
             for c in range(2):
-                part = images[n, c, top : top + rows, left : left + columns]
+                part = images[n, c, top_edge : top_edge + rows, left_edge : left_edge + columns]
                 expected = torch.tensor(looped_resize(part, height, width), dtype=torch.float64)
                 torch.testing.assert_close(view[n, c], expected)
     whole = views.augmented(images, "crop", crop_share=1.0)
@@ -160,11 +163,11 @@ def test_crops_are_parts_scaled_back(height: int, width: int) -> None:
 def test_views_are_linear_and_differentiable(kind: Any) -> None:
     images = normal(2, 1, 4, 4).requires_grad_()
     assert torch.autograd.gradcheck(lambda images: views.augmented(images, kind), (images,))
-    other = normal(2, 1, 4, 4, seed=1)
+    second_images = normal(2, 1, 4, 4, seed=1)
     plain = images.detach()
-    summed = views.augmented(2 * plain + other, kind)
+    summed = views.augmented(2 * plain + second_images, kind)
     torch.testing.assert_close(
-        summed, 2 * views.augmented(plain, kind) + views.augmented(other, kind)
+        summed, 2 * views.augmented(plain, kind) + views.augmented(second_images, kind)
     )
     assert len(summed) == len(views.NAMES[kind])
     assert torch.equal(views.augmented(plain, kind), views.augmented(plain, kind)), (

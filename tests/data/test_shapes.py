@@ -24,12 +24,12 @@ FROZEN = {
 }
 
 
-def content_hash(found: data.ImageData) -> str:
+def content_hash(loaded: data.ImageData) -> str:
     parts = (
-        found.train_images,
-        found.train_labels.byte(),
-        found.test_images,
-        found.test_labels.byte(),
+        loaded.train_images,
+        loaded.train_labels.byte(),
+        loaded.test_images,
+        loaded.test_labels.byte(),
     )
     return hashlib.sha256(b"".join(part.numpy().tobytes() for part in parts)).hexdigest()
 
@@ -37,26 +37,26 @@ def content_hash(found: data.ImageData) -> str:
 @pytest.mark.parametrize(("size", "train", "test", "seed"), FROZEN)
 def test_frozen(size: int, train: int, test: int, seed: int) -> None:
     assert shapes.VERSION == 1
-    found = data.load("shapes", size=size, train=train, test=test, seed=seed)
-    assert content_hash(found) == FROZEN[size, train, test, seed]
+    loaded = data.load("shapes", size=size, train=train, test=test, seed=seed)
+    assert content_hash(loaded) == FROZEN[size, train, test, seed]
 
 
 def test_what_is_loaded() -> None:
     before = global_randomness()
-    found = data.load("shapes")
+    loaded = data.load("shapes")
     assert global_randomness() == before
-    assert (found.name, found.channels, found.image_size, found.classes) == (
+    assert (loaded.name, loaded.channels, loaded.image_size, loaded.classes) == (
         "shapes-32",
         3,
         (32, 32),
         10,
     )
-    assert (len(found.train_images), len(found.test_images)) == (5000, 1000)
-    assert found.train_images.is_contiguous() and found.class_names == tuple(shapes.CLASSES)
+    assert (len(loaded.train_images), len(loaded.test_images)) == (5000, 1000)
+    assert loaded.train_images.is_contiguous() and loaded.class_names == tuple(shapes.CLASSES)
     for split, count in (("train", 500), ("test", 100)):
-        assert torch.bincount(found.labels(split)).tolist() == [count] * 10  # type: ignore[arg-type]
+        assert torch.bincount(loaded.labels(split)).tolist() == [count] * 10  # type: ignore[arg-type]
     # No picture comes twice, neither is one flat or mostly at the ends of the range.
-    pictures = torch.cat([found.train_images, found.test_images]).flatten(1)
+    pictures = torch.cat([loaded.train_images, loaded.test_images]).flatten(1)
     assert len({picture.numpy().tobytes() for picture in pictures}) == 6000
     assert float(pictures.float().std(1).min()) > 8
     assert float(((pictures == 0) | (pictures == 255)).double().mean()) < 0.02
@@ -69,24 +69,24 @@ def test_an_image_depends_on_seed_split_and_index_alone() -> None:
         few.test_images, many.test_images[:1]
     )
     assert_same(data.load("shapes", size=16, train=300, test=200), many)
-    other = data.load("shapes", size=16, train=300, test=200, seed=1)
-    for one, two in (
-        (many.train_images, other.train_images),
+    reseeded = data.load("shapes", size=16, train=300, test=200, seed=1)
+    for images, other_images in (
+        (many.train_images, reseeded.train_images),
         (many.train_images[:200], many.test_images),
         (many.train_images[:-10], many.train_images[10:]),
     ):
-        assert not (one == two).flatten(1).all(1).any()
+        assert not (images == other_images).flatten(1).all(1).any()
 
 
 @pytest.mark.parametrize("size", [16, 28, 32, 64])
 def test_the_same_scene_at_every_size(size: int) -> None:
     fine = data.load("shapes", size=224, train=10, test=10)
-    found = data.load("shapes", size=size, train=10, test=10)
+    small = data.load("shapes", size=size, train=10, test=10)
     shrunk = F.interpolate(fine.train_images.double(), size=(size, size), mode="area")
-    difference = (shrunk - found.train_images.double()).abs()
+    difference = (shrunk - small.train_images.double()).abs()
     assert float(difference.mean()) < 4 and float(difference.flatten(1).mean(1).max()) < 8
-    other = (shrunk - found.train_images.roll(1, 0).double()).abs()
-    assert float(other.flatten(1).mean(1).min()) > 20
+    other_scene = (shrunk - small.train_images.roll(1, 0).double()).abs()
+    assert float(other_scene.flatten(1).mean(1).min()) > 20
 
 
 def grid(size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -120,10 +120,12 @@ def test_outlines(name: str) -> None:
 def test_outlines_differ_from_each_other() -> None:
     u, v = grid(64)
     masks = {name: outline(u, v) < 0 for name, outline in shapes.CLASSES.items()}
-    for one in masks:
-        for other in masks:
-            overlap = (masks[one] & masks[other]).sum() / (masks[one] | masks[other]).sum()
-            assert overlap == 1 if one == other else overlap < 0.87
+    for class_name in masks:
+        for other_class in masks:
+            overlap = (masks[class_name] & masks[other_class]).sum() / (
+                masks[class_name] | masks[other_class]
+            ).sum()
+            assert overlap == 1 if class_name == other_class else overlap < 0.87
 
 
 def test_the_numbers_set_aside_suffice() -> None:

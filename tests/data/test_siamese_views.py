@@ -19,10 +19,12 @@ from tests.stand_in_device import stand_in_device
 from tests.support import refuses
 
 
-def numpy_crop(image: Any, top: int, left: int) -> Any:
+def numpy_crop(image: Any, top_edge: int, left_edge: int) -> Any:
     padded = np.pad(image, ((0, 0), (99, 99), (99, 99)))
     (_, height, width) = image.shape
-    return padded[:, 99 + top : 99 + top + height, 99 + left : 99 + left + width]
+    return padded[
+        :, 99 + top_edge : 99 + top_edge + height, 99 + left_edge : 99 + left_edge + width
+    ]
 
 
 def numpy_cutout(image: Any, row: int, column: int) -> Any:
@@ -78,19 +80,19 @@ OPERATIONS: dict[str, tuple[Callable[..., Tensor], list[Any], Callable[..., Any]
 
 @pytest.mark.parametrize("name", OPERATIONS)
 @given(
-    shape=st.tuples(*(st.integers(1, most) for most in (3, 3, 7, 7))),
-    each=st.booleans(),
+    shape=st.tuples(*(st.integers(1, highest) for highest in (3, 3, 7, 7))),
+    per_image=st.booleans(),
     seed=st.integers(0, 1000),
 )
 def test_equals_numpy_image_by_image(
-    name: str, shape: tuple[int, int, int, int], each: bool, seed: int
+    name: str, shape: tuple[int, int, int, int], per_image: bool, seed: int
 ) -> None:
     function, makers, reference = OPERATIONS[name]
     images = normal(*shape, seed=seed)
     count = shape[0]
-    values = [make(count if each else 1, seed + place) for place, make in enumerate(makers, 1)]
+    values = [make(count if per_image else 1, seed + place) for place, make in enumerate(makers, 1)]
     of_each = zip(images.numpy(), *(value.expand(count).tolist() for value in values), strict=True)
-    expected = torch.from_numpy(np.stack([reference(*one) for one in of_each]))
+    expected = torch.from_numpy(np.stack([reference(*arguments) for arguments in of_each]))
     torch.testing.assert_close(function(images, *values), expected)
     in_float32 = function(
         images.float(), *(value.float() if value.is_floating_point() else value for value in values)
@@ -101,13 +103,13 @@ def test_equals_numpy_image_by_image(
 def test_a_quarter_turn_is_counter_clockwise_and_less_than_one_enlarges() -> None:
     images = normal(2, 3, 5, 5)
     turned = views.rotate(images, torch.tensor([90.0, -90.0]).double())
-    for turns, image, found in zip((1, -1), images, turned, strict=True):
-        torch.testing.assert_close(found, torch.rot90(image, turns, (1, 2)))
-    ones = torch.ones(1, 1, 8, 8)
+    for turns, image, turned_image in zip((1, -1), images, turned, strict=True):
+        torch.testing.assert_close(turned_image, torch.rot90(image, turns, (1, 2)))
+    white = torch.ones(1, 1, 8, 8)
     half = torch.tensor([0.5])
     assert (
-        views.scale(ones, half, half).sum() == 64
-        and views.scale(ones, 2 / half, 2 / half).sum() == 4
+        views.scale(white, half, half).sum() == 64
+        and views.scale(white, 2 / half, 2 / half).sum() == 4
     )
 
 
@@ -146,33 +148,35 @@ def test_batches_of_any_size_and_dtype_share_a_draw(seed: int, step: int, size: 
 
 
 def test_each_image_has_values_of_its_own() -> None:
-    same = normal(1, 3, 16, 16).expand(12, -1, -1, -1)
+    equal_images = normal(1, 3, 16, 16).expand(12, -1, -1, -1)
     for name in STRATEGIES:
-        shared, own = (
-            siamese_view(same, name, seed=0, step=0, per_image=each).unique(dim=0)
-            for each in (False, True)
+        shared, per_image = (
+            siamese_view(equal_images, name, seed=0, step=0, per_image=is_per_image).unique(dim=0)
+            for is_per_image in (False, True)
         )
-        assert len(shared) == 1 and (len(own) == 2 if name == "flip" else len(own) > 8), name
+        assert len(shared) == 1 and (
+            len(per_image) == 2 if name == "flip" else len(per_image) > 8
+        ), name
 
 
 def test_one_operation_is_drawn_and_any_may_be() -> None:
     images = normal(2, 3, 8, 8)
-    seen = []
+    operations = []
     for step in range(600):
-        one = siamese_view(images, "rotate_crop_color", seed=0, step=step)
-        assert torch.equal(one, siamese_view(images, "color_crop_rotate", seed=0, step=step)), (
-            "the order is none"
-        )
+        random_view = siamese_view(images, "rotate_crop_color", seed=0, step=step)
+        assert torch.equal(
+            random_view, siamese_view(images, "color_crop_rotate", seed=0, step=step)
+        ), "the order is none"
         alone = {
             name: siamese_view(images, name, seed=0, step=step)
             for name in ("color", "crop", "rotate")
         }
-        seen += [name for name, view in alone.items() if torch.equal(view, one)]
-    counted = [seen.count(name) for name in ("color", "crop", "rotate")]
+        operations += [name for name, view in alone.items() if torch.equal(view, random_view)]
+    counted = [operations.count(name) for name in ("color", "crop", "rotate")]
     assert sum(counted) == 600 and stats.chisquare(counted).pvalue > 0.01
 
 
-def drawn(image: Tensor, name: str, count: int = 3000) -> Any:
+def random_views_of(image: Tensor, name: str, count: int = 3000) -> Any:
     """What an operation made of so many copies of an image [c, h, w], each with values of its own."""
     return siamese_view(
         image.double().expand(count, -1, -1, -1), name, seed=2, step=5, per_image=True
@@ -184,10 +188,10 @@ def assert_uniform(values: Any, low: float, high: float) -> None:
     assert stats.kstest(values, stats.uniform(low, high - low).cdf).pvalue > 0.01
 
 
-def assert_each_as_often(name: str, image: Tensor, wanted: list[Any]) -> None:
-    found = [tuple(view.ravel()) for view in drawn(image, name)]
-    counted = [found.count(tuple(view.ravel())) for view in wanted]
-    assert sum(counted) == len(found) and stats.chisquare(counted).pvalue > 0.01
+def assert_each_as_often(name: str, image: Tensor, expected_views: list[Any]) -> None:
+    random_views = [tuple(view.ravel()) for view in random_views_of(image, name)]
+    counted = [random_views.count(tuple(view.ravel())) for view in expected_views]
+    assert sum(counted) == len(random_views) and stats.chisquare(counted).pvalue > 0.01
 
 
 def test_ranges_of_colours() -> None:
@@ -196,12 +200,12 @@ def test_ranges_of_colours() -> None:
     """
     rows = torch.tensor([3.0, -3.0])
     channels = torch.tensor([1.0, -1.0])
-    found = drawn(channels[:, None, None] + rows[:, None], "color")
-    contrast = (found.mean(1)[:, 0, 0] - found.mean(1)[:, 1, 0]) / 6
-    both = (found[:, 0, 0, 0] - found[:, 1, 0, 0]) / 2
-    assert_uniform(found.mean((1, 2, 3)), -0.5, 0.5)
+    coloured = random_views_of(channels[:, None, None] + rows[:, None], "color")
+    contrast = (coloured.mean(1)[:, 0, 0] - coloured.mean(1)[:, 1, 0]) / 6
+    difference = (coloured[:, 0, 0, 0] - coloured[:, 1, 0, 0]) / 2
+    assert_uniform(coloured.mean((1, 2, 3)), -0.5, 0.5)
     assert_uniform(contrast, 0.5, 1.5)
-    assert_uniform(both / contrast, 0, 2)
+    assert_uniform(difference / contrast, 0, 2)
 
 
 def test_ranges_of_crop_cutout_and_flip() -> None:
@@ -224,13 +228,18 @@ def test_ranges_of_scale_and_rotate() -> None:
     of the matrix.
     """
     rows, columns = torch.meshgrid(torch.arange(8.0), torch.arange(8.0), indexing="ij")
-    found = drawn(torch.stack([rows, columns]), "scale")
-    down, right = found[:, 0, 4, 4] - found[:, 0, 3, 4], found[:, 1, 4, 4] - found[:, 1, 4, 3]
+    transformed = random_views_of(torch.stack([rows, columns]), "scale")
+    down, right = (
+        transformed[:, 0, 4, 4] - transformed[:, 0, 3, 4],
+        transformed[:, 1, 4, 4] - transformed[:, 1, 4, 3],
+    )
     assert_uniform(down, 1 / 1.2, 1.2)
     assert_uniform(right, 1 / 1.2, 1.2)
     assert abs(stats.pearsonr(down, right).statistic) < 0.1
-    found = drawn(torch.stack([rows, columns]), "rotate")
-    assert_uniform(np.degrees(np.arcsin(found[:, 0, 4, 4] - found[:, 0, 4, 3])), -15, 15)
+    transformed = random_views_of(torch.stack([rows, columns]), "rotate")
+    assert_uniform(
+        np.degrees(np.arcsin(transformed[:, 0, 4, 4] - transformed[:, 0, 4, 3])), -15, 15
+    )
 
 
 def test_no_strategy_and_bad_input() -> None:

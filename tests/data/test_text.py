@@ -44,20 +44,20 @@ def test_words_of_a_file_come_back_and_unknown_ones_are_none(tmp_path: Path) -> 
         written(tmp_path / f"{name}.txt", lines)
         for name, lines in (("a", LINES[:5] + LINES[6:]), ("b", LINES[5:6]))
     )
-    found = text.read(train, test=test, vectors=written(tmp_path / "v.txt", glove), length=4)
-    data = found.embedded
+    corpus = text.read(train, test=test, vectors=written(tmp_path / "v.txt", glove), length=4)
+    data = corpus.embedded
     assert data.image_size == (4, 6) and data.channels == 1 and data.class_names == ("big", "small")
     assert data.train_labels.tolist() == [0, 1, 0, 1, 0, 0] and data.test_labels.tolist() == [1]
-    assert found.words(data.normalised()) == [
+    assert corpus.words(data.normalised()) == [
         line.split("\t")[1] for line in LINES if "gnat" not in line
     ]
-    assert found.words(data.normalised(split="test")) == ["the runs"]
+    assert corpus.words(data.normalised(split="test")) == ["the runs"]
     whale = torch.tensor([float(value) for value in glove[1].split()[1:]])
     low, high = (
         f(float(value) for row in glove if "gnat" not in row for value in row.split()[1:])
         for f in (min, max)
     )
-    pixels = found.vectors[found.vocabulary.index("whale")] * data.std + data.mean
+    pixels = corpus.vectors[corpus.vocabulary.index("whale")] * data.std + data.mean
     assert torch.allclose(pixels, (whale - min(low, 0)) / (high - min(low, 0)), atol=0.51 / 255)
 
 
@@ -70,37 +70,44 @@ def test_embeddings_are_the_root_of_a_table_of_pointwise_information() -> None:
         for i, j in itertools.permutations(range(len(s)), 2)
         if abs(i - j) <= 4
     ]
-    each = {word: sum(one == word for one, _ in pairs) for word in vocabulary}
+    counts = {word: sum(word_a == word for word_a, _ in pairs) for word in vocabulary}
     table = np.zeros((7, 7))
-    for (i, one), (j, other) in itertools.product(enumerate(vocabulary), repeat=2):
-        if both := pairs.count((one, other)):
-            table[i, j] = max(0.0, math.log(both * len(pairs) / each[one] / each[other]))
-    found = text.embeddings(sentences, vocabulary, 7).astype(float)
-    assert found[0] == pytest.approx(0, abs=1e-6) and table.any()
-    assert (found @ found.T) @ (found @ found.T) == pytest.approx(table @ table.T, abs=1e-5)
+    for (i, word_a), (j, word_b) in itertools.product(enumerate(vocabulary), repeat=2):
+        if pair_count := pairs.count((word_a, word_b)):
+            table[i, j] = max(
+                0.0, math.log(pair_count * len(pairs) / counts[word_a] / counts[word_b])
+            )
+    vectors = text.embeddings(sentences, vocabulary, 7).astype(float)
+    assert vectors[0] == pytest.approx(0, abs=1e-6) and table.any()
+    assert (vectors @ vectors.T) @ (vectors @ vectors.T) == pytest.approx(table @ table.T, abs=1e-5)
     assert text.embeddings(sentences, vocabulary, 9).shape == (7, 9)
 
 
 def test_made_up_questions_are_of_six_kinds_and_repeat() -> None:
-    one = text.questions(count=60, seed=1)
-    other = text.questions(count=60, seed=1)
+    questions = text.questions(count=60, seed=1)
+    repeated = text.questions(count=60, seed=1)
     assert (
-        one.embedded.fingerprint
-        == other.embedded.fingerprint
+        questions.embedded.fingerprint
+        == repeated.embedded.fingerprint
         != text.questions(count=60).embedded.fingerprint
     )
-    assert one.embedded.classes == 6 and len(one.embedded.test_labels) == 6 + 6 * (60 // 6 % 6 == 5)
-    assert not any("<" in word for word in one.vocabulary)
-    assert all(torch.bincount(one.embedded.train_labels) == 9)
+    assert questions.embedded.classes == 6 and len(questions.embedded.test_labels) == 6 + 6 * (
+        60 // 6 % 6 == 5
+    )
+    assert not any("<" in word for word in questions.vocabulary)
+    assert all(torch.bincount(questions.embedded.train_labels) == 9)
 
 
 def test_a_part_of_each_class_is_for_the_test_by_a_seed(tmp_path: Path) -> None:
     lines = [f"{'abcdef'[number % 6]}\tword{number % 5} other{number % 7}" for number in range(120)]
-    one, same, other = (
+    split_0, split_0_again, split_1 = (
         text.read(written(tmp_path / "a.txt", lines), seed=seed).embedded for seed in (0, 0, 1)
     )
-    assert one.class_counts("test").tolist() == [3] * 6 and one.class_counts().tolist() == [17] * 6
-    assert one.fingerprint == same.fingerprint != other.fingerprint
+    assert (
+        split_0.class_counts("test").tolist() == [3] * 6
+        and split_0.class_counts().tolist() == [17] * 6
+    )
+    assert split_0.fingerprint == split_0_again.fingerprint != split_1.fingerprint
 
 
 FEW = ["big\ta whale", "small\ta flea", "big\ta sun", "small\tthe ant"]
@@ -126,22 +133,22 @@ FILES: dict[str, tuple[bytes, dict[str, Any], int]] = {  # what is read of it: s
 def test_files_as_they_come(case: str, tmp_path: Path) -> None:
     content, options, count = FILES[case]
     (tmp_path / "a.txt").write_bytes(content)
-    found = text.read(tmp_path / "a.txt", **options)
-    assert len(found.embedded) + len(found.embedded.test_labels) == count
-    assert set(found.embedded.class_names) == ({"DESC", "HUM"} if options else {"big", "small"})
-    assert not any(word.startswith("\ufeff") or "\r" in word for word in found.vocabulary)
+    corpus = text.read(tmp_path / "a.txt", **options)
+    assert len(corpus.embedded) + len(corpus.embedded.test_labels) == count
+    assert set(corpus.embedded.class_names) == ({"DESC", "HUM"} if options else {"big", "small"})
+    assert not any(word.startswith("\ufeff") or "\r" in word for word in corpus.vocabulary)
 
 
 def test_vectors_of_other_programs(tmp_path: Path) -> None:
     path = written(tmp_path / "a.txt", FEW)
     plain = ["whale 1 2", "a 3 4", "flea 5 6"]
-    wanted = text.read(path, vectors=written(tmp_path / "v.txt", plain)).vectors
+    expected = text.read(path, vectors=written(tmp_path / "v.txt", plain)).vectors
     for name, lines in (
         ("word2vec", ["3 2", *plain]),
         ("blanks", [*plain, ". . . 7 8", "at name 9 10"]),
     ):
         assert torch.equal(
-            text.read(path, vectors=written(tmp_path / f"{name}.txt", lines)).vectors, wanted
+            text.read(path, vectors=written(tmp_path / f"{name}.txt", lines)).vectors, expected
         )
 
 
@@ -162,9 +169,9 @@ def test_vectors_of_other_programs(tmp_path: Path) -> None:
 def test_files_that_cannot_be(
     words: Any, lines: list[str], vectors: list[str] | None, tmp_path: Path
 ) -> None:
-    given = None if vectors is None else written(tmp_path / "v.txt", vectors)
+    vectors_file = None if vectors is None else written(tmp_path / "v.txt", vectors)
     with pytest.raises(DDLabError) as problem:
-        text.read(written(tmp_path / "a.txt", lines), vectors=given)
+        text.read(written(tmp_path / "a.txt", lines), vectors=vectors_file)
     assert all(word in str(problem.value) for word in words) and "\n" not in str(problem.value)
     (tmp_path / "latin.txt").write_bytes("a\tcaf\u00e9 noir".encode("latin-1"))
     for name in ("latin.txt", "nothing.txt"):
@@ -184,8 +191,8 @@ def test_xaviers_draw_leaves_no_bias_in_a_cell(family: str) -> None:
     spec = networks.spec(family).for_data(text.questions(count=60, length=7, dim=5).embedded)
     for name, value in ordered.first_weights(spec, "xavier", seed=0).items():
         rows, columns = value.shape if value.ndim > 1 else (1, 1)
-        wanted = (2 / (rows + columns)) ** 0.5 if value.ndim > 1 else 0.0
-        assert float(value.square().mean().sqrt()) == pytest.approx(wanted, rel=0.1), name
+        expected = (2 / (rows + columns)) ** 0.5 if value.ndim > 1 else 0.0
+        assert float(value.square().mean().sqrt()) == pytest.approx(expected, rel=0.1), name
 
 
 @pytest.mark.parametrize("family, torchs", [("text_rnn", nn.RNN), ("text_lstm", nn.LSTM)])
@@ -202,8 +209,8 @@ def test_recurrent_networks_are_torchs(family: str, torchs: Any) -> None:
             getattr(whole, f"{name}_l{layer}{end}").copy_(network.weights[f"{cell}.{layer}.{name}"])
         last = whole(images[:, 0])[1]
     last = last[0] if isinstance(last, tuple) else last
-    found = networks.call(spec, network.weights, images)[0]
-    assert torch.allclose(found.features, torch.cat([last[2], last[3]], 1), atol=1e-6)
+    outputs = networks.call(spec, network.weights, images)[0]
+    assert torch.allclose(outputs.features, torch.cat([last[2], last[3]], 1), atol=1e-6)
 
 
 def test_a_convolution_over_words_is_one_over_rows_of_a_picture() -> None:

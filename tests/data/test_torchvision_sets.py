@@ -25,15 +25,15 @@ BASES = {"cifar10": "cifar-10-batches-py", "cifar100": "cifar-100-python"}
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Any attempt to download is noted and fails."""
-    asked: list[str] = []
+    requested: list[str] = []
 
     def refuse(url: str, *_: Any, **__: Any) -> None:
-        asked.append(url)
+        requested.append(url)
         raise OSError("no network\nin a test")
 
     for place in ("mnist", "cifar"):
         monkeypatch.setattr(f"torchvision.datasets.{place}.download_and_extract_archive", refuse)
-    return asked
+    return requested
 
 
 def write_mnist(
@@ -93,14 +93,19 @@ def write_cifar(root: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> dict[
 @pytest.mark.parametrize("name", ["mnist", "fashion-mnist"])
 def test_mnist(name: str, tmp_path: Path, no_network: list[str]) -> None:
     arrays = write_mnist(tmp_path, torchvision_sets.CLASSES[name])
-    found = data.load(name, tmp_path)
+    loaded = data.load(name, tmp_path)
     for split, theirs in (("train", "train"), ("test", "t10k")):
-        assert np.array_equal(found.images(split)[:, 0].numpy(), arrays[f"{theirs} images"])  # type: ignore[arg-type]
-        assert found.labels(split).tolist() == arrays[f"{theirs} labels"].tolist()  # type: ignore[arg-type]
-    assert (found.name, found.channels, found.image_size, found.classes) == (name, 1, (28, 28), 10)
-    assert found.class_names[:2] == (("0", "1") if name == "mnist" else ("T-shirt/top", "Trouser"))
+        assert np.array_equal(loaded.images(split)[:, 0].numpy(), arrays[f"{theirs} images"])  # type: ignore[arg-type]
+        assert loaded.labels(split).tolist() == arrays[f"{theirs} labels"].tolist()  # type: ignore[arg-type]
+    assert (loaded.name, loaded.channels, loaded.image_size, loaded.classes) == (
+        name,
+        1,
+        (28, 28),
+        10,
+    )
+    assert loaded.class_names[:2] == (("0", "1") if name == "mnist" else ("T-shirt/top", "Trouser"))
     # Complete: nothing to fetch.
-    assert_same(data.load(name, root=str(tmp_path), download=True), found)
+    assert_same(data.load(name, root=str(tmp_path), download=True), loaded)
     assert no_network == []
 
 
@@ -109,7 +114,7 @@ def test_cifar(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_network: list[str]
 ) -> None:
     arrays = write_cifar(tmp_path, name, monkeypatch)
-    found = data.load(name, tmp_path)
+    loaded = data.load(name, tmp_path)
     for split, files in (
         ("train", ("data_batch_1", "data_batch_2") if name == "cifar10" else ("train",)),
         ("test", ("test_batch" if name == "cifar10" else "test",)),
@@ -118,11 +123,11 @@ def test_cifar(
             np.concatenate([arrays[f"{file} {part}"] for file in files])
             for part in ("images", "labels")
         )
-        assert np.array_equal(found.images(split).numpy(), images)  # type: ignore[arg-type]
-        assert found.labels(split).tolist() == labels.tolist()  # type: ignore[arg-type]
-    assert (found.name, found.channels, found.image_size) == (name, 3, (32, 32))
-    assert found.classes == CLASSES[name] and found.class_names[1] == "kind 1"
-    assert found.train_images.is_contiguous() and no_network == []
+        assert np.array_equal(loaded.images(split).numpy(), images)  # type: ignore[arg-type]
+        assert loaded.labels(split).tolist() == labels.tolist()  # type: ignore[arg-type]
+    assert (loaded.name, loaded.channels, loaded.image_size) == (name, 3, (32, 32))
+    assert loaded.classes == CLASSES[name] and loaded.class_names[1] == "kind 1"
+    assert loaded.train_images.is_contiguous() and no_network == []
 
 
 @pytest.mark.parametrize("name", torchvision_sets.NAMES)
@@ -186,7 +191,7 @@ def test_torchvision_itself_checks_before_it_reads(
     )
     data.load("cifar10", tmp_path)
     batches = ["data_batch_1", "data_batch_2", "test_batch"]
-    read = [place for place, what in enumerate(order) if what.startswith("read")]
+    read = [place for place, event in enumerate(order) if event.startswith("read")]
     assert len(read) == 5 and order[:3] == batches
     assert all(order.index(order[place].removeprefix("read ")) < place for place in read)
 

@@ -12,21 +12,21 @@ from ddlab.data import whitened
 
 def test_equals_the_formula_on_the_training_pixels(digits: ImageData) -> None:
     """To half a byte: a whitened value's step is a 32nd of the values' deviation."""
-    found = whitened(digits, epsilon=0.05)
+    white_digits = whitened(digits, epsilon=0.05)
     pixels = digits.train_images.flatten(1).numpy() / 255
     centred = pixels - pixels.mean(0)
     _, values, axes = np.linalg.svd(centred, full_matrices=False)
     scales = (values**2 / (len(pixels) - 1) + 0.05) ** -0.5
     matrix = axes.T @ np.diag(scales) @ axes
     for split in ("train", "test"):
-        wanted = torch.from_numpy(
+        expected = torch.from_numpy(
             (digits.images(split).flatten(1).numpy() / 255 - pixels.mean(0)) @ matrix
         ).float()
-        half = 0.5 / 255 / float(found.std)
-        edge = 0.5 / float(found.std)
-        gap = found.normalised(split=split).flatten(1) - wanted.clamp(-edge, edge)
+        half = 0.5 / 255 / float(white_digits.std)
+        edge = 0.5 / float(white_digits.std)
+        gap = white_digits.normalised(split=split).flatten(1) - expected.clamp(-edge, edge)
         assert float(gap.abs().max()) <= half * 1.01, split
-    assert float(found.normalised().std()) > 30 * 2 * half
+    assert float(white_digits.normalised().std()) > 30 * 2 * half
 
 
 def test_places_no_longer_tell_each_other() -> None:
@@ -40,17 +40,17 @@ def test_places_no_longer_tell_each_other() -> None:
             ]
         )
 
-    made = whitened(shapes, epsilon=1e-3)
-    assert abs(correlation(made)) < 0.5 * abs(correlation(shapes))
-    assert (made.channels, made.image_size, made.class_names) == (
+    white_shapes = whitened(shapes, epsilon=1e-3)
+    assert abs(correlation(white_shapes)) < 0.5 * abs(correlation(shapes))
+    assert (white_shapes.channels, white_shapes.image_size, white_shapes.class_names) == (
         shapes.channels,
         shapes.image_size,
         shapes.class_names,
     )
-    assert made.fingerprint != shapes.fingerprint
+    assert white_shapes.fingerprint != shapes.fingerprint
 
 
 def test_images_that_are_all_alike_stay_so(digits: ImageData) -> None:
     alike = torch.zeros_like(digits.train_images).index_fill_(0, torch.tensor([0]), 1)
-    made = whitened(replace(digits, train_images=alike, mean=None, std=None))
-    assert bool(made.normalised().isfinite().all())
+    white_digits = whitened(replace(digits, train_images=alike, mean=None, std=None))
+    assert bool(white_digits.normalised().isfinite().all())

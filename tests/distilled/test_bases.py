@@ -69,18 +69,20 @@ def test_are_the_eigenvectors_of_the_looped_covariance(
 ) -> None:
     points = cloud(rows, width, seed=seed, shift=shift)
     count = min(rows - centred, width)
-    found = bases.principal_bases(points, count=count, centred=centred)
+    principal = bases.principal_bases(points, count=count, centred=centred)
     values, vectors = np.linalg.eigh(looped_moments(points, centred))
-    np.testing.assert_allclose(found.variances, values[::-1][:count], rtol=1e-7, atol=1e-12)
-    assert found.total_variance == pytest.approx(values.sum())
-    for row, vector, value in zip(found.bases.numpy(), vectors.T[::-1], values[::-1], strict=False):
-        others = np.delete(values, np.argmin(abs(values - value)))
+    np.testing.assert_allclose(principal.variances, values[::-1][:count], rtol=1e-7, atol=1e-12)
+    assert principal.total_variance == pytest.approx(values.sum())
+    for row, vector, value in zip(
+        principal.bases.numpy(), vectors.T[::-1], values[::-1], strict=False
+    ):
+        other_values = np.delete(values, np.argmin(abs(values - value)))
         # Else the direction is not well defined.
-        if len(others) == 0 or abs(others - value).min() > 1e-3:
+        if len(other_values) == 0 or abs(other_values - value).min() > 1e-3:
             np.testing.assert_allclose(abs(row @ vector), 1, rtol=1e-8)
-    np.testing.assert_allclose(found.bases @ found.bases.T, np.eye(count), atol=1e-12)
-    torch.testing.assert_close(found.mean, points.mean(0))
-    assert (found.points, found.centred) == (rows, centred)
+    np.testing.assert_allclose(principal.bases @ principal.bases.T, np.eye(count), atol=1e-12)
+    torch.testing.assert_close(principal.mean, points.mean(0))
+    assert (principal.points, principal.centred) == (rows, centred)
 
 
 @both_solvers
@@ -89,17 +91,17 @@ def test_agree_with_scikit_learn(solver: str) -> None:
 
     points = natural()
     reference = PCA(6, svd_solver="full").fit(points.flatten(1).numpy())
-    found = bases.principal_bases(points, count=6)
-    assert found.bases.shape == (6, 1, 8, 8) and found.mean.shape == (1, 8, 8)
+    principal = bases.principal_bases(points, count=6)
+    assert principal.bases.shape == (6, 1, 8, 8) and principal.mean.shape == (1, 8, 8)
     # scikit-learn divides by n - 1.
     np.testing.assert_allclose(
-        found.variances, reference.explained_variance_ * 299 / 300, rtol=1e-3
+        principal.variances, reference.explained_variance_ * 299 / 300, rtol=1e-3
     )
-    np.testing.assert_allclose(found.explained, reference.explained_variance_ratio_, rtol=1e-3)
+    np.testing.assert_allclose(principal.explained, reference.explained_variance_ratio_, rtol=1e-3)
     if solver == "exact":
-        signs = np.sign((reference.components_ * found.bases.flatten(1).numpy()).sum(1))
+        signs = np.sign((reference.components_ * principal.bases.flatten(1).numpy()).sum(1))
         np.testing.assert_allclose(
-            found.bases.flatten(1), signs[:, None] * reference.components_, atol=1e-8
+            principal.bases.flatten(1), signs[:, None] * reference.components_, atol=1e-8
         )
 
 
@@ -107,11 +109,11 @@ def test_agree_with_scikit_learn(solver: str) -> None:
 @pytest.mark.parametrize("centred", [True, False])
 def test_the_sign_is_that_of_the_largest_entry(solver: str, centred: bool) -> None:
     points = natural()
-    found = bases.principal_bases(points, count=5, centred=centred)
-    flat = found.bases.flatten(1)
+    principal = bases.principal_bases(points, count=5, centred=centred)
+    flat = principal.bases.flatten(1)
     assert (flat.gather(1, flat.abs().argmax(1, keepdim=True)) > 0).all()
     torch.testing.assert_close(
-        bases.principal_bases(-points, count=5, centred=centred).bases, found.bases
+        bases.principal_bases(-points, count=5, centred=centred).bases, principal.bases
     )
 
 
@@ -128,11 +130,11 @@ def test_the_randomised_solver_depends_on_its_seed_alone(monkeypatch: pytest.Mon
     first = bases.principal_bases(points, count=4, seed=1)
     draw_globally()
     assert_same(first, bases.principal_bases(points, count=4, seed=1))
-    other = bases.principal_bases(points, count=4, seed=2)
-    assert not torch.equal(first.bases, other.bases), (
+    reseeded = bases.principal_bases(points, count=4, seed=2)
+    assert not torch.equal(first.bases, reseeded.bases), (
         "another seed draws other directions to begin with"
     )
-    torch.testing.assert_close(first.bases, other.bases, rtol=0, atol=1e-3)
+    torch.testing.assert_close(first.bases, reseeded.bases, rtol=0, atol=1e-3)
 
 
 def test_nothing_reconstructs_better() -> None:
@@ -140,20 +142,20 @@ def test_nothing_reconstructs_better() -> None:
     1936).
     """
     points = natural(100)
-    found = bases.principal_bases(points, count=7)
-    centred = points - found.mean
+    principal = bases.principal_bases(points, count=7)
+    centred = points - principal.mean
 
-    def left(vectors: Tensor) -> Tensor:
+    def residual(vectors: Tensor) -> Tensor:
         return factorisation.relative_squared_error(
             centred, factorisation.reconstruct(factorisation.project(centred, vectors), vectors)
         )
 
-    torch.testing.assert_close(left(found.bases), 1 - found.explained.sum())
+    torch.testing.assert_close(residual(principal.bases), 1 - principal.explained.sum())
     for seed in range(5):
         turned = torch.linalg.qr(
-            found.bases.flatten(1).T + 0.1 * cloud(64, 7, seed=seed)
+            principal.bases.flatten(1).T + 0.1 * cloud(64, 7, seed=seed)
         ).Q.T.reshape(7, 1, 8, 8)
-        assert left(turned) > left(found.bases)
+        assert residual(turned) > residual(principal.bases)
 
 
 def test_the_spectrum_is_that_of_the_covariance() -> None:
@@ -181,14 +183,14 @@ def test_the_rank_is_that_without_rounding(dtype: torch.dtype, shift: float) -> 
 def test_more_bases_than_the_rank_are_refused(solver: str, dtype: torch.dtype) -> None:
     points = low_rank(60, 40, 7, dtype)
 
-    def found(count: int) -> bases.PrincipalBases:
+    def principal(count: int) -> bases.PrincipalBases:
         return bases.principal_bases(points, count=count)
 
-    assert len(found(7).bases) == 7 and found(7).bases.dtype == dtype
-    assert float(found(7).explained.sum()) == pytest.approx(1)
+    assert len(principal(7).bases) == 7 and principal(7).bases.dtype == dtype
+    assert float(principal(7).explained.sum()) == pytest.approx(1)
     for count in (8, 40, 41, 10**6):
         with refuses("count", "[1, 7]", "the rank of these 60 points less their mean", str(count)):
-            found(count)
+            principal(count)
 
 
 def test_few_points_have_few_bases() -> None:
@@ -202,14 +204,14 @@ def test_few_points_have_few_bases() -> None:
 
 @both_solvers
 def test_points_that_do_not_differ_have_none(solver: str) -> None:
-    same = torch.full((5, 3), 0.1)
+    equal_points = torch.full((5, 3), 0.1)
     with refuses("points", "two points that differ"):
-        bases.principal_bases(same, count=1)
-    assert len(bases.principal_bases(same, count=1, centred=False).bases) == 1
+        bases.principal_bases(equal_points, count=1)
+    assert len(bases.principal_bases(equal_points, count=1, centred=False).bases) == 1
     with refuses("points", "not all 0"):
-        bases.principal_bases(same * 0, count=1, centred=False)
+        bases.principal_bases(equal_points * 0, count=1, centred=False)
     with refuses("points", "two points that differ"):
-        bases.principal_bases(same[:1], count=1)
+        bases.principal_bases(equal_points[:1], count=1)
     with refuses("points", "two points that differ"):  # their squares are 0 in float64
         bases.principal_bases(cloud(5, 3) * 1e-200, count=1)
 
@@ -217,11 +219,11 @@ def test_points_that_do_not_differ_have_none(solver: str) -> None:
 def test_float32_points_give_float32_bases_and_no_gradient() -> None:
     points = natural()
     single = points.float().requires_grad_()
-    found = bases.principal_bases(single, count=5)
+    principal = bases.principal_bases(single, count=5)
     exact = bases.principal_bases(points, count=5)
     assert (
-        found.bases.dtype == found.mean.dtype == torch.float32
-        and found.variances.dtype == torch.float64
+        principal.bases.dtype == principal.mean.dtype == torch.float32
+        and principal.variances.dtype == torch.float64
     )
-    assert not found.bases.requires_grad and not found.mean.requires_grad
-    torch.testing.assert_close(found.bases, exact.bases.float(), rtol=0, atol=1e-5)
+    assert not principal.bases.requires_grad and not principal.mean.requires_grad
+    torch.testing.assert_close(principal.bases, exact.bases.float(), rtol=0, atol=1e-5)

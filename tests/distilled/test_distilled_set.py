@@ -36,52 +36,57 @@ def parts(**changes: Any) -> dict[str, Any]:
     return whole | changes
 
 
-def made(**changes: Any) -> DistilledSet:
+def small_set(**changes: Any) -> DistilledSet:
     return DistilledSet(**parts(**changes))
 
 
 def test_properties() -> None:
-    found = made()
-    assert (len(found), found.classes, found.channels, found.image_size) == (N, CLASSES, 1, (8, 8))
-    assert (
-        found.complete
-        and found.images is found.tensors["images"]
-        and found.labels.tolist() == [0, 0, 1, 1, 2, 2]
+    distilled = small_set()
+    assert (len(distilled), distilled.classes, distilled.channels, distilled.image_size) == (
+        N,
+        CLASSES,
+        1,
+        (8, 8),
     )
-    dataset = found.as_dataset()
+    assert (
+        distilled.complete
+        and distilled.images is distilled.tensors["images"]
+        and distilled.labels.tolist() == [0, 0, 1, 1, 2, 2]
+    )
+    dataset = distilled.as_dataset()
     assert (
         len(dataset) == N
-        and torch.equal(dataset[3][0], found.images[3])
+        and torch.equal(dataset[3][0], distilled.images[3])
         and int(dataset[3][1]) == 1
     )
-    pixels = ((found.images * 0.25 + 0.5) * 255).round().clamp(0, 255).to(torch.uint8)
-    assert torch.equal(found.to_uint8(), pixels)
+    pixels = ((distilled.images * 0.25 + 0.5) * 255).round().clamp(0, 255).to(torch.uint8)
+    assert torch.equal(distilled.to_uint8(), pixels)
 
 
 @pytest.mark.parametrize("complete", [True, False])
 @pytest.mark.parametrize("kinds", [1, 2, 3])
 def test_round_trip(complete: bool, kinds: int, tmp_path: Path) -> None:
     targets = (*parts()["targets"], OnlineTeacher("0123456789abcdef"))[:kinds]
-    one = made(complete=complete, targets=targets)
-    other = DistilledSet.load(one.save(tmp_path / "set"))
-    assert_same(other, one)
-    assert other.fingerprint == one.fingerprint
+    saved = small_set(complete=complete, targets=targets)
+    loaded = DistilledSet.load(saved.save(tmp_path / "set"))
+    assert_same(loaded, saved)
+    assert loaded.fingerprint == saved.fingerprint
 
 
 def test_round_trip_of_several_teachers(tmp_path: Path) -> None:
-    one = made(targets=(HARD, OnlineTeacher("a", ("b", "c"))))
-    other = DistilledSet.load(one.save(tmp_path / "set"))
-    assert_same(other, one)
+    saved = small_set(targets=(HARD, OnlineTeacher("a", ("b", "c"))))
+    loaded = DistilledSet.load(saved.save(tmp_path / "set"))
+    assert_same(loaded, saved)
     assert (
-        other.target("online").fingerprints == ("a", "b", "c")
-        and other.fingerprint == one.fingerprint
+        loaded.target("online").fingerprints == ("a", "b", "c")
+        and loaded.fingerprint == saved.fingerprint
     )
 
 
 def test_the_order_in_which_labels_were_added_is_no_part_of_a_set(tmp_path: Path) -> None:
-    one = made(targets=(HARD, OnlineTeacher("a"))).with_targets(STORED)
-    assert [target.kind for target in one.targets] == ["hard", "online", "stored"]
-    assert DistilledSet.load(one.save(tmp_path / "set")).fingerprint == one.fingerprint
+    distilled = small_set(targets=(HARD, OnlineTeacher("a"))).with_targets(STORED)
+    assert [target.kind for target in distilled.targets] == ["hard", "online", "stored"]
+    assert DistilledSet.load(distilled.save(tmp_path / "set")).fingerprint == distilled.fingerprint
 
 
 def test_round_trip_of_a_real_set(distilled: DistilledSet, tmp_path: Path) -> None:
@@ -94,9 +99,9 @@ def test_storage_convention(teacher: Network) -> None:
     """
     images = N * math.prod(SHAPE)
     hard, stored = parts()["targets"]
-    assert made(targets=(hard,)).storage_floats() == images + N
-    assert made(targets=(hard, stored)).storage_floats() == images + N + N * CLASSES
-    whole = made(targets=(hard, stored, OnlineTeacher("x")))
+    assert small_set(targets=(hard,)).storage_floats() == images + N
+    assert small_set(targets=(hard, stored)).storage_floats() == images + N + N * CLASSES
+    whole = small_set(targets=(hard, stored, OnlineTeacher("x")))
     assert whole.storage_floats() == images + N + N * CLASSES
     assert [whole.storage_floats(labels) - images for labels in ("hard", "stored", "online")] == [
         N,
@@ -105,7 +110,7 @@ def test_storage_convention(teacher: Network) -> None:
     ]
     assert whole.storage_floats("hard", teacher) - images == N
     assert whole.storage_floats("online", teacher) - images == sum(
-        each.numel() for each in teacher.weights.values()
+        weight.numel() for weight in teacher.weights.values()
     )
 
 
@@ -119,30 +124,32 @@ def test_targets(distilled: DistilledSet, teacher: Network) -> None:
     with refuses("labels", "one of 'hard', 'stored', 'online'", "'soft'"):
         distilled.target("soft")
     with refuses("labels", "['hard']", "'stored'"):
-        made(targets=parts()["targets"][:1]).target("stored")
+        small_set(targets=parts()["targets"][:1]).target("stored")
 
 
 def test_fingerprint_sees_every_part() -> None:
-    base = made()
-    others = [
-        made(tensors={"images": base.images + 1}),
-        made(targets=(HardLabels(torch.tensor([0, 0, 1, 1, 2, 1])), base.target("stored"))),
-        made(targets=(base.target("hard"), StoredLabels(base.target("stored").logits + 1))),
-        made(targets=(base.target("hard"),)),
-        made(targets=(*base.targets, OnlineTeacher("x"))),
-        made(targets=(*base.targets, OnlineTeacher("y"))),
-        made(targets=(*base.targets, OnlineTeacher("x", ("y",)))),
-        made(class_names=("a", "b", "c")),
-        made(mean=torch.tensor([0.4])),
-        made(std=torch.tensor([0.3])),
+    base = small_set()
+    edited_sets = [
+        small_set(tensors={"images": base.images + 1}),
+        small_set(targets=(HardLabels(torch.tensor([0, 0, 1, 1, 2, 1])), base.target("stored"))),
+        small_set(targets=(base.target("hard"), StoredLabels(base.target("stored").logits + 1))),
+        small_set(targets=(base.target("hard"),)),
+        small_set(targets=(*base.targets, OnlineTeacher("x"))),
+        small_set(targets=(*base.targets, OnlineTeacher("y"))),
+        small_set(targets=(*base.targets, OnlineTeacher("x", ("y",)))),
+        small_set(class_names=("a", "b", "c")),
+        small_set(mean=torch.tensor([0.4])),
+        small_set(std=torch.tensor([0.3])),
     ]
-    assert len({found.fingerprint for found in (base, *others)}) == len(others) + 1
-    assert made().fingerprint == base.fingerprint == made(provenance={}).fingerprint
+    assert (
+        len({distilled.fingerprint for distilled in (base, *edited_sets)}) == len(edited_sets) + 1
+    )
+    assert small_set().fingerprint == base.fingerprint == small_set(provenance={}).fingerprint
 
 
 def test_an_empty_set_is_allowed() -> None:
     """What an interrupt before the first step leaves."""
-    empty = made(
+    empty = small_set(
         tensors={"images": torch.zeros(0, *SHAPE)},
         targets=(HardLabels(torch.zeros(0, dtype=torch.int64)),),
     )
@@ -204,7 +211,7 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
 def test_bad_input(name: str) -> None:
     changes, words = BAD[name]
     with refuses(*words):
-        made(**changes)
+        small_set(**changes)
 
 
 def test_foreign_files(tmp_path: Path, teacher: Network, distilled: DistilledSet) -> None:
@@ -218,8 +225,8 @@ def test_foreign_files(tmp_path: Path, teacher: Network, distilled: DistilledSet
         storage.save(file, {n: v for n, v in tensors.items() if n != lost}, header, "distilled set")
         with refuses(lost.rpartition("/")[2]):
             DistilledSet.load(file)
-    for other in ({}, [], None, 3, [3]):
-        storage.save(file, tensors, {**header, "online": other}, "distilled set")
+    for online in ({}, [], None, 3, [3]):
+        storage.save(file, tensors, {**header, "online": online}, "distilled set")
         with refuses("given"):
             DistilledSet.load(file)
     for lost in ("class_names", "set_kind", "complete", "provenance"):
@@ -230,7 +237,7 @@ def test_foreign_files(tmp_path: Path, teacher: Network, distilled: DistilledSet
 
 def test_provenance_of_other_types_is_refused(tmp_path: Path) -> None:
     with refuses("provenance", "JSON"):
-        made(provenance={"when": object()}).save(tmp_path / "x")
+        small_set(provenance={"when": object()}).save(tmp_path / "x")
     assert not (tmp_path / "x").exists()
 
 

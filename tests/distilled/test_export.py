@@ -20,11 +20,11 @@ from tests.support import refuses
 NAMES = ("cat", "dog", "fox")
 
 
-def made(
-    names: tuple[str, ...] = NAMES, channels: int = 3, each: int = 2, stored: bool = True
+def labelled_set(
+    names: tuple[str, ...] = NAMES, channels: int = 3, per_class: int = 2, stored: bool = True
 ) -> DistilledSet:
     draw = torch.Generator().manual_seed(0)
-    count = each * len(names)
+    count = per_class * len(names)
     labels = torch.arange(count) % len(names)
     targets: list[Any] = [HardLabels(labels)]
     targets += [StoredLabels(torch.randn((count, len(names)), generator=draw))] * stored
@@ -40,15 +40,15 @@ def made(
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("stored", [True, False])
 def test_a_folder_comes_back(channels: int, stored: bool, tmp_path: Path) -> None:
-    one = made(channels=channels, stored=stored)
-    path = one.export_folder(str(tmp_path / "new" / "set"))
+    exported = labelled_set(channels=channels, stored=stored)
+    path = exported.export_folder(str(tmp_path / "new" / "set"))
     assert sorted(os.listdir(path)) == ["cat", "dog", "fox", "labels.json"]
     assert os.listdir(path.parent) == ["set"]  # nothing temporary stays
     table = json.loads((path / "labels.json").read_text())
-    assert [row["label"] for row in table["images"]] == one.labels.tolist() and table[
+    assert [row["label"] for row in table["images"]] == exported.labels.tolist() and table[
         "mean"
-    ] == one.mean.tolist()
-    for row, pixels in zip(table["images"], one.to_uint8(), strict=True):
+    ] == exported.mean.tolist()
+    for row, pixels in zip(table["images"], exported.to_uint8(), strict=True):
         assert (path / row["file"]).is_file() and NAMES[row["label"]] == Path(
             row["file"]
         ).parent.name
@@ -56,15 +56,19 @@ def test_a_folder_comes_back(channels: int, stored: bool, tmp_path: Path) -> Non
         assert ("logits" in row) == stored
     if stored:
         logits = torch.tensor([row["logits"] for row in table["images"]])
-        assert torch.equal(logits, one.target("stored").logits)
-    found = data.load("folder", path)
+        assert torch.equal(logits, exported.target("stored").logits)
+    loaded = data.load("folder", path)
     assert (
-        found.class_names == NAMES and found.channels == channels and len(found.train_labels) == 3
+        loaded.class_names == NAMES
+        and loaded.channels == channels
+        and len(loaded.train_labels) == 3
     )
     theirs = ImageFolder(str(path))
-    assert theirs.classes == list(NAMES) and sorted(theirs.targets) == sorted(one.labels.tolist())
+    assert theirs.classes == list(NAMES) and sorted(theirs.targets) == sorted(
+        exported.labels.tolist()
+    )
     with refuses("path", "nothing is yet", "exists"):
-        one.export_folder(path)
+        exported.export_folder(path)
 
 
 @pytest.mark.parametrize(
@@ -84,11 +88,13 @@ def test_a_folder_comes_back(channels: int, stored: bool, tmp_path: Path) -> Non
     ],
 )
 def test_class_names_become_folders(names: tuple[str, ...], tmp_path: Path) -> None:
-    one = made(names)
-    path = one.export_folder(tmp_path / "set")
+    exported = labelled_set(names)
+    path = exported.export_folder(tmp_path / "set")
     assert os.listdir(tmp_path) == ["set"]
-    found = data.load("folder", path, test_fraction=0.5)
-    assert torch.equal(found.train_labels, torch.arange(len(names))) and found.class_names == names
+    loaded = data.load("folder", path, test_fraction=0.5)
+    assert (
+        torch.equal(loaded.train_labels, torch.arange(len(names))) and loaded.class_names == names
+    )
     assert [
         row["name"] for row in json.loads((path / "labels.json").read_text())["classes"]
     ] == list(names)
@@ -101,27 +107,29 @@ def test_class_names_become_folders(names: tuple[str, ...], tmp_path: Path) -> N
 def test_a_set_of_any_size_comes_back(
     size: tuple[int, int], channels: int, stored: bool, tmp_path: Path
 ) -> None:
-    one = made(("fox", "cat", "2", "10"), channels, stored=stored)
+    exported = labelled_set(("fox", "cat", "2", "10"), channels, stored=stored)
     draw = torch.Generator().manual_seed(1)
-    pixels = torch.randint(0, 256, (len(one), channels, *size), generator=draw, dtype=torch.uint8)
-    images = normalise(pixels, one.mean, one.std)
-    one = dataclasses.replace(
-        one, tensors={"images": images}, complete=False, provenance={"method": "mine"}
+    pixels = torch.randint(
+        0, 256, (len(exported), channels, *size), generator=draw, dtype=torch.uint8
     )
-    back = DistilledSet.from_folder(one.export_folder(tmp_path / "set"))
+    images = normalise(pixels, exported.mean, exported.std)
+    exported = dataclasses.replace(
+        exported, tensors={"images": images}, complete=False, provenance={"method": "mine"}
+    )
+    back = DistilledSet.from_folder(exported.export_folder(tmp_path / "set"))
     assert (
-        back.fingerprint == one.fingerprint
-        and back.provenance == one.provenance
+        back.fingerprint == exported.fingerprint
+        and back.provenance == exported.provenance
         and not back.complete
     )
-    found = data.load("folder", tmp_path / "set", split=False)
-    assert found.class_names == one.class_names and found.image_size == size
-    assert torch.equal(found.train_images, pixels[found_order(one)])
+    loaded = data.load("folder", tmp_path / "set", split=False)
+    assert loaded.class_names == exported.class_names and loaded.image_size == size
+    assert torch.equal(loaded.train_images, pixels[folder_order(exported)])
 
 
-def found_order(one: DistilledSet) -> torch.Tensor:
+def folder_order(exported: DistilledSet) -> torch.Tensor:
     """The reader goes through the classes, each by the names of its files."""
-    return one.labels.argsort(stable=True)
+    return exported.labels.argsort(stable=True)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +153,7 @@ def found_order(one: DistilledSet) -> torch.Tensor:
     ],
 )
 def test_a_spoilt_table_is_said(spoil: Any, words: list[str], tmp_path: Path) -> None:
-    path = made().export_folder(tmp_path / "set")
+    path = labelled_set().export_folder(tmp_path / "set")
     Image.new("RGB", (8, 8)).save(tmp_path / "elsewhere.png")
     table = spoil(json.loads((path / "labels.json").read_text()))
     (path / "labels.json").unlink()
@@ -158,38 +166,38 @@ def test_a_spoilt_table_is_said(spoil: Any, words: list[str], tmp_path: Path) ->
 def test_nothing_is_replaced_and_nothing_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = made()
-    kept = tmp_path / "kept"
-    kept.mkdir()
-    (tmp_path / "link").symlink_to(kept)
+    exported = labelled_set()
+    linked_folder = tmp_path / "kept"
+    linked_folder.mkdir()
+    (tmp_path / "link").symlink_to(linked_folder)
     (tmp_path / "nowhere").symlink_to(tmp_path / "none")
     (tmp_path / "file").touch()
     for place in ("link", "nowhere", "file", "kept"):
         with refuses("path", "nothing is yet", place):
-            one.export_folder(tmp_path / place)
+            exported.export_folder(tmp_path / place)
     with refuses("path", "written to", "file"):
-        one.export_folder(tmp_path / "file" / "inside")
+        exported.export_folder(tmp_path / "file" / "inside")
     rename = os.rename
 
     def late(source: Any, target: Any) -> None:
-        os.symlink(kept, target)  # somebody else came first
+        os.symlink(linked_folder, target)  # somebody else came first
         rename(source, target)
 
     monkeypatch.setattr(os, "rename", late)
     with refuses("path", "written to"):
-        one.export_folder(tmp_path / "late")
+        exported.export_folder(tmp_path / "late")
     assert sorted(os.listdir(tmp_path)) == [
         "file",
         "kept",
         "late",
         "link",
         "nowhere",
-    ] and not os.listdir(kept)
+    ] and not os.listdir(linked_folder)
 
 
 def test_what_cannot_be_exported(tmp_path: Path) -> None:
     with refuses("1 or 3 channels", "2"):
-        made(channels=2).export_folder(tmp_path / "set")
+        labelled_set(channels=2).export_folder(tmp_path / "set")
     blind = DistilledSet(
         tensors={"images": torch.zeros(2, 1, 8, 8)},
         targets=(Representations({"representations": torch.zeros(1, 2, 4)}, "none", "same"),),
@@ -200,20 +208,20 @@ def test_what_cannot_be_exported(tmp_path: Path) -> None:
     with refuses("labels", "hard"):
         blind.export_folder(tmp_path / "set")
     with refuses("path"):
-        made().export_folder("a\0b")
+        labelled_set().export_folder("a\0b")
     assert not os.listdir(tmp_path)
 
 
 def test_pairs_for_a_training_loop() -> None:
-    one = made()
-    stored = one.target("stored").logits
-    for found, expected in (
-        (one.as_dataset("hard"), one.labels),
-        (one.as_dataset("stored"), stored),
+    distilled = labelled_set()
+    stored = distilled.target("stored").logits
+    for dataset, expected in (
+        (distilled.as_dataset("hard"), distilled.labels),
+        (distilled.as_dataset("stored"), stored),
     ):
-        images, targets = found.tensors
-        assert torch.equal(images, one.images) and torch.equal(targets, expected)
+        images, targets = dataset.tensors
+        assert torch.equal(images, distilled.images) and torch.equal(targets, expected)
     with refuses("labels", "['hard']", "'stored'"):
-        made(stored=False).as_dataset("stored")
+        labelled_set(stored=False).as_dataset("stored")
     with refuses("labels", "one of 'hard', 'stored'"):
-        one.as_dataset("soft")  # type: ignore[arg-type]
+        distilled.as_dataset("soft")  # type: ignore[arg-type]

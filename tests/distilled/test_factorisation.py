@@ -42,9 +42,11 @@ def test_project_and_reconstruct_equal_the_loops(
         ]
         for row in rows
     ]
-    found = factorisation.project(points, vectors, mean=mean)
-    torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64).reshape(count, k))
-    made = factorisation.reconstruct(found, vectors, mean=mean)
+    coefficients = factorisation.project(points, vectors, mean=mean)
+    torch.testing.assert_close(
+        coefficients, torch.tensor(expected, dtype=torch.float64).reshape(count, k)
+    )
+    reconstructed = factorisation.reconstruct(coefficients, vectors, mean=mean)
     back = [
         [
             m + sum(c * basis[j] for c, basis in zip(row, directions, strict=True))
@@ -52,7 +54,9 @@ def test_project_and_reconstruct_equal_the_loops(
         ]
         for row in expected
     ]
-    torch.testing.assert_close(made, torch.tensor(back, dtype=torch.float64).reshape(count, 2, 3))
+    torch.testing.assert_close(
+        reconstructed, torch.tensor(back, dtype=torch.float64).reshape(count, 2, 3)
+    )
 
 
 def test_gradients() -> None:
@@ -83,21 +87,21 @@ def test_gradients() -> None:
 
 def test_as_many_bases_as_dimensions_lose_nothing() -> None:
     points = normal(9, 5) + 3
-    kept = bases.principal_bases(points, count=5)
-    for mean in (None, kept.mean):
-        coefficients = factorisation.project(points, kept.bases, mean=mean)
-        made = factorisation.reconstruct(coefficients, kept.bases, mean=mean)
-        assert float(factorisation.relative_squared_error(points, made)) < 1e-28
+    principal = bases.principal_bases(points, count=5)
+    for mean in (None, principal.mean):
+        coefficients = factorisation.project(points, principal.bases, mean=mean)
+        reconstructed = factorisation.reconstruct(coefficients, principal.bases, mean=mean)
+        assert float(factorisation.relative_squared_error(points, reconstructed)) < 1e-28
 
 
 def test_fitted_coefficients_of_orthonormal_bases_are_projections() -> None:
     points = normal(7, 2, 3)
-    kept = bases.principal_bases(points, count=4).bases
+    orthonormal = bases.principal_bases(points, count=4).bases
     torch.testing.assert_close(
-        factorisation.fitted(points, kept), factorisation.project(points, kept)
+        factorisation.fitted(points, orthonormal), factorisation.project(points, orthonormal)
     )
-    found = factorisation.fitted(points.float().requires_grad_(), kept.float())
-    assert found.dtype == torch.float32 and not found.requires_grad
+    coefficients = factorisation.fitted(points.float().requires_grad_(), orthonormal.float())
+    assert coefficients.dtype == torch.float32 and not coefficients.requires_grad
 
 
 @pytest.mark.parametrize("k", [1, 3, 6, 9, 40])
@@ -109,43 +113,53 @@ def test_fitted_coefficients_are_numpys_least_squares(k: int) -> None:
         vectors[-1] = vectors[0]  # and one of them twice
     columns = vectors.flatten(1).T.numpy()
     expected = np.linalg.lstsq(columns, points.flatten(1).T.numpy(), rcond=None)[0].T
-    found = factorisation.fitted(points, vectors)
-    np.testing.assert_allclose(found.numpy(), expected, atol=1e-10)
+    coefficients = factorisation.fitted(points, vectors)
+    np.testing.assert_allclose(coefficients.numpy(), expected, atol=1e-10)
     if k > 6:
-        made = factorisation.reconstruct(found, vectors)
-        assert float(factorisation.relative_squared_error(points, made)) < 1e-24
+        reconstructed = factorisation.reconstruct(coefficients, vectors)
+        assert float(factorisation.relative_squared_error(points, reconstructed)) < 1e-24
         np.testing.assert_allclose(
-            found.numpy(), (np.linalg.pinv(columns) @ points.flatten(1).T.numpy()).T, atol=1e-10
+            coefficients.numpy(),
+            (np.linalg.pinv(columns) @ points.flatten(1).T.numpy()).T,
+            atol=1e-10,
         )
 
 
 def test_what_becomes_of_the_mean() -> None:
     """The four ways of the table, each with the error that follows from its algebra."""
     points = normal(50, 6) / (1 + torch.arange(6)) + torch.tensor([0, 0, 0, 1.0, 2, 3])
-    kept = bases.principal_bases(points, count=2)
+    principal_2 = bases.principal_bases(points, count=2)
     raw = bases.principal_bases(points, count=2, centred=False)
 
-    def error(found: bases.PrincipalBases, taken: bool, added: bool) -> float:
-        mean = found.mean
-        coefficients = factorisation.project(points, found.bases, mean=mean if taken else None)
-        made = factorisation.reconstruct(coefficients, found.bases, mean=mean if added else None)
-        return float(factorisation.relative_squared_error(points, made))
+    def error(principal: bases.PrincipalBases, subtracted: bool, added: bool) -> float:
+        mean = principal.mean
+        coefficients = factorisation.project(
+            points, principal.bases, mean=mean if subtracted else None
+        )
+        reconstructed = factorisation.reconstruct(
+            coefficients, principal.bases, mean=mean if added else None
+        )
+        return float(factorisation.relative_squared_error(points, reconstructed))
 
     size = float(points.square().sum(1).mean())
-    residual = kept.total_variance - float(kept.variances.sum())
-    mean_square = float(kept.mean.square().sum())
-    mean_inside = float((kept.bases @ kept.mean).square().sum())
-    assert error(kept, taken=True, added=True) == pytest.approx(residual / size)
-    assert error(kept, taken=False, added=False) == pytest.approx(
+    residual = principal_2.total_variance - float(principal_2.variances.sum())
+    mean_square = float(principal_2.mean.square().sum())
+    mean_inside = float((principal_2.bases @ principal_2.mean).square().sum())
+    assert error(principal_2, subtracted=True, added=True) == pytest.approx(residual / size)
+    assert error(principal_2, subtracted=False, added=False) == pytest.approx(
         (residual + mean_square - mean_inside) / size
     )
-    assert error(kept, taken=True, added=False) == pytest.approx((residual + mean_square) / size)
-    assert error(raw, taken=False, added=False) == pytest.approx(1 - float(raw.explained.sum()))
+    assert error(principal_2, subtracted=True, added=False) == pytest.approx(
+        (residual + mean_square) / size
+    )
+    assert error(raw, subtracted=False, added=False) == pytest.approx(
+        1 - float(raw.explained.sum())
+    )
     assert (
-        error(kept, True, True)
+        error(principal_2, True, True)
         < error(raw, False, False)
-        < error(kept, False, False)
-        < error(kept, True, False)
+        < error(principal_2, False, False)
+        < error(principal_2, True, False)
     )
 
 
@@ -174,17 +188,19 @@ def looped_bilinear(image: Tensor, scale: int) -> list[list[float]]:
         low = min(int(centre), length - 1)
         return low, min(low + 1, length - 1), centre - low
 
-    made = []
+    lines = []
     for row in range(height * scale):
         top, bottom, down = nearby(row, height)
         line = []
         for column in range(width * scale):
-            left, right, along = nearby(column, width)
-            upper = (1 - along) * float(image[top, left]) + along * float(image[top, right])
-            lower = (1 - along) * float(image[bottom, left]) + along * float(image[bottom, right])
+            left_column, right, along = nearby(column, width)
+            upper = (1 - along) * float(image[top, left_column]) + along * float(image[top, right])
+            lower = (1 - along) * float(image[bottom, left_column]) + along * float(
+                image[bottom, right]
+            )
             line.append((1 - down) * upper + down * lower)
-        made.append(line)
-    return made
+        lines.append(line)
+    return lines
 
 
 @given(
@@ -226,24 +242,26 @@ def test_decoded_images_are_combinations_of_upsampled_bases() -> None:
     coefficients = normal(4, 3)
     vectors = normal(3, 2, 4, 5, seed=1)
     mean = normal(2, 4, 5, seed=2)
-    found = factorisation.decoded(coefficients, vectors, scale=2)
-    assert found.shape == (4, 2, 8, 10)
+    decoded = factorisation.decoded(coefficients, vectors, scale=2)
+    assert decoded.shape == (4, 2, 8, 10)
     torch.testing.assert_close(
-        found, factorisation.reconstruct(coefficients, factorisation.upsampled(vectors, scale=2))
+        decoded, factorisation.reconstruct(coefficients, factorisation.upsampled(vectors, scale=2))
     )
     moved = factorisation.decoded(coefficients, vectors, scale=2, mean=mean)
     torch.testing.assert_close(
-        moved - found, factorisation.upsampled(mean[None], scale=2).expand(4, -1, -1, -1)
+        moved - decoded, factorisation.upsampled(mean[None], scale=2).expand(4, -1, -1, -1)
     )
 
 
 def test_relative_squared_error_by_hand() -> None:
     points = torch.tensor([[3.0, 4.0], [0.0, 0.0]])
-    made = torch.tensor([[3.0, 3.0], [0.0, 2.0]])
-    assert float(factorisation.relative_squared_error(points, made)) == pytest.approx(5 / 25)
-    assert float(factorisation.relative_squared_error(points * 1e30, made * 1e30)) == pytest.approx(
+    reconstructed = torch.tensor([[3.0, 3.0], [0.0, 2.0]])
+    assert float(factorisation.relative_squared_error(points, reconstructed)) == pytest.approx(
         5 / 25
     )
+    assert float(
+        factorisation.relative_squared_error(points * 1e30, reconstructed * 1e30)
+    ) == pytest.approx(5 / 25)
     assert float(factorisation.relative_squared_error(points, points)) == 0
 
 

@@ -19,11 +19,13 @@ CLASSES = 2
 
 def weights_of(layout: str, weight_norm: bool = True) -> dict[str, Tensor]:
     draws = torch.Generator().manual_seed(5)
-    found = generators.first_weights(
+    weights = generators.first_weights(
         layout, SHAPE, inputs=LATENT + CLASSES, width=16, weight_norm=weight_norm, draws=draws
     )
-    noise = {name: 0.3 * torch.randn(value.shape, generator=draws) for name, value in found.items()}
-    return {name: (value + noise[name]).double() for name, value in found.items()}
+    noise = {
+        name: 0.3 * torch.randn(value.shape, generator=draws) for name, value in weights.items()
+    }
+    return {name: (value + noise[name]).double() for name, value in weights.items()}
 
 
 def written_out(layout: str, weights: dict[str, Tensor], latents: Tensor, labels: Tensor) -> Tensor:
@@ -95,22 +97,24 @@ def test_a_generator_is_its_layers_gradients_included(layout: str, weight_norm: 
     direction = torch.randn(
         ours.shape, generator=torch.Generator().manual_seed(2), dtype=torch.float64
     )
-    own, other = (
+    our_gradient, their_gradient = (
         torch.autograd.grad((images * direction).sum(), latents)[0] for images in (ours, theirs)
     )
-    assert own.any() and torch.allclose(own, other, rtol=1e-9, atol=1e-13)
+    assert our_gradient.any() and torch.allclose(
+        our_gradient, their_gradient, rtol=1e-9, atol=1e-13
+    )
 
 
 def test_weight_normalisation_knows_no_length_of_the_direction() -> None:
     direction = torch.randn(4, 3, 2, 2, dtype=torch.float64)
     length = torch.rand(4, dtype=torch.float64) + 0.5
-    found = generators.layer_weight(direction, length)
+    weight = generators.layer_weight(direction, length)
     assert (
-        torch.allclose(found.flatten(1).norm(dim=1), length)
+        torch.allclose(weight.flatten(1).norm(dim=1), length)
         and generators.layer_weight(direction, None) is direction
     )
     scaled = direction * torch.tensor([0.1, 2.0, 30.0, 4.0], dtype=torch.float64).view(4, 1, 1, 1)
-    assert torch.allclose(generators.layer_weight(scaled, length), found, rtol=1e-12)
+    assert torch.allclose(generators.layer_weight(scaled, length), weight, rtol=1e-12)
     direction.requires_grad_()
     (slope,) = torch.autograd.grad(
         generators.layer_weight(direction, length).sin().sum(), direction
@@ -135,19 +139,20 @@ def set_of(weights: dict[str, Tensor], **settings: Any) -> DistilledSet:
 
 def test_a_set_makes_its_images_batch_by_batch_and_pays_for_its_weights(tmp_path: Any) -> None:
     weights = weights_of("convolutional")
-    made = set_of(weights)
+    distilled = set_of(weights)
     few = {name: value.float() for name, value in weights.items()}
-    latents = made.tensors["latents"]
+    latents = distilled.tensors["latents"]
     labels = torch.arange(4) % CLASSES
     first = generators.generate(few, latents[:2], labels[:2], SHAPE)
-    assert torch.equal(made.images[:2], first) and made.images.shape == (4, *SHAPE)
+    assert torch.equal(distilled.images[:2], first) and distilled.images.shape == (4, *SHAPE)
     # Batch norm sees a batch.
     assert not torch.equal(generators.generate(few, latents, labels, SHAPE)[:2], first)
     assert (
-        made.storage_floats() == sum(value.numel() for value in weights.values()) + 4 * LATENT + 4
+        distilled.storage_floats()
+        == sum(value.numel() for value in weights.values()) + 4 * LATENT + 4
     )
-    read = DistilledSet.load(made.save(tmp_path / "set.safetensors"))
-    assert torch.equal(read.images, made.images) and read.fingerprint == made.fingerprint
+    read = DistilledSet.load(distilled.save(tmp_path / "set.safetensors"))
+    assert torch.equal(read.images, distilled.images) and read.fingerprint == distilled.fingerprint
 
 
 def test_what_is_refused() -> None:

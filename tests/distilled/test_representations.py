@@ -36,7 +36,7 @@ SCALE = 2
 AUGMENTATIONS = predefined_views.KINDS
 
 
-def drawn(*shape: int, seed: int = 0) -> Tensor:
+def normal_tensor(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
@@ -57,15 +57,19 @@ def shift_tensors(shift: str, views: int) -> dict[str, Tensor]:
         },
         "stored": {"view_coefficients": (views, M, V)},
     }[shift]
-    return {name: drawn(*shape, seed=number) for number, (name, shape) in enumerate(shapes.items())}
+    return {
+        name: normal_tensor(*shape, seed=number)
+        for number, (name, shape) in enumerate(shapes.items())
+    }
 
 
 def factors(
     augmentation: Any = "rotation", shift: Any = "networks", mean: bool = False
 ) -> Representations:
-    tensors = {"bases": drawn(V, D, seed=10), "coefficients": drawn(M, V, seed=11)} | (
-        {"mean": drawn(D, seed=12)} if mean else {}
-    )
+    tensors = {
+        "bases": normal_tensor(V, D, seed=10),
+        "coefficients": normal_tensor(M, V, seed=11),
+    } | ({"mean": normal_tensor(D, seed=12)} if mean else {})
     return Representations(
         tensors | shift_tensors(shift, views_of(augmentation)), augmentation, shift
     )
@@ -73,7 +77,9 @@ def factors(
 
 def plain(augmentation: Any = "rotation", shift: Any = "stored") -> Representations:
     stored = 1 if shift == "same" else views_of(augmentation) + 1
-    return Representations({"representations": drawn(stored, M, D, seed=13)}, augmentation, shift)
+    return Representations(
+        {"representations": normal_tensor(stored, M, D, seed=13)}, augmentation, shift
+    )
 
 
 def parts(**changes: Any) -> dict[str, Any]:
@@ -82,23 +88,26 @@ def parts(**changes: Any) -> dict[str, Any]:
         "settings": {"scale": SCALE},
         "targets": (factors(),),
         "class_names": (),
-        "tensors": {"image_bases": drawn(U, 3, 4, 4), "image_coefficients": drawn(M, U, seed=1)},
+        "tensors": {
+            "image_bases": normal_tensor(U, 3, 4, 4),
+            "image_coefficients": normal_tensor(M, U, seed=1),
+        },
         "mean": torch.full((3,), 0.5),
         "std": torch.full((3,), 0.25),
     }
     return whole | changes
 
 
-def made(**changes: Any) -> DistilledSet:
+def factorised_set(**changes: Any) -> DistilledSet:
     return DistilledSet(**parts(**changes))
 
 
 def plain_images(**changes: Any) -> DistilledSet:
-    return made(
+    return factorised_set(
         **{
             "kind": "images",
             "settings": {},
-            "tensors": {"images": drawn(M, 3, 8, 8)},
+            "tensors": {"images": normal_tensor(M, 3, 8, 8)},
             "targets": (plain(),),
         }
         | changes
@@ -108,41 +117,42 @@ def plain_images(**changes: Any) -> DistilledSet:
 def upsampled_slowly(images: Tensor, scale: int) -> Tensor:
     """Bilinear, corners not aligned, pixel by pixel."""
     count, channels, height, width = images.shape
-    found = torch.zeros(count, channels, height * scale, width * scale, dtype=images.dtype)
+    upsampled = torch.zeros(count, channels, height * scale, width * scale, dtype=images.dtype)
     for row in range(height * scale):
         for column in range(width * scale):
             y = min(max((row + 0.5) / scale - 0.5, 0), height - 1)
             x = min(max((column + 0.5) / scale - 0.5, 0), width - 1)
-            top, left = int(y), int(x)
-            bottom = min(top + 1, height - 1)
-            right = min(left + 1, width - 1)
-            upper = (1 - (x - left)) * images[:, :, top, left] + (x - left) * images[
-                :, :, top, right
-            ]
-            lower = (1 - (x - left)) * images[:, :, bottom, left] + (x - left) * images[
-                :, :, bottom, right
-            ]
-            found[:, :, row, column] = (1 - (y - top)) * upper + (y - top) * lower
-    return found
+            y0, x0 = int(y), int(x)
+            y1 = min(y0 + 1, height - 1)
+            x1 = min(x0 + 1, width - 1)
+            upper = (1 - (x - x0)) * images[:, :, y0, x0] + (x - x0) * images[:, :, y0, x1]
+            lower = (1 - (x - x0)) * images[:, :, y1, x0] + (x - x0) * images[:, :, y1, x1]
+            upsampled[:, :, row, column] = (1 - (y - y0)) * upper + (y - y0) * lower
+    return upsampled
 
 
 @pytest.mark.parametrize("mean", [False, True])
 def test_images_of_factors(mean: bool) -> None:
     """By sums over bases and pixels, in float64."""
-    extra = {"image_mean": drawn(3, 4, 4, seed=2)} if mean else {}
-    found = made(tensors=parts()["tensors"] | extra)
+    extra = {"image_mean": normal_tensor(3, 4, 4, seed=2)} if mean else {}
+    distilled = factorised_set(tensors=parts()["tensors"] | extra)
     small: Any = sum(
-        found.tensors["image_coefficients"][:, u, None, None, None].double()
-        * found.tensors["image_bases"][u].double()
+        distilled.tensors["image_coefficients"][:, u, None, None, None].double()
+        * distilled.tensors["image_bases"][u].double()
         for u in range(U)
     )
     small = small + extra["image_mean"].double() if mean else small
     torch.testing.assert_close(
-        found.images.double(), upsampled_slowly(small, SCALE), rtol=0, atol=2e-6
+        distilled.images.double(), upsampled_slowly(small, SCALE), rtol=0, atol=2e-6
     )
-    assert (len(found), found.channels, found.image_size, found.classes) == (M, 3, (8, 8), 0)
-    pixels = ((found.images * 0.25 + 0.5) * 255).round().clamp(0, 255).to(torch.uint8)
-    assert torch.equal(found.to_uint8(), pixels)
+    assert (len(distilled), distilled.channels, distilled.image_size, distilled.classes) == (
+        M,
+        3,
+        (8, 8),
+        0,
+    )
+    pixels = ((distilled.images * 0.25 + 0.5) * 255).round().clamp(0, 255).to(torch.uint8)
+    assert torch.equal(distilled.to_uint8(), pixels)
 
 
 @pytest.mark.parametrize("mean", [False, True])
@@ -157,53 +167,59 @@ def test_values_of_factors(augmentation: str, shift: str, mean: bool) -> None:
     assert target.values.shape == (views + 1, M, D) and target.values.dtype == torch.float32
     for view in range(views + 1):
         for row in range(M):
-            own = tensors["coefficients"][row]
+            coefficients = tensors["coefficients"][row]
             if view and shift == "bias":
-                own = own + tensors["biases"][view - 1]
+                coefficients = coefficients + tensors["biases"][view - 1]
             elif view and shift == "stored":
-                own = tensors["view_coefficients"][view - 1, row]
+                coefficients = tensors["view_coefficients"][view - 1, row]
             elif view and shift == "networks":
                 hidden = (
-                    tensors["first_weights"][view - 1] @ own + tensors["first_biases"][view - 1]
+                    tensors["first_weights"][view - 1] @ coefficients
+                    + tensors["first_biases"][view - 1]
                 ).clamp_min(0)
-                own = (
-                    own
+                coefficients = (
+                    coefficients
                     + tensors["second_weights"][view - 1] @ hidden
                     + tensors["second_biases"][view - 1]
                 )
-            wanted = sum(own[v] * tensors["bases"][v] for v in range(V)) + (
+            expected = sum(coefficients[v] * tensors["bases"][v] for v in range(V)) + (
                 tensors["mean"] if mean else 0
             )
-            torch.testing.assert_close(target.values[view, row].double(), wanted, rtol=0, atol=1e-5)
+            torch.testing.assert_close(
+                target.values[view, row].double(), expected, rtol=0, atol=1e-5
+            )
 
 
 @pytest.mark.parametrize("augmentation", AUGMENTATIONS)
 def test_plain_values(augmentation: str) -> None:
     target = plain(augmentation)
     assert torch.equal(target.values, target.tensors["representations"]) and target.plain
-    same = plain(augmentation, "same")
-    assert same.values.shape == (views_of(augmentation) + 1, M, D)
-    assert all(torch.equal(value, same.tensors["representations"][0]) for value in same.values)
+    same_set = plain(augmentation, "same")
+    assert same_set.values.shape == (views_of(augmentation) + 1, M, D)
+    assert all(
+        torch.equal(value, same_set.tensors["representations"][0]) for value in same_set.values
+    )
 
 
 @pytest.mark.parametrize("shift", storage_budget.SHIFTS)
 @pytest.mark.parametrize("augmentation", AUGMENTATIONS)
 def test_pairs(augmentation: str, shift: str) -> None:
     """Row a m + i is view a of image i."""
-    found = made(targets=(factors(augmentation, shift),))
-    images, representations = found.pairs()
-    wanted = predefined_views.augmented(found.images, augmentation)  # type: ignore[arg-type]
+    distilled = factorised_set(targets=(factors(augmentation, shift),))
+    images, representations = distilled.pairs()
+    views = predefined_views.augmented(distilled.images, augmentation)  # type: ignore[arg-type]
     assert images.shape == ((views_of(augmentation) + 1) * M, 3, 8, 8) and len(
         representations
     ) == len(images)
     for view in range(views_of(augmentation) + 1):
         for row in range(M):
-            assert torch.equal(images[view * M + row], wanted[view, row])
+            assert torch.equal(images[view * M + row], views[view, row])
             assert torch.equal(
-                representations[view * M + row], found.target("representations").values[view, row]
+                representations[view * M + row],
+                distilled.target("representations").values[view, row],
             )
-    assert found.pairs()[0] is images and found.pairs()[1] is representations
-    dataset = found.as_dataset()
+    assert distilled.pairs()[0] is images and distilled.pairs()[1] is representations
+    dataset = distilled.as_dataset()
     assert len(dataset) == len(images)
     assert torch.equal(dataset[-1][0], images[-1]) and torch.equal(
         dataset[-1][1], representations[-1]
@@ -227,11 +243,12 @@ def test_storage_is_what_the_bill_says(shift: Any, augmentation: str, mean: bool
         shift=shift,
         hidden=2,
     )
-    found = made(targets=(factors(augmentation, shift, mean),))
-    assert found.storage_floats() == sizes.bill(M).total
+    distilled = factorised_set(targets=(factors(augmentation, shift, mean),))
+    assert distilled.storage_floats() == sizes.bill(M).total
     # A mean of the images is stored too, and counted; the bill has none.
-    with_mean = made(
-        tensors=parts()["tensors"] | {"image_mean": drawn(3, 4, 4)}, targets=found.targets
+    with_mean = factorised_set(
+        tensors=parts()["tensors"] | {"image_mean": normal_tensor(3, 4, 4)},
+        targets=distilled.targets,
     )
     assert with_mean.storage_floats() == sizes.bill(M).total + 48
 
@@ -242,25 +259,25 @@ def test_storage_of_plain_pairs() -> None:
             M, image_floats=192, representation_floats=(views_of(augmentation) + 1) * D
         )
         assert plain_images(targets=(plain(augmentation),)).storage_floats() == all_views
-        one = storage_budget.plain_floats(M, image_floats=192, representation_floats=D)
-        assert plain_images(targets=(plain(augmentation, "same"),)).storage_floats() == one
+        floats = storage_budget.plain_floats(M, image_floats=192, representation_floats=D)
+        assert plain_images(targets=(plain(augmentation, "same"),)).storage_floats() == floats
 
 
 @pytest.mark.parametrize("shift", storage_budget.SHIFTS)
 @pytest.mark.parametrize("augmentation", AUGMENTATIONS)
 def test_round_trip(augmentation: str, shift: str, tmp_path: Path) -> None:
-    for one in (
-        made(
+    for saved in (
+        factorised_set(
             targets=(factors(augmentation, shift, mean=True),),
             complete=False,
             provenance={"method": "boost"},
         ),
         plain_images(targets=(plain(augmentation, "same" if shift == "same" else "stored"),)),
     ):
-        other = DistilledSet.load(one.save(tmp_path / "set"))
-        assert_same(other, one)
-        assert other.fingerprint == one.fingerprint and torch.equal(
-            other.pairs()[1], one.pairs()[1]
+        loaded = DistilledSet.load(saved.save(tmp_path / "set"))
+        assert_same(loaded, saved)
+        assert loaded.fingerprint == saved.fingerprint and torch.equal(
+            loaded.pairs()[1], saved.pairs()[1]
         )
 
 
@@ -269,65 +286,74 @@ def test_round_trip_beside_labels(tmp_path: Path) -> None:
     loop.
     """
     hard = HardLabels(torch.tensor([0, 1, 0, 1, 1]))
-    one = made(targets=(factors(), StoredLabels(drawn(M, 2)), hard), class_names=("a", "b"))
-    other = DistilledSet.load(one.save(tmp_path / "set"))
-    assert other.fingerprint == one.fingerprint and torch.equal(other.labels, hard.classes)
-    assert {target.kind for target in other.targets} == {"hard", "stored", "representations"}
-    assert torch.equal(one.as_dataset()[2][0], one.images[2]) and int(one.as_dataset()[1][1]) == 1
+    saved = factorised_set(
+        targets=(factors(), StoredLabels(normal_tensor(M, 2)), hard), class_names=("a", "b")
+    )
+    loaded = DistilledSet.load(saved.save(tmp_path / "set"))
+    assert loaded.fingerprint == saved.fingerprint and torch.equal(loaded.labels, hard.classes)
+    assert {target.kind for target in loaded.targets} == {"hard", "stored", "representations"}
+    assert (
+        torch.equal(saved.as_dataset()[2][0], saved.images[2])
+        and int(saved.as_dataset()[1][1]) == 1
+    )
 
 
 def test_reading_makes_nothing_part_of_a_fingerprint() -> None:
     """What is made from the factors is kept beside them, and is no part of them: its last bits may
     differ on another machine.
     """
-    read = made()
+    read = factorised_set()
     read.pairs()
     target = {"tensors": factors().tensors, "augmentation": "rotation", "shift": "networks"}
     stored = [read.kind, read.tensors, [target], (), read.mean, read.std, {"scale": SCALE}]
-    assert read.fingerprint == storage.fingerprint(*stored) == made().fingerprint
+    assert read.fingerprint == storage.fingerprint(*stored) == factorised_set().fingerprint
 
 
 def test_fingerprint_sees_every_part() -> None:
     target = factors()
-    others = [
-        made(settings={"scale": 4}),
-        made(tensors=parts()["tensors"] | {"image_mean": torch.zeros(3, 4, 4)}),
-        made(tensors=parts()["tensors"] | {"image_coefficients": drawn(M, U, seed=9)}),
-        made(targets=(factors(mean=True),)),
-        made(targets=(factors(shift="bias"),)),
-        made(targets=(factors("jigsaw"),)),
-        made(targets=(plain(),)),
-        made(
+    edited_sets = [
+        factorised_set(settings={"scale": 4}),
+        factorised_set(tensors=parts()["tensors"] | {"image_mean": torch.zeros(3, 4, 4)}),
+        factorised_set(
+            tensors=parts()["tensors"] | {"image_coefficients": normal_tensor(M, U, seed=9)}
+        ),
+        factorised_set(targets=(factors(mean=True),)),
+        factorised_set(targets=(factors(shift="bias"),)),
+        factorised_set(targets=(factors("jigsaw"),)),
+        factorised_set(targets=(plain(),)),
+        factorised_set(
             targets=(
                 dataclasses.replace(
                     target, tensors=target.tensors | {"bases": target.tensors["bases"] + 1}
                 ),
             )
         ),
-        made(targets=(target, HardLabels(torch.zeros(M, dtype=torch.int64))), class_names=("a",)),
+        factorised_set(
+            targets=(target, HardLabels(torch.zeros(M, dtype=torch.int64))), class_names=("a",)
+        ),
     ]
-    assert len({found.fingerprint for found in (made(), *others)}) == 10
+    assert len({distilled.fingerprint for distilled in (factorised_set(), *edited_sets)}) == 10
 
 
 def test_a_set_without_labels_says_so() -> None:
     """Functions that need class numbers, in one sentence."""
     data = made_data(classes=2, channels=3)
-    found = made(class_names=data.class_names, mean=data.mean, std=data.std)
+    unlabelled = factorised_set(class_names=data.class_names, mean=data.mean, std=data.std)
     needs = "labels must be of a kind this set has (['representations'])"
     with refuses(needs, "'hard'"):
-        _ = found.labels
+        _ = unlabelled.labels
     with refuses(needs, "'hard'"):
         evaluation.evaluate(
-            found,
+            unlabelled,
             data,
             labels="hard",
             seeds=(0,),
             config=supervised.Config.for_data(data, epochs=1),
         )
     with refuses(needs, "'online'"):
-        found.target("online")
+        unlabelled.target("online")
     with refuses("distilled", "2 classes"):
-        evaluation.evaluate(made(mean=data.mean, std=data.std), data, labels="hard")
+        evaluation.evaluate(factorised_set(mean=data.mean, std=data.std), data, labels="hard")
     labelled = plain_images(
         targets=(HardLabels(torch.zeros(M, dtype=torch.int64)),), class_names=("a",)
     )
@@ -336,10 +362,10 @@ def test_a_set_without_labels_says_so() -> None:
 
 
 def test_a_set_without_labels_can_be_given_some(colour: ImageData, colour_teacher: Network) -> None:
-    found = made(class_names=colour.class_names, mean=colour.mean, std=colour.std)
+    unlabelled = factorised_set(class_names=colour.class_names, mean=colour.mean, std=colour.std)
     with refuses("['representations']", "'hard'"):
-        measures.feature_distance(found, colour_teacher)
-    whole = found.with_targets(
+        measures.feature_distance(unlabelled, colour_teacher)
+    whole = unlabelled.with_targets(
         HardLabels(colour_teacher.weights["classifier.bias"].argmax().expand(M).clone())
     )
     assert measures.feature_distance(whole, colour_teacher).isfinite().all()
@@ -387,7 +413,7 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["representations", "bases", "view_coefficients"],
     ),
     "a name too many": (
-        {"targets": changed(T, biases=drawn(3, V))},
+        {"targets": changed(T, biases=normal_tensor(3, V))},
         ["representations", "biases", "'networks'"],
     ),
     "a name missing": (
@@ -402,7 +428,10 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"targets": (dataclasses.replace(P, shift="bias"),)},
         ["representations", "bases", "'bias'"],
     ),
-    "plain and factors": ({"targets": changed(P, bases=drawn(V, D))}, ["representations", "alone"]),
+    "plain and factors": (
+        {"targets": changed(P, bases=normal_tensor(V, D))},
+        ["representations", "alone"],
+    ),
     "views of another augmentation": (
         {"targets": (dataclasses.replace(P, augmentation="crop"),)},
         ["representations", "[6, 5, any]", "[4, 5, 7]"],
@@ -416,20 +445,23 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["representations", "[1, 5, any]"],
     ),
     "other images": (
-        {"targets": changed(P, representations=drawn(4, 6, D))},
+        {"targets": changed(P, representations=normal_tensor(4, 6, D))},
         ["representations", "[4, 5, any]"],
     ),
     "coefficients of other images": (
-        {"targets": changed(T, coefficients=drawn(6, V))},
+        {"targets": changed(T, coefficients=normal_tensor(6, V))},
         ["'coefficients'", "[5, 3]"],
     ),
     "coefficients of other bases": (
-        {"targets": changed(T, coefficients=drawn(M, 4))},
+        {"targets": changed(T, coefficients=normal_tensor(M, 4))},
         ["'coefficients'", "[5, 3]", "[5, 4]"],
     ),
-    "mean of another width": ({"targets": changed(T, mean=drawn(6))}, ["mean", "[7]", "[6]"]),
+    "mean of another width": (
+        {"targets": changed(T, mean=normal_tensor(6))},
+        ["mean", "[7]", "[6]"],
+    ),
     "of no number": (
-        {"targets": changed(P, representations=drawn(4, M, 0))},
+        {"targets": changed(P, representations=normal_tensor(4, M, 0))},
         ["representations", "at least one number"],
     ),
     "float64": (
@@ -442,41 +474,48 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["'coefficients'", "finite"],
     ),
     "overflow": (
-        {"targets": changed(T, coefficients=1e25 * drawn(M, V), bases=1e25 * drawn(V, D))},
+        {
+            "targets": changed(
+                T, coefficients=1e25 * normal_tensor(M, V), bases=1e25 * normal_tensor(V, D)
+            )
+        },
         ["representations that are made", "finite"],
     ),
     "twice": ({"targets": (T, P)}, ["targets", "at most one"]),
     "stored labels alone": (
-        {"targets": (StoredLabels(drawn(M, 1)),), "class_names": ("a",)},
+        {"targets": (StoredLabels(normal_tensor(M, 1)),), "class_names": ("a",)},
         ["targets", "hard labels or representations"],
     ),
-    "no bases": ({"tensors": {"image_coefficients": drawn(M, U)}}, ["tensors", "image_bases"]),
+    "no bases": (
+        {"tensors": {"image_coefficients": normal_tensor(M, U)}},
+        ["tensors", "image_bases"],
+    ),
     "another tensor": (
-        {"tensors": IMAGES | {"mean": drawn(3, 4, 4)}},
+        {"tensors": IMAGES | {"mean": normal_tensor(3, 4, 4)}},
         ["tensors", "image_mean", "mean"],
     ),
     "bases of another count": (
-        {"tensors": IMAGES | {"image_bases": drawn(U + 1, 3, 4, 4)}},
+        {"tensors": IMAGES | {"image_bases": normal_tensor(U + 1, 3, 4, 4)}},
         ["image_coefficients", "[any, 5]"],
     ),
     "bases flat": (
-        {"tensors": IMAGES | {"image_bases": drawn(U, 48)}},
+        {"tensors": IMAGES | {"image_bases": normal_tensor(U, 48)}},
         ["image_bases", "[any, any, any, any]"],
     ),
     "bases of float64": (
-        {"tensors": IMAGES | {"image_bases": drawn(U, 3, 4, 4).double()}},
+        {"tensors": IMAGES | {"image_bases": normal_tensor(U, 3, 4, 4).double()}},
         ["image_bases", "float32"],
     ),
     "bases of one channel": (
-        {"tensors": IMAGES | {"image_bases": drawn(U, 1, 4, 4)}},
+        {"tensors": IMAGES | {"image_bases": normal_tensor(U, 1, 4, 4)}},
         ["images", "[any, 3, any, any]"],
     ),
     "mean of another size": (
-        {"tensors": IMAGES | {"image_mean": drawn(3, 8, 8)}},
+        {"tensors": IMAGES | {"image_mean": normal_tensor(3, 8, 8)}},
         ["image_mean", "[3, 4, 4]"],
     ),
     "bases without pixels": (
-        {"tensors": IMAGES | {"image_bases": drawn(U, 3, 0, 4)}},
+        {"tensors": IMAGES | {"image_bases": normal_tensor(U, 3, 0, 4)}},
         ["image_bases", "pixel"],
     ),
     "images overflow": (
@@ -490,15 +529,18 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
     "scale 1.5": ({"settings": {"scale": 1.5}}, ["scale", "integer"]),
     "settings not a dict": ({"settings": 2}, ["settings", "dict"]),
     "settings of plain images": (
-        {"kind": "images", "tensors": {"images": drawn(M, 3, 8, 8)}},
+        {"kind": "images", "tensors": {"images": normal_tensor(M, 3, 8, 8)}},
         ["settings", "empty"],
     ),
     "an unknown kind": ({"kind": "factorized"}, ["kind", "nearest: 'factorised'"]),
-    "names that are no text": ({"tensors": IMAGES | {3: drawn(2)}}, ["tensors", "by name"]),
-    "not square": ({"tensors": IMAGES | {"image_bases": drawn(U, 3, 4, 5)}}, ["images", "square"]),
+    "names that are no text": ({"tensors": IMAGES | {3: normal_tensor(2)}}, ["tensors", "by name"]),
+    "not square": (
+        {"tensors": IMAGES | {"image_bases": normal_tensor(U, 3, 4, 5)}},
+        ["images", "square"],
+    ),
     "odd sides": (
         {
-            "tensors": IMAGES | {"image_bases": drawn(U, 3, 3, 3)},
+            "tensors": IMAGES | {"image_bases": normal_tensor(U, 3, 3, 3)},
             "settings": {"scale": 1},
             "targets": (factors("jigsaw"),),
         },
@@ -511,16 +553,18 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
 def test_bad_input(name: str) -> None:
     changes, words = BAD[name]
     with refuses(*words):
-        made(**changes)
+        factorised_set(**changes)
 
 
 def test_a_set_of_turned_images_may_be_odd_and_others_oblong() -> None:
-    oblong = made(tensors=IMAGES | {"image_bases": drawn(U, 3, 2, 4)}, targets=(factors("jigsaw"),))
+    oblong = factorised_set(
+        tensors=IMAGES | {"image_bases": normal_tensor(U, 3, 2, 4)}, targets=(factors("jigsaw"),)
+    )
     assert oblong.image_size == (4, 8) and len(oblong.pairs()[0]) == 4 * M
 
 
 def test_foreign_descriptions_in_a_file(tmp_path: Path) -> None:
-    file = made().save(tmp_path / "set")
+    file = factorised_set().save(tmp_path / "set")
     tensors, header = storage.load(file, "distilled set")
     wrong: list[Any] = [
         {},
@@ -551,12 +595,14 @@ def test_foreign_descriptions_in_a_file(tmp_path: Path) -> None:
 
 
 def test_shift_models_and_sets_speak_of_the_same_names() -> None:
-    views = shift_models.shifted(drawn(M, V), {}, "same", views=3)
-    others = drawn(3, M, V, seed=4)
+    views = shift_models.shifted(normal_tensor(M, V), {}, "same", views=3)
+    view_coefficients = normal_tensor(3, M, V, seed=4)
     for shift in storage_budget.SHIFTS:
-        fitted = shift_models.fit(views[0], others, shift, hidden=2, steps=2)
-        tensors = {"bases": drawn(V, D), "coefficients": views[0], **fitted}
-        assert made(targets=(Representations(tensors, "rotation", shift),)).pairs()[1].shape == (
+        fitted = shift_models.fit(views[0], view_coefficients, shift, hidden=2, steps=2)
+        tensors = {"bases": normal_tensor(V, D), "coefficients": views[0], **fitted}
+        assert factorised_set(targets=(Representations(tensors, "rotation", shift),)).pairs()[
+            1
+        ].shape == (
             4 * M,
             D,
         )

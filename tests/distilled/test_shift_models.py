@@ -17,23 +17,23 @@ VIEWS = 3
 HIDDEN = 4
 
 
-def drawn(*shape: int, seed: int = 0) -> Tensor:
+def normal_tensor(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-C = drawn(ROWS, BASES)
-OTHERS = drawn(VIEWS, ROWS, BASES, seed=1)
+C = normal_tensor(ROWS, BASES)
+VIEW_COEFFICIENTS = normal_tensor(VIEWS, ROWS, BASES, seed=1)
 NETWORKS = {
-    "first_weights": drawn(VIEWS, HIDDEN, BASES, seed=2),
-    "first_biases": drawn(VIEWS, HIDDEN, seed=3),
-    "second_weights": drawn(VIEWS, BASES, HIDDEN, seed=4),
-    "second_biases": drawn(VIEWS, BASES, seed=5),
+    "first_weights": normal_tensor(VIEWS, HIDDEN, BASES, seed=2),
+    "first_biases": normal_tensor(VIEWS, HIDDEN, seed=3),
+    "second_weights": normal_tensor(VIEWS, BASES, HIDDEN, seed=4),
+    "second_biases": normal_tensor(VIEWS, BASES, seed=5),
 }
 STORED: dict[str, dict[str, Tensor]] = {
     "same": {},
-    "bias": {"biases": drawn(VIEWS, BASES, seed=6)},
+    "bias": {"biases": normal_tensor(VIEWS, BASES, seed=6)},
     "networks": NETWORKS,
-    "stored": {"view_coefficients": OTHERS},
+    "stored": {"view_coefficients": VIEW_COEFFICIENTS},
 }
 
 
@@ -41,39 +41,41 @@ def module(view: int, tensors: dict[str, Tensor]) -> torch.nn.Sequential:
     """Torch's own network with the weights of one view."""
     first = torch.nn.Linear(BASES, HIDDEN)
     second = torch.nn.Linear(HIDDEN, BASES)
-    made = torch.nn.Sequential(first, torch.nn.ReLU(), second).double()
+    network = torch.nn.Sequential(first, torch.nn.ReLU(), second).double()
     with torch.no_grad():
         for name, value in zip(
             ("first_weights", "first_biases", "second_weights", "second_biases"),
-            made.parameters(),
+            network.parameters(),
             strict=True,
         ):
             value.copy_(tensors[name][view])
-    return made
+    return network
 
 
 def test_networks_are_torchs() -> None:
-    found = shift_models.predicted_shifts(C, NETWORKS)
-    assert found.shape == (VIEWS, ROWS, BASES)
+    shifts = shift_models.predicted_shifts(C, NETWORKS)
+    assert shifts.shape == (VIEWS, ROWS, BASES)
     for view in range(VIEWS):
-        torch.testing.assert_close(found[view], module(view, NETWORKS)(C), rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(shifts[view], module(view, NETWORKS)(C), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("shift", storage_budget.SHIFTS)
 def test_shifted(shift: Any) -> None:
-    found = shift_models.shifted(C, STORED[shift], shift, views=VIEWS)
-    assert found.shape == (VIEWS + 1, ROWS, BASES) and torch.equal(found[0], C)
+    coefficients = shift_models.shifted(C, STORED[shift], shift, views=VIEWS)
+    assert coefficients.shape == (VIEWS + 1, ROWS, BASES) and torch.equal(coefficients[0], C)
     for view in range(VIEWS):
         for row in range(ROWS):
-            wanted = {
+            expected = {
                 "same": C[row],
                 "bias": C[row] + STORED["bias"]["biases"][view],
                 "networks": C[row] + module(view, NETWORKS)(C[row]).detach(),
-                "stored": OTHERS[view, row],
+                "stored": VIEW_COEFFICIENTS[view, row],
             }[shift]
-            torch.testing.assert_close(found[view + 1, row], wanted, rtol=1e-12, atol=1e-12)
+            torch.testing.assert_close(
+                coefficients[view + 1, row], expected, rtol=1e-12, atol=1e-12
+            )
     if shift != "same":
-        assert torch.equal(shift_models.shifted(C, STORED[shift], shift), found)
+        assert torch.equal(shift_models.shifted(C, STORED[shift], shift), coefficients)
         with refuses(shift_models.TENSORS[shift][0], f"[{VIEWS + 1}, "):
             shift_models.shifted(C, STORED[shift], shift, views=VIEWS + 1)
 
@@ -97,21 +99,21 @@ def test_no_views_are_the_images_alone() -> None:
     none = {name: value[:0] for name, value in NETWORKS.items()}
     assert torch.equal(shift_models.shifted(C, {}, "same", views=0), C[None])
     assert torch.equal(shift_models.shifted(C, none, "networks"), C[None])
-    fitted = shift_models.fit(C, OTHERS[:0], "networks", steps=2)
+    fitted = shift_models.fit(C, VIEW_COEFFICIENTS[:0], "networks", steps=2)
     assert {name: len(value) for name, value in fitted.items()} == dict.fromkeys(NETWORKS, 0)
 
 
 def test_the_bias_is_the_least_squares_one() -> None:
     """By least squares on a column of ones, and no nearby vector is better."""
-    found = shift_models.fit(C, OTHERS, "bias")
-    ones = torch.ones(ROWS, 1, dtype=torch.float64)
+    fitted = shift_models.fit(C, VIEW_COEFFICIENTS, "bias")
+    design = torch.ones(ROWS, 1, dtype=torch.float64)
     for view in range(VIEWS):
-        wanted = torch.linalg.lstsq(ones, OTHERS[view] - C).solution[0]
-        torch.testing.assert_close(found["biases"][view], wanted, rtol=1e-10, atol=1e-12)
-    best = shift_models.mean_squared_error(C, OTHERS, found, "bias")
+        expected = torch.linalg.lstsq(design, VIEW_COEFFICIENTS[view] - C).solution[0]
+        torch.testing.assert_close(fitted["biases"][view], expected, rtol=1e-10, atol=1e-12)
+    best = shift_models.mean_squared_error(C, VIEW_COEFFICIENTS, fitted, "bias")
     for seed in range(5):
-        moved = {"biases": found["biases"] + 1e-3 * drawn(VIEWS, BASES, seed=seed)}
-        assert shift_models.mean_squared_error(C, OTHERS, moved, "bias") > best
+        moved = {"biases": fitted["biases"] + 1e-3 * normal_tensor(VIEWS, BASES, seed=seed)}
+        assert shift_models.mean_squared_error(C, VIEW_COEFFICIENTS, moved, "bias") > best
 
 
 def test_networks_are_fitted_as_torch_would() -> None:
@@ -120,8 +122,8 @@ def test_networks_are_fitted_as_torch_would() -> None:
     """
     steps = 60
     rate = 0.03
-    found = shift_models.fit(
-        C, OTHERS, "networks", hidden=HIDDEN, seed=3, steps=steps, learning_rate=rate
+    fitted = shift_models.fit(
+        C, VIEW_COEFFICIENTS, "networks", hidden=HIDDEN, seed=3, steps=steps, learning_rate=rate
     )
     first = {
         name: value.double()
@@ -133,11 +135,11 @@ def test_networks_are_fitted_as_torch_would() -> None:
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
         for _ in range(steps):
             optimiser.zero_grad()
-            torch.nn.functional.mse_loss(network(C), OTHERS[view] - C).backward()
+            torch.nn.functional.mse_loss(network(C), VIEW_COEFFICIENTS[view] - C).backward()
             optimiser.step()
             schedule.step()
         for name, value in zip(NETWORKS, network.parameters(), strict=True):
-            torch.testing.assert_close(found[name][view], value.detach(), rtol=1e-9, atol=1e-10)
+            torch.testing.assert_close(fitted[name][view], value.detach(), rtol=1e-9, atol=1e-10)
 
 
 def test_first_networks() -> None:
@@ -152,8 +154,8 @@ def test_first_networks() -> None:
     # Four standard errors.
     assert abs(float(many["first_weights"].mean())) < 4 * 50**-0.5 / (3 * 6000) ** 0.5
     assert not torch.equal(many["first_weights"][0], many["first_weights"][1])
-    other = shift_models.first_networks(VIEWS, 50, hidden=40, seed=1)
-    assert not torch.equal(many["first_weights"], other["first_weights"])
+    reseeded = shift_models.first_networks(VIEWS, 50, hidden=40, seed=1)
+    assert not torch.equal(many["first_weights"], reseeded["first_weights"])
 
 
 def test_what_is_stored_is_what_the_bill_says() -> None:
@@ -167,51 +169,60 @@ def test_what_is_stored_is_what_the_bill_says() -> None:
             shift=shift,
             hidden=HIDDEN,
         )
-        fitted = shift_models.fit(C, OTHERS, shift, hidden=HIDDEN, steps=1)
+        fitted = shift_models.fit(C, VIEW_COEFFICIENTS, shift, hidden=HIDDEN, steps=1)
         assert sum(value.numel() for value in fitted.values()) == sizes.bill(ROWS).shifts
         assert set(fitted) == set(shift_models.TENSORS[shift])
 
 
 def test_mean_squared_error() -> None:
-    assert float(shift_models.mean_squared_error(C, OTHERS, STORED["stored"], "stored")) == 0
-    wanted = sum(
-        float((OTHERS[a, i, v] - C[i, v]) ** 2)
+    assert (
+        float(shift_models.mean_squared_error(C, VIEW_COEFFICIENTS, STORED["stored"], "stored"))
+        == 0
+    )
+    total = sum(
+        float((VIEW_COEFFICIENTS[a, i, v] - C[i, v]) ** 2)
         for a in range(VIEWS)
         for i in range(ROWS)
         for v in range(BASES)
     )
-    found = shift_models.mean_squared_error(C, OTHERS, {}, "same")
-    assert float(found) == pytest.approx(wanted / (VIEWS * ROWS * BASES), rel=1e-12)
+    error = shift_models.mean_squared_error(C, VIEW_COEFFICIENTS, {}, "same")
+    assert float(error) == pytest.approx(total / (VIEWS * ROWS * BASES), rel=1e-12)
 
 
 def test_a_shift_that_networks_can_hold_is_found() -> None:
     """Q with as many hidden units as made the shifts: nearly nothing is left."""
-    c = drawn(200, 3)
-    made = {
+    c = normal_tensor(200, 3)
+    true_networks = {
         name: value[:1]
         for name, value in shift_models.first_networks(1, 3, hidden=2, seed=9).items()
     }
-    others = c + shift_models.predicted_shifts(
-        c, {name: value.double() for name, value in made.items()}
+    view_coefficients = c + shift_models.predicted_shifts(
+        c, {name: value.double() for name, value in true_networks.items()}
     )
-    left = [
+    errors_left = [
         shift_models.mean_squared_error(
-            c, others, shift_models.fit(c, others, shift, hidden=8), shift
+            c, view_coefficients, shift_models.fit(c, view_coefficients, shift, hidden=8), shift
         )
         for shift in ("bias", "networks")
     ]
-    assert left[1] < 1e-3 * left[0]
+    assert errors_left[1] < 1e-3 * errors_left[0]
 
 
 def test_fitting_leaves_what_it_is_given_and_carries_no_graph() -> None:
     leaf = C.clone().requires_grad_()
-    before = OTHERS.clone()
+    before = VIEW_COEFFICIENTS.clone()
     for shift in storage_budget.SHIFTS:
-        fitted = shift_models.fit(leaf, OTHERS, shift, steps=2)
+        fitted = shift_models.fit(leaf, VIEW_COEFFICIENTS, shift, steps=2)
         assert not any(value.requires_grad for value in fitted.values())
-    assert torch.equal(OTHERS, before) and torch.equal(leaf.detach(), C) and leaf.grad is None
-    kept = shift_models.fit(C, OTHERS, "stored")["view_coefficients"]
-    assert torch.equal(kept, OTHERS) and kept.data_ptr() != OTHERS.data_ptr()
+    assert (
+        torch.equal(VIEW_COEFFICIENTS, before)
+        and torch.equal(leaf.detach(), C)
+        and leaf.grad is None
+    )
+    stored = shift_models.fit(C, VIEW_COEFFICIENTS, "stored")["view_coefficients"]
+    assert (
+        torch.equal(stored, VIEW_COEFFICIENTS) and stored.data_ptr() != VIEW_COEFFICIENTS.data_ptr()
+    )
 
 
 WRONG: dict[str, tuple[Any, list[str]]] = {
@@ -238,17 +249,19 @@ WRONG: dict[str, tuple[Any, list[str]]] = {
         ["biases", "float32"],
     ),
     "hidden of two sizes": (
-        lambda: shift_models.predicted_shifts(C, NETWORKS | {"first_biases": drawn(VIEWS, 3)}),
+        lambda: shift_models.predicted_shifts(
+            C, NETWORKS | {"first_biases": normal_tensor(VIEWS, 3)}
+        ),
         ["first_biases", "[3, 4]"],
     ),
     "diverged": (
         lambda: shift_models.fit(
-            C.float(), OTHERS.float(), "networks", steps=5, learning_rate=1e30
+            C.float(), VIEW_COEFFICIENTS.float(), "networks", steps=5, learning_rate=1e30
         ),
         ["must be finite"],
     ),
     "error of no view": (
-        lambda: shift_models.mean_squared_error(C, OTHERS[:0], {}, "same"),
+        lambda: shift_models.mean_squared_error(C, VIEW_COEFFICIENTS[:0], {}, "same"),
         ["view_coefficients", "one view"],
     ),
 }

@@ -25,13 +25,13 @@ SMALL = {
 }
 
 
-def made(
-    half_height: int, half_width: int, image_bases: int, scale: int, channels: int, **rest: Any
+def factorised_layout(
+    half_height: int, half_width: int, image_bases: int, scale: int, channels: int, **fields: Any
 ) -> Factorised:
     height, width = 2 * half_height, 2 * half_width
     image_bases = min(image_bases, channels * height * width // scale**2)
     sizes = {"height": height, "width": width, "scale": scale, "channels": channels}
-    return Factorised(image_bases=image_bases, representation_size=5, **sizes, **rest)
+    return Factorised(image_bases=image_bases, representation_size=5, **sizes, **fields)
 
 
 def stored(sizes: Factorised, count: int) -> int:
@@ -61,7 +61,7 @@ def stored(sizes: Factorised, count: int) -> int:
 
 @given(count=st.integers(0, 9), **SMALL)
 def test_the_bill_counts_every_number(count: int, **sizes: Any) -> None:
-    layout = made(**sizes)
+    layout = factorised_layout(**sizes)
     bill = layout.bill(count)
     assert bill.total == stored(layout, count) == bill.images + bill.representations
     assert bill.images == layout.image_bases * (layout.basis_floats + count)
@@ -69,7 +69,7 @@ def test_the_bill_counts_every_number(count: int, **sizes: Any) -> None:
 
 @given(floats=st.integers(-10, 3000), **SMALL)
 def test_the_largest_count_is_found_by_counting_up(floats: int, **sizes: Any) -> None:
-    layout = made(**sizes)
+    layout = factorised_layout(**sizes)
     if floats < layout.bill(1).total:
         with refuses("budget", f"at least {layout.bill(1).total} floats", str(floats)):
             layout.largest_count(floats)
@@ -151,8 +151,8 @@ def test_bad_input() -> None:
         Factorised(representation_bases=513)
     with refuses("budget", "at least 261812 floats, 86 images", "1000"):
         Factorised().largest_count(1000)
-    one = Factorised().bill(1).total
-    assert Factorised().largest_count(one) == 1
-    for short in (one - 1, Factorised().bill(0).total):
-        with refuses("budget", str(one), str(short)):
+    one_image = Factorised().bill(1).total
+    assert Factorised().largest_count(one_image) == 1
+    for short in (one_image - 1, Factorised().bill(0).total):
+        with refuses("budget", str(one_image), str(short)):
             Factorised().largest_count(short)

@@ -27,23 +27,27 @@ def test_each_is_what_evaluate_gives(
         "seeds": (0, 4),
         "config": CONFIG,
     }
-    found = across(distilled, grey, networks=[WIDE, "vit", NARROW], **options)
-    assert found.complete and list(found.evaluations) == [
+    table = across(distilled, grey, networks=[WIDE, "vit", NARROW], **options)
+    assert table.complete and list(table.evaluations) == [
         "convnet(width=8)",
         "vit",
         "convnet(width=4)",
     ]
     for spec in (WIDE, networks.spec("vit"), NARROW):
         expected = evaluate(distilled, grey, network=spec, **options)
-        one = found.evaluations[spec.title]
+        evaluation_of = table.evaluations[spec.title]
         if spec.family == "vit":
             assert evaluate(distilled, grey, network="vit", **options).per_seed == expected.per_seed
-        assert (one.per_seed, one.network, one.labels) == (expected.per_seed, spec.title, labels)
-    lines = [" ".join(line.split()) for line in found.table().splitlines()]
+        assert (evaluation_of.per_seed, evaluation_of.network, evaluation_of.labels) == (
+            expected.per_seed,
+            spec.title,
+            labels,
+        )
+    lines = [" ".join(line.split()) for line in table.table().splitlines()]
     assert (
         lines[3]
-        == f"| vit | {found.evaluations['vit'].mean:.3f} | "
-        f"{found.evaluations['vit'].interval_words} |"
+        == f"| vit | {table.evaluations['vit'].mean:.3f} | "
+        f"{table.evaluations['vit'].interval_words} |"
         and len(lines) == 5
     )
 
@@ -78,13 +82,13 @@ def test_an_interrupt_leaves_whole_architectures(
         ((NARROW.title, 7), [WIDE.title]),
     ):
         stop = stopped_at
-        found = run()
+        table = run()
         assert (
-            not found.complete
-            and [name for name, each in found.evaluations.items() if each.complete] == whole
+            not table.complete
+            and [name for name, scores in table.evaluations.items() if scores.complete] == whole
         )
-    assert list(found.evaluations) == [WIDE.title, NARROW.title] and list(
-        found.evaluations[NARROW.title].per_seed
+    assert list(table.evaluations) == [WIDE.title, NARROW.title] and list(
+        table.evaluations[NARROW.title].per_seed
     ) == [6]
 
 

@@ -23,8 +23,8 @@ DRAW = torch.Generator().manual_seed(0)
 
 
 def rows(folder: Path, data: ImageData, **options: Any) -> dict[str, Any]:
-    found = evaluation.board(folder, data, config=STUDENT, seeds=(0,), progress=False, **options)
-    return {row.name: row for row in found.rows}
+    table = evaluation.board(folder, data, config=STUDENT, seeds=(0,), progress=False, **options)
+    return {row.name: row for row in table.rows}
 
 
 def selected(data: ImageData, kind: str, count: int = 1) -> ddlab.DistilledSet:
@@ -68,23 +68,23 @@ def test_three_cheats_are_refused_and_the_others_ranked(tmp_path: Path, grey: Im
     content[-1] ^= 1
     edited.write_bytes(bytes(content))
     (tmp_path / "code.py").write_text("raise SystemExit")
-    found = rows(tmp_path, grey)
-    assert list(found)[-3:] == ["copy", "edited", "larger"] and len(found) == 6
-    assert "near copies of test images; given 3 of 3" in found["copy"].failed
+    row_of = rows(tmp_path, grey)
+    assert list(row_of)[-3:] == ["copy", "edited", "larger"] and len(row_of) == 6
+    assert "near copies of test images; given 3 of 3" in row_of["copy"].failed
     assert (
-        "at most 1 images of each class" in found["larger"].failed
-        and str(tmp_path) not in found["edited"].failed
+        "at most 1 images of each class" in row_of["larger"].failed
+        and str(tmp_path) not in row_of["edited"].failed
     )
-    scores = [row.accuracies[0] for row in found.values() if not row.failed]
+    scores = [row.accuracies[0] for row in row_of.values() if not row.failed]
     assert len(scores) == 3 and scores == sorted(scores, reverse=True)
-    told = str(evaluation.board(tmp_path, grey, config=STUDENT, seeds=(0,), progress=False))
-    assert "&lt;b&gt;means\\|" in told and "<b>" not in told
+    printed = str(evaluation.board(tmp_path, grey, config=STUDENT, seeds=(0,), progress=False))
+    assert "&lt;b&gt;means\\|" in printed and "<b>" not in printed
 
 
 def test_sets_of_other_data_and_an_empty_board(tmp_path: Path, grey: ImageData) -> None:
     selected(made_data(channels=3), "random").save(tmp_path / "other.safetensors")
-    (found,) = rows(tmp_path, grey).values()
-    assert "like the data" in found.failed
+    (row,) = rows(tmp_path, grey).values()
+    assert "like the data" in row.failed
     with pytest.raises(ddlab.DDLabError, match=r"folder must be a folder with at least one file"):
         rows(tmp_path / "none", grey)
 
@@ -100,14 +100,14 @@ def test_a_whole_class_plays(tmp_path: Path) -> None:
         order = torch.randperm(
             len(student.data), generator=torch.Generator().manual_seed(student.seed)
         )
-        seen = order[: len(order) // 2]
-        kept = order[len(order) // 2 :]
+        train_rows = order[: len(order) // 2]
+        validation_rows = order[len(order) // 2 :]
         practice = replace(
             student.data,
-            train_images=student.data.train_images[seen],
-            train_labels=student.data.train_labels[seen],
-            test_images=student.data.train_images[kept],
-            test_labels=student.data.train_labels[kept],
+            train_images=student.data.train_images[train_rows],
+            train_labels=student.data.train_labels[train_rows],
+            test_images=student.data.train_images[validation_rows],
+            test_labels=student.data.train_labels[validation_rows],
         )
         entries[f"Student {number}_assignsubmission_file"] = selected(practice, "average")
     entries["copyist"] = entries["Student 3_assignsubmission_file"]
@@ -124,15 +124,15 @@ def test_a_whole_class_plays(tmp_path: Path) -> None:
     edited.write_bytes(bytes(content))
     (tmp_path / "empty").mkdir()
     (tmp_path / "__MACOSX").mkdir()
-    found = rows(tmp_path, data)
-    ranked = [name for name, row in found.items() if not row.failed]
+    row_of = rows(tmp_path, data)
+    ranked = [name for name, row in row_of.items() if not row.failed]
     assert len(ranked) == 7 and all(
         any(name.startswith(f"Student {n}") for name in ranked) for n in range(5)
     )
     copy = "copyist (the same set as Student 3_assignsubmission_file)"
     original = "Student 3_assignsubmission_file"
-    assert copy in ranked and found[copy].accuracies == found[original].accuracies
-    refused = {name: row.failed for name, row in found.items() if row.failed}
+    assert copy in ranked and row_of[copy].accuracies == row_of[original].accuracies
+    refused = {name: row.failed for name, row in row_of.items() if row.failed}
     assert sorted(refused) == ["cheat", "edited", "empty", "larger"]
     assert "near copies of test images; given 10 of 10" in refused["cheat"]
     assert "given 2 of 0, 2 of 1" in refused["larger"] and "entry.SafeTensors" in refused["larger"]

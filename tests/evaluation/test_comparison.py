@@ -29,25 +29,25 @@ STUDENT = supervised.Config.teaching(network=networks.spec("convnet", width=4), 
 SMALL = dm.SMALL.replace(images_per_class=2)
 
 
-def compared(data: ImageData, given: Any, **changes: Any) -> ddlab.evaluation.Comparison:
+def compared(data: ImageData, methods: Any, **changes: Any) -> ddlab.evaluation.Comparison:
     options: dict[str, Any] = {
         "seeds": (0, 3),
         "images_per_class": 2,
         "config": STUDENT,
         "progress": False,
     }
-    return ddlab.compare(given, data, **options | changes)
+    return ddlab.compare(methods, data, **options | changes)
 
 
-def chosen(data: ImageData, seed: int, count: int = 2, **more: Any) -> ddlab.DistilledSet:
+def chosen(data: ImageData, seed: int, count: int = 2, **options: Any) -> ddlab.DistilledSet:
     return ddlab.distill(
-        "selection", data, images_per_class=count, seed=seed, progress=False, **more
+        "selection", data, images_per_class=count, seed=seed, progress=False, **options
     )
 
 
-def accuracy(made: Any, data: ImageData, seed: int) -> float:
+def accuracy(distilled: Any, data: ImageData, seed: int) -> float:
     return ddlab.evaluate(
-        made, data, labels="hard", seeds=[seed], config=STUDENT, progress=False
+        distilled, data, labels="hard", seeds=[seed], config=STUDENT, progress=False
     ).mean
 
 
@@ -59,61 +59,70 @@ def descending(name: str, **options: Any) -> Any:
 
 def test_a_seed_is_every_draw_and_rows_are_pairs(grey: ImageData) -> None:
     ready = ddlab.distill("dm", grey, config=SMALL.replace(seed=7), progress=False)
-    found = compared(
+    table = compared(
         grey, {"mine": SMALL, "ready": ready, "chosen": "selection", "pair": (dm, SMALL)}
     )
     names = ["mine", "ready", "chosen", "pair", "random real images, 2 per class"]
-    assert [row.name for row in found.rows] == names and found.complete
-    wanted: dict[str, list[float]] = {row.name: [] for row in found.rows}
+    assert [row.name for row in table.rows] == names and table.complete
+    expected: dict[str, list[float]] = {row.name: [] for row in table.rows}
     for seed in (0, 3):
         real = chosen(grey, seed)
         mine = ddlab.distill("dm", grey, config=SMALL.replace(seed=seed), progress=False)
-        for name, made in zip(wanted, (mine, ready, real, mine, real), strict=True):
-            wanted[name].append(accuracy(made, grey, seed))
-    for row in found.rows:
-        assert list(row.accuracies) == wanted[row.name] and row.seconds >= 0
-        gains = [one - other for one, other in zip(row.accuracies, wanted[names[-1]], strict=True)]
+        for name, method in zip(expected, (mine, ready, real, mine, real), strict=True):
+            expected[name].append(accuracy(method, grey, seed))
+    for row in table.rows:
+        assert list(row.accuracies) == expected[row.name] and row.seconds >= 0
+        gains = [
+            accuracy_of_row - baseline
+            for accuracy_of_row, baseline in zip(row.accuracies, expected[names[-1]], strict=True)
+        ]
         assert list(row.gains) == ([] if row.name == names[-1] else gains)
         assert row.floats == ready.storage_floats("hard") and row.one_set == (row.name == "ready")
-    assert "ready, one set" in str(found) and "mine, one set" not in str(found)
+    assert "ready, one set" in str(table) and "mine, one set" not in str(table)
 
 
-@pytest.mark.parametrize("given", ["a Config", "a set", "an uneven set"])
-def test_random_real_images_do_not_beat_themselves(given: str, grey: ImageData) -> None:
+@pytest.mark.parametrize("entry_kind", ["a Config", "a set", "an uneven set"])
+def test_random_real_images_do_not_beat_themselves(entry_kind: str, grey: ImageData) -> None:
     """Whatever their number: the baseline has as many of each class."""
     row: Any = selection.Config(images_per_class=5)
-    if given != "a Config":
-        made = chosen(grey, 0, 5)
-        kept = torch.arange(len(made)) if given == "a set" else torch.tensor([0, 1, 2, 5, 10, 11])
-        row = ddlab.from_images(made.images[kept], made.labels[kept], grey)
-    found = compared(grey, {"five": row, "two": selection.Config(images_per_class=2)}, seeds=[0])
+    if entry_kind != "a Config":
+        five_images = chosen(grey, 0, 5)
+        kept_rows = (
+            torch.arange(len(five_images))
+            if entry_kind == "a set"
+            else torch.tensor([0, 1, 2, 5, 10, 11])
+        )
+        row = ddlab.from_images(five_images.images[kept_rows], five_images.labels[kept_rows], grey)
+    table = compared(grey, {"five": row, "two": selection.Config(images_per_class=2)}, seeds=[0])
     sizes = {"a Config": "5 per class", "a set": "5 per class", "an uneven set": "6 in all"}
-    assert [row.name for row in found.rows][2:] == [
-        f"random real images, {size}" for size in ("2 per class", sizes[given])
+    assert [row.name for row in table.rows][2:] == [
+        f"random real images, {size}" for size in ("2 per class", sizes[entry_kind])
     ]
-    assert found.rows[0].gains == (0.0,) and found.rows[0].counts == (
-        (3, 1, 2) if "uneven" in given else (5, 5, 5)
+    assert table.rows[0].gains == (0.0,) and table.rows[0].counts == (
+        (3, 1, 2) if "uneven" in entry_kind else (5, 5, 5)
     )
-    assert found.rows[3].floats == found.rows[0].floats
+    assert table.rows[3].floats == table.rows[0].floats
 
 
 @pytest.mark.parametrize("labels", ["stored", "online"])
 def test_uneven_sets_keep_their_labels_beside_their_images(
     labels: str, grey: ImageData, teacher: Any
 ) -> None:
-    made = chosen(grey, 1, 3, teacher=teacher)
-    kept = torch.tensor([0, 1, 3, 6])
-    uneven = ddlab.from_images(made.images[kept], made.labels[kept], grey, teacher)
-    found = compared(grey, {"uneven": uneven}, labels=labels, teacher=teacher, seeds=[1])
-    assert abs(found.rows[0].gains[0]) < 1e-9
+    three_images = chosen(grey, 1, 3, teacher=teacher)
+    kept_rows = torch.tensor([0, 1, 3, 6])
+    uneven = ddlab.from_images(
+        three_images.images[kept_rows], three_images.labels[kept_rows], grey, teacher
+    )
+    table = compared(grey, {"uneven": uneven}, labels=labels, teacher=teacher, seeds=[1])
+    assert abs(table.rows[0].gains[0]) < 1e-9
 
 
 def test_no_row_is_lost(grey: ImageData) -> None:
-    one = chosen(grey, 0)
+    two_images = chosen(grey, 0)
     mine = descending("mine")
     bare = SimpleNamespace(**{name: getattr(dm, name) for name in vars(dm) if name[0] != "_"})
-    given = [
-        one,
+    entries = [
+        two_images,
         chosen(grey, 1),
         chosen(grey, 0, 1),
         SMALL,
@@ -123,8 +132,8 @@ def test_no_row_is_lost(grey: ImageData) -> None:
         "DM",
         (bare, SMALL),
     ]
-    found = compared(grey, given, seeds=[0])
-    assert [row.name for row in found.rows] == [
+    table = compared(grey, entries, seeds=[0])
+    assert [row.name for row in table.rows] == [
         "selection, 2 per class (1)",
         "selection, 2 per class (2)",
         "selection, 1 per class",
@@ -137,11 +146,11 @@ def test_no_row_is_lost(grey: ImageData) -> None:
         "random real images, 1 per class",
         "random real images, 2 per class",
     ]
-    assert all(len(row.accuracies) == 1 for row in found.rows)
+    assert all(len(row.accuracies) == 1 for row in table.rows)
 
 
 @pytest.mark.parametrize(
-    ("given", "changes", "named"),
+    ("methods", "changes", "named"),
     [
         ([], {}, ["methods"]),
         ("dm", {}, ["methods"]),
@@ -169,7 +178,7 @@ def test_no_row_is_lost(grey: ImageData) -> None:
     ],
 )
 def test_it_refuses_before_it_computes(
-    given: Any,
+    methods: Any,
     changes: dict[str, Any],
     named: list[str],
     grey: ImageData,
@@ -178,7 +187,7 @@ def test_it_refuses_before_it_computes(
     monkeypatch.setattr(ddlab.evaluation.comparison, "distill", None)
     monkeypatch.setattr(ddlab.evaluation.comparison, "train_teacher", None)
     with refuses(*named):
-        compared(grey, given, **changes)
+        compared(grey, methods, **changes)
 
 
 def test_a_set_that_does_not_fit_is_refused_before_it_computes(
@@ -200,11 +209,13 @@ def test_a_set_that_does_not_fit_is_refused_before_it_computes(
 def test_labels_of_every_method_are_those_it_says(grey: ImageData, teacher: Any) -> None:
     for case in cases.method_cases():
         if case.name in ddlab.methods.names():
-            made = ddlab.distill(case.module, grey, teacher, case.config, progress=False)
-            kinds = {target.kind for target in made.targets} & {"hard", "stored", "online"}
+            distilled = ddlab.distill(case.module, grey, teacher, case.config, progress=False)
+            kinds = {target.kind for target in distilled.targets} & {"hard", "stored", "online"}
             without = getattr(case.module, "WITHOUT_LABELS", False)
-            said = () if without else getattr(case.module, "LABELS", ("hard", "stored", "online"))
-            assert kinds == set(said), case.name
+            promised = (
+                () if without else getattr(case.module, "LABELS", ("hard", "stored", "online"))
+            )
+            assert kinds == set(promised), case.name
 
 
 def test_a_method_that_fails_costs_no_other_row(grey: ImageData) -> None:
@@ -217,18 +228,18 @@ def test_a_method_that_fails_costs_no_other_row(grey: ImageData) -> None:
         return images.square().mean()
 
     broken = ddlab.from_loss("broken", fails, iterations=2)
-    found = compared(grey, {"broken": broken, "dm": SMALL}, seeds=[0, 3, 4])
-    row = found.rows[0]
+    table = compared(grey, {"broken": broken, "dm": SMALL}, seeds=[0, 3, 4])
+    row = table.rows[0]
     assert (
         row.failed.startswith("TypeError: no")
         and row.accuracies == row.gains == ()
         and tried == [0, 0, 3]
     )
-    assert [len(row.accuracies) for row in found.rows[1:]] == [3] * (
-        len(found.rows) - 1
-    ) and found.complete
-    assert "failed: TypeError: no \\| &lt;b&gt;number" in str(found)
-    assert {record["method"] for record in found.records()} == {row.name for row in found.rows[1:]}
+    assert [len(row.accuracies) for row in table.rows[1:]] == [3] * (
+        len(table.rows) - 1
+    ) and table.complete
+    assert "failed: TypeError: no \\| &lt;b&gt;number" in str(table)
+    assert {record["method"] for record in table.records()} == {row.name for row in table.rows[1:]}
 
 
 @contextlib.contextmanager
@@ -237,11 +248,11 @@ def interrupted_in(module: Any, call: int) -> Iterator[None]:
     update = module.update
     calls = [0]
 
-    def counted(*given: Any) -> Any:
+    def counted(*arguments: Any) -> Any:
         calls[0] += 1
         if calls[0] == call:
             os.kill(os.getpid(), signal.SIGINT)
-        return update(*given)
+        return update(*arguments)
 
     module.update = counted
     # A shell's background job ignores it.
@@ -255,48 +266,48 @@ def interrupted_in(module: Any, call: int) -> Iterator[None]:
 
 def test_an_interrupt_ends_it_with_what_is_whole(grey: ImageData, no_cache: None) -> None:
     """Two rows of three updates: with the first seed all is whole; with the second one row was."""
-    given = {"one": (one := descending("one")), "two": descending("two")}
-    with interrupted_in(one, 5):
-        found = compared(grey, given, seeds=[0, 1, 2])
+    methods = {"one": (first_method := descending("one")), "two": descending("two")}
+    with interrupted_in(first_method, 5):
+        table = compared(grey, methods, seeds=[0, 1, 2])
     assert (
-        found.seeds == (0,)
-        and not found.complete
-        and [len(row.accuracies) for row in found.rows] == [1, 1, 1]
+        table.seeds == (0,)
+        and not table.complete
+        and [len(row.accuracies) for row in table.rows] == [1, 1, 1]
     )
-    assert "Not complete" in str(found) and [record["seed"] for record in found.records()] == [
+    assert "Not complete" in str(table) and [record["seed"] for record in table.records()] == [
         0,
         0,
         0,
     ]
-    with interrupted_in(one, 2), pytest.raises(KeyboardInterrupt):
-        compared(grey, given)
+    with interrupted_in(first_method, 2), pytest.raises(KeyboardInterrupt):
+        compared(grey, methods)
     with interrupted_in(supervised, 2), pytest.raises(KeyboardInterrupt):
         compared(grey, {"sre2l": sre2l.SMALL}, labels="online")
 
 
 def test_several_seeds_at_once_are_the_same(grey: ImageData, no_cache: None) -> None:
-    given = {"dm": SMALL, "own": descending("own")}
-    one = compared(grey, given)
-    two = compared(grey, given, jobs=2)
-    assert [(row.accuracies, row.gains) for row in one.rows] == [
-        (row.accuracies, row.gains) for row in two.rows
+    methods = {"dm": SMALL, "own": descending("own")}
+    in_turn = compared(grey, methods)
+    in_parallel = compared(grey, methods, jobs=2)
+    assert [(row.accuracies, row.gains) for row in in_turn.rows] == [
+        (row.accuracies, row.gains) for row in in_parallel.rows
     ]
 
 
 def test_it_is_a_table_in_print_in_a_notebook_and_in_a_file(
     grey: ImageData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = compared(grey, ["dm"], seeds=[1])
-    lines = str(found).splitlines()
+    table = compared(grey, ["dm"], seeds=[1])
+    lines = str(table).splitlines()
     assert (
         lines[0].startswith("| method")
         and "hard labels" in lines[0]
         and len({len(line) for line in lines if line.startswith("|")}) == 1
     )
     assert lines[-1] == f"Students: {STUDENT.summary}."
-    assert f"{found.rows[0].accuracies[0]:.3f}" in lines[2]
-    assert lines[2].split("|")[3].strip() == f"{found.rows[0].gains[0]:+.3f}"
-    assert found._repr_markdown_() == str(found) and lines[3].split("|")[3].strip() == "-"
+    assert f"{table.rows[0].accuracies[0]:.3f}" in lines[2]
+    assert lines[2].split("|")[3].strip() == f"{table.rows[0].gains[0]:+.3f}"
+    assert table._repr_markdown_() == str(table) and lines[3].split("|")[3].strip() == "-"
     two = compared(grey, ["dm"])
     assert "{:.3f} and {:.3f}".format(*two.rows[0].accuracies) in str(two)
     frame = two.to_pandas()
@@ -312,7 +323,7 @@ def test_it_is_a_table_in_print_in_a_notebook_and_in_a_file(
     assert two.to_csv(tmp_path / "found.csv", overwrite=True).exists()
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     with refuses("pandas", "pip install"):
-        found.to_pandas()
+        table.to_pandas()
 
 
 def test_a_teacher_is_trained_once_where_one_is_asked(
@@ -328,8 +339,8 @@ def test_a_teacher_is_trained_once_where_one_is_asked(
         "train_teacher",
         lambda *a, **o: trained.append(1) or train(a[0], teach, **o),
     )
-    found = compared(grey, {"sre2l": sre2l.SMALL, "dm": SMALL}, labels="online", seeds=[0])
-    assert trained == [1] and found.labels == "online"
+    table = compared(grey, {"sre2l": sre2l.SMALL, "dm": SMALL}, labels="online", seeds=[0])
+    assert trained == [1] and table.labels == "online"
     compared(grey, {"dm": SMALL}, seeds=[0])
     assert trained == [1]
 
@@ -351,8 +362,8 @@ def test_a_config_without_a_seed_is_run_as_it_is(grey: ImageData) -> None:
         update=None,
         finish=finish,
     )
-    found = compared(grey, [bare, (bare, Config(2))], seeds=[0])
-    assert [(row.name, row.counts) for row in found.rows[:2]] == [
+    table = compared(grey, [bare, (bare, Config(2))], seeds=[0])
+    assert [(row.name, row.counts) for row in table.rows[:2]] == [
         ("bare (1)", (1, 1, 1)),
         ("bare (2)", (2, 2, 2)),
     ]
@@ -360,24 +371,31 @@ def test_a_config_without_a_seed_is_run_as_it_is(grey: ImageData) -> None:
 
 def test_uneven_test_classes_show_balanced_accuracy_too(grey: ImageData) -> None:
     """98 to 2 looks like nearly all or nearly nothing."""
-    kept = torch.cat(
+    test_rows = torch.cat(
         [grey.of_class(0, "test"), grey.of_class(1, "test")[:1], grey.of_class(2, "test")[:2]]
     )
     uneven = dataclasses.replace(
-        grey, test_images=grey.test_images[kept], test_labels=grey.test_labels[kept]
+        grey, test_images=grey.test_images[test_rows], test_labels=grey.test_labels[test_rows]
     )
-    found = compared(uneven, ["dm"], seeds=[0, 1])
-    made = chosen(grey, 0)
-    assert "balanced accuracy" in str(found) and all(len(row.balanced) == 2 for row in found.rows)
-    assert found.records()[0]["balanced"] == found.rows[0].balanced[0]
-    one = ddlab.evaluate(made, uneven, labels="hard", seeds=[0], config=STUDENT, progress=False)
-    assert one.balanced is not None and f"balanced accuracy {one.balanced:.3f}" in str(one)
-    student = process.run(supervised, STUDENT.replace(seed=0), Inputs(distilled=made))
+    table = compared(uneven, ["dm"], seeds=[0, 1])
+    distilled = chosen(grey, 0)
+    assert "balanced accuracy" in str(table) and all(len(row.balanced) == 2 for row in table.rows)
+    assert table.records()[0]["balanced"] == table.rows[0].balanced[0]
+    evaluation = ddlab.evaluate(
+        distilled, uneven, labels="hard", seeds=[0], config=STUDENT, progress=False
+    )
+    assert (
+        evaluation.balanced is not None
+        and f"balanced accuracy {evaluation.balanced:.3f}" in str(evaluation)
+    )
+    student = process.run(supervised, STUDENT.replace(seed=0), Inputs(distilled=distilled))
     right = (
         networks.predict(student, uneven.normalised(split="test")).logits.argmax(1)
         == uneven.test_labels
     ).double()
-    wanted = sum(float(right[uneven.test_labels == label].mean()) for label in range(3)) / 3
-    assert one.balanced == pytest.approx(wanted) and one.mean == pytest.approx(float(right.mean()))
-    even = ddlab.evaluate(made, grey, labels="hard", seeds=[0], config=STUDENT, progress=False)
+    expected = sum(float(right[uneven.test_labels == label].mean()) for label in range(3)) / 3
+    assert evaluation.balanced == pytest.approx(expected) and evaluation.mean == pytest.approx(
+        float(right.mean())
+    )
+    even = ddlab.evaluate(distilled, grey, labels="hard", seeds=[0], config=STUDENT, progress=False)
     assert even.balanced is None and "balanced" not in str(even)

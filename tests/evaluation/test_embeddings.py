@@ -26,10 +26,10 @@ SMALL = {
 
 
 def clusters(
-    each: int = 30, classes: int = 4, width: int = 12, seed: int = 0
+    per_class: int = 30, classes: int = 4, width: int = 12, seed: int = 0
 ) -> tuple[Tensor, Tensor]:
     draw = torch.Generator().manual_seed(seed)
-    labels = torch.arange(classes).repeat_interleave(each)
+    labels = torch.arange(classes).repeat_interleave(per_class)
     centres = 6 * torch.randn((classes, width), generator=draw)
     return centres[labels] + torch.randn((len(labels), width), generator=draw), labels
 
@@ -45,9 +45,9 @@ def test_pca_is_the_projection_on_the_largest_singular_vectors() -> None:
     centred = points.double().numpy() - points.double().numpy().mean(0)
     _, sizes, rows = np.linalg.svd(centred, full_matrices=False)
     expected = centred @ rows[:2].T
-    found = torch.cat([fitted.positions["a"], fitted.positions["b"]]).numpy()
+    positions = torch.cat([fitted.positions["a"], fitted.positions["b"]]).numpy()
     # A direction may point either way.
-    np.testing.assert_allclose(np.abs(found), np.abs(expected), atol=1e-4)
+    np.testing.assert_allclose(np.abs(positions), np.abs(expected), atol=1e-4)
     assert fitted.kept_variance == pytest.approx(
         (sizes[:2] ** 2).sum() / (sizes**2).sum(), rel=1e-5
     )
@@ -64,18 +64,18 @@ def divergence(points: Tensor, positions: Tensor, perplexity: float) -> float:
         low, high = 1e-12, 1e6
         for _ in range(200):
             precision = np.sqrt(low * high)
-            others = np.where(np.arange(len(x)) == row, np.inf, distances)
-            weights = np.exp(-precision * (others - others.min()))
+            others_distances = np.where(np.arange(len(x)) == row, np.inf, distances)
+            weights = np.exp(-precision * (others_distances - others_distances.min()))
             share = weights / weights.sum()
             entropy = -(share[share > 0] * np.log(share[share > 0])).sum()
             low, high = (precision, high) if entropy > np.log(perplexity) else (low, precision)
         conditional[row] = share
     joint = (conditional + conditional.T) / (2 * len(x))
-    near = 1 / (1 + ((y[:, None] - y[None]) ** 2).sum(-1))
-    np.fill_diagonal(near, 0)
-    near /= near.sum()
+    similarity = 1 / (1 + ((y[:, None] - y[None]) ** 2).sum(-1))
+    np.fill_diagonal(similarity, 0)
+    similarity /= similarity.sum()
     used = joint > 1e-12
-    return float((joint[used] * np.log(joint[used] / near[used])).sum())
+    return float((joint[used] * np.log(joint[used] / similarity[used])).sum())
 
 
 def test_t_sne_reaches_the_objective_that_scikit_learn_reaches() -> None:
@@ -87,8 +87,8 @@ def test_t_sne_reaches_the_objective_that_scikit_learn_reaches() -> None:
         TSNE(perplexity=10, random_state=0, method="exact").fit_transform(points.numpy())
     )
     random = torch.randn(len(points), 2, generator=torch.Generator().manual_seed(0)) * ours.std()
-    found = [divergence(points, positions, 10) for positions in (ours, theirs, random)]
-    assert found[0] < 1.1 * found[1] < 0.5 * found[2], found
+    divergences = [divergence(points, positions, 10) for positions in (ours, theirs, random)]
+    assert divergences[0] < 1.1 * divergences[1] < 0.5 * divergences[2], divergences
 
 
 @pytest.mark.parametrize("kind", ["t_sne", pytest.param("umap", marks=pytest.mark.slow)])
@@ -107,14 +107,14 @@ def test_new_points_find_their_cluster_and_nothing_else_moves(kind: str) -> None
     points, labels = clusters()
     fitted = embeddings.fit({"real": points[::2], "some": points[1::2]}, SMALL[kind], announce=None)
     before = {name: positions.clone() for name, positions in fitted.positions.items()}
-    near = fitted.transform(points + 0.01)
-    assert near.dtype == torch.float32 and near.shape == (len(points), 2)
+    placed = fitted.transform(points + 0.01)
+    assert placed.dtype == torch.float32 and placed.shape == (len(points), 2)
     centres = torch.stack(
         [fitted.positions["real"][labels[::2] == label].mean(0) for label in range(4)]
     )
-    assert torch.equal(torch.cdist(near, centres).argmin(1), labels)
+    assert torch.equal(torch.cdist(placed, centres).argmin(1), labels)
     assert all(torch.equal(fitted.positions[name], before[name]) for name in before)
-    assert torch.equal(fitted.transform(points + 0.01), near), (
+    assert torch.equal(fitted.transform(points + 0.01), placed), (
         "the same points come to the same place"
     )
     assert fitted.transform(points[:0]).shape == (0, 2)
@@ -155,10 +155,10 @@ def test_the_wait_for_umap_is_announced_once(
 ) -> None:
     points, _ = clusters()
     monkeypatch.setattr(embeddings, "_umap_compiled", False)
-    said: list[str] = []
-    embeddings.fit({"a": points}, SMALL["umap"], announce=said.append)
-    embeddings.fit({"a": points}, SMALL["umap"].replace(seed=1), announce=said.append)
-    assert said == [embeddings.UMAP_WAIT] and "seconds" in said[0]
+    announced: list[str] = []
+    embeddings.fit({"a": points}, SMALL["umap"], announce=announced.append)
+    embeddings.fit({"a": points}, SMALL["umap"].replace(seed=1), announce=announced.append)
+    assert announced == [embeddings.UMAP_WAIT] and "seconds" in announced[0]
     monkeypatch.setattr(embeddings, "_umap_compiled", False)
     embeddings.fit({"a": points}, SMALL["umap"].replace(seed=2))
     assert capsys.readouterr().out.strip() == embeddings.UMAP_WAIT
@@ -177,33 +177,35 @@ def test_density_is_the_kernel_estimate_as_ranks() -> None:
     points = torch.randn(80, 2, generator=torch.Generator().manual_seed(1)) * torch.tensor(
         [2.0, 0.5]
     )
-    found = embeddings.density(points, cells=9, margin=0.1, bandwidth=0.7)
+    density = embeddings.density(points, cells=9, margin=0.1, bandwidth=0.7)
     x = points.double().numpy()
     factor = 0.7 * len(x) ** (-1 / 6)
     inverse = np.linalg.inv(np.cov(x.T) * factor**2)
 
     def kernel(at: np.ndarray) -> float:
-        return sum(float(np.exp(-0.5 * (at - one) @ inverse @ (at - one))) for one in x)
+        return sum(float(np.exp(-0.5 * (at - point) @ inverse @ (at - point))) for point in x)
 
-    own = np.array([kernel(one) for one in x])
+    at_points = np.array([kernel(location) for location in x])
     for row, column in [(0, 0), (4, 4), (8, 2), (3, 5)]:
-        value = kernel(np.array([float(found.x[column]), float(found.y[row])]))
-        assert float(found.rank[row, column]) == pytest.approx((own < value).mean(), abs=1.1 / 80)
+        value = kernel(np.array([float(density.x[column]), float(density.y[row])]))
+        assert float(density.rank[row, column]) == pytest.approx(
+            (at_points < value).mean(), abs=1.1 / 80
+        )
     low, high = points.amin(0), points.amax(0)
     torch.testing.assert_close(
-        found.x[[0, -1]],
+        density.x[[0, -1]],
         torch.stack([low[0], high[0]]) + (high - low)[0] * torch.tensor([-0.1, 0.1]),
     )
-    assert found.rank.min() >= 0 and found.rank.max() <= 1 and found.rank.shape == (9, 9)
+    assert density.rank.min() >= 0 and density.rank.max() <= 1 and density.rank.shape == (9, 9)
 
 
 def test_the_contour_encloses_its_share() -> None:
     """Interpolated at the points themselves, a tenth has a rank below 0.1."""
     from scipy.interpolate import RegularGridInterpolator
 
-    points, _ = clusters(each=100, width=2)
-    found = embeddings.density(points, cells=120)
-    at = RegularGridInterpolator((found.y.numpy(), found.x.numpy()), found.rank.numpy())(
+    points, _ = clusters(per_class=100, width=2)
+    density = embeddings.density(points, cells=120)
+    at = RegularGridInterpolator((density.y.numpy(), density.x.numpy()), density.rank.numpy())(
         points.numpy()[:, ::-1]
     )
     assert (at < 0.1).mean() == pytest.approx(0.1, abs=0.03) and (at < 0.7).mean() == pytest.approx(
@@ -230,7 +232,7 @@ def test_bad_groups(groups: Any) -> None:
 
 
 def test_bad_input() -> None:
-    points, _ = clusters(each=5)
+    points, _ = clusters(per_class=5)
     with refuses("groups", "at least 3"):
         embeddings.fit({"a": points[:2]})
     with refuses("perplexity", "6.33", "30"):
@@ -249,7 +251,9 @@ def test_bad_input() -> None:
 
 
 def test_nothing_is_warned_about() -> None:
-    with warnings.catch_warnings(record=True) as seen:
+    with warnings.catch_warnings(record=True) as caught_warnings:
         warnings.simplefilter("always")
         embeddings.fit({"a": clusters()[0]}, SMALL["t_sne"])
-    assert not [str(one.message) for one in seen if "ddlab" in str(one.filename)]
+    assert not [
+        str(warning.message) for warning in caught_warnings if "ddlab" in str(warning.filename)
+    ]

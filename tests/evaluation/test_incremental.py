@@ -16,25 +16,25 @@ SETTINGS = mnemonics.SMALL.replace(tasks=2)
 
 def matrix_of(config: mnemonics.Config, inputs: Inputs, models: tuple) -> tuple:
     return tuple(
-        class_accuracies(config, inputs, weights, seen)
-        for weights, seen in zip(models, (2, 4), strict=True)
+        class_accuracies(config, inputs, weights, classes_so_far)
+        for weights, classes_so_far in zip(models, (2, 4), strict=True)
     )
 
 
 def test_averages_and_forgetting_are_those_of_the_matrix() -> None:
     first = ((1.0, 0.8), (0.5, 0.7, 0.9, 0.7), (0.2, 0.4, 0.3, 0.5, 1.0, 0.6))
     second = tuple(tuple(0.5 for _ in row) for row in first)
-    found = Incremental({0: first, 1: second}, (("a", "b"), ("c", "d"), ("e", "f")))
-    assert found.task_paths(0) == [
+    incremental = Incremental({0: first, 1: second}, (("a", "b"), ("c", "d"), ("e", "f")))
+    assert incremental.task_paths(0) == [
         pytest.approx([0.9, 0.6, 0.3]),
         pytest.approx([0.8, 0.4]),
         pytest.approx([0.8]),
     ]
-    assert found.accuracies == pytest.approx([0.7, 0.6, 0.5])
-    assert found.average_accuracy == pytest.approx(0.6)
-    assert found.forgetting_of_first == pytest.approx((0.6 + 0) / 2)
-    assert found.mean_forgetting == pytest.approx(((0.6 + 0.4) / 2 + 0) / 2)
-    assert "6 classes" in found.table() and "0.500" in found.table()
+    assert incremental.accuracies == pytest.approx([0.7, 0.6, 0.5])
+    assert incremental.average_accuracy == pytest.approx(0.6)
+    assert incremental.forgetting_of_first == pytest.approx((0.6 + 0) / 2)
+    assert incremental.mean_forgetting == pytest.approx(((0.6 + 0.4) / 2 + 0) / 2)
+    assert "6 classes" in incremental.table() and "0.500" in incremental.table()
 
 
 def test_the_matrix_is_read_from_the_networks_of_the_phases() -> None:
@@ -48,28 +48,30 @@ def test_the_matrix_is_read_from_the_networks_of_the_phases() -> None:
     assert matrix[0] == pytest.approx(
         [float(right[FOUR.test_labels == label].float().mean()) for label in (0, 1)]
     )
-    found = class_incremental(None, FOUR, config=SETTINGS, seeds=(0,), device="cpu", progress=False)
-    assert isinstance(found, Incremental) and found.per_seed[0] == matrix
+    incremental = class_incremental(
+        None, FOUR, config=SETTINGS, seeds=(0,), device="cpu", progress=False
+    )
+    assert isinstance(incremental, Incremental) and incremental.per_seed[0] == matrix
 
 
 def test_a_sets_images_are_the_memory() -> None:
     inputs = Inputs(data=FOUR, device="cpu")
-    made = process.run(selection, selection.Config(images_per_class=2), inputs)
-    told = {"config": SETTINGS, "seeds": (0, 4), "device": "cpu", "progress": False}
-    found = class_incremental(made, FOUR, **told)
-    own = SETTINGS.replace(start="given", exemplar_step="none", seed=4)
-    state = [*process.steps(mnemonics, own, Inputs(data=FOUR, distilled=made, device="cpu"))][
-        -1
-    ].state
-    assert isinstance(found, Incremental) and set(found.per_seed) == {0, 4}
-    assert found.per_seed[4] == matrix_of(own, inputs, state.models)
+    memory = process.run(selection, selection.Config(images_per_class=2), inputs)
+    options = {"config": SETTINGS, "seeds": (0, 4), "device": "cpu", "progress": False}
+    incremental = class_incremental(memory, FOUR, **options)
+    seed_config = SETTINGS.replace(start="given", exemplar_step="none", seed=4)
+    state = [
+        *process.steps(mnemonics, seed_config, Inputs(data=FOUR, distilled=memory, device="cpu"))
+    ][-1].state
+    assert isinstance(incremental, Incremental) and set(incremental.per_seed) == {0, 4}
+    assert incremental.per_seed[4] == matrix_of(seed_config, inputs, state.models)
 
 
 def test_what_is_refused() -> None:
-    made = process.run(
+    memory = process.run(
         selection, selection.Config(images_per_class=1), Inputs(data=FOUR, device="cpu")
     )
     with refuses("tasks", "shared evenly"):
-        class_incremental(made, FOUR, config=SETTINGS.replace(tasks=3))
+        class_incremental(memory, FOUR, config=SETTINGS.replace(tasks=3))
     with refuses("distilled", "3 classes"):
-        class_incremental(made, made_data(classes=3), config=SETTINGS)
+        class_incremental(memory, made_data(classes=3), config=SETTINGS)

@@ -20,20 +20,23 @@ def first_images(data: ImageData, count: int) -> DistilledSet:
 def test_predictions_by_hand(kernel: str, grey: ImageData, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluation.kernel_regression, "_AT_ONCE", 5)
     support = grey.normalised([0, 13, 26])
-    asked = grey.normalised(split="test")
+    test_images = grey.normalised(split="test")
     labels = torch.eye(3)
     spec = KernelSpec(kernel=kernel)
-    own, cross = (
-        kernel_matrix(spec, each.double(), support.double()).numpy() for each in (support, asked)
+    within, cross = (
+        kernel_matrix(spec, images.double(), support.double()).numpy()
+        for images in (support, test_images)
     )
-    by_hand = cross @ np.linalg.inv(own + 0.1 * np.trace(own) / 3 * np.eye(3)) @ np.eye(3)
-    found = evaluation.kernel_predictions(support, labels, asked, kernel=spec, ridge=0.1)
-    np.testing.assert_allclose(found.numpy(), by_hand, rtol=1e-9)
+    by_hand = cross @ np.linalg.inv(within + 0.1 * np.trace(within) / 3 * np.eye(3)) @ np.eye(3)
+    predictions = evaluation.kernel_predictions(
+        support, labels, test_images, kernel=spec, ridge=0.1
+    )
+    np.testing.assert_allclose(predictions.numpy(), by_hand, rtol=1e-9)
     few = first_images(grey, 30)
-    given = evaluation.kernel_predictions(
-        few.images, torch.eye(3)[few.labels] - 1 / 3, asked, kernel=kernel
+    by_regression = evaluation.kernel_predictions(
+        few.images, torch.eye(3)[few.labels] - 1 / 3, test_images, kernel=kernel
     )  # type: ignore[arg-type]
-    right = (given.argmax(1) == grey.test_labels).double().mean()
+    right = (by_regression.argmax(1) == grey.test_labels).double().mean()
     assert evaluation.kernel_accuracy(few, grey, labels="hard", kernel=spec) == pytest.approx(
         float(right)
     )
@@ -42,10 +45,10 @@ def test_predictions_by_hand(kernel: str, grey: ImageData, monkeypatch: pytest.M
 def test_labels_of_a_regression_are_asked_for(grey: ImageData) -> None:
     few = first_images(grey, 36)
     turned = few.with_targets(RegressionLabels(torch.eye(3)[(few.labels + 1) % 3] - 1 / 3))
-    hard, other = (
+    hard, regression = (
         evaluation.kernel_accuracy(turned, grey, labels=kind) for kind in ("hard", "regression")
     )
-    assert hard > 0.9 and other < 0.1
+    assert hard > 0.9 and regression < 0.1
     with refuses("labels", "'hard'", "'regression'"):
         evaluation.kernel_accuracy(few, grey, labels="regression")
 

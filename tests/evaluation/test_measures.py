@@ -29,7 +29,10 @@ def cloud(rows: int, width: int, seed: int) -> Tensor:
 def double_loop(features: Tensor) -> float:
     rows = features.tolist()
     return sum(
-        (a - b) ** 2 for one in rows for other in rows for a, b in zip(one, other, strict=True)
+        (a - b) ** 2
+        for row in rows
+        for other_row in rows
+        for a, b in zip(row, other_row, strict=True)
     )
 
 
@@ -68,7 +71,7 @@ def test_few_rows() -> None:
     assert float(measures.summed_squared_distances(torch.zeros(0, 3))) == 0
 
 
-def made(data: ImageData, indices: list[int], labels: list[int]) -> DistilledSet:
+def chosen_images(data: ImageData, indices: list[int], labels: list[int]) -> DistilledSet:
     return DistilledSet(
         tensors={"images": data.normalised(indices)},
         targets=(HardLabels(torch.tensor(labels)),),
@@ -79,17 +82,17 @@ def made(data: ImageData, indices: list[int], labels: list[int]) -> DistilledSet
 
 
 def test_feature_distance_per_class(grey: ImageData, teacher: Network) -> None:
-    distilled = made(grey, [0, 12, 1, 2, 13], [0, 1, 0, 0, 1])
+    distilled = chosen_images(grey, [0, 12, 1, 2, 13], [0, 1, 0, 0, 1])
     module = plain_module(teacher)
-    kept = {}
+    hooked = {}
     module.get_submodule("blocks.2.activation").register_forward_hook(
-        lambda _, __, out: kept.__setitem__("x", out.flatten(1))
+        lambda _, __, out: hooked.__setitem__("x", out.flatten(1))
     )
     module(distilled.images.double())
-    features = kept["x"]
+    features = hooked["x"]
     plain = [double_loop(features[[0, 2, 3]]), double_loop(features[[1, 4]]), 0.0]
-    found = measures.feature_distance(distilled, teacher, normalised=False)
-    torch.testing.assert_close(found, torch.tensor(plain), rtol=1e-4, atol=1e-5)
+    distances = measures.feature_distance(distilled, teacher, normalised=False)
+    torch.testing.assert_close(distances, torch.tensor(plain), rtol=1e-4, atol=1e-5)
     length = float(features.square().sum(1).mean())
     expected = torch.tensor([plain[0] / 6 / length, plain[1] / 2 / length, 0.0])
     torch.testing.assert_close(
@@ -101,15 +104,15 @@ def test_normalised_does_not_depend_on_copies_much(grey: ImageData, teacher: Net
     """Twice the same images: the mean over pairs changes only by the pairs of an image with its
     copy.
     """
-    one = made(grey, [*range(12)], [0] * 12)
-    two = made(grey, [*range(12), *range(12)], [0] * 24)
-    distances = [float(measures.feature_distance(d, teacher)[0]) for d in (one, two)]
+    once = chosen_images(grey, [*range(12)], [0] * 12)
+    twice = chosen_images(grey, [*range(12), *range(12)], [0] * 24)
+    distances = [float(measures.feature_distance(d, teacher)[0]) for d in (once, twice)]
     assert distances[1] == pytest.approx(distances[0] * 22 / 23, rel=1e-3)
 
 
 def test_same_images_have_no_distance(grey: ImageData, teacher: Network) -> None:
-    found = measures.feature_distance(made(grey, [3, 3, 3], [0, 0, 0]), teacher)
-    torch.testing.assert_close(found, torch.zeros(3), rtol=0, atol=1e-6)
+    distances = measures.feature_distance(chosen_images(grey, [3, 3, 3], [0, 0, 0]), teacher)
+    torch.testing.assert_close(distances, torch.zeros(3), rtol=0, atol=1e-6)
 
 
 def test_bad_input(
@@ -133,13 +136,13 @@ def looped_coverage(real: list[list[float]], points: list[list[float]], neighbou
     def distance(a: list[float], b: list[float]) -> float:
         return sum((x - y) ** 2 for x, y in zip(a, b, strict=True)) ** 0.5
 
-    near = 0
-    for index, one in enumerate(real):
-        radius = sorted(distance(one, other) for at, other in enumerate(real) if at != index)[
-            neighbours - 1
-        ]
-        near += any(distance(one, point) <= radius for point in points)
-    return near / len(real)
+    covered = 0
+    for index, image in enumerate(real):
+        radius = sorted(
+            distance(image, other_image) for at, other_image in enumerate(real) if at != index
+        )[neighbours - 1]
+        covered += any(distance(image, point) <= radius for point in points)
+    return covered / len(real)
 
 
 @given(
@@ -175,8 +178,8 @@ def test_coverage_invariances(rows: int, seed: int, shift: float, scale: float) 
         )
         == coverage
     )
-    more = torch.cat([points, cloud(3, 3, seed + 3)])
-    assert measures.nearest_neighbour_coverage(real, more) >= coverage, (
+    more_points = torch.cat([points, cloud(3, 3, seed + 3)])
+    assert measures.nearest_neighbour_coverage(real, more_points) >= coverage, (
         "more points never cover less"
     )
     assert measures.nearest_neighbour_coverage(real, real) == 1
@@ -228,9 +231,9 @@ def test_label_robust_score_as_printed(missing: float, improvement: float, score
 
 
 def test_augmentation_robust_score() -> None:
-    found = [
+    scores = [
         measures.augmentation_robust_score(0.2, -0.1, weight=weight) for weight in (0.0, 0.25, 1.0)
     ]
-    assert found == pytest.approx(
+    assert scores == pytest.approx(
         [(math.exp(b) - math.exp(-1)) / (math.e - 1 / math.e) for b in (-0.1, -0.025, 0.2)]
     )

@@ -76,8 +76,8 @@ def cluster() -> Iterator[Any]:
 
 
 def test_results_come_as_tasks_finish() -> None:
-    done = dict(run_tasks(lambda number: number**2, [(3,), (4,)], jobs=None))
-    assert done == {0: 9, 1: 16}
+    results = dict(run_tasks(lambda number: number**2, [(3,), (4,)], jobs=None))
+    assert results == {0: 9, 1: 16}
 
 
 def test_what_a_task_raises_is_raised_here() -> None:
@@ -93,11 +93,11 @@ def test_a_worker_that_is_killed_costs_no_finished_task() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return number
 
-    done: dict[int, int] = {}
+    results: dict[int, int] = {}
     with pytest.raises(LostWorkers, match=r"memory .* fewer jobs"):
         for number, result in run_tasks(task, [(0,), (1,), (2,), (3,)], jobs=2):
-            done[number] = result
-    assert done == {0: 0, 1: 1, 2: 2}
+            results[number] = result
+    assert results == {0: 0, 1: 1, 2: 2}
 
 
 class Unreadable:
@@ -136,15 +136,15 @@ def test_evaluate_keeps_the_students_that_are_finished(grey: ImageData, no_cache
                 for child in psutil.Process().children()
                 if "loky" in " ".join(child.cmdline())
             ]
-            if bar.done >= 3 and workers:
+            if bar.steps_shown >= 3 and workers:
                 workers[-1].kill()
                 return
 
     class Bar:
-        done = 0
+        steps_shown = 0
 
         def update(self, count: int = 1) -> None:
-            self.done += count
+            self.steps_shown += count
 
         def close(self) -> None:
             """Nothing was printed."""
@@ -219,12 +219,12 @@ def test_a_cluster_gives_the_same_numbers(cluster: Any, grey: ImageData, no_cach
             rows,
             evaluation.per_seed,
             replicated.accuracies,
-            [made.fingerprint for made in replicated.sets],
+            [distilled_set.fingerprint for distilled_set in replicated.sets],
         )
 
-    here = numbers()
+    local_numbers = numbers()
     with joblib.parallel_config(backend="dask"):
-        assert numbers() == here
+        assert numbers() == local_numbers
 
 
 def test_a_worker_of_a_cluster_that_dies(cluster: Any, grey: ImageData, no_cache: None) -> None:

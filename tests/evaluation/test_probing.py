@@ -31,10 +31,10 @@ def blobs(
     return features * torch.logspace(-2, 2, width) + 3, labels
 
 
-def standardised(features: Tensor, others: Tensor) -> tuple[np.ndarray, np.ndarray]:
+def standardised(features: Tensor, test_features: Tensor) -> tuple[np.ndarray, np.ndarray]:
     """Mean 0 and variance 1 over `features`, by numpy."""
     learning = features.double().numpy()
-    reading = others.double().numpy()
+    reading = test_features.double().numpy()
     return (learning - learning.mean(0)) / learning.std(0), (
         reading - learning.mean(0)
     ) / learning.std(0)
@@ -47,8 +47,8 @@ class TestLogistic:
         from scipy import optimize, special
 
         features, labels = blobs()
-        others, _ = blobs(seed=2, count=60)
-        learning, reading = standardised(features, others)
+        test_features, _ = blobs(seed=2, count=60)
+        learning, reading = standardised(features, test_features)
         truth = np.eye(3)[labels.numpy()]
 
         def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
@@ -70,18 +70,18 @@ class TestLogistic:
         logits = reading @ best.x[:15].reshape(3, 5).T + best.x[15:]
         margin = np.sort(logits, axis=1)
         clear = margin[:, -1] - margin[:, -2] > 1e-4
-        found = predictions("linear", features, labels, others, strength).numpy()
+        predicted = predictions("linear", features, labels, test_features, strength).numpy()
         assert (
             clear.sum() > 55
-            and (found[clear] == logits.argmax(1)[clear]).all()
-            and len(set(found)) == 3
+            and (predicted[clear] == logits.argmax(1)[clear]).all()
+            and len(set(predicted)) == 3
         )
 
     def test_strength_does_not_grow_with_the_number_of_images(self) -> None:
         (features, labels) = blobs(spread=2.0)
-        (others, _) = blobs(seed=3, count=200, spread=2.0)
-        once = predictions("linear", features, labels, others, 0.1)
-        thrice = predictions("linear", features.repeat(3, 1), labels.repeat(3), others, 0.1)
+        (test_features, _) = blobs(seed=3, count=200, spread=2.0)
+        once = predictions("linear", features, labels, test_features, 0.1)
+        thrice = predictions("linear", features.repeat(3, 1), labels.repeat(3), test_features, 0.1)
         assert (once == thrice).float().mean() >= 0.99
 
     def test_that_does_not_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,37 +98,40 @@ class TestRidge:
     def test_is_the_least_of_its_objective(self, strength: float) -> None:
         """The normal equations, by numpy; class numbers need not be without gaps."""
         (features, labels) = blobs()
-        (others, _) = blobs(seed=4)
-        learning, reading = standardised(features, others)
+        (test_features, _) = blobs(seed=4)
+        learning, reading = standardised(features, test_features)
         signs = 2 * np.eye(3)[labels.numpy()] - 1
         weights = np.linalg.solve(
             learning.T @ learning + 40 * strength * np.eye(5), learning.T @ signs
         )
-        wanted = (reading @ weights + signs.mean(0)).argmax(1)
-        assert predictions("ridge", features, labels, others, strength).tolist() == wanted.tolist()
+        expected = (reading @ weights + signs.mean(0)).argmax(1)
+        assert (
+            predictions("ridge", features, labels, test_features, strength).tolist()
+            == expected.tolist()
+        )
         renamed = torch.tensor([2, 5, 7])[labels]
-        found = predictions("ridge", features, renamed, others, strength)
-        assert found.tolist() == np.array([2, 5, 7])[wanted].tolist()
+        predicted = predictions("ridge", features, renamed, test_features, strength)
+        assert predicted.tolist() == np.array([2, 5, 7])[expected].tolist()
 
 
 @pytest.mark.parametrize("kind", ["linear", "ridge"])
 @pytest.mark.parametrize("constant", [0.0, -7.3e8, 1e-30])
 def test_a_constant_column_is_nothing(kind: str, constant: float) -> None:
     (features, labels) = blobs()
-    (others, _) = blobs(seed=1)
-    wanted = predictions(kind, features[:, 1:], labels, others[:, 1:], 0.1)
+    (test_features, _) = blobs(seed=1)
+    expected = predictions(kind, features[:, 1:], labels, test_features[:, 1:], 0.1)
     features[:, 0] = constant
-    others[:, 0] = constant
-    assert torch.equal(predictions(kind, features, labels, others, 0.1), wanted)
+    test_features[:, 0] = constant
+    assert torch.equal(predictions(kind, features, labels, test_features, 0.1), expected)
 
 
 class TestNeighbours:
     @given(seed=st.integers(0, 1000), neighbours=st.integers(1, 9))
     def test_equals_a_loop(self, seed: int, neighbours: int) -> None:
         (features, labels) = blobs(15, seed=seed)
-        (others, _) = blobs(6, seed=seed + 1)
-        found = predictions("neighbours", features, labels, others, neighbours).tolist()
-        for row, label in zip(others.double().numpy(), found, strict=True):
+        (test_features, _) = blobs(6, seed=seed + 1)
+        predicted = predictions("neighbours", features, labels, test_features, neighbours).tolist()
+        for row, label in zip(test_features.double().numpy(), predicted, strict=True):
             cosines = [
                 float(row @ f / np.linalg.norm(row) / np.linalg.norm(f))
                 for f in features.double().numpy()
@@ -139,14 +142,14 @@ class TestNeighbours:
 
     def test_rows_of_zeros_and_of_any_length(self) -> None:
         features = torch.tensor([[1e-9, 0.0], [0.0, 1e9], [0.0, 0.0]])
-        found = predictions(
+        predicted = predictions(
             "neighbours",
             features,
             torch.tensor([4, 5, 6]),
             torch.tensor([[2.0, 1.0], [1.0, 2.0]]),
             1,
         )
-        assert found.tolist() == [4, 5]
+        assert predicted.tolist() == [4, 5]
         assert (
             len(predictions("neighbours", features, torch.tensor([4, 5, 6]), torch.empty(0, 2), 1))
             == 0
@@ -161,11 +164,15 @@ class TestHeldOut:
     )
     def test_a_share_of_each_class(self, labels: list[int], share: float, seed: int) -> None:
         numbers = torch.tensor(labels)
-        kept, held = rooms.held_out_part(numbers, held_out=share, seed=seed)
-        assert sorted([*kept.tolist(), *held.tolist()]) == list(range(len(labels)))
+        learning_rows, held_out_rows = rooms.held_out_part(numbers, held_out=share, seed=seed)
+        assert sorted([*learning_rows.tolist(), *held_out_rows.tolist()]) == list(
+            range(len(labels))
+        )
         for label in set(labels):
             count = labels.count(label)
-            assert int((numbers[held] == label).sum()) == min(round(share * count), count - 1)
+            assert int((numbers[held_out_rows] == label).sum()) == min(
+                round(share * count), count - 1
+            )
 
     def test_follows_the_seed(self) -> None:
         labels = torch.arange(40) % 4
@@ -189,33 +196,41 @@ def test_the_best_on_the_held_out_part_learns_again_from_all(
     kind: str, grey: ImageData, teacher: Network
 ) -> None:
     candidates = [10.0, 0.1, 0.001] if kind != "neighbours" else [20, 7, 1]
-    found = probe(teacher, grey, kind=kind, candidates=candidates, held_out=0.3, seeds=(0, 4))
+    result = probe(teacher, grey, kind=kind, candidates=candidates, held_out=0.3, seeds=(0, 4))
     learning, testing = (representations(teacher, grey, split) for split in ("train", "test"))
     labels = grey.train_labels
     expected = {}
 
-    def predict(*given: Any) -> Tensor:
-        return predictions(kind, *given)
+    def predict(*arguments: Any) -> Tensor:
+        return predictions(kind, *arguments)
 
     for seed in (0, 4):
-        kept, held = rooms.held_out_part(labels, held_out=0.3, seed=seed)
+        learning_rows, held_out_rows = rooms.held_out_part(labels, held_out=0.3, seed=seed)
         right = [
-            int((predict(learning[kept], labels[kept], learning[held], c) == labels[held]).sum())
+            int(
+                (
+                    predict(
+                        learning[learning_rows], labels[learning_rows], learning[held_out_rows], c
+                    )
+                    == labels[held_out_rows]
+                ).sum()
+            )
             for c in candidates
         ]
         best = candidates[right.index(max(right))]
-        assert found.chosen[seed] == best
+        assert result.chosen[seed] == best
         expected[seed] = float(
             (predict(learning, labels, testing, best) == grey.test_labels).double().mean()
         )
-    assert found.per_seed == pytest.approx(expected) and found.mean == pytest.approx(
+    assert result.per_seed == pytest.approx(expected) and result.mean == pytest.approx(
         statistics.fmean(expected.values())
     )
-    assert found.std == pytest.approx(statistics.stdev(expected.values()))
+    assert result.std == pytest.approx(statistics.stdev(expected.values()))
     assert (
-        found.interval == pytest.approx(interval(list(expected.values()))) and found.cpu_seconds > 0
+        result.interval == pytest.approx(interval(list(expected.values())))
+        and result.cpu_seconds > 0
     )
-    assert (found.kind, found.network) == (kind, "convnet(width=8)")
+    assert (result.kind, result.network) == (kind, "convnet(width=8)")
 
 
 def test_nothing_is_chosen_on_the_test_images(
@@ -224,35 +239,40 @@ def test_nothing_is_chosen_on_the_test_images(
     """Other test images change the accuracy and nothing else; each is read by the chosen readers
     alone.
     """
-    other = dataclasses.replace(
+    other_tests = dataclasses.replace(
         grey, test_images=255 - grey.test_images, test_labels=grey.test_labels.flip(0)
     )
-    assert probe(teacher, grey, kind="ridge").chosen == probe(teacher, other, kind="ridge").chosen
-    seen: list[int] = []
+    assert (
+        probe(teacher, grey, kind="ridge").chosen
+        == probe(teacher, other_tests, kind="ridge").chosen
+    )
+    test_counts: list[int] = []
 
     def watched(
-        kind: str, features: Tensor, labels: Tensor, others: Tensor, setting: float
+        kind: str, features: Tensor, labels: Tensor, test_features: Tensor, setting: float
     ) -> Tensor:
-        seen.append(len(others))
-        return predictions(kind, features, labels, others, setting)
+        test_counts.append(len(test_features))
+        return predictions(kind, features, labels, test_features, setting)
 
     monkeypatch.setattr(rooms, "predictions", watched)
-    found = probe(teacher, grey, kind="ridge", held_out=0.3)
-    assert seen == [12] * len(rooms.STRENGTHS) + [len(grey.test_labels)] and found.std is None
+    result = probe(teacher, grey, kind="ridge", held_out=0.3)
+    assert (
+        test_counts == [12] * len(rooms.STRENGTHS) + [len(grey.test_labels)] and result.std is None
+    )
 
 
 def test_one_candidate_needs_nothing_held_out(teacher: Network) -> None:
     few = made_data(train=1)
-    found = probe(teacher, few, kind="linear", candidates=(0.1,), seeds=(0, 1))
-    assert found.chosen == {0: 0.1, 1: 0.1} and len(set(found.per_seed.values())) == 1
+    result = probe(teacher, few, kind="linear", candidates=(0.1,), seeds=(0, 1))
+    assert result.chosen == {0: 0.1, 1: 0.1} and len(set(result.per_seed.values())) == 1
     with refuses("held_out", "3 images"):
         probe(teacher, few, kind="linear")
 
 
 def test_other_data_than_the_networks(teacher: Network) -> None:
-    other = made_data(classes=5, train=20, seed=3)
-    found = probe(teacher, other, kind="linear")
-    assert 0.2 < found.mean <= 1
+    other_data = made_data(classes=5, train=20, seed=3)
+    result = probe(teacher, other_data, kind="linear")
+    assert 0.2 < result.mean <= 1
 
 
 def test_default_neighbours_are_those_there_are_images_for(
@@ -265,7 +285,7 @@ def test_default_neighbours_are_those_there_are_images_for(
 
 
 def test_words() -> None:
-    found = Probe(
+    several_seeds = Probe(
         mean=0.5,
         std=0.1,
         interval=(0.4, 0.6),
@@ -279,11 +299,14 @@ def test_words() -> None:
         "accuracy 0.500 of a linear probe over 2 seeds, 95% interval 0.400 to 0.600, strength "
         "0.001 or 0.1, convnet"
     )
-    assert str(found) == words
-    one = dataclasses.replace(
-        found, std=None, interval=None, per_seed={0: 0.5}, chosen={0: 5}, kind="neighbours"
+    assert str(several_seeds) == words
+    single_seed = dataclasses.replace(
+        several_seeds, std=None, interval=None, per_seed={0: 0.5}, chosen={0: 5}, kind="neighbours"
     )
-    assert str(one) == "accuracy 0.500 of a neighbours probe over 1 seeds, neighbours 5, convnet"
+    assert (
+        str(single_seed)
+        == "accuracy 0.500 of a neighbours probe over 1 seeds, neighbours 5, convnet"
+    )
 
 
 @pytest.mark.parametrize(

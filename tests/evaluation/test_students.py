@@ -37,16 +37,16 @@ def _empty(no_cache: None) -> None:
 
 @given(values=st.lists(st.floats(0, 1), min_size=2, max_size=12), confidence=st.floats(0.01, 0.99))
 def test_interval_equals_scipys(values: list[float], confidence: float) -> None:
-    found = interval(values, confidence)
-    assert found is not None
+    limits = interval(values, confidence)
+    assert limits is not None
     scale = stats.sem(values)
     if scale == 0 or len(set(values)) == 1:
-        assert found == pytest.approx((values[0], values[0]))
+        assert limits == pytest.approx((values[0], values[0]))
         return
     expected: Any = stats.t.interval(
         confidence, len(values) - 1, loc=statistics.fmean(values), scale=scale
     )
-    assert found == pytest.approx(tuple(expected), rel=1e-6, abs=1e-9)
+    assert limits == pytest.approx(tuple(expected), rel=1e-6, abs=1e-9)
 
 
 def test_interval_of_few_values() -> None:
@@ -79,24 +79,26 @@ def test_accuracy(grey: ImageData, teacher: Network) -> None:
 def test_the_last_weights_count(
     labels: str, grey: ImageData, distilled: DistilledSet, teacher: Network
 ) -> None:
-    found = evaluate(distilled, grey, labels=labels, teacher=teacher, seeds=(3, 7), config=CONFIG)
+    evaluation = evaluate(
+        distilled, grey, labels=labels, teacher=teacher, seeds=(3, 7), config=CONFIG
+    )
     expected = {}
     for seed in (3, 7):
         inputs = Inputs(distilled=distilled, teachers=(teacher,))
         expected[seed] = plain_accuracy(
             process.run(supervised, CONFIG.replace(labels=labels, seed=seed), inputs), grey
         )
-    assert found.per_seed == pytest.approx(expected)
+    assert evaluation.per_seed == pytest.approx(expected)
     values = list(expected.values())
-    assert found.mean == pytest.approx(statistics.fmean(values)) and found.std == pytest.approx(
-        statistics.stdev(values)
-    )
+    assert evaluation.mean == pytest.approx(
+        statistics.fmean(values)
+    ) and evaluation.std == pytest.approx(statistics.stdev(values))
     assert (
-        found.interval == pytest.approx(interval(values))
-        and found.complete
-        and found.cpu_seconds > 0
+        evaluation.interval == pytest.approx(interval(values))
+        and evaluation.complete
+        and evaluation.cpu_seconds > 0
     )
-    assert (found.labels, found.network) == (labels, "convnet(width=4)")
+    assert (evaluation.labels, evaluation.network) == (labels, "convnet(width=4)")
 
 
 def test_nothing_of_the_test_set_reaches_a_student(
@@ -123,14 +125,14 @@ def test_nothing_of_the_test_set_reaches_a_student(
 
 
 def test_same_seeds_same_result(grey: ImageData, distilled: DistilledSet) -> None:
-    one = evaluate(distilled, grey, labels="stored", seeds=(0, 1), config=CONFIG)
+    first = evaluate(distilled, grey, labels="stored", seeds=(0, 1), config=CONFIG)
     torch.rand(3)
     cache.clear()
-    two = evaluate(
+    second = evaluate(
         distilled, grey, labels="stored", seeds=[1, 0], config=CONFIG.replace(seed=9, labels="hard")
     )
-    assert dict(sorted(two.per_seed.items())) == one.per_seed and two.mean == pytest.approx(
-        one.mean
+    assert dict(sorted(second.per_seed.items())) == first.per_seed and second.mean == pytest.approx(
+        first.mean
     )
 
 
@@ -139,7 +141,7 @@ def test_what_is_edited_in_place_is_evaluated_anew(
     edited: str, grey: ImageData, distilled: DistilledSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = copy.deepcopy(grey)
-    made = copy.deepcopy(distilled)
+    distilled_copy = copy.deepcopy(distilled)
     finish = supervised.finish
     trained = []
     monkeypatch.setattr(
@@ -147,13 +149,13 @@ def test_what_is_edited_in_place_is_evaluated_anew(
     )
 
     def students() -> int:
-        evaluate(made, data, labels="hard", seeds=[0], config=CONFIG)
+        evaluate(distilled_copy, data, labels="hard", seeds=[0], config=CONFIG)
         return len(trained)
 
     assert students() == students() == 1
     parts = {
-        "images": made.images,
-        "classes": made.labels,
+        "images": distilled_copy.images,
+        "classes": distilled_copy.labels,
         "test images": data.test_images,
         "test labels": data.test_labels,
     }
@@ -162,12 +164,14 @@ def test_what_is_edited_in_place_is_evaluated_anew(
 
 
 def test_one_seed_has_no_interval(grey: ImageData, distilled: DistilledSet) -> None:
-    found = evaluate(distilled, grey, labels="hard", seeds=(0,), config=CONFIG)
-    assert found.std is None and found.interval is None and "interval" not in str(found)
+    evaluation = evaluate(distilled, grey, labels="hard", seeds=(0,), config=CONFIG)
+    assert (
+        evaluation.std is None and evaluation.interval is None and "interval" not in str(evaluation)
+    )
 
 
 def test_another_architecture(grey: ImageData, distilled: DistilledSet) -> None:
-    found = evaluate(
+    evaluation = evaluate(
         distilled,
         grey,
         labels="hard",
@@ -175,7 +179,7 @@ def test_another_architecture(grey: ImageData, distilled: DistilledSet) -> None:
         config=CONFIG,
         network=networks.spec("convnet", width=5, norm="group"),
     )
-    assert found.network == 'convnet(width=5,norm="group")'
+    assert evaluation.network == 'convnet(width=5,norm="group")'
 
 
 def test_a_set_that_is_not_complete_is_evaluated_with_a_warning(
@@ -216,8 +220,12 @@ def test_an_interrupt_stops_after_the_student_under_work(
 
     with monkeypatch.context() as patch:
         patch.setattr(supervised, "update", interrupted)
-        found = evaluate(distilled, grey, labels="hard", seeds=(0, 1, 2), config=CONFIG)
-    assert not found.complete and list(found.per_seed) == [0] and str(found).endswith("interrupted")
+        evaluation = evaluate(distilled, grey, labels="hard", seeds=(0, 1, 2), config=CONFIG)
+    assert (
+        not evaluation.complete
+        and list(evaluation.per_seed) == [0]
+        and str(evaluation).endswith("interrupted")
+    )
     assert "interrupted" in capsys.readouterr().out
     again = evaluate(distilled, grey, labels="hard", seeds=(0, 1, 2), config=CONFIG)
     assert again.complete and list(again.per_seed) == [0, 1, 2]
@@ -235,15 +243,17 @@ def test_two_processes_and_several_sets_change_nothing(
         "told": {"labels": "online", "seeds": (0, 4)},
         "vit": {"labels": "hard", "network": "vit", "seeds": (4,)},
     }
-    found = evaluate_all(several, distilled=distilled, jobs=2, **options)
+    evaluations = evaluate_all(several, distilled=distilled, jobs=2, **options)
     cache.clear()
-    for name, own in several.items():
-        alone = evaluate(distilled, jobs=1, **options, **own)
+    for name, changes in several.items():
+        alone = evaluate(distilled, jobs=1, **options, **changes)
         assert (
-            found[name].cpu_seconds > 0
-            and dataclasses.replace(found[name], cpu_seconds=alone.cpu_seconds) == alone
+            evaluations[name].cpu_seconds > 0
+            and dataclasses.replace(evaluations[name], cpu_seconds=alone.cpu_seconds) == alone
         )
-        assert evaluate(distilled, **options, **own).cpu_seconds == 0, "known ones are found again"
+        assert evaluate(distilled, **options, **changes).cpu_seconds == 0, (
+            "known ones are found again"
+        )
 
 
 def test_only_this_process_knows_your_own_network(grey: ImageData, distilled: DistilledSet) -> None:
@@ -286,8 +296,10 @@ def test_an_interrupt_leaves_no_evaluation_without_students(
         with pytest.raises(KeyboardInterrupt):
             evaluate_all(several, distilled=distilled, data=grey, labels="hard", config=CONFIG)
     stop = 3
-    found = evaluate_all(several, distilled=distilled, data=grey, labels="hard", config=CONFIG)
-    assert [each.complete for each in found.values()] == [True, False]
+    evaluations = evaluate_all(
+        several, distilled=distilled, data=grey, labels="hard", config=CONFIG
+    )
+    assert [evaluation.complete for evaluation in evaluations.values()] == [True, False]
 
 
 @pytest.mark.parametrize("wrong", [{}, None, [], "hard", {"a": {"labels": "soft"}}])
@@ -297,7 +309,7 @@ def test_bad_several(wrong: Any, grey: ImageData, distilled: DistilledSet) -> No
 
 
 def test_words() -> None:
-    found = Evaluation(
+    three_seeds = Evaluation(
         mean=0.5,
         std=0.1,
         interval=(0.4, 0.6),
@@ -307,10 +319,10 @@ def test_words() -> None:
         network="convnet",
     )
     assert (
-        str(found)
+        str(three_seeds)
         == "accuracy 0.500 over 3 seeds, 95% interval 0.400 to 0.600, hard labels, convnet"
     )
-    two = dataclasses.replace(found, interval=(0.0, 1.0), per_seed={0: 0.4, 1: 0.6})
+    two = dataclasses.replace(three_seeds, interval=(0.0, 1.0), per_seed={0: 0.4, 1: 0.6})
     assert str(two) == "accuracy 0.500 over 2 seeds, 0.400 and 0.600, hard labels, convnet"
 
 
@@ -378,18 +390,22 @@ def test_an_interrupt_before_the_first_student_is_whole_goes_through(
 
 
 def test_one_class_is_refused(grey: ImageData) -> None:
-    one = grey.subset(classes=[0])
+    one_class = grey.subset(classes=[0])
     with refuses("data", "at least two classes"):
-        evaluate(from_images(one.normalised([0]), one.train_labels[:1], one), one, labels="hard")
+        evaluate(
+            from_images(one_class.normalised([0]), one_class.train_labels[:1], one_class),
+            one_class,
+            labels="hard",
+        )
 
 
 def test_another_normalisation_is_refused(grey: ImageData, distilled: DistilledSet) -> None:
-    other = dataclasses.replace(grey, mean=grey.mean + 0.1)
+    shifted = dataclasses.replace(grey, mean=grey.mean + 0.1)
     with refuses("distilled", "normalised like the data"):
-        evaluate(distilled, other, labels="hard", seeds=(0,), config=CONFIG)
+        evaluate(distilled, shifted, labels="hard", seeds=(0,), config=CONFIG)
 
 
 def test_seeds_come_back_as_plain_integers(grey: ImageData, distilled: DistilledSet) -> None:
     seeds: Any = list(np.arange(1))
-    found = evaluate(distilled, grey, labels="hard", seeds=seeds, config=CONFIG)
-    assert [type(seed) for seed in found.per_seed] == [int]
+    evaluation = evaluate(distilled, grey, labels="hard", seeds=seeds, config=CONFIG)
+    assert [type(seed) for seed in evaluation.per_seed] == [int]

@@ -57,9 +57,9 @@ class Config(Parameters):
 
 @pytest.fixture
 def panel():
-    made = Controls(Config())
-    yield made
-    made.close()
+    controls = Controls(Config())
+    yield controls
+    controls.close()
 
 
 def test_kinds_of_controls(panel):
@@ -86,20 +86,20 @@ def test_each_control_has_words_symbol_and_help(panel):
 
 
 def test_moving_a_control_gives_a_new_config(panel):
-    seen = []
-    panel.observe(lambda change: seen.append(change["new"]), "value")
+    configs = []
+    panel.observe(lambda change: configs.append(change["new"]), "value")
     panel["learning_rate"].value = 0.2
     panel["labels"].value = "stored"
     panel["flip"].value = False
     panel["batch_size"].value = 256
-    assert [config.learning_rate for config in seen] == [0.2] * 4
-    assert seen[-1] == Config(learning_rate=0.2, labels="stored", flip=False, batch_size=256)
+    assert [config.learning_rate for config in configs] == [0.2] * 4
+    assert configs[-1] == Config(learning_rate=0.2, labels="stored", flip=False, batch_size=256)
 
 
 def test_values_are_what_the_reader_sees(panel):
-    shown = dict(panel["learning_rate"].options)
-    assert all(text == f"{value:g}" and len(text) <= 7 for text, value in shown.items())
-    assert Config().learning_rate in shown.values(), (
+    stops = dict(panel["learning_rate"].options)
+    assert all(text == f"{value:g}" and len(text) <= 7 for text, value in stops.items())
+    assert Config().learning_rate in stops.values(), (
         "the value it starts at is one of the stops, exactly"
     )
     panel["momentum"].value = 0.1 + 0.2
@@ -107,16 +107,16 @@ def test_values_are_what_the_reader_sees(panel):
 
 
 def test_setting_the_config_moves_the_controls_once(panel):
-    seen = []
-    panel.observe(lambda change: seen.append(change["new"]), "value")
-    wanted = Config(
+    configs = []
+    panel.observe(lambda change: configs.append(change["new"]), "value")
+    config = Config(
         learning_rate=2.0, lambda_var=0, momentum=0.95, iterations=400, labels="online", seed=3
     )
-    panel.value = wanted
-    assert seen == [wanted] and panel.value == wanted
+    panel.value = config
+    assert configs == [config] and panel.value == config
     assert panel["lambda_var"].value == 0 and panel["labels"].value == "online"
     panel["momentum"].value = 0.5
-    assert panel.value == wanted.replace(momentum=0.5), "fields without a control are kept"
+    assert panel.value == config.replace(momentum=0.5), "fields without a control are kept"
 
 
 def test_values_off_the_slider_are_kept():
@@ -205,14 +205,16 @@ def test_errors_are_shown_folded_and_raised_outside_a_kernel():
     demo = Demo()
     with pytest.raises(RuntimeError):
         demo.panel["labels"].value = "stored"
-    shown = demo._error_box
-    assert "RuntimeError: &lt;nothing&gt; here" in shown.value and "<details>" in shown.value
-    assert "test_controls.py" in shown.value and shown.layout.display is None
+    error_box = demo._error_box
+    assert (
+        "RuntimeError: &lt;nothing&gt; here" in error_box.value and "<details>" in error_box.value
+    )
+    assert "test_controls.py" in error_box.value and error_box.layout.display is None
     with pytest.raises(DDLabError):
         demo.panel["labels"].value = "online"
-    assert "labels must be hard" in shown.value and "<details>" not in shown.value
+    assert "labels must be hard" in error_box.value and "<details>" not in error_box.value
     demo.panel["labels"].value = "hard"
-    assert demo.error is None and shown.layout.display == "none" and shown.value == ""
+    assert demo.error is None and error_box.layout.display == "none" and error_box.value == ""
     demo.close()
 
 
@@ -226,17 +228,17 @@ def test_in_a_kernel_errors_are_only_shown(monkeypatch):
 
 def test_state_is_a_short_text_and_comes_back():
     demo = Demo()
-    other = Demo()
+    restored = Demo()
     demo.panel["learning_rate"].value = 0.5
     text = demo.share_field.value
     assert text == "learning_rate=0.5"
-    other.share_field.value = text
-    assert other.panel.value == demo.panel.value and other.plot.figure.data[0].y[0] == 0.5
+    restored.share_field.value = text
+    assert restored.panel.value == demo.panel.value and restored.plot.figure.data[0].y[0] == 0.5
     with pytest.raises(DDLabError, match="learning_rate"):
-        other.share_field.value = "learning_rat=1"
-    assert other.panel.value == demo.panel.value
+        restored.share_field.value = "learning_rat=1"
+    assert restored.panel.value == demo.panel.value
     demo.close()
-    other.close()
+    restored.close()
 
 
 def test_close_ends_threads_and_widgets():
@@ -253,28 +255,28 @@ def test_work_stops_when_the_last_view_goes():
     work ends.
     """
     demo = Demo()
-    begun = threading.Event()
-    left = threading.Event()
+    work_began = threading.Event()
+    work_left = threading.Event()
 
     def work(_task, leave):
-        begun.set()
+        work_began.set()
         try:
             while True:
                 time.sleep(0.01)
                 leave()
         finally:
-            left.set()
+            work_left.set()
 
     worker = demo.owns(Runner(work, name="ddlab-demo-worker"))
     view = functools.partial(demo._sentence._handle_custom_msg, buffers=[])
     view({"kind": "view", "change": 1})
     view({"kind": "view", "change": 1})
     worker.submit(1)
-    assert begun.wait(10)
+    assert work_began.wait(10)
     view({"kind": "view", "change": -1})
-    assert not left.wait(0.2) and worker.task == 1
+    assert not work_left.wait(0.2) and worker.task == 1
     view({"kind": "view", "change": -1})
-    assert left.wait(10) and worker.task is None
+    assert work_left.wait(10) and worker.task is None
     demo.close()
 
 

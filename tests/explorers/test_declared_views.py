@@ -47,7 +47,7 @@ def moved(figure: go.Figure, height: int) -> go.Figure:
 
 
 def past(world: World, settings: Settings, results: Any) -> tuple[str]:
-    return (" ".join(f"{one.height}" for one in results.past),)
+    return (" ".join(f"{past_settings.height}" for past_settings in results.past),)
 
 
 def jobs(world: World, settings: Settings, results: Any = None) -> list[Value]:
@@ -69,9 +69,9 @@ Small = Lab(
 
 @pytest.fixture
 def lab() -> Iterator[Laboratory]:
-    made = Small()
-    yield made
-    made.close()
+    laboratory = Small()
+    yield laboratory
+    laboratory.close()
 
 
 def test_a_figure_is_moved_in_place(lab: Laboratory) -> None:

@@ -50,23 +50,25 @@ def test_explorers_and_the_worlds_of_laboratories(
     )
     live = explorers.Live("sre2l", grey, teacher, sre2l.SMALL)
     assert live.inputs.device == device
-    made = live.run.advance().result()
-    assert "random real images" in live_students.accuracies(made, live.inputs, _unwatched)
+    distilled_set = live.run.advance().result()
+    assert "random real images" in live_students.accuracies(distilled_set, live.inputs, _unwatched)
     live.close()
 
-    labels = labels_against_images.World(grey, teacher, {"a": distilled, "b": made}, STUDENT)
+    labels = labels_against_images.World(
+        grey, teacher, {"a": distilled, "b": distilled_set}, STUDENT
+    )
     run = labels.run(labels.start).advance()
     assert run.inputs.device == device and 0 <= run.frames[-1].content <= 1
 
     varied = diversity.World(grey, teacher, dwa.SMALL, student=STUDENT, points=12)
-    begun = varied.config(varied.start)
-    assert varied.inputs.device == device and len(varied.images(begun).pixels) == 6
-    assert 0 <= varied.accuracy(begun, "online", 0, watch=_unwatched) <= 1
+    first_config = varied.config(varied.start)
+    assert varied.inputs.device == device and len(varied.images(first_config).pixels) == 6
+    assert 0 <= varied.accuracy(first_config, "online", 0, watch=_unwatched) <= 1
 
     config = fadrm.Config(images_per_class=1, iterations=4, roll_pixels=2, merges=1)
     merged = data_residuals.World(grey, teacher, config, student=STUDENT, seeds=1)
     run = merged.run(merged.start).advance()
     assert run.inputs.device == device and type(run.frames[-1].content.images) is Tensor
-    for made in data_residuals.sets(merged, merged.start):
-        merged.distilled_run(made).advance()
-        assert 0 <= merged.student(made, 0, watch=_unwatched) <= 1
+    for distilled_set in data_residuals.sets(merged, merged.start):
+        merged.distilled_run(distilled_set).advance()
+        assert 0 <= merged.student(distilled_set, 0, watch=_unwatched) <= 1

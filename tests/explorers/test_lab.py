@@ -154,7 +154,7 @@ OF_VALUES: dict[str, Any] = {
     "views": [
         Html(
             lambda world, settings, results: (results(Value(world.value, settings.power)),),
-            lambda found: f"{found}",
+            lambda computed_value: f"{computed_value}",
         )
     ],
 }
@@ -195,22 +195,22 @@ def test_a_quest_is_met_by_what_is_on_show_and_stays_met(opened) -> None:
 @pytest.fixture
 def opened() -> Iterator[Callable[..., Laboratory]]:
     """Makes a laboratory on a world, and closes it."""
-    made: list[Laboratory] = []
+    laboratories: list[Laboratory] = []
 
     def make(lab: Lab, *arguments: Any, join: bool = True, **options: Any) -> Laboratory:
-        made.append(lab(*arguments, **options))
+        laboratories.append(lab(*arguments, **options))
         if join:
-            made[-1].runner.join(10)
-        return made[-1]
+            laboratories[-1].runner.join(10)
+        return laboratories[-1]
 
     yield make
-    for one in made:
-        one.world.gate.set()
-        one.close()
-    assert own() == []
+    for laboratory in laboratories:
+        laboratory.world.gate.set()
+        laboratory.close()
+    assert our_threads() == []
 
 
-def own() -> list[str]:
+def our_threads() -> list[str]:
     return sorted(
         thread.name for thread in threading.enumerate() if thread.name.startswith("ddlab-lab")
     )
@@ -224,7 +224,7 @@ def until(true: Callable[[], Any]) -> None:
         time.sleep(0.002)
 
 
-def held(lab: Laboratory, power: int) -> None:
+def go_to_power(lab: Laboratory, power: int) -> None:
     """Ask for a power that is not known while the gate is closed, and wait until the thread stands
     there.
     """
@@ -237,10 +237,10 @@ def held(lab: Laboratory, power: int) -> None:
 def slowly(world: World) -> None:
     """From now on an update takes a while."""
     update = world.process.update
-    world.process.update = lambda *given: time.sleep(0.03) or update(*given)
+    world.process.update = lambda *arguments: time.sleep(0.03) or update(*arguments)
 
 
-def shown(lab: Laboratory, draw: Callable[..., Any] = listed) -> Any:
+def on_show(lab: Laboratory, draw: Callable[..., Any] = listed) -> Any:
     return lab.widget(draw).value
 
 
@@ -250,14 +250,16 @@ def shown(lab: Laboratory, draw: Callable[..., Any] = listed) -> Any:
 def test_what_is_wanted_is_computed_and_shown(opened: Any) -> None:
     lab = opened(declared(**OF_RUNS))
     assert lab.world.run(lab.settings).complete and lab.sentence == "red, power 1, step 8."
-    assert shown(lab) == "power 1: (0, 2, 4, 6, 8), at 8" and lab.progress.description == "at rest"
+    assert (
+        on_show(lab) == "power 1: (0, 2, 4, 6, 8), at 8" and lab.progress.description == "at rest"
+    )
 
 
 def test_the_newest_settings_come_first_and_a_run_that_is_left_is_resumed(opened: Any) -> None:
     lab = opened(declared(**OF_RUNS))
     world = lab.world
     world.updates.clear()
-    held(lab, 2)
+    go_to_power(lab, 2)
     lab.panel["power"].value = 3
     lab.panel["power"].value = 4
     world.gate.set()
@@ -273,10 +275,10 @@ def test_the_newest_settings_come_first_and_a_run_that_is_left_is_resumed(opened
 
 
 def test_jobs_are_done_in_order(opened: Any) -> None:
-    def both(world: Any, settings: Any, run: Any) -> list[Any]:
+    def two_jobs(world: Any, settings: Any, run: Any) -> list[Any]:
         return [world.run(settings.replace(power=power)) for power in (settings.power, 7, 0)]
 
-    lab = opened(declared(run=World.run, jobs=both))
+    lab = opened(declared(run=World.run, jobs=two_jobs))
     assert [power for power, step in lab.world.updates if step == 0] == [1, 7, 0]
 
 
@@ -284,7 +286,7 @@ def test_a_value_is_kept_or_left_by_watch(opened: Any) -> None:
     lab = opened(declared(**OF_VALUES))
     (view,) = lab._views_on_show
     assert view.widget.value == "10" and lab.world.parts == [(1, part) for part in range(4)]
-    held(lab, 2)
+    go_to_power(lab, 2)
     assert view.widget.value == "None"
     lab.panel["power"].value = 1
     lab.world.gate.set()
@@ -298,7 +300,7 @@ def test_a_value_is_kept_or_left_by_watch(opened: Any) -> None:
 
 def test_settings_of_the_views_alone_do_not_begin_a_value_anew(opened: Any) -> None:
     lab = opened(declared(**OF_VALUES))
-    held(lab, 2)
+    go_to_power(lab, 2)
     for colour in ("blue", "red", "blue"):
         lab.panel["colour"].value = colour
     lab.world.gate.set()
@@ -313,24 +315,24 @@ def test_what_is_wanted_at_once_is_there_before_anything_is_drawn(opened: Any) -
         )
     ]
 
-    def wanted(world: Any, settings: Any, run: Any) -> list[Any]:
+    def first_jobs(world: Any, settings: Any, run: Any) -> list[Any]:
         return [Value(world.value, power) for power in (settings.power, 5)]
 
-    lab = opened(declared(jobs=wanted, views=first, opens_with=1), join=False)
+    lab = opened(declared(jobs=first_jobs, views=first, opens_with=1), join=False)
     assert lab._views_on_show[0].widget.value == "11" and lab.world.parts[:4] == [
         (1, part) for part in range(4)
     ]
     run = opened(declared(**OF_RUNS | {"opens_with": 1}), join=False, key="run")
-    assert own() == [] or run.runner.thread is None
-    assert shown(run) == "power 1: (0, 2, 4, 6, 8), at 8"
+    assert our_threads() == [] or run.runner.thread is None
+    assert on_show(run) == "power 1: (0, 2, 4, 6, 8), at 8"
     with pytest.raises(ValueError, match="power 1 is wrong"):
-        declared(jobs=wanted, views=first, opens_with=1)(wrong=[1])
+        declared(jobs=first_jobs, views=first, opens_with=1)(wrong=[1])
 
 
 def test_first_settings_that_the_check_refuses_are_raised() -> None:
     with pytest.raises(DDLabError, match="power must be below 9; given 9"):
         declared(**OF_RUNS)(Settings(power=9))
-    assert own() == []
+    assert our_threads() == []
 
 
 def test_run_computes_here_and_now(opened: Any) -> None:
@@ -339,7 +341,7 @@ def test_run_computes_here_and_now(opened: Any) -> None:
     assert lab.sentence == "red, power 1, step 8." and lab.progress.description == "at rest"
     watched = opened(declared(run=World.run), key="watched")
     assert (
-        watched.world.updates == [] and shown(watched.run()) == "power 1: (0, 2, 4, 6, 8), at 8"
+        watched.world.updates == [] and on_show(watched.run()) == "power 1: (0, 2, 4, 6, 8), at 8"
     ), "what is watched too"
     with pytest.raises(DDLabError):
         lab.panel["power"].value = 9
@@ -349,24 +351,24 @@ def test_run_computes_here_and_now(opened: Any) -> None:
 
 def test_how_far_it_is_and_how_long_it_takes(opened: Any) -> None:
     lab = opened(declared(**OF_RUNS))
-    seen: list[tuple[str, float]] = []
+    progress_steps: list[tuple[str, float]] = []
     lab.progress.observe(
-        lambda change: seen.append((lab.progress.description, change["new"])), "value"
+        lambda change: progress_steps.append((lab.progress.description, change["new"])), "value"
     )
     slowly(lab.world)
-    said: list[str] = []
-    lab._sentence.observe(lambda change: said.append(change["new"]), "text")
+    sentences: list[str] = []
+    lab._sentence.observe(lambda change: sentences.append(change["new"]), "text")
     lab.panel["total"].value = 20
     lab.runner.join(10)
-    words, shares = zip(*seen, strict=True)
+    words, shares = zip(*progress_steps, strict=True)
     assert (
         "run of 1" in words
         and shares[-1] == 0
         and list(shares[:-1]) == sorted(shares[:-1])
         and len(shares) > 3
     )
-    assert any("Being computed: this run takes about" in text for text in said)
-    assert "Being computed" not in lab.sentence and len(set(said)) > 3
+    assert any("Being computed: this run takes about" in text for text in sentences)
+    assert "Being computed" not in lab.sentence and len(set(sentences)) > 3
 
 
 def test_at_rest_is_said_after_the_last_picture(opened: Any) -> None:
@@ -397,13 +399,13 @@ def test_a_button_asks_for_jobs_and_is_grey_while_they_are_done_and_when_known(
 ) -> None:
     doing: list[bool] = []
 
-    def said(world: World, settings: Settings, results: Results) -> str:
+    def sentence(world: World, settings: Settings, results: Results) -> str:
         doing.append(results.doing(Value(world.value, 1)))
         assert not doing[-1] or results(Value(world.value, 1)) is None
         return "said"
 
     button = Compute(lambda world, settings: f"Do {settings.power}", _students, stays=stays)
-    lab = opened(declared(buttons=[button], sentence=said))
+    lab = opened(declared(buttons=[button], sentence=sentence))
     assert (
         pressed(lab).description == "Do 1"
         and not pressed(lab).disabled
@@ -500,8 +502,8 @@ def test_stop_leaves_what_a_button_asked_for_and_keeps_where_it_stands(opened: A
 
 
 def test_a_button_may_change_the_settings_and_reset_brings_the_first_ones_back(opened: Any) -> None:
-    other = Change("Other", lambda settings: settings.replace(power=settings.power + 1))
-    lab = opened(declared(**OF_RUNS | {"buttons": [other]}), Settings(power=3, colour="blue"))
+    next_power = Change("Other", lambda settings: settings.replace(power=settings.power + 1))
+    lab = opened(declared(**OF_RUNS | {"buttons": [next_power]}), Settings(power=3, colour="blue"))
     assert pressed(lab).description == "Other" and lab.stop_button not in lab._button_row.children
     pressed(lab).click()
     lab.runner.join(10)
@@ -532,7 +534,7 @@ def test_settings_that_the_check_refuses(
     assert (
         lab.settings.power == 1
         and lab.sentence == "red, power 1, step 8."
-        and shown(lab).startswith("power 1")
+        and on_show(lab).startswith("power 1")
     )
     assert pressed(lab).disabled and lab.panel.value.power == 9, (
         "the control stays where the reader has put it"
@@ -593,13 +595,13 @@ def test_the_panel(opened: Any) -> None:
     stops = opened(declared(**OF_RUNS | words), wrong=[5], key="stops").panel["twin"].options
     assert [stop for _, stop in stops] == [1, 2, 3, 4, 5, 7, 10, 15, 20, 25, 30, 40]
     assert [words for words, _ in lab.panel["colour"].options] == ["RED", "BLUE"]
-    more, folded = lab.panel.children[2:4]
-    assert more.description == "More settings" and folded.layout.display == "none"
+    more_button, folded = lab.panel.children[2:4]
+    assert more_button.description == "More settings" and folded.layout.display == "none"
     assert list(folded.children) == [lab.panel["twin"], lab.panel["colour"], lab.share_field]
-    more.value = True
+    more_button.value = True
     assert folded.layout.display == "flex"
-    one = opened(declared(**OF_RUNS), narrowed(Settings, colour=("blue",))(), key="one")
-    assert "colour" not in one.panel, "a choice of one thing is none"
+    laboratory = opened(declared(**OF_RUNS), narrowed(Settings, colour=("blue",))(), key="one")
+    assert "colour" not in laboratory.panel, "a choice of one thing is none"
 
 
 # -- the slider of steps
@@ -610,7 +612,7 @@ def test_the_slider_follows_the_newest_and_stays_where_it_is_put(opened: Any) ->
     lab = opened(declared(**OF_RUNS | {"step_label": label, "step_words": "update"}))
     assert lab.slider.description == "update" and lab.slider.options[1] == ("2 of 8", 2)
     assert lab.slider.index == 4 and lab.panel.value.step is None
-    held(lab, 2)
+    go_to_power(lab, 2)
     until(lambda: lab.sentence.startswith("red, power 2, step 0"))
     assert lab.slider.index == 0 and [step for _, step in lab.slider.options] == [0, 2, 4, 6, 8], (
         "to come, too"
@@ -671,7 +673,7 @@ def test_the_nearest_step_there_is(opened: Any) -> None:
     lab.panel["total"].value = 4
     lab.runner.join(10)
     assert lab.sentence == "red, power 1, step 4.", "beyond the end is the end"
-    held(lab, 2)
+    go_to_power(lab, 2)
     until(lambda: lab.sentence.startswith("red, power 2, step 0."))  # and the newest until then
 
 
@@ -701,56 +703,56 @@ def test_now_is_computed_once_and_every_lists_what_is_known(opened: Any) -> None
 
 def test_later_is_shown_when_it_is_there_and_what_is_on_show_stays_until_then(opened: Any) -> None:
     gate = threading.Event()
-    asked = []
+    computed = []
 
     def cube(number: int) -> int:
-        asked.append(number)
+        computed.append(number)
         assert gate.wait(10)
         if number == 6:
             raise DDLabError("number must be small; given 6.")
         return number**3
 
     def data(world: World, settings: Settings, results: Results) -> tuple | None:
-        found = 1 if settings.power == 1 else results.compute_later(cube, settings.power)
-        return None if found is None else (found,)
+        cubed = 1 if settings.power == 1 else results.compute_later(cube, settings.power)
+        return None if cubed is None else (cubed,)
 
     lab = opened(declared(**OF_RUNS | {"views": [Html(data, str)]}))
     lab.panel["power"].value = 3
-    until(lambda: asked)
+    until(lambda: computed)
     lab.panel["colour"].value = "blue"  # it draws, and so asks again
     lab.runner.join(10)
     assert lab._views_on_show[0].widget.value == "1" and lab.sentence == "blue, power 3, step 8."
     gate.set()
     lab.beside.join(10)
-    assert lab._views_on_show[0].widget.value == "27" and asked == [3], "once"
+    assert lab._views_on_show[0].widget.value == "27" and computed == [3], "once"
     lab.panel["power"].value = 6
     lab.runner.join(10)
     with pytest.raises(DDLabError, match="must be small"):
         lab.beside.join(10)
     lab._draw()
     time.sleep(0.05)
-    assert asked == [3, 6] and str(lab.error) == "number must be small; given 6.", (
+    assert computed == [3, 6] and str(lab.error) == "number must be small; given 6.", (
         "not again with every drawing"
     )
     assert lab._views_on_show[0].widget.value == "27"
     lab.panel["power"].value = 3
     assert lab.error is None
     lab.panel["power"].value = 6
-    until(lambda: asked == [3, 6, 6])
+    until(lambda: computed == [3, 6, 6])
 
 
 # -- views
 
 
 def test_only_what_has_changed_is_drawn(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: list[Any] = []
+    drawings: list[Any] = []
 
     def of_power(power: int) -> str:
-        drawn.append(power)
+        drawings.append(power)
         return f"power {power}"
 
     def of_colour(colour: str) -> str:
-        drawn.append(colour)
+        drawings.append(colour)
         return colour
 
     views = [
@@ -765,11 +767,11 @@ def test_only_what_has_changed_is_drawn(opened: Any, monkeypatch: pytest.MonkeyP
         lambda view, widget, drawing: shows.append(drawing) or show(view, widget, drawing),
     )
     lab = opened(declared(**OF_RUNS | {"views": views}))
-    assert drawn == [1, "red"] and shows == [], "not again for every step"
+    assert drawings == [1, "red"] and shows == [], "not again for every step"
     lab.panel["power"].value = 2
     lab.panel["colour"].value = "blue"
     lab.runner.join(10)
-    assert drawn == [1, "red", 2, "blue"] and shows == ["power 2", "blue"]
+    assert drawings == [1, "red", 2, "blue"] and shows == ["power 2", "blue"]
 
 
 def test_charts_strips_and_cursors(opened: Any) -> None:
@@ -795,14 +797,14 @@ def test_charts_strips_and_cursors(opened: Any) -> None:
 
 
 def test_tabs_are_buttons_and_rows_stand_beside_each_other(opened: Any) -> None:
-    each = [
+    pages = [
         Html(
             lambda world, settings, results, n=n: (n, settings.power),
             lambda n, power: f"{n}: {power}",
         )
         for n in "abc"
     ]
-    lab = opened(declared(views=[Tabs(("First", each[0]), ("Both", Row(*each[1:])))]))
+    lab = opened(declared(views=[Tabs(("First", pages[0]), ("Both", Row(*pages[1:])))]))
     (tabs,) = lab.views_box.children
     buttons, *boxes = tabs.children
     assert [words for words, _ in buttons.options] == ["First", "Both"]
@@ -810,7 +812,7 @@ def test_tabs_are_buttons_and_rows_stand_beside_each_other(opened: Any) -> None:
     buttons.index = 1
     assert [box.layout.display for box in boxes] == ["none", "flex"]
     lab.panel["power"].value = 4
-    assert [one.value for one in boxes[1].children[0].children] == ["b: 4", "c: 4"]
+    assert [widget.value for widget in boxes[1].children[0].children] == ["b: 4", "c: 4"]
     buttons.index = 0
     assert boxes[0].children[0].value == "a: 4", "what is hidden is up to date"
 
@@ -841,7 +843,7 @@ def repr_of(*data: Any) -> str:
 
 
 def test_a_drawing_is_of_one_settings_whatever_the_reader_does_meanwhile(opened: Any) -> None:
-    seen: list[tuple[int, int]] = []
+    power_pairs: list[tuple[int, int]] = []
     inside = threading.Event()
 
     def first(world: World, settings: Settings, results: Results) -> tuple:
@@ -852,7 +854,7 @@ def test_a_drawing_is_of_one_settings_whatever_the_reader_does_meanwhile(opened:
         return (settings.power,)
 
     def second(world: World, settings: Settings, results: Results) -> tuple:
-        seen.append((first.power, settings.power))
+        power_pairs.append((first.power, settings.power))
         return (settings.power,)
 
     lab = opened(declared(**OF_RUNS | {"views": [Html(first, str), Html(second, str)]}))
@@ -860,7 +862,9 @@ def test_a_drawing_is_of_one_settings_whatever_the_reader_does_meanwhile(opened:
     assert inside.wait(10)
     lab.panel["power"].value = 3
     lab.runner.join(10)
-    assert all(one == other for one, other in seen) and seen[-1] == (3, 3)
+    assert all(in_data == in_sentence for in_data, in_sentence in power_pairs) and power_pairs[
+        -1
+    ] == (3, 3)
 
 
 # -- what goes wrong
@@ -886,8 +890,10 @@ def test_what_a_job_raises_is_shown_and_the_thread_goes_on(opened: Any) -> None:
 def test_what_a_drawing_raises_in_the_thread_is_shown_and_the_thread_goes_on(
     opened: Any, part: str
 ) -> None:
-    def wrong_once_there_is_something(where: str, numbers: tuple[int, ...], power: int) -> None:
-        if part == where and len(numbers) > 1 and power == 2:
+    def wrong_once_there_is_something(
+        raising_part: str, numbers: tuple[int, ...], power: int
+    ) -> None:
+        if part == raising_part and len(numbers) > 1 and power == 2:
             raise RuntimeError(f"cannot draw {power}")
 
     def data(world: World, settings: Settings, results: Results) -> tuple:
@@ -898,13 +904,13 @@ def test_what_a_drawing_raises_in_the_thread_is_shown_and_the_thread_goes_on(
         wrong_once_there_is_something("draw", numbers, power)
         return listed(power, numbers, step)
 
-    def said(world: World, settings: Settings, results: Results) -> str:
+    def sentence_of(world: World, settings: Settings, results: Results) -> str:
         wrong_once_there_is_something(
             "sentence", frames(world, settings, results)[1], settings.power
         )
         return sentence(world, settings, results)
 
-    lab = opened(declared(**OF_RUNS | {"views": [Html(data, draw)], "sentence": said}))
+    lab = opened(declared(**OF_RUNS | {"views": [Html(data, draw)], "sentence": sentence_of}))
     lab.panel["power"].value = 2
     with pytest.raises(RuntimeError, match="cannot draw 2"):
         lab.runner.join(10)
@@ -914,7 +920,7 @@ def test_what_a_drawing_raises_in_the_thread_is_shown_and_the_thread_goes_on(
     assert (
         lab.error is None
         and lab.sentence == "red, power 3, step 8."
-        and shown(lab, draw).startswith("power 3")
+        and on_show(lab, draw).startswith("power 3")
     )
 
 

@@ -57,7 +57,7 @@ class Trace:
     loss: torch.Tensor
 
 
-Given = tuple[ImageData, Network]
+DataAndTeacher = tuple[ImageData, Network]
 
 
 class Slow:
@@ -93,31 +93,31 @@ class Slow:
 
 
 @pytest.fixture(scope="module")
-def given() -> tuple[ImageData, Network]:
+def data_and_teacher() -> tuple[ImageData, Network]:
     data = made_data(size=8)
     return data, networks.initialise(networks.spec("convnet", width=4).for_data(data), seed=0)
 
 
 @pytest.fixture
-def live(given: Given) -> Iterator[Live]:
-    explorer = Live("sre2l", *given, CONFIG)
+def live(data_and_teacher: DataAndTeacher) -> Iterator[Live]:
+    explorer = Live("sre2l", *data_and_teacher, CONFIG)
     yield explorer
     explorer.close()
 
 
 @pytest.fixture
-def slow(given: Given) -> Iterator[Any]:
+def slow(data_and_teacher: DataAndTeacher) -> Iterator[Any]:
     """Makes a live explorer of a slow process, and closes it; no thread is left."""
     before = set(threading.enumerate())
-    made = []
+    explorers = []
 
     def make(**settings: Any) -> Any:
         process = Slow()
-        made.append(Live(process, given[0], config=Config(**settings)))
-        return made[-1]
+        explorers.append(Live(process, data_and_teacher[0], config=Config(**settings)))
+        return explorers[-1]
 
     yield make
-    for explorer in made:
+    for explorer in explorers:
         explorer.close()
     assert set(threading.enumerate()) <= before
 
@@ -137,12 +137,18 @@ def curves(live: Live) -> list[str]:
 # -- play, pause, step, reset, stop, close
 
 
-def test_play_runs_to_the_end_and_equals_the_plain_run(live: Live, given: Given) -> None:
+def test_play_runs_to_the_end_and_equals_the_plain_run(
+    live: Live, data_and_teacher: DataAndTeacher
+) -> None:
     press(live, "play")
     assert live.state == "finished" and live.sentence.startswith(
         "Step 20 of 20, finished: cross-entropy"
     )
-    plain = list(runs.steps(sre2l, CONFIG, ddlab.Inputs(data=given[0], teachers=(given[1],))))
+    plain = list(
+        runs.steps(
+            sre2l, CONFIG, ddlab.Inputs(data=data_and_teacher[0], teachers=(data_and_teacher[1],))
+        )
+    )
     assert torch.equal(live.run.state().images, plain[-1].state.images)
     assert live.picture is not None and "after step 20, from class a to c" in live.picture.alt
     assert f"cross-entropy {float(plain[-1].trace.class_loss):.3g} nats" in live.sentence
@@ -245,8 +251,8 @@ def test_what_breaks_a_run_is_shown_and_the_next_one_works(slow: Any) -> None:
     assert explorer.state == "finished" and explorer.error is None
 
 
-def test_a_run_that_blows_up_says_at_which_step(given: Given) -> None:
-    data, teacher = given
+def test_a_run_that_blows_up_says_at_which_step(data_and_teacher: DataAndTeacher) -> None:
+    data, teacher = data_and_teacher
     weights = {n: v * torch.nan if v.is_floating_point() else v for n, v in teacher.weights.items()}
     explorer = Live("sre2l", data, Network(spec=teacher.spec, weights=weights), CONFIG)
     explorer.buttons["play"].click()
@@ -273,8 +279,8 @@ def test_settings_that_cannot_run_are_explained_and_what_was_stays(live: Live) -
     assert live.state == "finished" and live.error is None
 
 
-def test_wrong_arguments_are_refused_at_once(given: Given) -> None:
-    data, teacher = given
+def test_wrong_arguments_are_refused_at_once(data_and_teacher: DataAndTeacher) -> None:
+    data, teacher = data_and_teacher
     with refuses("method", "sre2l"):
         Live("srel", data, teacher)
     for wrong in (3, None, SimpleNamespace(NAME="mine")):
@@ -350,8 +356,8 @@ def test_every_control_starts_a_run_with_its_setting(live: Live, name: str, valu
     )
 
 
-def test_a_control_moved_while_playing_goes_on_playing(given: Given) -> None:
-    explorer = Live("sre2l", *given, CONFIG.replace(iterations=390))
+def test_a_control_moved_while_playing_goes_on_playing(data_and_teacher: DataAndTeacher) -> None:
+    explorer = Live("sre2l", *data_and_teacher, CONFIG.replace(iterations=390))
     explorer.buttons["play"].click()
     explorer.panel["lambda_var"].value = 0.5
     explorer.runner.join()
@@ -359,27 +365,31 @@ def test_a_control_moved_while_playing_goes_on_playing(given: Given) -> None:
     explorer.close()
 
 
-def test_two_methods_are_played_beside_each_other(given: Given) -> None:
-    first = Live("sre2l", *given, CONFIG)
-    second = Live("selection", *given)
-    again = Live("sre2l", *given, CONFIG)
+def test_two_methods_are_played_beside_each_other(data_and_teacher: DataAndTeacher) -> None:
+    first = Live("sre2l", *data_and_teacher, CONFIG)
+    second = Live("selection", *data_and_teacher)
+    again = Live("sre2l", *data_and_teacher, CONFIG)
     assert first._closed and not second._closed and not again._closed
     for explorer in (second, again):
         explorer.close()
 
 
-def test_the_first_four_fields_are_seen_and_any_may_be_chosen(given: Given) -> None:
-    explorer = Live("sre2l", *given, CONFIG)
+def test_the_first_four_fields_are_seen_and_any_may_be_chosen(
+    data_and_teacher: DataAndTeacher,
+) -> None:
+    explorer = Live("sre2l", *data_and_teacher, CONFIG)
     folded = next(
-        one for one in explorer.panel.children if getattr(one, "description", "") == "More settings"
+        child
+        for child in explorer.panel.children
+        if getattr(child, "description", "") == "More settings"
     )
-    seen = explorer.panel.children[: list(explorer.panel.children).index(folded)]
+    visible = explorer.panel.children[: list(explorer.panel.children).index(folded)]
     explorable = [
         name for name, field in parameters.describe(CONFIG).items() if field.explorable is not None
     ]
-    assert list(seen) == [explorer.panel[name] for name in explorable[:4]]
+    assert list(visible) == [explorer.panel[name] for name in explorable[:4]]
     explorer.close()
-    chosen = Live("sre2l", *given, CONFIG, first=["lambda_var", "initialisation"])
+    chosen = Live("sre2l", *data_and_teacher, CONFIG, first=["lambda_var", "initialisation"])
     assert list(chosen.panel)[:2] == ["lambda_var", "initialisation"] and set(chosen.panel) == set(
         explorable
     )
@@ -395,8 +405,8 @@ def test_each_curve_has_its_chart(live: Live) -> None:
     )
     assert curves(live) == ["cross-entropy", "mean gap", "variance gap", "total loss"]
     for name, values in ((trace.name, trace.y) for trace in live.plot.figure.data):
-        kept = [frame.content.numbers[name].value for frame in live.run.frames[1:]]
-        assert list(values) == pytest.approx(kept)
+        recorded = [frame.content.numbers[name].value for frame in live.run.frames[1:]]
+        assert list(values) == pytest.approx(recorded)
     live.charts.buttons.value = "class probability"
     assert curves(live) == ["class probability"] and live.plot.figure.layout.yaxis.type == "linear"
     press(live, "reset", "step")
@@ -406,12 +416,12 @@ def test_each_curve_has_its_chart(live: Live) -> None:
 def test_the_slider_moves_through_what_was_kept(live: Live) -> None:
     press(live, "play")
     assert live.picture is not None
-    shown = live.picture.value
+    last_picture = live.picture.value
     live.slider.index = 3
     assert live.sentence.startswith("Step 3 of 20, finished:") and live.plot.cursor == 3
-    assert live.picture.value != shown and "after step 3," in live.picture.alt
+    assert live.picture.value != last_picture and "after step 3," in live.picture.alt
     live.slider.index = 20
-    assert live.sentence.startswith("Step 20 of 20") and live.picture.value == shown
+    assert live.sentence.startswith("Step 20 of 20") and live.picture.value == last_picture
 
 
 def test_a_long_run_keeps_frames_spread_evenly_and_where_it_rested(slow: Any) -> None:
@@ -444,16 +454,20 @@ def test_stop_leaves_a_student_and_the_run_as_it_was(
 ) -> None:
     press(live, "step")
     update = supervised.update
-    begun = threading.Event()
+    student_began = threading.Event()
 
-    def slowly(*given: Any) -> Any:
-        begun.set()
+    def slowly(*arguments: Any) -> Any:
+        student_began.set()
         time.sleep(0.02)
-        return update(*given)
+        return update(*arguments)
 
     monkeypatch.setattr(supervised, "update", slowly)
     live.buttons["student"].click()
-    assert begun.wait(30) and not live.buttons["stop"].disabled and live.buttons["student"].disabled
+    assert (
+        student_began.wait(30)
+        and not live.buttons["stop"].disabled
+        and live.buttons["student"].disabled
+    )
     press(live, "stop")
     assert (
         live.students == ""
@@ -466,15 +480,17 @@ def test_stop_leaves_a_student_and_the_run_as_it_was(
     assert live.run.step == 2, "the run goes on"
 
 
-def test_a_set_of_which_classes_are_missing_is_compared_with_the_same_classes(given: Given) -> None:
-    explorer = press(Live("selection", *given), "step", "step")
+def test_a_set_of_which_classes_are_missing_is_compared_with_the_same_classes(
+    data_and_teacher: DataAndTeacher,
+) -> None:
+    explorer = press(Live("selection", *data_and_teacher), "step", "step")
     press(explorer, "student")
     assert explorer.students.startswith("Students of the images at step 2: ")
     explorer.close()
 
 
-def test_nothing_can_be_learnt_from_no_images(given: Given) -> None:
-    explorer = Live("selection", given[0])
+def test_nothing_can_be_learnt_from_no_images(data_and_teacher: DataAndTeacher) -> None:
+    explorer = Live("selection", data_and_teacher[0])
     explorer.buttons["student"].click()
     with refuses("distilled", "at least one"):
         explorer.runner.join()
@@ -510,10 +526,10 @@ def test_every_process_is_played_and_filmed(
         case.module in (supervised, self_supervised, pretraining, with_targets)
     )
     press(explorer, "step")
-    said = explorer.sentence
+    sentence = explorer.sentence
     press(explorer, "play")
     total = case.module.total_steps(case.config, inputs)
-    assert said.startswith(f"Step 1 of {total}, paused: ") and explorer.sentence.startswith(
+    assert sentence.startswith(f"Step 1 of {total}, paused: ") and explorer.sentence.startswith(
         f"Step {total} of {total}, finished: "
     )
     assert explorer.charts.buttons.value in explorer.charts.buttons.options and curves(explorer)
@@ -525,8 +541,8 @@ def test_every_process_is_played_and_filmed(
     explorer.close()
 
 
-def test_presets_follow_the_data(given: Given) -> None:
-    data, teacher = given
+def test_presets_follow_the_data(data_and_teacher: DataAndTeacher) -> None:
+    data, teacher = data_and_teacher
     for process, expected in (
         ("dwa", ddlab.methods.get("dwa").Config.teaching()),
         (supervised, supervised.Config.for_data(data, "teacher")),
@@ -540,31 +556,31 @@ def test_presets_follow_the_data(given: Given) -> None:
 # -- films
 
 
-def test_a_film_shows_the_looks_of_a_run(given: Given) -> None:
-    data, teacher = given
+def test_a_film_shows_the_looks_of_a_run(data_and_teacher: DataAndTeacher) -> None:
+    data, teacher = data_and_teacher
     run = Run(sre2l, CONFIG, ddlab.Inputs(data=data, teachers=(teacher,)), keep=Keep(5)).advance()
-    shown = Live(run)
-    assert [step for step, _ in shown.slider.options] == ["0", "5", "10", "15", "20"]
-    assert shown.picture is not None and shown.plot is not None and shown.plot.cursor == 20
-    last = shown.picture.value
-    shown.slider.index = 1
-    assert shown.picture.value != last and shown.plot.cursor == 5
+    film = Live(run)
+    assert [step for step, _ in film.slider.options] == ["0", "5", "10", "15", "20"]
+    assert film.picture is not None and film.plot is not None and film.plot.cursor == 20
+    last = film.picture.value
+    film.slider.index = 1
+    assert film.picture.value != last and film.plot.cursor == 5
     assert (
-        shown.sentence.startswith("Step 5 of 20, finished: cross-entropy ")
-        and "class probability" in shown.sentence
+        film.sentence.startswith("Step 5 of 20, finished: cross-entropy ")
+        and "class probability" in film.sentence
     )
-    shown.slider.index = 0
-    assert shown.sentence == "Step 0 of 20, finished." and shown.plot.cursor is None
-    shown.charts.buttons.value = "class probability"  # type: ignore[union-attr]
-    shown.slider.index = 4
-    assert [trace.name for trace in shown.plot.figure.data] == [
+    film.slider.index = 0
+    assert film.sentence == "Step 0 of 20, finished." and film.plot.cursor is None
+    film.charts.buttons.value = "class probability"  # type: ignore[union-attr]
+    film.slider.index = 4
+    assert [trace.name for trace in film.plot.figure.data] == [
         "class probability"
-    ] and shown.plot.cursor == 20
-    shown.close()
+    ] and film.plot.cursor == 20
+    film.close()
 
 
-def test_an_interrupted_run_can_be_watched(given: Given) -> None:
-    data, teacher = given
+def test_an_interrupted_run_can_be_watched(data_and_teacher: DataAndTeacher) -> None:
+    data, teacher = data_and_teacher
     run = Run(sre2l, CONFIG, ddlab.Inputs(data=data, teachers=(teacher,)))
 
     def interrupt(step: runs.Step) -> None:
@@ -572,16 +588,16 @@ def test_an_interrupted_run_can_be_watched(given: Given) -> None:
             raise KeyboardInterrupt
 
     assert not run.to_end(on_step=interrupt).complete
-    shown = Live(run)
-    assert shown.sentence.startswith("Step 5 of 20, paused")
-    shown.close()
+    film = Live(run)
+    assert film.sentence.startswith("Step 5 of 20, paused")
+    film.close()
 
 
-def test_what_is_no_film_is_refused(given: Given) -> None:
-    data, teacher = given
+def test_what_is_no_film_is_refused(data_and_teacher: DataAndTeacher) -> None:
+    data, teacher = data_and_teacher
     inputs = ddlab.Inputs(data=data, teachers=(teacher,))
     with refuses("run", "frames that hold looks", "none"):
         Live(Run(sre2l, CONFIG, inputs))
-    made = Run(sre2l, CONFIG, inputs, keep=Keep(2, make=lambda *_: 3)).begin()
+    without_looks = Run(sre2l, CONFIG, inputs, keep=Keep(2, make=lambda *_: 3)).begin()
     with refuses("run", "int"):
-        Live(made)
+        Live(without_looks)

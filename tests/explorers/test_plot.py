@@ -17,9 +17,9 @@ from ddlab.figures.theme import palette
 
 @pytest.fixture
 def plot():
-    made = Plot(loss_curves({"loss": [3.0, 2.0, 1.0]}))
-    yield made
-    made.close()
+    widget = Plot(loss_curves({"loss": [3.0, 2.0, 1.0]}))
+    yield widget
+    widget.close()
 
 
 def sent(plot: Plot) -> dict:
@@ -34,14 +34,14 @@ def test_the_first_figure_is_part_of_the_first_state(plot):
 
 
 def test_plotly_travels_once_and_packed(plot):
-    other = Plot(loss_curves({"a": [1]}))
-    assert plot._library == other._library == shared_library().model_id
+    second_plot = Plot(loss_curves({"a": [1]}))
+    assert plot._library == second_plot._library == shared_library().model_id
     script = gzip.decompress(shared_library().gzipped)
     assert b"plotly.js v" + shared_library().version.encode() in script[:200]
     assert len(shared_library().gzipped) < 2_000_000
     # One plot carries its own small script, not the library.
     assert sum(len(str(value)) for value in plot.get_state().values()) < 60_000
-    other.close()
+    second_plot.close()
 
 
 def test_library_is_made_again_after_all_widgets_were_closed(plot):
@@ -103,12 +103,12 @@ def test_a_figure_without_alt_text_is_called_by_its_title():
 
 
 def test_clicks_come_back(plot):
-    seen = []
-    plot.observe(lambda change: seen.append(change["new"]), "clicked")
+    clicks = []
+    plot.observe(lambda change: clicks.append(change["new"]), "clicked")
     plot.set_state(
         {"clicked": {"count": 1, "curve": 0, "point": 2, "x": 3, "y": 1.0, "name": "loss"}}
     )
-    assert seen[0]["point"] == 2
+    assert clicks[0]["point"] == 2
 
 
 def test_bad_figures(plot):

@@ -8,9 +8,9 @@ from ddlab.explorers.lines import Progress
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    now = [100.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    return now
+    seconds = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: seconds[0])
+    return seconds
 
 
 def test_it_says_what_is_computed_and_rests() -> None:
@@ -29,13 +29,13 @@ def test_it_says_what_is_computed_and_rests() -> None:
 
 def test_ten_pictures_a_second_at_most(clock: list[float]) -> None:
     bar = Progress()
-    drawn = 0
+    pictures = 0
     for tick in range(1000):
         clock[0] = 100 + tick / 1000
         if bar.is_due:
             bar.show("images", tick / 1000)
-            drawn += 1
-    assert drawn in (9, 10)
+            pictures += 1
+    assert pictures in (9, 10)
 
 
 @pytest.mark.parametrize("seconds", [0.01, 0.2, 1.0])
@@ -45,10 +45,10 @@ def test_drawing_takes_a_quarter_of_the_time_at_most(seconds: float, clock: list
     while clock[0] < 200:
         clock[0] += 0.001
         if bar.is_due:
-            begun = clock[0]
+            start_time = clock[0]
             clock[0] += seconds
             spent += seconds
-            bar.note_drawing(begun)
+            bar.note_drawing(start_time)
     assert spent / (clock[0] - 100) == pytest.approx(
         seconds / (seconds + max(0.1, 3 * seconds)), rel=0.05
     )

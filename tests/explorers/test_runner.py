@@ -45,25 +45,25 @@ def work() -> Work:
 
 @pytest.fixture
 def runner(work: Work) -> Iterator[Runner]:
-    made = Runner(work)
-    yield made
+    started = Runner(work)
+    yield started
     work.gate.set()
-    made.close()
-    assert own() == []
+    started.close()
+    assert our_threads() == []
 
 
-def own() -> list[str]:
+def our_threads() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name == "ddlab-runner"]
 
 
 def test_a_task_is_done_in_a_thread_that_begins_with_it(runner: Runner, work: Work) -> None:
-    assert runner.thread is None and own() == []
+    assert runner.thread is None and our_threads() == []
     work.gate.set()
     runner.submit(3)
     runner.join()
     assert (
         work.finished == [3]
-        and own() == ["ddlab-runner"]
+        and our_threads() == ["ddlab-runner"]
         and runner.thread is not None
         and runner.thread.daemon
     )
@@ -122,13 +122,13 @@ def test_join_gives_up(runner: Runner, work: Work) -> None:
 
 
 def test_what_a_task_raises_is_told_and_raised_once_and_the_thread_goes_on() -> None:
-    told: list[BaseException] = []
+    errors: list[BaseException] = []
 
     def work(task: int, leave: Callable[[], None]) -> None:
         if task == 0:
             raise RuntimeError("no memory")
 
-    runner = Runner(work, on_error=told.append)
+    runner = Runner(work, on_error=errors.append)
     runner.submit(0)
     with pytest.raises(RuntimeError, match="no memory"):
         runner.join()
@@ -136,79 +136,84 @@ def test_what_a_task_raises_is_told_and_raised_once_and_the_thread_goes_on() -> 
     runner.submit(0)
     runner.submit(1)
     runner.join()  # of the last task nothing was raised
-    assert {str(error) for error in told} == {"no memory"} and own() == ["ddlab-runner"]
+    assert {str(error) for error in errors} == {"no memory"} and our_threads() == ["ddlab-runner"]
     runner.close()
 
 
-@pytest.mark.parametrize("who", ["on_error", "on_busy"])
-def test_those_who_are_told_may_fail_too(who: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("listener", ["on_error", "on_busy"])
+def test_those_who_are_told_may_fail_too(listener: str, monkeypatch: pytest.MonkeyPatch) -> None:
     escaped: list[Any] = []
     monkeypatch.setattr(threading, "excepthook", escaped.append)
-    told: list[str] = []
+    messages: list[str] = []
 
     def broken(news: Any) -> None:
         raise RuntimeError(f"cannot show {news}")
 
     def work(task: int, leave: Callable[[], None]) -> None:
-        if who == "on_error":
+        if listener == "on_error":
             raise ValueError("wrong")
 
-    listens: dict[str, Any] = {"on_error": lambda error: told.append(str(error)), who: broken}
+    listens: dict[str, Any] = {
+        "on_error": lambda error: messages.append(str(error)),
+        listener: broken,
+    }
     runner = Runner(work, **listens)
     for _ in range(2):
         runner.submit(1)
         with pytest.raises(
-            ValueError if who == "on_error" else RuntimeError, match=r"wrong|cannot show"
+            ValueError if listener == "on_error" else RuntimeError, match=r"wrong|cannot show"
         ):
             runner.join(5)
-    assert escaped == [] and own() == ["ddlab-runner"]
-    assert told == ([] if who == "on_error" else ["cannot show True", "cannot show False"] * 2)
+    assert escaped == [] and our_threads() == ["ddlab-runner"]
+    assert messages == (
+        [] if listener == "on_error" else ["cannot show True", "cannot show False"] * 2
+    )
     runner.close()
 
 
 def test_busy_is_told_once_from_rest_to_rest(work: Work) -> None:
-    told: list[bool] = []
-    runner = Runner(work, on_busy=told.append)
+    busy_states: list[bool] = []
+    runner = Runner(work, on_busy=busy_states.append)
     runner.submit(1)
     work.begins()
     runner.submit(2)
     work.gate.set()
     runner.join()
-    assert told == [True, False]
+    assert busy_states == [True, False]
     runner.submit(3)
     runner.join()
-    assert told == [True, False] * 2
+    assert busy_states == [True, False] * 2
     runner.close()
 
 
 def test_a_task_that_comes_while_the_rest_is_told_begins_anew(work: Work) -> None:
-    told: list[bool] = []
+    busy_states: list[bool] = []
 
     def listen(busy: bool) -> None:
-        told.append(busy)
-        if told == [True, False]:
+        busy_states.append(busy)
+        if busy_states == [True, False]:
             runner.submit(2)
 
     runner = Runner(work, on_busy=listen)
     work.gate.set()
     runner.submit(1)
     runner.join()
-    assert work.finished == [1, 2] and told == [True, False, True, False]
+    assert work.finished == [1, 2] and busy_states == [True, False, True, False]
     runner.close()
 
 
 def test_close_leaves_what_is_done_and_tells_nobody(work: Work) -> None:
-    told: list[Any] = []
-    runner = Runner(work, on_error=told.append, on_busy=told.append)
+    messages: list[Any] = []
+    runner = Runner(work, on_error=messages.append, on_busy=messages.append)
     runner.submit(1)
     work.begins()
     threading.Timer(0.05, work.gate.set).start()
     runner.close()
-    assert own() == [] and runner.thread is None and work.left == [1] and told == [True]
+    assert our_threads() == [] and runner.thread is None and work.left == [1] and messages == [True]
     runner.submit(2)
     runner.join()
     runner.close()
-    assert own() == [] and work.begun == [1]
+    assert our_threads() == [] and work.begun == [1]
 
 
 def test_close_in_its_own_thread_does_not_wait_for_itself() -> None:
@@ -218,26 +223,26 @@ def test_close_in_its_own_thread_does_not_wait_for_itself() -> None:
     runner.join(5)
     assert thread is not None
     thread.join(5)
-    assert own() == []
+    assert our_threads() == []
 
 
 @pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt(), RuntimeError("no")])
 def test_whatever_a_readers_method_raises_is_told_and_the_thread_lives_on(
     raised: BaseException,
 ) -> None:
-    told: list[BaseException] = []
+    errors: list[BaseException] = []
 
     def work(task: Any, leave: Any) -> None:
         if task == "bad":
             raise raised
 
-    runner = Runner(work, on_error=told.append)
+    runner = Runner(work, on_error=errors.append)
     runner.submit("bad")
     with pytest.raises(type(raised)):
         runner.join()
     runner.submit("good")
     runner.join()
-    assert told == [raised]
+    assert errors == [raised]
     runner.close()
 
 

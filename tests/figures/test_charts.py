@@ -87,14 +87,14 @@ def test_log_axis_leaves_holes_and_no_errors():
 
 
 def test_alt_text_says_how_curves_run():
-    said = alt_text(
+    words = alt_text(
         loss_curves(
             {"falling": [2.0, 1.0, 0.5], "flat": [1.0, 1.0, 1.0], "odd": [np.nan, np.nan, np.nan]}
         )
     )
-    assert "falling falls from 2 to 0.5" in said
-    assert "flat stays at 1" in said
-    assert "odd has no finite value" in said
+    assert "falling falls from 2 to 0.5" in words
+    assert "flat stays at 1" in words
+    assert "odd has no finite value" in words
 
 
 def test_intervals_and_seeds_are_drawn():
@@ -170,10 +170,10 @@ def test_a_map_refuses(changes, words):
 
 def test_points_moved_in_place_give_the_figure_that_is_built_anew():
     before = embedding_map([[0, 0], [1, 2]], [[0.9, 0.1]], **MAP)
-    other = {"covered": [True, True], "real_classes": ["a", "b"], "distilled_classes": ["a"]}
-    moved = move_points(before, [[0, 0], [1, 2]], [[0.2, 0.3]], **other)
+    changes = {"covered": [True, True], "real_classes": ["a", "b"], "distilled_classes": ["a"]}
+    moved = move_points(before, [[0, 0], [1, 2]], [[0.2, 0.3]], **changes)
     assert moved is before
-    assert moved.to_json() == embedding_map([[0, 0], [1, 2]], [[0.2, 0.3]], **other).to_json()
+    assert moved.to_json() == embedding_map([[0, 0], [1, 2]], [[0.2, 0.3]], **changes).to_json()
 
 
 def test_bars_raised_in_place_give_the_figure_that_is_built_anew():

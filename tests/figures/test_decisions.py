@@ -21,16 +21,21 @@ MAP: dict[str, Any] = {
 def test_a_decision_map_has_classes_by_shape_and_targets_by_colour() -> None:
     figure = decision_map(**MAP)
     assert_whole_figure(figure)
-    zero = trace(figure, "class 0")
-    one = trace(figure, "class 1")
-    assert (values(zero.x), values(zero.y), values(zero.marker.color)) == ([0.0], [0.0], [0.0])
-    assert (values(one.x), values(one.y), values(one.marker.color)) == (
+    class_0 = trace(figure, "class 0")
+    class_1 = trace(figure, "class 1")
+    assert (values(class_0.x), values(class_0.y), values(class_0.marker.color)) == (
+        [0.0],
+        [0.0],
+        [0.0],
+    )
+    assert (values(class_1.x), values(class_1.y), values(class_1.marker.color)) == (
         [2.0, 1.0],
         [1.0, 1.0],
         [1.0, 0.25],
     )
     assert (
-        zero.marker.symbol != one.marker.symbol and zero.marker.colorscale == one.marker.colorscale
+        class_0.marker.symbol != class_1.marker.symbol
+        and class_0.marker.colorscale == class_1.marker.colorscale
     )
     for name in ("network's output", "where it is 1/2"):
         assert values(trace(figure, name).z) == values(MAP["outputs"])
@@ -41,14 +46,17 @@ def test_a_decision_map_has_classes_by_shape_and_targets_by_colour() -> None:
 
 
 def test_a_map_that_is_moved_is_the_one_that_would_be_made() -> None:
-    other = MAP | {
+    moved_map = MAP | {
         "outputs": [[1.0, 1.0, 1.0], [0.0, 0.0, 0.6]],
         "points": [[1.0, 0.0]],
         "labels": [0],
         "targets": [0.7],
     }
-    other["best_boundary"] = None
-    assert move_decisions(decision_map(**MAP), **other).to_json() == decision_map(**other).to_json()
+    moved_map["best_boundary"] = None
+    assert (
+        move_decisions(decision_map(**MAP), **moved_map).to_json()
+        == decision_map(**moved_map).to_json()
+    )
 
 
 @pytest.mark.parametrize(

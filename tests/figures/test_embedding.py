@@ -29,9 +29,9 @@ def test_names_on_a_map_are_moved() -> None:
     figure = figures.embedding_map(
         points, points[:3], covered=[True] * 60, real_classes=names, distilled_classes=names[:3]
     )
-    drawn = next(trace for trace in figure.data if trace.name == "middle of a class")
+    names_trace = next(trace for trace in figure.data if trace.name == "middle of a class")
     span = np.ptp(points, axis=0)
-    at = np.stack([drawn.x, drawn.y], 1) / span
+    at = np.stack([names_trace.x, names_trace.y], 1) / span
     sizes = np.array(
         [[11 * len(name) + 6, 26] for name in ("triangle", "star", "circle")]
     ) / np.array([380.0, 300.0])

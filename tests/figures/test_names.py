@@ -12,7 +12,7 @@ import pytest
 from ddlab import figures
 
 NAMES = ["<b>x</b>", "<!--<script>", "R&amp;B", "a|b", "$c$", "d\ne"]
-SHOWN = [
+ESCAPED = [
     "&lt;b&gt;x&lt;/b&gt;",
     "&lt;!--&lt;script&gt;",
     "R&amp;amp;B",
@@ -23,7 +23,7 @@ SHOWN = [
 PIXELS = np.zeros((6, 8, 8), np.uint8)
 PLANE = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, 1.0], [1.0, 2.0]]
 CURVES = {name: [0.1, 0.2] for name in NAMES}
-DRAWN: dict[str, Callable[[], go.Figure]] = {
+FIGURES: dict[str, Callable[[], go.Figure]] = {
     "label_matrix": lambda: figures.label_matrix(np.eye(6), NAMES, NAMES),
     "cell_table": lambda: figures.cell_table(
         np.eye(6)[:1], NAMES, [" ".join(NAMES)], title="t", x_label="x", y_label="y"
@@ -70,15 +70,15 @@ DRAWN: dict[str, Callable[[], go.Figure]] = {
 }
 
 
-@pytest.mark.parametrize("case", DRAWN)
+@pytest.mark.parametrize("case", FIGURES)
 def test_names_are_no_markup(case: str) -> None:
-    figure = DRAWN[case]()
-    drawn = json.loads(str(figure.to_json()))
-    alt = drawn["layout"].pop("meta")["alt"]
-    text = json.dumps(drawn)
-    for name, shown in zip(NAMES, SHOWN, strict=True):
-        assert shown in text and (
-            shown == name or json.dumps(name)[1:-1] not in text.replace(shown, "")
+    figure = FIGURES[case]()
+    content = json.loads(str(figure.to_json()))
+    alt = content["layout"].pop("meta")["alt"]
+    text = json.dumps(content)
+    for name, escaped in zip(NAMES, ESCAPED, strict=True):
+        assert escaped in text and (
+            escaped == name or json.dumps(name)[1:-1] not in text.replace(escaped, "")
         ), name
         assert " ".join(name.split()) in alt or case not in (
             "bars",

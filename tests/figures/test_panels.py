@@ -10,7 +10,7 @@ from PIL import Image
 from ddlab.core.errors import DDLabError
 from ddlab.figures import alt_text, encode_grid, image_panels
 
-ONE, OTHER = (
+FIRST_IMAGES, SECOND_IMAGES = (
     np.random.default_rng(seed).integers(0, 256, (6, 3, 8, 8), dtype=np.uint8) for seed in (0, 1)
 )
 
@@ -21,14 +21,20 @@ def decoded(encoded: bytes) -> np.ndarray:
 
 def test_each_panel_holds_its_grid() -> None:
     figure = image_panels(
-        {"one": ONE, "other": OTHER}, 3, title="Two", row_labels=["a", "b"], scale=2
+        {"one": FIRST_IMAGES, "other": SECOND_IMAGES},
+        3,
+        title="Two",
+        row_labels=["a", "b"],
+        scale=2,
     )
-    shown = decoded(base64.b64decode(figure.data[0].source.removeprefix("data:image/png;base64,")))
-    first = decoded(encode_grid(ONE, 3, 2))
-    second = decoded(encode_grid(OTHER, 3, 2))
-    np.testing.assert_array_equal(shown[:, : first.shape[1]], first)
-    np.testing.assert_array_equal(shown[:, -second.shape[1] :], second)
-    assert not shown[:, first.shape[1] : -second.shape[1], 3].any(), "see-through between them"
+    picture = decoded(
+        base64.b64decode(figure.data[0].source.removeprefix("data:image/png;base64,"))
+    )
+    first = decoded(encode_grid(FIRST_IMAGES, 3, 2))
+    second = decoded(encode_grid(SECOND_IMAGES, 3, 2))
+    np.testing.assert_array_equal(picture[:, : first.shape[1]], first)
+    np.testing.assert_array_equal(picture[:, -second.shape[1] :], second)
+    assert not picture[:, first.shape[1] : -second.shape[1], 3].any(), "see-through between them"
     assert list(figure.layout.xaxis.ticktext) == ["<b>one</b>", "<b>other</b>"]
     assert list(figure.layout.yaxis.ticktext) == ["a", "b"]
     assert (
@@ -41,10 +47,14 @@ def test_each_panel_holds_its_grid() -> None:
     ("panels", "labels", "words"),
     [
         ({}, None, "panels must be a mapping"),
-        ([ONE], None, "panels must be a mapping"),
-        ({"one": ONE, "other": OTHER[:5]}, None, r"same number and size.*'other' \[5, 8, 8, 3\]"),
-        ({"one": ONE}, ["a"], "row_labels must be a list of 2 names"),
-        ({"one": ONE / 255}, None, "images must be a uint8 array"),
+        ([FIRST_IMAGES], None, "panels must be a mapping"),
+        (
+            {"one": FIRST_IMAGES, "other": SECOND_IMAGES[:5]},
+            None,
+            r"same number and size.*'other' \[5, 8, 8, 3\]",
+        ),
+        ({"one": FIRST_IMAGES}, ["a"], "row_labels must be a list of 2 names"),
+        ({"one": FIRST_IMAGES / 255}, None, "images must be a uint8 array"),
     ],
 )
 def test_panels_that_do_not_fit_are_refused(panels, labels, words) -> None:

@@ -47,7 +47,7 @@ def test_a_sweep_draws_the_mean_and_the_95_percent_interval_of_each_x():
     figure = sweep_bands(
         [0.01, 0.1], {"coupled": values, "decoupled": values + 0.1}, x_label="λ_var", log_x=True
     )
-    band, line, other_band, other = figure.data
+    band, line, other_band, other_line = figure.data
     for position, seeds in enumerate(([0.30, 0.34, 0.41], [0.50, 0.56])):
         mean = statistics.fmean(seeds)
         spread = statistics.stdev(seeds)
@@ -58,9 +58,10 @@ def test_a_sweep_draws_the_mean_and_the_95_percent_interval_of_each_x():
             [band.y[3 - position], band.y[position]], [mean - half, mean + half]
         )
     assert band.fill == "toself" and other_band.fill == "toself"
-    assert (line.line.dash, line.marker.symbol) != (other.line.dash, other.marker.symbol), (
-        "not by colour alone"
-    )
+    assert (line.line.dash, line.marker.symbol) != (
+        other_line.line.dash,
+        other_line.marker.symbol,
+    ), "not by colour alone"
     assert figure.layout.xaxis.type == "log" and list(figure.layout.xaxis.ticktext) == [
         "0.01",
         "0.1",
@@ -78,9 +79,11 @@ def test_ticks_stand_at_values_that_were_run_with_room_between_them():
 
 
 def test_given_intervals_are_drawn_as_they_are_and_one_seed_has_no_band():
-    given = sweep_bands([1, 2], {"a": ([3, 4], [2, 3.5], [5, 4])}, x_label="x", y_range=(0, 6))
-    np.testing.assert_array_equal(given.data[0].y, [5, 4, 3.5, 2])
-    assert given.layout.yaxis.range == (0, 6) and given.layout.xaxis.type == "linear"
+    with_limits = sweep_bands(
+        [1, 2], {"a": ([3, 4], [2, 3.5], [5, 4])}, x_label="x", y_range=(0, 6)
+    )
+    np.testing.assert_array_equal(with_limits.data[0].y, [5, 4, 3.5, 2])
+    assert with_limits.layout.yaxis.range == (0, 6) and with_limits.layout.xaxis.type == "linear"
     np.testing.assert_array_equal(
         sweep_bands([1, 2], {"a": [[3, 4]]}, x_label="x").data[1].customdata, [[3, 3], [4, 4]]
     )
@@ -99,11 +102,11 @@ def test_cells_carry_their_numbers_and_missing_ones_say_so():
         "0.005",
         "0.015",
     ]
-    said = (
+    words = (
         "3 numbers, the largest 0.75 at K 12, ρ 0.015, the smallest 0.25 at K 4, ρ 0.005; 1 "
         "cells were not run."
     )
-    assert said in alt_text(figure)
+    assert words in alt_text(figure)
     assert "null" in cells.to_json() or np.isnan(np.asarray(cells.z)[0, 1])
 
 
@@ -138,19 +141,22 @@ def test_each_set_has_a_place_a_colour_and_a_marker_of_its_own():
 
 
 def test_one_class_takes_the_images_of_that_class_from_each_method(monkeypatch):
-    taken: dict = {}
+    panels_drawn: dict = {}
     monkeypatch.setattr(
-        "ddlab.figures.sets.image_panels", lambda panels, *_, **named: taken.update(panels, **named)
+        "ddlab.figures.sets.image_panels",
+        lambda panels, *_, **named: panels_drawn.update(panels, **named),
     )
     sets = {"SRe2L": (pixels(0), torch.tensor(LABELS)), "DWA": (pixels(100), LABELS[::-1])}
     one_class(sets, 1, class_name="goldfish")
-    assert taken["SRe2L"][:, 0, 0, 0].tolist() == [1, 2] and taken["DWA"][:, 0, 0, 0].tolist() == [
+    assert panels_drawn["SRe2L"][:, 0, 0, 0].tolist() == [1, 2] and panels_drawn["DWA"][
+        :, 0, 0, 0
+    ].tolist() == [
         101,
         102,
     ]
-    assert "goldfish" in taken["title"]
+    assert "goldfish" in panels_drawn["title"]
     one_class({"SRe2L": (pixels(0), LABELS)}, 0)
-    assert taken["SRe2L"][:, 0, 0, 0].tolist() == [0, 3]
+    assert panels_drawn["SRe2L"][:, 0, 0, 0].tolist() == [0, 3]
 
 
 def test_one_class_is_a_figure():

@@ -28,14 +28,14 @@ def main(
     api = NbGraderAPI(config=config)
     _copy(source, folder / "source" / name)
     _check(api.generate_assignment(name))
-    found: dict[str, dict[str, float | None]] = {}
+    scores: dict[str, dict[str, float | None]] = {}
     for student, notebook in submissions.items():
         _copy(notebook, folder / "submitted" / student / name)
         _check(api.autograde(name, student))
         with Gradebook(api.coursedir.db_url, "course") as book:
             grades = book.find_submission_notebook(name, name, student).grades
-            found[student] = {grade.name: grade.auto_score for grade in grades}
-    return found
+            scores[student] = {grade.name: grade.auto_score for grade in grades}
+    return scores
 
 
 def _copy(notebook: Path, place: Path) -> None:

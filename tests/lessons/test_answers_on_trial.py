@@ -81,8 +81,8 @@ def normal_draw(targets: Tensor) -> Tensor:
 
 
 def differences(targets: Tensor) -> Tensor:
-    one, other = (targets[torch.randperm(len(targets))] for _ in range(2))
-    return targets.mean(0) + (one - other) / 2**0.5
+    shuffled, reshuffled = (targets[torch.randperm(len(targets))] for _ in range(2))
+    return targets.mean(0) + (shuffled - reshuffled) / 2**0.5
 
 
 def rotated(targets: Tensor) -> Tensor:

@@ -39,7 +39,7 @@ POINTS = {
 }
 WRITTEN = {"explanation": 3.0, "claim": 3.0}
 OWN_SOURCE = SOURCE.with_name("your_own_method.ipynb")
-OWN = HANDED_OUT.with_name("your_own_method.ipynb")
+OWN_METHOD = HANDED_OUT.with_name("your_own_method.ipynb")
 RECOVER_SOURCE = SOURCE.with_name("recover_and_relabel.ipynb")
 RECOVER = HANDED_OUT.with_name("recover_and_relabel.ipynb")
 RECOVER_POINTS = {
@@ -53,7 +53,12 @@ RECOVER_POINTS = {
 RECOVER_WRITTEN = {"explanation": 2, "comparison": 3}
 ARENA_SOURCE = SOURCE.with_name("enter_the_arena.ipynb")
 ARENA = HANDED_OUT.with_name("enter_the_arena.ipynb")
-BOTH = [(HANDED_OUT, SOURCE), (OWN, OWN_SOURCE), (RECOVER, RECOVER_SOURCE), (ARENA, ARENA_SOURCE)]
+PAIRS = [
+    (HANDED_OUT, SOURCE),
+    (OWN_METHOD, OWN_SOURCE),
+    (RECOVER, RECOVER_SOURCE),
+    (ARENA, ARENA_SOURCE),
+]
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -77,7 +82,7 @@ def answered(
     text.
     """
     notebook = read(handed_out)
-    source = dict(BOTH)[handed_out]
+    source = dict(PAIRS)[handed_out]
     answers = {
         marks(cell)["grade_id"]: cell
         for cell in read(source)["cells"]
@@ -101,7 +106,7 @@ def answered(
 
 def test_they_are_in_step_and_well_formed() -> None:
     assert build.main(["--check"]) == 0
-    for path in (path for both in BOTH for path in both):
+    for path in (path for pair in PAIRS for path in pair):
         notebook = nbformat.read(path, as_version=4)
         nbformat.validate(notebook)
         assert notebook.metadata.kernelspec.name == "python3"
@@ -114,25 +119,25 @@ def test_they_are_in_step_and_well_formed() -> None:
 
 
 def test_there_are_twenty_points() -> None:
-    for paths, wanted in (
+    for paths, expected in (
         ((SOURCE, HANDED_OUT), POINTS | WRITTEN),
         ((RECOVER_SOURCE, RECOVER), RECOVER_POINTS | RECOVER_WRITTEN),
     ):
         for path in paths:
-            found = [marks(cell) for cell in read(path)["cells"]]
+            all_marks = [marks(cell) for cell in read(path)["cells"]]
             assert {
-                mark["grade_id"]: mark["points"] for mark in found if mark.get("grade")
-            } == wanted
-        assert sum(wanted.values()) == 20
+                mark["grade_id"]: mark["points"] for mark in all_marks if mark.get("grade")
+            } == expected
+        assert sum(expected.values()) == 20
 
 
-@pytest.mark.parametrize(("handed_out", "source"), BOTH)
+@pytest.mark.parametrize(("handed_out", "source"), PAIRS)
 def test_what_is_handed_out_holds_no_answer_and_no_hidden_test(
     handed_out: Path, source: Path
 ) -> None:
     text = handed_out.read_text(encoding="utf-8")
     assert "SOLUTION" not in text and "HIDDEN" not in text
-    given = "\n".join(source_of(cell) for cell in read(handed_out)["cells"])
+    handed_out_source = "\n".join(source_of(cell) for cell in read(handed_out)["cells"])
     secret = []
     for cell in read(source)["cells"]:
         for region in re.findall(
@@ -144,7 +149,7 @@ def test_what_is_handed_out_holds_no_answer_and_no_hidden_test(
     assert len(secret) > (20 if source == ARENA_SOURCE else 40)
     # The first line of a call says nothing about its arguments.
     telling = [line for line in secret if line != "import torch" and not line.endswith("(")]
-    assert not [line for line in telling if line and line in given]
+    assert not [line for line in telling if line and line in handed_out_source]
 
 
 # --------------------------------------------------------------------------------- a student's copy
@@ -166,10 +171,14 @@ def test_a_student_has_a_name(student: Any) -> None:
 
 
 def test_copies_differ_and_repeat(capsys: pytest.CaptureFixture[str]) -> None:
-    one, same, other = (assignment.start(name) for name in ("s1", "s1", "s2"))
-    assert f"student s2, seed {other.seed}" in capsys.readouterr().out
-    assert one.data.fingerprint == same.data.fingerprint != other.data.fingerprint
-    assert one.pairs == same.pairs and not {*one.pairs} & {*other.pairs} and len({*one.pairs}) == 5
+    copy_1, copy_1_again, copy_2 = (assignment.start(name) for name in ("s1", "s1", "s2"))
+    assert f"student s2, seed {copy_2.seed}" in capsys.readouterr().out
+    assert copy_1.data.fingerprint == copy_1_again.data.fingerprint != copy_2.data.fingerprint
+    assert (
+        copy_1.pairs == copy_1_again.pairs
+        and not {*copy_1.pairs} & {*copy_2.pairs}
+        and len({*copy_1.pairs}) == 5
+    )
     cases = [assignment.Assignment("x", seed).case for seed in range(60)]
     assert len(set(cases)) > 20
     answers = {case.channels * case.height * case.width // case.classes + 1 for case in cases}
@@ -207,8 +216,8 @@ def test_a_rule_that_does_not_work_leaves_the_next_task_doable(
     rule: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mine = assignment.start("s0000000")
-    made = mine.set_of(rule)
-    assert made.provenance["config"]["kind"] == "k_means" and len(made) == 10
+    distilled = mine.set_of(rule)
+    assert distilled.provenance["config"]["kind"] == "k_means" and len(distilled) == 10
     assert "the k-means images take their place" in capsys.readouterr().out
     first = mine.set_of(lambda pixels, count: list(range(count)), 2)
     assert first.provenance["method"] == "from_images" and first.labels.tolist() == [
@@ -410,9 +419,9 @@ OWN_MISTAKES = {
 def test_a_method_of_ones_own_loses_what_is_wrong(mistake: str) -> None:
     answer, change, lost = OWN_MISTAKES[mistake]
     source = checked_early(read(OWN_SOURCE))
-    right = points_of(checked_early(answered({answer: change}, handed_out=OWN)), source)
+    right = points_of(checked_early(answered({answer: change}, handed_out=OWN_METHOD)), source)
     assert right == OWN_POINTS | dict.fromkeys(lost, 0)
-    assert points_of(checked_early(read(OWN)), source) == dict.fromkeys(OWN_POINTS, 0)
+    assert points_of(checked_early(read(OWN_METHOD)), source) == dict.fromkeys(OWN_POINTS, 0)
 
 
 # ------------------------------------------------------------------------------ recover and relabel
@@ -484,15 +493,15 @@ def test_recover_and_relabel_loses_what_is_wrong(mistake: str) -> None:
     def short(notebook: dict[str, Any]) -> dict[str, Any]:
         return notebook | {
             "cells": [
-                each for each in notebook["cells"] if marks(each).get("grade_id") not in left_out
+                cell for cell in notebook["cells"] if marks(cell).get("grade_id") not in left_out
             ]
         }
 
-    found = points_of(
+    points_got = points_of(
         short(answered({answer: change}, handed_out=RECOVER)), short(read(RECOVER_SOURCE))
     )
-    wanted = {key: points for key, points in RECOVER_POINTS.items() if key not in slow}
-    assert found == (wanted | {lost: 0} if lost else wanted)
+    expected = {key: points for key, points in RECOVER_POINTS.items() if key not in slow}
+    assert points_got == (expected | {lost: 0} if lost else expected)
 
 
 def test_the_stubs_of_recover_and_relabel_get_nothing_and_run() -> None:
@@ -543,15 +552,15 @@ def course(
         "PYTHONPATH": str(ROOT),
         "PATH": beside,
     }
-    done = subprocess.run(
+    process = subprocess.run(
         command, capture_output=True, text=True, env=os.environ | places, cwd=folder
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    assert process.returncode == 0, process.stdout + process.stderr
+    return json.loads(process.stdout.splitlines()[-1])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("handed_out", "source"), [BOTH[0], BOTH[2]])
+@pytest.mark.parametrize(("handed_out", "source"), [PAIRS[0], PAIRS[2]])
 def test_nbgrader_makes_the_same_assignment(tmp_path: Path, handed_out: Path, source: Path) -> None:
     course(tmp_path, source)
     theirs = read(tmp_path / "release" / source.stem / source.name)
@@ -564,9 +573,11 @@ def test_nbgrader_makes_the_same_assignment(tmp_path: Path, handed_out: Path, so
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_nbgrader_grades_answers_and_stubs(tmp_path: Path) -> None:
-    found = course(tmp_path, complete=answered(student="s1234567"), empty=read(HANDED_OUT))
-    assert found["complete"] == POINTS | dict.fromkeys(WRITTEN)
-    assert found["empty"] == dict.fromkeys({**POINTS, **WRITTEN}, 0)
+    points_of_student = course(
+        tmp_path, complete=answered(student="s1234567"), empty=read(HANDED_OUT)
+    )
+    assert points_of_student["complete"] == POINTS | dict.fromkeys(WRITTEN)
+    assert points_of_student["empty"] == dict.fromkeys({**POINTS, **WRITTEN}, 0)
     graded = read(
         tmp_path / "autograded" / "complete" / "labels_or_images" / "labels_or_images.ipynb"
     )
@@ -610,5 +621,5 @@ def test_an_entry_loses_what_is_wrong(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     answer, change, lost = ARENA_MISTAKES[mistake]
-    found = points_of(answered({answer: change}, handed_out=ARENA), read(ARENA_SOURCE))
-    assert found == {"near_copy_check": 2, "my_set_check": 3, "margin_check": 2} | lost
+    points_got = points_of(answered({answer: change}, handed_out=ARENA), read(ARENA_SOURCE))
+    assert points_got == {"near_copy_check": 2, "my_set_check": 3, "margin_check": 2} | lost

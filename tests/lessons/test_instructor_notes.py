@@ -25,16 +25,16 @@ WITHOUT_ALGORITHM = ("00_start", "90_theorems_on_trial", "95_at_paper_scale")
 
 def part(text: str, heading: str, level: int = 2) -> str:
     """What stands under a heading."""
-    found = re.search(
+    match = re.search(
         rf"^#{{{level}}} {re.escape(heading)}\n(.*?)(?=^#{{1,{level}}} |\Z)",
         text,
         re.MULTILINE | re.DOTALL,
     )
-    assert found, heading
-    return found[1]
+    assert match, heading
+    return match[1]
 
 
-def asked(lesson: str, function: str) -> set[str]:
+def names_on_page(lesson: str, function: str) -> set[str]:
     """The keys of the exercises ("check") or predictions ("predict") of a lesson."""
     cells = json.loads((NOTEBOOKS / "solutions" / f"{lesson}.ipynb").read_text(encoding="utf-8"))[
         "cells"
@@ -59,8 +59,10 @@ def test_a_page_is_whole(lesson: str) -> None:
     answers = part(text, "Answers")
     exercises = part(answers, "Exercises", 3)
     predictions = part(answers, "Predictions", 3)
-    assert set(re.findall(r"^- `([^`]+)`", exercises, re.MULTILINE)) == asked(lesson, "check")
-    assert asked(lesson, "predict") == set(
+    assert set(re.findall(r"^- `([^`]+)`", exercises, re.MULTILINE)) == names_on_page(
+        lesson, "check"
+    )
+    assert names_on_page(lesson, "predict") == set(
         re.findall(r"\*([^*\n]+)\*", "".join(re.findall(r"^- [^:]+:", predictions, re.MULTILINE)))
     )
     plan = part(text, "Plan: 90 minutes")

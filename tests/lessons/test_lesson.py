@@ -16,34 +16,39 @@ NAME = "20_inverting_a_network"
 
 
 def test_a_locked_prediction_stays() -> None:
-    asked = Prediction("Which?", ["a", "b"])
-    asked.lock()
-    assert asked.locked is None, "nothing chosen, nothing locked"
-    asked.choose("a")
-    asked.lock()
-    asked.choose("b")
-    asked.lock()
-    assert asked.locked == "a"
-    assert asked.against("b") == "You said: a. Measured: b."
+    prediction = Prediction("Which?", ["a", "b"])
+    prediction.lock()
+    assert prediction.locked is None, "nothing chosen, nothing locked"
+    prediction.choose("a")
+    prediction.lock()
+    prediction.choose("b")
+    prediction.lock()
+    assert prediction.locked == "a"
+    assert prediction.against("b") == "You said: a. Measured: b."
 
 
 def test_whoever_observes_an_answer_hears_of_it_once_and_finds_it_locked() -> None:
-    asked = Prediction("Which?", ["a", "b"])
+    prediction = Prediction("Which?", ["a", "b"])
     heard = []
-    asked.observe(lambda change: heard.append((change["new"], asked.against("b"))), "locked")
-    asked.choose("a")
+    prediction.observe(
+        lambda change: heard.append((change["new"], prediction.against("b"))), "locked"
+    )
+    prediction.choose("a")
     assert heard == []
-    asked.lock()
-    asked.lock()
+    prediction.lock()
+    prediction.lock()
     assert heard == [("a", "You said: a. Measured: b.")]
 
 
 def test_signs_of_a_question_are_not_taken_for_html() -> None:
-    asked = Prediction("Is a < b & c?", ["a < b", "no"])
-    assert "Is a &lt; b &amp; c?" in asked.children[0].value
-    asked.choose("a < b")
-    asked.lock()
-    assert asked.locked == "a < b" and asked.children[2].children[1].value == "Locked: a &lt; b"
+    prediction = Prediction("Is a < b & c?", ["a < b", "no"])
+    assert "Is a &lt; b &amp; c?" in prediction.children[0].value
+    prediction.choose("a < b")
+    prediction.lock()
+    assert (
+        prediction.locked == "a < b"
+        and prediction.children[2].children[1].value == "Locked: a &lt; b"
+    )
 
 
 def test_a_prediction_that_was_not_made_is_said_so() -> None:
@@ -60,8 +65,8 @@ def test_start_says_what_runs_and_compare_shows_both(capsys) -> None:
     lesson = ddlab.start(NAME, seed=3)
     lesson.predict("key", "Which?", ["a", "b"]).choose("a")
     lesson.compare("key", "b")
-    said = capsys.readouterr().out
-    assert "seed 3" in said and "torch" in said and "Measured: b" in said
+    printed = capsys.readouterr().out
+    assert "seed 3" in printed and "torch" in printed and "Measured: b" in printed
 
 
 def test_cells_may_run_in_any_order(capsys) -> None:
@@ -71,11 +76,11 @@ def test_cells_may_run_in_any_order(capsys) -> None:
     name = "90_theorems_on_trial"
     ddlab.start(name).compare("early", "b")
     assert "Answer the question above first" in capsys.readouterr().out
-    asked = ddlab.start(name).predict("key", "Which?", ["a", "b"])
+    prediction = ddlab.start(name).predict("key", "Which?", ["a", "b"])
     ddlab.start(name).compare("key", "b")
     assert "Answer the question above first" in capsys.readouterr().out
-    asked.choose("a")
-    asked.lock()
+    prediction.choose("a")
+    prediction.lock()
     again = ddlab.start(name)
     again.compare("key", "b")
     assert "You said: a. Measured: b." in capsys.readouterr().out
@@ -117,7 +122,7 @@ WRONG = {
     "close": [
         None,
         3,
-        lambda *given: 1 / 0,
+        lambda *arguments: 1 / 0,
         lambda inputs, *_: inputs,
         lambda inputs, *_: inputs[0],
         lambda inputs, mean, variance: (
@@ -136,8 +141,8 @@ def test_checks_take_the_right_answer_and_give_hints_for_wrong_ones(exercise: st
     for wrong in WRONG[exercise]:
         capsys.readouterr()
         assert not lesson.check(exercise, wrong)
-        said = capsys.readouterr().out
-        assert said.startswith("Not yet: ") and len(said) > 30, f"a hint for {wrong!r}"
+        hint = capsys.readouterr().out
+        assert hint.startswith("Not yet: ") and len(hint) > 30, f"a hint for {wrong!r}"
 
 
 @pytest.mark.slow
@@ -175,11 +180,11 @@ def test_a_static_figure_is_shown_with_its_words(monkeypatch) -> None:
 
     from ddlab import figures
 
-    shown: list = []
-    monkeypatch.setattr(IPython.display, "display", lambda value, **_: shown.append(value))
+    displayed: list = []
+    monkeypatch.setattr(IPython.display, "display", lambda value, **_: displayed.append(value))
     figure = figures.bars(["a", "b"], [0.1, 0.2], title="Bars", y_label="height")
     ddlab.start(NAME).show(figure)
-    plot, words = shown
+    plot, words = displayed
     assert (
         plot.figure is figure
         and plot.alt == figures.alt_text(figure)

@@ -135,24 +135,24 @@ def test_the_method_is_drawn_and_written_whole_in_plain_pytorch(path: Path) -> N
 @pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
 def test_predictions_come_before_results_and_nothing_on_a_page_is_bookkeeping(path: Path) -> None:
     source = "\n".join(codes(path))
-    asked = re.findall(r'lesson\.predict\(\s*"([^"]+)"', source)
-    assert set(asked) == set(re.findall(r'lesson\.compare\(\s*"([^"]+)"', source)) != set()
-    for key in asked:
+    predicted = re.findall(r'lesson\.predict\(\s*"([^"]+)"', source)
+    assert set(predicted) == set(re.findall(r'lesson\.compare\(\s*"([^"]+)"', source)) != set()
+    for key in predicted:
         compared = re.search(rf'lesson\.compare\(\s*"{re.escape(key)}"', source)
         assert compared is not None and source.index(f'"{key}"') < compared.start()
-    said = text(json.loads(path.read_text())["cells"], "markdown")
+    words = text(json.loads(path.read_text())["cells"], "markdown")
     assert not re.search(r"^ *assert ", source, flags=re.MULTILINE)
     assert not re.search(
         r"Claim of this (lesson|page)|A test (of this lesson )?holds|a test of this "
         r"lesson|undecided",
-        said,
+        words,
     )
 
 
 @pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
 def test_an_exercise_stands_in_the_core_path(path: Path) -> None:
-    said = text(core(path), "markdown")
-    exercises = re.findall(rf"{EXERCISE} \(\d+ minutes?, (?:easy|medium|hard)\)", said)
+    words = text(core(path), "markdown")
+    exercises = re.findall(rf"{EXERCISE} \(\d+ minutes?, (?:easy|medium|hard)\)", words)
     assert len(exercises) >= (1 if path.stem == START else 2), "two exercises at least"
 
 

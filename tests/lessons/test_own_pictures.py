@@ -39,11 +39,11 @@ def twelve() -> ImageData:
     data = datasets.load("shapes", size=16, train=1440, test=600)
     labels = {}
     for split in ("train_labels", "test_labels"):
-        found = getattr(data, split).clone()
-        odd = torch.arange(len(found)) // 10 % 2 == 1  # classes come in turn
+        new_labels = getattr(data, split).clone()
+        odd = torch.arange(len(new_labels)) // 10 % 2 == 1  # classes come in turn
         for label in (0, 1):
-            found[(found == label) & odd] = 10 + label
-        labels[split] = found
+            new_labels[(new_labels == label) & odd] = 10 + label
+        labels[split] = new_labels
     return dataclasses.replace(
         data, class_names=(*data.class_names, "eleventh", "twelfth"), **labels
     )
@@ -65,11 +65,13 @@ def test_a_page_runs_with_other_pictures(path: Path, kind: str, files: dict[str,
     count = 0
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            for line, own in LINES.items():
-                cell.source, found = re.subn(
-                    line, own.format(own=f"ddlab.ImageData.load({str(files[kind])!r})"), cell.source
+            for line, own_line in LINES.items():
+                cell.source, replaced = re.subn(
+                    line,
+                    own_line.format(own=f"ddlab.ImageData.load({str(files[kind])!r})"),
+                    cell.source,
                 )
-                count += found
+                count += replaced
     assert count, "no line that loads pictures"
     place = {"metadata": {"path": str(path.parent)}}
     NotebookClient(notebook, timeout=600, kernel_name="python3", resources=place).execute()

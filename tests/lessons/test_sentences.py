@@ -52,12 +52,14 @@ def between(
     table: str, column: str, new: dict[str, Any], old: dict[str, Any], **shared: Any
 ) -> Gain:
     """Of a record: rows that differ in these columns."""
-    found = records.load(table)
-    return gain(found.values(column, **shared | new), found.values(column, **shared | old))
+    table_rows = records.load(table)
+    return gain(
+        table_rows.values(column, **shared | new), table_rows.values(column, **shared | old)
+    )
 
 
-def mean(table: str, column: str, **wanted: Any) -> float:
-    return fmean(records.load(table).values(column, **wanted))
+def mean(table: str, column: str, **conditions: Any) -> float:
+    return fmean(records.load(table).values(column, **conditions))
 
 
 @functools.cache
@@ -79,9 +81,12 @@ def toy(measure: str, new: float, old: float, exact: bool = False) -> Gain:
 @functools.cache
 def taught_toys() -> dict[str, Any]:
     usual = toy_world.Config(deviation=1.0, seeds=100)
-    asked = [usual, *(usual.replace(relabelling=1.0, teacher=name) for name in ideal_data.TEACHERS)]
-    found = ideal_data.on_original(toy_world.train(asked))
-    return {"error": found.mean_squared_error[-1], "right": found.accuracy_fraction[-1]}
+    configs = [
+        usual,
+        *(usual.replace(relabelling=1.0, teacher=name) for name in ideal_data.TEACHERS),
+    ]
+    judged = ideal_data.on_original(toy_world.train(configs))
+    return {"error": judged.mean_squared_error[-1], "right": judged.accuracy_fraction[-1]}
 
 
 def teachers(measure: str, new: int, old: int) -> Gain:
@@ -130,14 +135,14 @@ def paths(column: str, new: str, old: str, steps: int = 10) -> Gain:
 
 
 def labelled(times: int) -> Gain:
-    who = "the learner's network"
+    network_name = "the learner's network"
     return between(
         "learned_labels",
         "accuracy",
         {"pictures": "learned labels"},
         {"pictures": "true labels"},
         times=times,
-        network=who,
+        network=network_name,
     )
 
 
@@ -151,7 +156,7 @@ def curriculum(rival: str) -> Gain:
     )
 
 
-def told(objective: str, prior: str = "untrained") -> Gain:
+def target_gain(objective: str, prior: str = "untrained") -> Gain:
     return between(
         "representations",
         "accuracy",
@@ -171,11 +176,11 @@ def unlabelled(new: str, old: str = "real") -> Gain:
 
 
 def arena(
-    method: str, rival: str, training: str = "class numbers", other: str = "", **cell: str
+    method: str, rival: str, training: str = "class numbers", rival_training: str = "", **cell: str
 ) -> Gain:
     """Of lesson 80's record, one image of each digit where `cell` says nothing else."""
     rows = {(row["method"], row["training"]): row["accuracies"] for row in placed(**cell)}
-    return gain(rows[method, training], rows[rival, other or training])
+    return gain(rows[method, training], rows[rival, rival_training or training])
 
 
 def placed(data: str = "digits", budget: str = "1") -> list[dict[str, Any]]:
@@ -388,13 +393,16 @@ ROWS: list[tuple[str, str, Callable[[], bool]]] = [
     (
         "40",
         "All three are ahead of twenty real images",
-        lambda: all(unlabelled(one).ahead for one in ("KRR-ST", "principal", "principal, few")),
+        lambda: all(unlabelled(rule).ahead for rule in ("KRR-ST", "principal", "principal, few")),
     ),
     (
         "40",
         "these are .081 ahead (.063 to .100), .061 ahead of KRR-ST",
         lambda: (
-            [round(unlabelled("principal, few", other).mean, 3) for other in ("real", "KRR-ST")]
+            [
+                round(unlabelled("principal, few", rival_set).mean, 3)
+                for rival_set in ("real", "KRR-ST")
+            ]
             == [0.081, 0.061]
         ),
     ),
@@ -414,16 +422,16 @@ ROWS: list[tuple[str, str, Callable[[], bool]]] = [
         "Boost with views is level with these",
         lambda: unlabelled("Boost, few", "principal, few").unseen,
     ),
-    ("45", "**no difference is seen** for SimCLR at the end", lambda: told("simclr").unseen),
+    ("45", "**no difference is seen** for SimCLR at the end", lambda: target_gain("simclr").unseen),
     (
         "45",
         "is worth three points (2 to 5)",
-        lambda: 0.025 < told("simclr", prior="strong").mean < 0.035,
+        lambda: 0.025 < target_gain("simclr", prior="strong").mean < 0.035,
     ),
     (
         "45",
         "For the four that learn quickly no difference is seen",
-        lambda: all(told(name).unseen for name in ("simclr", "vicreg", "moco", "swav")),
+        lambda: all(target_gain(name).unseen for name in ("simclr", "vicreg", "moco", "swav")),
     ),
     (
         "60",
@@ -736,7 +744,7 @@ def words(number: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("number", "sentence", "true"), ROWS, ids=lambda given: given if isinstance(given, str) else ""
+    ("number", "sentence", "true"), ROWS, ids=lambda value: value if isinstance(value, str) else ""
 )
 def test_a_sentence_is_true_of_its_number(
     number: str, sentence: str, true: Callable[[], bool]

@@ -63,7 +63,7 @@ from tests.support import made_data
 SOLUTIONS = Path(__file__).parents[2] / "notebooks" / "solutions"
 SEED = 3
 UPDATES = 20
-Found = list[Tensor]
+Tensors = list[Tensor]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,8 +73,8 @@ class Row:
     """
 
     lesson: str
-    page: Callable[[str], Found]
-    library: Callable[[], Found]
+    page: Callable[[str], Tensors]
+    library: Callable[[], Tensors]
     dropped: tuple[str, str]
     taped: bool = False  # the page draws from torch's global generator
     tag: str = "whole-method"
@@ -99,19 +99,19 @@ class Tape(TorchDispatchMode):
         return False
 
     def __torch_dispatch__(
-        self, function: Any, types: Any, given: Any = (), more: Any = None
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        more = more or {}
-        made = function(*given, **more)
+        kwargs = kwargs or {}
+        result = function(*args, **kwargs)
         if torch.Tag.nondeterministic_seeded in function.tags:
             if self.left is None:
-                self.drawn.append(made.clone())
-            elif more.get("generator") is None:
-                assert self.left and self.left[0].shape == made.shape, (
+                self.drawn.append(result.clone())
+            elif kwargs.get("generator") is None:
+                assert self.left and self.left[0].shape == result.shape, (
                     f"the library draws something else than {function}"
                 )
-                made.copy_(self.left.pop(0))
-        return made
+                result.copy_(self.left.pop(0))
+        return result
 
     @contextlib.contextmanager
     def recorded(self) -> Iterator[None]:
@@ -140,7 +140,7 @@ def source_of(row: Row) -> str:
     return "\n\n\n".join(cells)
 
 
-def run(source: str, **more: Any) -> dict[str, Any]:
+def run(source: str, **names: Any) -> dict[str, Any]:
     """What the cells have made."""
     space: dict[str, Any] = {
         "torch": torch,
@@ -150,7 +150,7 @@ def run(source: str, **more: Any) -> dict[str, Any]:
         "copy": copy,
         "ddlab": ddlab,
         "networks": networks,
-        **more,
+        **names,
     }
     exec(source, space)
     return space
@@ -161,7 +161,7 @@ def doubled(value: Any) -> Any:
     if isinstance(value, Tensor):
         return value.double() if value.is_floating_point() else value
     if isinstance(value, dict):
-        return {name: doubled(each) for name, each in value.items()}
+        return {name: doubled(item) for name, item in value.items()}
     if isinstance(value, Network):
         return dataclasses.replace(value, weights=doubled(value.weights))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -211,11 +211,13 @@ def in_double(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = DistilledSet.rows
     initialise = networks.initialise
     monkeypatch.setattr(
-        ImageData, "normalised", lambda *given, **more: normalised(*given, **more).double()
+        ImageData, "normalised", lambda *args, **kwargs: normalised(*args, **kwargs).double()
     )
-    monkeypatch.setattr(DistilledSet, "rows", lambda *given, **more: rows(*given, **more).double())
     monkeypatch.setattr(
-        networks, "initialise", lambda *given, **more: doubled(initialise(*given, **more))
+        DistilledSet, "rows", lambda *args, **kwargs: rows(*args, **kwargs).double()
+    )
+    monkeypatch.setattr(
+        networks, "initialise", lambda *args, **kwargs: doubled(initialise(*args, **kwargs))
     )
 
 
@@ -239,7 +241,7 @@ def fresh_ones() -> Callable[[], Any]:
     ).module()
 
 
-def match(source: str) -> Found:
+def match(source: str) -> Tensors:
     data = data_of()
     network = fresh_ones()
     images = doubled(dm.init(DM, Inputs(data=data, device="cpu")).images)
@@ -251,33 +253,33 @@ def match(source: str) -> Found:
     return [page["match"](data.normalised(), data.train_labels, images, UPDATES, 7)]
 
 
-def matched() -> Found:
+def matched() -> Tensors:
     return without_weights(updated(dm, DM, Inputs(data=data_of(), device="cpu")).images)
 
 
-def without_weights(images: Tensor) -> Found:
+def without_weights(images: Tensor) -> Tensors:
     """What was learned; the page's networks have weights of their own."""
-    TAPE.drawn = [drawn for drawn in TAPE.drawn if not drawn.is_floating_point()]
+    TAPE.drawn = [draw for draw in TAPE.drawn if not draw.is_floating_point()]
     return [images]
 
 
-def match_gradients(source: str) -> Found:
+def match_gradients(source: str) -> Tensors:
     data = data_of()
     images = doubled(dc.init(DC, Inputs(data=data, device="cpu")).images)
     learn = run(source)["match_gradients"]
     return [learn(data.normalised(), data.train_labels, images, fresh_ones(), UPDATES, 7)]
 
 
-def matched_gradients() -> Found:
+def matched_gradients() -> Tensors:
     return without_weights(updated(dc, DC, Inputs(data=data_of(), device="cpu")).images)
 
 
 # -- 10: the toy networks
 
 
-def toys(source: str) -> Found:
+def toys(source: str) -> Tensors:
     train = run(source)["train"]
-    found = []
+    learned_rows = []
     samples = toy_samples()
     start = toy_networks.first_weights(1)[0].double()
     for setting in range(2):
@@ -286,21 +288,21 @@ def toys(source: str) -> Found:
         ).double()
         nn.utils.vector_to_parameters(start.clone(), network.parameters())
         train(network, samples.points[setting, 0].double(), samples.targets[setting, 0].double())
-        found.append(nn.utils.parameters_to_vector(network.parameters()).detach())
-    return found
+        learned_rows.append(nn.utils.parameters_to_vector(network.parameters()).detach())
+    return learned_rows
 
 
 def toy_samples() -> Any:
     return toy_world.distilled_samples(
-        [toy_world.Config(deviation=each, seeds=1, steps=UPDATES) for each in (0.1, 1.0)]
+        [toy_world.Config(deviation=deviation, seeds=1, steps=UPDATES) for deviation in (0.1, 1.0)]
     )
 
 
-def library_toys() -> Found:
+def library_toys() -> Tensors:
     samples = toy_samples()
     start = toy_networks.first_weights(1).double().expand(2, -1)
     points, targets = (
-        each[:, 0].double().movedim(1, 0) for each in (samples.points, samples.targets)
+        tensor[:, 0].double().movedim(1, 0) for tensor in (samples.points, samples.targets)
     )
     rates = {
         "learning_rate": torch.tensor([0.002, 0.002], dtype=torch.float64),
@@ -314,23 +316,23 @@ def library_toys() -> Found:
 # -- 20: SRe2L, and the loss of online labels
 
 
-def recover(source: str) -> Found:
+def recover(source: str) -> Tensors:
     data = data_of()
     teacher = teacher_of(trained=True)
     noise = recovery.noise_images(data, data.classes, seed=0, batch=0, device="cpu").double()
     learn = run(source)["recover"]
-    given = teacher.module(), torch.arange(data.classes), noise, *data.valid_range()
-    return [learn(*given, iterations=UPDATES, lambda_var=0.02)]
+    arguments = teacher.module(), torch.arange(data.classes), noise, *data.valid_range()
+    return [learn(*arguments, iterations=UPDATES, lambda_var=0.02)]
 
 
-def recovered() -> Found:
+def recovered() -> Tensors:
     config = sre2l.Config.teaching(iterations=UPDATES, lambda_var=0.02)
     return [
         updated(sre2l, config, Inputs(data=data_of(), teachers=(teacher_of(trained=True),))).images
     ]
 
 
-def online(loss: Callable[..., Tensor]) -> Found:
+def online(loss: Callable[..., Tensor]) -> Tensors:
     """The loss of a student on six images, for each temperature."""
     data = data_of()
     teacher = teacher_of(trained=True)
@@ -350,7 +352,7 @@ def online_recipe() -> tuple[supervised.Config, dict[str, Tensor]]:
     }
 
 
-def page_online(source: str) -> Found:
+def page_online(source: str) -> Tensors:
     recipe, statistics = online_recipe()
     space = run(source, recipe=recipe, data=SimpleNamespace(**statistics))
     return online(
@@ -360,7 +362,7 @@ def page_online(source: str) -> Found:
     )
 
 
-def library_online() -> Found:
+def library_online() -> Tensors:
     recipe, statistics = online_recipe()
 
     def loss(student: nn.Module, teacher: Network, images: Tensor, temperature: float) -> Tensor:
@@ -374,24 +376,24 @@ def library_online() -> Found:
 # -- 21: DWA, two batches; 30: FADRM, every state
 
 
-def adjust(source: str) -> Found:
+def adjust(source: str) -> Tensors:
     data = data_of()
     rows = recovery.real_image_indices(data, 2, seed=0)
     recover = run(source_of(dataclasses.replace(ROWS["21 DWA"], tag="recovery")))["recover"]
     page = run(source, recover=recover)
-    given = [data.normalised(batch) for batch in rows], torch.arange(data.classes)
+    arguments = [data.normalised(batch) for batch in rows], torch.arange(data.classes)
     push = functools.partial(page["push"], radius=0.3)
     network = teacher_of(trained=True).module()
-    return [page["distil"](network, *given, push, *data.valid_range(), iterations=UPDATES)]
+    return [page["distil"](network, *arguments, push, *data.valid_range(), iterations=UPDATES)]
 
 
-def adjusted() -> Found:
+def adjusted() -> Tensors:
     config = dwa.Config.teaching(images_per_class=2, iterations=UPDATES, adjustment_radius=0.3)
     inputs = Inputs(data=data_of(), teachers=(teacher_of(trained=True),))
-    done = updated(dwa, config, inputs, 2 * UPDATES).done
+    recovered_batches = updated(dwa, config, inputs, 2 * UPDATES).done
     # The shifts; the page is given its real images.
-    TAPE.drawn = [drawn for drawn in TAPE.drawn if len(drawn) == 2]
-    return [torch.cat(done)]
+    TAPE.drawn = [draw for draw in TAPE.drawn if len(draw) == 2]
+    return [torch.cat(recovered_batches)]
 
 
 COLOUR = {"size": 16, "channels": 3}
@@ -403,18 +405,18 @@ def patches() -> Tensor:
     )
 
 
-def residuals(source: str) -> Found:
+def residuals(source: str) -> Tensors:
     space = run(source, data=data_of(**COLOUR), teacher=teacher_of(**COLOUR))
     return space["fadrm_film"](patches(), [0.3] * 3, budget=UPDATES)[::5]
 
 
-def library_residuals() -> Found:
+def library_residuals() -> Tensors:
     config = fadrm.Config(images_per_class=1, iterations=UPDATES, merges=3, merge_ratio=0.3, seed=3)
     inputs = Inputs(data=data_of(**COLOUR), teachers=(teacher_of(**COLOUR),), device="cpu")
-    known = patches()
+    same_patches = patches()
     with pytest.MonkeyPatch.context() as patch:
         # They are drawn anew at each merge, the same.
-        patch.setattr(fadrm, "patches", lambda *_: known)
+        patch.setattr(fadrm, "patches", lambda *_: same_patches)
         states = [
             updated(fadrm, config, inputs, count) for count in (*range(0, UPDATES, 5), UPDATES)
         ]
@@ -438,7 +440,7 @@ POOL: dict[str, Any] = {
 BORN: list[Network] = []  # the networks of the pool, in the order of their births
 
 
-def learned_pairs(module: Any, config: Any) -> tuple[dict[str, Tensor], Found]:
+def learned_pairs(module: Any, config: Any) -> tuple[dict[str, Tensor], Tensors]:
     """What is distilled at first, and the outer losses beside what is distilled at the end, in
     float64.
     """
@@ -448,10 +450,10 @@ def learned_pairs(module: Any, config: Any) -> tuple[dict[str, Tensor], Found]:
     )
     inputs = Inputs(data=data, teachers=(taught,), device="cpu")
     losses = []
-    wanted = networks.predict(taught, data.normalised()).features
+    teacher_features = networks.predict(taught, data.normalised()).features
     with pytest.MonkeyPatch.context() as patch:
         # Those of the library are float32.
-        patch.setattr(krr_st, "teacher_features", lambda inputs: wanted)
+        patch.setattr(krr_st, "teacher_features", lambda inputs: teacher_features)
         state = doubled(module.init(config, inputs))
         first = state.parameters
         spec = krr_st.inner_spec(config, inputs)
@@ -473,19 +475,19 @@ def learned_pairs(module: Any, config: Any) -> tuple[dict[str, Tensor], Found]:
                 )
             births = state.pool.births
     BORN[:] = [networks.initialise(spec, seed=seed) for seed in seeds]
-    kept = list[Tensor]()
+    draws = list[Tensor]()
     for (
-        drawn
+        draw
         # Not the weights; and how old the pool is at first, which the library asks at each step,
         # once.
     ) in TAPE.drawn:
-        if not drawn.is_floating_point() and not (kept and drawn.shape == (2,)):
-            kept.append(drawn)
-    TAPE.drawn = kept
+        if not draw.is_floating_point() and not (draws and draw.shape == (2,)):
+            draws.append(draw)
+    TAPE.drawn = draws
     return first, [torch.stack(losses), *(0.01 * value for value in state.parameters.values())]
 
 
-def page_pairs(source: str, pairs: Callable[..., tuple[Tensor, Tensor]], first: Found) -> Found:
+def page_pairs(source: str, pairs: Callable[..., tuple[Tensor, Tensor]], first: Tensors) -> Tensors:
     born = iter(BORN)
     data = data_of(**MANY)
     taught = networks.initialise(networks.spec("convnet", width=4, depth=2).for_data(data), seed=0)
@@ -499,10 +501,12 @@ def page_pairs(source: str, pairs: Callable[..., tuple[Tensor, Tensor]], first: 
 
     page = run(source, newborn=newborn)
     learned = [value.clone().requires_grad_() for value in first]
-    wanted = networks.predict(taught, data.normalised()).features
-    told = {"updates": UPDATES, "networks": 2, "oldest": 4}
+    teacher_features = networks.predict(taught, data.normalised()).features
+    options = {"updates": UPDATES, "networks": 2, "oldest": 4}
     losses = list(
-        page["learn"](lambda: pairs(*learned), learned, data.normalised(), wanted, **told)
+        page["learn"](
+            lambda: pairs(*learned), learned, data.normalised(), teacher_features, **options
+        )
     )
     return [
         torch.tensor(losses, dtype=torch.float64),
@@ -513,24 +517,24 @@ def page_pairs(source: str, pairs: Callable[..., tuple[Tensor, Tensor]], first: 
 FIRST: dict[str, Tensor] = {}
 
 
-def distilled() -> Found:
-    first, found = learned_pairs(krr_st, krr_st.Config(budget=20, **POOL))
+def distilled() -> Tensors:
+    first, learned = learned_pairs(krr_st, krr_st.Config(budget=20, **POOL))
     FIRST.clear(), FIRST.update(first)
-    return found
+    return learned
 
 
-def distil(source: str) -> Found:
+def distil(source: str) -> Tensors:
     return page_pairs(source, lambda X, Y: (X, Y), list(FIRST.values()))
 
 
-def paired() -> Found:
+def paired() -> Tensors:
     config = boost.Config(image_bases=5, representation_bases=4, pairs=6, **POOL)
-    first, found = learned_pairs(boost, config)
+    first, learned = learned_pairs(boost, config)
     FIRST.clear(), FIRST.update(first)
-    return found
+    return learned
 
 
-def pair(source: str) -> Found:
+def pair(source: str) -> Tensors:
     loop = source_of(ROWS["40 KRR-ST"])
     pairs_of = run(source.replace("size=16", "size=8"))["pairs_of"]
     return page_pairs(
@@ -557,15 +561,15 @@ def made_rela() -> DistilledSet:
 
 def rela_config() -> with_targets.Config:
     short: dict[str, Any] = {"epochs": 5, "batch_size": 9, "learning_rate": 0.01}
-    own = simclr.Config.for_data(
+    objective = simclr.Config.for_data(
         data_of(**FOUR), network=RELA, projector_width=128, output_width=64, **short
     )
     return with_targets.Config(
-        objective=own, ratio=0.75, schedule="switch", first_views="objective", seed=SEED
+        objective=objective, ratio=0.75, schedule="switch", first_views="objective", seed=SEED
     )
 
 
-class Given(nn.Module):
+class Material(nn.Module):
     """A linear layer with these weights, which draws none."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
@@ -577,9 +581,9 @@ class Given(nn.Module):
         return F.linear(inputs, self.weight, self.bias)
 
 
-def represent(source: str) -> Found:
+def represent(source: str) -> Tensors:
     data = data_of(**FOUR)
-    wanted = made_rela().target("representations").values[0]
+    set_targets = made_rela().target("representations").values[0]
     recipe = rela_config().objective_config
     space = run(source.replace("0.01 * 50 / 256", "0.01 * 9 / 256"), data=data)
     space["two_views"] = lambda images, step: recipe.pair(
@@ -593,23 +597,25 @@ def represent(source: str) -> Found:
     wide = state.projector["linear.0"]
     narrow = state.projector["linear.1"]
     projector = nn.Sequential(
-        Given(wide), nn.BatchNorm1d(len(wide)).double(), nn.ReLU(), Given(narrow)
+        Material(wide), nn.BatchNorm1d(len(wide)).double(), nn.ReLU(), Material(narrow)
     )
-    W = Given(**state.projection)
-    space["train"](network, projector, W, wanted.double(), epochs=5, batch=9, ratio=0.75)
-    own: Any = prior().module().eval()
+    W = Material(**state.projection)
+    space["train"](network, projector, W, set_targets.double(), epochs=5, batch=9, ratio=0.75)
+    prior_module: Any = prior().module().eval()
     targets = space["targets_of"](
-        nn.Sequential(own.blocks, nn.Flatten()), data.normalised().float(), wanted.shape[1]
+        nn.Sequential(prior_module.blocks, nn.Flatten()),
+        data.normalised().float(),
+        set_targets.shape[1],
     )
     # The library's targets are float32.
     return [*(weight.detach().flatten() for weight in network.parameters()), 1e-5 * targets]
 
 
-def represented() -> Found:
+def represented() -> Tensors:
     state = updated(with_targets, rela_config(), Inputs(distilled=made_rela(), device="cpu"))
     learnt = networks.parameter_names(RELA.for_data(data_of(**FOUR)))
     weights = [state.weights[name].flatten() for name in learnt if name.startswith("blocks.")]
-    orders = [drawn for drawn in TAPE.drawn if drawn.ndim == 1 and len(drawn) == len(made_rela())]
+    orders = [draw for draw in TAPE.drawn if draw.ndim == 1 and len(draw) == len(made_rela())]
     # The library draws an epoch's order in each of its steps.
     TAPE.drawn = orders[:: rela_config().objective.steps_per_epoch(36)]
     return [*weights, 1e-5 * made_rela().target("representations").values[0]]
@@ -618,7 +624,7 @@ def represented() -> Found:
 # -- 50: KIP, and its kernel with the gradient
 
 
-def with_kernel(images: Tensor, kernel: Callable[[Tensor, Tensor], Tensor]) -> Found:
+def with_kernel(images: Tensor, kernel: Callable[[Tensor, Tensor], Tensor]) -> Tensors:
     draw = generator(SEED)
     x, z = (torch.randn((count, 1, 3, 3), generator=draw, dtype=torch.float64) for count in (4, 5))
     z[0] = x[1]  # equal images, where the angle has no slope
@@ -631,7 +637,7 @@ def with_kernel(images: Tensor, kernel: Callable[[Tensor, Tensor], Tensor]) -> F
 KIP = kip.Config.teaching(iterations=UPDATES, batch_size=25, ridge=1e-3, seed=SEED)
 
 
-def learn(source: str) -> Found:
+def learn(source: str) -> Tensors:
     data = data_of(**FOUR)
     page = run(source)
     start = doubled(kip.init(KIP, Inputs(data=data, device="cpu")).images)
@@ -641,19 +647,19 @@ def learn(source: str) -> Found:
     return with_kernel(images, lambda x, z: page["kernel"](x.flatten(1), z.flatten(1)))
 
 
-def learned() -> Found:
+def learned() -> Tensors:
     images = updated(kip, KIP, Inputs(data=data_of(**FOUR), device="cpu")).images
-    drawn = list(TAPE.drawn)
-    found = with_kernel(images, functools.partial(kernel_matrix, KernelSpec()))
-    TAPE.drawn = drawn
-    return found
+    draws = list(TAPE.drawn)
+    images_learned = with_kernel(images, functools.partial(kernel_matrix, KernelSpec()))
+    TAPE.drawn = draws
+    return images_learned
 
 
 def perceptron() -> Network:
     return networks.initialise(networks.spec("mlp", width=6).for_data(data_of()), seed=1)
 
 
-def unrolled(source: str) -> Found:
+def unrolled(source: str) -> Tensors:
     page = run(source, functional_call=torch.func.functional_call)
     data = data_of()
     inputs = Inputs(data=data, device="cpu")
@@ -665,7 +671,7 @@ def unrolled(source: str) -> Found:
     )
 
 
-def distilled_by_the_library() -> Found:
+def distilled_by_the_library() -> Tensors:
     config = dd.Config.teaching(starts="pretrained", iterations=UPDATES, seed=SEED)
     state = updated(dd, config, Inputs(data=data_of(), teachers=(perceptron(),), device="cpu"))
     return [state.learned["images"], torch.log1p(torch.exp(state.learned["raw_rates"])).flatten()]
@@ -687,7 +693,7 @@ MTT = mtt.Config.teaching(
 )
 
 
-def matched_paths(source: str) -> Found:
+def matched_paths(source: str) -> Tensors:
     functions = {
         "parameters_to_vector": nn.utils.parameters_to_vector,
         "functional_call": torch.func.functional_call,
@@ -703,20 +709,20 @@ def matched_paths(source: str) -> Found:
     return [paths[0][-1], paths[1][-1], *learnt]
 
 
-def paths_of_the_library() -> Found:
+def paths_of_the_library() -> Tensors:
     inputs = Inputs(data=data_of(), device="cpu")
     spec = MTT.network.for_data(data_of())
     state = mtt.init(MTT, inputs)
     start = trajectories.vector(ordered.split_buffers(spec, perceptron().weights)[0])
     TAPE.drawn.clear()
     paths = list[Tensor]()
-    told = {"rate": 0.05, "batch_size": 9, "strategy": "", "seed": SEED}
+    options = {"rate": 0.05, "batch_size": 9, "strategy": "", "seed": SEED}
     for expert in range(2):
-        first = trajectories.sgd_epoch(spec, start, inputs, step=2 * expert, **told)[0]
+        first = trajectories.sgd_epoch(spec, start, inputs, step=2 * expert, **options)[0]
         paths += [
             start,
             first,
-            trajectories.sgd_epoch(spec, first, inputs, step=2 * expert + 1, **told)[0],
+            trajectories.sgd_epoch(spec, first, inputs, step=2 * expert + 1, **options)[0],
         ]
     state = doubled(dataclasses.replace(state, step=mtt.expert_updates(MTT), paths=tuple(paths)))
     for _ in range(UPDATES):
@@ -735,7 +741,7 @@ LD = ld.Config.teaching(
 )
 
 
-def labelled(source: str) -> Found:
+def labelled(source: str) -> Tensors:
     inputs = Inputs(data=data_of(), device="cpu")
     state = doubled(ld.init(LD, inputs))
     body = perceptron().module()
@@ -751,7 +757,7 @@ def labelled(source: str) -> Found:
     return [page["learn_labels"](real, answers, state.images, lambda: body.hidden, updates=UPDATES)]
 
 
-def labelled_by_the_library() -> Found:
+def labelled_by_the_library() -> Tensors:
     return [updated(ld, LD.replace(inner_batch=5), Inputs(data=data_of(), device="cpu")).labels]
 
 
@@ -770,7 +776,7 @@ GTN = gtn.Config.teaching(
 )
 
 
-def taught_to_teach(source: str) -> Found:
+def taught_to_teach(source: str) -> Tensors:
     inputs = Inputs(data=data_of(channels=1), device="cpu")
     state = doubled(gtn.init(GTN, inputs))
     data = data_of(channels=1)
@@ -796,15 +802,17 @@ def taught_to_teach(source: str) -> Found:
     real = data.normalised()
     answers = data.train_labels
     page = run(source, functional_call=functional_call, data=data, real=real)
-    made = page["learn_to_teach"](real, answers, learned, labels, fresh, updates=UPDATES, steps=4)
-    return [value.detach() for value in made]
+    learned_tensors = page["learn_to_teach"](
+        real, answers, learned, labels, fresh, updates=UPDATES, steps=4
+    )
+    return [value.detach() for value in learned_tensors]
 
 
-def taught_by_the_library() -> Found:
-    found = updated(gtn, GTN, Inputs(data=data_of(channels=1), device="cpu")).learned
-    without_weights(found["latents"])
+def taught_by_the_library() -> Tensors:
+    tensors = updated(gtn, GTN, Inputs(data=data_of(channels=1), device="cpu")).learned
+    without_weights(tensors["latents"])
     names = [f"{layer}.{part}" for layer in (0, 1) for part in ("direction", "length", "bias")]
-    return [found[name] for name in (*names, "latents", "log_rates", "log_momenta")]
+    return [tensors[name] for name in (*names, "latents", "log_rates", "log_momenta")]
 
 
 # -- 75: Mnemonics
@@ -821,7 +829,7 @@ MNEMONICS = mnemonics.Config.teaching(
 )
 
 
-def remembered(source: str) -> Found:
+def remembered(source: str) -> Tensors:
     data = data_of(**FOUR)
     inputs = Inputs(data=data, device="cpu")
     body = networks.initialise(MNEMONICS.network.for_data(data), seed=0).module()
@@ -837,39 +845,41 @@ def remembered(source: str) -> Found:
     memory, after = page["remember"](network, tasks, 2, UPDATES)
     return [
         memory,
-        *(torch.cat([value.detach().flatten() for value in each.parameters()]) for each in after),
+        *(torch.cat([value.detach().flatten() for value in model.parameters()]) for model in after),
     ]
 
 
-def herd(source: str) -> Found:
+def herd(source: str) -> Tensors:
     return [torch.tensor(run(source)["herding"](data_of().normalised().flatten(1), 5))]
 
 
-def herded() -> Found:
+def herded() -> Tensors:
     return [selection.herding(data_of().normalised().flatten(1), 5)]
 
 
-def remembered_by_the_library() -> Found:
+def remembered_by_the_library() -> Tensors:
     inputs = Inputs(data=data_of(**FOUR), device="cpu")
-    drawn = list[Tensor]()
+    draws = list[Tensor]()
     state = doubled(mnemonics.init(MNEMONICS, inputs))
     for _ in range(mnemonics.total_steps(MNEMONICS, inputs)):
         state = doubled(mnemonics.update(MNEMONICS, inputs, state)[0])
     # The library draws an epoch's order at each of its steps, the page once.
-    for each in TAPE.drawn:
-        if not each.is_floating_point() and not any(torch.equal(each, other) for other in drawn):
-            drawn.append(each)
-    TAPE.drawn = drawn
+    for item in TAPE.drawn:
+        if not item.is_floating_point() and not any(
+            torch.equal(item, earlier) for earlier in draws
+        ):
+            draws.append(item)
+    TAPE.drawn = draws
     return [
         state.exemplars,
-        *(torch.cat([value.flatten() for value in each.values()]) for each in state.models),
+        *(torch.cat([value.flatten() for value in item.values()]) for item in state.models),
     ]
 
 
 # -- 80: the fair comparison, given sets, students and scores
 
 
-def compared_fairly(source: str) -> Found:
+def compared_fairly(source: str) -> Tensors:
     page = run(source, t=stats.t)
     return [
         torch.stack(
@@ -887,11 +897,11 @@ def numbers(scale: float) -> Callable[[int], tuple[Tensor, Tensor]]:
     )
 
 
-def interval_of_the_library() -> Found:
+def interval_of_the_library() -> Tensors:
     gains = [float(numbers(1.0)(seed)[0].sum() - numbers(3.0)(seed)[0].sum()) for seed in range(5)]
-    ends = interval(gains)
-    assert ends is not None
-    return [torch.tensor([sum(gains) / 5, *ends]).double()]
+    limits = interval(gains)
+    assert limits is not None
+    return [torch.tensor([sum(gains) / 5, *limits]).double()]
 
 
 ROWS: dict[str, Row] = {
@@ -1018,11 +1028,13 @@ def test_every_whole_method_has_a_row() -> None:
     assert pages - {row.lesson for row in ROWS.values()} == set()
 
 
-def gap(one: Found, other: Found) -> float:
+def gap(first: Tensors, second: Tensors) -> float:
     """The largest difference; of what has not the same shapes, infinite."""
-    if [each.shape for each in one] != [each.shape for each in other]:
+    if [tensor.shape for tensor in first] != [tensor.shape for tensor in second]:
         return math.inf
-    return max(float((mine - its).abs().max()) for mine, its in zip(one, other, strict=True))
+    return max(
+        float((mine - theirs).abs().max()) for mine, theirs in zip(first, second, strict=True)
+    )
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -1030,11 +1042,14 @@ def test_the_page_is_the_library_and_notices_a_dropped_term(name: str) -> None:
     row = ROWS[name]
     source = source_of(ROWS[name])
     with TAPE.recorded():
-        wanted = row.library()
+        by_library = row.library()
     term, without = row.dropped
     assert term in source
     with TAPE.played() if row.taped else contextlib.nullcontext():
-        found = row.page(source)
+        by_page = row.page(source)
     with TAPE.played() if row.taped else contextlib.nullcontext():
-        other = row.page(source.replace(term, without))
-    assert gap(found, wanted) < row.tolerance and gap(other, wanted) > 1e3 * row.tolerance
+        by_edited_page = row.page(source.replace(term, without))
+    assert (
+        gap(by_page, by_library) < row.tolerance
+        and gap(by_edited_page, by_library) > 1e3 * row.tolerance
+    )

@@ -75,8 +75,8 @@ def upsampled(images: np.ndarray) -> np.ndarray:
         length = images.shape[axis]
         before = images.take([0, *range(length - 1)], axis)
         after = images.take([*range(1, length), length - 1], axis)
-        both = [0.75 * images + 0.25 * other for other in (before, after)]
-        images = np.stack(both, axis + 1).reshape(
+        halves = [0.75 * images + 0.25 * neighbour for neighbour in (before, after)]
+        images = np.stack(halves, axis + 1).reshape(
             [2 * n if i == axis else n for i, n in enumerate(images.shape)]
         )
     return images
@@ -102,18 +102,20 @@ def test_the_principal_start_is_numpys(
     chosen = krr_st.real_indices(90, 5, seed=0).numpy()
     small = every.reshape(90, 1, 4, 2, 4, 2).mean((3, 5)).reshape(90, 16)
     directions = principal(small, 6, centred=True)
-    own = upsampled((small[chosen] @ directions.T @ directions).reshape(5, 1, 4, 4))
-    views = np.stack([np.rot90(own, turns, (2, 3)) for turns in range(4)])
+    projected = upsampled((small[chosen] @ directions.T @ directions).reshape(5, 1, 4, 4))
+    views = np.stack([np.rot90(projected, turns, (2, 3)) for turns in range(4)])
     np.testing.assert_allclose(images, views.reshape(20, 1, 8, 8), atol=1e-5)
-    said = features(teacher, every)
-    mean = said.mean(0) * with_mean
-    directions = principal(said - mean, 4, centred=False)
+    real_features = features(teacher, every)
+    mean = real_features.mean(0) * with_mean
+    directions = principal(real_features - mean, 4, centred=False)
     # The first row is of the real images, the views' are of what the set holds.
-    wanted = (
-        np.concatenate([said[chosen], *(features(teacher, view.copy()) for view in views[1:])])
+    differences = (
+        np.concatenate(
+            [real_features[chosen], *(features(teacher, view.copy()) for view in views[1:])]
+        )
         - mean
     )
-    np.testing.assert_allclose(targets, wanted @ directions.T @ directions + mean, atol=1e-4)
+    np.testing.assert_allclose(targets, differences @ directions.T @ directions + mean, atol=1e-4)
     assert ("representation_mean" in state.parameters) is with_mean
 
 
@@ -122,30 +124,32 @@ def test_starts_are_crossed(inputs: Inputs, many: ImageData) -> None:
     projections are least squares.
     """
     starts = {
-        (kind, how): boost.init(config(bases_start=kind, coefficients_start=how), inputs).parameters
+        (kind, coefficients): boost.init(
+            config(bases_start=kind, coefficients_start=coefficients), inputs
+        ).parameters
         for kind in boost.STARTS
-        for how in ("projection", "random")
+        for coefficients in ("projection", "random")
     }
     small = F.avg_pool2d(many.normalised(torch.arange(90)), 2)
     chosen = small[krr_st.real_indices(90, 5, seed=0)].flatten(1).double().numpy()
     for kind in boost.STARTS:
         projected = starts[kind, "projection"]
-        drawn = starts[kind, "random"]
+        random_start = starts[kind, "random"]
         for name in ("image_bases", "representation_bases"):
-            assert torch.equal(projected[name], drawn[name])
+            assert torch.equal(projected[name], random_start[name])
         for name in ("image_coefficients", "representation_coefficients"):
-            assert torch.equal(drawn[name], starts["principal", "random"][name])
-            assert projected[name].shape == drawn[name].shape
+            assert torch.equal(random_start[name], starts["principal", "random"][name])
+            assert projected[name].shape == random_start[name].shape
         columns = projected["image_bases"].flatten(1).T.double().numpy()
         solved = np.linalg.lstsq(columns, chosen.T, rcond=None)[0].T
         np.testing.assert_allclose(projected["image_coefficients"].numpy(), solved, atol=1e-4)
     real = starts["real", "projection"]["image_bases"]
-    assert all(any(torch.allclose(one, other) for other in small) for one in real)
+    assert all(any(torch.allclose(base, small_image) for small_image in small) for base in real)
     assert len(real.unique(dim=0)) == 6
-    said = krr_st.teacher_features(inputs)
+    teacher_features = krr_st.teacher_features(inputs)
     assert all(
-        any(torch.allclose(one, o) for o in said)
-        for one in starts["real", "random"]["representation_bases"]
+        any(torch.allclose(base, o) for o in teacher_features)
+        for base in starts["real", "random"]["representation_bases"]
     )
 
 
@@ -161,19 +165,22 @@ def test_random_starts_are_standard_normal(inputs: Inputs) -> None:
         # The mean of n numbers has a standard error of n^-1/2, their variance one of (2 / n)^1/2.
         assert abs(float(value.mean())) < 4 * value.numel() ** -0.5, name
         assert abs(float(value.var()) - 1) < 4 * (2 / value.numel()) ** 0.5, name
-    other, own = (boost.init(settings.replace(seed=seed), inputs).parameters for seed in (1, 0))
-    assert not any(torch.equal(other[name], own[name]) for name in own)
+    seed_1, seed_0 = (boost.init(settings.replace(seed=seed), inputs).parameters for seed in (1, 0))
+    assert not any(torch.equal(seed_1[name], seed_0[name]) for name in seed_0)
 
 
 def test_how_many_pairs_the_published_budget_buys(monkeypatch: pytest.MonkeyPatch) -> None:
     """CIFAR-100, 100 images, a teacher with 512 features: 114, or 113 with the representations'
     mean.
     """
-    given = wide(made_data(channels=3, size=32), monkeypatch)
-    assert boost.count_pairs(boost.Config.paper("cifar100"), given) == 114
-    assert boost.count_pairs(boost.Config.paper("cifar100", representation_mean=True), given) == 113
-    assert boost.count_pairs(boost.Config.paper("cifar100", pairs=7), given) == 7
-    spent = boost.factors(boost.Config.paper("cifar100"), given)
+    wide_inputs = wide(made_data(channels=3, size=32), monkeypatch)
+    assert boost.count_pairs(boost.Config.paper("cifar100"), wide_inputs) == 114
+    assert (
+        boost.count_pairs(boost.Config.paper("cifar100", representation_mean=True), wide_inputs)
+        == 113
+    )
+    assert boost.count_pairs(boost.Config.paper("cifar100", pairs=7), wide_inputs) == 7
+    spent = boost.factors(boost.Config.paper("cifar100"), wide_inputs)
     assert spent.bill(114).total <= 100 * 3072 < spent.bill(115).total
 
 
@@ -181,11 +188,11 @@ def test_a_budget_for_no_pair_says_which_would_do(monkeypatch: pytest.MonkeyPatc
     """200 bases of each kind: 153,600 + 102,400 floats and the networks' 5,412, then 400 a pair: 86
     images of 3,072.
     """
-    given = wide(made_data(channels=3, size=32), monkeypatch)
+    wide_inputs = wide(made_data(channels=3, size=32), monkeypatch)
     settings = boost.Config.paper("cifar100").replace(budget=25)
     with refuses("budget", "86 images"):
-        boost.init(settings, given)
-    assert boost.count_pairs(settings.replace(budget=86), given) >= 1
+        boost.init(settings, wide_inputs)
+    assert boost.count_pairs(settings.replace(budget=86), wide_inputs) >= 1
 
 
 @pytest.fixture
@@ -197,10 +204,14 @@ def in_double(
     initialise = networks.initialise
     cache.clear()
     monkeypatch.setattr(
-        ImageData, "normalised", lambda *given, **options: normalised(*given, **options).double()
+        ImageData,
+        "normalised",
+        lambda *arguments, **options: normalised(*arguments, **options).double(),
     )
     monkeypatch.setattr(
-        networks, "initialise", lambda *given, **options: doubled(initialise(*given, **options))
+        networks,
+        "initialise",
+        lambda *arguments, **options: doubled(initialise(*arguments, **options)),
     )
     yield dataclasses.replace(inputs, teachers=(doubled(teacher),))
     cache.clear()  # what float64 images give is not what the next test must find
@@ -214,24 +225,27 @@ def test_whole_bases_are_krr_st(in_double: Inputs) -> None:
     settings = config(
         scale=1, image_bases=64, representation_bases=full, augmentation="none", pairs=7
     )
-    known: dict[str, Any] = {
+    fields: dict[str, Any] = {
         name: getattr(settings, name) for name in krr_st.Config.__dataclass_fields__
     }
-    plain = krr_st.Config(**known).replace(budget=7)
+    plain = krr_st.Config(**fields).replace(budget=7)
     whole = krr_st.init(plain, in_double)
     parts = boost.init(settings, in_double)
     images, targets = boost.pairs(settings, parts.parameters)
     torch.testing.assert_close(images, whole.parameters["images"], rtol=0, atol=1e-9)
     torch.testing.assert_close(targets, whole.parameters["representations"], rtol=0, atol=1e-9)
     count = krr_st.filling_steps(plain) + 1
-    for one, other in zip(
+    for plain_step, boost_step in zip(
         list(process.steps(krr_st, plain, in_double))[:count],
         list(process.steps(boost, settings, in_double))[:count],
         strict=True,
     ):
-        assert (one.trace.phase, one.trace.network) == (other.trace.phase, other.trace.network)
-        assert float(one.trace.loss) == pytest.approx(float(other.trace.loss), rel=1e-7)
-    assert one.trace.phase == "outer"
+        assert (plain_step.trace.phase, plain_step.trace.network) == (
+            boost_step.trace.phase,
+            boost_step.trace.network,
+        )
+        assert float(plain_step.trace.loss) == pytest.approx(float(boost_step.trace.loss), rel=1e-7)
+    assert plain_step.trace.phase == "outer"
 
 
 @pytest.mark.parametrize("augmentation", ["none", "rotation", "jigsaw", "crop"])
@@ -243,11 +257,11 @@ def test_all_views_enter_both_losses(
     outer = kernel_ridge.outer_loss
     trained = krr_st.pools.train_once
 
-    def seen(
-        real: Tensor, wanted: Tensor, distilled: Tensor, targets: Tensor, **options: Any
+    def watched_loss(
+        real: Tensor, real_targets: Tensor, distilled: Tensor, targets: Tensor, **options: Any
     ) -> Tensor:
         rows.append((len(real), len(distilled), len(targets)))
-        return outer(real, wanted, distilled, targets, **options)
+        return outer(real, real_targets, distilled, targets, **options)
 
     def taught(
         pool: Any, spec: Any, index: int, images: Tensor, targets: Tensor, **options: Any
@@ -255,7 +269,7 @@ def test_all_views_enter_both_losses(
         learnt.append((len(images), len(targets)))
         return trained(pool, spec, index, images, targets, **options)
 
-    monkeypatch.setattr(kernel_ridge, "outer_loss", seen)
+    monkeypatch.setattr(kernel_ridge, "outer_loss", watched_loss)
     monkeypatch.setattr(krr_st.pools, "train_once", taught)
     process.run(boost, config(augmentation=augmentation), inputs)
     views = {"none": 0, "rotation": 3, "jigsaw": 3, "crop": 5}[augmentation]
@@ -279,9 +293,9 @@ def test_the_outer_step_follows_finite_differences(
     slopes = {}
     update = optimisers.adamw_update
 
-    def spied(parameters: Any, gradients: Any, *given: Any, **options: Any) -> Any:
+    def spied(parameters: Any, gradients: Any, *arguments: Any, **options: Any) -> Any:
         slopes.update(gradients)
-        return update(parameters, gradients, *given, **options)
+        return update(parameters, gradients, *arguments, **options)
 
     monkeypatch.setattr(optimisers, "adamw_update", spied)
     boost.update(settings, in_double, state)
@@ -293,47 +307,50 @@ def test_the_outer_step_follows_finite_differences(
     weights = state.pool.network(0)
     assert in_double.data is not None
     real = in_double.data.normalised(batch)
-    wanted = krr_st.teacher_features(in_double)[batch]
+    real_targets = krr_st.teacher_features(in_double)[batch]
 
     def padded(images: Tensor) -> Tensor:
         return F.pad(networks.call(spec, weights, images)[0].features, (0, 1), value=1.0)
 
     def gathered(values: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         small = torch.einsum("mu,uchw->mchw", values["image_coefficients"], values["image_bases"])
-        own = torch.from_numpy(upsampled(small.numpy()))
-        made = torch.cat([own.rot90(turns, (2, 3)) for turns in range(4)])
-        said = torch.einsum(
+        images = torch.from_numpy(upsampled(small.numpy()))
+        views = torch.cat([images.rot90(turns, (2, 3)) for turns in range(4)])
+        view_targets = torch.einsum(
             "amv,vd->amd", values["representation_coefficients"], values["representation_bases"]
         )
-        return padded(made), (said + values.get("representation_mean", torch.zeros(()))).flatten(
-            0, 1
-        )
+        return padded(views), (
+            view_targets + values.get("representation_mean", torch.zeros(()))
+        ).flatten(0, 1)
 
     start = gathered(state.parameters)[0]
     ridge = settings.ridge * (start @ start.T).trace() * torch.eye(8, dtype=torch.float64)
     of_real = padded(real)
 
     def loss(values: dict[str, Tensor]) -> float:
-        made, said = gathered(values)
+        views, view_targets = gathered(values)
         return float(
-            (wanted - of_real @ made.T @ torch.linalg.solve(made @ made.T + ridge, said))
+            (
+                real_targets
+                - of_real @ views.T @ torch.linalg.solve(views @ views.T + ridge, view_targets)
+            )
             .square()
             .mean()
         )
 
     for name, value in state.parameters.items():
-        found = torch.zeros_like(value).flatten()
+        difference_slopes = torch.zeros_like(value).flatten()
         step = 1e-6
         for place in range(value.numel()):
             moved = torch.zeros_like(value).flatten()
             moved[place] = step
-            ends = [
+            losses = [
                 loss(state.parameters | {name: value + sign * moved.reshape(value.shape)})
                 for sign in (1.0, -1.0)
             ]
-            found[place] = (ends[0] - ends[1]) / (2 * step)
-        torch.testing.assert_close(slopes[name].flatten(), found, rtol=1e-4, atol=1e-7)
-        assert float(found.abs().max()) > 1e-4, name
+            difference_slopes[place] = (losses[0] - losses[1]) / (2 * step)
+        torch.testing.assert_close(slopes[name].flatten(), difference_slopes, rtol=1e-4, atol=1e-7)
+        assert float(difference_slopes.abs().max()) > 1e-4, name
 
 
 @pytest.mark.parametrize("shift", ["same", "bias", "networks", "stored"])
@@ -350,10 +367,10 @@ def test_what_is_finished_takes_what_the_bill_says(
         iterations=1,
     )
     steps = list(process.steps(boost, settings, inputs))
-    made = boost.finish(settings, inputs, steps[-1].state)
+    distilled = boost.finish(settings, inputs, steps[-1].state)
     parameters = steps[-1].state.parameters
-    assert made.storage_floats() == boost.factors(settings, inputs).bill(5).total
-    images, targets = made.pairs()
+    assert distilled.storage_floats() == boost.factors(settings, inputs).bill(5).total
+    images, targets = distilled.pairs()
     exact = boost.pairs(settings, parameters)
     torch.testing.assert_close(images, exact[0])
     views = len(predefined_views.NAMES[augmentation])
@@ -363,18 +380,20 @@ def test_what_is_finished_takes_what_the_bill_says(
     if views > 1:
         fitted = shift_models.fit(coefficients[0], coefficients[1:], shift, hidden=2, seed=0)
         made_of = shift_models.shifted(coefficients[0], fitted, shift, views=views - 1)
-        wanted = boost.pairs(settings, parameters | {"representation_coefficients": made_of})[1]
-        torch.testing.assert_close(targets, wanted)
+        expected = boost.pairs(settings, parameters | {"representation_coefficients": made_of})[1]
+        torch.testing.assert_close(targets, expected)
     if shift == "stored" or views == 1:
         torch.testing.assert_close(targets, exact[1])
-    assert made.complete and made.kind == "factorised" and made.settings == {"scale": 2}
+    assert (
+        distilled.complete and distilled.kind == "factorised" and distilled.settings == {"scale": 2}
+    )
 
 
 def test_a_finished_set_is_read_from_its_file(inputs: Inputs, tmp_path: Any) -> None:
-    made = process.run(boost, config(), inputs)
-    read = DistilledSet.load(made.save(tmp_path / "set.safetensors"))
-    assert_same(list(made.pairs()), list(read.pairs()))
-    assert read.fingerprint == made.fingerprint and read.provenance["method"] == boost.NAME
+    distilled = process.run(boost, config(), inputs)
+    read = DistilledSet.load(distilled.save(tmp_path / "set.safetensors"))
+    assert_same(list(distilled.pairs()), list(read.pairs()))
+    assert read.fingerprint == distilled.fingerprint and read.provenance["method"] == boost.NAME
 
 
 def test_wrong_numbers_are_named(inputs: Inputs) -> None:

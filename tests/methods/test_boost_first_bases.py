@@ -35,8 +35,8 @@ def test_kept_components_are_those_found_anew(data: ImageData, inputs: Inputs, s
         config = boost.Config.teaching(scale=scale, image_bases=count, representation_bases=count)
         bases, _ = boost.image_start(config, inputs, torch.arange(5))
         assert torch.equal(bases, principal_bases(small, count=count).bases)
-        found, _ = boost.representation_start(config, inputs)
-        assert torch.equal(found, principal_bases(features, count=count, centred=False).bases)
+        start_bases, _ = boost.representation_start(config, inputs)
+        assert torch.equal(start_bases, principal_bases(features, count=count, centred=False).bases)
         bases.zero_()  # what is kept is not what is given
 
 
@@ -53,10 +53,10 @@ def test_large_sets_are_not_kept(
     data: ImageData, inputs: Inputs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = boost.Config.teaching(scale=2, image_bases=3)
-    kept, _ = boost.image_start(config, inputs, torch.arange(5))
+    first_bases, _ = boost.image_start(config, inputs, torch.arange(5))
     cache.clear()
     monkeypatch.setattr(boost, "_FEW", 10)
     monkeypatch.setattr(boost, "is_exact", lambda points: False)
     monkeypatch.setattr(cache, "remember", lambda *_: pytest.fail("nothing is to be kept"))
     again, _ = boost.image_start(config, inputs, torch.arange(5))
-    assert torch.equal(kept, again)
+    assert torch.equal(first_bases, again)

@@ -42,7 +42,7 @@ def in_double(config: dc.Config, inputs: Inputs, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(
         dc,
         "fresh_network",
-        lambda *given: {name: value.double() for name, value in fresh(*given).items()},
+        lambda *arguments: {name: value.double() for name, value in fresh(*arguments).items()},
     )
     state = dc.init(config, inputs)
     images = state.images.double()
@@ -71,25 +71,25 @@ def by_hand(
                 real = data.normalised(
                     members[torch.randperm(len(members), generator=draw)[: config.batch_size]]
                 ).double()
-                wanted = torch.autograd.grad(
+                real_slopes = torch.autograd.grad(
                     F.cross_entropy(module(real), torch.full((len(real),), c)), parameters
                 )
-                made = images[labels == c]
+                learned = images[labels == c]
                 slopes = torch.autograd.grad(
-                    F.cross_entropy(module(made), torch.full((len(made),), c)),
+                    F.cross_entropy(module(learned), torch.full((len(learned),), c)),
                     parameters,
                     create_graph=True,
                 )
-                for one, other in zip(wanted, slopes, strict=True):
-                    if one.ndim > 1:
-                        rows = one.flatten(1)
-                        others = other.flatten(1)
+                for real_slope, slope in zip(real_slopes, slopes, strict=True):
+                    if real_slope.ndim > 1:
+                        rows = real_slope.flatten(1)
+                        learned_rows = slope.flatten(1)
                         total = (
                             total
                             + (
                                 1
-                                - (rows * others).sum(1)
-                                / (rows.norm(dim=1) * others.norm(dim=1) + 1e-6)
+                                - (rows * learned_rows).sum(1)
+                                / (rows.norm(dim=1) * learned_rows.norm(dim=1) + 1e-6)
                             ).sum()
                         )
             of_images.zero_grad()
@@ -122,11 +122,11 @@ def test_is_algorithm_1(inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> None
         )
         modules.append(network.module().double())
     images, losses = by_hand(settings, data, state.images, modules)
-    found = []
+    run_losses = []
     for step in process.steps(dc, settings, inputs, state):
-        found.append(float(step.trace.loss))
+        run_losses.append(float(step.trace.loss))
         state = step.state
-    assert found == pytest.approx(losses, rel=1e-9)
+    assert run_losses == pytest.approx(losses, rel=1e-9)
     torch.testing.assert_close(state.images, images, rtol=1e-9, atol=1e-9)
 
 
@@ -153,9 +153,9 @@ def test_provenance_says_where_loops_are_interpolated(inputs: Inputs) -> None:
         settings = dc.SMALL.replace(
             images_per_class=count, outer_steps=None, inner_epochs=None, networks=1
         )
-        made = process.run(dc, settings, inputs)
-        assert made.provenance["loops_interpolated"] is interpolated
-        assert tuple(made.provenance["loops"]) == dc.schedule(count)
+        distilled = process.run(dc, settings, inputs)
+        assert distilled.provenance["loops_interpolated"] is interpolated
+        assert tuple(distilled.provenance["loops"]) == dc.schedule(count)
 
 
 def test_a_network_that_does_not_learn_is_matched_at_its_start(inputs: Inputs) -> None:
@@ -216,21 +216,23 @@ def test_batch_norm_sees_real_images_and_then_stands_still(inputs: Inputs) -> No
 def test_passes_of_real_images_change_rounding_alone(
     inputs: Inputs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = process.run(dc, config(networks=1), inputs).images
+    at_once = process.run(dc, config(networks=1), inputs).images
     monkeypatch.setattr(matching, "passes", lambda spec, device: 2)
-    other = process.run(dc, config(networks=1), inputs).images
-    torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+    in_parts = process.run(dc, config(networks=1), inputs).images
+    torch.testing.assert_close(at_once, in_parts, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.slow
 def test_learned_digits_teach_more_than_random_ones() -> None:
     data = ddlab.data.load("digits")
-    made = ddlab.distill(
+    distilled = ddlab.distill(
         "dc", data, config=dc.Config.teaching(networks=15, initialisation="real"), progress=False
     )
     real = ddlab.distill("selection", data, progress=False)
     options: dict[str, Any] = {"labels": "hard", "seeds": [0, 1, 2], "progress": False}
-    learned, random = (ddlab.evaluate(each, data, **options) for each in (made, real))
+    learned, random = (
+        ddlab.evaluate(image_set, data, **options) for image_set in (distilled, real)
+    )
     assert learned.mean > random.mean
 
 
@@ -251,5 +253,5 @@ def test_refuses_in_a_sentence(inputs: Inputs) -> None:
 
 def test_one_image_of_each_class_is_enough() -> None:
     lonely = Inputs(data=made_data(train=1), device="cpu")
-    made = process.run(dc, config(images_per_class=1, initialisation="real"), lonely)
-    assert len(made) == 3 and bool(torch.isfinite(made.images).all())
+    distilled = process.run(dc, config(images_per_class=1, initialisation="real"), lonely)
+    assert len(distilled) == 3 and bool(torch.isfinite(distilled.images).all())

@@ -43,7 +43,7 @@ def soft(**changes: Any) -> sldd.Config:
     return sldd.Config(**SMALL | changes)
 
 
-def made(settings: dd.Config, inputs: Inputs) -> DistilledSet:
+def distilled_by(settings: dd.Config, inputs: Inputs) -> DistilledSet:
     return process.run(dd if type(settings) is dd.Config else sldd, settings, inputs)
 
 
@@ -72,23 +72,25 @@ def written_out(
             .module()
             .double()
         )
-        now = {name: value.double().requires_grad_() for name, value in module.named_parameters()}
+        current = {
+            name: value.double().requires_grad_() for name, value in module.named_parameters()
+        }
         for epoch in range(settings.epochs):
             for step in range(settings.steps):
                 m = len(learned["images"]) // settings.steps
                 rows = slice(step * m, (step + 1) * m)
-                logits = torch.func.functional_call(module, now, (learned["images"][rows],))
-                said = torch.log_softmax(logits, 1)
+                logits = torch.func.functional_call(module, current, (learned["images"][rows],))
+                log_probabilities = torch.log_softmax(logits, 1)
                 if answers.ndim == 1:
-                    loss = -said[torch.arange(m), answers[rows]].mean()
+                    loss = -log_probabilities[torch.arange(m), answers[rows]].mean()
                 else:
-                    loss = -(answers[rows] * said).sum(1).mean()
-                slopes = torch.autograd.grad(loss, list(now.values()), create_graph=True)
-                now = {
+                    loss = -(answers[rows] * log_probabilities).sum(1).mean()
+                slopes = torch.autograd.grad(loss, list(current.values()), create_graph=True)
+                current = {
                     name: v - rates[epoch, step] * g
-                    for (name, v), g in zip(now.items(), slopes, strict=True)
+                    for (name, v), g in zip(current.items(), slopes, strict=True)
                 }
-        losses.append(F.cross_entropy(torch.func.functional_call(module, now, (real,)), labels))
+        losses.append(F.cross_entropy(torch.func.functional_call(module, current, (real,)), labels))
     return torch.stack(losses).mean()
 
 
@@ -107,22 +109,24 @@ def test_is_its_objective(
     change: dict[str, Any], recompute: bool, inputs: Inputs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = config(recompute=recompute, **change)
-    drawn = dd.starts
+    draw_starts = dd.starts
     batch = dd.real_batch
     monkeypatch.setattr(
         dd,
         "starts",
-        lambda *given: [{n: w.double() for n, w in each.items()} for each in drawn(*given)],
+        lambda *arguments: [
+            {n: w.double() for n, w in weights.items()} for weights in draw_starts(*arguments)
+        ],
     )
     monkeypatch.setattr(
-        dd, "real_batch", lambda *given: (batch(*given)[0].double(), batch(*given)[1])
+        dd, "real_batch", lambda *arguments: (batch(*arguments)[0].double(), batch(*arguments)[1])
     )
     state = in_double(dd.init(settings, inputs))
     leaves = {name: value.clone().requires_grad_() for name, value in state.learned.items()}
     adam = torch.optim.Adam(leaves.values(), lr=settings.learning_rate, betas=(0.5, 0.999))
     for step in process.steps(dd, settings, inputs, state):
         number = step.index - 1
-        starts = list(drawn(settings, inputs, number))
+        starts = list(draw_starts(settings, inputs, number))
         assert len(starts) == (1 if settings.starts == "fixed" else 2)
         loss = written_out(
             settings, inputs.data, leaves, starts, *dd.real_batch(settings, inputs, number)
@@ -137,10 +141,11 @@ def test_is_its_objective(
 
 
 def test_without_learned_labels_sldd_is_dd_bit_for_bit(inputs: Inputs) -> None:
-    one = list(process.steps(dd, config(), inputs))
-    other = list(process.steps(sldd, soft(learn_labels=False), inputs))
+    dd_steps = list(process.steps(dd, config(), inputs))
+    sldd_steps = list(process.steps(sldd, soft(learn_labels=False), inputs))
     assert_same(
-        [(step.state, step.trace) for step in one], [(step.state, step.trace) for step in other]
+        [(step.state, step.trace) for step in dd_steps],
+        [(step.state, step.trace) for step in sldd_steps],
     )
 
 
@@ -188,57 +193,57 @@ def test_a_set_is_its_own_training(inputs: Inputs, grey: ImageData, tmp_path: An
     """
     settings = config(starts="fixed", seed=3)
     steps = list(process.steps(dd, settings, inputs))
-    found = dd.finish(settings, inputs, steps[-1].state)
-    target = found.target("steps")
-    assert found.complete and target.rates.shape == (2, 2) and len(found) == 6
-    assert found.storage_floats() == 6 * 64 + 6 + 4
-    again = DistilledSet.load(found.save(tmp_path / "set.safetensors"))
-    assert again.fingerprint == found.fingerprint and torch.equal(
+    distilled = dd.finish(settings, inputs, steps[-1].state)
+    target = distilled.target("steps")
+    assert distilled.complete and target.rates.shape == (2, 2) and len(distilled) == 6
+    assert distilled.storage_floats() == 6 * 64 + 6 + 4
+    again = DistilledSet.load(distilled.save(tmp_path / "set.safetensors"))
+    assert again.fingerprint == distilled.fingerprint and torch.equal(
         again.target("steps").rates, target.rates
     )
-    own = process.run(
+    student = process.run(
         ordered, ordered.Config.for_set(again, seed=3), Inputs(distilled=again, device="cpu")
     )
     (start,) = dd.starts(settings, inputs, 0)
     expected = trained(dd.inner_of(settings, inputs, {}), start, steps[-1].state.learned)[-1]
     assert all(
-        torch.allclose(own.weights[name], value, rtol=1e-5, atol=1e-7)
+        torch.allclose(student.weights[name], value, rtol=1e-5, atol=1e-7)
         for name, value in expected.items()
     )
     scored = ddlab.evaluate(again, grey, labels="steps", seeds=[3, 4], progress=False)
-    assert scored.per_seed[3] == ddlab.accuracy(own, grey) and scored.network == "mlp(width=5)"
+    assert scored.per_seed[3] == ddlab.accuracy(student, grey) and scored.network == "mlp(width=5)"
 
 
 def test_learned_labels_are_stored_and_taught(
     inputs: Inputs, grey: ImageData, tmp_path: Any
 ) -> None:
-    found = made(soft(images=2, softmax=True), inputs)
-    target = found.target("steps")
+    distilled = distilled_by(soft(images=2, softmax=True), inputs)
+    target = distilled.target("steps")
     assert (
-        len(found) == 4
+        len(distilled) == 4
         and target.labels.shape == (4, 3)
         and torch.allclose(target.labels.sum(1), torch.ones(4))
     )
     assert (
-        torch.equal(found.labels, target.labels.argmax(1))
-        and found.storage_floats() == 4 * 64 + 4 + 4 + 12
+        torch.equal(distilled.labels, target.labels.argmax(1))
+        and distilled.storage_floats() == 4 * 64 + 4 + 4 + 12
     )
-    again = DistilledSet.load(found.save(tmp_path / "set.safetensors"))
+    again = DistilledSet.load(distilled.save(tmp_path / "set.safetensors"))
     assert (
         torch.equal(again.target("steps").labels, target.labels)
-        and again.fingerprint == found.fingerprint
+        and again.fingerprint == distilled.fingerprint
     )
     assert 0 <= ddlab.evaluate(again, grey, labels="steps", seeds=[0], progress=False).mean <= 1
-    begun = {
+    first_labels = {
         kind: dd.first_labels(soft(initial_labels=kind), 3)
         for kind in ("class", "smoothed", "even", "random")
     }
-    assert torch.equal(begun["class"], torch.eye(3).repeat(2, 1)) and torch.allclose(
-        begun["even"], torch.full((6, 3), 1 / 3)
+    assert torch.equal(first_labels["class"], torch.eye(3).repeat(2, 1)) and torch.allclose(
+        first_labels["even"], torch.full((6, 3), 1 / 3)
     )
     assert (
-        torch.allclose(begun["smoothed"].max(1).values, torch.tensor(0.9 + 0.1 / 3))
-        and len(begun["random"].unique()) == 18
+        torch.allclose(first_labels["smoothed"].max(1).values, torch.tensor(0.9 + 0.1 / 3))
+        and len(first_labels["random"].unique()) == 18
     )
 
 
@@ -250,14 +255,14 @@ def test_pretrained_starts_learn_what_one_step_undoes(grey: ImageData) -> None:
     teachers = tuple(networks.initialise(spec, seed=seed) for seed in (0, 1))
     attack: dict[str, Any] = {"attacked_class": 0, "taken_for": 2, "starts": "pretrained"}
     settings = config(steps=1, epochs=1, iterations=60, learning_rate=0.05, halvings=0, **attack)
-    found = made(settings, Inputs(data=grey, teachers=teachers))
-    config_of = ordered.Config.for_set(found, network=networks.spec("mlp", width=16))
-    fooled = process.run(ordered, config_of, Inputs(distilled=found, teachers=teachers))
+    distilled = distilled_by(settings, Inputs(data=grey, teachers=teachers))
+    config_of = ordered.Config.for_set(distilled, network=networks.spec("mlp", width=16))
+    fooled = process.run(ordered, config_of, Inputs(distilled=distilled, teachers=teachers))
     rates = attack_rates(fooled, grey, 0, 2)
-    assert rates["taken"] > rates["right"] and found.target("steps").rates.shape == (1, 1)
-    other = networks.initialise(networks.spec("mlp", width=5).for_data(grey), seed=0)
+    assert rates["taken"] > rates["right"] and distilled.target("steps").rates.shape == (1, 1)
+    stranger = networks.initialise(networks.spec("mlp", width=5).for_data(grey), seed=0)
     with refuses("teacher", "mlp(width=16)"):
-        process.run(ordered, config_of, Inputs(distilled=found, teachers=(other,)))
+        process.run(ordered, config_of, Inputs(distilled=distilled, teachers=(stranger,)))
 
 
 def test_training_that_diverges_says_where(inputs: Inputs) -> None:
@@ -266,24 +271,24 @@ def test_training_that_diverges_says_where(inputs: Inputs) -> None:
         match=r"^dataset_distillation must stay finite; .* at step 1; .* after inner step 2 of 4, "
         r"of rate 1e\+30",
     ):
-        made(config(initial_rate=1e30), inputs)
+        distilled_by(config(initial_rate=1e30), inputs)
 
 
 def test_what_is_refused(inputs: Inputs, grey: ImageData) -> None:
     with refuses("network", "without batch norm"):
-        made(config(network=networks.spec("convnet", width=4)), inputs)
+        distilled_by(config(network=networks.spec("convnet", width=4)), inputs)
     with refuses("teacher", "dataset_distillation"):
-        made(config(starts="pretrained"), inputs)
+        distilled_by(config(starts="pretrained"), inputs)
     with refuses("images", "learn_labels"):
         config(images=2)
-    found = made(config(iterations=1), inputs)
+    distilled = distilled_by(config(iterations=1), inputs)
     with refuses("rates of the steps", "share 6 images evenly"):
-        found.with_targets(OrderedSteps(torch.ones(1, 4)))
+        distilled.with_targets(OrderedSteps(torch.ones(1, 4)))
     with refuses("labels of the steps"):
-        found.with_targets(OrderedSteps(torch.ones(1, 2), torch.ones(6, 4)))
+        distilled.with_targets(OrderedSteps(torch.ones(1, 2), torch.ones(6, 4)))
     with refuses("config", "says how it is trained on"):
         ddlab.evaluate(
-            found, grey, labels="steps", config=ddlab.training.supervised.Config.teaching()
+            distilled, grey, labels="steps", config=ddlab.training.supervised.Config.teaching()
         )
     with refuses("labels", "steps"):
         ddlab.evaluate(ddlab.distill("selection", grey, progress=False), grey, labels="steps")
@@ -293,4 +298,4 @@ def test_what_is_refused(inputs: Inputs, grey: ImageData) -> None:
         with refuses("taken_for"):
             config(**wrong)
     with refuses("attacked_class", "below 3"):
-        made(config(attacked_class=3, taken_for=0), inputs)
+        distilled_by(config(attacked_class=3, taken_for=0), inputs)

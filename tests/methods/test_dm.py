@@ -34,20 +34,20 @@ def config(**changes: Any) -> dm.Config:
 
 def embedded(module: torch.nn.Module, images: Tensor) -> Tensor:
     """What the linear layer sees, by a hook of torch's own."""
-    found: list[Tensor] = []
+    features: list[Tensor] = []
     handle = module.get_submodule("classifier").register_forward_pre_hook(
-        lambda _, given: found.append(given[0])
+        lambda _, arguments: features.append(arguments[0])
     )
     module(images)
     handle.remove()
-    return found[0]
+    return features[0]
 
 
 def in_double(settings: dm.Config, inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> dm.State:
     fresh = dm.fresh_network
 
-    def double(*given: Any) -> Any:
-        spec, weights = fresh(*given)
+    def double(*arguments: Any) -> Any:
+        spec, weights = fresh(*arguments)
         return spec, {
             name: value.double() if value.is_floating_point() else value
             for name, value in weights.items()
@@ -78,11 +78,11 @@ def test_is_its_objective(
         spec, weights = dm.fresh_network(settings, inputs, step.index - 1)
         module = networks.Network(spec=spec, weights=weights).module().train()
         groups = []
-        for made in (False, True):
+        for is_learned in (False, True):
             for c in range(3):
                 batch = (
                     images[labels == c]
-                    if made
+                    if is_learned
                     else matching.real_batch(settings, inputs, c, step=step.index - 1).double()
                 )
                 if strategy:
@@ -112,14 +112,14 @@ def test_the_distance_number_by_number() -> None:
     draw = np.random.default_rng(0)
     real = draw.normal(size=(5, 4))
     learned = draw.normal(size=(3, 4))
-    wanted = sum(
+    expected = sum(
         (sum(row[d] for row in real) / 5 - sum(row[d] for row in learned) / 3) ** 2
         for d in range(4)
     )
     leaves = torch.tensor(real), torch.tensor(learned).requires_grad_()
-    assert float(dm.mean_feature_distance(*leaves).detach()) == pytest.approx(wanted, rel=1e-12)
+    assert float(dm.mean_feature_distance(*leaves).detach()) == pytest.approx(expected, rel=1e-12)
     assert torch.autograd.gradcheck(
-        lambda made: dm.mean_feature_distance(leaves[0], made), leaves[1]
+        lambda images: dm.mean_feature_distance(leaves[0], images), leaves[1]
     )
 
 
@@ -144,18 +144,20 @@ def test_classes_at_a_time_change_nothing_but_rounding(
 @pytest.mark.slow
 def test_learned_digits_teach_more_than_random_ones() -> None:
     data = ddlab.data.load("digits")
-    made = ddlab.distill("dm", data, progress=False)
+    distilled = ddlab.distill("dm", data, progress=False)
     real = ddlab.distill("selection", data, progress=False)
     options: dict[str, Any] = {"labels": "hard", "seeds": [0, 1, 2], "progress": False}
-    learned, random = (ddlab.evaluate(each, data, **options) for each in (made, real))
+    learned, random = (
+        ddlab.evaluate(image_set, data, **options) for image_set in (distilled, real)
+    )
     assert learned.mean > random.mean + 0.05
 
 
 def test_one_image_of_each_class_is_enough() -> None:
-    made = process.run(
+    distilled = process.run(
         dm, config(images_per_class=1), Inputs(data=made_data(train=1), device="cpu")
     )
-    assert len(made) == 3 and bool(torch.isfinite(made.images).all())
+    assert len(distilled) == 3 and bool(torch.isfinite(distilled.images).all())
 
 
 def test_refuses_in_a_sentence(inputs: Inputs) -> None:

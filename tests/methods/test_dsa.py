@@ -35,11 +35,15 @@ def test_without_a_strategy_it_is_dc_bit_for_bit(inputs: Inputs) -> None:
 
 
 def test_who_sees_the_view_decides(inputs: Inputs) -> None:
-    found = [
+    images_by_views = [
         images(dsa.Config(**SMALL, views=views, strategy="rotate"), inputs)
         for views in matching.VIEWS
     ]
-    assert all(not torch.equal(one, other) for i, one in enumerate(found) for other in found[:i])
+    assert all(
+        not torch.equal(learned, earlier)
+        for i, learned in enumerate(images_by_views)
+        for earlier in images_by_views[:i]
+    )
 
 
 def test_one_image_is_matched_through_the_view_of_the_real_ones(inputs: Inputs) -> None:
@@ -64,8 +68,8 @@ def test_one_image_is_matched_through_the_view_of_the_real_ones(inputs: Inputs) 
             if a.ndim > 1
         ]
     ).sum()
-    (wanted,) = torch.autograd.grad(total, image)
-    torch.testing.assert_close(gradient[1:2], wanted, rtol=1e-3, atol=1e-5)
+    (expected,) = torch.autograd.grad(total, image)
+    torch.testing.assert_close(gradient[1:2], expected, rtol=1e-3, atol=1e-5)
 
 
 def test_digits_are_not_mirrored() -> None:

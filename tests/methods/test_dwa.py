@@ -65,23 +65,25 @@ def test_directed_adjustment_is_algorithm_1(
     module = plain_module(colour_teacher)
     before = snapshot(teacher)
     images, labels = real_batch(settings(), colour, 0)
-    found = dwa.directed_adjustment(teacher, images, labels, steps=steps, radius=radius)
+    adjustment = dwa.directed_adjustment(teacher, images, labels, steps=steps, radius=radius)
     expected, losses = plainly_adjusted(module, images, labels, steps, radius)
     for name, value in expected.named_parameters():
         torch.testing.assert_close(
-            teacher.weights[name] + found.weights[name], value, rtol=1e-10, atol=1e-12
+            teacher.weights[name] + adjustment.weights[name], value, rtol=1e-10, atol=1e-12
         )
-    assert found.losses.tolist() == pytest.approx(losses, rel=1e-10)
-    squares = sum(float(value.square().sum()) for value in found.weights.values())
-    assert float(found.length) == pytest.approx(math.sqrt(squares))
-    assert 0 < found.length <= radius * (1 + 1e-9)
+    assert adjustment.losses.tolist() == pytest.approx(losses, rel=1e-10)
+    squares = sum(float(value.square().sum()) for value in adjustment.weights.values())
+    assert float(adjustment.length) == pytest.approx(math.sqrt(squares))
+    assert 0 < adjustment.length <= radius * (1 + 1e-9)
     assert_unchanged(before, teacher)
 
 
 def test_the_adjustment_goes_uphill(colour: ImageData, colour_teacher: Network) -> None:
     images, labels = real_batch(settings(), colour, 0)
-    found = dwa.directed_adjustment(in_double(colour_teacher), images, labels, steps=8, radius=0.02)
-    assert (found.losses.diff() > 0).all()
+    adjustment = dwa.directed_adjustment(
+        in_double(colour_teacher), images, labels, steps=8, radius=0.02
+    )
+    assert (adjustment.losses.diff() > 0).all()
 
 
 def test_several_images_of_each_class_are_a_batch_too(
@@ -91,8 +93,10 @@ def test_several_images_of_each_class_are_a_batch_too(
         torch.cat(parts)
         for parts in zip(*(real_batch(settings(), colour, b) for b in (0, 1)), strict=True)
     )
-    found = dwa.directed_adjustment(in_double(colour_teacher), images, labels, steps=1, radius=0.1)
-    assert float(found.length) == pytest.approx(0.1)
+    adjustment = dwa.directed_adjustment(
+        in_double(colour_teacher), images, labels, steps=1, radius=0.1
+    )
+    assert float(adjustment.length) == pytest.approx(0.1)
 
 
 def test_a_large_batch_is_taken_in_parts(
@@ -103,37 +107,38 @@ def test_a_large_batch_is_taken_in_parts(
         torch.cat(p) for p in zip(*(real_batch(settings(), colour, b) for b in (0, 1)), strict=True)
     )
     whole = dwa.directed_adjustment(in_double(colour_teacher), images, labels, steps=3, radius=0.5)
-    seen = []
+    part_sizes = []
     real = networks.call
     monkeypatch.setattr(
         networks,
         "call",
-        lambda s, w, some, *a, **k: seen.append(len(some)) or real(s, w, some, *a, **k),
+        lambda s, w, some, *a, **k: part_sizes.append(len(some)) or real(s, w, some, *a, **k),
     )
     monkeypatch.setattr(dwa, "AT_ONCE", 3)
     parts = dwa.directed_adjustment(in_double(colour_teacher), images, labels, steps=3, radius=0.5)
-    assert seen == [3, 1] * 3
-    for one, other in zip(
+    assert part_sizes == [3, 1] * 3
+    for in_one, in_parts in zip(
         (*whole.weights.values(), whole.losses),
         (*parts.weights.values(), parts.losses),
         strict=True,
     ):
-        torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)
+        torch.testing.assert_close(in_one, in_parts, rtol=1e-10, atol=1e-12)
 
 
 def test_random_adjustment_has_the_length_and_no_direction(teacher: Network) -> None:
-    one, same, other = (
+    seed_0, seed_0_again, seed_1 = (
         dwa.random_adjustment(teacher, length=0.7, seed=seed, batch=1) for seed in (0, 0, 1)
     )
-    assert_same(one, same)
-    flat, others = (
-        torch.cat([value.flatten() for value in found.weights.values()]) for found in (one, other)
+    assert_same(seed_0, seed_0_again)
+    flat, flat_1 = (
+        torch.cat([value.flatten() for value in adjustment.weights.values()])
+        for adjustment in (seed_0, seed_1)
     )
-    assert float(flat.norm()) == pytest.approx(0.7) == float(one.length)
-    assert list(one.weights) == networks.parameter_names(teacher.spec)
+    assert float(flat.norm()) == pytest.approx(0.7) == float(seed_0.length)
+    assert list(seed_0.weights) == networks.parameter_names(teacher.spec)
     # A Gaussian direction: every weight has the same spread, and two draws have next to nothing in
     # common.
-    cosine = float(flat @ others) / 0.49
+    cosine = float(flat @ flat_1) / 0.49
     assert abs(cosine) < 5 / math.sqrt(len(flat))
     spread = flat / flat.std()
     assert abs(float(spread.mean())) < 5 / math.sqrt(len(flat)) and float(
@@ -159,11 +164,11 @@ def test_without_adjustment_it_is_sre2l_bit_for_bit(
     alike = sre2l.Config(images_per_class=2, iterations=3, seed=3, **shared)
     ours = list(process.steps(dwa, config, inputs))
     theirs = list(process.steps(sre2l, alike, inputs))
-    for one, other in zip(ours, theirs, strict=True):
+    for our_step, their_step in zip(ours, theirs, strict=True):
         for part in dataclasses.fields(sre2l.State):
-            assert_same(getattr(one.state, part.name), getattr(other.state, part.name))
+            assert_same(getattr(our_step.state, part.name), getattr(their_step.state, part.name))
         for part in dataclasses.fields(sre2l.Trace):
-            assert_same(getattr(one.trace, part.name), getattr(other.trace, part.name))
+            assert_same(getattr(our_step.trace, part.name), getattr(their_step.trace, part.name))
     assert_same(process.run(dwa, config, inputs).tensors, process.run(sre2l, alike, inputs).tensors)
 
 
@@ -180,9 +185,11 @@ def test_each_batch_is_adjusted_from_the_untouched_teacher(inputs: Inputs) -> No
 
 
 def test_random_is_as_long_as_directed(inputs: Inputs) -> None:
-    one, other = (dwa.init(settings(perturbation=kind), inputs) for kind in ("random", "directed"))
-    assert float(one.adjustment_length) == pytest.approx(float(other.adjustment_length))
-    assert not torch.equal(*(next(iter(state.adjusted.values())) for state in (one, other)))
+    random, directed = (
+        dwa.init(settings(perturbation=kind), inputs) for kind in ("random", "directed")
+    )
+    assert float(random.adjustment_length) == pytest.approx(float(directed.adjustment_length))
+    assert not torch.equal(*(next(iter(state.adjusted.values())) for state in (random, directed)))
 
 
 def test_one_step_of_the_adjustment_goes_along_the_gradient(
@@ -198,13 +205,13 @@ def test_one_step_of_the_adjustment_goes_along_the_gradient(
 def test_labels_and_result_come_from_the_untouched_teacher(
     inputs: Inputs, colour_teacher: Network
 ) -> None:
-    made = process.run(dwa, settings(adjustment_radius=3.0), inputs)
+    distilled = process.run(dwa, settings(adjustment_radius=3.0), inputs)
     assert torch.equal(
-        made.target("stored").logits, networks.predict(colour_teacher, made.images).logits
+        distilled.target("stored").logits, networks.predict(colour_teacher, distilled.images).logits
     )
     assert (
-        made.provenance["method"] == dwa.NAME
-        and made.provenance["config"]["adjustment_radius"] == 3.0
+        distilled.provenance["method"] == dwa.NAME
+        and distilled.provenance["config"]["adjustment_radius"] == 3.0
     )
 
 

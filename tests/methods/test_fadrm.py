@@ -60,12 +60,12 @@ def settings(**changes: Any) -> fadrm.Config:
 
 def written_out(iterations: int, merges: int) -> list[int]:
     """The stage of each step, by the two loops of Algorithm 1."""
-    each = iterations // (merges + 1)
+    per_stage = iterations // (merges + 1)
     stages = []
     for stage in range(1, merges + 1):
-        for _ in range(each):
+        for _ in range(per_stage):
             stages.append(stage)
-    for _ in range(iterations - merges * each):
+    for _ in range(iterations - merges * per_stage):
         stages.append(merges + 1)
     return stages
 
@@ -73,24 +73,24 @@ def written_out(iterations: int, merges: int) -> list[int]:
 @given(iterations=st.integers(1, 60), merges=st.integers(0, 59))
 def test_stages_are_those_of_algorithm_1(iterations: int, merges: int) -> None:
     merges = min(merges, iterations - 1)
-    found = [fadrm.stage_of(t, iterations=iterations, merges=merges) for t in range(iterations)]
-    assert found == written_out(iterations, merges)
+    stages = [fadrm.stage_of(t, iterations=iterations, merges=merges) for t in range(iterations)]
+    assert stages == written_out(iterations, merges)
 
 
-@given(each=st.integers(1, 60), merges=st.sampled_from((1, 3, 5)), small=st.integers(1, 15))
+@given(per_stage=st.integers(1, 60), merges=st.sampled_from((1, 3, 5)), small=st.integers(1, 15))
 def test_the_schedule_costs_what_equation_8_says_where_merges_are_odd(
-    each: int, merges: int, small: int
+    per_stage: int, merges: int, small: int
 ) -> None:
     """Eq 7's units, step by step; with an even number the last stage is a small one too, which
     equation 8 does not count.
     """
-    iterations = each * (merges + 1)
+    iterations = per_stage * (merges + 1)
     spent = 0
     for iteration in range(iterations):
         stage = fadrm.stage_of(iteration, iterations=iterations, merges=merges)
         height, width = fadrm.stage_size(stage, image_size=(16, 16), small_size=small)
         spent += height * width
-    ratio = 1 - each / iterations * ((merges + 1) // 2) * (1 - (small / 16) ** 2)
+    ratio = 1 - per_stage / iterations * ((merges + 1) // 2) * (1 - (small / 16) ** 2)
     assert spent / (iterations * 16 * 16) == pytest.approx(ratio, rel=1e-12)
 
 
@@ -117,8 +117,10 @@ def test_resampling_is_bilinear_between_pixel_centres(
         ]
         for image in images
     ]
-    found = fadrm.resampled(images, new)
-    torch.testing.assert_close(found, torch.from_numpy(np.array(expected)), rtol=1e-12, atol=1e-12)
+    resampled = fadrm.resampled(images, new)
+    torch.testing.assert_close(
+        resampled, torch.from_numpy(np.array(expected)), rtol=1e-12, atol=1e-12
+    )
     assert torch.autograd.gradcheck(lambda x: fadrm.resampled(x, new), (images.requires_grad_(),))
 
 
@@ -133,10 +135,10 @@ def test_merging_is_equation_9(ratio: float) -> None:
     patches = draw(2, 3, 8, 8, seed=1)
     resampled = F.interpolate(patches, size=(6, 6), mode="bilinear", align_corners=False)
     expected = ratio * images.numpy() + (1 - ratio) * resampled.numpy()
-    found = fadrm.merged_with_residual(images, patches, ratio)
-    torch.testing.assert_close(found, torch.from_numpy(expected), rtol=1e-14, atol=1e-14)
+    merged = fadrm.merged_with_residual(images, patches, ratio)
+    torch.testing.assert_close(merged, torch.from_numpy(expected), rtol=1e-14, atol=1e-14)
     if ratio in (0.0, 1.0):
-        assert torch.equal(found, images if ratio else resampled)
+        assert torch.equal(merged, images if ratio else resampled)
     arguments = (images.requires_grad_(), patches.requires_grad_())
     assert torch.autograd.gradcheck(lambda x, p: fadrm.merged_with_residual(x, p, ratio), arguments)
 
@@ -149,12 +151,12 @@ def test_networks_take_turns() -> None:
 def test_distill_takes_several_networks(teachers: tuple[Network, Network]) -> None:
     config = settings(images_per_class=1)
     plus, first = (
-        ddlab.distill("fadrm", DATA, given, config, progress=False)
-        for given in ([*teachers], teachers[:1])
+        ddlab.distill("fadrm", DATA, networks_given, config, progress=False)
+        for networks_given in ([*teachers], teachers[:1])
     )
     assert not torch.equal(plus.images, first.images)
-    made = process.run(fadrm, config, Inputs(data=DATA, teachers=teachers))
-    assert torch.equal(plus.images, made.images)
+    by_run = process.run(fadrm, config, Inputs(data=DATA, teachers=teachers))
+    assert torch.equal(plus.images, by_run.images)
     with refuses("teacher must be a Network or a sequence of Networks"):
         ddlab.distill("fadrm", DATA, [3], config, progress=False)  # type: ignore[list-item]
 
@@ -176,7 +178,7 @@ def algorithm_1(
     small = config.small_size or 12
     full = 12
     steps = config.iterations
-    each = steps // (config.merges + 1)
+    per_stage = steps // (config.merges + 1)
     frames = []
 
     def resample(x: Tensor, side: int) -> Tensor:
@@ -205,11 +207,11 @@ def algorithm_1(
 
     x = resample(patches, small)
     for _ in range(config.merges):
-        x = grad_steps(x, each)
+        x = grad_steps(x, per_stage)
         x = resample(x, full if x.shape[-1] == small else small)
         x = config.merge_ratio * x + (1 - config.merge_ratio) * resample(patches, x.shape[-1])
         frames[-1] = x.clone()
-    x = grad_steps(x, steps - config.merges * each)
+    x = grad_steps(x, steps - config.merges * per_stage)
     return [*frames[:-1], resample(x, full)]
 
 
@@ -261,8 +263,8 @@ def test_without_merges_it_is_sre2l_from_real_images(inputs: Inputs) -> None:
     )
     ours = list(process.steps(fadrm, config, inputs))
     theirs = list(process.steps(sre2l, alike, inputs))
-    for one, other in zip(ours, theirs, strict=True):
-        _assert_shared_parts_same(one, other)
+    for our_step, their_step in zip(ours, theirs, strict=True):
+        _assert_shared_parts_same(our_step, their_step)
     assert_same(
         process.run(fadrm, config, inputs).tensors, process.run(sre2l, alike, inputs).tensors
     )
@@ -288,11 +290,11 @@ def test_merging_nothing_is_sre2l_with_a_fresh_adam_in_each_stage(inputs: Inputs
         _assert_shared_parts_same(step, Step(step.index, step.total, state, trace))
 
 
-def _assert_shared_parts_same(one: Step, other: Step) -> None:
+def _assert_shared_parts_same(step: Step, sre2l_step: Step) -> None:
     for part in dataclasses.fields(sre2l.State):
-        assert_same(getattr(one.state, part.name), getattr(other.state, part.name))
+        assert_same(getattr(step.state, part.name), getattr(sre2l_step.state, part.name))
     for part in dataclasses.fields(sre2l.Trace):
-        assert_same(getattr(one.trace, part.name), getattr(other.trace, part.name))
+        assert_same(getattr(step.trace, part.name), getattr(sre2l_step.trace, part.name))
 
 
 def test_merging_all_returns_to_the_patches(teachers: tuple[Network, Network]) -> None:
@@ -319,23 +321,25 @@ def test_sizes_stages_and_networks_of_a_run(teachers: tuple[Network, Network]) -
     assert [step.trace.network for step in whole] == [0, 1, 0, 1, 0, 1, 0]
     assert [step.state.images.shape[-1] for step in whole] == [9, 12, 12, 9, 9, 9, 9]
     for step in whole:
-        made = fadrm.finish(config, inputs, step.state)
-        assert made.images.shape == (2, 3, 12, 12) and made.complete is (step.index == step.total)
+        distilled = fadrm.finish(config, inputs, step.state)
+        assert distilled.images.shape == (2, 3, 12, 12) and distilled.complete is (
+            step.index == step.total
+        )
         low, high = DATA.valid_range()
-        assert (made.images >= low - 1e-5).all() and (made.images <= high + 1e-5).all()
+        assert (distilled.images >= low - 1e-5).all() and (distilled.images <= high + 1e-5).all()
 
 
 def test_patches_are_images_of_the_class_and_new_in_each_batch(
     inputs: Inputs, colour: ImageData
 ) -> None:
-    seen = []
+    indices = []
     everything = colour.normalised()
     for batch in (0, 1):
         for label, patch in enumerate(fadrm.patches(settings(), inputs, batch)):
             (index,) = torch.nonzero((everything == patch).flatten(1).all(1)).flatten().tolist()
             assert int(colour.train_labels[index]) == label
-            seen.append(index)
-    assert len(set(seen)) == 4
+            indices.append(index)
+    assert len(set(indices)) == 4
 
 
 @pytest.mark.parametrize(("patches", "factor"), [("crop", 1), ("mosaic", 2)])
@@ -348,19 +352,21 @@ def test_crops_and_mosaics_are_those_of_rded(
     inputs = Inputs(data=DATA, teachers=teachers)
     config = settings(patches=patches, seed=5)
     rded = methods.get("rded")
-    wanted = process.run(
+    by_rded = process.run(
         rded,
         rded.Config(images_per_class=2, factor=factor, seed=5),
         Inputs(data=DATA, teachers=teachers[:1]),
     )
     start = fadrm.init(config, inputs)
-    assert_same(start.images, torch.stack([wanted.images[0], wanted.images[2]]))
+    assert_same(start.images, torch.stack([by_rded.images[0], by_rded.images[2]]))
     # With alpha = 0 every merge gives the patches back, in the second batch its own.
     returned = [
         step.state.images for step in process.steps(fadrm, config.replace(merge_ratio=0.0), inputs)
     ]
     assert_same(returned[1], start.images)
-    assert_same(returned[config.iterations + 1], torch.stack([wanted.images[1], wanted.images[3]]))
+    assert_same(
+        returned[config.iterations + 1], torch.stack([by_rded.images[1], by_rded.images[3]])
+    )
 
 
 def test_noise_is_only_where_it_begins(inputs: Inputs) -> None:
@@ -377,11 +383,15 @@ def test_noise_is_only_where_it_begins(inputs: Inputs) -> None:
 
 def test_the_stored_labels_are_the_networks_mean(teachers: tuple[Network, Network]) -> None:
     inputs = Inputs(data=DATA, teachers=teachers)
-    made = process.run(fadrm, settings(small_size=9, merges=1), inputs)
-    mean = sum(networks.predict(each, made.images).logits for each in teachers) / 2
-    torch.testing.assert_close(made.target("stored").logits, mean)
-    assert made.target("online").fingerprints == tuple(each.fingerprint for each in teachers)
-    assert made.labels.tolist() == [0, 1, 0, 1] and made.provenance["method"] == fadrm.NAME
+    distilled = process.run(fadrm, settings(small_size=9, merges=1), inputs)
+    mean = sum(networks.predict(network, distilled.images).logits for network in teachers) / 2
+    torch.testing.assert_close(distilled.target("stored").logits, mean)
+    assert distilled.target("online").fingerprints == tuple(
+        network.fingerprint for network in teachers
+    )
+    assert (
+        distilled.labels.tolist() == [0, 1, 0, 1] and distilled.provenance["method"] == fadrm.NAME
+    )
 
 
 def test_bad_input(
@@ -409,11 +419,11 @@ def test_bad_input(
         fadrm.update(settings(), Inputs(data=colour), state)
     with refuses("images_per_class", "at most 8", "9"):
         fadrm.init(settings(images_per_class=9, initialisation="noise"), inputs)
-    other = networks.initialise(
+    three_classes = networks.initialise(
         networks.spec("convnet", width=4).for_data(made_data(classes=3, channels=3)), seed=0
     )
     with refuses("teacher", "2 classes", "3 classes"):
-        Inputs(data=colour, teachers=(colour_teacher, other))
+        Inputs(data=colour, teachers=(colour_teacher, three_classes))
     bare = networks.initialise(
         networks.spec("convnet", width=4, norm="none").for_data(colour), seed=0
     )
@@ -425,14 +435,14 @@ def test_in_mixed_precision_images_and_statistics_stay_in_float32(inputs: Inputs
     """Half the bits move the statistics a little, and the way of an image hardly."""
     config = settings(precision="mixed", images_per_class=1)
     mixed, single = (
-        list(process.steps(fadrm, each, inputs))
-        for each in (config, config.replace(precision="single"))
+        list(process.steps(fadrm, settings_of, inputs))
+        for settings_of in (config, config.replace(precision="single"))
     )
     assert mixed[-1].state.images.dtype == mixed[0].trace.total_loss.dtype == torch.float32
-    near = mixed[0].trace.layer_variance_gaps
+    mixed_gaps = mixed[0].trace.layer_variance_gaps
     exact = single[0].trace.layer_variance_gaps
-    assert not torch.equal(near, exact)
-    torch.testing.assert_close(near, exact, rtol=0.1, atol=0.05)
+    assert not torch.equal(mixed_gaps, exact)
+    torch.testing.assert_close(mixed_gaps, exact, rtol=0.1, atol=0.05)
     start = fadrm.init(config, inputs).images
-    ways = [(steps[0].state.images - start).flatten() for steps in (mixed, single)]
-    assert float(torch.nn.functional.cosine_similarity(*ways, dim=0)) > 0.8
+    movements = [(steps[0].state.images - start).flatten() for steps in (mixed, single)]
+    assert float(torch.nn.functional.cosine_similarity(*movements, dim=0)) > 0.8

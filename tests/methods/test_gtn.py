@@ -37,14 +37,14 @@ CHANGES: list[dict[str, Any]] = [
 def in_double(monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights and real images of an update in float64."""
     first = ordered.first_weights
-    drawn = _curriculum.real_batches
+    draw_batches = _curriculum.real_batches
     monkeypatch.setattr(
-        gtn, "real_batches", lambda *given: [(x.double(), y) for x, y in drawn(*given)]
+        gtn, "real_batches", lambda *args: [(x.double(), y) for x, y in draw_batches(*args)]
     )
     monkeypatch.setattr(
         ordered,
         "first_weights",
-        lambda *given, **told: {n: w.double() for n, w in first(*given, **told).items()},
+        lambda *args, **kwargs: {n: w.double() for n, w in first(*args, **kwargs).items()},
     )
 
 
@@ -63,7 +63,7 @@ def written_out(
     settings: gtn.Config,
     data: ImageData,
     learned: dict[str, Tensor],
-    seen: list[Tensor],
+    row_order: list[Tensor],
     start: dict[str, Tensor],
     real: list[Any],
 ) -> Tensor:
@@ -71,31 +71,32 @@ def written_out(
     each step or the last.
     """
     module: Any = networks.initialise(settings.network.for_data(data), seed=0).module().double()
-    now = {name: value.clone().requires_grad_() for name, value in start.items()}
-    speed = {name: torch.zeros_like(value) for name, value in now.items()}
+    weights = {name: value.clone().requires_grad_() for name, value in start.items()}
+    speed = {name: torch.zeros_like(value) for name, value in weights.items()}
     losses = []
-    for step, rows in enumerate(seen):
+    for step, rows in enumerate(row_order):
         labels = rows % data.classes
         if settings.generator == "none":
             images = 2 * torch.tanh(learned["latents"][rows])
         else:
             shape = (data.channels, *data.image_size)
             images = generators.generate(learned, learned["latents"][rows], labels, shape)
-        loss = F.cross_entropy(functional_call(module, now, (images,)), labels)
-        slopes = torch.autograd.grad(loss, list(now.values()), create_graph=True)
+        loss = F.cross_entropy(functional_call(module, weights, (images,)), labels)
+        slopes = torch.autograd.grad(loss, list(weights.values()), create_graph=True)
         rate, momentum = (learned[name][step].exp() for name in ("log_rates", "log_momenta"))
         speed = {
-            name: momentum * speed[name] + slope for name, slope in zip(now, slopes, strict=True)
+            name: momentum * speed[name] + slope
+            for name, slope in zip(weights, slopes, strict=True)
         }
-        now = {name: value - rate * speed[name] for name, value in now.items()}
+        weights = {name: value - rate * speed[name] for name, value in weights.items()}
         images, answers = real[min(step, len(real) - 1)]
-        losses.append(F.cross_entropy(functional_call(module, now, (images,)), answers))
+        losses.append(F.cross_entropy(functional_call(module, weights, (images,)), answers))
     return torch.stack(losses).mean() if settings.real_loss == "every_step" else losses[-1]
 
 
 @pytest.mark.parametrize("recompute", [False, True])
 @pytest.mark.parametrize(
-    "change", [each for each in CHANGES if each.get("generator") != "real"], ids=str
+    "change", [change_of for change_of in CHANGES if change_of.get("generator") != "real"], ids=str
 )
 def test_is_its_objective(
     change: dict[str, Any], recompute: bool, inputs: Inputs, in_double: None
@@ -106,15 +107,17 @@ def test_is_its_objective(
     learned = {name: value.double() for name, value in gtn.init(settings, inputs).learned.items()}
     loss, slopes = gtn.gradients(settings, inputs, 1, learned)
     leaves = {name: value.clone().requires_grad_() for name, value in learned.items()}
-    given = dict(leaves)
+    tensors = dict(leaves)
     if settings.curriculum == "none":
-        given["latents"] = _curriculum.latents_of(settings, learned, 1)
+        tensors["latents"] = _curriculum.latents_of(settings, learned, 1)
     seed = gtn.randomness.derived_seed(settings.seed, 1, "start")
     start = ordered.first_weights(settings.network.for_data(data), "pytorch", seed=seed)
-    seen = list(_curriculum.order_of(settings, 1))
-    wanted = written_out(settings, data, given, seen, start, gtn.real_batches(settings, inputs, 1))
-    assert float(loss) == pytest.approx(wanted.item(), rel=1e-10)
-    expected = torch.autograd.grad(wanted, list(leaves.values()), materialize_grads=True)
+    row_order = list(_curriculum.order_of(settings, 1))
+    by_hand = written_out(
+        settings, data, tensors, row_order, start, gtn.real_batches(settings, inputs, 1)
+    )
+    assert float(loss) == pytest.approx(by_hand.item(), rel=1e-10)
+    expected = torch.autograd.grad(by_hand, list(leaves.values()), materialize_grads=True)
     for (name, slope), value in zip(slopes.items(), expected, strict=True):
         assert value.any() and torch.allclose(slope, value, rtol=1e-6, atol=1e-9), name
 
@@ -127,7 +130,10 @@ def test_orders_keep_what_their_name_says() -> None:
     }
     rows = torch.arange(20).view(5, 4)
     assert torch.equal(orders["full"], rows)
-    assert all(any(torch.equal(batch, own) for own in rows) for batch in orders["batches_shuffled"])
+    assert all(
+        any(torch.equal(batch, batch_rows) for batch_rows in rows)
+        for batch in orders["batches_shuffled"]
+    )
     assert not torch.equal(orders["batches_shuffled"], rows)
     assert orders["all_shuffled"].flatten().tolist() != sorted(
         orders["all_shuffled"].flatten().tolist()
@@ -165,25 +171,27 @@ def test_a_set_is_its_own_training(
 ) -> None:
     settings = config(**change)
     state = [*process.steps(gtn, settings, inputs)][-1].state
-    found = gtn.finish(settings, inputs, state)
+    distilled = gtn.finish(settings, inputs, state)
     assert (
-        found.kind == ("images" if settings.generator in ("none", "real") else "generator")
-        and found.complete
+        distilled.kind == ("images" if settings.generator in ("none", "real") else "generator")
+        and distilled.complete
     )
-    target = found.target("steps")
-    assert target.rates.shape == target.momenta.shape == (1, STEPS) and len(found) == STEPS * BATCH
-    again = DistilledSet.load(found.save(tmp_path / "set.safetensors"))
-    assert again.fingerprint == found.fingerprint and torch.equal(
+    target = distilled.target("steps")
+    assert (
+        target.rates.shape == target.momenta.shape == (1, STEPS) and len(distilled) == STEPS * BATCH
+    )
+    again = DistilledSet.load(distilled.save(tmp_path / "set.safetensors"))
+    assert again.fingerprint == distilled.fingerprint and torch.equal(
         again.target("steps").momenta, target.momenta
     )
-    own = process.run(
+    student = process.run(
         ordered, ordered.Config.for_set(again, seed=3), Inputs(distilled=again, device="cpu")
     )
-    module: Any = networks.initialise(own.spec, seed=3).module()
+    module: Any = networks.initialise(student.spec, seed=3).module()
     optimiser = torch.optim.SGD(module.parameters(), lr=1.0, momentum=0.0)
     steps = zip(
-        found.images.chunk(STEPS),
-        found.labels.chunk(STEPS),
+        distilled.images.chunk(STEPS),
+        distilled.labels.chunk(STEPS),
         *target.rates,
         *target.momenta,
         strict=True,
@@ -194,20 +202,22 @@ def test_a_set_is_its_own_training(
         F.cross_entropy(module(images), labels).backward()
         optimiser.step()
     assert all(
-        torch.allclose(own.weights[name], value, rtol=1e-4, atol=1e-6)
+        torch.allclose(student.weights[name], value, rtol=1e-4, atol=1e-6)
         for name, value in module.named_parameters()
     )
     scored = ddlab.evaluate(again, grey, labels="steps", seeds=[3], progress=False)
-    assert scored.per_seed[3] == ddlab.accuracy(own, grey)
+    assert scored.per_seed[3] == ddlab.accuracy(student, grey)
 
 
 def test_random_architectures_differ_and_are_no_deeper(inputs: Inputs) -> None:
     settings = config(
         architectures="random", network=networks.spec("convnet", width=8, depth=2, norm="instance")
     )
-    drawn = [_curriculum.learner(settings, inputs, step).options for step in range(30)]
-    assert {each.depth for each in drawn} == {1, 2} and len({each.width for each in drawn}) > 5
-    assert all(4 <= each.width <= 16 and each.norm == "instance" for each in drawn)
+    learners = [_curriculum.learner(settings, inputs, step).options for step in range(30)]
+    assert {options.depth for options in learners} == {1, 2} and len(
+        {options.width for options in learners}
+    ) > 5
+    assert all(4 <= options.width <= 16 and options.norm == "instance" for options in learners)
 
 
 def test_real_steps_are_of_their_classes_and_only_rates_learn(
@@ -229,10 +239,10 @@ def test_what_is_refused(inputs: Inputs, grey: ImageData) -> None:
         gtn.init(config(network=networks.spec("convnet", width=4)), inputs)
     with refuses("data", "two classes"):
         gtn.init(config(), Inputs(data=grey.subset(classes=[0]), device="cpu"))
-    found = gtn.finish(config(), inputs, gtn.init(config(), inputs))
-    assert not found.complete
+    distilled = gtn.finish(config(), inputs, gtn.init(config(), inputs))
+    assert not distilled.complete
     with refuses("momenta of the steps"):
-        found.with_targets(OrderedSteps(torch.ones(1, STEPS), momenta=torch.ones(1, 2)))
+        distilled.with_targets(OrderedSteps(torch.ones(1, STEPS), momenta=torch.ones(1, 2)))
     diverging = config(initial_rate=1e20, initial_momentum=0.0)
     with pytest.raises(ddlab.core.errors.NonFiniteError, match="step 1"):
         gtn.update(diverging, inputs, gtn.init(diverging, inputs))

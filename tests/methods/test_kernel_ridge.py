@@ -20,14 +20,14 @@ def test_predictions_are_scikit_learns(strength: float) -> None:
     real = rows(9, 5, seed=1)
     distilled = rows(6, 5, seed=2)
     targets = rows(6, 3, seed=3)
-    ones = [
+    with_bias = [
         np.concatenate([part.numpy(), np.ones((len(part), 1))], 1) for part in (real, distilled)
     ]
     # The trace of K is the sum of squares of the rows.
-    ridge = strength * float((ones[1] ** 2).sum())
-    model = KernelRidge(alpha=ridge, kernel="linear").fit(ones[1], targets.numpy())
-    found = kernel_ridge.predictions(real, distilled, targets, strength=strength)
-    np.testing.assert_allclose(found.numpy(), model.predict(ones[0]), rtol=1e-9, atol=1e-9)
+    ridge = strength * float((with_bias[1] ** 2).sum())
+    model = KernelRidge(alpha=ridge, kernel="linear").fit(with_bias[1], targets.numpy())
+    predicted = kernel_ridge.predictions(real, distilled, targets, strength=strength)
+    np.testing.assert_allclose(predicted.numpy(), model.predict(with_bias[0]), rtol=1e-9, atol=1e-9)
 
 
 def test_it_is_a_linear_layer_trained_to_its_end() -> None:
@@ -42,9 +42,9 @@ def test_it_is_a_linear_layer_trained_to_its_end() -> None:
     weights = torch.linalg.solve(
         layer.T @ layer + ridge * torch.eye(5, dtype=torch.float64), layer.T @ targets
     )
-    wanted = torch.cat([real, torch.ones(7, 1, dtype=torch.float64)], 1) @ weights
+    expected = torch.cat([real, torch.ones(7, 1, dtype=torch.float64)], 1) @ weights
     torch.testing.assert_close(
-        kernel_ridge.predictions(real, distilled, targets, strength=1e-3), wanted
+        kernel_ridge.predictions(real, distilled, targets, strength=1e-3), expected
     )
 
 
@@ -52,10 +52,10 @@ def test_the_loss_is_the_mean_over_all_numbers() -> None:
     real = rows(7, 4, seed=1)
     distilled = rows(5, 4, seed=2)
     targets = rows(5, 2, seed=3)
-    wanted = rows(7, 2, seed=4)
-    made = kernel_ridge.predictions(real, distilled, targets, strength=1e-2)
-    loss = kernel_ridge.outer_loss(real, wanted, distilled, targets, strength=1e-2)
-    assert float(loss) == pytest.approx(float(((wanted - made) ** 2).sum()) / 14)
+    real_targets = rows(7, 2, seed=4)
+    predicted = kernel_ridge.predictions(real, distilled, targets, strength=1e-2)
+    loss = kernel_ridge.outer_loss(real, real_targets, distilled, targets, strength=1e-2)
+    assert float(loss) == pytest.approx(float(((real_targets - predicted) ** 2).sum()) / 14)
 
 
 def test_gradients_of_the_loss() -> None:
@@ -63,21 +63,25 @@ def test_gradients_of_the_loss() -> None:
     real = rows(6, 4, seed=1)
     distilled = rows(5, 4, seed=2)
     targets = rows(5, 3, seed=3)
-    wanted = rows(6, 3, seed=4)
-    held = kernel_ridge.trace_scaled(kernel_ridge.gram(distilled, distilled), strength=1e-2)
+    real_targets = rows(6, 3, seed=4)
+    fixed_ridge = kernel_ridge.trace_scaled(kernel_ridge.gram(distilled, distilled), strength=1e-2)
 
     def by_hand(features: torch.Tensor, wished: torch.Tensor) -> torch.Tensor:
         kernel = kernel_ridge.gram(features, features)
-        made = kernel_ridge.gram(real, features) @ kernel_ridge.solve(kernel, wished, ridge=held)
-        return (wanted - made).square().mean()
+        predicted = kernel_ridge.gram(real, features) @ kernel_ridge.solve(
+            kernel, wished, ridge=fixed_ridge
+        )
+        return (real_targets - predicted).square().mean()
 
     leaves = (distilled.clone().requires_grad_(), targets.clone().requires_grad_())
     assert torch.autograd.gradcheck(by_hand, leaves)
     ours = torch.autograd.grad(
-        kernel_ridge.outer_loss(real, wanted, *leaves, strength=1e-2), leaves
+        kernel_ridge.outer_loss(real, real_targets, *leaves, strength=1e-2), leaves
     )
-    for one, other in zip(ours, torch.autograd.grad(by_hand(*leaves), leaves), strict=True):
-        torch.testing.assert_close(one, other)
+    for ours_of_leaf, theirs_of_leaf in zip(
+        ours, torch.autograd.grad(by_hand(*leaves), leaves), strict=True
+    ):
+        torch.testing.assert_close(ours_of_leaf, theirs_of_leaf)
 
 
 def test_the_ridge_passes_no_gradient() -> None:

@@ -26,20 +26,20 @@ def images(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def by_joint_covariance(spec: KernelSpec, one: np.ndarray, other: np.ndarray) -> float:
+def by_joint_covariance(spec: KernelSpec, image: np.ndarray, other_image: np.ndarray) -> float:
     """NTK or NNGP of two images [c, h, w] from the covariances of every pixel of both with every
     other, [2 p, 2 p].
     """
     if spec.kernel.startswith("fc"):
-        one, other = (each.reshape(-1, 1, 1) for each in (one, other))
-    channels, height, width = one.shape
-    rows = np.concatenate([each.reshape(channels, -1) for each in (one, other)], 1).T
+        image, other_image = (part.reshape(-1, 1, 1) for part in (image, other_image))
+    channels, height, width = image.shape
+    rows = np.concatenate([part.reshape(channels, -1) for part in (image, other_image)], 1).T
     kernel = rows @ rows.T / channels
     tangent = np.zeros((2 * height * width,) * 2)
 
-    def both(map_: np.ndarray, value: np.ndarray) -> np.ndarray:
+    def shift_both(map_: np.ndarray, cell: np.ndarray) -> np.ndarray:
         twice = np.kron(np.eye(2), map_)
-        return twice @ value @ twice.T
+        return twice @ cell @ twice.T
 
     for layer in kernels.layers(spec):
         places = [(i, j) for i in range(height) for j in range(width)]
@@ -50,7 +50,7 @@ def by_joint_covariance(spec: KernelSpec, one: np.ndarray, other: np.ndarray) ->
                 for i, j in offsets
             ]
             kernel, tangent = (
-                np.mean([both(shift, value) for shift in shifts], axis=0)
+                np.mean([shift_both(shift, value) for shift in shifts], axis=0)
                 for value in (kernel, tangent)
             )
         elif layer == "dense":
@@ -81,10 +81,14 @@ def test_is_the_covariance_of_all_pixels(name: str, kind: str) -> None:
     spec = KernelSpec(kernel=name, kind=kind, weight_std=1.3, bias_std=0.2)
     first = images(2, 2, 4, 5)
     second = images(3, 2, 4, 5, seed=1)
-    wanted = [
-        [by_joint_covariance(spec, one.numpy(), other.numpy()) for other in second] for one in first
+    expected = [
+        [
+            by_joint_covariance(spec, row_image.numpy(), column_image.numpy())
+            for column_image in second
+        ]
+        for row_image in first
     ]
-    np.testing.assert_allclose(kernel_matrix(spec, first, second).numpy(), wanted, rtol=1e-9)
+    np.testing.assert_allclose(kernel_matrix(spec, first, second).numpy(), expected, rtol=1e-9)
 
 
 def test_networks_are_made_of_their_layers() -> None:
@@ -108,11 +112,11 @@ def test_the_relu_by_quadrature() -> None:
             * quad(lambda phi, a=angle: 2 * math.cos(phi) * math.cos(phi - a), low, high)[0]
             / (2 * math.pi)
         )
-        given = [
+        covariances = [
             torch.tensor(value, dtype=torch.float64)
             for value in (correlation * norm, first, second)
         ]
-        kernel, factor = kernels.relu(*given)
+        kernel, factor = kernels.relu(*covariances)
         assert float(kernel) == pytest.approx(product, rel=1e-10)
         assert float(factor) == pytest.approx((high - low) / (2 * math.pi), rel=1e-12)
 
@@ -122,12 +126,12 @@ def test_two_inputs_in_closed_form() -> None:
     and 0, Theta = 2 K + 0 / 4.
     """
     pair = torch.eye(2, dtype=torch.float64).view(2, 1, 1, 2) * math.sqrt(2)
-    for kind, wanted in (("nngp", 2 / math.pi), ("ntk", 2 / math.pi)):
-        found = kernel_matrix(
+    for kind, expected in (("nngp", 2 / math.pi), ("ntk", 2 / math.pi)):
+        kernel = kernel_matrix(
             KernelSpec(kind=kind, bias_std=0.0), pair, torch.cat([pair[1:], -pair[:1]])
         )
-        np.testing.assert_allclose(found[0].numpy(), [wanted, 0.0], atol=1e-12)
-        assert float(found[1, 0]) == pytest.approx({"nngp": 2.0, "ntk": 4.0}[kind])
+        np.testing.assert_allclose(kernel[0].numpy(), [expected, 0.0], atol=1e-12)
+        assert float(kernel[1, 0]) == pytest.approx({"nngp": 2.0, "ntk": 4.0}[kind])
     assert float(kernel_matrix(KernelSpec(kernel="rbf"), pair[:1], pair[1:])) == pytest.approx(
         math.exp(-2)
     )
@@ -174,7 +178,7 @@ def finite_tangents(spec: KernelSpec, width: int, pair: Tensor, seed: int) -> Te
 
     trained = tuple(range(1, len(weights) + 1))[0 if spec.kind == "ntk" else -2 :]
     slopes = [torch.func.grad(network, trained)(image, *weights) for image in pair]
-    rows = torch.stack([torch.cat([part.flatten() for part in each]) for each in slopes])
+    rows = torch.stack([torch.cat([part.flatten() for part in slope]) for slope in slopes])
     return rows @ rows.T
 
 
@@ -186,7 +190,7 @@ def test_wide_networks_come_nearer_as_one_over_the_root_of_width(name: str, kind
     """
     spec = KernelSpec(kernel=name, kind=kind, bias_std=0.3)
     pair = images(2, 2, 3, 3)
-    wanted = kernel_matrix(spec, pair, pair)
+    exact = kernel_matrix(spec, pair, pair)
     narrow = 24
     wide = 384
     draws = {
@@ -194,14 +198,14 @@ def test_wide_networks_come_nearer_as_one_over_the_root_of_width(name: str, kind
         for width in (narrow, wide)
     }
     errors = {
-        width: float((found - wanted).square().mean().sqrt() / wanted.norm())
-        for width, found in draws.items()
+        width: float((estimates - exact).square().mean().sqrt() / exact.norm())
+        for width, estimates in draws.items()
     }
     assert errors[wide] < 0.1 and 2.8 < errors[narrow] / errors[wide] < 5.7
-    spread = {width: float(found.var(0).mean()) for width, found in draws.items()}
+    spread = {width: float(estimates.var(0).mean()) for width, estimates in draws.items()}
     assert 8 < spread[narrow] / spread[wide] < 32
     # Three standard errors, of three different numbers.
-    mean_error = (draws[wide].mean(0) - wanted).abs()
+    mean_error = (draws[wide].mean(0) - exact).abs()
     assert bool((mean_error < 4 * draws[wide].std(0) / math.sqrt(48)).all())
 
 
@@ -222,13 +226,13 @@ def test_blocks_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> No
 
     def computed(pairs: int) -> tuple[Tensor, ...]:
         monkeypatch.setattr(kernels, "_pairs_at_once", lambda *_: pairs)
-        found = kernel_matrix(spec, first, second)
+        kernel = kernel_matrix(spec, first, second)
         together = kernels.support_and_cross(spec, second, first)
-        return found, *together, *torch.autograd.grad(found.square().sum(), first)
+        return kernel, *together, *torch.autograd.grad(kernel.square().sum(), first)
 
     for some in (1, 6, 20):
-        for one, other in zip(computed(some), computed(100), strict=True):
-            torch.testing.assert_close(one, other)
+        for in_blocks, at_once in zip(computed(some), computed(100), strict=True):
+            torch.testing.assert_close(in_blocks, at_once)
 
 
 def peak_bytes(work: Callable[[], Any]) -> int:
@@ -251,23 +255,23 @@ def test_memory_is_bounded_and_said_beforehand(name: str) -> None:
     second = images(many, 1, side, side, seed=1)
     beside = 8 * (6 * many * side**2 + 3 * many**2)
 
-    def both(megabytes: float) -> None:
-        found = kernel_matrix(KernelSpec(kernel=name), first, second, megabytes=megabytes)
-        torch.autograd.grad(found.sum(), first)
+    def forward_and_backward(megabytes: float) -> None:
+        kernel = kernel_matrix(KernelSpec(kernel=name), first, second, megabytes=megabytes)
+        torch.autograd.grad(kernel.sum(), first)
 
     whole = kernels.bytes_per_pair(KernelSpec(kernel=name), height=side, width=side) * many**2
-    assert 0.2 * whole < peak_bytes(lambda: both(1e4)) <= whole + beside
+    assert 0.2 * whole < peak_bytes(lambda: forward_and_backward(1e4)) <= whole + beside
     part = max(whole / 6, 2**20)
-    assert peak_bytes(lambda: both(part / 2**20)) <= part + beside
+    assert peak_bytes(lambda: forward_and_backward(part / 2**20)) <= part + beside
 
 
 def test_both_kernels_of_a_regression_at_once() -> None:
     support = images(3, 2, 4, 4)
-    others = images(5, 2, 4, 4, seed=1)
+    queries = images(5, 2, 4, 4, seed=1)
     for name in kernels.KERNELS:
-        own, cross = kernels.support_and_cross(KernelSpec(kernel=name), support, others)
-        torch.testing.assert_close(own, kernel_matrix(KernelSpec(kernel=name), support, support))
-        torch.testing.assert_close(cross, kernel_matrix(KernelSpec(kernel=name), others, support))
+        within, cross = kernels.support_and_cross(KernelSpec(kernel=name), support, queries)
+        torch.testing.assert_close(within, kernel_matrix(KernelSpec(kernel=name), support, support))
+        torch.testing.assert_close(cross, kernel_matrix(KernelSpec(kernel=name), queries, support))
 
 
 @pytest.mark.parametrize("name", kernels.KERNELS)
@@ -275,10 +279,10 @@ def test_constant_black_and_equal_images_stay_finite(name: str) -> None:
     grey = torch.ones(1, 1, 4, 4, dtype=torch.float64)
     black = torch.zeros(1, 1, 4, 4, dtype=torch.float64)
     some = torch.cat([grey, grey, 2 * grey, black]).requires_grad_()
-    found = kernel_matrix(KernelSpec(kernel=name, bias_std=0.0), some, some)
-    (slope,) = torch.autograd.grad(found.sum(), some)
-    assert bool(torch.isfinite(found).all()) and bool(torch.isfinite(slope).all())
-    torch.testing.assert_close(found[0], found[1])
+    kernel = kernel_matrix(KernelSpec(kernel=name, bias_std=0.0), some, some)
+    (slope,) = torch.autograd.grad(kernel.sum(), some)
+    assert bool(torch.isfinite(kernel).all()) and bool(torch.isfinite(slope).all())
+    torch.testing.assert_close(kernel[0], kernel[1])
 
 
 def test_what_float32_loses() -> None:
@@ -290,7 +294,8 @@ def test_what_float32_loses() -> None:
     )
     for name in kernels.SIX:
         exact, single = (
-            kernel_matrix(KernelSpec(kernel=name), each, each) for each in (some, some.float())
+            kernel_matrix(KernelSpec(kernel=name), images_of, images_of)
+            for images_of in (some, some.float())
         )
         assert float((single / exact - 1).abs().max()) < 1e-3
 
@@ -300,7 +305,7 @@ def test_refuses_in_a_sentence() -> None:
         kernel_matrix(
             KernelSpec(kernel="conv3"), images(1, 1, 99, 199), images(1, 1, 99, 199), megabytes=1
         )
-    given: dict[str, Any] = {"kernel": "fc4"}
+    options: dict[str, Any] = {"kernel": "fc4"}
     with refuses("kernel", "nearest", "'fc1'"):
-        KernelSpec(**given)
+        KernelSpec(**options)
     assert KernelSpec.from_name("kernel", "conv2") == KernelSpec(kernel="conv2")

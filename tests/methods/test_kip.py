@@ -41,11 +41,13 @@ def test_predictions_are_scikit_learns(strength: float) -> None:
     model = KernelRidge(alpha=strength * np.trace(support.numpy()) / 5, kernel="precomputed").fit(
         support.numpy(), labels.numpy()
     )
-    found = kip.predictions(support, cross, labels, strength=strength)
-    np.testing.assert_allclose(found.numpy(), model.predict(cross.numpy()), rtol=1e-8, atol=1e-9)
-    wanted = rows(4, 3, seed=3)
-    assert float(kip.kernel_loss(found, wanted)) == pytest.approx(
-        float(((wanted - found) ** 2).sum()) / 24
+    predicted = kip.predictions(support, cross, labels, strength=strength)
+    np.testing.assert_allclose(
+        predicted.numpy(), model.predict(cross.numpy()), rtol=1e-8, atol=1e-9
+    )
+    targets = rows(4, 3, seed=3)
+    assert float(kip.kernel_loss(predicted, targets)) == pytest.approx(
+        float(((targets - predicted) ** 2).sum()) / 24
     )
 
 
@@ -68,8 +70,8 @@ def test_gradients_pass_through_the_ridge_too() -> None:
 
 
 def test_labels_are_centred() -> None:
-    found = kip.centred_labels(torch.tensor([2, 0]), 4)
-    assert found.tolist() == [[-0.25, -0.25, 0.75, -0.25], [0.75, -0.25, -0.25, -0.25]]
+    centred = kip.centred_labels(torch.tensor([2, 0]), 4)
+    assert centred.tolist() == [[-0.25, -0.25, 0.75, -0.25], [0.75, -0.25, -0.25, -0.25]]
 
 
 @pytest.mark.parametrize("learn_labels", [False, True])
@@ -82,19 +84,21 @@ def test_is_its_loss_and_torchs_adam(kernel: str, learn_labels: bool, inputs: In
     images, labels = (part.clone().requires_grad_() for part in (state.images, state.labels))
     adam = torch.optim.Adam([images, labels] if learn_labels else [images], lr=0.04)
     for step in process.steps(kip, settings, inputs, state):
-        real, wanted = kip.target_batch(settings, inputs, step.index - 1)
+        real, targets = kip.target_batch(settings, inputs, step.index - 1)
         spec = kip.draw_kernel(settings, 0)
         points = images.double()
-        own = kernel_matrix(spec, points, points)
+        within = kernel_matrix(spec, points, points)
         cross = kernel_matrix(spec, real.double(), points)
-        regular = own + 1e-3 * own.trace() / 6 * torch.eye(6, dtype=torch.float64)
+        regular = within + 1e-3 * within.trace() / 6 * torch.eye(6, dtype=torch.float64)
         predicted = cross @ torch.linalg.inv(regular) @ labels.double()
-        loss = ((wanted - predicted) ** 2).sum() / (2 * 9 * 3)
+        loss = ((targets - predicted) ** 2).sum() / (2 * 9 * 3)
         adam.zero_grad()
         loss.backward()
         adam.step()
         assert float(step.trace.loss) == pytest.approx(float(loss.detach()), rel=1e-6)
-        right = [int(p.argmax()) == int(w.argmax()) for p, w in zip(predicted, wanted, strict=True)]
+        right = [
+            int(p.argmax()) == int(w.argmax()) for p, w in zip(predicted, targets, strict=True)
+        ]
         assert float(step.trace.accuracy_fraction) == pytest.approx(sum(right) / 9)
         torch.testing.assert_close(step.state.images, images.detach(), rtol=1e-4, atol=1e-5)
         torch.testing.assert_close(step.state.labels, labels.detach(), rtol=1e-4, atol=1e-5)
@@ -127,15 +131,17 @@ def test_corrupted_numbers_are_a_share_of_each_image_and_stay(kind: str, inputs:
 
 def test_random_kernels_are_the_six() -> None:
     settings = config(kernel="random", kind="nngp", weight_std=1.1)
-    drawn = [kip.draw_kernel(settings, step) for step in range(60)]
-    assert {spec.kernel for spec in drawn} == set(kernels.SIX)
-    assert {(spec.kind, spec.weight_std) for spec in drawn} == {("nngp", 1.1)}
+    specs = [kip.draw_kernel(settings, step) for step in range(60)]
+    assert {spec.kernel for spec in specs} == set(kernels.SIX)
+    assert {(spec.kind, spec.weight_std) for spec in specs} == {("nngp", 1.1)}
 
 
 def test_real_images_of_a_step_are_drawn_anew_and_augmented(inputs: Inputs) -> None:
-    one, other = (kip.target_batch(config(), inputs, step) for step in (0, 1))
-    assert one[1].argmax(1).tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2], "of 11 as many of each class"
-    assert len(torch.unique(one[0], dim=0)) == 9 and not torch.equal(one[0], other[0])
+    step_0, step_1 = (kip.target_batch(config(), inputs, step) for step in (0, 1))
+    assert step_0[1].argmax(1).tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2], (
+        "of 11 as many of each class"
+    )
+    assert len(torch.unique(step_0[0], dim=0)) == 9 and not torch.equal(step_0[0], step_1[0])
     everything, labels = kip.target_batch(config(batch_size=99), inputs, 0)
     data = inputs.data
     assert (
@@ -144,15 +150,17 @@ def test_real_images_of_a_step_are_drawn_anew_and_augmented(inputs: Inputs) -> N
         and torch.equal(labels.argmax(1), data.train_labels)
     )
     views = kip.target_batch(config(batch_size=99, strategy="flip"), inputs, 0)[0]
-    same = (views == everything).flatten(1).all(1)
-    assert 0 < int(same.sum()) < len(same) and torch.equal(views[~same], everything[~same].flip(3))
+    unchanged = (views == everything).flatten(1).all(1)
+    assert 0 < int(unchanged.sum()) < len(unchanged) and torch.equal(
+        views[~unchanged], everything[~unchanged].flip(3)
+    )
 
 
 @pytest.mark.parametrize("name", ["digits", "shapes"])
 def test_learned_points_teach_more_than_the_mean_of_each_class(name: str) -> None:
     data = ddlab.data.load(name, size=16)
     for seed in range(2):
-        made = process.run(
+        distilled = process.run(
             kip, kip.Config.teaching(iterations=150, seed=seed), Inputs(data=data, device="cpu")
         )
         means = ddlab.distill(
@@ -162,7 +170,8 @@ def test_learned_points_teach_more_than_the_mean_of_each_class(name: str) -> Non
             progress=False,
         )
         learned, mean = (
-            evaluation.kernel_accuracy(each, data, labels="hard") for each in (made, means)
+            evaluation.kernel_accuracy(support, data, labels="hard")
+            for support in (distilled, means)
         )
         assert learned > mean + 0.01
 
@@ -172,8 +181,10 @@ def test_the_set_has_labels_for_a_regression_and_for_students(
 ) -> None:
     data = inputs.data
     assert data is not None
-    made = process.run(kip, config(learn_labels=True, iterations=30), inputs)
-    assert isinstance(made.target("regression"), RegressionLabels) and made.labels.tolist() == [
+    distilled = process.run(kip, config(learn_labels=True, iterations=30), inputs)
+    assert isinstance(
+        distilled.target("regression"), RegressionLabels
+    ) and distilled.labels.tolist() == [
         0,
         1,
         2,
@@ -181,18 +192,19 @@ def test_the_set_has_labels_for_a_regression_and_for_students(
         1,
         2,
     ]
-    back = DistilledSet.load(made.save(tmp_path / "set"))
-    assert back.fingerprint == made.fingerprint and torch.equal(
-        back.target("regression").values, made.target("regression").values
+    back = DistilledSet.load(distilled.save(tmp_path / "set"))
+    assert back.fingerprint == distilled.fingerprint and torch.equal(
+        back.target("regression").values, distilled.target("regression").values
     )
     assert (
-        made.storage_floats() == 6 * 64 + 6 + 18 and len(made.as_dataset("regression")[0][1]) == 3
+        distilled.storage_floats() == 6 * 64 + 6 + 18
+        and len(distilled.as_dataset("regression")[0][1]) == 3
     )
     student = ddlab.training.supervised.SMALL.replace(
         epochs=60, mixup_alpha=0.0, network=ddlab.networks.spec("vit", width=16, depth=1)
     )
-    found = evaluation.evaluate(back, data, labels="regression", config=student, seeds=[0])
-    assert found.mean > 0.6  # chance is a third
+    scores = evaluation.evaluate(back, data, labels="regression", config=student, seeds=[0])
+    assert scores.mean > 0.6  # chance is a third
 
 
 # Three grey images are equal.
@@ -212,8 +224,10 @@ def test_bad_input_is_named(inputs: Inputs) -> None:
     )
     with refuses("ridge", "invertible"):
         process.run(kip, config(images_per_class=1, ridge=0.0), equal)
-    kept = process.run(kip, config(images_per_class=1), equal)  # constant images, and all the same
-    assert bool(torch.isfinite(kept.images).all())
+    distilled = process.run(
+        kip, config(images_per_class=1), equal
+    )  # constant images, and all the same
+    assert bool(torch.isfinite(distilled.images).all())
     assert bool(torch.isfinite(process.run(kip, config(ridge=0.0), inputs).images).all())
     for changes, words in (
         ({"strategy": "colour"}, "color"),

@@ -52,9 +52,9 @@ def test_the_pool_is_filled_first(inputs: Inputs) -> None:
     waiting = pools.waiting_steps(4, 6, seed=0)
     steps = list(process.steps(krr_st, settings, inputs))
     first = steps[: sum(waiting)]
-    rest = steps[sum(waiting) :]
+    later_steps = steps[sum(waiting) :]
     assert [s.trace.phase for s in first] == ["pool"] * sum(waiting) and len(set(waiting)) > 1
-    assert [s.trace.phase for s in rest] == ["outer"] * settings.iterations
+    assert [s.trace.phase for s in later_steps] == ["outer"] * settings.iterations
     trained = [(index, step) for index, count in enumerate(waiting) for step in range(count)]
     assert [(s.trace.network, s.trace.trained) for s in first] == trained
     assert first[-1].state.pool.trained.tolist() == waiting
@@ -62,7 +62,7 @@ def test_the_pool_is_filled_first(inputs: Inputs) -> None:
     start = krr_st.init(settings, inputs).parameters
     for name, value in first[-1].state.parameters.items():
         assert torch.equal(value, start[name]) and not torch.equal(
-            value, rest[-1].state.parameters[name]
+            value, later_steps[-1].state.parameters[name]
         )
 
 
@@ -75,8 +75,8 @@ def test_it_begins_with_real_images_and_what_the_teacher_says(
     chosen = krr_st.real_indices(36, 7, seed=0)
     assert len(set(chosen.tolist())) == 7
     assert torch.equal(state.parameters["images"], data.normalised(chosen))
-    said = networks.predict(teacher, data.normalised(chosen)).features
-    torch.testing.assert_close(state.parameters["representations"], said)
+    features = networks.predict(teacher, data.normalised(chosen)).features
+    torch.testing.assert_close(state.parameters["representations"], features)
 
 
 @pytest.mark.parametrize("reset", [True, False])
@@ -89,7 +89,7 @@ def test_how_often_an_outer_step_sees_an_untrained_network(
     """
     settings = config(reset=reset, pool_size=4, pool_steps=20, iterations=2000)
 
-    def outer(config: Any, inputs: Any, state: krr_st.State, made: Any) -> Any:
+    def outer(config: Any, inputs: Any, state: krr_st.State, pairs_made: Any) -> Any:
         draw = randomness.generator(
             config.seed, state.step - krr_st.filling_steps(config), "outer step"
         )
@@ -101,7 +101,7 @@ def test_how_often_an_outer_step_sees_an_untrained_network(
         )
 
     def inner(
-        config: Any, inputs: Any, pool: pools.Pool, parameters: Any, index: int, made: Any
+        config: Any, inputs: Any, pool: pools.Pool, parameters: Any, index: int, pairs_made: Any
     ) -> Any:
         trained = pool.trained.clone()
         trained[index] += 1
@@ -109,7 +109,7 @@ def test_how_often_an_outer_step_sees_an_untrained_network(
 
     monkeypatch.setattr(krr_st, "outer_step", outer)
     monkeypatch.setattr(krr_st, "inner_step", inner)
-    monkeypatch.setattr(pools, "_with_new_weights", lambda pool, *given, **options: pool)
+    monkeypatch.setattr(pools, "_with_new_weights", lambda pool, *arguments, **options: pool)
     state = krr_st.init(settings, inputs)
     untrained = 0
     draws = [0] * 4
@@ -146,31 +146,35 @@ def test_a_teacher_of_its_own_has_seen_no_labels(
     grey: ImageData, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe = self_supervised.Config.for_data(grey, epochs=2, warmup_epochs=0, projector_width=8)
-    asked = []
+    trained_on = []
 
     def short(data: ImageData) -> Any:
-        asked.append(data)
+        trained_on.append(data)
         return recipe
 
     monkeypatch.setattr(self_supervised.Config, "for_data", short)
     monkeypatch.setattr(supervised, "update", lambda *_: pytest.fail("a teacher read labels"))
-    found = ddlab.distill("krr_st", grey, config=config(), device="cpu", progress=False)
+    distilled = ddlab.distill("krr_st", grey, config=config(), device="cpu", progress=False)
     monkeypatch.undo()
-    assert asked == [grey]
+    assert trained_on == [grey]
     teacher = process.run(self_supervised, recipe, Inputs(data=grey))
     again = ddlab.distill("krr_st", grey, teacher, config(), device="cpu", progress=False)
-    assert torch.equal(found.images, again.images)
+    assert torch.equal(distilled.images, again.images)
 
 
 def test_what_is_finished(inputs: Inputs) -> None:
     steps = list(process.steps(krr_st, config(), inputs))
     last = steps[-1].state
-    made = krr_st.finish(config(), inputs, last)
-    images, targets = made.pairs()
+    distilled = krr_st.finish(config(), inputs, last)
+    images, targets = distilled.pairs()
     assert torch.equal(images, last.parameters["images"]) and torch.equal(
         targets, last.parameters["representations"]
     )
-    assert made.complete and len(made) == 5 and made.storage_floats() == 5 * (64 + targets.shape[1])
+    assert (
+        distilled.complete
+        and len(distilled) == 5
+        and distilled.storage_floats() == 5 * (64 + targets.shape[1])
+    )
     assert not krr_st.finish(config(), inputs, steps[-2].state).complete
 
 

@@ -56,8 +56,8 @@ def normalised(labels: Tensor) -> None:
 
 
 def features(module: Any, images: Tensor) -> Tensor:
-    found = module.hidden(images)
-    return torch.cat([found, torch.ones(len(found), 1, dtype=torch.float64)], 1)
+    hidden = module.hidden(images)
+    return torch.cat([hidden, torch.ones(len(hidden), 1, dtype=torch.float64)], 1)
 
 
 def test_the_ridge_way_is_the_algorithm_with_every_gradient_by_autograd(
@@ -105,7 +105,7 @@ def test_the_ridge_way_is_the_algorithm_with_every_gradient_by_autograd(
 
 def after(state: ld.State, step: Any, settings: ld.Config) -> ld.State:
     """As `ld.update` takes what a step gives."""
-    _, labels, label_optimiser, gradients, rest = step
+    _, labels, label_optimiser, gradients, other_changes = step
     weights, optimiser = ld.optimisers.adam_update(
         state.weights, gradients, state.optimiser, learning_rate=settings.network_learning_rate
     )
@@ -115,7 +115,7 @@ def after(state: ld.State, step: Any, settings: ld.Config) -> ld.State:
         "weights": weights,
         "optimiser": optimiser,
     }
-    return dataclasses.replace(state, **new, **rest)
+    return dataclasses.replace(state, **new, **other_changes)
 
 
 def test_the_second_order_way_is_a_step_of_the_network_and_its_gradient(
@@ -169,8 +169,10 @@ def test_labels_in_closed_form_have_their_gradient() -> None:
 
 
 def test_labels_stay_probabilities() -> None:
-    found = label_steps.as_probabilities(torch.tensor([[2.0, 0.5, -1.0], [-1.0, 0.0, -3.0]]))
-    assert torch.allclose(found, torch.tensor([[2 / 3, 1 / 3, 0.0], [1 / 3, 1 / 3, 1 / 3]]))
+    probabilities = label_steps.as_probabilities(
+        torch.tensor([[2.0, 0.5, -1.0], [-1.0, 0.0, -3.0]])
+    )
+    assert torch.allclose(probabilities, torch.tensor([[2 / 3, 1 / 3, 0.0], [1 / 3, 1 / 3, 1 / 3]]))
 
 
 def test_a_network_that_overfits_is_replaced(inputs: Inputs) -> None:
@@ -203,21 +205,21 @@ def test_labels_of_other_images_than_the_data(
     inputs: Inputs, grey: ImageData, tmp_path: Any
 ) -> None:
     images = torch.randn((4, 1, 8, 8), generator=torch.Generator().manual_seed(0))
-    given = dataclasses.replace(
+    with_set = dataclasses.replace(
         inputs, distilled=ddlab.from_images(images, torch.arange(4) % 3, grey)
     )
-    made = process.run(ld, ld.SMALL, given)
-    told = made.target("stored").logits.exp()
-    assert torch.equal(made.images, images) and torch.allclose(
-        told.sum(1), torch.ones(4), atol=1e-4
+    distilled = process.run(ld, ld.SMALL, with_set)
+    probabilities = distilled.target("stored").logits.exp()
+    assert torch.equal(distilled.images, images) and torch.allclose(
+        probabilities.sum(1), torch.ones(4), atol=1e-4
     )
-    assert torch.equal(made.labels, told.argmax(1)) and not torch.allclose(
-        told, torch.full_like(told, 1 / 3), atol=1e-3
+    assert torch.equal(distilled.labels, probabilities.argmax(1)) and not torch.allclose(
+        probabilities, torch.full_like(probabilities, 1 / 3), atol=1e-3
     )
-    again = DistilledSet.load(made.save(tmp_path / "set.safetensors"))
+    again = DistilledSet.load(distilled.save(tmp_path / "set.safetensors"))
     student = ld.student(again, network=networks.spec("mlp", width=4))
     assert (
-        student.epochs == max(round(made.provenance["training_steps"] * 3 / 4), 1)
+        student.epochs == max(round(distilled.provenance["training_steps"] * 3 / 4), 1)
         and student.temperature == 1
     )
     scored = ddlab.evaluate(
@@ -227,9 +229,9 @@ def test_labels_of_other_images_than_the_data(
 
 
 def test_what_cannot_be(inputs: Inputs, grey: ImageData) -> None:
-    other = ddlab.from_images(torch.zeros((3, 1, 9, 9)), torch.arange(3), made_data(size=9))
+    larger_set = ddlab.from_images(torch.zeros((3, 1, 9, 9)), torch.arange(3), made_data(size=9))
     with refuses("distilled", "8, 8"):
-        ld.init(ld.SMALL, dataclasses.replace(inputs, distilled=other))
+        ld.init(ld.SMALL, dataclasses.replace(inputs, distilled=larger_set))
     with refuses("network", "batch norm"):
         ld.init(ld.SMALL.replace(network=networks.spec("convnet", width=4)), inputs)
     with refuses("images_per_class"):

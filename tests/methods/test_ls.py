@@ -27,29 +27,29 @@ def rows(*shape: int, seed: int = 0) -> Tensor:
 def test_equation_8_number_by_number() -> None:
     features = rows(4, 6)
     real = rows(9, 6, seed=1)
-    wanted = rows(9, 2, seed=2)
+    targets = rows(9, 2, seed=2)
     support = (features @ features.T).numpy()
     cross = (real @ features.T).numpy()
     gram = cross.T @ cross
-    moments = cross.T @ wanted.numpy()
+    moments = cross.T @ targets.numpy()
     ridges = [0.2 * np.trace(part) / 4 for part in (support, gram)]
     by_hand = (
         (support + ridges[0] * np.eye(4)) @ np.linalg.inv(gram + ridges[1] * np.eye(4)) @ moments
     )
-    found = ls.solved_labels(*map(torch.tensor, (support, gram, moments)), strength=0.2)
-    np.testing.assert_allclose(found.numpy(), by_hand, rtol=1e-9)
+    solved = ls.solved_labels(*map(torch.tensor, (support, gram, moments)), strength=0.2)
+    np.testing.assert_allclose(solved.numpy(), by_hand, rtol=1e-9)
 
 
 def test_without_a_ridge_the_predictions_are_the_nearest_that_any_labels_give() -> None:
     features = rows(4, 6)
     real = rows(9, 6, seed=1)
-    wanted = rows(9, 2, seed=2)
+    targets = rows(9, 2, seed=2)
     support = features @ features.T
     cross = real @ features.T
-    labels = ls.solved_labels(support, cross.T @ cross, cross.T @ wanted, strength=0.0)
-    weights = np.linalg.lstsq(cross.numpy(), wanted.numpy(), rcond=None)[0]
-    found = kip.predictions(support, cross, labels, strength=0.0)
-    np.testing.assert_allclose(found.numpy(), cross.numpy() @ weights, rtol=1e-8, atol=1e-9)
+    labels = ls.solved_labels(support, cross.T @ cross, cross.T @ targets, strength=0.0)
+    weights = np.linalg.lstsq(cross.numpy(), targets.numpy(), rcond=None)[0]
+    predicted = kip.predictions(support, cross, labels, strength=0.0)
+    np.testing.assert_allclose(predicted.numpy(), cross.numpy() @ weights, rtol=1e-8, atol=1e-9)
 
 
 @pytest.mark.parametrize("kernel", ["fc1", "conv2"])
@@ -64,10 +64,10 @@ def test_batches_give_the_labels_of_all_images_at_once(kernel: str, inputs: Inpu
     assert data is not None
     spec = KernelSpec(kernel=kernel)
     points = whole.images.double()
-    own = kernel_matrix(spec, points, points)
+    within = kernel_matrix(spec, points, points)
     cross = kernel_matrix(spec, data.normalised().double(), points)
-    wanted = kip.centred_labels(data.train_labels, 3)
-    by_hand = ls.solved_labels(own, cross.T @ cross, cross.T @ wanted, strength=1e-3)
+    targets = kip.centred_labels(data.train_labels, 3)
+    by_hand = ls.solved_labels(within, cross.T @ cross, cross.T @ targets, strength=1e-3)
     torch.testing.assert_close(
         whole.target("regression").values, by_hand.float(), rtol=1e-4, atol=1e-5
     )
@@ -77,14 +77,17 @@ def test_images_stay_and_test_images_are_never_seen(inputs: Inputs) -> None:
     data = inputs.data
     settings = ls.Config(images_per_class=2)
     assert data is not None
-    other = dataclasses.replace(
+    other_tests = dataclasses.replace(
         data, test_images=data.test_images.flip(0), test_labels=data.test_labels.flip(0)
     )
-    one, two = (
-        process.run(ls, settings, Inputs(data=each, device="cpu")) for each in (data, other)
+    of_data, of_other_tests = (
+        process.run(ls, settings, Inputs(data=dataset, device="cpu"))
+        for dataset in (data, other_tests)
     )
-    assert torch.equal(one.target("regression").values, two.target("regression").values)
-    assert torch.equal(one.images, ls.init(settings, inputs).images)
+    assert torch.equal(
+        of_data.target("regression").values, of_other_tests.target("regression").values
+    )
+    assert torch.equal(of_data.images, ls.init(settings, inputs).images)
 
 
 def test_noise_and_images_of_another_dataset_with_solved_labels() -> None:
@@ -98,9 +101,10 @@ def test_noise_and_images_of_another_dataset_with_solved_labels() -> None:
         ls, ls.Config.teaching(), Inputs(data=digits, distilled=strange, device="cpu")
     )
     assert torch.equal(lent.images, strange.images)
-    for each in (noise, lent):
+    for image_set in (noise, lent):
         solved, as_begun = (
-            evaluation.kernel_accuracy(each, digits, labels=kind) for kind in ("regression", "hard")
+            evaluation.kernel_accuracy(image_set, digits, labels=kind)
+            for kind in ("regression", "hard")
         )
         assert solved > 0.9 > 0.5 > as_begun
 
@@ -110,10 +114,10 @@ def test_refuses_in_a_sentence(inputs: Inputs) -> None:
         process.start(ls, ls.Config(images_per_class=13), inputs)
     few = Inputs(data=made_data(train=1), device="cpu")
     # More points than images: the ridge alone decides.
-    more = ls.Config(images_per_class=9, initialisation="noise")
-    assert bool(torch.isfinite(process.run(ls, more, few).target("regression").values).all())
+    nine_each = ls.Config(images_per_class=9, initialisation="noise")
+    assert bool(torch.isfinite(process.run(ls, nine_each, few).target("regression").values).all())
     with refuses("ridge", "invertible", "27 rows"):
-        process.run(ls, more.replace(ridge=0.0), few)
+        process.run(ls, nine_each.replace(ridge=0.0), few)
     colour = made_data(channels=3)
     wrong = from_images(colour.normalised([0, 1]), colour.train_labels[:2], colour)
     with refuses("distilled", "like the data"):

@@ -19,7 +19,7 @@ from tests.support import refuses
 SHAPES = {"convolution": (4, 3, 2, 2), "linear": (5, 6), "bias": (5,)}
 
 
-def drawn(seed: int) -> dict[str, Tensor]:
+def random_gradients(seed: int) -> dict[str, Tensor]:
     draw = torch.Generator().manual_seed(seed)
     return {
         name: torch.randn(shape, generator=draw, dtype=torch.float64)
@@ -27,9 +27,9 @@ def drawn(seed: int) -> dict[str, Tensor]:
     }
 
 
-def cosine(one: list[float], other: list[float]) -> float:
-    product = sum(a * b for a, b in zip(one, other, strict=True))
-    lengths = math.sqrt(sum(a * a for a in one)) * math.sqrt(sum(b * b for b in other))
+def cosine(first: list[float], second: list[float]) -> float:
+    product = sum(a * b for a, b in zip(first, second, strict=True))
+    lengths = math.sqrt(sum(a * a for a in first)) * math.sqrt(sum(b * b for b in second))
     return product / (lengths + 1e-6)
 
 
@@ -43,21 +43,23 @@ def reference(real: dict[str, Tensor], learned: dict[str, Tensor], kind: str) ->
             )
             for name in ("convolution", "linear")
         }
-    one, other = (
-        [number for name in SHAPES for number in each[name].flatten().tolist()]
-        for each in (real, learned)
+    real_numbers, learned_numbers = (
+        [number for name in SHAPES for number in gradients[name].flatten().tolist()]
+        for gradients in (real, learned)
     )
     if kind == "squared":
-        return {"all": sum((a - b) ** 2 for a, b in zip(one, other, strict=True))}
-    return {"all": 1 - cosine(one, other)}
+        return {
+            "all": sum((a - b) ** 2 for a, b in zip(real_numbers, learned_numbers, strict=True))
+        }
+    return {"all": 1 - cosine(real_numbers, learned_numbers)}
 
 
 @pytest.mark.parametrize("kind", matching.DISTANCES)
 def test_distances_number_by_number(kind: str) -> None:
-    real = drawn(0)
-    learned = drawn(1)
-    found = matching.distances(real, learned, kind)
-    assert {name: float(value) for name, value in found.items()} == pytest.approx(
+    real = random_gradients(0)
+    learned = random_gradients(1)
+    distance_of = matching.distances(real, learned, kind)
+    assert {name: float(value) for name, value in distance_of.items()} == pytest.approx(
         reference(real, learned, kind), rel=1e-12
     )
     leaves = tuple(value.requires_grad_() for value in learned.values())
@@ -71,19 +73,23 @@ def test_distances_number_by_number(kind: str) -> None:
 
 
 def test_equal_gradients_are_at_no_distance_and_opposite_ones_at_two() -> None:
-    real = drawn(2)
+    real = random_gradients(2)
     for factor, per_channel in ((3.0, 0.0), (-0.5, 2.0)):
-        found = matching.distances(real, {name: factor * value for name, value in real.items()})
-        for name, value in found.items():
+        distance_of = matching.distances(
+            real, {name: factor * value for name, value in real.items()}
+        )
+        for name, value in distance_of.items():
             assert float(value) == pytest.approx(per_channel * SHAPES[name][0], abs=1e-5)
 
 
 def test_a_row_of_zeros_counts_one_and_sends_no_nan_back() -> None:
     real = torch.ones(3, 4, dtype=torch.float64)
     learned = torch.cat([torch.zeros(1, 4), torch.ones(2, 4)]).double().requires_grad_()
-    found = matching.channel_distance(real, learned)
-    (slope,) = torch.autograd.grad(found, learned)
-    assert float(found.detach()) == pytest.approx(1, abs=1e-6) and bool(torch.isfinite(slope).all())
+    distance = matching.channel_distance(real, learned)
+    (slope,) = torch.autograd.grad(distance, learned)
+    assert float(distance.detach()) == pytest.approx(1, abs=1e-6) and bool(
+        torch.isfinite(slope).all()
+    )
 
 
 def test_refuses_what_cannot_be_matched() -> None:
@@ -110,12 +116,12 @@ def test_the_gradient_of_a_class_is_torchs_whatever_goes_through_at_once(
     module = networks.Network(spec=spec, weights=weights).module().double()
     loss = torch.nn.CrossEntropyLoss()(module(images), torch.full((len(images),), 1))
     loss.backward()
-    wanted = {name: value.grad for name, value in module.named_parameters()}
+    expected = {name: value.grad for name, value in module.named_parameters()}
     for at_once in (None, 5, 1, 100):
-        found = matching.class_gradient(spec, weights, images, 1, at_once=at_once)
-        assert found.keys() == wanted.keys()
-        for name, value in found.items():
-            torch.testing.assert_close(value, wanted[name], rtol=1e-10, atol=1e-12)
+        gradients = matching.class_gradient(spec, weights, images, 1, at_once=at_once)
+        assert gradients.keys() == expected.keys()
+        for name, value in gradients.items():
+            torch.testing.assert_close(value, expected[name], rtol=1e-10, atol=1e-12)
             assert not value.requires_grad
 
 
@@ -126,8 +132,8 @@ def test_images_feel_the_distance_of_the_gradients(
     draw = torch.Generator().manual_seed(4)
     images = torch.randn((2, 1, 8, 8), generator=draw, dtype=torch.float64, requires_grad=True)
 
-    def total(made: Tensor) -> Tensor:
-        slopes = matching.class_gradient(spec, weights, made, 0, differentiable=True)
+    def total(images_now: Tensor) -> Tensor:
+        slopes = matching.class_gradient(spec, weights, images_now, 0, differentiable=True)
         return torch.stack(list(matching.distances(real, slopes).values())).sum()
 
     assert torch.autograd.gradcheck(total, images, eps=1e-5, atol=1e-5)
@@ -147,7 +153,7 @@ def test_a_real_batch_is_of_its_class_without_repetition(grey: ImageData) -> Non
             next(i for i, real in enumerate(members) if torch.equal(real, image)) for image in batch
         ]
         assert len(set(rows)) == len(batch) == 8
-    assert not any(torch.equal(batches[0], other) for other in batches[1:5]), (
+    assert not any(torch.equal(batches[0], later) for later in batches[1:5]), (
         "another draw at each step"
     )
     # More than the class has: all of it.
@@ -181,9 +187,10 @@ def test_learned_images_belong_to_the_classes_in_turn(grey: ImageData) -> None:
 def test_who_sees_the_operation(views: str, grey: ImageData) -> None:
     images = grey.normalised(grey.of_class(0))
     config = dsa.SMALL.replace(views=views, strategy="scale_rotate")
-    drawn: dict[str, Any] = {"step": 3, "label": 1, "classes": 3}
+    step_options: dict[str, Any] = {"step": 3, "label": 1, "classes": 3}
     real, learned = (
-        matching.augmented(config, images, learned=each, **drawn) for each in (False, True)
+        matching.augmented(config, images, learned=is_learned, **step_options)
+        for is_learned in (False, True)
     )
     assert torch.equal(real, images) == (views in ("learned", "none"))
     assert torch.equal(learned, images) == (views in ("real", "none"))
@@ -192,5 +199,8 @@ def test_who_sees_the_operation(views: str, grey: ImageData) -> None:
         assert torch.equal(
             real, siamese_view(images, config.strategy, seed=config.seed, step=2 * (3 * 3 + 1))
         )
-    plain = matching.augmented(config.replace(strategy=""), images, learned=True, **drawn)
-    assert plain is images and matching.augmented(dc.SMALL, images, learned=True, **drawn) is images
+    plain = matching.augmented(config.replace(strategy=""), images, learned=True, **step_options)
+    assert (
+        plain is images
+        and matching.augmented(dc.SMALL, images, learned=True, **step_options) is images
+    )

@@ -44,17 +44,19 @@ def images_of(count: int) -> Tensor:
 
 
 def after_temporary_steps(
-    module: Any, start: dict[str, Tensor], images: Tensor, labels: Tensor, seen: int
+    module: Any, start: dict[str, Tensor], images: Tensor, labels: Tensor, classes_so_far: int
 ) -> Any:
-    now = {name: value.clone().requires_grad_() for name, value in start.items()}
+    weights = {name: value.clone().requires_grad_() for name, value in start.items()}
     for _ in range(SETTINGS.temporary_steps):
-        loss = F.cross_entropy(functional_call(module, now, (images,))[:, :seen], labels)
-        slopes = torch.autograd.grad(loss, list(now.values()), create_graph=True)
-        now = {
+        loss = F.cross_entropy(
+            functional_call(module, weights, (images,))[:, :classes_so_far], labels
+        )
+        slopes = torch.autograd.grad(loss, list(weights.values()), create_graph=True)
+        weights = {
             name: value - 0.3 * slope
-            for (name, value), slope in zip(now.items(), slopes, strict=True)
+            for (name, value), slope in zip(weights.items(), slopes, strict=True)
         }
-    return now
+    return weights
 
 
 def test_exemplars_feel_the_loss_of_the_copy_that_they_trained(inputs: Inputs) -> None:
@@ -63,24 +65,26 @@ def test_exemplars_feel_the_loss_of_the_copy_that_they_trained(inputs: Inputs) -
     judged = (images_of(6), torch.arange(6) % 2)
     last = after_temporary_steps(module, weights, images, labels, 2)
     loss = F.cross_entropy(functional_call(module, last, (judged[0],))[:, :2], judged[1])
-    (wanted,) = torch.autograd.grad(loss, images)
-    found, slopes = _exemplars.exemplar_gradient(
+    (expected,) = torch.autograd.grad(loss, images)
+    our_loss, slopes = _exemplars.exemplar_gradient(
         SETTINGS, inputs, weights, images.detach(), labels, judged, 2
     )
-    assert float(found) == pytest.approx(loss.item(), rel=1e-12)
-    assert wanted.any() and torch.allclose(slopes, wanted, rtol=1e-9, atol=1e-14)
+    assert float(our_loss) == pytest.approx(loss.item(), rel=1e-12)
+    assert expected.any() and torch.allclose(slopes, expected, rtol=1e-9, atol=1e-14)
 
 
 def test_old_halves_are_judged_by_each_other(inputs: Inputs) -> None:
     weights, module = doubled(SETTINGS)
     images, labels = images_of(4).requires_grad_(), torch.tensor([0, 0, 1, 1])
-    found = _exemplars.adjusting_gradient(SETTINGS, inputs, weights, images.detach(), labels, 4)
-    for own, other in (([0, 2], [1, 3]), ([1, 3], [0, 2])):
-        last = after_temporary_steps(module, weights, images[own], labels[own], 4)
-        judged = images.detach()[other]
-        loss = F.cross_entropy(functional_call(module, last, (judged,)), labels[other])
-        (wanted,) = torch.autograd.grad(loss, images)
-        assert wanted.any() and torch.allclose(found[own], wanted[own], rtol=1e-9, atol=1e-14)
+    slopes = _exemplars.adjusting_gradient(SETTINGS, inputs, weights, images.detach(), labels, 4)
+    for half, other_half in (([0, 2], [1, 3]), ([1, 3], [0, 2])):
+        last = after_temporary_steps(module, weights, images[half], labels[half], 4)
+        judged = images.detach()[other_half]
+        loss = F.cross_entropy(functional_call(module, last, (judged,)), labels[other_half])
+        (expected,) = torch.autograd.grad(loss, images)
+        assert expected.any() and torch.allclose(
+            slopes[half], expected[half], rtol=1e-9, atol=1e-14
+        )
 
 
 def test_the_released_loss_is_of_cosines_to_class_means(inputs: Inputs) -> None:
@@ -95,10 +99,10 @@ def test_the_released_loss_is_of_cosines_to_class_means(inputs: Inputs) -> None:
         networks.call(spec, weights, real)[0].features[:, None], means[None], dim=2
     )
     loss = F.cross_entropy(cosines, answers - 2)
-    found, slopes = _exemplars.released_gradient(
+    our_loss, slopes = _exemplars.released_gradient(
         SETTINGS, inputs, weights, images.detach(), labels, (real, answers)
     )
-    assert float(found) == pytest.approx(loss.item(), rel=1e-10)
+    assert float(our_loss) == pytest.approx(loss.item(), rel=1e-10)
     assert torch.allclose(slopes, torch.autograd.grad(loss, images)[0], rtol=1e-8, atol=1e-13)
 
 
@@ -110,10 +114,12 @@ def test_the_models_loss_keeps_earlier_answers_in_its_share() -> None:
     labels = torch.tensor([0, 1, 2, 3, 3])
     settings = SETTINGS.replace(distillation_weight=0.25, temperature=2.0)
     p, q = (before / 2).softmax(1), (logits[:, :2] / 2).softmax(1)
-    kept = (p * (p / q).log()).sum(1).mean()
+    distillation = (p * (p / q).log()).sum(1).mean()
     plain = F.cross_entropy(logits, labels)
-    found = phases.model_loss(settings, logits, labels, before)
-    assert float(found) == pytest.approx(float(0.75 * plain + 0.25 * 4 * kept), rel=1e-12)
+    our_loss = phases.model_loss(settings, logits, labels, before)
+    assert float(our_loss) == pytest.approx(
+        float(0.75 * plain + 0.25 * 4 * distillation), rel=1e-12
+    )
     assert torch.equal(
         phases.model_loss(settings.replace(distillation_weight=0.0), logits, labels, before), plain
     )
@@ -148,16 +154,17 @@ def test_herding_is_that_of_the_phases_own_network(inputs: Inputs) -> None:
     images = FOUR.normalised(FOUR.of_class(1))
     features = networks.call(settings.network.for_data(FOUR), state.models[0], images)[0].features
     assert torch.equal(state.exemplars[2:4], images[selection.herding(features, 2)])
-    made = mnemonics.finish(settings, inputs, state)
-    assert made.complete and made.labels.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    distilled = mnemonics.finish(settings, inputs, state)
+    assert distilled.complete and distilled.labels.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
 
 
 def test_an_early_phase_sees_nothing_of_a_later_one(inputs: Inputs) -> None:
     changed = FOUR.train_images.clone()
     changed[FOUR.train_labels >= 2] = 255 - changed[FOUR.train_labels >= 2]
-    other = dataclasses.replace(FOUR, train_images=changed)
+    changed_later = dataclasses.replace(FOUR, train_images=changed)
     first, second = (
-        run_of(given, exemplar_step="none") for given in (inputs, Inputs(data=other, device="cpu"))
+        run_of(inputs_of, exemplar_step="none")
+        for inputs_of in (inputs, Inputs(data=changed_later, device="cpu"))
     )
     assert all(
         torch.equal(value, second.models[0][name]) for name, value in first.models[0].items()
@@ -182,10 +189,10 @@ def test_fine_tuning_begins_without_the_speed_of_the_part_before(inputs: Inputs)
 
 
 def test_given_exemplars_are_those_of_the_set(inputs: Inputs) -> None:
-    made = process.run(selection, selection.Config(images_per_class=2), inputs)
-    given = Inputs(data=FOUR, distilled=made, device="cpu")
-    state = run_of(given, start="given", exemplar_step="none")
-    assert torch.equal(state.exemplars, made.images[made.labels.argsort(stable=True)])
+    chosen = process.run(selection, selection.Config(images_per_class=2), inputs)
+    with_set = Inputs(data=FOUR, distilled=chosen, device="cpu")
+    state = run_of(with_set, start="given", exemplar_step="none")
+    assert torch.equal(state.exemplars, chosen.images[chosen.labels.argsort(stable=True)])
 
 
 def test_what_is_refused(inputs: Inputs) -> None:

@@ -53,9 +53,9 @@ def test_an_update_is_its_equation(recompute: bool, inputs: Inputs, grey: ImageD
     settings = mtt.Config(**SMALL | {"recompute": recompute})
     state = ready(settings, inputs)
     draws = mtt.randomness.generator(settings.seed, state.step, "expert and start")
-    expert, begun = (int(torch.randint(most, (), generator=draws)) for most in (2, 2))
-    start = state.paths[3 * expert + begun]
-    aim = state.paths[3 * expert + begun + 1]
+    expert, first_epoch = (int(torch.randint(count, (), generator=draws)) for count in (2, 2))
+    start = state.paths[3 * expert + first_epoch]
+    aim = state.paths[3 * expert + first_epoch + 1]
     order = mtt.randomness.generator(settings.seed, state.step, "learned batches")
     batches = [rows for _ in range(2) for rows in torch.randperm(6, generator=order).split(4)]
     images = state.images.clone().requires_grad_()
@@ -116,20 +116,20 @@ def test_experts_are_torchs_sgd(inputs: Inputs, grey: ImageData) -> None:
             sgd.zero_grad()
             F.cross_entropy(module(grey.normalised(rows)), grey.train_labels[rows]).backward()
             sgd.step()
-    found = torch.cat([value.detach().flatten() for value in module.parameters()])
-    assert torch.allclose(found, paths[5], rtol=1e-4, atol=1e-6)
+    flat_weights = torch.cat([value.detach().flatten() for value in module.parameters()])
+    assert torch.allclose(flat_weights, paths[5], rtol=1e-4, atol=1e-6)
 
 
 def test_the_set_holds_its_rate(inputs: Inputs, grey: ImageData, tmp_path: Any) -> None:
-    found = ddlab.distill("mtt", grey, config=mtt.Config(**SMALL), device="cpu", progress=False)
-    target = found.target("steps")
-    again = DistilledSet.load(found.save(tmp_path / "set.safetensors"))
+    distilled = ddlab.distill("mtt", grey, config=mtt.Config(**SMALL), device="cpu", progress=False)
+    target = distilled.target("steps")
+    again = DistilledSet.load(distilled.save(tmp_path / "set.safetensors"))
     assert (
         target.rates.shape == (1, 1)
         and target.total == 3
-        and found.storage_floats() == 6 * 64 + 6 + 1
+        and distilled.storage_floats() == 6 * 64 + 6 + 1
     )
-    assert again.fingerprint == found.fingerprint and again.target("steps").passes == 3
+    assert again.fingerprint == distilled.fingerprint and again.target("steps").passes == 3
     scored = ddlab.evaluate(again, grey, labels="steps", seeds=[0], progress=False)
     assert scored.network == "mlp(width=4)" and 0 <= scored.mean <= 1
 
@@ -155,10 +155,10 @@ def test_what_a_run_can_learn_its_set_can_hold(inputs: Inputs) -> None:
     """
     data = inputs.data
     assert data is not None
-    made = process.run(mtt, mtt.SMALL, inputs).with_targets(
+    distilled = process.run(mtt, mtt.SMALL, inputs).with_targets(
         OrderedSteps(torch.tensor([[-0.05]]), passes=2)
     )
-    assert 0 <= ddlab.evaluate(made, data, labels="steps", seeds=[0], progress=False).mean <= 1
+    assert 0 <= ddlab.evaluate(distilled, data, labels="steps", seeds=[0], progress=False).mean <= 1
     with pytest.raises(
         NonFiniteError,
         match=r"learned rate must stay within 1000 of 0; given .* at step \d+; a smaller "
@@ -169,5 +169,5 @@ def test_what_a_run_can_learn_its_set_can_hold(inputs: Inputs) -> None:
 
 def test_published_experts_train_as_long_as_they_are_read() -> None:
     assert [mtt.Config.paper(images_per_class=count).expert_epochs for count in (1, 10)] == [3, 21]
-    others = mtt.Config.paper("cifar100", latest_start=4), mtt.Config.paper(expert_epochs=50)
-    assert [config.expert_epochs for config in others] == [6, 50]
+    configs = mtt.Config.paper("cifar100", latest_start=4), mtt.Config.paper(expert_epochs=50)
+    assert [config.expert_epochs for config in configs] == [6, 50]

@@ -33,8 +33,8 @@ def pool(count: int = 3) -> pools.Pool:
 
 
 def test_waiting_steps_are_uniform_below_z() -> None:
-    drawn = [step for seed in range(300) for step in pools.waiting_steps(4, 5, seed=seed)]
-    counts = torch.bincount(torch.tensor(drawn), minlength=6)
+    waiting = [step for seed in range(300) for step in pools.waiting_steps(4, 5, seed=seed)]
+    counts = torch.bincount(torch.tensor(waiting), minlength=6)
     assert counts[0] == counts[5] == 0
     # 1,200 draws of four values: 300 each, with a standard deviation of 15.
     assert bool(((counts[1:5] - 300).abs() < 75).all())
@@ -54,19 +54,19 @@ def test_steps_are_torchs(monkeypatch: pytest.MonkeyPatch) -> None:
     module = networks.specification._build(SPEC)
     module.load_state_dict(start.network(1))
     sgd = torch.optim.SGD(module.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-2)
-    found = start
+    trained_pool = start
     before = snapshot(start)
     for step in range(5):
         loss = (module(images) - targets).square().mean()
         sgd.zero_grad()
         loss.backward()
         sgd.step()
-        found, ours = pools.train_once(found, SPEC, 1, images, targets, **DESCENT)
+        trained_pool, ours = pools.train_once(trained_pool, SPEC, 1, images, targets, **DESCENT)
         assert float(ours) == pytest.approx(float(loss.detach()), rel=1e-5)
-        assert found.trained.tolist() == [0, step + 1, 0]
+        assert trained_pool.trained.tolist() == [0, step + 1, 0]
     for name, value in module.state_dict().items():
-        torch.testing.assert_close(found.network(1)[name], value, rtol=1e-4, atol=1e-6)
-    assert_same(found.network(0), start.network(0))
+        torch.testing.assert_close(trained_pool.network(1)[name], value, rtol=1e-4, atol=1e-6)
+    assert_same(trained_pool.network(0), start.network(0))
     assert_unchanged(before, start)
 
 
@@ -74,7 +74,10 @@ def test_a_network_that_is_drawn_anew_is_new_each_time() -> None:
     trained, _ = pools.train_once(pool(), SPEC, 2, *batch(), **DESCENT)
     once = pools.redraw(trained, SPEC, 2, seed=0, device="cpu")
     twice = pools.redraw(once, SPEC, 2, seed=0, device="cpu")
-    weights = [found.network(2)["classifier.weight"] for found in (pool(), trained, once, twice)]
+    weights = [
+        state_of_pool.network(2)["classifier.weight"]
+        for state_of_pool in (pool(), trained, once, twice)
+    ]
     assert all(not torch.equal(a, b) for i, a in enumerate(weights) for b in weights[i + 1 :])
     assert once.trained.tolist() == [0, 0, 0] and twice.births.tolist() == [0, 0, 2]
     assert (

@@ -25,8 +25,10 @@ def to_grey(
 
 
 def test_images_go_where_adam_takes_them(grey: ImageData) -> None:
-    own = from_loss("to_grey", to_grey, iterations=7, valid_pixels=False, images_per_class=2)
-    run = Run(own, own.Config(), Inputs(data=grey, device="cpu"))
+    to_grey_method = from_loss(
+        "to_grey", to_grey, iterations=7, valid_pixels=False, images_per_class=2
+    )
+    run = Run(to_grey_method, to_grey_method.Config(), Inputs(data=grey, device="cpu"))
     images = run.begin().state().images.double().clone().requires_grad_()
     labels = torch.arange(grey.classes).repeat(2)
     adam = torch.optim.Adam([images], lr=0.1)
@@ -43,19 +45,19 @@ def test_images_go_where_adam_takes_them(grey: ImageData) -> None:
 
 
 def test_the_loss_is_given_real_images_their_labels_and_the_step(grey: ImageData) -> None:
-    seen = []
+    calls = []
 
     def loss(
         config: Any, inputs: Inputs, images: torch.Tensor, labels: torch.Tensor, step: int
     ) -> dict[str, torch.Tensor]:
-        seen.append((config.rate, images.detach().clone(), labels, step))
+        calls.append((config.rate, images.detach().clone(), labels, step))
         return {"first": images.sum(), "second": config.rate * images.square().sum()}
 
-    own = from_loss("seen", loss, rate=2.0, images_per_class=3, iterations=2)
+    method = from_loss("seen", loss, rate=2.0, images_per_class=3, iterations=2)
     run = Run(
-        own, own.Config(rate=3.0), Inputs(data=grey, device="cpu"), keep=Keep((0, 1, 2))
+        method, method.Config(rate=3.0), Inputs(data=grey, device="cpu"), keep=Keep((0, 1, 2))
     ).advance()
-    (rate, images, labels, first), (_, moved, _, second) = seen
+    (rate, images, labels, first), (_, moved, _, second) = calls
     assert (rate, first, second) == (3.0, 0, 1) and labels.tolist() == [0, 1, 2] * 3
     for image, label in zip(images, labels, strict=True):
         assert any(torch.equal(image, real) for real in grey.normalised(grey.of_class(int(label))))
@@ -70,8 +72,8 @@ def test_the_loss_is_given_real_images_their_labels_and_the_step(grey: ImageData
 def test_its_config_is_one_like_all_others(grey: ImageData) -> None:
     small = networks.spec("convnet", width=4)
     light = parameter(0.2, help="Aim.", range=(0, 1), explorable=(0, 1))
-    own = from_loss("own", to_grey, network=small, count=3, flag=True, light=light, iterations=9)
-    config = own.Config(count=4)
+    method = from_loss("own", to_grey, network=small, count=3, flag=True, light=light, iterations=9)
+    config = method.Config(count=4)
     assert (config.network, config.count, config.flag, config.light, config.iterations) == (
         small,
         4,
@@ -79,18 +81,18 @@ def test_its_config_is_one_like_all_others(grey: ImageData) -> None:
         0.2,
         9,
     )
-    assert own.Config.from_string(config.to_string()) == config
+    assert method.Config.from_string(config.to_string()) == config
     assert (
-        describe(own.Config)["light"].explorable == (0, 1)
-        and describe(own.Config)["iterations"].explorable
+        describe(method.Config)["light"].explorable == (0, 1)
+        and describe(method.Config)["iterations"].explorable
     )
-    made = ddlab.distill(own, grey, config=own.Config(iterations=2), progress=False)
+    distilled = ddlab.distill(method, grey, config=method.Config(iterations=2), progress=False)
     assert (
-        made.complete
-        and made.provenance["method"] == "own"
-        and made.provenance["config"]["count"] == 3
+        distilled.complete
+        and distilled.provenance["method"] == "own"
+        and distilled.provenance["config"]["count"] == 3
     )
-    assert repr(own) == "<method 'own' from a loss>" and len(made) == grey.classes
+    assert repr(method) == "<method 'own' from a loss>" and len(distilled) == grey.classes
 
 
 def test_an_edited_loss_is_another_method(tmp_path: Path) -> None:

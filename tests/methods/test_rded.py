@@ -44,18 +44,18 @@ class TestBoxes:
         boxes = mosaic.crop_boxes(
             count // 8, 8, image_size=(side, side), smallest_area=low, generator=generator()
         )
-        top, left, rows, columns = boxes.flatten(0, 1).T.numpy()
+        top_edges, left_edges, rows, columns = boxes.flatten(0, 1).T.numpy()
         assert (rows == columns).all()
         edges = np.clip(((np.arange(side + 1) + 0.5) / side) ** 2, low, 1.0)
-        wanted = np.diff(edges, prepend=low) / (1 - low)  # rounded to 0, 1, ..., side
-        assert wanted[0] == 0 and wanted.sum() == pytest.approx(1)
-        found = np.bincount(rows, minlength=side + 1) / count
+        expected = np.diff(edges, prepend=low) / (1 - low)  # rounded to 0, 1, ..., side
+        assert expected[0] == 0 and expected.sum() == pytest.approx(1)
+        shares = np.bincount(rows, minlength=side + 1) / count
         assert (
-            np.abs(found - wanted) <= 4.5 * np.sqrt(wanted * (1 - wanted) / count) + 1e-12
+            np.abs(shares - expected) <= 4.5 * np.sqrt(expected * (1 - expected) / count) + 1e-12
         ).all()
         # Each place is uniform among side - rows + 1; both, less its mean and over its spread, are
         # N(0, 1) in the mean.
-        for place in (top, left):
+        for place in (top_edges, left_edges):
             assert (place >= 0).all() and (place + rows <= side).all()
             spread = np.sqrt(((side - rows + 1) ** 2 - 1) / 12)
             scores = (place - (side - rows) / 2)[spread > 0] / spread[spread > 0]
@@ -63,7 +63,7 @@ class TestBoxes:
             assert abs((scores**2).mean() - 1) * np.sqrt(len(scores)) < 4.5
         free = side > rows
         assert (
-            abs(np.corrcoef(top[free], left[free])[0, 1] - _common(side - rows[free]))
+            abs(np.corrcoef(top_edges[free], left_edges[free])[0, 1] - _common(side - rows[free]))
             * np.sqrt(count)
             < 5
         )
@@ -81,10 +81,10 @@ class TestBoxes:
         ours = mosaic.crop_boxes(
             count, 1, image_size=(28, 28), smallest_area=0.08, generator=generator()
         )
-        one = np.array(theirs, dtype=float)
-        other = ours[:, 0].double().numpy()
-        gap = one.mean(0) - other.mean(0)
-        assert (np.abs(gap) < 4.5 * np.sqrt((one.var(0) + other.var(0)) / count)).all()
+        torchvisions = np.array(theirs, dtype=float)
+        our_boxes = ours[:, 0].double().numpy()
+        gap = torchvisions.mean(0) - our_boxes.mean(0)
+        assert (np.abs(gap) < 4.5 * np.sqrt((torchvisions.var(0) + our_boxes.var(0)) / count)).all()
 
     def test_other_images_keep_their_aspect(self) -> None:
         boxes = mosaic.crop_boxes(
@@ -116,8 +116,8 @@ def triangle(length: int, out: int) -> np.ndarray:
 
 
 def cut_by_hand(image: Tensor, box: Any, patch_size: tuple[int, int]) -> np.ndarray:
-    top, left, rows, columns = (int(part) for part in box)
-    part = image.numpy()[:, top : top + rows, left : left + columns]
+    top_edge, left_edge, rows, columns = (int(part) for part in box)
+    part = image.numpy()[:, top_edge : top_edge + rows, left_edge : left_edge + columns]
     return np.einsum(
         "ij,cjk,lk->cil", triangle(rows, patch_size[0]), part, triangle(columns, patch_size[1])
     )
@@ -139,11 +139,11 @@ def test_patches_are_scaled_by_a_triangle(
     boxes = mosaic.crop_boxes(
         3, 2, image_size=(height, width), smallest_area=0.05, generator=generator(seed)
     )
-    found = mosaic.cut_patches(images, boxes, patch_size=patch_size)
-    assert found.shape == (3, 2, 2, *patch_size)
+    patches = mosaic.cut_patches(images, boxes, patch_size=patch_size)
+    assert patches.shape == (3, 2, 2, *patch_size)
     for image, crop in itertools.product(range(3), range(2)):
         expected = cut_by_hand(images[image], boxes[image, crop], patch_size)
-        np.testing.assert_allclose(found[image, crop].numpy(), expected, atol=1e-12)
+        np.testing.assert_allclose(patches[image, crop].numpy(), expected, atol=1e-12)
 
 
 def test_what_is_not_scaled_stays_as_it_is() -> None:
@@ -151,9 +151,9 @@ def test_what_is_not_scaled_stays_as_it_is() -> None:
     boxes = torch.tensor([[[0, 0, 6, 5]], [[0, 0, 6, 5]]])
     assert torch.equal(mosaic.cut_patches(images, boxes, patch_size=(6, 5))[:, 0], images)
     inner = torch.tensor([[[1, 2, 3, 3]], [[3, 0, 3, 3]]])
-    found = mosaic.cut_patches(images, inner, patch_size=(3, 3))
-    assert torch.equal(found[0, 0], images[0, :, 1:4, 2:5]) and torch.equal(
-        found[1, 0], images[1, :, 3:6, 0:3]
+    patches = mosaic.cut_patches(images, inner, patch_size=(3, 3))
+    assert torch.equal(patches[0, 0], images[0, :, 1:4, 2:5]) and torch.equal(
+        patches[1, 0], images[1, :, 3:6, 0:3]
     )
 
 
@@ -161,25 +161,25 @@ def test_patches_have_derivatives() -> None:
     images = normal(2, 1, 4, 5).requires_grad_()
     boxes = torch.tensor([[[0, 1, 3, 3]], [[2, 0, 2, 4]]])
     assert torch.autograd.gradcheck(
-        lambda given: mosaic.cut_patches(given, boxes, patch_size=(2, 3)), images
+        lambda argument: mosaic.cut_patches(argument, boxes, patch_size=(2, 3)), images
     )
     logits = normal(3, 4, seed=1).requires_grad_()
-    assert torch.autograd.gradcheck(lambda given: rded.realism_losses(given, 2), logits)
+    assert torch.autograd.gradcheck(lambda argument: rded.realism_losses(argument, 2), logits)
 
 
 @given(
     height=st.integers(1, 5),
     width=st.integers(1, 5),
-    more=st.integers(0, 5),
+    taller=st.integers(0, 5),
     wider=st.integers(0, 5),
 )
-def test_centred(height: int, width: int, more: int, wider: int) -> None:
+def test_centred(height: int, width: int, taller: int, wider: int) -> None:
     patches = normal(2, 3, height, width)
-    found = mosaic.centred(patches, image_size=(height + more, width + wider))
-    expected = np.zeros((2, 3, height + more, width + wider))
+    framed = mosaic.centred(patches, image_size=(height + taller, width + wider))
+    expected = np.zeros((2, 3, height + taller, width + wider))
     for row, column in itertools.product(range(height), range(width)):
-        expected[:, :, more // 2 + row, wider // 2 + column] = patches[:, :, row, column]
-    assert np.array_equal(found.numpy(), expected)
+        expected[:, :, taller // 2 + row, wider // 2 + column] = patches[:, :, row, column]
+    assert np.array_equal(framed.numpy(), expected)
 
 
 @given(
@@ -188,9 +188,9 @@ def test_centred(height: int, width: int, more: int, wider: int) -> None:
 def test_losses_are_cross_entropies(seed: int, label: int, scale: float) -> None:
     logits = scale * normal(6, 4, seed=seed)
     expected = -scipy.special.log_softmax(logits.numpy(), axis=1)[:, label]
-    found = rded.realism_losses(logits, label)
-    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12, atol=1e-12)
-    assert (found >= 0).all()
+    realism = rded.realism_losses(logits, label)
+    np.testing.assert_allclose(realism.numpy(), expected, rtol=1e-12, atol=1e-12)
+    assert (realism >= 0).all()
 
 
 @given(
@@ -217,10 +217,10 @@ def test_the_best_square_of_each_image_then_the_best_of_these(
 @pytest.mark.parametrize(("factor", "ipc"), [(1, 1), (1, 3), (2, 1), (2, 3)])
 def test_stitch(factor: int, ipc: int) -> None:
     patches = normal(ipc * factor**2, 2, 3, 4)
-    found = mosaic.stitch(patches, factor=factor)
-    assert found.shape == (ipc, 2, 3 * factor, 4 * factor)
+    stitched = mosaic.stitch(patches, factor=factor)
+    assert stitched.shape == (ipc, 2, 3 * factor, 4 * factor)
     for number, i, j in itertools.product(range(ipc), range(factor), range(factor)):
-        cell = found[number, :, 3 * i : 3 * (i + 1), 4 * j : 4 * (j + 1)]
+        cell = stitched[number, :, 3 * i : 3 * (i + 1), 4 * j : 4 * (j + 1)]
         assert torch.equal(cell, patches[(i * factor + j) * ipc + number])
 
 
@@ -237,16 +237,16 @@ def test_mosaics_by_hand(factor: int, grey: ImageData, teacher: Network) -> None
     images = grey.normalised(grey.of_class(1))
     side = 8 // factor
     ipc = 2
-    found = _mosaics(grey, teacher, factor=factor, crops_per_image=4)
+    mosaics = _mosaics(grey, teacher, factor=factor, crops_per_image=4)
     assert (
-        found.boxes.shape == (12, 4, 4)
-        and found.losses.shape == (12, 4)
-        and found.images.shape == (2, 1, 8, 8)
+        mosaics.boxes.shape == (12, 4, 4)
+        and mosaics.losses.shape == (12, 4)
+        and mosaics.images.shape == (2, 1, 8, 8)
     )
     patches = {}
     table = []
     for row, crop in itertools.product(range(12), range(4)):
-        patch = cut_by_hand(images[row].double(), found.boxes[row, crop], (side, side))
+        patch = cut_by_hand(images[row].double(), mosaics.boxes[row, crop], (side, side))
         whole = np.zeros((1, 1, 8, 8))
         start = (8 - side) // 2
         whole[:, :, start : start + side, start : start + side] = patch
@@ -254,18 +254,18 @@ def test_mosaics_by_hand(factor: int, grey: ImageData, teacher: Network) -> None
             networks.predict(teacher, torch.from_numpy(whole).float()).logits[0].double().numpy()
         )
         loss = scipy.special.logsumexp(logits) - logits[1]
-        assert float(found.losses[row, crop]) == pytest.approx(loss, rel=1e-4, abs=1e-5)
+        assert float(mosaics.losses[row, crop]) == pytest.approx(loss, rel=1e-4, abs=1e-5)
         patches[row, crop] = patch
-        table.append((float(found.losses[row, crop]), row, crop))
+        table.append((float(mosaics.losses[row, crop]), row, crop))
     chosen: list[tuple[int, int]] = []
     for _, row, crop in sorted(table):
-        if row not in [other for other, _ in chosen] and len(chosen) < ipc * factor**2:
+        if row not in [chosen_row for chosen_row, _ in chosen] and len(chosen) < ipc * factor**2:
             chosen.append((row, crop))
     for number, cell in itertools.product(range(ipc), range(factor**2)):
         place = chosen[cell * ipc + number]
-        assert place == (int(found.rows[number, cell]), int(found.crops[number, cell]))
+        assert place == (int(mosaics.rows[number, cell]), int(mosaics.crops[number, cell]))
         i, j = divmod(cell, factor)
-        pixels = found.images[number, :, side * i : side * (i + 1), side * j : side * (j + 1)]
+        pixels = mosaics.images[number, :, side * i : side * (i + 1), side * j : side * (j + 1)]
         np.testing.assert_allclose(pixels.numpy(), patches[place], atol=1e-5)
 
 
@@ -274,7 +274,7 @@ def test_whole_images_and_one_to_a_mosaic_are_those_of_least_loss(
     crops: int, grey: ImageData, teacher: Network
 ) -> None:
     config = rded.Config(images_per_class=3, crops_per_image=crops, **WHOLE)
-    made = process.run(rded, config, Inputs(data=grey, teachers=(teacher,)))
+    distilled = process.run(rded, config, Inputs(data=grey, teachers=(teacher,)))
     for label in range(3):
         members = grey.of_class(label)
         targets = torch.full((12,), label)
@@ -282,9 +282,9 @@ def test_whole_images_and_one_to_a_mosaic_are_those_of_least_loss(
             networks.predict(teacher, grey.normalised(members)).logits, targets, reduction="none"
         )
         least = grey.normalised(members[losses.argsort()[:3]])
-        found = made.images[3 * label : 3 * (label + 1)]
+        of_label = distilled.images[3 * label : 3 * (label + 1)]
         # The order of the candidates is drawn, so that it decides among equal losses only.
-        assert losses.unique().numel() == 12 and torch.equal(found, least)
+        assert losses.unique().numel() == 12 and torch.equal(of_label, least)
 
 
 @pytest.mark.parametrize("factor", [1, 2])
@@ -294,14 +294,16 @@ def test_a_run_makes_what_the_function_makes(
     config = rded.Config(images_per_class=2, factor=factor, candidates_per_class=9, seed=4)
     inputs = Inputs(data=grey, teachers=(teacher,))
     run = list(process.steps(rded, config, inputs))
-    made = rded.finish(config, inputs, run[-1].state)
-    assert made.labels.tolist() == [0, 0, 1, 1, 2, 2] and [t.kind for t in made.targets] == [
+    distilled = rded.finish(config, inputs, run[-1].state)
+    assert distilled.labels.tolist() == [0, 0, 1, 1, 2, 2] and [
+        t.kind for t in distilled.targets
+    ] == [
         "hard",
         "stored",
         "online",
     ]
-    indices = torch.tensor(made.provenance["indices"])
-    boxes = torch.tensor(made.provenance["boxes"])
+    indices = torch.tensor(distilled.provenance["indices"])
+    boxes = torch.tensor(distilled.provenance["boxes"])
     assert indices.shape == (3, 2, factor**2) and boxes.shape == (3, 2, factor**2, 4)
     for label, step in enumerate(run):
         trace = step.trace
@@ -313,17 +315,17 @@ def test_a_run_makes_what_the_function_makes(
             images, label, teacher, images_per_class=2, factor=factor, generator=draw
         )
         assert_same(again, trace.mosaics)
-        assert torch.equal(made.images[2 * label : 2 * label + 2], trace.mosaics.images)
+        assert torch.equal(distilled.images[2 * label : 2 * label + 2], trace.mosaics.images)
         for mosaic_number, cell in itertools.product(range(2), range(factor**2)):
             source = grey.normalised(indices[label, mosaic_number, cell][None])
             box = boxes[label, mosaic_number, cell][None, None]
             side = 8 // factor
             patch = mosaic.cut_patches(source, box, patch_size=(side, side))[0, 0]
             i, j = divmod(cell, factor)
-            there = made.images[
+            in_mosaic = distilled.images[
                 2 * label + mosaic_number, :, side * i : side * (i + 1), side * j : side * (j + 1)
             ]
-            assert torch.equal(there, patch)
+            assert torch.equal(in_mosaic, patch)
             row, crop = (
                 part[mosaic_number, cell] for part in (trace.mosaics.rows, trace.mosaics.crops)
             )
@@ -344,20 +346,20 @@ def test_images_that_are_not_square(grey: ImageData) -> None:
     network = networks.initialise(
         networks.spec("vit", width=5, depth=1, heads=1).for_data(narrow), seed=0
     )
-    made = process.run(
+    distilled = process.run(
         rded, rded.Config(images_per_class=2, factor=2), Inputs(data=narrow, teachers=(network,))
     )
-    assert made.images.shape == (6, 1, 8, 4)
+    assert distilled.images.shape == (6, 1, 8, 4)
 
 
 def test_presets_and_alias(grey: ImageData, teacher: Network) -> None:
     assert rded.Config.paper("tiny-imagenet", images_per_class=50) == rded.Config(
         images_per_class=50
     )
-    made = ddlab.distill(
+    distilled = ddlab.distill(
         "rded", grey, teacher, config=rded.Config.teaching(factor=2), progress=False
     )
-    assert len(made) == 3 and made.provenance["method"] == "realism_selection"
+    assert len(distilled) == 3 and distilled.provenance["method"] == "realism_selection"
 
 
 class TestBadInput:

@@ -68,7 +68,7 @@ def test_gap_gradient_equals_plain_autograd(weights: tuple[float, float, float])
         + weights[1] * mean_gap
         + weights[2] * variance_gap
     )
-    (found,) = torch.autograd.grad(loss, inputs)
+    (slope,) = torch.autograd.grad(loss, inputs)
     plain_mean, plain_variance = plain_gaps(inputs, mean, variance)
     loss = (
         weights[0] * (inputs.tanh() * above).sum()
@@ -76,7 +76,7 @@ def test_gap_gradient_equals_plain_autograd(weights: tuple[float, float, float])
         + weights[2] * plain_variance
     )
     (expected,) = torch.autograd.grad(loss, inputs)
-    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(slope, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_gaps_pass_gradcheck() -> None:
@@ -95,9 +95,9 @@ def test_only_the_gap_used_has_a_gradient() -> None:
     """The passed inputs may be left unused, as for the last layer of a network."""
     inputs = draw(2, 3, 3, 2).requires_grad_()
     mean, variance = remembered(3)
-    (found,) = torch.autograd.grad(recovery.batch_norm_gaps(inputs, mean, variance)[1], inputs)
+    (slope,) = torch.autograd.grad(recovery.batch_norm_gaps(inputs, mean, variance)[1], inputs)
     (expected,) = torch.autograd.grad(plain_gaps(inputs, mean, variance)[0], inputs)
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(slope, expected)
 
 
 def test_closed_gap_has_zero_gradient() -> None:
@@ -106,8 +106,8 @@ def test_closed_gap_has_zero_gradient() -> None:
     inputs.requires_grad_()
     through, mean_gap, variance_gap = recovery.batch_norm_gaps(inputs, mean, variance)
     assert mean_gap == 0 and variance_gap == 0
-    (found,) = torch.autograd.grad(through.sum() + mean_gap + variance_gap, inputs)
-    assert torch.equal(found, torch.ones_like(found))
+    (slope,) = torch.autograd.grad(through.sum() + mean_gap + variance_gap, inputs)
+    assert torch.equal(slope, torch.ones_like(slope))
 
 
 @given(shift=st.floats(-5, 5), scale=st.floats(0.1, 5), seed=st.integers(0, 99))
@@ -196,7 +196,7 @@ def test_matched_call_equals_a_plain_module_with_hooks(teacher: Network) -> None
     torch.testing.assert_close(matched.variance_gaps, variances, rtol=1e-12, atol=1e-12)
     weights = torch.arange(1.0, len(means) + 1, dtype=torch.float64)
     target = torch.arange(5) % 3
-    found, expected = (
+    our_slope, expected = (
         torch.autograd.grad(
             nn.functional.cross_entropy(a, target) + (weights * b).sum() - (c / weights).sum(),
             images,
@@ -206,7 +206,7 @@ def test_matched_call_equals_a_plain_module_with_hooks(teacher: Network) -> None
             (logits, means, variances),
         )
     )
-    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(our_slope, expected, rtol=1e-10, atol=1e-12)
     assert_unchanged(before, double)
 
 
@@ -216,9 +216,9 @@ def test_matched_call_with_other_weights_keeps_the_teachers_targets(
     """Perturbed weights run, but the statistics are compared with what the teacher remembers."""
     images = draw(4, 1, 8, 8)
     double = in_double(teacher)
-    other = in_double(other_teacher)
+    stranger = in_double(other_teacher)
     moved = dict(double.weights)
-    moved |= {name: other.weights[name] for name in networks.parameter_names(teacher.spec)}
+    moved |= {name: stranger.weights[name] for name in networks.parameter_names(teacher.spec)}
     module = plain_module(dataclasses.replace(teacher, weights=moved))
     logits, means, variances = hooked_gaps(module, images)
     matched = recovery.matched_call(double, images, weights=moved)
@@ -239,8 +239,8 @@ def test_gaps_are_small_on_the_data_the_teacher_saw(teacher: Network, grey: Imag
 
 @given(gaps=st.lists(st.floats(0, 1e3), min_size=1, max_size=9))
 def test_weighted_gap_counts_the_first_layer_ten_times(gaps: list[float]) -> None:
-    found = recovery.weighted_gap(torch.tensor(gaps, dtype=torch.float64))
-    assert float(found) == pytest.approx(10 * gaps[0] + sum(gaps[1:]), abs=1e-9)
+    weighted = recovery.weighted_gap(torch.tensor(gaps, dtype=torch.float64))
+    assert float(weighted) == pytest.approx(10 * gaps[0] + sum(gaps[1:]), abs=1e-9)
 
 
 @given(pixels=st.integers(0, 7), seed=st.integers(0, 2**40), step=st.integers(0, 500))
@@ -327,15 +327,15 @@ class TestCropAndFlip:
         assert not torch.equal(self.crop(3), self.crop(4))
 
     def test_one_draw_for_the_whole_batch(self) -> None:
-        same = self.images[:1].expand(3, -1, -1, -1)
-        found = self.crop(5, images=same)
-        assert torch.equal(found[0], found[1]) and torch.equal(found[0], found[2])
+        equal_images = self.images[:1].expand(3, -1, -1, -1)
+        views = self.crop(5, images=equal_images)
+        assert torch.equal(views[0], views[1]) and torch.equal(views[0], views[2])
 
     def test_values_come_from_inside_the_picture(self) -> None:
         for step in range(50):
-            found = self.crop(step)
+            views = self.crop(step)
             assert (
-                found.min() >= self.images.min() - 1e-9 and found.max() <= self.images.max() + 1e-9
+                views.min() >= self.images.min() - 1e-9 and views.max() <= self.images.max() + 1e-9
             )
 
     def test_corners_are_not_aligned(self) -> None:
@@ -378,11 +378,11 @@ class TestChannelStatistics:
     @pytest.mark.parametrize("shape", [(1, 3, 1, 2), (10, 4, 16, 16), (3, 2, 64, 64)])
     def test_against_float64(self, shift: float, shape: tuple[int, ...]) -> None:
         inputs = torch.randn(shape, generator=torch.Generator().manual_seed(0)) + shift
-        for found, expected in zip(
+        for statistic, expected in zip(
             recovery.channel_statistics(inputs), self.reference(inputs), strict=True
         ):
-            assert found.dtype == torch.float32
-            torch.testing.assert_close(found.double(), expected, rtol=2e-5, atol=1e-9)
+            assert statistic.dtype == torch.float32
+            torch.testing.assert_close(statistic.double(), expected, rtol=2e-5, atol=1e-9)
 
     def test_constant_and_empty_channels(self) -> None:
         inputs = torch.stack(

@@ -18,7 +18,7 @@ from ddlab.runs.process import Inputs
 from tests.support import assert_same, made_data, refuses
 
 
-def drawn(count: int = 50, width: int = 6, seed: int = 0) -> Tensor:
+def random_features(count: int = 50, width: int = 6, seed: int = 0) -> Tensor:
     """float32, correlated, of unlike scales and far from 0."""
     draw = torch.Generator().manual_seed(seed)
     mixed = torch.randn(count, width, generator=draw) @ torch.randn(width, width, generator=draw)
@@ -43,7 +43,7 @@ def components_of(features: Tensor) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 def test_the_components_are_those_of_pca() -> None:
     """By SVD, which forms no covariance."""
-    features = drawn()
+    features = random_features()
     basis = rela.principal_components(features, 4)
     mean, deviations, directions = components_of(features)
     np.testing.assert_allclose(basis["mean"].numpy(), mean, atol=1e-10)
@@ -52,24 +52,26 @@ def test_the_components_are_those_of_pca() -> None:
 
 
 def test_the_targets_are_standardised_components() -> None:
-    features = drawn()
+    features = random_features()
     basis = rela.principal_components(features, 4)
     mean, deviations, directions = components_of(features)
-    wanted = (
+    expected = (
         (features.double().numpy() - mean)
         @ directions[:, :4]
         / (deviations[:4] + 1e-6 * deviations[0])
     )
-    np.testing.assert_allclose(rela.targets(features, basis).numpy(), wanted, atol=1e-5)
+    np.testing.assert_allclose(rela.targets(features, basis).numpy(), expected, atol=1e-5)
     whitened = np.cov(rela.targets(features, basis).double().numpy().T)
     np.testing.assert_allclose(whitened, np.eye(4), atol=1e-3)
 
 
 def test_a_component_without_variance_is_nothing() -> None:
     """Three images have two components; the rest is rounding, which must not be blown up."""
-    features = drawn(3)
-    found = rela.targets(features, rela.principal_components(features, 6))
-    assert found.isfinite().all() and found[:, 2:].abs().max() < 1e-2 < found[:, :2].abs().min()
+    features = random_features(3)
+    targets = rela.targets(features, rela.principal_components(features, 6))
+    assert (
+        targets.isfinite().all() and targets[:, 2:].abs().max() < 1e-2 < targets[:, :2].abs().min()
+    )
 
 
 @pytest.mark.parametrize("batch_size", [5, 36])
@@ -80,40 +82,43 @@ def test_the_set(
     read.
     """
     config = rela.SMALL.replace(ratio=1.0, batch_size=batch_size)
-    made = process.run(rela, config, inputs)
+    distilled = process.run(rela, config, inputs)
     assert (
-        made.kind == "bytes" and made.tensors["pixels"].data_ptr() == grey.train_images.data_ptr()
+        distilled.kind == "bytes"
+        and distilled.tensors["pixels"].data_ptr() == grey.train_images.data_ptr()
     )
     assert (
-        torch.equal(made.images, grey.normalised())
-        and made.provenance["prior"] == teacher.fingerprint
+        torch.equal(distilled.images, grey.normalised())
+        and distilled.provenance["prior"] == teacher.fingerprint
     )
     features = networks.predict(teacher, grey.normalised()).features
     mean, deviations, directions = components_of(features)
-    wanted = (features.double().numpy() - mean) @ directions[:, :4] / deviations[:4]
-    np.testing.assert_allclose(made.target("representations").values[0].numpy(), wanted, atol=1e-4)
-    again = DistilledSet.load(made.save(tmp_path / "set"))
-    assert_same(again, made)
-    assert again.fingerprint == made.fingerprint and torch.equal(
+    expected = (features.double().numpy() - mean) @ directions[:, :4] / deviations[:4]
+    np.testing.assert_allclose(
+        distilled.target("representations").values[0].numpy(), expected, atol=1e-4
+    )
+    again = DistilledSet.load(distilled.save(tmp_path / "set"))
+    assert_same(again, distilled)
+    assert again.fingerprint == distilled.fingerprint and torch.equal(
         again.to_uint8(), grey.train_images
     )
     assert torch.equal(again.rows(torch.tensor([3, 1])), grey.normalised([3, 1]))
-    assert made.storage_floats() == grey.train_images.numel() // 4 + 4 * 36 and repr(made) == repr(
-        again
-    )
+    assert distilled.storage_floats() == grey.train_images.numel() // 4 + 4 * 36 and repr(
+        distilled
+    ) == repr(again)
     with refuses("indices", "0 to 35", "36"):
-        made.rows(torch.tensor([36]))
-    for wrong in ({"pixels": made.images}, {"images": made.images}):
+        distilled.rows(torch.tensor([36]))
+    for wrong in ({"pixels": distilled.images}, {"images": distilled.images}):
         with refuses("pixels"):
-            dataclasses.replace(made, tensors=wrong)
+            dataclasses.replace(distilled, tensors=wrong)
 
 
 def test_a_static_part(inputs: Inputs, grey: ImageData) -> None:
     config = rela.SMALL.replace(ratio=0.5, seed=3)
     first = process.start(rela, config, inputs)
-    made = process.run(rela, config, inputs)
-    assert len(made) == 18 == len({*first.indices.tolist()})
-    assert torch.equal(made.images, grey.normalised(first.indices))
+    distilled = process.run(rela, config, inputs)
+    assert len(distilled) == 18 == len({*first.indices.tolist()})
+    assert torch.equal(distilled.images, grey.normalised(first.indices))
     assert not torch.equal(
         first.indices, process.start(rela, config.replace(seed=4), inputs).indices
     )
@@ -124,11 +129,11 @@ def test_a_static_part(inputs: Inputs, grey: ImageData) -> None:
         len(steps) == 2
         and len(partly) == 9
         and not partly.complete
-        and torch.equal(partly.images, made.images[:9])
+        and torch.equal(partly.images, distilled.images[:9])
     )
-    asked = networks.predict(half.teachers[0], made.images[9:]).features
+    later_features = networks.predict(half.teachers[0], distilled.images[9:]).features
     assert float(steps[1].trace.variance) == pytest.approx(
-        float(asked.double().numpy().var(0).sum()), rel=1e-4
+        float(later_features.double().numpy().var(0).sum()), rel=1e-4
     )
 
 
@@ -136,14 +141,14 @@ def test_a_labelled_set_gets_targets(inputs: Inputs) -> None:
     """Of a set of training images those that the whole run gives them; its labels stay."""
     chosen = process.run(selection, selection.Config(images_per_class=2), inputs)
     config = rela.SMALL.replace(ratio=1.0)
-    found = rela.with_targets(chosen, config, inputs)
-    assert torch.equal(found.labels, chosen.labels)
+    with_targets = rela.with_targets(chosen, config, inputs)
+    assert torch.equal(with_targets.labels, chosen.labels)
     whole = process.run(rela, config, inputs)
     places = [
         int((whole.images == image).flatten(1).all(1).nonzero()[0]) for image in chosen.images
     ]
     torch.testing.assert_close(
-        found.target("representations").values[0],
+        with_targets.target("representations").values[0],
         whole.target("representations").values[0][places],
         atol=1e-4,
         rtol=1e-4,
@@ -171,7 +176,7 @@ def test_what_it_cannot_make(inputs: Inputs, grey: ImageData, teacher: Network) 
     with refuses("teacher", "differ between images", "36"):
         process.run(rela, rela.SMALL.replace(ratio=1.0), Inputs(data=still, teachers=(teacher,)))
     with refuses("components", "6", "7"):
-        rela.principal_components(drawn(), 7)
+        rela.principal_components(random_features(), 7)
     with refuses("features", "two images"):
-        rela.principal_components(drawn(1), 2)
+        rela.principal_components(random_features(1), 2)
     assert rela.Config.paper("tiny-imagenet") == rela.Config()

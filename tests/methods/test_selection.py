@@ -29,10 +29,10 @@ PLACES = [
 
 
 def points(count: int, seed: int, duplicates: bool = False) -> Tensor:
-    drawn = torch.randn(
+    random_points = torch.randn(
         (count, 3), generator=torch.Generator().manual_seed(seed), dtype=torch.float64
     )
-    return drawn[torch.arange(count) // 2] if duplicates else drawn
+    return random_points[torch.arange(count) // 2] if duplicates else random_points
 
 
 CLOUDS = {
@@ -99,48 +99,52 @@ def test_k_means_never_takes_an_image_twice(count: int, seed: int, duplicates: b
 def test_centres_are_the_means_of_their_clusters_and_k_means_the_members_nearest(seed: int) -> None:
     places = torch.tensor([[0.0, 0, 0], [50, 0, 0], [0, 50, 0], [0, 0, 50]], dtype=torch.float64)
     cloud = points(40, seed) + places[torch.arange(40) % 4]
-    found = selection.centres(cloud, 4, seed=seed)
-    clusters = torch.cdist(found, places).argmin(1)
+    centres = selection.centres(cloud, 4, seed=seed)
+    clusters = torch.cdist(centres, places).argmin(1)
     assert sorted(clusters.tolist()) == [0, 1, 2, 3]
     torch.testing.assert_close(
-        found, torch.stack([cloud[torch.arange(40) % 4 == c].mean(0) for c in clusters])
+        centres, torch.stack([cloud[torch.arange(40) % 4 == c].mean(0) for c in clusters])
     )
-    assert torch.equal(selection.k_means(cloud, 4, seed=seed), torch.cdist(found, cloud).argmin(1))
+    assert torch.equal(
+        selection.k_means(cloud, 4, seed=seed), torch.cdist(centres, cloud).argmin(1)
+    )
     torch.testing.assert_close(selection.centres(cloud, 1, seed=seed), cloud.mean(0)[None])
     assert selection.centres(cloud.float(), 2, seed=seed).dtype == torch.float32
     without_gaps = points(60, seed)
-    found = selection.centres(without_gaps, 5, seed=seed)
-    parts = torch.cdist(without_gaps, found).argmin(1)
+    centres = selection.centres(without_gaps, 5, seed=seed)
+    parts = torch.cdist(without_gaps, centres).argmin(1)
     torch.testing.assert_close(
-        found, torch.stack([without_gaps[parts == part].mean(0) for part in range(5)])
+        centres, torch.stack([without_gaps[parts == part].mean(0) for part in range(5)])
     )
 
 
 def test_centres_are_the_same_on_any_number_of_cores() -> None:
     """Bit for bit: four threads add up four parts of the images, and which comes first is chance."""
     cloud = points(4000, 0)
-    found = []
+    by_cores = []
     for threads in (1, 4):
         with threadpool_limits(threads):
-            found.append(selection.centres(cloud, 8, seed=0))
-    assert torch.equal(*found)
+            by_cores.append(selection.centres(cloud, 8, seed=0))
+    assert torch.equal(*by_cores)
 
 
 def test_a_run_of_centres_holds_them(grey: ImageData) -> None:
     settings: dict[str, Any] = {"images_per_class": 3, "seed": 2}
-    made = process.run(selection, selection.Config(kind="centres", **settings), Inputs(data=grey))
+    distilled = process.run(
+        selection, selection.Config(kind="centres", **settings), Inputs(data=grey)
+    )
     nearest = process.run(
         selection, selection.Config(kind="k_means", **settings), Inputs(data=grey)
     )
     for label in range(3):
-        own = made.images[made.labels == label]
+        class_centres = distilled.images[distilled.labels == label]
         of_class = grey.normalised(grey.of_class(label))
-        parts = torch.cdist(of_class.flatten(1), own.flatten(1)).argmin(1)
+        parts = torch.cdist(of_class.flatten(1), class_centres.flatten(1)).argmin(1)
         torch.testing.assert_close(
-            own, torch.stack([of_class[parts == part].mean(0) for part in range(3)])
+            class_centres, torch.stack([of_class[parts == part].mean(0) for part in range(3)])
         )
-        found = of_class[torch.cdist(own.flatten(1), of_class.flatten(1)).argmin(1)]
-        assert torch.equal(nearest.images[nearest.labels == label], found)
+        expected = of_class[torch.cdist(class_centres.flatten(1), of_class.flatten(1)).argmin(1)]
+        assert torch.equal(nearest.images[nearest.labels == label], expected)
 
 
 @given(count=st.integers(1, 9), seed=st.integers(0, 99))
@@ -148,11 +152,11 @@ def test_average_is_the_mean_of_equal_parts(count: int, seed: int) -> None:
     images = torch.randn(
         (9, 1, 2, 2), generator=torch.Generator().manual_seed(seed), dtype=torch.float64
     )
-    found = selection.average(images, count, generator=torch.Generator().manual_seed(seed))
+    averages = selection.average(images, count, generator=torch.Generator().manual_seed(seed))
     order = torch.randperm(9, generator=torch.Generator().manual_seed(seed))
     sizes = [9 // count + (part < 9 % count) for part in range(count)]
     parts = torch.split(images[order], sizes)
-    torch.testing.assert_close(found, torch.stack([part.mean(0) for part in parts]))
+    torch.testing.assert_close(averages, torch.stack([part.mean(0) for part in parts]))
 
 
 @pytest.mark.parametrize(("kind", "space"), PLACES)
@@ -162,23 +166,23 @@ def test_a_run_takes_images_of_each_class(
     config = selection.Config(kind=kind, space=space, images_per_class=3, seed=2)
     inputs = Inputs(data=grey, teachers=(teacher,))
     steps = list(process.steps(selection, config, inputs))
-    made = selection.finish(config, inputs, steps[-1].state)
-    assert made.labels.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2] and [
+    distilled = selection.finish(config, inputs, steps[-1].state)
+    assert distilled.labels.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2] and [
         step.trace.label for step in steps
     ] == [0, 1, 2]
-    indices = torch.tensor(made.provenance["indices"])
+    indices = torch.tensor(distilled.provenance["indices"])
     if kind in ("average", "centres"):
         assert (indices == -1).all()
         return
     assert len(set(indices.flatten().tolist())) == 9
     assert torch.equal(grey.train_labels[indices], torch.arange(3)[:, None].expand(3, 3))
-    assert torch.equal(made.images, grey.normalised(indices.flatten()))
+    assert torch.equal(distilled.images, grey.normalised(indices.flatten()))
     for label, step in enumerate(steps):
         everything = _space(space, teacher, grey.normalised(grey.of_class(label)))
-        taken = _space(space, teacher, grey.normalised(indices[label]))
+        of_label = _space(space, teacher, grey.normalised(indices[label]))
         torch.testing.assert_close(
             step.trace.mean_distance,
-            (taken.mean(0) - everything.mean(0)).norm(),
+            (of_label.mean(0) - everything.mean(0)).norm(),
             rtol=1e-4,
             atol=1e-5,
         )
@@ -193,22 +197,22 @@ def _space(space: str, teacher: Network, images: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_whole_class_may_be_taken(kind: str, grey: ImageData) -> None:
-    made = process.run(
+    distilled = process.run(
         selection, selection.Config(kind=kind, images_per_class=12), Inputs(data=grey)
     )
-    assert len(made) == 36
-    real = {tuple(image.flatten().tolist()) for image in made.to_uint8()}
+    assert len(distilled) == 36
+    real = {tuple(image.flatten().tolist()) for image in distilled.to_uint8()}
     assert real == {tuple(image.flatten().tolist()) for image in grey.train_images}
 
 
 @pytest.mark.parametrize("kind", ["average", "centres"])
 def test_one_average_is_the_class_mean(kind: str, colour: ImageData) -> None:
-    made = process.run(
+    distilled = process.run(
         selection, selection.Config(kind=kind, images_per_class=1), Inputs(data=colour)
     )
     for label in range(2):
         torch.testing.assert_close(
-            made.images[label], colour.normalised(colour.of_class(label)).mean(0)
+            distilled.images[label], colour.normalised(colour.of_class(label)).mean(0)
         )
 
 
@@ -234,33 +238,33 @@ def test_each_class_is_drawn_once(grey: ImageData, monkeypatch: pytest.MonkeyPat
     """A thousand classes took a thousand times as long as a thousandth of them; what is drawn has
     stayed the same.
     """
-    drawn = []
+    labels_drawn = []
     draw = recovery.real_image_rows
 
     def watched(members: int, count: int, *, label: int, seed: int) -> Tensor:
-        drawn.append(label)
+        labels_drawn.append(label)
         return draw(members, count, label=label, seed=seed)
 
     monkeypatch.setattr(recovery, "real_image_rows", watched)
     chosen = process.run(selection, selection.Config(images_per_class=4, seed=5), Inputs(data=grey))
-    assert drawn == [0, 1, 2]
+    assert labels_drawn == [0, 1, 2]
     indices = recovery.real_image_indices(grey, 4, seed=5).T
     assert chosen.provenance["indices"] == indices.tolist()
     assert torch.equal(chosen.images, grey.normalised(indices.flatten()))
 
 
 def test_options_change_the_preset_or_the_config(grey: ImageData) -> None:
-    made = ddlab.distill("selection", grey, images_per_class=3, seed=4, progress=False)
+    distilled = ddlab.distill("selection", grey, images_per_class=3, seed=4, progress=False)
     assert (
-        len(made) == 9
-        and made.provenance["config"]
+        len(distilled) == 9
+        and distilled.provenance["config"]
         == selection.Config.teaching(images_per_class=3, seed=4).to_dict()
     )
     config = selection.Config(kind="herding", images_per_class=2)
     again = ddlab.distill("selection", grey, config=config, images_per_class=1, progress=False)
     assert again.provenance["config"] == config.replace(images_per_class=1).to_dict()
-    for option, here in (("ipc", "'images_per_class'"), ("seeds", "'seed'")):
-        with refuses("an option of selection", f"nearest: {here}", option):
+    for option, our_name in (("ipc", "'images_per_class'"), ("seeds", "'seed'")):
+        with refuses("an option of selection", f"nearest: {our_name}", option):
             ddlab.distill("selection", grey, **{option: 1}, progress=False)
     with refuses("images_per_class", "at least 1"):
         ddlab.distill("selection", grey, images_per_class=0, progress=False)

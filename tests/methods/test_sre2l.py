@@ -147,24 +147,24 @@ def test_batches_do_not_depend_on_each_other(inputs: Inputs) -> None:
 
 
 def test_fewer_images_per_class_are_the_first_of_more(inputs: Inputs) -> None:
-    one, two = (process.run(sre2l, settings(images_per_class=n), inputs) for n in (1, 2))
-    assert_same(one.images, two.images[: len(one)])
+    fewer, more_images = (process.run(sre2l, settings(images_per_class=n), inputs) for n in (1, 2))
+    assert_same(fewer.images, more_images.images[: len(fewer)])
 
 
 def test_result_is_one_image_per_class_and_batch(
     inputs: Inputs, colour: ImageData, colour_teacher: Network
 ) -> None:
-    made = process.run(sre2l, settings(), inputs)
+    distilled = process.run(sre2l, settings(), inputs)
     assert (
-        made.labels.tolist() == [0, 1, 0, 1]
-        and made.complete
-        and made.provenance["method"] == sre2l.NAME
+        distilled.labels.tolist() == [0, 1, 0, 1]
+        and distilled.complete
+        and distilled.provenance["method"] == sre2l.NAME
     )
     assert torch.equal(
-        made.target("stored").logits, networks.predict(colour_teacher, made.images).logits
+        distilled.target("stored").logits, networks.predict(colour_teacher, distilled.images).logits
     )
     low, high = colour.valid_range()
-    assert (made.images >= low).all() and (made.images <= high).all()
+    assert (distilled.images >= low).all() and (distilled.images <= high).all()
 
 
 def test_large_steps_stay_in_the_valid_range(inputs: Inputs, colour: ImageData) -> None:
@@ -179,13 +179,13 @@ def test_real_start_takes_images_of_the_class(inputs: Inputs, colour: ImageData)
     config = settings(initialisation="real")
     starts = [sre2l.init(config, inputs).images, sre2l._first_images(config, inputs, 1)]
     everything = colour.normalised()
-    seen = []
+    indices = []
     for images in starts:
         for label, image in enumerate(images):
             (index,) = torch.nonzero((everything == image).flatten(1).all(1)).flatten().tolist()
             assert int(colour.train_labels[index]) == label
-            seen.append(index)
-    assert len(set(seen)) == len(seen)
+            indices.append(index)
+    assert len(set(indices)) == len(indices)
 
 
 def test_noise_start_is_new_for_each_batch_and_seed(inputs: Inputs) -> None:
@@ -223,9 +223,9 @@ def test_teacher_stays_in_evaluation_mode(inputs: Inputs, colour_teacher: Networ
 def test_interrupted_run_holds_the_batch_under_work(inputs: Inputs) -> None:
     config = settings()
     for step in process.steps(sre2l, config, inputs):
-        made = sre2l.finish(config, inputs, step.state)
-        assert len(made) == (4 if step.index >= config.iterations else 2)
-        assert made.complete is (step.index == step.total)
+        distilled = sre2l.finish(config, inputs, step.state)
+        assert len(distilled) == (4 if step.index >= config.iterations else 2)
+        assert distilled.complete is (step.index == step.total)
 
 
 def test_bad_input(inputs: Inputs, colour: ImageData) -> None:

@@ -13,14 +13,14 @@ from ddlab.networks import convnet
 from tests.support import made_data
 
 CHOICES = {
-    name: found.choices
-    for name, found in parameters.describe(convnet.Options).items()
-    if found.choices
+    name: field.choices
+    for name, field in parameters.describe(convnet.Options).items()
+    if field.choices
 }
 OPTIONS = [{name: choice} for name in ("norm", "pooling", "activation") for choice in CHOICES[name]]
 
 
-def drawn(*shape: int, seed: int = 0) -> Tensor:
+def normal_tensor(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
@@ -35,7 +35,9 @@ def double(options: dict[str, Any]) -> tuple[Any, dict[str, Tensor]]:
     for seed, name in enumerate(
         name for name in moved if ".normalisation." in name and moved[name].ndim
     ):
-        moved[name] = moved[name] * (1 + 0.2 * drawn(len(moved[name]), seed=seed).tanh()) + 0.1
+        moved[name] = (
+            moved[name] * (1 + 0.2 * normal_tensor(len(moved[name]), seed=seed).tanh()) + 0.1
+        )
     return spec, moved
 
 
@@ -45,7 +47,7 @@ def test_layer_norm_is_of_each_image() -> None:
     """
     options = convnet.Options(norm="layer", width=6)
     module: Any = convnet.ConvNet(1, 3, (8, 8), options).double().blocks[0].normalisation
-    maps = 3 + 5 * drawn(4, 6, 8, 8) * torch.arange(1, 7).view(1, 6, 1, 1)
+    maps = 3 + 5 * normal_tensor(4, 6, 8, 8) * torch.arange(1, 7).view(1, 6, 1, 1)
     normal = module(maps).detach()
     torch.testing.assert_close(
         normal.mean((1, 2, 3)), torch.zeros(4, dtype=torch.float64), rtol=0, atol=1e-10
@@ -55,8 +57,8 @@ def test_layer_norm_is_of_each_image() -> None:
     assert float(normal.mean((2, 3)).abs().max()) > 0.01, "channels alone are not normalised"
     assert torch.equal(module(maps[:1]).detach(), normal[:1])
     torch.testing.assert_close(normal, F.layer_norm(maps, (6, 8, 8)))
-    scale = drawn(6, seed=1)
-    shift = drawn(6, seed=2)
+    scale = normal_tensor(6, seed=1)
+    shift = normal_tensor(6, seed=2)
     module.load_state_dict({"weight": scale, "bias": shift})
     torch.testing.assert_close(
         module(maps).detach(), normal * scale.view(1, 6, 1, 1) + shift.view(1, 6, 1, 1)
@@ -71,9 +73,9 @@ def test_the_gradient_of_a_gradient(options: dict[str, Any]) -> None:
     directions.
     """
     spec, weights = double(options)
-    images, labels = drawn(4, 1, 8, 8), torch.tensor([0, 1, 2, 0])
+    images, labels = normal_tensor(4, 1, 8, 8), torch.tensor([0, 1, 2, 0])
     towards = {
-        name: drawn(*weights[name].shape, seed=n)
+        name: normal_tensor(*weights[name].shape, seed=n)
         for n, name in enumerate(networks.parameter_names(spec))
     }
 
@@ -96,14 +98,14 @@ def test_the_gradient_of_a_gradient(options: dict[str, Any]) -> None:
         leaf = images.clone().requires_grad_()
         (slope,) = torch.autograd.grad(measure(leaf), leaf)
         for seed in (5, 6):
-            direction = drawn(*images.shape, seed=seed)
+            direction = normal_tensor(*images.shape, seed=seed)
             step = 1e-6
             ahead, behind = (
                 float(measure(images + sign * step * direction).detach()) for sign in (1, -1)
             )
-            wanted = float((slope * direction).sum())
-            assert wanted != 0 and (ahead - behind) / (2 * step) == pytest.approx(
-                wanted, rel=1e-5, abs=0
+            expected = float((slope * direction).sum())
+            assert expected != 0 and (ahead - behind) / (2 * step) == pytest.approx(
+                expected, rel=1e-5, abs=0
             )
 
 
@@ -112,9 +114,9 @@ def test_group_norm_has_four_groups_where_the_width_has() -> None:
         module = networks.initialise(
             networks.spec("convnet", width=width, norm="group").for_data(made_data()), seed=0
         ).module()
-        assert {one.num_groups for one in module.modules() if isinstance(one, nn.GroupNorm)} == {
-            groups
-        }
+        assert {
+            layer.num_groups for layer in module.modules() if isinstance(layer, nn.GroupNorm)
+        } == {groups}
 
 
 def test_a_first_convolution_that_pads_makes_28_pixels_32() -> None:
@@ -122,12 +124,12 @@ def test_a_first_convolution_that_pads_makes_28_pixels_32() -> None:
     small = {"width": 4, "norm": "instance"}
     wide = networks.spec("convnet", padding=3, **small)  # type: ignore[arg-type]
     spec, like = (
-        each.for_data(made_data(size=size))
-        for each, size in ((wide, 28), (networks.spec("convnet", **small), 32))
+        family_spec.for_data(made_data(size=size))
+        for family_spec, size in ((wide, 28), (networks.spec("convnet", **small), 32))
     )  # type: ignore[arg-type]
     network = networks.initialise(spec, seed=0)
     assert network.weights["classifier.weight"].shape == (3, 4 * 4 * 4)
-    images = drawn(2, 1, 28, 28).float()
-    found = networks.call(spec, network.weights, images)[0]
+    images = normal_tensor(2, 1, 28, 28).float()
+    padded = networks.call(spec, network.weights, images)[0]
     framed = networks.call(like, network.weights, F.pad(images, (2,) * 4))[0]
-    assert torch.equal(found.logits, framed.logits)
+    assert torch.equal(padded.logits, framed.logits)

@@ -99,25 +99,25 @@ def batch(count: int = 5, seed: int = 0, size: int = 8, channels: int = 1) -> Te
 @every_spec
 def test_same_seed_same_weights(spec: NetworkSpec) -> None:
     before = global_randomness()
-    one = networks.initialise(spec, seed=3)
+    seed_3 = networks.initialise(spec, seed=3)
     torch.rand(3)
-    two = networks.initialise(spec, seed=3)
-    other = networks.initialise(spec, seed=2**40 + 3)
-    assert_same(one.weights, two.weights)
-    assert one.fingerprint == two.fingerprint != other.fingerprint
+    seed_3_again = networks.initialise(spec, seed=3)
+    large_seed = networks.initialise(spec, seed=2**40 + 3)
+    assert_same(seed_3.weights, seed_3_again.weights)
+    assert seed_3.fingerprint == seed_3_again.fingerprint != large_seed.fingerprint
     weights = [
         name
         for name in networks.parameter_names(spec)
-        if name.endswith("weight") and one.weights[name].ndim > 1
+        if name.endswith("weight") and seed_3.weights[name].ndim > 1
     ]
     assert weights and not any(
-        torch.equal(one.weights[name], other.weights[name]) for name in weights
+        torch.equal(seed_3.weights[name], large_seed.weights[name]) for name in weights
     )
     torch.manual_seed(0)
     networks.initialise(spec, seed=1)
-    drawn = torch.rand(3)
+    global_draw = torch.rand(3)
     torch.manual_seed(0)
-    assert torch.equal(torch.rand(3), drawn) and before is not None
+    assert torch.equal(torch.rand(3), global_draw) and before is not None
 
 
 def test_nothing_global_is_drawn_where_no_skeleton_was_built_yet() -> None:
@@ -165,8 +165,8 @@ def test_gradients_equal_the_plain_modules(spec: NetworkSpec) -> None:
     assert names == [name for name, _ in module.named_parameters()]
     leaves = {name: network.weights[name].clone().requires_grad_() for name in names}
     outputs, _ = networks.call(spec, {**network.weights, **leaves}, images, train=True)
-    found = torch.autograd.grad(outputs.logits.square().sum(), list(leaves.values()))
-    for gradient, (_, parameter) in zip(found, module.named_parameters(), strict=True):
+    gradients = torch.autograd.grad(outputs.logits.square().sum(), list(leaves.values()))
+    for gradient, (_, parameter) in zip(gradients, module.named_parameters(), strict=True):
         torch.testing.assert_close(gradient, parameter.grad)
 
 
@@ -176,26 +176,32 @@ def test_inner_outputs_equal_independent_hooks(spec: NetworkSpec, train: bool) -
     network = networks.initialise(spec, seed=0)
     images = images_for(spec)
     module = plain(network).train(train)
-    seen = {}
+    hooked_inputs = {}
     for name, layer in module.named_modules():
         if isinstance(layer, nn.BatchNorm2d):
             layer.register_forward_hook(
-                lambda _, given, __, name=name: seen.__setitem__(name, given[0].clone())
+                lambda _, arguments, __, name=name: hooked_inputs.__setitem__(
+                    name, arguments[0].clone()
+                )
             )
     named = f"blocks.{len(getattr(module, 'blocks', '')) - 1}.activation"
     last = module.get_submodule(LAST_CONV.get(spec.family, named))
-    kept: dict[str, Tensor] = {}
-    last.register_forward_hook(lambda _, __, output: kept.__setitem__("last_conv", output.clone()))
+    hooked: dict[str, Tensor] = {}
+    last.register_forward_hook(
+        lambda _, __, output: hooked.__setitem__("last_conv", output.clone())
+    )
     linear = [layer for layer in module.modules() if isinstance(layer, nn.Linear)][-1]
     linear.register_forward_hook(
-        lambda _, given, __: kept.__setitem__("features", given[0].clone())
+        lambda _, arguments, __: hooked.__setitem__("features", arguments[0].clone())
     )
     module(images)
     outputs, _ = networks.call(spec, network.weights, images, train, batch_norm_inputs=True)
-    assert list(outputs.batch_norm_inputs) == networks.batch_norm_layers(spec) == list(seen)
-    assert_same(outputs.batch_norm_inputs, seen)
-    assert torch.equal(outputs.last_conv, kept["last_conv"]) and torch.equal(
-        outputs.features, kept["features"]
+    assert (
+        list(outputs.batch_norm_inputs) == networks.batch_norm_layers(spec) == list(hooked_inputs)
+    )
+    assert_same(outputs.batch_norm_inputs, hooked_inputs)
+    assert torch.equal(outputs.last_conv, hooked["last_conv"]) and torch.equal(
+        outputs.features, hooked["features"]
     )
     assert outputs.last_conv.ndim == 4 and outputs.features.ndim == 2
     assert networks.call(spec, network.weights, images, train)[0].batch_norm_inputs == {}
@@ -214,7 +220,7 @@ def test_a_function_in_front_of_every_batch_norm(teacher: Network) -> None:
     module = plain(teacher).eval()
     for layer in module.modules():
         if isinstance(layer, nn.BatchNorm2d):
-            layer.register_forward_pre_hook(lambda _, given: (2 * given[0],))
+            layer.register_forward_pre_hook(lambda _, arguments: (2 * arguments[0],))
     assert torch.equal(outputs.logits, module(batch())) and names == networks.batch_norm_layers(
         teacher.spec
     )
@@ -236,23 +242,23 @@ def test_as_a_plain_module(spec: NetworkSpec) -> None:
     )
     before = snapshot(network.weights)
     module = network.module()
-    seen = []
+    hooked_inputs = []
     for layer in module.modules():
         if isinstance(layer, nn.BatchNorm2d):
-            layer.register_forward_pre_hook(lambda _, arguments: seen.append(arguments[0]))
+            layer.register_forward_pre_hook(lambda _, arguments: hooked_inputs.append(arguments[0]))
     images = torch.randn(3, spec.channels or 0, *(spec.image_size or ()), dtype=torch.float64)
-    wanted, _ = networks.call(spec, network.weights, images, batch_norm_inputs=True)
+    outputs, _ = networks.call(spec, network.weights, images, batch_norm_inputs=True)
     assert not module.training and all(parameter.requires_grad for parameter in module.parameters())
-    torch.testing.assert_close(module(images), wanted.logits, rtol=1e-12, atol=1e-12)
-    assert len(seen) == len(wanted.batch_norm_inputs)
-    for found, expected in zip(seen, wanted.batch_norm_inputs.values(), strict=True):
-        torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(module(images), outputs.logits, rtol=1e-12, atol=1e-12)
+    assert len(hooked_inputs) == len(outputs.batch_norm_inputs)
+    for hooked, expected in zip(hooked_inputs, outputs.batch_norm_inputs.values(), strict=True):
+        torch.testing.assert_close(hooked, expected, rtol=1e-12, atol=1e-12)
     module.train()(images)
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.zero_()
     assert_unchanged(before, network.weights)
-    assert torch.equal(networks.call(spec, network.weights, images)[0].logits, wanted.logits)
+    assert torch.equal(networks.call(spec, network.weights, images)[0].logits, outputs.logits)
 
 
 def test_an_error_inside_leaves_no_hook_behind(teacher: Network) -> None:
@@ -277,14 +283,14 @@ def test_two_threads_with_one_spec(teacher: Network, other_teacher: Network) -> 
     expected = [
         networks.call(n.spec, n.weights, x, train, batch_norm_inputs=True) for n, x, train in work
     ]
-    found: list[dict[int, Any]] = [{}, {}]
+    results: list[dict[int, Any]] = [{}, {}]
     gate = threading.Barrier(2)
 
     def worker(number: int) -> None:
         gate.wait()
         for _ in range(3):
             for place, (network, images, train) in list(enumerate(work))[number::2]:
-                found[number][place] = networks.call(
+                results[number][place] = networks.call(
                     network.spec, network.weights, images, train, batch_norm_inputs=True
                 )
 
@@ -294,7 +300,7 @@ def test_two_threads_with_one_spec(teacher: Network, other_teacher: Network) -> 
     for thread in threads:
         thread.join()
     for place, result in enumerate(expected):
-        assert_same(found[place % 2][place], result)
+        assert_same(results[place % 2][place], result)
 
 
 @pytest.mark.parametrize("family", ["convnet", "lenet", "vgg11", "shufflenet_v2_x0_5", "vit"])
@@ -329,21 +335,26 @@ sys.exit("torch._dynamo" in sys.modules)
 def test_large_images_are_predicted_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """No more pixels at once than 512 images of 32 px have: memory goes with them."""
     spec = networks.spec("convnet", width=1, depth=1, head="mean")
-    seen: list[int] = []
+    batch_sizes: list[int] = []
     call = calling.call
 
-    def spied(spec: Any, weights: Any, images: Tensor, *given: Any, **options: Any) -> Any:
-        seen.append(len(images))
-        return call(spec, weights, images, *given, **options)
+    def spied(spec: Any, weights: Any, images: Tensor, *arguments: Any, **options: Any) -> Any:
+        batch_sizes.append(len(images))
+        return call(spec, weights, images, *arguments, **options)
 
     monkeypatch.setattr(calling, "call", spied)
-    for size, wanted in ((16, [512, 188]), (32, [512, 188]), (64, [128] * 5 + [60]), (724, [1, 1])):
+    for size, expected in (
+        (16, [512, 188]),
+        (32, [512, 188]),
+        (64, [128] * 5 + [60]),
+        (724, [1, 1]),
+    ):
         count = 2 if size > 64 else 700
         data = made_data(classes=2, channels=1, size=size, train=2, test=2)
         network = networks.initialise(spec.for_data(data), seed=0)
         networks.predict(network, torch.zeros(count, 1, size, size))
-        assert seen == wanted, size
-        seen.clear()
+        assert batch_sizes == expected, size
+        batch_sizes.clear()
 
 
 def test_predict_is_batched_and_without_gradients(teacher: Network) -> None:
@@ -453,13 +464,13 @@ def test_sizes_of_maps(family: str, size: int, channels: int) -> None:
     shapes = {}
     last, classifier = hooked_layers(spec)
     if family == "mlp" or family.startswith("text"):  # has no maps, and its features stand for them
-        seen = networks.predict(
+        outputs = networks.predict(
             networks.initialise(spec, seed=0), torch.zeros(2, channels, size, size)
         )
         assert (
             last == ""
-            and torch.equal(seen.last_conv.flatten(1), seen.features)
-            and seen.logits.shape == (2, 7)
+            and torch.equal(outputs.last_conv.flatten(1), outputs.features)
+            and outputs.logits.shape == (2, 7)
         )
         return
     handles = [
@@ -467,7 +478,7 @@ def test_sizes_of_maps(family: str, size: int, channels: int) -> None:
             lambda _, __, out: shapes.__setitem__("last", [*out.shape])
         ),
         module.get_submodule(classifier).register_forward_pre_hook(
-            lambda _, given: shapes.__setitem__("features", [*given[0].shape])
+            lambda _, arguments: shapes.__setitem__("features", [*arguments[0].shape])
         ),
     ]
     try:
@@ -813,25 +824,25 @@ def test_folded_batch_norms_say_the_same(options: dict[str, Any]) -> None:
     assert spec == networks.spec("convnet", width=4, norm="none", **options).for_data(GREY)
     images = batch().double()
     towards = torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
-    said = []
+    answers = []
     for some, values in ((network.spec, network.weights), (spec, weights)):
         leaf = images.clone().requires_grad_()
         outputs = networks.call(some, values, leaf)[0]
         slope = torch.autograd.grad((outputs.logits * towards).sum(), leaf)[0]
-        said.append((outputs.features.detach(), outputs.logits.detach(), slope))
-    for one, other in zip(*said, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
-    assert float(said[0][2].abs().max()) > 1e-3
+        answers.append((outputs.features.detach(), outputs.logits.detach(), slope))
+    for folded_part, plain_part in zip(*answers, strict=True):
+        torch.testing.assert_close(folded_part, plain_part, rtol=1e-12, atol=1e-12)
+    assert float(answers[0][2].abs().max()) > 1e-3
 
 
 @every_spec
 def test_what_cannot_be_folded_stays_as_it_is(spec: NetworkSpec) -> None:
     network = networks.initialise(spec, seed=0)
-    found, weights = folded(spec, network.weights)
+    folded_spec, weights = folded(spec, network.weights)
     if spec.family == "convnet" and spec.options.norm == "batch":  # type: ignore[attr-defined]
-        assert not networks.batch_norm_layers(found)
+        assert not networks.batch_norm_layers(folded_spec)
     else:
-        assert found == spec and weights is not network.weights
+        assert folded_spec == spec and weights is not network.weights
         assert_same(weights, network.weights)
 
 
@@ -841,7 +852,7 @@ def test_a_call_leaves_the_skeleton_without_weights_also_where_it_fails() -> Non
     )
     spec = network.spec
     images = GREY.normalised([0, 1])
-    wanted = networks.call(spec, network.weights, images)[0].logits
+    logits = networks.call(spec, network.weights, images)[0].logits
 
     def fails(layer: str, inputs: Tensor) -> Tensor:
         raise KeyError(layer)
@@ -855,7 +866,7 @@ def test_a_call_leaves_the_skeleton_without_weights_also_where_it_fails() -> Non
         )
     tensors = [*skeleton(spec).parameters(), *skeleton(spec).buffers()]
     assert tensors and all(value.is_meta for value in tensors)
-    assert torch.equal(networks.call(spec, network.weights, images)[0].logits, wanted)
+    assert torch.equal(networks.call(spec, network.weights, images)[0].logits, logits)
 
 
 def test_a_network_is_called_on_normalised_images(grey: ImageData, teacher: Network) -> None:
@@ -878,14 +889,14 @@ def test_a_network_remembers_the_normalisation_of_its_images(
     teacher.save(tmp_path / "teacher")
     assert networks.load(tmp_path / "teacher").normalisation == teacher.normalisation
     assert dataclasses.replace(teacher, normalisation=None).fingerprint == teacher.fingerprint
-    other = dataclasses.replace(grey, mean=grey.mean + grey.std / 2)
+    shifted = dataclasses.replace(grey, mean=grey.mean + grey.std / 2)
     with pytest.warns(UserWarning, match="sees other values than it knows"):
-        ddlab.accuracy(teacher, other)
+        ddlab.accuracy(teacher, shifted)
     with pytest.warns(UserWarning, match="teacher was trained on images with mean"):
-        ddlab.distill("rded", other, teacher, candidates_per_class=2, progress=False)
-    near = dataclasses.replace(grey, mean=grey.mean + grey.std / 100)
-    assert 0 <= ddlab.accuracy(teacher, near) <= 1
+        ddlab.distill("rded", shifted, teacher, candidates_per_class=2, progress=False)
+    nearly_equal = dataclasses.replace(grey, mean=grey.mean + grey.std / 100)
+    assert 0 <= ddlab.accuracy(teacher, nearly_equal) <= 1
     # Reads no labels: whatever a network says will do.
-    ddlab.distill("rela", other, teacher, progress=False)
+    ddlab.distill("rela", shifted, teacher, progress=False)
     with refuses("normalisation"):
         dataclasses.replace(teacher, normalisation=((0.0, 0.0), (1.0, 1.0)))

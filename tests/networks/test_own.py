@@ -100,9 +100,9 @@ def module(norm: bool = True) -> Net:
     """A network that has seen images: batch norms know something."""
     with torch.random.fork_rng():
         torch.manual_seed(5)
-        made = Net(norm=norm)
-        made(GREY.normalised())
-    return made
+        net = Net(norm=norm)
+        net(GREY.normalised())
+    return net
 
 
 def own_teacher(norm: bool = True, **options: Any) -> Network:
@@ -130,29 +130,30 @@ class TestFamily:
     def test_starts_anew_by_the_seed_and_draws_nothing_global(self) -> None:
         spec = networks.spec("mine").for_data(GREY)
         before = global_randomness()
-        one, two, other = (networks.initialise(spec, seed=seed) for seed in (3, 3, 4))
+        seed_3, seed_3_again, seed_4 = (networks.initialise(spec, seed=seed) for seed in (3, 3, 4))
         skeleton(networks.spec("plain").for_data(GREY))
         assert global_randomness() == before
-        assert_same(one.weights, two.weights)
-        assert one.fingerprint == two.fingerprint != other.fingerprint
-        assert one.weights["scale"] == 3 and one.weights["order"].tolist() == [3, 2, 1, 0]
+        assert_same(seed_3.weights, seed_3_again.weights)
+        assert seed_3.fingerprint == seed_3_again.fingerprint != seed_4.fingerprint
+        assert seed_3.weights["scale"] == 3 and seed_3.weights["order"].tolist() == [3, 2, 1, 0]
 
     @pytest.mark.parametrize("train", [False, True])
     def test_does_what_its_module_does(self, train: bool) -> None:
         network = networks.initialise(networks.spec("mine").for_data(GREY), seed=0)
         images = GREY.normalised()[:5]
-        made = Net()
-        made.load_state_dict(
+        net = Net()
+        net.load_state_dict(
             {name: value for name, value in network.weights.items() if name != "order"}
         )
         outputs, buffers = networks.call(
             network.spec, network.weights, images, train, batch_norm_inputs=True
         )
-        assert torch.equal(
-            outputs.logits, made.train(train)(images)
-        ) and outputs.features.shape == (5, 4)
-        assert_same(buffers, dict(made.named_buffers()))
-        assert torch.equal(outputs.last_conv, made.body(images))
+        assert torch.equal(outputs.logits, net.train(train)(images)) and outputs.features.shape == (
+            5,
+            4,
+        )
+        assert_same(buffers, dict(net.named_buffers()))
+        assert torch.equal(outputs.last_conv, net.body(images))
         assert list(outputs.batch_norm_inputs) == networks.batch_norm_layers(network.spec)
 
     def test_is_saved_by_name_and_built_by_the_factory(self, tmp_path: Path) -> None:
@@ -167,7 +168,7 @@ class TestFamily:
             networks.load(tmp_path / "n")
 
     @pytest.mark.parametrize(
-        ("name", "made", "words"),
+        ("name", "candidate", "words"),
         [
             ("vit", factory, ["name", "none of ddlab's own", "'vit'"]),
             ("mine", plain, ["name 'mine'", "test_own.factory", "test_own.plain"]),
@@ -176,13 +177,13 @@ class TestFamily:
             ("new", 3, ["factory", "a function"]),
         ],
     )
-    def test_what_cannot_be_registered(self, name: str, made: Any, words: list[str]) -> None:
+    def test_what_cannot_be_registered(self, name: str, candidate: Any, words: list[str]) -> None:
         networks.register("mine", factory)  # the same one again
         with refuses(*words):
-            networks.register(name, made)
+            networks.register(name, candidate)
 
     @pytest.mark.parametrize(
-        ("made", "words"),
+        ("candidate", "words"),
         [
             (lambda *_: 3, ["return an nn.Module", "given 3"]),
             (lambda *_: 1 / 0, ["build a module", "ZeroDivisionError"]),
@@ -198,8 +199,8 @@ class TestFamily:
             ),
         ],
     )
-    def test_factories_that_are_none(self, made: Any, words: list[str]) -> None:
-        networks.register("odd", made)
+    def test_factories_that_are_none(self, candidate: Any, words: list[str]) -> None:
+        networks.register("odd", candidate)
         spec = networks.spec("odd").for_data(GREY)
         with refuses("'odd'", *words):
             networks.predict(networks.initialise(spec, seed=0), GREY.normalised()[:2])
@@ -225,9 +226,9 @@ class TestFamily:
 FIXED = Net()
 
 
-def seeded(made: nn.Module) -> nn.Module:
-    nn.init.constant_(made.head.bias, float(next(DRAWS)))  # type: ignore[union-attr,arg-type]
-    return made
+def seeded(net: nn.Module) -> nn.Module:
+    nn.init.constant_(net.head.bias, float(next(DRAWS)))  # type: ignore[union-attr,arg-type]
+    return net
 
 
 DRAWS = itertools.count()
@@ -246,7 +247,7 @@ class TestSource:
     def test_an_edited_factory_is_another_network(
         self, grey: ImageData, distilled: DistilledSet, tmp_path: Path
     ) -> None:
-        def found() -> tuple[Any, ...]:
+        def everything() -> tuple[Any, ...]:
             config = supervised.SMALL.replace(network="edited", epochs=1)
             inputs = Inputs(distilled=distilled, device="cpu")
             run = runs.get(supervised, config, inputs)
@@ -255,21 +256,21 @@ class TestSource:
 
         runs = Runs()
         networks.register("edited", self.cell("super().forward(x)"))
-        config, inputs, run, student, key = found()
+        config, inputs, run, student, key = everything()
         assert (
-            found()[2] is run
-            and found()[4] == key
-            and found()[3].fingerprint == student.fingerprint
+            everything()[2] is run
+            and everything()[4] == key
+            and everything()[3].fingerprint == student.fingerprint
         )
         state = process.start(supervised, config, inputs)
         checkpoint.save(tmp_path / "c", supervised, config, inputs, state)
         with pytest.warns(UserWarning, match="networks.register"):
             student.save(tmp_path / "n")
         networks.register("edited", self.cell("super().forward(-x)"))
-        other, _, again, moved, changed = found()
+        other_config, _, again, moved, changed = everything()
         assert again is not run and changed != key and moved.fingerprint != student.fingerprint
         with refuses("checkpoint", "network"):
-            checkpoint.load(tmp_path / "c", supervised, other, inputs)
+            checkpoint.load(tmp_path / "c", supervised, other_config, inputs)
         loaded = networks.load(tmp_path / "n")  # built by the factory as it is now, and so another
         assert loaded.fingerprint != student.fingerprint and loaded.spec == moved.spec
         failed: list[BaseException] = []
@@ -293,46 +294,50 @@ class TestSource:
         # A file that is run: __main__.
         elsewhere.__module__ = elsewhere.__globals__["Mine"].__module__ = "a_script"
         assert code_of(elsewhere) == code_of(self.cell("x"))
-        made = [
+        factories = [
             of(4),
             of(5),
             functools.partial(Net, 1),
             functools.partial(Net, 1, width=5),
             self.cell("x"),
         ]
-        made[4].__globals__["WIDTH"] = 6
-        made.append(self.cell("x"))
+        factories[4].__globals__["WIDTH"] = 6
+        factories.append(self.cell("x"))
         sources = []
-        for each in made:
+        for one_factory in factories:
             REGISTERED.pop("edited", None)
-            networks.register("edited", each)
+            networks.register("edited", one_factory)
             sources.append(networks.spec("edited").options.source)  # type: ignore[attr-defined]
         assert len(set(sources)) == len(sources)
 
 
 class TestFromModule:
     def test_is_the_module_and_leaves_it(self) -> None:
-        given = module().train()
+        net = module().train()
         images = GREY.normalised()[:5]
-        before = {name: value.clone() for name, value in given.state_dict().items()}
-        network = networks.from_module(given, (8, 8), 3, channels=1)
+        before = {name: value.clone() for name, value in net.state_dict().items()}
+        network = networks.from_module(net, (8, 8), 3, channels=1)
         assert (
-            given.training
+            net.training
             and network.spec.title == "Net"
             and network.provenance == {"process": "from_module"}
         )
-        assert_same(dict(given.state_dict()), before)
-        assert torch.equal(networks.predict(network, images).logits, given.eval()(images).detach())
+        assert_same(dict(net.state_dict()), before)
+        assert torch.equal(networks.predict(network, images).logits, net.eval()(images).detach())
         with torch.no_grad():
-            given.head.bias.add_(1)
-        assert not torch.equal(networks.predict(network, images).logits, given(images))
+            net.head.bias.add_(1)
+        assert not torch.equal(networks.predict(network, images).logits, net(images))
 
     def test_other_modules_of_a_class_are_other_networks(self) -> None:
-        one = own_teacher()
-        other = own_teacher(norm=False)
+        normed = own_teacher()
+        plain_net = own_teacher(norm=False)
         third = own_teacher()
-        assert one.spec == third.spec != other.spec and one.fingerprint == third.fingerprint
-        assert [len(networks.batch_norm_layers(each.spec)) for each in (one, other)] == [3, 0]
+        assert (
+            normed.spec == third.spec != plain_net.spec and normed.fingerprint == third.fingerprint
+        )
+        assert [
+            len(networks.batch_norm_layers(network.spec)) for network in (normed, plain_net)
+        ] == [3, 0]
 
     def test_needs_a_factory_to_start_anew_and_to_be_loaded(
         self, tmp_path: Path, distilled: DistilledSet
@@ -387,10 +392,10 @@ class TestFromModule:
         ],
     )
     def test_modules_that_cannot_be_held(self, change: Any, words: list[str]) -> None:
-        given = module()
-        change(given)
+        candidate = module()
+        change(candidate)
         with refuses("module", *words):
-            networks.from_module(given, (8, 8), 3, channels=1)
+            networks.from_module(candidate, (8, 8), 3, channels=1)
 
     def test_arguments(self) -> None:
         for changes, word in (
@@ -402,19 +407,19 @@ class TestFromModule:
             ({"last_conv": "tail"}, "last_conv"),
             ({"channels": 2}, "module"),
         ):
-            given: dict[str, Any] = {
+            arguments: dict[str, Any] = {
                 "module": module(),
                 "image_size": (8, 8),
                 "classes": 3,
                 "channels": 1,
             } | changes
             with refuses(word):
-                networks.from_module(**given)
+                networks.from_module(**arguments)
 
     def test_tied_weights_stand_once(self) -> None:
         networks.register("tied", lambda channels, classes, image_size: Tied())
-        made = networks.initialise(networks.spec("tied").for_data(GREY), seed=0)
-        for network in (networks.from_module(Tied(), (8, 8), 3, channels=1), made):
+        by_factory = networks.initialise(networks.spec("tied").for_data(GREY), seed=0)
+        for network in (networks.from_module(Tied(), (8, 8), 3, channels=1), by_factory):
             assert "two.weight" not in network.weights and "two.bias" in network.weights
             networks.predict(network, GREY.normalised()[:2])
 
@@ -437,10 +442,12 @@ class Tied(nn.Module):
 @pytest.mark.parametrize("name", methods.names())
 def test_every_method_takes_it(name: str, norm: bool, grey: ImageData) -> None:
     """As the teacher, and as the network of methods that train some."""
-    given = methods.get(name)
-    own = "mine" if norm else "plain"
-    config = given.SMALL.replace(**({"network": own} if hasattr(given.SMALL, "network") else {}))
-    for teacher in (own_teacher(norm), own_teacher(norm, name=own)):
+    method = methods.get(name)
+    network_name = "mine" if norm else "plain"
+    config = method.SMALL.replace(
+        **({"network": network_name} if hasattr(method.SMALL, "network") else {})
+    )
+    for teacher in (own_teacher(norm), own_teacher(norm, name=network_name)):
         if name in PLAIN and norm:
             with refuses("network", "without batch norm"):
                 ddlab.distill(name, grey, teacher, config, "cpu", progress=False)
@@ -448,18 +455,20 @@ def test_every_method_takes_it(name: str, norm: bool, grey: ImageData) -> None:
             with refuses("BatchNorm2d", name):
                 ddlab.distill(name, grey, teacher, config, "cpu", progress=False)
         else:
-            made = ddlab.distill(name, grey, teacher, config, "cpu", progress=False)
-            assert made.complete and all(
-                bool(value.isfinite().all()) for value in made.tensors.values()
+            distilled_set = ddlab.distill(name, grey, teacher, config, "cpu", progress=False)
+            assert distilled_set.complete and all(
+                bool(value.isfinite().all()) for value in distilled_set.tensors.values()
             )
 
 
-@pytest.mark.parametrize("own", ["mine", "plain"])
-def test_students_labels_and_measures(own: str, grey: ImageData, distilled: DistilledSet) -> None:
+@pytest.mark.parametrize("network_name", ["mine", "plain"])
+def test_students_labels_and_measures(
+    network_name: str, grey: ImageData, distilled: DistilledSet
+) -> None:
     teacher = ddlab.train_teacher(
-        grey, supervised.SMALL.replace(network=own, epochs=2), device="cpu", progress=False
+        grey, supervised.SMALL.replace(network=network_name, epochs=2), device="cpu", progress=False
     )
-    handed = own_teacher(norm=own == "mine")
+    handed = own_teacher(norm=network_name == "mine")
     for guide in (teacher, handed):
         ours = ddlab.from_images(distilled.images, distilled.labels, grey, guide)
         options: dict[str, Any] = {
@@ -469,7 +478,10 @@ def test_students_labels_and_measures(own: str, grey: ImageData, distilled: Dist
             "device": "cpu",
         }
         for labels in ("hard", "stored", "online"):
-            assert ddlab.evaluate(ours, grey, labels=labels, network=own, **options).network == own
+            assert (
+                ddlab.evaluate(ours, grey, labels=labels, network=network_name, **options).network
+                == network_name
+            )
         assert bool((evaluation.measures.feature_distance(ours, guide) > 0).all())
         maps = networks.predict(guide, ours.images).last_conv
         assert len(entropy.feature_entropy(maps, entropy.feature_edges(maps))) == len(ours)
@@ -478,13 +490,20 @@ def test_students_labels_and_measures(own: str, grey: ImageData, distilled: Dist
         )
         assert 0 <= probed.mean <= 1
     across = evaluation.across(
-        distilled, grey, networks=[own, "vit"], labels="hard", seeds=(0,), config=supervised.SMALL
+        distilled,
+        grey,
+        networks=[network_name, "vit"],
+        labels="hard",
+        seeds=(0,),
+        config=supervised.SMALL,
     )
-    assert list(across.evaluations) == [own, "vit"]
+    assert list(across.evaluations) == [network_name, "vit"]
     learnt = process.run(
-        self_supervised, self_supervised.SMALL.replace(network=own), Inputs(data=grey, device="cpu")
+        self_supervised,
+        self_supervised.SMALL.replace(network=network_name),
+        Inputs(data=grey, device="cpu"),
     )
-    assert learnt.spec.title == own
+    assert learnt.spec.title == network_name
 
 
 def with_norm(norm: nn.Module) -> nn.Sequential:
@@ -552,5 +571,5 @@ def test_numbers_of_other_kinds_become_float32_and_it_is_said(
     assert {value.dtype for value in teacher.weights.values() if value.is_floating_point()} == {
         torch.float32
     }
-    made = ddlab.distill("sre2l", grey, teacher, methods.get("sre2l").SMALL, progress=False)
-    assert made.complete
+    distilled = ddlab.distill("sre2l", grey, teacher, methods.get("sre2l").SMALL, progress=False)
+    assert distilled.complete

@@ -46,12 +46,12 @@ def test_same_parts_are_computed_once() -> None:
         == cache.remember(count, torch.ones(2), CONFIG.replace(), {"a": [1, None]})
         == 1
     )
-    for other in (
+    for changed in (
         (torch.zeros(2), *parts[1:]),
         (parts[0], CONFIG.replace(seed=1), parts[2]),
         parts[:2],
     ):
-        assert cache.remember(count, *other) == count.call_count
+        assert cache.remember(count, *changed) == count.call_count
     assert count.call_count == 4
     cache.clear()
     assert cache.remember(count, *parts) == 5
@@ -79,10 +79,10 @@ def test_the_oldest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_many_threads() -> None:
-    found: list[int] = []
+    results: list[int] = []
     threads = [
         threading.Thread(
-            target=lambda n=n: found.append(cache.remember(lambda: n % 7, "thread", n % 7))
+            target=lambda n=n: results.append(cache.remember(lambda: n % 7, "thread", n % 7))
         )
         for n in range(50)
     ]
@@ -90,7 +90,7 @@ def test_many_threads() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(found) == sorted(n % 7 for n in range(50))
+    assert sorted(results) == sorted(n % 7 for n in range(50))
 
 
 def test_a_run_is_done_once(grey: ImageData, colour: ImageData) -> None:
@@ -110,14 +110,14 @@ def test_a_run_is_done_once(grey: ImageData, colour: ImageData) -> None:
 def test_an_edit_in_place_spoils_nothing_for_others(grey: ImageData) -> None:
     config = selection.Config(images_per_class=1)
     first = cache.run(selection, config, Inputs(data=grey))
-    kept = first.images.clone()
+    images_before = first.images.clone()
     for edit in (
         lambda images: images.zero_(),
         lambda images: images.data.zero_(),
         lambda images: images.numpy().fill(0),
     ):
         again = cache.run(selection, config, Inputs(data=grey))
-        assert torch.equal(again.images, kept)
+        assert torch.equal(again.images, images_before)
         edit(again.images)
 
 
@@ -218,7 +218,7 @@ def test_only_the_rooms_that_a_process_can_reach_belong_to_its_source(
     from ddlab.core import source as module
 
     monkeypatch.setattr(module, "_PACKAGE", tmp_path)
-    found = []
+    sources = []
     for room in (
         "lessons",
         "figures",
@@ -231,8 +231,8 @@ def test_only_the_rooms_that_a_process_can_reach_belong_to_its_source(
     ):
         (tmp_path / room).mkdir(parents=True)
         (tmp_path / room / "new.py").write_text("# a line")
-        found.append(module._package.__wrapped__())
-    assert len(set(found[:5])) == 1 and len(set(found)) == 4
+        sources.append(module._package.__wrapped__())
+    assert len(set(sources[:5])) == 1 and len(set(sources)) == 4
 
 
 def test_an_edited_function_that_a_cell_calls() -> None:

@@ -149,14 +149,14 @@ def test_truncated_anywhere(run: tuple[supervised.Config, Inputs], tmp_path: Pat
 
 
 def test_a_run_writes_now_and_then(run: tuple[supervised.Config, Inputs], tmp_path: Path) -> None:
-    seen = []
+    steps_in_file = []
     file = tmp_path / "x"
 
     def look(step: process.Step) -> None:
-        seen.append(checkpoint.load(file, supervised, *run).step if file.exists() else 0)
+        steps_in_file.append(checkpoint.load(file, supervised, *run).step if file.exists() else 0)
 
     process.run(supervised, *run, checkpoint=file, checkpoint_seconds=0.0, on_step=look)
-    assert seen == [0, 1, 2, 3, 4, 5] and not file.exists()
+    assert steps_in_file == [0, 1, 2, 3, 4, 5] and not file.exists()
 
 
 def test_where_a_run_goes_on_is_said(
@@ -178,15 +178,15 @@ def test_a_given_state_goes_before_the_file(
 ) -> None:
     file = tmp_path / "x"
     process.run(supervised, *run, checkpoint=file, keep_checkpoint=True)
-    seen: list[int] = []
+    indices: list[int] = []
     process.run(
         supervised,
         *run,
         checkpoint=file,
         state=supervised.init(*run),
-        on_step=lambda step: seen.append(step.index),
+        on_step=lambda step: indices.append(step.index),
     )
-    assert seen == [1, 2, 3, 4, 5, 6]
+    assert indices == [1, 2, 3, 4, 5, 6]
 
 
 def test_an_error_in_the_consumer_is_not_hidden(
@@ -241,5 +241,7 @@ def test_a_folder_that_was_renamed_goes_on(tmp_path: Path) -> None:
     after = Inputs(data=ddlab.data.load("folder", tmp_path / "elsewhere" / "second"), device="cpu")
     state = checkpoint.load(tmp_path / "run", dm, config, after)
     assert state.step == 2
-    ends = [Run(dm, config, inputs).advance().result().images for inputs in (before, after)]
-    assert torch.equal(*ends)
+    images_learned = [
+        Run(dm, config, inputs).advance().result().images for inputs in (before, after)
+    ]
+    assert torch.equal(*images_learned)

@@ -59,45 +59,52 @@ def mine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def given() -> tuple[ImageData, Network]:
+def data_and_teacher() -> tuple[ImageData, Network]:
     data = made_data(size=8)
     return data, networks.initialise(networks.spec("convnet", width=4).for_data(data), seed=0)
 
 
-def test_it_is_driven_and_evaluated(mine: Any, given: Any) -> None:
-    data, teacher = given
+def test_it_is_driven_and_evaluated(mine: Any, data_and_teacher: Any) -> None:
+    data, teacher = data_and_teacher
     losses: list[float] = []
-    made = ddlab.distill(
+    distilled = ddlab.distill(
         mine,
         data,
         teacher,
         progress=False,
         on_step=lambda step: losses.append(float(step.trace.loss)),
     )
-    assert isinstance(made, DistilledSet) and made.complete and len(made) == data.classes
+    assert (
+        isinstance(distilled, DistilledSet)
+        and distilled.complete
+        and len(distilled) == data.classes
+    )
     assert len(losses) == 20 and losses[-1] < losses[0]
     student = supervised.Config.teaching(
         network=networks.spec("convnet", width=4), epochs=2, crop_pixels=0
     )
-    found = ddlab.evaluate(made, data, labels="stored", seeds=(0, 1), config=student)
-    assert 0 <= found.mean <= 1 and len(found.per_seed) == 2
+    evaluation = ddlab.evaluate(distilled, data, labels="stored", seeds=(0, 1), config=student)
+    assert 0 <= evaluation.mean <= 1 and len(evaluation.per_seed) == 2
 
 
 def test_it_trains_a_teacher_where_it_needs_one(
-    mine: Any, given: Any, monkeypatch: pytest.MonkeyPatch
+    mine: Any, data_and_teacher: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[Any] = []
-    trained = replace(given[1], provenance={"complete": True})
+    trained_on: list[Any] = []
+    trained = replace(data_and_teacher[1], provenance={"complete": True})
     monkeypatch.setattr(
-        "ddlab.methods.distillation._train", lambda data, *_, **__: asked.append(data) or trained
+        "ddlab.methods.distillation._train",
+        lambda data, *_, **__: trained_on.append(data) or trained,
     )
-    assert ddlab.distill(mine, given[0], progress=False).complete and asked == [given[0]]
+    assert ddlab.distill(mine, data_and_teacher[0], progress=False).complete and trained_on == [
+        data_and_teacher[0]
+    ]
 
 
 def test_the_file_of_its_teacher_stays_until_the_set_is_complete(
-    mine: Any, given: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    mine: Any, data_and_teacher: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    data = given[0]
+    data = data_and_teacher[0]
     file = tmp_path / "mine.safetensors"
 
     def interrupt(step: Step) -> None:
@@ -105,22 +112,22 @@ def test_the_file_of_its_teacher_stays_until_the_set_is_complete(
 
     ddlab.distill(mine, data, checkpoint=file, on_step=interrupt)
     assert "The network is right on" in capsys.readouterr().out
-    assert {each.name for each in tmp_path.iterdir()} >= {
+    assert {path.name for path in tmp_path.iterdir()} >= {
         "mine.safetensors",
         "mine.safetensors.teacher",
     }
     assert ddlab.distill(mine, data, checkpoint=file).complete
     assert "going on from step 1 of" in capsys.readouterr().out
-    assert not {each.name for each in tmp_path.iterdir()} & {
+    assert not {path.name for path in tmp_path.iterdir()} & {
         "mine.safetensors",
         "mine.safetensors.teacher",
     }
 
 
 def test_stopped_it_goes_on_from_its_file_bit_for_bit(
-    mine: Any, given: Any, tmp_path: Path
+    mine: Any, data_and_teacher: Any, tmp_path: Path
 ) -> None:
-    data, teacher = given
+    data, teacher = data_and_teacher
     whole = ddlab.distill(mine, data, teacher, progress=False)
     file = tmp_path / "mine.safetensors"
 
@@ -135,15 +142,15 @@ def test_stopped_it_goes_on_from_its_file_bit_for_bit(
     assert_same(ddlab.distill(mine, data, teacher, progress=False, checkpoint=file), whole)
 
 
-def test_it_is_looked_at_and_played(mine: Any, given: Any) -> None:
-    data, teacher = given
+def test_it_is_looked_at_and_played(mine: Any, data_and_teacher: Any) -> None:
+    data, teacher = data_and_teacher
     run = ddlab.Run(mine, mine.Config(steps=6), ddlab.Inputs(data=data, teachers=(teacher,)))
     assert run.to_end().complete
     look = run.frames[3].content
     assert torch.equal(look.images, run.state(3).images) and list(look.numbers) == ["loss"]
-    shown = Live(run)
-    assert shown.sentence.startswith("Step 6 of 6, finished: loss ")
-    shown.close()
+    film = Live(run)
+    assert film.sentence.startswith("Step 6 of 6, finished: loss ")
+    film.close()
     live = Live(mine, data, teacher, mine.Config(steps=6))
     assert list(live.panel) == ["steps", "rate"]
     live.buttons["play"].click()
@@ -155,16 +162,17 @@ def test_it_is_looked_at_and_played(mine: Any, given: Any) -> None:
     live.close()
 
 
-def test_an_object_with_the_same_parts_will_do(mine: Any, given: Any) -> None:
+def test_an_object_with_the_same_parts_will_do(mine: Any, data_and_teacher: Any) -> None:
     parts = ("NAME", "Config", "State", "total_steps", "init", "update", "finish")
     bare = SimpleNamespace(**{name: getattr(mine, name) for name in parts})
     assert_same(
-        ddlab.distill(bare, *given, progress=False), ddlab.distill(mine, *given, progress=False)
+        ddlab.distill(bare, *data_and_teacher, progress=False),
+        ddlab.distill(mine, *data_and_teacher, progress=False),
     )
 
 
-def test_what_is_missing_is_said_in_a_sentence(mine: Any, given: Any) -> None:
-    data, teacher = given
+def test_what_is_missing_is_said_in_a_sentence(mine: Any, data_and_teacher: Any) -> None:
+    data, teacher = data_and_teacher
     with refuses("method", "update, finish"):
         half = {
             name: getattr(mine, name) for name in ("NAME", "Config", "State", "total_steps", "init")

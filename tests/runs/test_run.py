@@ -45,14 +45,16 @@ def whole(inputs: Inputs) -> list[Step]:
 
 def counted(monkeypatch: pytest.MonkeyPatch, module: Any) -> list[int]:
     """The steps from which updates were done."""
-    seen = []
+    steps_done = []
     update = module.update
     monkeypatch.setattr(
         module,
         "update",
-        lambda config, inputs, state: seen.append(state.step) or update(config, inputs, state),
+        lambda config, inputs, state: (
+            steps_done.append(state.step) or update(config, inputs, state)
+        ),
     )
-    return seen
+    return steps_done
 
 
 def test_nothing_is_computed_before_it_is_asked_for(
@@ -92,20 +94,20 @@ def test_advanced_in_parts_it_is_the_same_run(inputs: Inputs, whole: list[Step])
 
 def test_what_watch_raises_leaves_it_at_a_whole_step(inputs: Inputs, whole: list[Step]) -> None:
     run = Run(sre2l, SMALL, inputs)
-    seen = []
+    steps_watched = []
 
-    class Left(Exception):
+    class LeaveRun(Exception):
         pass
 
     def leave(at: Run) -> None:
-        seen.append(at.step)
-        raise Left
+        steps_watched.append(at.step)
+        raise LeaveRun
 
     for step in range(1, 13):
-        with pytest.raises(Left):
+        with pytest.raises(LeaveRun):
             run.advance(watch=leave)
         assert_same(run.state(), whole[step - 1].state)
-    assert seen == list(range(1, 13)) and run.advance(watch=leave).complete
+    assert steps_watched == list(range(1, 13)) and run.advance(watch=leave).complete
 
 
 def test_states_are_kept_or_replayed(
@@ -133,8 +135,8 @@ def test_frames_are_looks_unless_something_else_is_made(inputs: Inputs) -> None:
 
 def test_a_run_that_is_left_may_keep_where_it_stands(inputs: Inputs) -> None:
     run = Run(sre2l, SMALL, inputs, keep=Keep((0, 12))).advance(until=5)
-    now = run.now()
-    assert now.step == 5 and [frame.step for frame in run.frames] == [0]
+    frame_now = run.now()
+    assert frame_now.step == 5 and [frame.step for frame in run.frames] == [0]
     assert run.keep_now().step == 5 and run.keep_now() is run.frames[-1] and len(run.frames) == 2
     run.advance()
     assert [frame.step for frame in run.frames] == [0, 5, 12]
@@ -179,21 +181,23 @@ def test_a_run_shows_itself(inputs: Inputs, whole: list[Step]) -> None:
         repr(run) == "<Run of squeeze_recover_relabel: step 0 of 12>"
         and "<img" not in run._repr_html_()
     )
-    found = run.advance()._repr_html_()
+    markup = run.advance()._repr_html_()
     assert (
-        "step 12 of 12" in found
-        and 'src="data:image/png;base64,' in found
-        and "total loss" in found
+        "step 12 of 12" in markup
+        and 'src="data:image/png;base64,' in markup
+        and "total loss" in markup
     )
     run = Run(sre2l, SMALL, inputs, keep=Keep((0, 6, 12))).advance()
     assert "<polyline" in run._repr_html_() and "from step 6 to 12, between" in run._repr_html_()
 
 
 def test_the_history_are_the_numbers_of_the_looks(inputs: Inputs, whole: list[Step]) -> None:
-    found = Run(sre2l, SMALL, inputs, keep=Keep((0, 2, 5))).advance().history()
-    assert found["step"] == [0, 2, 5]
+    history = Run(sre2l, SMALL, inputs, keep=Keep((0, 2, 5))).advance().history()
+    assert history["step"] == [0, 2, 5]
     losses = [float(whole[step - 1].trace.total_loss) for step in (2, 5)]
-    assert found["total loss"][1:] == losses and found["total loss"][0] != found["total loss"][0]
+    assert (
+        history["total loss"][1:] == losses and history["total loss"][0] != history["total loss"][0]
+    )
     with refuses("keep.make", "history"):
         Run(sre2l, SMALL, inputs, keep=Keep((0,), make=lambda *_: 1)).advance().history()
 
@@ -236,13 +240,13 @@ def counting(total: int, *, bad_from: int = 10**9, by: int = 1) -> Any:
 
 def test_nan_is_said_within_a_second_with_the_last_good_step_and_what_usually_helps() -> None:
     process = counting(30_000, bad_from=5)
-    begun = time.monotonic()
+    start_time = time.monotonic()
     with pytest.raises(
         NonFiniteError,
         match=r"loss at step \d+ \(all was finite at step 0\); a smaller learning_rate than 0.5",
     ):
         Run(process, Rate(), Inputs(), keep=Keep(())).advance()
-    assert time.monotonic() - begun < 5  # the whole run takes thirty
+    assert time.monotonic() - start_time < 5  # the whole run takes thirty
 
 
 def test_an_update_that_does_not_count_itself_is_refused() -> None:
@@ -282,11 +286,11 @@ def test_a_disk_that_becomes_full_costs_no_result(
     process = counting(9)
     with pytest.warns(
         UserWarning, match=r"still of step 2: step 3 could not be written .*No space left"
-    ) as told:
-        made = Run(process, Rate(), Inputs(), keep=Keep(())).to_end(
+    ) as caught_warnings:
+        result = Run(process, Rate(), Inputs(), keep=Keep(())).to_end(
             checkpoint=file, checkpoint_seconds=0.0
         )
-    assert len(told) == 1 and made.step == 9 and not file.exists()
+    assert len(caught_warnings) == 1 and result.step == 9 and not file.exists()
 
 
 def test_a_second_interrupt_during_the_save_keeps_file_and_result(
@@ -309,10 +313,10 @@ def test_a_second_interrupt_during_the_save_keeps_file_and_result(
     with pytest.warns(
         UserWarning, match="still of step 0: step 4 could not be written .interrupted"
     ):
-        made = Run(process, Rate(), Inputs(), keep=Keep(())).to_end(
+        result = Run(process, Rate(), Inputs(), keep=Keep(())).to_end(
             checkpoint=file, on_step=impatient
         )
-    assert made.step == 4 and checkpoint.load(file, process, Rate(), Inputs()).step == 0
+    assert result.step == 4 and checkpoint.load(file, process, Rate(), Inputs()).step == 0
     assert "interrupted after step 4" in capsys.readouterr().out
 
 
@@ -349,10 +353,10 @@ def test_the_same_run_is_found_again(inputs: Inputs) -> None:
     run = runs.get(sre2l, SMALL, inputs, Keep(3)).advance(until=2)
     again = Inputs(data=inputs.data, teachers=inputs.teachers)
     assert runs.get(sre2l, SMALL, again, Keep(3)) is run and list(runs) == [run]
-    other = made_data(seed=1)
+    other_data = made_data(seed=1)
     for changed in (
         (sre2l, SMALL.replace(seed=1), inputs, Keep(3)),
-        (sre2l, SMALL, Inputs(data=other, teachers=inputs.teachers), Keep(3)),
+        (sre2l, SMALL, Inputs(data=other_data, teachers=inputs.teachers), Keep(3)),
         (sre2l, SMALL, inputs, Keep(4)),
     ):
         assert runs.get(*changed) is not run
@@ -373,12 +377,12 @@ def test_an_edited_module_is_another_run(inputs: Inputs) -> None:
     def edited(config: Any, inputs: Inputs, state: Any) -> Any:
         return sre2l.update(config, inputs, state)
 
-    one = variant(1.0)
+    module = variant(1.0)
     runs = Runs()
-    assert runs.get(one, SMALL, inputs) is runs.get(one, SMALL, inputs)
-    known = runs.get(one, SMALL, inputs)
-    one.update = edited
-    assert runs.get(one, SMALL, inputs) is not known and source(one) != source(sre2l)
+    assert runs.get(module, SMALL, inputs) is runs.get(module, SMALL, inputs)
+    before_edit = runs.get(module, SMALL, inputs)
+    module.update = edited
+    assert runs.get(module, SMALL, inputs) is not before_edit and source(module) != source(sre2l)
 
 
 @pytest.mark.parametrize("merges", [2, 11, 0])
@@ -399,22 +403,22 @@ def test_what_configs_share_is_computed_once(
     runs = Runs()
     for ratio in ratios:
         run = runs.get(fadrm, config.replace(merge_ratio=ratio), inputs, keep)
-        wanted = alone[ratio]
+        expected = alone[ratio]
         run.advance(until=1).advance(until=5).advance()
         assert run.complete and [frame.step for frame in run.frames] == list(range(25)) == [
-            f.step for f in wanted.frames
+            f.step for f in expected.frames
         ]
         assert_same(
-            [frame.content for frame in run.frames], [frame.content for frame in wanted.frames]
+            [frame.content for frame in run.frames], [frame.content for frame in expected.frames]
         )
-        assert_same(run.result(), wanted.result())
+        assert_same(run.result(), expected.result())
     shared = {2: 3, 11: 0, 0: 24}[merges]
     assert len(updates) == shared + 3 * (24 - shared)
 
 
 def test_the_last_runs_stay_and_idle_ones_go_first(inputs: Inputs) -> None:
-    each = Run(sre2l, SMALL, inputs).advance().nbytes
-    runs = Runs(megabytes=2.5 * each / 1e6)
+    run_bytes = Run(sre2l, SMALL, inputs).advance().nbytes
+    runs = Runs(megabytes=2.5 * run_bytes / 1e6)
     first, second = (runs.get(sre2l, SMALL.replace(seed=seed), inputs).advance() for seed in (0, 1))
     idle = runs.get(sre2l, SMALL.replace(seed=2), inputs)
     runs.get(sre2l, SMALL, inputs)
@@ -433,23 +437,23 @@ def test_a_module_without_a_look_is_looked_at_all_the_same(
     inputs: Inputs, whole: list[Step]
 ) -> None:
     plain = SimpleNamespace(NAME="plain")
-    seen = look(plain, SMALL, inputs, whole[0].state, whole[0].trace)
-    assert seen.images is whole[0].state.images and float(
-        seen.numbers["total loss"].value
+    default_look = look(plain, SMALL, inputs, whole[0].state, whole[0].trace)
+    assert default_look.images is whole[0].state.images and float(
+        default_look.numbers["total loss"].value
     ) == float(whole[0].trace.total_loss)
     assert look(plain, SMALL, inputs, whole[0].state, None).numbers == {}
 
 
 def test_a_kept_look_depends_on_nothing(whole: list[Step]) -> None:
     images = whole[0].state.images.clone()
-    kept = Look(
+    stored_look = Look(
         images, torch.arange(len(images)), {"loss": Number(torch.tensor(2.0), unit="nats")}
     ).kept()
     images.zero_()
     assert (
-        kept.images is not None
-        and bool(kept.images.any())
-        and kept.numbers["loss"] == Number(2.0, unit="nats")
+        stored_look.images is not None
+        and bool(stored_look.images.any())
+        and stored_look.numbers["loss"] == Number(2.0, unit="nats")
     )
 
 
@@ -475,13 +479,15 @@ def stop_at(last: int) -> Any:
 
 
 def test_results_are_whole_or_marked(inputs: Inputs) -> None:
-    made = Run(sre2l, SMALL, inputs).advance(until=4).result()
-    assert isinstance(made, DistilledSet) and not made.complete
+    partial = Run(sre2l, SMALL, inputs).advance(until=4).result()
+    assert isinstance(partial, DistilledSet) and not partial.complete
     forgetful = SimpleNamespace(
         **{name: getattr(sre2l, name) for name in vars(sre2l) if name[0] != "_"}
     )
     # Whoever wrote it did not think of it.
-    forgetful.finish = lambda *given: dataclasses.replace(sre2l.finish(*given), complete=True)
+    forgetful.finish = lambda *arguments: dataclasses.replace(
+        sre2l.finish(*arguments), complete=True
+    )
     assert not Run(forgetful, SMALL, inputs).advance(until=4).result().complete
     assert (
         not process.run(forgetful, SMALL, inputs, on_step=stop_at(4)).complete
@@ -490,7 +496,9 @@ def test_results_are_whole_or_marked(inputs: Inputs) -> None:
     learner = SimpleNamespace(
         **{name: getattr(supervised, name) for name in vars(supervised) if name[0] != "_"}
     )
-    learner.finish = lambda *given: dataclasses.replace(supervised.finish(*given), provenance={})
+    learner.finish = lambda *arguments: dataclasses.replace(
+        supervised.finish(*arguments), provenance={}
+    )
     assert Run(learner, supervised.SMALL, inputs).advance(until=1).result().provenance == {
         "complete": False
     }

@@ -143,31 +143,31 @@ def process_of(annotation: Any, value: Any) -> Any:
 @pytest.mark.parametrize("name", COMES_BACK)
 def test_comes_back_as_it_was(name: str, tmp_path: Any) -> None:
     mine = process_of(*COMES_BACK[name])
-    made = process.run(mine, Config(), Inputs(), checkpoint=tmp_path / "x", keep_checkpoint=True)
+    result = process.run(mine, Config(), Inputs(), checkpoint=tmp_path / "x", keep_checkpoint=True)
     read = checkpoint.load(tmp_path / "x", mine, Config(), Inputs())
-    assert read.step == 2 and type(read.part) is type(made.part)
-    if isinstance(made.part, Network):
+    assert read.step == 2 and type(read.part) is type(result.part)
+    if isinstance(result.part, Network):
         assert (
-            read.part.fingerprint == made.part.fingerprint
-            and read.part.provenance == made.part.provenance
+            read.part.fingerprint == result.part.fingerprint
+            and read.part.provenance == result.part.provenance
         )
-    elif isinstance(made.part, Tensor):
+    elif isinstance(result.part, Tensor):
         assert (
-            read.part.dtype == made.part.dtype
-            and read.part.requires_grad == made.part.requires_grad
+            read.part.dtype == result.part.dtype
+            and read.part.requires_grad == result.part.requires_grad
         )
-        assert torch.equal(read.part, made.part)
+        assert torch.equal(read.part, result.part)
     else:
-        assert_same(read.part, made.part)
+        assert_same(read.part, result.part)
 
 
 @pytest.mark.parametrize("name", IS_REFUSED)
 def test_is_refused_before_the_first_update(name: str, tmp_path: Any) -> None:
     mine = process_of(*IS_REFUSED[name])
-    seen: list[Any] = []
+    steps_done: list[Any] = []
     with refuses("State.part", "must be"):
-        process.run(mine, Config(), Inputs(), checkpoint=tmp_path / "x", on_step=seen.append)
-    assert not seen
+        process.run(mine, Config(), Inputs(), checkpoint=tmp_path / "x", on_step=steps_done.append)
+    assert not steps_done
 
 
 def test_without_a_checkpoint_anything_goes() -> None:

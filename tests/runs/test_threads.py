@@ -26,10 +26,12 @@ def two() -> Iterator[None]:
 
 def states() -> list[Any]:
     """Of a run, and how many threads it saw."""
-    seen: list[int] = []
-    keep = Keep(100, make=lambda config, inputs, state, trace: seen.append(torch.get_num_threads()))
+    thread_counts: list[int] = []
+    keep = Keep(
+        100, make=lambda config, inputs, state, trace: thread_counts.append(torch.get_num_threads())
+    )
     run = Run(dm, CONFIG, Inputs(data=DATA, device="cpu"), keep=keep).advance()
-    return [run.state(step) for step in range(4)] + [run.result().images, seen]
+    return [run.state(step) for step in range(4)] + [run.result().images, thread_counts]
 
 
 def test_a_small_run_has_the_same_bits_on_any_number_of_cores() -> None:
@@ -42,14 +44,14 @@ def test_a_small_run_has_the_same_bits_on_any_number_of_cores() -> None:
 def test_and_beside_the_run_of_a_laboratorys_thread() -> None:
     alone = states()
     beside = list[Any]()
-    others = [threading.Thread(target=lambda: beside.append(states())) for _ in range(2)]
-    for thread in others:
+    other_threads = [threading.Thread(target=lambda: beside.append(states())) for _ in range(2)]
+    for thread in other_threads:
         thread.start()
-    own = [states() for _ in range(3)]
-    for thread in others:
+    here_alone = [states() for _ in range(3)]
+    for thread in other_threads:
         thread.join()
-    for found in [*own, *beside]:
-        assert_same(found, alone)
+    for states_of_run in [*here_alone, *beside]:
+        assert_same(states_of_run, alone)
     with threads.limit_threads(2):
         assert torch.get_num_threads() == 2, "nothing is left of the others"
     assert torch.get_num_threads() == threads.available() == 2
@@ -64,14 +66,14 @@ def test_threads_come_back_when_nobody_computes_beside_any_more() -> None:
             inside.set()
             assert leave.wait(10)
 
-    other = threading.Thread(target=small)
+    second_thread = threading.Thread(target=small)
     with threads.limit_threads(2):
-        other.start()
+        second_thread.start()
         assert inside.wait(10) and threads.available() == 2
         with threads.limit_threads(2):
             assert torch.get_num_threads() == 1, "the small run's number is everybody's"
         leave.set()
-        other.join()
+        second_thread.join()
         with threads.limit_threads(2):
             assert torch.get_num_threads() == 2
     assert torch.get_num_threads() == threads.available() == 2
@@ -79,9 +81,9 @@ def test_threads_come_back_when_nobody_computes_beside_any_more() -> None:
 
 def test_large_networks_and_batches_take_all() -> None:
     inputs = Inputs(data=DATA, device="cpu")
-    for width, batch, wanted in ((32, 100, 1), (32, 10**5, 2), (2048, 100, 2)):
+    for width, batch, expected in ((32, 100, 1), (32, 10**5, 2), (2048, 100, 2)):
         config = CONFIG.replace(network=networks.spec("convnet", width=width), batch_size=batch)
-        assert threads.thread_count(config, inputs) == wanted
+        assert threads.thread_count(config, inputs) == expected
     assert (
         threads.work(kip.Config(images_per_class=2, batch_size=50), inputs) == 50 * 8 * 3 * 16 * 16
     )

@@ -32,10 +32,10 @@ def plain_softmax(row: list[float], temperature: float) -> list[float]:
 @given(**CASES)
 def test_soft_targets(rows: int, classes: int, temperature: float, seed: int) -> None:
     given_logits = logits(rows, classes, seed)
-    found = losses.soft_targets(given_logits, temperature)
+    targets = losses.soft_targets(given_logits, temperature)
     expected = [plain_softmax(row, temperature) for row in given_logits.tolist()]
-    torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64))
-    torch.testing.assert_close(losses.soft_targets(given_logits + 7, temperature), found)
+    torch.testing.assert_close(targets, torch.tensor(expected, dtype=torch.float64))
+    torch.testing.assert_close(losses.soft_targets(given_logits + 7, temperature), targets)
 
 
 @given(**CASES)
@@ -43,17 +43,19 @@ def test_distillation_loss(rows: int, classes: int, temperature: float, seed: in
     """KL(p || q), summed over classes, mean over rows, without the factor T^2."""
     student = logits(rows, classes, seed)
     targets = losses.soft_targets(logits(rows, classes, seed + 1), temperature)
-    found = losses.distillation_loss(student, targets, temperature=temperature)
+    loss = losses.distillation_loss(student, targets, temperature=temperature)
     total = 0.0
-    for row, wanted in zip(student.tolist(), targets.tolist(), strict=True):
+    for row, target_row in zip(student.tolist(), targets.tolist(), strict=True):
         given_share = plain_softmax(row, temperature)
-        total += sum(p * math.log(p / q) for p, q in zip(wanted, given_share, strict=True) if p > 0)
-    assert float(found) == pytest.approx(total / rows, rel=1e-9, abs=1e-9)
-    assert float(found) >= -1e-12
-    own = losses.soft_targets(student, temperature)
-    assert float(losses.distillation_loss(student, own, temperature=temperature)) == pytest.approx(
-        0, abs=1e-12
-    )
+        total += sum(
+            p * math.log(p / q) for p, q in zip(target_row, given_share, strict=True) if p > 0
+        )
+    assert float(loss) == pytest.approx(total / rows, rel=1e-9, abs=1e-9)
+    assert float(loss) >= -1e-12
+    own_targets = losses.soft_targets(student, temperature)
+    assert float(
+        losses.distillation_loss(student, own_targets, temperature=temperature)
+    ) == pytest.approx(0, abs=1e-12)
 
 
 def test_hard_targets_give_cross_entropy() -> None:

@@ -25,7 +25,7 @@ D = 6
 TINY = networks.spec("convnet", width=4)
 
 
-def drawn(*shape: int, seed: int = 0) -> Tensor:
+def normal_tensor(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
@@ -44,7 +44,7 @@ def pairs_of(images: Tensor, values: Tensor, augmentation: Any = "rotation") -> 
 @pytest.fixture
 def distilled() -> DistilledSet:
     """Five colour images of 8 px and the representations of their four turns."""
-    return pairs_of(drawn(M, 3, 8, 8), drawn(4, M, D, seed=1))
+    return pairs_of(normal_tensor(M, 3, 8, 8), normal_tensor(4, M, D, seed=1))
 
 
 def small(**changes: Any) -> pretraining.Config:
@@ -52,13 +52,13 @@ def small(**changes: Any) -> pretraining.Config:
 
 
 def test_the_loss_is_the_mean_square() -> None:
-    outputs = drawn(3, 4).double()
-    targets = drawn(3, 4, seed=1).double()
-    wanted = (
+    outputs = normal_tensor(3, 4).double()
+    targets = normal_tensor(3, 4, seed=1).double()
+    expected = (
         sum((float(outputs[i, j]) - float(targets[i, j])) ** 2 for i in range(3) for j in range(4))
         / 12
     )
-    assert float(losses.regression_loss(outputs, targets)) == pytest.approx(wanted, rel=1e-12)
+    assert float(losses.regression_loss(outputs, targets)) == pytest.approx(expected, rel=1e-12)
     leaf = outputs.clone().requires_grad_()
     (slope,) = torch.autograd.grad(losses.regression_loss(leaf, targets), leaf)
     torch.testing.assert_close(slope, 2 * (outputs - targets) / 12)
@@ -110,8 +110,8 @@ def test_steps_are_torchs(
     state = dataclasses.replace(state, weights=exact, optimiser=_doubled(state.optimiser))
     images, targets = (part.double() for part in distilled.pairs())
     monkeypatch.setattr(DistilledSet, "pairs", lambda self: (images, targets))
-    made: Any = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}[optimiser]
-    torchs = made(
+    solver_class: Any = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}[optimiser]
+    torchs = solver_class(
         module.parameters(),
         lr=0.02,
         weight_decay=0.05,
@@ -121,9 +121,9 @@ def test_steps_are_torchs(
         torchs, total, eta_min=0.02 * final_fraction
     )
     for step in range(total):
-        seen = pretraining.rows(4 * M, step, batch_size=8, seed=0)
+        batch_rows = pretraining.rows(4 * M, step, batch_size=8, seed=0)
         torchs.zero_grad()
-        loss = torch.nn.functional.mse_loss(module(images[seen]), targets[seen])
+        loss = torch.nn.functional.mse_loss(module(images[batch_rows]), targets[batch_rows])
         loss.backward()
         rate = torchs.param_groups[0]["lr"]
         torchs.step()
@@ -136,10 +136,12 @@ def test_steps_are_torchs(
 
 
 def _doubled(state: Any) -> Any:
-    def each(value: Any) -> Any:
+    def double_value(value: Any) -> Any:
         return {n: v.double() for n, v in value.items()} if isinstance(value, dict) else value
 
-    return type(state)(*(each(getattr(state, field.name)) for field in dataclasses.fields(state)))
+    return type(state)(
+        *(double_value(getattr(state, field.name)) for field in dataclasses.fields(state))
+    )
 
 
 def test_the_published_settings() -> None:
@@ -201,9 +203,9 @@ def test_factors_train_like_what_they_make(augmentation: Any) -> None:
     """
     views = len(predefined_views.NAMES[augmentation]) - 1
     tensors = {
-        "bases": drawn(3, D, seed=1),
-        "coefficients": drawn(M, 3, seed=2),
-        "biases": drawn(views, 3, seed=3),
+        "bases": normal_tensor(3, D, seed=1),
+        "coefficients": normal_tensor(M, 3, seed=2),
+        "biases": normal_tensor(views, 3, seed=3),
     }
     factors = DistilledSet(
         kind="factorised",
@@ -211,12 +213,16 @@ def test_factors_train_like_what_they_make(augmentation: Any) -> None:
         class_names=(),
         mean=torch.zeros(3),
         std=torch.ones(3),
-        tensors={"image_bases": drawn(4, 3, 4, 4), "image_coefficients": drawn(M, 4)},
+        tensors={
+            "image_bases": normal_tensor(4, 3, 4, 4),
+            "image_coefficients": normal_tensor(M, 4),
+        },
         targets=(Representations(tensors, augmentation, "bias"),),
     )
     whole = pairs_of(factors.images, factors.target("representations").values, augmentation)
     first, second = (
-        process.run(pretraining, small(), Inputs(distilled=each)) for each in (factors, whole)
+        process.run(pretraining, small(), Inputs(distilled=distilled))
+        for distilled in (factors, whole)
     )
     assert_same(first.weights, second.weights)
 
@@ -225,7 +231,7 @@ def test_pairs_are_made_once(distilled: DistilledSet, monkeypatch: pytest.Monkey
     calls = []
     augmented = predefined_views.augmented
     monkeypatch.setattr(
-        predefined_views, "augmented", lambda *given: calls.append(1) or augmented(*given)
+        predefined_views, "augmented", lambda *arguments: calls.append(1) or augmented(*arguments)
     )
     process.run(pretraining, small(), Inputs(distilled=distilled))
     process.run(pretraining, small(seed=1), Inputs(distilled=distilled))
@@ -233,8 +239,8 @@ def test_pairs_are_made_once(distilled: DistilledSet, monkeypatch: pytest.Monkey
 
 
 def test_what_it_cannot_train_on(distilled: DistilledSet, grey: ImageData) -> None:
-    def run(given: Inputs, **changes: Any) -> Any:
-        return process.run(pretraining, small(**changes), given)
+    def run(inputs: Inputs, **changes: Any) -> Any:
+        return process.run(pretraining, small(**changes), inputs)
 
     with refuses("distilled", "pretraining", "None"):
         run(Inputs())
@@ -245,10 +251,10 @@ def test_what_it_cannot_train_on(distilled: DistilledSet, grey: ImageData) -> No
     )
     with refuses("labels", "['hard']", "'representations'"):
         run(Inputs(distilled=labelled))
-    empty = pairs_of(drawn(0, 3, 8, 8), drawn(4, 0, D))
+    empty = pairs_of(normal_tensor(0, 3, 8, 8), normal_tensor(4, 0, D))
     with refuses("distilled", "at least one image"):
         run(Inputs(distilled=empty))
-    little = pairs_of(drawn(M, 3, 6, 6), drawn(4, M, D))
+    little = pairs_of(normal_tensor(M, 3, 6, 6), normal_tensor(4, M, D))
     with refuses("image_size", "8", "6"):
         run(Inputs(distilled=little))
 
@@ -257,7 +263,9 @@ def test_what_it_cannot_train_on(distilled: DistilledSet, grey: ImageData) -> No
 def test_a_batch_of_one_view_is_refused_where_there_is_batch_norm(
     images: int, batch_size: int
 ) -> None:
-    inputs = Inputs(distilled=pairs_of(drawn(images, 3, 8, 8), drawn(1, images, D), "none"))
+    inputs = Inputs(
+        distilled=pairs_of(normal_tensor(images, 3, 8, 8), normal_tensor(1, images, D), "none")
+    )
     with refuses("batch_size", f"the {images} views", "batch norm", str(batch_size)):
         process.run(pretraining, small(batch_size=batch_size), inputs)
     plain = networks.spec("convnet", width=4, norm="instance")
@@ -267,13 +275,13 @@ def test_a_batch_of_one_view_is_refused_where_there_is_batch_norm(
 
 
 def test_a_batch_larger_than_the_set_is_the_set(distilled: DistilledSet) -> None:
-    found = [
+    trained = [
         process.run(pretraining, small(batch_size=size), Inputs(distilled=distilled))
         for size in (20, 21, 10**400)
     ]
-    assert [network.provenance["step"] for network in found] == [3, 3, 3]
-    for network in found[1:]:
-        assert_same(network.weights, found[0].weights)
+    assert [network.provenance["step"] for network in trained] == [3, 3, 3]
+    for network in trained[1:]:
+        assert_same(network.weights, trained[0].weights)
 
 
 def test_divergence_is_said(distilled: DistilledSet) -> None:

@@ -33,16 +33,16 @@ def test_they_are_the_mean_of_modules(
 ) -> None:
     images = grey.normalised(slice(0, 10))
     before = snapshot((teachers, images))
-    found = teacher_logits(teachers[:count], images)
-    each = [
+    logits = teacher_logits(teachers[:count], images)
+    by_teacher = [
         plain(teacher).double().eval()(images.double()).detach().numpy()
         for teacher in teachers[:count]
     ]
-    np.testing.assert_allclose(found.numpy(), np.mean(each, axis=0), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(logits.numpy(), np.mean(by_teacher, axis=0), rtol=1e-4, atol=1e-4)
     assert_unchanged(before, (teachers, images))
-    assert not found.requires_grad
+    assert not logits.requires_grad
     if count == 1:
-        assert torch.equal(found, networks.predict(teachers[0], images).logits), (
+        assert torch.equal(logits, networks.predict(teachers[0], images).logits), (
             "of one teacher its own bits"
         )
 
@@ -59,8 +59,8 @@ def test_teachers_in_training_mode_see_each_part_of_a_batch_for_itself(
 ) -> None:
     images = grey.normalised(slice(0, count))
     before = snapshot(teachers)
-    found = teacher_logits(teachers[:2], images, batch_parts=batch_parts)
-    each = [
+    logits = teacher_logits(teachers[:2], images, batch_parts=batch_parts)
+    by_teacher = [
         torch.cat(
             [
                 plain(teacher).double().train()(part.double()).detach()
@@ -69,20 +69,22 @@ def test_teachers_in_training_mode_see_each_part_of_a_batch_for_itself(
         )
         for teacher in teachers[:2]
     ]
-    torch.testing.assert_close(found.double(), torch.stack(each).mean(0), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(
+        logits.double(), torch.stack(by_teacher).mean(0), rtol=1e-4, atol=1e-4
+    )
     assert_unchanged(before, teachers)
 
 
 def test_what_is_refused(teacher: Network, grey: ImageData) -> None:
     images = grey.normalised(slice(0, 4))
-    more = networks.initialise(dataclasses.replace(teacher.spec, classes=4), seed=0)
+    four_classes = networks.initialise(dataclasses.replace(teacher.spec, classes=4), seed=0)
     wrong: list[tuple[Any, list[str]]] = [
         ((), ["teachers", "none"]),
-        ((teacher, more), ["teachers", "same number of classes", "[3, 4]"]),
+        ((teacher, four_classes), ["teachers", "same number of classes", "[3, 4]"]),
     ]
-    for given, words in wrong:
+    for wrong_teachers, words in wrong:
         with refuses(*words):
-            teacher_logits(given, images)
+            teacher_logits(wrong_teachers, images)
     with refuses("images"):
         teacher_logits(teacher, images[:, :, :5])
 
@@ -90,17 +92,24 @@ def test_what_is_refused(teacher: Network, grey: ImageData) -> None:
 def test_a_set_of_several_teachers_stores_their_mean_and_needs_them_all_in_any_order(
     grey: ImageData, distilled: DistilledSet, teachers: tuple[Network, ...]
 ) -> None:
-    made = process.run(
+    several_teachers_set = process.run(
         selection, selection.Config(images_per_class=2), Inputs(data=grey, teachers=teachers)
     )
-    torch.testing.assert_close(made.target("stored").logits, teacher_logits(teachers, made.images))
-    first, *others = (teacher.fingerprint for teacher in teachers)
-    assert made.target("online") == OnlineTeacher(first, tuple(others))
+    torch.testing.assert_close(
+        several_teachers_set.target("stored").logits,
+        teacher_logits(teachers, several_teachers_set.images),
+    )
+    first, *later_fingerprints = (teacher.fingerprint for teacher in teachers)
+    assert several_teachers_set.target("online") == OnlineTeacher(first, tuple(later_fingerprints))
     config = supervised.SMALL.replace(labels="online", epochs=1)
-    for given in (teachers, teachers[::-1]):
-        process.run(supervised, config, Inputs(distilled=made, teachers=given))
-    for given in (teachers[:2], (*teachers, teachers[0]), teachers[:1]):
+    for some_teachers in (teachers, teachers[::-1]):
+        process.run(
+            supervised, config, Inputs(distilled=several_teachers_set, teachers=some_teachers)
+        )
+    for some_teachers in (teachers[:2], (*teachers, teachers[0]), teachers[:1]):
         with refuses("teacher", "ones that made the set", teachers[2].fingerprint):
-            process.run(supervised, config, Inputs(distilled=made, teachers=given))
+            process.run(
+                supervised, config, Inputs(distilled=several_teachers_set, teachers=some_teachers)
+            )
     with refuses("teacher", "the one that made the set"):
         process.run(supervised, config, Inputs(distilled=distilled, teachers=teachers))

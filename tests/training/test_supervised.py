@@ -47,11 +47,11 @@ SEEDS = {"seed": st.integers(0, 2**40), "step": st.integers(0, 10**6)}
 
 class TestAugment:
     def test_off(self) -> None:
-        found = view(images())
+        viewed = view(images())
         assert (
-            torch.equal(found.images, images())
-            and found.share == 1
-            and found.partner.tolist() == [0, 1, 2, 3]
+            torch.equal(viewed.images, images())
+            and viewed.share == 1
+            and viewed.partner.tolist() == [0, 1, 2, 3]
         )
 
     @given(
@@ -62,8 +62,8 @@ class TestAugment:
     ) -> None:
         given_images = images(3, channels, size)
         black = torch.arange(-1.0, -1.0 - channels, -1).view(1, -1, 1, 1)
-        found = view(given_images, crop_pixels=pixels, black=black, seed=seed, step=step).images
-        for image, original in zip(found, given_images, strict=True):
+        crops = view(given_images, crop_pixels=pixels, black=black, seed=seed, step=step).images
+        for image, original in zip(crops, given_images, strict=True):
             canvas = black[0].expand(-1, size + 2 * pixels, size + 2 * pixels).clone()
             canvas[:, pixels : pixels + size, pixels : pixels + size] = original
             windows = [
@@ -93,31 +93,31 @@ class TestAugment:
 
     def test_half_of_the_images_are_flipped(self) -> None:
         given_images = images(400)
-        found = view(given_images, flip=True).images
-        share = sum(torch.equal(a, b) for a, b in zip(found, given_images, strict=True)) / 400
+        views = view(given_images, flip=True).images
+        share = sum(torch.equal(a, b) for a, b in zip(views, given_images, strict=True)) / 400
         assert 0.4 < share < 0.6
 
     @given(**SEEDS, alpha=st.floats(0.1, 4))
     def test_mixup_is_a_mean_of_two_images(self, seed: int, step: int, alpha: float) -> None:
         given_images = images(5)
-        found = view(given_images, mixup_alpha=alpha, seed=seed, step=step)
-        assert 0 <= found.share <= 1 and sorted(found.partner.tolist()) == [0, 1, 2, 3, 4]
-        expected = found.share * given_images + (1 - found.share) * given_images[found.partner]
-        torch.testing.assert_close(found.images, expected)
+        mixed = view(given_images, mixup_alpha=alpha, seed=seed, step=step)
+        assert 0 <= mixed.share <= 1 and sorted(mixed.partner.tolist()) == [0, 1, 2, 3, 4]
+        expected = mixed.share * given_images + (1 - mixed.share) * given_images[mixed.partner]
+        torch.testing.assert_close(mixed.images, expected)
 
     @given(**SEEDS, height=st.integers(4, 9), width=st.integers(4, 9))
     def test_cutmix_fills_one_box_from_the_partner_and_says_its_share(
         self, seed: int, step: int, height: int, width: int
     ) -> None:
         given_images = torch.arange(5.0).view(5, 1, 1, 1).expand(5, 1, height, width)
-        found = view(given_images, cutmix_alpha=1.0, seed=seed, step=step)
-        kept = found.images == given_images
+        mixed = view(given_images, cutmix_alpha=1.0, seed=seed, step=step)
+        from_image = mixed.images == given_images
         assert torch.equal(
-            torch.where(kept, given_images, given_images[found.partner]), found.images
+            torch.where(from_image, given_images, given_images[mixed.partner]), mixed.images
         )
-        for number in (found.partner != torch.arange(5)).nonzero().flatten().tolist():
-            filled = ~kept[number, 0]
-            assert float(kept[number].double().mean()) == pytest.approx(found.share)
+        for number in (mixed.partner != torch.arange(5)).nonzero().flatten().tolist():
+            filled = ~from_image[number, 0]
+            assert float(from_image[number].double().mean()) == pytest.approx(mixed.share)
             assert int(filled.sum()) == int(filled.any(0).sum()) * int(filled.any(1).sum())
 
     def test_cutmix_boxes_have_the_sides_of_their_share(self) -> None:
@@ -127,9 +127,9 @@ class TestAugment:
         draw = np.random.default_rng(0)
         sides = []
         for _ in range(4000):
-            top, left, bottom, right = augmentation.cutmix_box(1000, 1000, 1.0, draw)
-            rows, columns = bottom - top, right - left
-            assert abs(rows - columns) <= 1 or 0 in (top, left) or 1000 in (bottom, right)
+            y0, x0, y1, x1 = augmentation.cutmix_box(1000, 1000, 1.0, draw)
+            rows, columns = y1 - y0, x1 - x0
+            assert abs(rows - columns) <= 1 or 0 in (y0, x0) or 1000 in (y1, x1)
             sides.append(max(rows, columns))
         small = np.mean(np.array(sides) < 300)  # a square of 300 is cut on both axes in few draws
         assert small == pytest.approx(0.09, abs=0.04)
@@ -143,13 +143,13 @@ class TestAugment:
     @given(**SEEDS)
     def test_a_function_of_seed_and_step(self, seed: int, step: int) -> None:
         options: dict[str, Any] = {"crop_pixels": 2, "flip": True, "mixup_alpha": 1.0}
-        one, two = (view(images(), seed=seed, step=step, **options) for _ in range(2))
-        assert torch.equal(one.images, two.images) and one.share == two.share
+        first, second = (view(images(), seed=seed, step=step, **options) for _ in range(2))
+        assert torch.equal(first.images, second.images) and first.share == second.share
         assert not torch.equal(
-            one.images, view(images(), seed=seed, step=step + 1, **options).images
+            first.images, view(images(), seed=seed, step=step + 1, **options).images
         )
         assert not torch.equal(
-            one.images, view(images(), seed=seed + 1, step=step, **options).images
+            first.images, view(images(), seed=seed + 1, step=step, **options).images
         )
 
 
@@ -159,8 +159,8 @@ class TestTargets:
 
     def test_hard(self) -> None:
         expected = torch.tensor([[0.25, 0, 0.75], [0, 0.75, 0.25], [0.75, 0.25, 0]])
-        found = supervised.mixed_targets(self.mixed, F.one_hot(self.labels, 3).float())
-        torch.testing.assert_close(found, expected)
+        targets = supervised.mixed_targets(self.mixed, F.one_hot(self.labels, 3).float())
+        torch.testing.assert_close(targets, expected)
 
     def test_stored(self) -> None:
         soft = (torch.randn(3, 3, generator=torch.Generator().manual_seed(0)) / 3).softmax(1)
@@ -170,10 +170,10 @@ class TestTargets:
 
     def test_online(self, teacher: Network) -> None:
         mixed = self.mixed._replace(images=images(3, size=8))
-        found = supervised.online_targets(mixed, teacher, temperature=3.0)
+        targets = supervised.online_targets(mixed, teacher, temperature=3.0)
         module = plain(teacher).eval()
-        torch.testing.assert_close(found, (module(mixed.images) / 3).softmax(1).detach())
-        assert not found.requires_grad
+        torch.testing.assert_close(targets, (module(mixed.images) / 3).softmax(1).detach())
+        assert not targets.requires_grad
 
 
 def test_a_resumed_run_without_its_teacher_is_refused(
@@ -216,7 +216,7 @@ def plain_training(
         )
         rows = supervised._batch(config, inputs, step)
         black = (0 - source.mean) / source.std
-        found = augmentation.augment(
+        viewed = augmentation.augment(
             everything[rows],
             crop_pixels=config.crop_pixels,
             flip=config.flip,
@@ -225,20 +225,20 @@ def plain_training(
             seed=config.seed,
             step=step,
         )
-        logits = module.train()(found.images)
+        logits = module.train()(viewed.images)
         if config.labels == "hard":
             first, second = (
                 F.cross_entropy(logits, target)
-                for target in (labels[rows], labels[rows][found.partner])
+                for target in (labels[rows], labels[rows][viewed.partner])
             )
-            loss = found.share * first + (1 - found.share) * second
+            loss = viewed.share * first + (1 - viewed.share) * second
         else:
             if config.labels == "online":
                 assert guide is not None
-                soft = (guide(found.images) / config.temperature).softmax(1).detach()
+                soft = (guide(viewed.images) / config.temperature).softmax(1).detach()
             else:
                 soft = (source.target("stored").logits[rows] / config.temperature).softmax(1)
-                soft = found.share * soft + (1 - found.share) * soft[found.partner]
+                soft = viewed.share * soft + (1 - viewed.share) * soft[viewed.partner]
             loss = F.kl_div(
                 (logits / config.temperature).log_softmax(1), soft, reduction="sum"
             ) / len(rows)
@@ -282,13 +282,13 @@ def test_updates_equal_a_plain_loop(
     spec = config.network.for_data(source)
     module = plain(Network(spec=spec, weights=state.weights))
     losses = plain_training(config, source, module, teacher, 6)
-    found = []
+    our_losses = []
     for step in process.steps(supervised, config, inputs):
-        found.append(step.trace.loss)
+        our_losses.append(step.trace.loss)
         state = step.state
         if step.index == 6:
             break
-    torch.testing.assert_close(torch.stack(found), torch.stack(losses), rtol=2e-4, atol=1e-5)
+    torch.testing.assert_close(torch.stack(our_losses), torch.stack(losses), rtol=2e-4, atol=1e-5)
     expected = dict(module.state_dict())
     assert state.weights.keys() == expected.keys()
     for name, value in expected.items():
@@ -320,8 +320,8 @@ def test_what_decays(optimiser: str, grey: ImageData) -> None:
     start = supervised.init(config, inputs)
     moved, _ = supervised.update(config, inputs, start)
     for name in networks.parameter_names(config.network.for_data(grey)):
-        near = float((moved.weights[name] - start.weights[name]).abs().max()) < 0.1
-        assert near == (float(start.weights[name].abs().max()) < 0.1), name
+        is_small = float((moved.weights[name] - start.weights[name]).abs().max()) < 0.1
+        assert is_small == (float(start.weights[name].abs().max()) < 0.1), name
 
 
 def test_mixed_hard_labels_are_mixed_cross_entropy(grey: ImageData) -> None:
@@ -392,7 +392,7 @@ def test_each_image_of_a_student_is_turned_by_an_angle_of_its_own(distilled: Dis
     """The one image six times over: seen alike by a plain student, as six by one whose strategy
     turns them.
     """
-    same = dataclasses.replace(
+    equal_images = dataclasses.replace(
         distilled,
         tensors={"images": distilled.images[:1].expand_as(distilled.images).clone()},
         targets=(HardLabels(distilled.labels),),
@@ -400,21 +400,21 @@ def test_each_image_of_a_student_is_turned_by_an_angle_of_its_own(distilled: Dis
     plain_one = supervised.Config(
         network=networks.spec("convnet", width=4), crop_pixels=0, flip=False, mixup_alpha=0.0
     )
-    seen: list[Tensor] = []
+    batches: list[Tensor] = []
     with pytest.MonkeyPatch.context() as patch:
         call = networks.call
         patch.setattr(
             networks,
             "call",
-            lambda spec, weights, images, **how: (
-                seen.append(images),
-                call(spec, weights, images, **how),
+            lambda spec, weights, images, **options: (
+                batches.append(images),
+                call(spec, weights, images, **options),
             )[1],
         )
         for config in (plain_one, plain_one.replace(strategy="rotate")):
-            next(iter(process.steps(supervised, config, Inputs(distilled=same))))
+            next(iter(process.steps(supervised, config, Inputs(distilled=equal_images))))
     apart = [
-        float((images - images[:1]).abs().flatten(1).amax(1)[1:].min()) for images in seen[-2:]
+        float((images - images[:1]).abs().flatten(1).amax(1)[1:].min()) for images in batches[-2:]
     ]
     assert apart[0] == 0 and apart[1] > 0.01
 
@@ -451,10 +451,10 @@ def test_trace(grey: ImageData) -> None:
 
 def test_the_set_goes_before_the_data(grey: ImageData, distilled: DistilledSet) -> None:
     config = supervised.Config(network=networks.spec("convnet", width=4), epochs=1)
-    both, alone = (
+    with_data, alone = (
         process.run(supervised, config, Inputs(distilled=distilled, data=d)) for d in (grey, None)
     )
-    assert_same(both.weights, alone.weights)
+    assert_same(with_data.weights, alone.weights)
 
 
 class TestBadInput:
@@ -517,12 +517,12 @@ class TestBadInput:
         self, grey: ImageData, colour: ImageData
     ) -> None:
         for_data = supervised.Config.for_data
-        one_each = for_data(grey)
-        assert (one_each.network.options.norm, one_each.optimiser) == ("instance", "sgd")
-        assert (one_each.network.options.width, one_each.epochs) == (128, 200)
+        one_image = for_data(grey)
+        assert (one_image.network.options.norm, one_image.optimiser) == ("instance", "sgd")
+        assert (one_image.network.options.width, one_image.epochs) == (128, 200)
         many = for_data(grey, images=1000)
         assert (many.network.options.width, many.epochs) == (64, 20)
-        assert "flip" in for_data(colour).strategy and "flip" not in one_each.strategy
+        assert "flip" in for_data(colour).strategy and "flip" not in one_image.strategy
         assert for_data(made_data(size=28)).network.options.padding == 3
         assert for_data(grey, labels="stored") == supervised.Config.quick(grey, labels="stored")
         assert for_data(grey, "teacher") == supervised.Config.quick(grey, "teacher")

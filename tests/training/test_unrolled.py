@@ -56,10 +56,10 @@ def case(generator: torch.Generator) -> tuple[Tensors, Tensors, Any]:
     real = numbers(generator, 6, 5)
     answers = torch.arange(6) % 3
 
-    def outer(now: Tensors, given: Tensors) -> Tensor:
+    def outer(weights_now: Tensors, tensors: Tensors) -> Tensor:
         return (
-            F.cross_entropy(torch.tanh(real @ now["first"]) @ now["last"], answers)
-            + given["images"].square().mean()
+            F.cross_entropy(torch.tanh(real @ weights_now["first"]) @ weights_now["last"], answers)
+            + tensors["images"].square().mean()
         )
 
     return weights, learned, outer
@@ -72,17 +72,17 @@ def test_the_gradient_is_that_of_finite_differences(
 ) -> None:
     weights, learned, outer = case
 
-    def along(step: int, now: Tensors, given: Tensors) -> Tensor:
-        return step * outer({**now, "last": 2 * now["last"]}, given)
+    def along(step: int, weights_now: Tensors, tensors: Tensors) -> Tensor:
+        return step * outer({**weights_now, "last": 2 * weights_now["last"]}, tensors)
 
-    def whole(given: Tensors) -> float:
-        path = trained(INNER, weights, given)
+    def whole(tensors: Tensors) -> float:
+        path = trained(INNER, weights, tensors)
         extra = (
-            sum(float(along(step, path[step], given)) for step in range(1, STEPS))
+            sum(float(along(step, path[step], tensors)) for step in range(1, STEPS))
             if on_the_way
             else 0.0
         )
-        return float(outer(path[-1], given)) + extra
+        return float(outer(path[-1], tensors)) + extra
 
     loss, slopes, last = outer_gradient(
         INNER, weights, learned, outer, along=along if on_the_way else None, recompute=recompute
@@ -95,13 +95,13 @@ def test_the_gradient_is_that_of_finite_differences(
     assert not slopes["unused"].any() and not any(value.requires_grad for value in learned.values())
     for name in ("images", "rates", "momenta"):
         for place in range(learned[name].numel()):
-            ends = []
-            for way in (1e-5, -1e-5):
+            totals = []
+            for shift in (1e-5, -1e-5):
                 value = learned[name].clone()
-                value.view(-1)[place] += way
-                ends.append(whole({**learned, name: value}))
+                value.view(-1)[place] += shift
+                totals.append(whole({**learned, name: value}))
             assert float(slopes[name].view(-1)[place]) == pytest.approx(
-                (ends[0] - ends[1]) / 2e-5, rel=1e-5, abs=1e-9
+                (totals[0] - totals[1]) / 2e-5, rel=1e-5, abs=1e-9
             )
 
 
@@ -118,28 +118,28 @@ def test_both_ways_agree_through_a_network_and_with_torchs_sgd(generator: torch.
     real = numbers(generator, 6, 1, 8, 8)
     answers = torch.arange(6) % 3
 
-    def loss_of(images: Tensor, labels: Tensor, now: Tensors) -> Tensor:
-        return F.cross_entropy(networks.call(spec, now, images)[0].logits, labels)
+    def loss_of(images: Tensor, labels: Tensor, weights_now: Tensors) -> Tensor:
+        return F.cross_entropy(networks.call(spec, weights_now, images)[0].logits, labels)
 
     inner = Inner(
         steps=3,
-        loss=lambda step, now, given: loss_of(given["images"], LABELS, now),
-        rate=lambda step, given: given["rate"],
-        momentum=lambda step, given: 0.5,
+        loss=lambda step, weights_now, tensors: loss_of(tensors["images"], LABELS, weights_now),
+        rate=lambda step, tensors: tensors["rate"],
+        momentum=lambda step, tensors: 0.5,
     )
-    ways = [
+    results = [
         outer_gradient(
             inner,
             weights,
             learned,
-            lambda now, given: loss_of(real, answers, now),
+            lambda weights_now, tensors: loss_of(real, answers, weights_now),
             recompute=recompute,
         )
         for recompute in (False, True)
     ]
-    assert ways[0][0] == ways[1][0]
-    for name, slope in ways[0][1].items():
-        assert slope.any() and torch.allclose(slope, ways[1][1][name], rtol=1e-10, atol=1e-14)
+    assert results[0][0] == results[1][0]
+    for name, slope in results[0][1].items():
+        assert slope.any() and torch.allclose(slope, results[1][1][name], rtol=1e-10, atol=1e-14)
     module: nn.Module = networks.initialise(spec, seed=0).module().double()
     optimiser = torch.optim.SGD(module.parameters(), lr=0.2, momentum=0.5)
     for _ in range(3):
@@ -147,7 +147,7 @@ def test_both_ways_agree_through_a_network_and_with_torchs_sgd(generator: torch.
         F.cross_entropy(module(learned["images"]), LABELS).backward()
         optimiser.step()
     for name, value in module.named_parameters():
-        assert torch.allclose(value, ways[1][2][name], rtol=1e-10, atol=1e-12)
+        assert torch.allclose(value, results[1][2][name], rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("recompute", [False, True])
@@ -157,12 +157,12 @@ def test_limiting_cases(recompute: bool, case: tuple[Tensors, Tensors, Any]) -> 
     """
     weights, learned, outer = case
     still = {**learned, "rates": torch.zeros(STEPS, dtype=torch.float64)}
-    own = 2 * learned["images"] / learned["images"].numel()
+    expected_slope = 2 * learned["images"] / learned["images"].numel()
     slopes = outer_gradient(INNER, weights, still, outer, recompute=recompute)[1]
-    assert torch.allclose(slopes["images"], own, rtol=1e-12) and slopes["rates"].all()
+    assert torch.allclose(slopes["images"], expected_slope, rtol=1e-12) and slopes["rates"].all()
     none = dataclasses.replace(INNER, steps=0)
     loss, slopes, last = outer_gradient(none, weights, learned, outer, recompute=recompute)
-    assert torch.allclose(slopes["images"], own, rtol=1e-12) and torch.equal(
+    assert torch.allclose(slopes["images"], expected_slope, rtol=1e-12) and torch.equal(
         last["first"], weights["first"]
     )
     assert loss == outer(weights, learned)
@@ -180,22 +180,26 @@ def test_training_that_diverges_names_step_and_rate(
         NonFiniteError, match=r"outer loss must stay finite; given nan after 4 inner steps"
     ):
         outer_gradient(
-            INNER, weights, learned, lambda *given: outer(*given) * math.nan, recompute=recompute
+            INNER,
+            weights,
+            learned,
+            lambda *arguments: outer(*arguments) * math.nan,
+            recompute=recompute,
         )
 
 
-class Kept:
+class SavedTensor:
     """A tensor that a graph keeps, counted as long as it does."""
 
-    now = most = 0
+    count = peak = 0
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
-        Kept.now += 1
-        Kept.most = max(Kept.most, Kept.now)
+        SavedTensor.count += 1
+        SavedTensor.peak = max(SavedTensor.peak, SavedTensor.count)
 
     def __del__(self) -> None:
-        Kept.now -= 1
+        SavedTensor.count -= 1
 
 
 @pytest.mark.parametrize("recompute", [False, True])
@@ -204,12 +208,12 @@ def test_recomputing_keeps_the_graph_of_one_step(
 ) -> None:
     weights, learned, outer = case
     steady = dataclasses.replace(
-        INNER, rate=lambda step, given: given["rates"][0], momentum=lambda step, given: 0.5
+        INNER, rate=lambda step, tensors: tensors["rates"][0], momentum=lambda step, tensors: 0.5
     )
-    most = []
+    peaks = []
     for steps in (3, 30):
-        Kept.most = Kept.now
-        with torch.autograd.graph.saved_tensors_hooks(Kept, lambda kept: kept.tensor):
+        SavedTensor.peak = SavedTensor.count
+        with torch.autograd.graph.saved_tensors_hooks(SavedTensor, lambda saved: saved.tensor):
             outer_gradient(
                 dataclasses.replace(steady, steps=steps),
                 weights,
@@ -217,8 +221,8 @@ def test_recomputing_keeps_the_graph_of_one_step(
                 outer,
                 recompute=recompute,
             )
-        most.append(Kept.most)
-    assert (most[1] <= 1.5 * most[0]) is recompute and (recompute or most[1] > 8 * most[0])
+        peaks.append(SavedTensor.peak)
+    assert (peaks[1] <= 1.5 * peaks[0]) is recompute and (recompute or peaks[1] > 8 * peaks[0])
 
 
 class Live(TorchDispatchMode):
@@ -230,17 +234,17 @@ class Live(TorchDispatchMode):
         self.peak = 0
 
     def __torch_dispatch__(
-        self, function: Any, types: Any, given: Any = (), more: Any = None
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        made = function(*given, **(more or {}))
+        result = function(*args, **(kwargs or {}))
         for storage in (
-            each.untyped_storage() for each in tree_leaves(made) if isinstance(each, Tensor)
+            tensor.untyped_storage() for tensor in tree_leaves(result) if isinstance(tensor, Tensor)
         ):
             if storage._cdata not in self.held:
                 self.held[storage._cdata] = storage.nbytes()
                 self.peak = max(self.peak, sum(self.held.values()))
                 weakref.finalize(storage, self.held.pop, storage._cdata)
-        return made
+        return result
 
 
 def test_recomputation_keeps_one_step_and_a_copy_of_the_weights_of_each() -> None:
@@ -255,15 +259,21 @@ def test_recomputation_keeps_one_step_and_a_copy_of_the_weights_of_each() -> Non
     learned = {"images": torch.randn((10, 1, 16, 16), generator=torch.Generator().manual_seed(0))}
     copy = sum(value.nbytes for value in weights.values())
 
-    def loss(step: int, now: Tensors, given: Tensors) -> Tensor:
-        return F.cross_entropy(networks.call(spec, now, given["images"])[0].logits, labels)
+    def loss(step: int, weights_now: Tensors, tensors: Tensors) -> Tensor:
+        return F.cross_entropy(
+            networks.call(spec, weights_now, tensors["images"])[0].logits, labels
+        )
 
     peaks = dict[tuple[int, bool], int]()
     for steps, recompute in itertools.product((3, 30), (False, True)):
-        inner = Inner(steps=steps, loss=loss, rate=lambda step, given: 0.1)
+        inner = Inner(steps=steps, loss=loss, rate=lambda step, tensors: 0.1)
         with Live() as live:
             outer_gradient(
-                inner, weights, learned, lambda now, given: loss(0, now, given), recompute=recompute
+                inner,
+                weights,
+                learned,
+                lambda weights_now, tensors: loss(0, weights_now, tensors),
+                recompute=recompute,
             )
         peaks[steps, recompute] = live.peak
     assert peaks[30, False] > 8 * peaks[3, False]

@@ -57,22 +57,22 @@ def states(config: with_targets.Config, inputs: Inputs) -> list[Any]:
 
 
 def test_the_loss_is_one_minus_the_cosine() -> None:
-    one, other = (
+    first, second = (
         torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(s))
         for s in (0, 1)
     )
-    a, b = one.numpy(), other.numpy()
-    wanted = np.mean(
+    a, b = first.numpy(), second.numpy()
+    expected = np.mean(
         [1 - a[i] @ b[i] / np.linalg.norm(a[i]) / np.linalg.norm(b[i]) for i in range(5)]
     )
-    assert float(with_targets.cosine_loss(one, other)) == pytest.approx(wanted, abs=1e-14)
-    leaf = one.requires_grad_()
-    assert torch.autograd.gradcheck(lambda x: with_targets.cosine_loss(x, other), (leaf,))
+    assert float(with_targets.cosine_loss(first, second)) == pytest.approx(expected, abs=1e-14)
+    leaf = first.requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: with_targets.cosine_loss(x, second), (leaf,))
     lengths = np.linalg.norm(a.copy(), axis=1)[:, None], np.linalg.norm(b, axis=1)[:, None]
     cosines = (a * b).sum(1, keepdims=True) / lengths[0] / lengths[1]
     by_hand = -(b / lengths[1] - cosines * a / lengths[0]) / lengths[0] / 5
     np.testing.assert_allclose(
-        torch.autograd.grad(with_targets.cosine_loss(leaf, other), leaf)[0].numpy(),
+        torch.autograd.grad(with_targets.cosine_loss(leaf, second), leaf)[0].numpy(),
         by_hand,
         atol=1e-14,
     )
@@ -104,14 +104,14 @@ def test_the_plateau_is_that_of_the_authors_code() -> None:
     """Written down once more with floats: a loss that stays switches in step 2,304, one that falls
     to nought by 1e-4 later.
     """
-    for loss_at, wanted in (
+    for loss_at, expected in (
         (lambda step: 1.0, True),
         (lambda step: max(1 - 1e-4 * step, 0), False),
     ):
         averages = torch.tensor(with_targets.FIRST_SMOOTHED, dtype=torch.float64)
         fast = 1.0
         slow = 2.0
-        found = list[bool]()
+        decisions = list[bool]()
         for step in range(3000):
             fast = 0.999 * fast + 0.001 * loss_at(step)
             slow = 0.99 * slow + 0.01 * fast
@@ -120,8 +120,8 @@ def test_the_plateau_is_that_of_the_authors_code() -> None:
             )
             assert averages.tolist() == pytest.approx([fast, slow], abs=1e-12)
             assert with_targets.at_plateau(averages) == (np.exp(-max(slow - fast, 0)) >= 0.995)
-            found.append(with_targets.at_plateau(averages))
-        assert found[-1] == wanted and not found[100]
+            decisions.append(with_targets.at_plateau(averages))
+        assert decisions[-1] == expected and not decisions[100]
     assert not with_targets.at_plateau(torch.tensor(with_targets.FIRST_SMOOTHED))
 
 
@@ -136,32 +136,32 @@ def test_at_the_plateau_the_objective_takes_over_for_good(
     shares = [float(step.trace.share) for step in steps]
     at = shares.index(0.0)
     assert 2 < at < 12 and shares == [1.0] * at + [0.0] * (len(steps) - at)
-    same = process.run(
+    by_switch = process.run(
         with_targets, config.replace(schedule="switch", switch=at / len(steps)), inputs
     )
-    assert_same(process.run(with_targets, config, inputs).weights, same.weights)
+    assert_same(process.run(with_targets, config, inputs).weights, by_switch.weights)
 
 
 def test_averages_are_as_long_a_part_of_any_run() -> None:
     """What is left of a first value after a tenth of the run is the same."""
     for decay in (0.95, 0.999):
         assert with_targets.scaled_decay(decay, total=with_targets.PUBLISHED_STEPS) == decay
-        left = [
+        tenth_part = [
             with_targets.scaled_decay(decay, total=total) ** (total / 10)
             for total in (100, 39_000, 10**6)
         ]
-        assert left == pytest.approx([decay**3900] * 3, rel=1e-9)
+        assert tenth_part == pytest.approx([decay**3900] * 3, rel=1e-9)
 
 
 def test_an_epoch_sees_a_part_of_the_images_once() -> None:
-    drawn: dict[str, Any] = {"count": 20, "size": 7, "seed": 3}
-    anew = [with_targets.subset(epoch=epoch, static=False, **drawn) for epoch in range(40)]
-    once = [with_targets.subset(epoch=epoch, static=True, **drawn) for epoch in range(40)]
-    assert all(len(set(each.tolist())) == 7 for each in anew + once)
+    options: dict[str, Any] = {"count": 20, "size": 7, "seed": 3}
+    anew = [with_targets.subset(epoch=epoch, static=False, **options) for epoch in range(40)]
+    once = [with_targets.subset(epoch=epoch, static=True, **options) for epoch in range(40)]
+    assert all(len(set(rows.tolist())) == 7 for rows in anew + once)
     assert len({*torch.cat(anew).tolist()}) == 20 and len({*torch.cat(once).tolist()}) == 7
     assert (
-        len({tuple(each.tolist()) for each in anew})
-        == len({tuple(each.tolist()) for each in once})
+        len({tuple(rows.tolist()) for rows in anew})
+        == len({tuple(rows.tolist()) for rows in once})
         == 40
     )
     views = self_supervised.TwoViews(batch_size=20, seed=3)
@@ -173,54 +173,54 @@ def test_an_epoch_sees_a_part_of_the_images_once() -> None:
 
 
 def plain_loop(
-    given: with_targets.Config, inputs: Inputs, data: ImageData, shares: Any, milder: bool
+    settings: with_targets.Config, inputs: Inputs, data: ImageData, shares: Any, milder: bool
 ) -> list[list[float]]:
     """A script's loop by Barlow Twins and ReLA; the weights' first values, order, views and rates
     are the library's.
     """
-    own = given.objective_config
+    objective_config = settings.objective_config
     source = inputs.distilled
     assert source is not None
-    begun = with_targets.init(given, inputs)
+    start = with_targets.init(settings, inputs)
     targets = source.target("representations").values[0]
-    spec = own.network.for_data(data)
-    module: Any = plain(Network(spec=spec, weights=begun.weights))
-    projector = module_of(begun.projector, own.projector_depth)
-    matrix, bias = (begun.projection[name].clone().requires_grad_() for name in ("weight", "bias"))
-    seen: dict[str, Tensor] = {}
-    module.classifier.register_forward_pre_hook(lambda _, inputs: seen.update(features=inputs[0]))
+    spec = objective_config.network.for_data(data)
+    module: Any = plain(Network(spec=spec, weights=start.weights))
+    projector = module_of(start.projector, objective_config.projector_depth)
+    matrix, bias = (start.projection[name].clone().requires_grad_() for name in ("weight", "bias"))
+    hooked: dict[str, Tensor] = {}
+    module.classifier.register_forward_pre_hook(lambda _, inputs: hooked.update(features=inputs[0]))
     learnt = [p for name, p in module.named_parameters() if not name.startswith("classifier")]
     learnt += [*projector.parameters()] if not milder else []
     solver = torch.optim.AdamW(
-        [*learnt, *([matrix, bias] if given.train_projection else [])],
-        weight_decay=own.weight_decay,
+        [*learnt, *([matrix, bias] if settings.train_projection else [])],
+        weight_decay=objective_config.weight_decay,
     )
-    total = with_targets.total_steps(given, inputs)
-    told = []
+    total = with_targets.total_steps(settings, inputs)
+    rows_told = []
     colours = dict.fromkeys(("brightness", "contrast", "saturation", "jitter_probability"), 0.8)
-    others = {
+    milder_views = {
         "crop_area": 0.5,
         "hue": 0.2,
         "grey_probability": 0.2,
         "second_solarise_probability": 0.0,
     }
-    views_of = own.replace(**colours, **others) if milder else own
+    views_of = objective_config.replace(**colours, **milder_views) if milder else objective_config
     for step in range(total):
-        solver.param_groups[0]["lr"] = parts._learning_rate(own, 24, step, total)
-        rows = own.indices(24, step)
+        solver.param_groups[0]["lr"] = parts._learning_rate(objective_config, 24, step, total)
+        rows = objective_config.indices(24, step)
         features = []
         for view in views_of.pair(data.normalised(rows), mean=data.mean, std=data.std, step=step):
             module.train()(view)
-            features.append(seen["features"])
+            features.append(hooked["features"])
         loss = (
             sum(
-                (1 - torch.cosine_similarity(each @ matrix.T + bias, targets[rows])).mean()
-                for each in features
+                (1 - torch.cosine_similarity(view_features @ matrix.T + bias, targets[rows])).mean()
+                for view_features in features
             )
             / 2
         )
         share = shares(float(torch.as_tensor(loss).detach()))
-        first, second = (projector(each) for each in features)
+        first, second = (projector(view_features) for view_features in features)
         weight = {"off_diagonal_weight": BARLOW.off_diagonal_weight}
         objective = 0 if milder else self_supervised.barlow_twins_loss(first, second, **weight)
         solver.zero_grad()
@@ -230,8 +230,8 @@ def plain_loop(
             float(torch.cat([p.detach().flatten() for p in of]).norm())
             for of in (learnt, [matrix, bias])
         ]
-        told.append([float(torch.as_tensor(loss).detach()), share, *norms])
-    return told
+        rows_told.append([float(torch.as_tensor(loss).detach()), share, *norms])
+    return rows_told
 
 
 @pytest.mark.parametrize("kind", ["adaptive", "constant", "targets alone"])
@@ -256,10 +256,10 @@ def test_updates_equal_a_plain_loop(
         share=share,
         train_projection=share < 1,
     )
-    wanted = plain_loop(
+    expected = plain_loop(
         config, inputs, data, adaptive if kind == "adaptive" else lambda _: share, share == 1
     )
-    found = []
+    ours = []
     for step in process.steps(with_targets, config, inputs):
         spec = config.objective_config.network.for_data(data)
         encoder = {f"network.{name}": value for name, value in step.state.weights.items()}
@@ -271,12 +271,12 @@ def test_updates_equal_a_plain_loop(
             float(torch.cat([value.flatten() for value in values]).norm()),
             float(torch.cat([*map(torch.flatten, step.state.projection.values())]).norm()),
         ]
-        found.append([float(step.trace.target_loss), float(step.trace.share), *norms])
+        ours.append([float(step.trace.target_loss), float(step.trace.share), *norms])
     # Adam makes steps of the rounding in gradients that are 0, those of biases before batch norm:
     # hence the wide second one.
-    np.testing.assert_allclose(np.delete(found, 2, 1), np.delete(wanted, 2, 1), rtol=2e-4)
-    np.testing.assert_allclose(np.take(found, 2, 1), np.take(wanted, 2, 1), rtol=2e-3)
-    assert (len({share for _, share, *_ in found}) > 2) == (kind == "adaptive")
+    np.testing.assert_allclose(np.delete(ours, 2, 1), np.delete(expected, 2, 1), rtol=2e-4)
+    np.testing.assert_allclose(np.take(ours, 2, 1), np.take(expected, 2, 1), rtol=2e-3)
+    assert (len({share for _, share, *_ in ours}) > 2) == (kind == "adaptive")
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
@@ -284,21 +284,22 @@ def test_without_targets_it_is_the_objectives_own_process(
     name: str, inputs: Inputs, data: ImageData
 ) -> None:
     """Lambda 0 and all images: the same tensors bit for bit, in every step."""
-    own = OBJECTIVES[name].SMALL.replace(seed=4, batch_size=10)
+    objective = OBJECTIVES[name].SMALL.replace(seed=4, batch_size=10)
     config = with_targets.Config(
-        objective=own.replace(seed=9), schedule="constant", share=0.0, seed=4
+        objective=objective.replace(seed=9), schedule="constant", share=0.0, seed=4
     )
-    wanted = [
-        step.state for step in process.steps(Teacher(OBJECTIVES[name]), own, Inputs(data=data))
+    expected = [
+        step.state
+        for step in process.steps(Teacher(OBJECTIVES[name]), objective, Inputs(data=data))
     ]
-    found = [
-        parts.State(**{f.name: getattr(one, f.name) for f in dataclasses.fields(parts.State)})
-        for one in states(config, inputs)
+    ours = [
+        parts.State(**{f.name: getattr(state, f.name) for f in dataclasses.fields(parts.State)})
+        for state in states(config, inputs)
     ]
-    assert_same(found, wanted)
+    assert_same(ours, expected)
     assert_same(
         process.run(with_targets, config, inputs).weights,
-        process.run(Teacher(OBJECTIVES[name]), own, Inputs(data=data)).weights,
+        process.run(Teacher(OBJECTIVES[name]), objective, Inputs(data=data)).weights,
     )
 
 
@@ -309,27 +310,28 @@ def test_targets_alone_do_not_ask_the_objective(
     config = with_targets.Config(
         objective=byol.SMALL.replace(weight_decay=0.5), schedule="constant", share=1.0
     )
-    begun = with_targets.init(config, inputs)
+    start = with_targets.init(config, inputs)
     last = states(config, inputs)[-1]
     assert_same(
-        (last.projector, last.objective.trained), (begun.projector, begun.objective.trained)
+        (last.projector, last.objective.trained), (start.projector, start.objective.trained)
     )
-    target = begun.objective.target["network.classifier.weight"]
+    target = start.objective.target["network.classifier.weight"]
     momentum = byol.SMALL.target_momentum
     assert torch.equal(last.objective.target["network.classifier.weight"], target)
-    name = next(name for name in begun.weights if name.endswith("weight"))
-    one = states(config, inputs)[0]
+    name = next(name for name in start.weights if name.endswith("weight"))
+    first_state = states(config, inputs)[0]
     followed = (
-        momentum * begun.objective.target[f"network.{name}"] + (1 - momentum) * one.weights[name]
+        momentum * start.objective.target[f"network.{name}"]
+        + (1 - momentum) * first_state.weights[name]
     )
-    torch.testing.assert_close(one.objective.target[f"network.{name}"], followed)
+    torch.testing.assert_close(first_state.objective.target[f"network.{name}"], followed)
 
 
 def test_after_the_switch_it_is_the_objectives_own_process(inputs: Inputs, data: ImageData) -> None:
     """With an optimiser that begins there; W, if it is trained, waits."""
-    own = byol.SMALL.replace(epochs=6, batch_size=8)
+    objective = byol.SMALL.replace(epochs=6, batch_size=8)
     config = with_targets.Config(
-        objective=own, schedule="switch", switch=0.5, train_projection=True
+        objective=objective, schedule="switch", switch=0.5, train_projection=True
     )
     steps = [*process.steps(with_targets, config, inputs)]
     assert [float(step.trace.share) for step in steps] == [1.0] * 9 + [0.0] * 9
@@ -339,8 +341,8 @@ def test_after_the_switch_it_is_the_objectives_own_process(inputs: Inputs, data:
     spec = config.objective_config.network.for_data(data)
     state = parts.restarted(config.objective_config, spec, steps[8].state, {})
     state = parts.State(**{f.name: getattr(state, f.name) for f in dataclasses.fields(parts.State)})
-    *_, wanted = process.steps(Teacher(byol), config.objective_config, Inputs(data=data), state)
-    assert_same(steps[-1].state.weights, wanted.state.weights)
+    *_, last_step = process.steps(Teacher(byol), config.objective_config, Inputs(data=data), state)
+    assert_same(steps[-1].state.weights, last_step.state.weights)
 
 
 @pytest.mark.slow
@@ -385,10 +387,18 @@ def test_a_config_is_text_and_back() -> None:
 
 def test_presets() -> None:
     published = with_targets.Config.paper("cifar10")
-    own = published.objective
-    found = (own.network.family, own.epochs, own.batch_size, own.optimiser, own.weight_decay)
-    assert found == ("resnet18", 100, 128, "adamw", 0.01)
-    assert own.learning_rate * 128 / self_supervised.objective.RATE_BATCH == pytest.approx(1e-3)
+    objective = published.objective
+    recipe = (
+        objective.network.family,
+        objective.epochs,
+        objective.batch_size,
+        objective.optimiser,
+        objective.weight_decay,
+    )
+    assert recipe == ("resnet18", 100, 128, "adamw", 0.01)
+    assert objective.learning_rate * 128 / self_supervised.objective.RATE_BATCH == pytest.approx(
+        1e-3
+    )
     assert not published.train_projection and (published.schedule, published.first_views) == (
         "plateau",
         "reference",
@@ -416,5 +426,9 @@ def test_what_it_cannot_train_on(inputs: Inputs, data: ImageData) -> None:
     )
     with refuses("labels", "'representations'"):
         process.run(with_targets, small(), Inputs(distilled=labelled))
-    both = labelled.with_targets(Representations({"representations": torch.ones(1, 24, 3)}))
-    assert process.run(with_targets, small(), Inputs(distilled=both)).provenance["complete"]
+    labelled_pairs = labelled.with_targets(
+        Representations({"representations": torch.ones(1, 24, 3)})
+    )
+    assert process.run(with_targets, small(), Inputs(distilled=labelled_pairs)).provenance[
+        "complete"
+    ]

@@ -17,8 +17,11 @@ _SEEDS = 5
 
 
 def check_score(answer: Any) -> str:
-    """Exercise 1: (own, random, real, hard) -> the label-robust score with w = 1/2, accuracies as
-    fractions.
+    """Check exercise 1: a function of four accuracies that gives the label-robust score.
+
+    Its arguments are (own, random, real, hard), fractions, with w = 1/2.
+
+    Its arguments are (own, random, real, hard), fractions, with w = 1/2.
     """
     scores = numbers(answer, *_SETS, of="own, random, real, hard")
 
@@ -59,7 +62,12 @@ def check_score(answer: Any) -> str:
 
 
 def check_entered(answer: Any) -> str:
-    """Exercise 2: a Comparison of a loss of one's own with the page's, which five seeds tell apart."""
+    """Check exercise 2: a Comparison of a loss of one's own with the page's.
+
+    Five seeds must tell them apart.
+
+    Five seeds must tell them apart.
+    """
     if not isinstance(answer, Comparison):
         raise NotYet("Give what ddlab.compare returns.")
     rows = {

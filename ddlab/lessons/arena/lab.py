@@ -108,7 +108,9 @@ class World:
         self.start = Settings()
 
     def values(self, settings: Settings, measure: str, method: str) -> Sequence[float]:
-        """Of each seed, or the one number that all have; none where there is none."""
+        """Return a measure of each seed, or the one number that all have; nothing where there is
+        none.
+        """
         training = measure if measure in _NUMBERED else settings.labels
         row = self.rows.get((settings.data, settings.budget, training, method), {})
         if measure in _LOGARITHMIC:
@@ -116,7 +118,7 @@ class World:
         return row.get("gains" if measure == "gain" else "accuracies", ())
 
     def missing(self, settings: Settings) -> dict[str, list[str]]:
-        """Why there is no accuracy -> of which methods."""
+        """Return the methods without an accuracy, by the reason."""
         names_by_reason = defaultdict[str, list[str]](list)
         for name in self.methods:
             row = self.rows.get((settings.data, settings.budget, settings.labels, name), {})
@@ -168,18 +170,20 @@ def choose(world: World, settings: Settings, clicked: dict[str, Any]) -> Setting
 
 @functools.cache
 def strips(data: str) -> dict[tuple[str, str], Tensor]:
-    """(budget, method) -> six images as bytes, of the record; once somebody asks for these data."""
+    """Return six images as bytes by (budget, method), read from the record when they are first
+    needed.
+    """
     film = records.film(f"arena_{data}", datasets.load(data, **DATA[data]))
     return {(setting["budget"], setting["method"]): images for setting, images in film}
 
 
 def strip_data(world: World, settings: Settings, results: Results) -> tuple:
-    """Whose images."""
+    """Name the method whose images are shown."""
     return settings.data, "1" if settings.budget == "1" else "10", settings.method
 
 
 def images(data: str, budget: str, method: str) -> tuple[bytes, str]:
-    """Six of its first set; grey where it has none of this size."""
+    """Draw six images of the method's first set, grey where it has none of this size."""
     pixels = strips(data).get((budget, method))
     if pixels is None:
         return encode_grid(
@@ -191,7 +195,7 @@ def images(data: str, budget: str, method: str) -> tuple[bytes, str]:
 
 
 def best(world: World, settings: Settings, up: str) -> list[str]:
-    """Methods by a measure, the best first: the most, of seconds and floats the least."""
+    """Return the methods by a measure, the best first. Of seconds and floats the least is best."""
     means = {
         name: fmean(values)
         for name in world.methods
@@ -201,7 +205,7 @@ def best(world: World, settings: Settings, up: str) -> list[str]:
 
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
-    """Who is first, how many are ahead of class means, who is missing and why."""
+    """Say who is first, how many are ahead of class means, and who is missing and why."""
     order = best(world, settings, settings.up)
     if not order:
         return "Nobody has both."
@@ -223,8 +227,11 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
 
 
 def flipped(world: World, settings: Settings, results: Results) -> bool:
-    """Return whether the chosen method is ahead of class means, behind which it is by class numbers; both
-    beyond chance, in pairs.
+    """Return whether the chosen method is ahead of class means here and behind by class numbers.
+
+    Both must be beyond chance, in pairs.
+
+    Both must be beyond chance, in pairs.
     """
     if settings.up in _LOGARITHMIC:
         return False

@@ -12,8 +12,11 @@ from ..answers import NotYet, call_answer
 
 
 def check_targets(answer: Any) -> str:
-    """Exercise 1: a function (real, outputs, distilled) of features [n, d], [n, o], [m, d] -> the
-    targets [m, o] of least outer loss.
+    """Check exercise 1: a function that gives the targets [m, o] of least outer loss.
+
+    Its arguments are real [n, d], outputs [n, o] and distilled [m, d].
+
+    Its arguments are real [n, d], outputs [n, o] and distilled [m, d].
     """
     draw = randomness.generator(40, 1, "exercise")
     shapes = ((40, 12), (12, 3), (6, 12))
@@ -53,7 +56,7 @@ def check_targets(answer: Any) -> str:
 
 
 def check_pairs(answer: Any) -> str:
-    """Exercise 2: m of CIFAR, N = 100, U = V = 200, s = 2, without views."""
+    """Check exercise 2: m of CIFAR, N = 100, U = V = 200, s = 2, without views."""
     sizes = Factorised(views=0)
     floats = 100 * sizes.image_floats
     right = sizes.largest_count(floats)

@@ -18,8 +18,7 @@ _MOST_TICKS = 6
 def reconstruction_error_curve(
     curves: Mapping[str, Any], scaling: float = 0.0, *, title: str, x_label: str, height: int
 ) -> go.Figure:
-    """Return the relative squared error of what is made of the first 1, 2, ... bases, both axes
-    logarithmic.
+    """Draw the relative squared error of the first 1, 2, ... bases, both axes logarithmic.
 
     Args:
         curves: name -> errors [k], entry U - 1 that of the first U bases; of any lengths. Those
@@ -56,8 +55,11 @@ def reconstruction_error_curve(
 
 
 def _logarithmic(figure: go.Figure) -> None:
-    """Both axes, with a few ticks at round numbers that every range has: plotly's own are powers of
-    ten, or too many.
+    """Make both axes logarithmic, with a few ticks at round numbers.
+
+    plotly's own ticks are powers of ten, or too many.
+
+    plotly's own ticks are powers of ten, or too many.
     """
     look.legend_below(figure)
     values_by_axis = [
@@ -78,8 +80,11 @@ def _logarithmic(figure: go.Figure) -> None:
 
 
 def _round_ticks(values: np.ndarray) -> list[float]:
-    """Powers of ten, every n-th where they are many; 1, 2, 5 times each over less than two of them,
-    1 to 9 times over half of one.
+    """Return powers of ten, every n-th where they are many.
+
+    Less than two decades have 1, 2 and 5 times each, half of one has 1 to 9 times.
+
+    Less than two decades have 1, 2 and 5 times each, half of one has 1 to 9 times.
     """
     low, high = np.log10([values.min(), values.max()]) if values.size else (0.0, 1.0)
     first, last = int(np.floor(low)), int(np.ceil(high))
@@ -91,8 +96,11 @@ def _round_ticks(values: np.ndarray) -> list[float]:
 
 
 def _thinned(length: int) -> np.ndarray:
-    """Indices of at most `_MOST_POINTS` points, evenly spread on a logarithmic axis, first and last
-    included.
+    """Return the indices of at most `_MOST_POINTS` points, evenly spread on a logarithmic axis.
+
+    The first and the last are included.
+
+    The first and the last are included.
     """
     if length <= _MOST_POINTS:
         return np.arange(length)

@@ -35,13 +35,13 @@ def list_jobs(world: World, settings: Settings, run: None = None) -> list[Value]
 def shared_bases(
     world: World, settings: Settings, results: Results
 ) -> tuple[Fitted, Fitted] | None:
-    """Both bases; None while they are being found."""
+    """Return both bases, or None while they are being found."""
     images, vectors = (results(value) for value in list_jobs(world, settings))
     return None if images is None or vectors is None else (images, vectors)
 
 
 def split(settings: Settings, bases: tuple[Fitted, Fitted]) -> Split:
-    """How the floats are spent: no more bases than there are."""
+    """Return how the floats are spent, with no more bases than there are."""
     images, vectors = bases
     return settings.scale, images.used(settings.bases), vectors.used(settings.vector_bases)
 
@@ -58,7 +58,9 @@ def picture_data(world: World, settings: Settings, results: Results) -> tuple | 
 
 
 def picture(world: World, images: Fitted, scale: int, used: int, page: int) -> tuple[bytes, str]:
-    """Held-out images, what the bases make of them, and the difference, as PNG bytes with alt text."""
+    """Draw held-out images, their reconstructions and the difference; return PNG bytes and alt
+    text.
+    """
     originals = world.images["test"][(page - 1) * PICTURED : page * PICTURED]
     rows = [
         world.data.to_uint8(images_of_row).numpy()
@@ -80,8 +82,11 @@ def picture(world: World, images: Fitted, scale: int, used: int, page: int) -> t
 
 
 def bill_data(world: World, settings: Settings, results: Results) -> tuple | None:
-    """What the bases and as many pairs as are left floats for take, in parts; None while the bases
-    are being found.
+    """Return the parts of the bill for the bases and for as many pairs as there are floats left.
+
+    None while the bases are being found.
+
+    None while the bases are being found.
     """
     if results.shared is None:
         return None
@@ -117,8 +122,11 @@ def bill(count: int, budget: int, parts: tuple[tuple[str, int], ...]) -> go.Figu
 
 
 def image_data(world: World, settings: Settings, results: Results) -> tuple | None:
-    """What is left of images at the scale on show, then at others that are known; None while the
-    first is being found.
+    """Return the errors of images at the scale on show, then at others that are known.
+
+    None while the first is being found.
+
+    None while the first is being found.
     """
     other_scales = [scale for scale in world.scales if scale != settings.scale]
     every = [
@@ -133,14 +141,14 @@ def image_data(world: World, settings: Settings, results: Results) -> tuple | No
 
 
 def vector_data(world: World, settings: Settings, results: Results) -> tuple | None:
-    """What is left of the vectors."""
+    """Return the errors of the vectors."""
     vectors = results(Value(world.fitted, None))
     title = "What the first V vector bases leave"
     return None if vectors is None else ((("vectors", vectors),), title, "bases V (number)")
 
 
 def errors_left(every: tuple[tuple[str, Fitted], ...], title: str, x_label: str) -> go.Figure:
-    """Relative squared errors of held-out points, and what scaling alone leaves at the first scale."""
+    """Draw the relative squared errors of held-out points, and what scaling alone leaves."""
     curves = {name: fitted.errors for name, fitted in every}
     return reconstruction_error_curve(
         curves, every[0][1].scaling, title=title, x_label=x_label, height=_HEIGHT
@@ -151,8 +159,8 @@ def errors_left(every: tuple[tuple[str, Fitted], ...], title: str, x_label: str)
 
 
 def networks(world: World, settings: Settings, results: Results) -> list[Value]:
-    """Two probes for the dotted lines; then networks of the pairs on show and of real images, seed
-    by seed.
+    """List two probes for the dotted lines, then the networks of the pairs on show and of real
+    images.
     """
     if results.shared is None or not world.pairs(*(chosen := split(settings, results.shared))):
         return []
@@ -165,7 +173,7 @@ def networks(world: World, settings: Settings, results: Results) -> list[Value]:
 
 
 def scores(world: World, results: Results) -> tuple[dict[Split, Scores], Scores]:
-    """What is known so far: of each split that was tried, and of twenty real images."""
+    """Return the scores that are known: of each split that was tried, and of twenty real images."""
     tried: dict[Split, list[float]] = {}
     for (scale, bases, vector_bases, _), score in sorted(results.every(world.probe_score)):
         tried.setdefault((scale, bases, vector_bases), []).append(score)
@@ -174,8 +182,11 @@ def scores(world: World, results: Results) -> tuple[dict[Split, Scores], Scores]
 
 
 def taught_data(world: World, settings: Settings, results: Results) -> tuple | None:
-    """Each split that was tried with its pairs and scores, which of them is on show, real images,
-    and what both ends are.
+    """Return each split that was tried with its pairs and scores, and what they are seen against.
+
+    The last are the split on show, real images, and both ends.
+
+    The last are the split on show, real images, and both ends.
     """
     if results.shared is None:
         return None
@@ -189,7 +200,7 @@ def taught_data(world: World, settings: Settings, results: Results) -> tuple | N
 def taught(
     points: tuple, on_show: Split, real: Scores, limits: tuple[float, float] | None
 ) -> go.Figure:
-    """Accuracy over pairs: a diamond for the split on show, circles for those tried before."""
+    """Draw the accuracy over pairs, a diamond for the split on show, circles for those before."""
     title = "What the pairs teach: a probe of a network that learned them"
     figure = start_figure(
         title=title, x_label="pairs (number)", y_label="test accuracy", height=_HEIGHT
@@ -237,7 +248,7 @@ def taught(
 
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
-    """What is bought, left and taught, with its numbers."""
+    """Say what is bought, left and taught, with its numbers."""
     if results.shared is None:
         return f"Bases at scale {settings.scale} are being found ..."
     images, vectors = results.shared
@@ -268,7 +279,7 @@ def quest_met(world: World, settings: Settings, results: Results) -> bool:
 
 
 def _pairs_of_scores(world: World, settings: Settings, results: Results) -> tuple[Scores, Scores]:
-    """Of the split on show and of real images, as far as both are known of the same seeds."""
+    """Return the scores of the split on show and of real images, seed by seed."""
     tried, real = scores(world, results)
     pairs = [*zip(tried.get(split(settings, results.shared), ()), real, strict=False)]
     return tuple(mine for mine, _ in pairs), tuple(real_score for _, real_score in pairs)

@@ -40,15 +40,18 @@ NETWORK = networks.spec("convnet", width=16, growth=2)
 
 
 def recorded(name: str) -> list[float]:
-    """What sets of these images are worth on shapes: test accuracies, one for each of ten seeds;
-    the budget is `BUDGET` images.
+    """Return the test accuracies of sets of shapes, one for each of ten seeds.
+
+    The budget is `BUDGET` images.
+
+    The budget is `BUDGET` images.
     """
     return records.load("unlabelled_sets").values("accuracy", images=name)
 
 
 @functools.cache
 def images() -> ImageData:
-    """Shapes, 16 px."""
+    """Load shapes of 16 px."""
     return datasets.load("shapes", size=16)
 
 
@@ -59,7 +62,7 @@ def teacher() -> Network:
 
 
 def config(*, seed: int) -> boost.Config:
-    """Of Boost, as published but small: as the table has it."""
+    """Return Boost's config, as published but small, as the table has it."""
     counts: dict[str, Any] = {"image_bases": 2 * BUDGET, "representation_bases": 2 * BUDGET}
     return boost.Config.teaching(network=NETWORK, budget=BUDGET, seed=seed, **counts)
 
@@ -84,8 +87,11 @@ def probe_score(
     seed: int,
     watch: Callable[[float], None] = lambda share: None,
 ) -> float:
-    """Test accuracy of a linear probe of a network that learned these pairs; `watch` is told which
-    share of the learning is done.
+    """Return the test accuracy of a linear probe of a network that learned these pairs.
+
+    `watch` is told which share of the learning is done.
+
+    `watch` is told which share of the learning is done.
     """
 
     def report(step: Step) -> None:

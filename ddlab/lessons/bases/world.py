@@ -81,11 +81,11 @@ class Fitted:
     scaling: float
 
     def used(self, count: int) -> int:
-        """As many as are asked for, or all."""
+        """Return the bases that are asked for, or all there are."""
         return min(count, len(self.bases))
 
     def error(self, count: int) -> float:
-        """e(U) of the first `count` bases, or of all."""
+        """Return e(U) of the first `count` bases, or of all."""
         return float(self.errors[self.used(count) - 1])
 
 
@@ -132,7 +132,7 @@ class World:
         self.bases_of_images = functools.cache(self._bases_of_images)
 
     def fitted(self, scale: int | None, *, watch: Watch) -> Fitted:
-        """All bases of the images at a scale, or of the vectors (None), and what they leave."""
+        """Return all bases of the images at a scale, or of the vectors (None), and their errors."""
         watch("bases of vectors" if scale is None else f"bases at scale {scale}", 0.0)
         if scale is None:
             basis = principal_bases(self.vectors["train"])
@@ -149,13 +149,13 @@ class World:
         return Fitted(bases=basis.bases, mean=None, errors=errors_left, scaling=alone)
 
     def rebuilt(self, bases: Tensor, scale: int, images: Tensor) -> Tensor:
-        """What some bases make of images [n, c, h, w], normalised."""
+        """Return the images [n, c, h, w], normalised, that some bases make of them."""
         return factorisation.decoded(
             factorisation.project(small(images, scale), bases), bases, scale=scale
         )
 
     def sizes(self, scale: int, bases: int, vector_bases: int) -> Factorised:
-        """Of a set without views whose vectors' mean is stored too."""
+        """Return the sizes of a set without views whose vectors' mean is stored too."""
         _, channels, height, width = self.images["train"].shape
         return Factorised(
             channels=channels,
@@ -170,8 +170,11 @@ class World:
         )
 
     def pairs(self, scale: int, bases: int, vector_bases: int) -> int:
-        """Return how many the floats of twenty images buy; 0 where the bases alone cost more, and no more
-        than there are images.
+        """Return how many pairs the floats of twenty images buy.
+
+        0 where the bases alone cost more, and no more than there are images.
+
+        0 where the bases alone cost more, and no more than there are images.
         """
         sizes = self.sizes(scale, bases, vector_bases)
         budget = unlabelled.BUDGET * sizes.image_floats
@@ -185,8 +188,11 @@ class World:
     def probe_score(
         self, scale: int, bases: int, vector_bases: int, seed: int, *, watch: Watch
     ) -> float:
-        """What the pairs teach that this split of the floats buys, none of them learned; see
-        `unlabelled.probe_score`.
+        """Return the score of the pairs that this split of the floats buys, none of them learned.
+
+        See `unlabelled.probe_score`.
+
+        See `unlabelled.probe_score`.
         """
         rows = self._rows(self.pairs(scale, bases, vector_bases), seed)
         chosen = principal_bases(self.vectors["train"])
@@ -204,12 +210,12 @@ class World:
         )
 
     def real(self, seed: int, *, watch: Watch) -> float:
-        """What twenty real images teach with the teacher's vectors for them, which nobody pays for."""
+        """Return the score of twenty real images with the teacher's vectors, which nobody pays for."""
         rows = self._rows(unlabelled.BUDGET, seed)
         return self._taught(self.images["train"][rows], self.vectors["train"][rows], seed, watch)
 
     def limits(self, *, watch: Watch) -> tuple[float, float]:
-        """What a probe finds in an untrained network, and in the teacher."""
+        """Return the probe's scores of an untrained network and of the teacher."""
         watch("two probes", 0.0)
         rows = self._rows(2, 0)
         untrained = unlabelled.untrained(
@@ -218,7 +224,7 @@ class World:
         return untrained, unlabelled.probed(self.teacher, self.data, 0)
 
     def slider_limits(self) -> dict[str, tuple[int, int]]:
-        """No more bases than there are images, numbers in an image, or numbers in a vector."""
+        """Return the sliders' ends: the number of images, of numbers in an image, and in a vector."""
         images, vectors = (
             min(points["train"].flatten(1).shape) for points in (self.images, self.vectors)
         )
@@ -241,7 +247,7 @@ class World:
 
 
 def principal_bases(points: Tensor) -> PrincipalBases:
-    """All that the points have, centred."""
+    """Return all principal bases that the points have, centred."""
     return principal.principal_bases(
         points, count=max(principal.rank(points, centred=True), 1), centred=True
     )
@@ -250,7 +256,11 @@ def principal_bases(points: Tensor) -> PrincipalBases:
 def errors_of_first(
     points: Tensor, basis: Tensor, coefficients: Tensor, offset: Tensor | None
 ) -> np.ndarray:
-    """Relative squared errors e(U) of the first U = 1 ... K bases, float64 [K]; see the module.
+    """Return the relative squared errors e(U) of the first U = 1 ... K bases, float64 [K].
+
+    See the module.
+
+    See the module.
 
     Args:
         points: [n, *shape].
@@ -274,9 +284,7 @@ def errors_of_first(
 
 
 def scales(data: ImageData) -> tuple[int, ...]:
-    """Return the scales a reader may choose: up to five numbers that divide height and width and leave 2
-    pixels.
-    """
+    """Return up to five scales that divide height and width and leave 2 pixels."""
     height, width = data.image_size
     divide = [
         s for s in range(1, min(height, width) // 2 + 1) if height % s == 0 and width % s == 0
@@ -285,7 +293,7 @@ def scales(data: ImageData) -> tuple[int, ...]:
 
 
 def small(points: Tensor, scale: int) -> Tensor:
-    """1 / scale as high and wide."""
+    """Scale images to 1 / scale of their height and width."""
     return points if scale == 1 else factorisation.downsampled(points, scale=scale)
 
 
@@ -295,7 +303,7 @@ def large(points: Tensor, scale: int) -> Tensor:
 
 
 def _sample_images(data: ImageData, split: Split, limit: int) -> Tensor:
-    """Some images, whatever their classes: in files those of one class often stand together."""
+    """Draw some images, whatever their classes. In files those of one class often stand together."""
     count = len(data.images(split))
     chosen = torch.randperm(
         count, generator=randomness.generator(0, stream=f"images for bases, {split}")

@@ -28,7 +28,7 @@ def vanishing_curves(
     height: int = 400,
     close: bool = False,
 ) -> go.Figure:
-    """What images hold, or how far they are from their patches, from step to step.
+    """Draw what images hold, or their distance from their patches, from step to step.
 
     Args:
         curves: name -> values [steps + 1], the first before any update; shorter while a run is

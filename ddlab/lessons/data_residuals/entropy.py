@@ -26,14 +26,14 @@ _AT_ONCE = 2**19
 
 
 def _full(argument: str, value: Tensor) -> Tensor:
-    """Of a tensor [n, ...] with at least one number of each image."""
+    """Require a tensor [n, ...] with at least one number of each image."""
     if value.ndim < 2 or not math.prod(value.shape[1:]):
         errors.fail(argument, "a tensor [n, ...] with one number in each image at least", value)
     return value
 
 
 def histogram_entropy(counts: Tensor) -> Tensor:
-    """Entropy of each histogram in bits: counts int64 [..., bins] -> float64 [...].
+    """Return the entropy of each histogram in bits: counts int64 [..., bins] -> float64 [...].
 
     At least 0, and 0 where one bin holds everything.
 
@@ -50,8 +50,11 @@ def histogram_entropy(counts: Tensor) -> Tensor:
 
 
 def pixel_entropy(images: Tensor) -> Tensor:
-    """Entropy of the 256 pixel values of each image in bits, mean over its channels: uint8 [n,
-    channels, h, w] -> float64 [n].
+    """Return the entropy of each image's 256 pixel values in bits, the mean over its channels.
+
+    uint8 [n, channels, h, w] -> float64 [n].
+
+    uint8 [n, channels, h, w] -> float64 [n].
     """
     return _in_parts(
         images,
@@ -61,7 +64,7 @@ def pixel_entropy(images: Tensor) -> Tensor:
 
 
 def feature_edges(features: Tensor, bins: int = 64) -> Tensor:
-    """Bins of equal width from the least to the largest feature: one ruler for all sets.
+    """Return edges of bins of equal width from the least to the largest feature, one ruler for all.
 
     Args:
         features: float [n, ...] of real images, such as `networks.predict(...).last_conv`.
@@ -84,7 +87,7 @@ def feature_edges(features: Tensor, bins: int = 64) -> Tensor:
 
 
 def feature_entropy(features: Tensor, edges: Tensor) -> Tensor:
-    """Entropy of the features of each image in bits: float [n, ...] -> float64 [n].
+    """Return the entropy of each image's features in bits: float [n, ...] -> float64 [n].
 
     Args:
         features: as for `feature_edges`; what lies outside the edges counts in the first or the
@@ -105,7 +108,7 @@ def feature_entropy(features: Tensor, edges: Tensor) -> Tensor:
 
 
 def reference_images(data: ImageData, count: int, *, seed: int = 0) -> dict[str, Tensor]:
-    """What any entropy is to be read beside: uint8 [count, channels, h, w] each.
+    """Return the images to read any entropy beside: uint8 [count, channels, h, w] each.
 
     "real": training images drawn at random; image i is of class i modulo the number of classes.
     "shuffled": the same images with their pixels in random order: the same pixel entropy, and
@@ -131,7 +134,7 @@ def reference_images(data: ImageData, count: int, *, seed: int = 0) -> dict[str,
 
 
 def distance_to(images: Tensor, patches: Tensor) -> Tensor:
-    """Root mean square difference of the values of each image from its patch: [n, channels, h, w]
+    """Return the root mean square difference of each image from its patch. [n, channels, h, w]
     twice -> float64 [n].
 
     Both float or both uint8, and of one size (`methods.fadrm.resampled` makes it so); in the units
@@ -147,7 +150,7 @@ def distance_to(images: Tensor, patches: Tensor) -> Tensor:
 
 
 def _in_parts(values: Tensor, bins: int, bits: Callable[[Tensor], Tensor]) -> Tensor:
-    """One number per row, float64, computed in parts whose numbers and bins need little memory.
+    """Return one float64 number per row, computed in parts that need little memory.
 
     They are written into one tensor: a small tensor kept from each part would lie in the memory
     that the part leaves, and the next part would ask for more (200 MB for 4,000 images).
@@ -160,8 +163,8 @@ def _in_parts(values: Tensor, bins: int, bits: Callable[[Tensor], Tensor]) -> Te
 
 
 def _histograms(places: Tensor, bins: int) -> Tensor:
-    """How often each of 0 to bins - 1 stands in each row: whole numbers [..., numbers] -> int64
-    [..., bins].
+    """Count how often each of 0 to bins - 1 stands in each row: [..., numbers] -> int64 [...,
+    bins].
     """
     rows = places.flatten(0, -2).long()
     offset = torch.arange(len(rows), device=rows.device)[:, None] * bins
@@ -170,7 +173,7 @@ def _histograms(places: Tensor, bins: int) -> Tensor:
 
 
 def _in_turn(data: ImageData, count: int, seed: Any) -> Tensor:
-    """Indices of training images, one class after the other."""
+    """Return the indices of training images, one class after the other."""
     per_class = -(-count // data.classes)
     fewest = int(torch.bincount(data.train_labels, minlength=data.classes).min())
     if per_class > fewest:

@@ -51,7 +51,7 @@ class SharedRuns:
 
 
 def share_runs(world: World, settings: Settings, results: Results) -> SharedRuns:
-    """What views and words share."""
+    """Return the runs that views and words share."""
     runs = dict(zip(by_nearness(settings.merge_ratio), results.jobs, strict=True))
     with_residual = {f"with residual, α = {settings.merge_ratio:g}": settings.merge_ratio}
     compared = ({} if settings.merges == 0 or settings.merge_ratio == 1 else with_residual) | {
@@ -82,9 +82,7 @@ def strip_data(world: World, settings: Settings, results: Results) -> tuple:
 def ratios_strip(
     data: ImageData, mixed_in: MixedIn, chosen: str, class_name: str, step: int, frames: tuple
 ) -> tuple[bytes, str]:
-    """Those images beside each other, the chosen one framed, and the words for who does not see
-    them.
-    """
+    """Draw the images of all ratios beside each other, the chosen one framed, and describe them."""
     label = data.class_names.index(class_name)
     images: dict[str, Tensor | None] = {"patch": mixed_in.patches[label]}
     images |= {
@@ -135,8 +133,11 @@ def curves(config: fadrm.Config, measure: str, curves_begun: tuple, levels: tupl
 
 
 def sets(world: World, settings: Settings) -> tuple[fadrm.Config, selection.Config]:
-    """What makes FADRM's images, and as many real ones: with the usual patches the very ones that
-    they began as.
+    """Return the settings of FADRM's images and of as many real ones.
+
+    With the usual patches those are the ones that FADRM's images began as.
+
+    With the usual patches those are the ones that FADRM's images began as.
     """
     return world.config(settings), selection.Config(
         images_per_class=settings.images_per_class, seed=settings.seed
@@ -144,14 +145,16 @@ def sets(world: World, settings: Settings) -> tuple[fadrm.Config, selection.Conf
 
 
 def students(world: World, settings: Settings, results: Results) -> list[Run | Value]:
-    """Both sets, then students of each, seed by seed."""
+    """List both sets, then students of each, seed by seed."""
     set_configs = sets(world, settings)
     taught = [Value(world.student, config, seed) for seed in world.seeds for config in set_configs]
     return [*map(world.distilled_run, set_configs), *taught]
 
 
 def student_data(world: World, settings: Settings, results: Results) -> tuple:
-    """What students have learned from the images of every ratio that was tried, and from real ones."""
+    """Return the students' accuracies on the images of every ratio that was tried, and on real
+    ones.
+    """
     distilled_config, real = sets(world, settings)
     tried: dict[float, list[float]] = {}
     for seed in world.seeds:
@@ -171,7 +174,9 @@ def student_data(world: World, settings: Settings, results: Results) -> tuple:
 
 
 def student_points(points: tuple, chosen: float, name: str, level: tuple[float, ...]) -> go.Figure:
-    """Their mean over the ratio, a diamond for the one on show; a dot for each student."""
+    """Draw the students' mean over the ratio, a diamond for the one on show, a dot for each
+    student.
+    """
     title = "What students learn, by the teacher's labels"
     figure = start_figure(
         title=title, x_label="merge ratio α", y_label="test accuracy", height=HEIGHT
@@ -207,7 +212,7 @@ def student_points(points: tuple, chosen: float, name: str, level: tuple[float, 
 
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
-    """What is seen at a step."""
+    """Say what the images hold at the step on show."""
     step = results.step or 0
     merges = settings.merges
     unit = UNITS[settings.measure]

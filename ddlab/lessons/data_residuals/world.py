@@ -59,8 +59,11 @@ def merge_steps(config: fadrm.Config) -> tuple[int, ...]:
 
 
 def kept_steps(config: fadrm.Config) -> tuple[int, ...]:
-    """Return the steps whose images are kept: the first, the last, some between them, and each merge with
-    the step before it.
+    """Return the steps whose images are kept.
+
+    They are the first, the last, some between them, and each merge with the step before it.
+
+    They are the first, the last, some between them, and each merge with the step before it.
     """
     even = {round(config.iterations * part / _EVEN) for part in range(_EVEN + 1)}
     return tuple(
@@ -69,8 +72,11 @@ def kept_steps(config: fadrm.Config) -> tuple[int, ...]:
 
 
 def by_nearness(chosen: float) -> list[float]:
-    """Return the ratios that are shown, in the order in which they are computed: the chosen one, 1 to
-    compare with, then the nearest.
+    """Return the ratios that are shown, in the order in which they are computed.
+
+    The chosen one comes first, then 1 to compare with, then the nearest.
+
+    The chosen one comes first, then 1 to compare with, then the nearest.
     """
     return list(
         dict.fromkeys([chosen, 1.0, *sorted(ALPHAS, key=lambda alpha: abs(alpha - chosen))])
@@ -136,7 +142,7 @@ class World(MethodWorld):
         self.edges = entropy.feature_edges(self._outputs(references["real"]).last_conv)
 
     def started(self, config: fadrm.Config) -> Settings:
-        """With the classes of the data."""
+        """Return the settings with the classes of the data."""
         return narrowed(Settings, class_name=self.data.class_names)(**vars(config))
 
     def check(self, settings: Settings) -> None:
@@ -183,12 +189,15 @@ class World(MethodWorld):
         )
 
     def patches(self, config: fadrm.Config) -> Tensor:
-        """uint8 [classes, c, h, w]: what is mixed in."""
+        """Return the patches that are mixed in, uint8 [classes, c, h, w]."""
         return self.data.to_uint8(fadrm.patches(config, self.inputs)).cpu()
 
     def measured(self, images: Tensor, patches: Tensor) -> dict[str, Tensor]:
-        """All measures of uint8 images [n, c, h, w]; image i is of class i modulo the number of
-        classes.
+        """Return all measures of uint8 images [n, c, h, w].
+
+        Image i is of class i modulo the number of classes.
+
+        Image i is of class i modulo the number of classes.
         """
         labels = torch.arange(len(images)) % self.data.classes
         output = self._outputs(images)
@@ -205,13 +214,16 @@ class World(MethodWorld):
         return Moment(images, self.measured(images, self.patches(config)))
 
     def distilled_run(self, config: fadrm.Config | selection.Config) -> Run:
-        """What makes a whole set, or chooses one: for students."""
+        """Return the run that makes a whole set, or chooses one, for students."""
         process = selection if isinstance(config, selection.Config) else fadrm
         return self._runs.get(process, config, self.inputs, Keep(1))
 
     def student(self, config: Any, seed: int, *, watch: Watch) -> float:
-        """Test accuracy of one student of such a set, by the teacher's labels; those of one seed
-        share first weights and views.
+        """Return the test accuracy of one student of such a set, by the teacher's labels.
+
+        Those of one seed share first weights and views.
+
+        Those of one seed share first weights and views.
         """
         return self.taught(
             self.distilled_run(config).result(),

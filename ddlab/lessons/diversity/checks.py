@@ -18,8 +18,11 @@ REAL_IMAGES = 300
 
 
 def coverage(data: ImageData, teacher: Network, images: torch.Tensor) -> float:
-    """Return the share in [0, 1] of up to 300 real images that have one of `images` near them in the
-    teacher's features.
+    """Return the share of real images that have one of `images` near them, in [0, 1].
+
+    Up to 300 real images count, in the teacher's features.
+
+    Up to 300 real images count, in the teacher's features.
     """
     # The same real images for every point.
     draw = randomness.generator(0, 0, "real images of a record")
@@ -31,8 +34,11 @@ def coverage(data: ImageData, teacher: Network, images: torch.Tensor) -> float:
 
 
 def check_spread(answer: Any) -> str:
-    """Exercise 1: a function (features [n, d]) -> the sum of squared distances over all ordered
-    pairs (eq 21).
+    """Check exercise 1: a function of features [n, d] that gives their summed squared distances.
+
+    The sum goes over all ordered pairs (eq 21).
+
+    The sum goes over all ordered pairs (eq 21).
     """
     features = torch.randn(5, 3, generator=randomness.generator(5, 0, "exercise 1"))
     ordered_sum = torch.cdist(features, features).square().sum()
@@ -51,8 +57,11 @@ def check_spread(answer: Any) -> str:
 
 
 def check_random_push(answer: Any) -> str:
-    """Exercise 2: a function (network, images, labels, steps, radius) -> a copy, moved by `radius`
-    in a random direction.
+    """Check exercise 2: a function that returns a copy of a network, pushed at random by `radius`.
+
+    Its arguments are (network, images, labels, steps, radius).
+
+    Its arguments are (network, images, labels, steps, radius).
     """
     described = networks.NetworkSpec.from_name("network", "convnet")
     shape = {"channels": 1, "classes": 3, "image_size": (8, 8)}
@@ -91,7 +100,7 @@ def check_random_push(answer: Any) -> str:
 
 
 def _flat(network: torch.nn.Module) -> Tensor:
-    """All parameters of a module in one vector."""
+    """Return all parameters of a module in one vector."""
     return torch.cat([weight.detach().flatten() for weight in network.parameters()])
 
 

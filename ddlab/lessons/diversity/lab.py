@@ -43,8 +43,13 @@ BEFORE = "run before"
 
 
 def compared(world: World, settings: Settings, results: Results) -> dict[str, Images]:
-    """What is compared: this run or the nearest images there are, as many random real ones, and the
-    run before if there is one.
+    """Return the images that are compared.
+
+    They are of this run or the nearest there are, of random real ones, and of the run before, if
+    any.
+
+    They are of this run or the nearest there are, of random real ones, and of the run before, if
+    any.
     """
     (run,) = results.jobs
     config = run.config
@@ -74,7 +79,7 @@ def compared(world: World, settings: Settings, results: Results) -> dict[str, Im
 
 
 def map_data(world: World, settings: Settings, results: Results) -> tuple:
-    """What is compared, and the plane that holds all that was ever placed on the map."""
+    """Return the compared images and the plane that holds all that was ever placed on the map."""
     layer = settings.layer
     placed = [
         images.places[layer]
@@ -92,7 +97,12 @@ def map_data(world: World, settings: Settings, results: Results) -> tuple:
 
 
 def map_figure(world: World, image_sets: NamedImages, layer: str, extent: Any) -> go.Figure:
-    """All compared images on the one map of a layer; the title has the coverage of those on show."""
+    """Draw all compared images on the one map of a layer.
+
+    The title has the coverage of those on show.
+
+    The title has the coverage of those on show.
+    """
     classes = world.data.class_names
     on = world.mapped.map(layer, embeddings.Config())
     figure = sets_on_map(
@@ -132,14 +142,12 @@ def map_figure(world: World, image_sets: NamedImages, layer: str, extent: Any) -
 
 
 def picture_data(world: World, settings: Settings, results: Results) -> tuple[World, NamedImages]:
-    """What is compared, in turn."""
+    """Return the images on show and the real ones, in turn."""
     return world, tuple(results.shared.items())
 
 
 def pictures(world: World, image_sets: NamedImages) -> tuple[bytes, str]:
-    """Those on show and the real ones, a column for each class, and the words for who does not see
-    them.
-    """
+    """Draw the images on show and the real ones, a column for each class, and describe them."""
     data = world.data
     rows = list[np.ndarray]()
     names = list[str]()
@@ -156,8 +164,11 @@ def pictures(world: World, image_sets: NamedImages) -> tuple[bytes, str]:
 
 
 def grid_data(world: World, settings: Settings, results: Results) -> tuple:
-    """Start -> (lambda_var, distance, coverage), by the push on show: images made before, or
-    recorded; the chosen one; random real ones.
+    """Return (lambda_var, distance, coverage) by start, of the push on show.
+
+    They are of images made before or recorded, of the chosen ones, and of random real ones.
+
+    They are of images made before or recorded, of the chosen ones, and of random real ones.
     """
     config = results.jobs[0].config
     points_by_start = dict[str, list[tuple[float, float, float]]]()
@@ -184,7 +195,7 @@ def grid_data(world: World, settings: Settings, results: Results) -> tuple:
 def grid(
     current: tuple[str, float, str], points_by_start: tuple, real_scores: tuple[float, float]
 ) -> go.Figure:
-    """Distance and coverage against the weight of the variance gap, a line for each start."""
+    """Draw distance and coverage against the weight of the variance gap, a line for each start."""
     names = ("distance", "coverage")
     words = {"none": "without a push", "random": "random push", "directed": "directed push"}
     title = f"Start and λ_var, {words[current[2]]}"
@@ -250,9 +261,7 @@ def source_text(source: Source) -> str:
 
 
 def farther_and_covering_less(world: World, settings: Settings, results: Results) -> bool:
-    """Return whether the images of this run lie farther apart than those of the run before, and cover
-    less.
-    """
+    """Return whether this run's images lie farther apart than the last run's and cover less."""
     if not {THIS_RUN, BEFORE} <= {*results.shared}:
         return False
     current = results.shared[THIS_RUN]
@@ -262,7 +271,7 @@ def farther_and_covering_less(world: World, settings: Settings, results: Results
 
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
-    """What the images on show are worth, beside random real ones."""
+    """Say what the images on show are worth, beside random real ones."""
     (name, current), (_, chosen), *_ = results.shared.items()
     coming = "" if name == THIS_RUN else "Your images are being made; the nearest there are: "
     covered, real_coverage = (

@@ -42,8 +42,11 @@ def jobs(world: World, settings: Settings, results: Results) -> list[Run | Value
 
 
 def scores(world: World, settings: Settings, results: Results) -> tuple[int, Scores]:
-    """Images of a class; of each set and kind of labels what is known so far, None for a student
-    who is not there yet.
+    """Return the scores known so far of each set and kind of labels, and the images of a class.
+
+    None stands for a student who is not there yet.
+
+    None stands for a student who is not there yet.
     """
     jobs = jobs_by_name(world, settings, results).items()
     return settings.images_per_class, tuple(
@@ -52,7 +55,7 @@ def scores(world: World, settings: Settings, results: Results) -> tuple[int, Sco
 
 
 def score_table(count: int, scores_by_name: Scores) -> str:
-    """HTML: a row for each set, and the first minus the second, seed by seed."""
+    """Return an HTML table: a row for each set, and the first minus the second, seed by seed."""
     rows: list[Any] = [
         (name, *(scores_text(values) for values in kinds)) for name, kinds in scores_by_name
     ]
@@ -69,7 +72,12 @@ def score_table(count: int, scores_by_name: Scores) -> str:
 
 
 def scores_text(values: Sequence[float | None], *, signed: bool = False) -> str:
-    """ "41.2% (39.0% to 43.4%)": the mean and its 95% interval over students; "not yet" without any."""
+    """Write the mean and its 95% interval over students, as in "41.2% (39.0% to 43.4%)".
+
+    Without any student it is "not yet".
+
+    Without any student it is "not yet".
+    """
     finished = [value for value in values if value is not None]
     return interval.interval_text(finished, ".1%", signed=signed) if finished else "not yet"
 

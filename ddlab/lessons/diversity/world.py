@@ -59,15 +59,21 @@ class Settings(dwa.Config):
 
 
 def real(config: Source) -> selection.Config:
-    """As many real images of each class, drawn by the same seed: the very ones that a real start
-    begins with.
+    """Return settings of as many real images of each class, drawn by the same seed.
+
+    They are the very ones that a real start begins with.
+
+    They are the very ones that a real start begins with.
     """
     return selection.Config(images_per_class=config.images_per_class, seed=config.seed)
 
 
 def settings_distance(first: dwa.Config, second: dwa.Config) -> tuple[int, float]:
-    """How far settings lie from each second: how many fields without a slider in sight differ, then
-    decades of those with one.
+    """Return how far two settings lie from each other, as a pair.
+
+    First count the fields without a slider in sight that differ, then decades of those with one.
+
+    First count the fields without a slider in sight that differ, then decades of those with one.
     """
     moved = ("initialisation", "perturbation", "lambda_var", "adjustment_radius")
     other_changes = sum(
@@ -101,7 +107,12 @@ NamedImages = tuple[tuple[str, Images], ...]
 
 
 def decisive(config: dwa.Config) -> dwa.Config:
-    """What decides on the images: where nothing is pushed, steps and length of a push play no part."""
+    """Return the settings that decide on the images.
+
+    Where nothing is pushed, steps and length of a push play no part.
+
+    Where nothing is pushed, steps and length of a push play no part.
+    """
     plain = config.perturbation == "none"
     return config.replace(adjustment_steps=1, adjustment_radius=0.0) if plain else config
 
@@ -161,14 +172,14 @@ class World(MethodWorld):
         self.of(first_config).advance()
 
     def of(self, config: Source, inputs: Any = None) -> Run:
-        """What makes the images of `distill("dwa", ...)`, as far as it has come, or chooses as many
-        random real ones.
+        """Return the run of `distill("dwa", ...)`, as far as it has come, or the choice of random
+        real images.
         """
         process = selection if isinstance(config, selection.Config) else dwa
         return self._runs.get(process, config, self.inputs, Keep(()))
 
     def images(self, source: Source) -> Images:
-        """What a run has made, and what it is worth without students."""
+        """Return the images that a run has made, and what they are worth without students."""
         return self._measured(source, self.of(source).advance().result())
 
     def recorded(self, config: dwa.Config) -> Images:

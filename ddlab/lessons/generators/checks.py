@@ -14,7 +14,7 @@ _MOVED = 0.75
 
 
 def check_weight_gradient(answer: Any) -> str:
-    """Exercise 1: g / ||V|| (G - (G . v) v), row by row."""
+    """Check exercise 1: g / ||V|| (G - (G . v) v), row by row."""
     draws = torch.Generator().manual_seed(7)
     furthest = 0.0
     words = "V [units, inputs], g [units] and G [units, inputs]"
@@ -41,7 +41,12 @@ def check_weight_gradient(answer: Any) -> str:
 
 
 def check_fair_shuffle(answer: Any) -> str:
-    """Exercise 2: rows in another order, of which every step has as many of each class as before."""
+    """Check exercise 2: rows in another order.
+
+    Every step must have as many of each class as before.
+
+    Every step must have as many of each class as before.
+    """
     words = "labels [n] and steps that returns the rows in a new order, integers [n]"
     for steps, batch, classes in ((12, 20, 10), (12, 8, 4)):
         labels = torch.arange(steps * batch) % classes

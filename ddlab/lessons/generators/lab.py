@@ -65,8 +65,11 @@ class Settings(gtn.Config):
 
 
 def shuffled(distilled: DistilledSet, order: str, seed: int) -> DistilledSet:
-    """Return the images of a set of steps in another order, one of `ORDERS`; rates and momenta keep their
-    places.
+    """Return the images of a set of steps in another order, one of `ORDERS`.
+
+    Rates and momenta keep their places.
+
+    Rates and momenta keep their places.
 
     Args:
         order: "batches" keeps each batch together; "within classes" moves each image to a place of
@@ -105,7 +108,7 @@ class World(MethodWorld):
     first = gtn.Config.teaching()
 
     def frame(self, config: Any, inputs: Inputs, state: gtn.State, trace: Any) -> DistilledSet:
-        """What is kept of a step: the images as they are made now."""
+        """Return what is kept of a step: the images as they are made now."""
         return gtn.finish(config, inputs, state)
 
     def path(self, distilled: DistilledSet, order: str, seed: int) -> Path:
@@ -118,7 +121,7 @@ class World(MethodWorld):
         )
 
     def path_on_show(self, config: gtn.Config, step: int, order: str) -> Path:
-        """`path` on a frame of the run, of one network."""
+        """Return `path` on a frame of the run, of one network."""
         frame = self.of(config).at(step)
         assert frame is not None, "a run that is looked at has begun"
         return self.path(frame.content, order, config.seed)
@@ -126,7 +129,7 @@ class World(MethodWorld):
     def learned(
         self, config: gtn.Config, orders: tuple[str, ...] = ORDERS, *, watch: Watch
     ) -> dict[str, Path]:
-        """Order -> `path` on the finished steps, mean of a few networks."""
+        """Return `path` on the finished steps by order, the mean of a few networks."""
         run = self.of(config).advance(
             watch=lambda run: watch("steps are learned", run.step / run.total)
         )
@@ -164,8 +167,8 @@ def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
 def share_paths(
     world: World, settings: Settings, results: Results
 ) -> tuple[dict[str, Path] | None, Path | None, Path]:
-    """Order -> accuracy after each step of the finished run; the same of real batches; and of the
-    film on show, one network.
+    """Return the accuracy after each step by order, of the finished run, of real batches and of the
+    film. The film on show is seen by one network.
     """
     _, learned, rival = results.jobs
     path_on_show = results.compute_now(
@@ -202,7 +205,7 @@ def strip(data: ImageData, frame: Frame, order: str, seed: int, path: Path) -> t
 
 
 def curve_data(world: World, settings: Settings, results: Results) -> tuple:
-    """Accuracy after each step: the order on show, the learned one, and real batches."""
+    """Return the accuracy after each step: of the order on show, the learned one, and real batches."""
     (learned, rival, _) = results.shared
     config = results.run.config
     step = results.frame.step
@@ -216,7 +219,7 @@ def curve_data(world: World, settings: Settings, results: Results) -> tuple:
 
 
 def curve(paths: tuple, order: str, rival: Path | None, networks_text: str) -> go.Figure:
-    """Accuracy against steps."""
+    """Draw the accuracy against steps."""
     path_by_order: dict[str, Path] = dict(paths)
     title = f"After each step ({networks_text})"
     y_label = "test accuracy (fraction)"
@@ -238,8 +241,11 @@ def curve(paths: tuple, order: str, rival: Path | None, networks_text: str) -> g
 
 
 def ends_data(world: World, settings: Settings, results: Results) -> tuple:
-    """Curriculum -> what networks know at the end in each order, of all visited settings that
-    differ in it alone; and the film on show.
+    """Return what networks know at the end by curriculum and order, and the film on show.
+
+    Only visited settings that differ in the curriculum alone count.
+
+    Only visited settings that differ in the curriculum alone count.
     """
     every = values_by_setting(results, world.learned, results.run.config, "curriculum")
     (_, rival, path) = results.shared
@@ -288,7 +294,7 @@ def words(curriculum: str) -> str:
 
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
-    """What is seen."""
+    """Say what the network knows after the step on show, and at the end."""
     learned, rival, _ = results.shared
     setting = (
         f"{settings.steps} steps of {settings.inner_batch} images, trained "

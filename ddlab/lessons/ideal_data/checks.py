@@ -22,19 +22,24 @@ _BLUE = np.array([0, 114, 178])
 
 
 def on_original(runs: toys.Trained) -> toys.Judged:
-    """Squared error and share of right decisions on G, [frames, settings, seeds]."""
+    """Return the squared error and share of right decisions on G, [frames, settings, seeds]."""
     return toys.judge(runs, per_class=PER_CLASS)
 
 
 def at_the_end(config: toys.Config) -> toys.Judged:
-    """How one setting ends on G, mean over its seeds."""
+    """Return the squared error and share of right decisions of one setting at the end, over its
+    seeds.
+    """
     judged = on_original(toys.train([config]))
     return toys.Judged(*(values[-1].mean() for values in judged))
 
 
 def best_decisions(*, seed: int, count: int = 150) -> dict[str, Any]:
-    """What no network can beat on G, for `figures.decision_map`: the exact posterior, with `count`
-    samples.
+    """Return the exact posterior, which no network can beat on G, for `figures.decision_map`.
+
+    It comes with `count` samples.
+
+    It comes with `count` samples.
     """
     original = toys.Config().original
     axis = torch.linspace(*world.EXTENT[0], 41, dtype=torch.float64)
@@ -50,8 +55,11 @@ def best_decisions(*, seed: int, count: int = 150) -> dict[str, Any]:
 
 
 def decisions(runs: toys.Trained, frame: int) -> np.ndarray:
-    """Return the output over the plane, mean over the seeds, as pictures: orange for class 0, blue for 1;
-    uint8 [settings, h, w, 3].
+    """Draw the output over the plane, the mean over the seeds: uint8 [settings, h, w, 3].
+
+    Class 0 is orange, class 1 blue.
+
+    Class 0 is orange, class 1 blue.
     """
     axis = torch.linspace(*world.EXTENT[0], _PIXELS)
     pixels = world.plane(axis, axis.flip(0)).view(-1, 2)
@@ -64,7 +72,12 @@ def decisions(runs: toys.Trained, frame: int) -> np.ndarray:
 
 
 def check_posterior(answer: Any) -> str:
-    """Exercise 1: a function (points [n, 2], sigma) -> P(y = 1 | x) for means (1, 1) and (2, 2)."""
+    """Check exercise 1: a function (points [n, 2], sigma) that gives P(y = 1 | x).
+
+    The means are (1, 1) and (2, 2).
+
+    The means are (1, 1) and (2, 2).
+    """
     points = 1.5 + torch.randn(6, 2, generator=randomness.generator(1, 0, "exercise 1"))
     for sigma in (0.5, 1.0):
         expected = mixture.posterior(mixture.Mixture(deviation=sigma), points)
@@ -92,8 +105,11 @@ def check_posterior(answer: Any) -> str:
 
 
 def check_momentum(answer: Any) -> str:
-    """Exercise 2: a function (momentum, n) -> the share of the last n gradients in an update, found
-    by updating.
+    """Check exercise 2: a function (momentum, n) that gives the share of the last n gradients.
+
+    The right share is found by updating.
+
+    The right share is found by updating.
     """
     for momentum, last in ((0.98, 50), (0.98, 1), (0.9, 10), (0.5, 2)):
         newest = everything = 0.0
@@ -119,8 +135,8 @@ def check_momentum(answer: Any) -> str:
 
 
 def check_quiet(answer: Any) -> str:
-    """Exercise 3: a setting that learns from samples of Sigma = 1 and decides on G nearly as well
-    as can be.
+    """Check exercise 3: a setting that learns from noisy samples and decides nearly as well as can
+    be. The samples have Sigma = 1.
     """
     if not isinstance(answer, toys.Config):
         raise NotYet("Give a setting: toys.Config(deviation=1.0, ...).")

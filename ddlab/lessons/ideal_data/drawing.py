@@ -19,7 +19,12 @@ _LEAST = "least possible"
 
 
 def setting_curves(y_label: str = "mean squared error on G", **values: Any) -> go.Figure:
-    """One curve per setting, and the chosen one thick on top of them; `given` as of `move_curves`."""
+    """Draw one curve per setting, and the chosen one thick on top of them.
+
+    `given` is as for `move_curves`.
+
+    `given` is as for `move_curves`.
+    """
     title = "Error on the original data while networks learn"
     figure = look.start_figure(title=title, x_label="update (step)", y_label=y_label, height=HEIGHT)
     text = look.neutral("text")
@@ -49,7 +54,11 @@ def move_curves(
     error: Any,
     least: float,
 ) -> go.Figure:
-    """Other values of the same settings, in place: a new figure takes ten times as long.
+    """Give other values of the same settings to a figure, in place.
+
+    A new figure takes ten times as long.
+
+    A new figure takes ten times as long.
 
     Args:
         steps: [frames].
@@ -83,7 +92,7 @@ def move_curves(
 
 
 def landscape(x: Any, y: Any, loss: Any, paths: Mapping[str, Any], captured: float) -> go.Figure:
-    """Contours of the loss over a plane, with the path of each network in it.
+    """Draw contours of the loss over a plane, with the path of each network in it.
 
     Args:
         x: [columns].

@@ -39,7 +39,12 @@ _OTHER_SEEDS = 1000  # of all that are counted through
 
 
 def on_show(world: World, settings: Settings, results: Results) -> tuple[Answer]:
-    """What these settings give; while an exact gradient is computed, the newest that is there."""
+    """Return the answer to these settings.
+
+    While an exact gradient is computed, it is the newest answer there is.
+
+    While an exact gradient is computed, it is the newest answer there is.
+    """
     if not settings.exact_gradient:
         results.compute_now(answer, settings, world.sweep)
     newest = (results(Value(answer, past, world.sweep)) for past in results.past)
@@ -49,7 +54,7 @@ def on_show(world: World, settings: Settings, results: Results) -> tuple[Answer]
 
 
 def other_seeds(settings: Settings) -> Settings:
-    """As many others."""
+    """Return the settings with as many other seeds."""
     return settings.replace(first_seed=(settings.first_seed + settings.seeds) % _OTHER_SEEDS)
 
 
@@ -57,13 +62,16 @@ def other_seeds(settings: Settings) -> Settings:
 
 
 def decisions(on_view: Answer) -> go.Figure:
-    """What the chosen setting's networks decide."""
+    """Draw the decisions of the chosen setting's networks."""
     return figures.decision_map(**on_view.decisions, extent=EXTENT)
 
 
 def ends_data(world: World, settings: Settings, results: Results) -> tuple:
-    """What these settings give, and what they gave with the noise of single samples switched the
-    other way, where that is known.
+    """Return the ends of these settings, and those with the noise switched the other way, if known.
+
+    The noise is that of single samples.
+
+    The noise is that of single samples.
     """
     (on_view,) = on_show(world, settings, results)
     switched = on_view.settings.replace(exact_gradient=not on_view.settings.exact_gradient)
@@ -71,9 +79,7 @@ def ends_data(world: World, settings: Settings, results: Results) -> tuple:
 
 
 def final_chart(on_view: Answer, switched: Answer | None) -> go.Figure:
-    """Squared error and share of wrong decisions after the last update, against what is swept, one
-    above the other.
-    """
+    """Draw the squared error and the share of wrong decisions at the end, against what is swept."""
     label = "Σ of the samples" if on_view.sweep is SIGMAS else "share of the teacher ρ"
     figure = stacked_figure("On G, after the last update", label, (SQUARED, WRONG), drawing.HEIGHT)
     descriptions = list[str]()
@@ -107,7 +113,7 @@ def final_chart(on_view: Answer, switched: Answer | None) -> go.Figure:
 
 
 def curves(on_view: Answer) -> go.Figure:
-    """How all settings learn."""
+    """Draw how all settings learn."""
     return drawing.setting_curves(_y_label(on_view), **_curves(on_view))
 
 
@@ -142,7 +148,7 @@ def _curves(on_view: Answer) -> dict[str, Any]:
 
 
 def landscape(on_view: Answer) -> go.Figure:
-    """Contours, with the paths."""
+    """Draw the contours, with the paths."""
     return drawing.landscape(**on_view.landscape)
 
 
@@ -165,7 +171,7 @@ def numbers(on_view: Answer) -> str:
 
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
-    """How the chosen setting ends."""
+    """Say how the chosen setting ends."""
     (on_view,) = on_show(world, settings, results)
     end = on_view.means[SQUARED][-1]
     chosen = on_view.chosen
@@ -204,8 +210,11 @@ def learned(world: World, settings: Settings, results: Results) -> bool:
 
 
 def _sigma(settings: str = "") -> World:
-    """Distilled samples: how the spread of what networks learn from decides how well they do on G;
-    see the module.
+    """Return the world of distilled samples: how does their spread decide what networks learn on G?
+
+    See the module.
+
+    See the module.
 
     Args:
         settings: what is shown first, as a shared text says it, such as "deviation=0.2,steps=200".
@@ -214,8 +223,8 @@ def _sigma(settings: str = "") -> World:
 
 
 def _rho(settings: str = _HARDEST) -> World:
-    """Distilled targets: how much of the label a teacher's output should replace; `settings` as of
-    `SigmaLab`.
+    """Return the world of distilled targets: how much of the label should a teacher's output
+    replace? `settings` is as for `SigmaLab`.
     """
     return World(RHOS, settings)
 

@@ -44,7 +44,7 @@ class Risk(NamedTuple):
 
 
 def sample(mixture: Mixture, count: int, *, seed: int) -> tuple[Tensor, Tensor]:
-    """Points float64 [count, 2] and their labels float64 [count], 0 or 1."""
+    """Draw points float64 [count, 2] and their labels float64 [count], 0 or 1."""
     noise = randomness.numpy_generator(seed, 0, "mixture noise").standard_normal((count, 2))
     labels = torch.from_numpy(
         randomness.numpy_generator(seed, 0, "mixture labels").integers(0, 2, count)
@@ -53,8 +53,11 @@ def sample(mixture: Mixture, count: int, *, seed: int) -> tuple[Tensor, Tensor]:
 
 
 def spread_points(mixture: Mixture, per_class: int) -> tuple[Tensor, Tensor]:
-    """Points that stand for the whole mixture: averages over them are expectations up to a small
-    error, always the same.
+    """Return points that stand for the whole mixture, always the same.
+
+    Averages over them are expectations up to a small error.
+
+    Averages over them are expectations up to a small error.
 
     Each class has a sunflower's seeds (Vogel 1979), each for as large a share of the normal
     distribution, with its exact mean and covariance. Squared errors of toy networks are right to
@@ -78,16 +81,22 @@ def spread_points(mixture: Mixture, per_class: int) -> tuple[Tensor, Tensor]:
 
 
 def posterior(mixture: Mixture, points: Tensor) -> Tensor:
-    """P(y = 1 | x) at points [..., 2], of their dtype: the sigmoid of (mu_2 - mu_1) . (x - centre)
-    / Sigma^2 (appendix G).
+    """Return P(y = 1 | x) at points [..., 2], of their dtype. It is the sigmoid of (mu_2 - mu_1) .
+
+    (x - centre) / Sigma^2 (appendix G).
+
+    (x - centre) / Sigma^2 (appendix G).
     """
     logits = (points.double() - CENTRE).sum(-1) * (mixture.gap / mixture.deviation**2)
     return torch.sigmoid(logits).to(points.dtype)
 
 
 def risk(believed: Mixture, data: Mixture) -> Risk:
-    """What `believed`'s posterior loses on `data`; with one mixture twice the Bayes risk, which no
-    predictor can beat.
+    """Return what `believed`'s posterior loses on `data`.
+
+    With one mixture twice it is the Bayes risk, which no predictor can beat.
+
+    With one mixture twice it is the Bayes risk, which no predictor can beat.
 
     By symmetry of one class: the logit of the wrong label is normal along the diagonal. Right to
     1e-6 unless `believed` is ten times as narrow as the data.

@@ -31,8 +31,8 @@ Array = np.ndarray
 
 
 def parts(rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Of rows [..., P]: theta_2 beside theta_3 [..., units, 3], theta_1 [..., units], theta_4
-    [...].
+    """Split rows [..., P] into theta_2 beside theta_3 [..., units, 3], theta_1 [..., units] and
+    theta_4 [...].
     """
     units = rows.shape[-1] // 4
     weight, bias, output, last = rows.split([2 * units, units, units, 1], -1)
@@ -45,8 +45,11 @@ def rows_of(hidden: Tensor, output: Tensor, last: Tensor) -> Tensor:
 
 
 def first_weights(seeds: int = 1, *, first_seed: int = 0, stream: str = "student") -> Tensor:
-    """float32 rows [seeds, 201] with PyTorch's default start: each layer uniform in +-1/sqrt(its
-    inputs), biases too.
+    """Draw float32 rows [seeds, 201] with PyTorch's default start.
+
+    Each layer is uniform in +-1/sqrt(its inputs), biases too.
+
+    Each layer is uniform in +-1/sqrt(its inputs), biases too.
 
     Args:
         seeds: how many, of the seeds first_seed, first_seed + 1, ...
@@ -63,8 +66,11 @@ def first_weights(seeds: int = 1, *, first_seed: int = 0, stream: str = "student
 
 
 def outputs(rows: Tensor, points: Tensor) -> Tensor:
-    """f(x) of every network [..., P] at the same points [n, 2], of their dtype: [..., n] in (0, 1),
-    without gradients.
+    """Return f(x) of every network [..., P] at the same points [n, 2]: [..., n] in (0, 1).
+
+    It has the points' dtype and no gradients.
+
+    It has the points' dtype and no gradients.
     """
     with torch.no_grad():
         hidden, output, last = parts(rows)
@@ -135,8 +141,11 @@ def _descend(
     momentum: Array,
     record_every: int,
 ) -> tuple[Array, Array]:
-    """`stochastic_descent` on arrays: weights [4, units, runs], inputs [steps, 3, runs], one rate
-    and momentum per run.
+    """Run `stochastic_descent` on arrays, with one rate and momentum per run.
+
+    Weights are [4, units, runs], inputs [steps, 3, runs].
+
+    Weights are [4, units, runs], inputs [steps, 3, runs].
     """
     weights = weights.copy(order="C")
     bias = bias.copy()
@@ -184,8 +193,11 @@ def expected_descent(
     momentum: Tensor,
     record_every: int,
 ) -> Tensor:
-    """Return the same without noise: at each step the gradient averaged over all points, which stand for
-    an expectation.
+    """Descend without noise: each step follows the gradient averaged over all points.
+
+    The points stand for an expectation.
+
+    The points stand for an expectation.
 
     What is left of an effect here is geometry; what is gone was the noise of single samples.
 

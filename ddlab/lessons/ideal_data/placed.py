@@ -75,7 +75,7 @@ class Placed(Parameters):
     placed: str = parameter(_written(MEANS), help="All ten samples, class 0 and class 1 in turn.")
 
     def rules(self) -> None:
-        """Ten points."""
+        """Require ten points."""
         super().rules()
         points_of(self.placed)
 
@@ -140,7 +140,7 @@ def put_clicked(world: World, settings: Placed, clicked: dict[str, Any]) -> Plac
 
 
 def draw_again(settings: Placed) -> Placed:
-    """Ten random samples of G, others than before."""
+    """Draw ten random samples of G, others than before."""
     draws = randomness.generator(0, 0, f"ten samples after {settings.placed}")
     points = MEANS + _TOY.original_deviation * torch.randn(COUNT, 2, generator=draws)
     return settings.replace(placed=_written(points.clamp(*EXTENT[0])), point=1)
@@ -152,7 +152,7 @@ def decisions_data(world: World, settings: Placed, results: Results) -> tuple[st
 
 
 def decisions(placed: str, network: Learned, point: int) -> go.Figure:
-    """What the networks decide, and the ten samples."""
+    """Return what the networks decide, and the ten samples."""
     title = f"A click puts sample {point} there (class {(point - 1) % 2})"
     samples = {
         "points": points_of(placed),
@@ -166,8 +166,11 @@ def decisions(placed: str, network: Learned, point: int) -> go.Figure:
 def ends_data(
     world: World, settings: Placed, results: Results
 ) -> tuple[tuple[str, float, float], ...]:
-    """Name, squared error and share wrong: of these ten, of five on each mean, of a thousand random
-    samples of two kinds.
+    """Return name, squared error and share wrong of these ten samples and of their rivals.
+
+    The rivals are five on each mean and a thousand random samples of two kinds.
+
+    The rivals are five on each mean and a thousand random samples of two kinds.
     """
     rows = {
         "your<br>ten": results.compute_now(learned, settings.placed),
@@ -180,7 +183,7 @@ def ends_data(
 
 
 def final_chart(*rows: tuple[str, float, float]) -> go.Figure:
-    """Both measures, one above the other, beside the least that is possible."""
+    """Draw both measures beside the least that is possible."""
     figure = stacked_figure(
         "On G, after 1,000 updates", "samples", (SQUARED, WRONG), drawing.HEIGHT
     )
@@ -215,7 +218,7 @@ def final_chart(*rows: tuple[str, float, float]) -> go.Figure:
 
 
 def sentence(world: World, settings: Placed, results: Results) -> str:
-    """How the ten do."""
+    """Say how the ten samples do."""
     (_, squared, wrong), *_ = ends_data(world, settings, results)
     least = least_errors(_TOY.original)
     return (

@@ -203,7 +203,7 @@ class Samples(NamedTuple):
 
 
 def distilled_targets(labels: Tensor, teacher: Tensor, relabelling: float) -> Tensor:
-    """y' = rho f*(x) + (1 - rho) y (section 3.2), of labels y and a teacher's answers [...]."""
+    """Return y' = rho f*(x) + (1 - rho) y (section 3.2), of labels y and a teacher's answers [...]."""
     return relabelling * teacher + (1 - relabelling) * labels
 
 
@@ -240,8 +240,11 @@ def distilled_samples(configs: Sequence[Config]) -> Samples:
 
 
 def train(configs: Sequence[Config], *, samples: Samples | None = None) -> Trained:
-    """Train every setting with every seed, on `samples` where those of `distilled_samples` are at
-    hand.
+    """Train every setting with every seed.
+
+    Use `samples` where those of `distilled_samples` are at hand.
+
+    Use `samples` where those of `distilled_samples` are at hand.
 
     Raises:
         DDLabError: what are no settings, settings of unlike steps, seeds or kind of gradient, or
@@ -274,8 +277,11 @@ def train(configs: Sequence[Config], *, samples: Samples | None = None) -> Train
 
 
 def judge_on(rows: Tensor, mixture: Mixture, per_class: int) -> Judged:
-    """Squared error and accuracy of every network [..., P], averaged over the `spread_points` of a
-    mixture.
+    """Return squared error and accuracy of every network [..., P] on a mixture.
+
+    Both are averaged over its `spread_points`.
+
+    Both are averaged over its `spread_points`.
     """
     points, labels = (values.to(rows.dtype) for values in spread_points(mixture, per_class))
     probabilities = outputs(rows, points)
@@ -296,8 +302,11 @@ def judge(runs: Trained, *, per_class: int = 160) -> Judged:
 
 
 def _draws(configs: Sequence[Config], stream: str) -> tuple[Tensor, Tensor]:
-    """Points float32 [settings, seeds, steps, 2] and labels [settings, seeds, steps]: one set of
-    random numbers for all settings.
+    """Draw points float32 [settings, seeds, steps, 2] and labels [settings, seeds, steps].
+
+    All settings share one set of random numbers.
+
+    All settings share one set of random numbers.
     """
     first = configs[0]
     noise = []
@@ -318,7 +327,7 @@ def _draws(configs: Sequence[Config], stream: str) -> tuple[Tensor, Tensor]:
 
 
 def _teacher_outputs(config: Config, points: Tensor) -> Tensor:
-    """f*(x) [seeds, n] at points [seeds, n, 2]; each seed has a teacher of its own."""
+    """Return f*(x) [seeds, n] at points [seeds, n, 2]. Each seed has a teacher of its own."""
     if config.teacher != TEACHERS[0]:
         return posterior(
             config.distilled if config.teacher == TEACHERS[1] else config.original, points
@@ -336,8 +345,11 @@ def _teacher_outputs(config: Config, points: Tensor) -> Tensor:
 
 @lru_cache(maxsize=16)
 def _teachers(deviation: float, **shared: Any) -> Tensor:
-    """f*, rows [seeds, 201], trained as Table 8 says on hard labels; kept, since every rho asks for
-    the same.
+    """Return f*, rows [seeds, 201], trained as Table 8 says on hard labels.
+
+    They are kept, since every rho asks for the same.
+
+    They are kept, since every rho asks for the same.
     """
     config = Config(deviation=deviation, **shared)
     points, labels = (draws[0].movedim(1, 0) for draws in _draws([config], "teacher"))

@@ -71,7 +71,7 @@ class Sweep(NamedTuple):
     paths: tuple[float, float, float]
 
     def name(self, value: float) -> str:
-        """ "Σ = 0.1"."""
+        """Write a value as "Σ = 0.1"."""
         return f"{self.symbol} = {value:g}"
 
 
@@ -190,8 +190,11 @@ def least_errors(original: mixture.Mixture) -> dict[str, float]:
 
 
 def random_directions(row: Tensor, *, seed: int) -> Tensor:
-    """Two directions [2, P]: each unit's weights of either layer are as long as those of the
-    network, biases 0 (section 4).
+    """Draw two directions [2, P], each unit as long as the network's, biases 0 (section 4).
+
+    The weights of either layer count.
+
+    The weights of either layer count.
     """
     directions = []
     for number in range(2):
@@ -210,8 +213,11 @@ def random_directions(row: Tensor, *, seed: int) -> Tensor:
 
 
 def main_directions(moves: Tensor) -> Tensor:
-    """Return the orthonormal directions [2, P] that hold most of the squared lengths of moves [n, P]
-    (section 7).
+    """Return the orthonormal directions [2, P] that hold most of the moves [n, P] (section 7).
+
+    The squared lengths count.
+
+    The squared lengths count.
 
     Each points to where the moves reach farthest along it.
     """
@@ -221,8 +227,8 @@ def main_directions(moves: Tensor) -> Tensor:
 
 
 def project(moves: Tensor, directions: Tensor) -> tuple[Tensor, float]:
-    """Where the nearest point of the plane is for each move [n, P], [n, 2]; and the share of the
-    squared lengths that it holds.
+    """Project moves [n, P] on the plane: return places [n, 2] and the share of squared lengths
+    held.
 
     By least squares, since directions need not be orthogonal or of length 1.
     """

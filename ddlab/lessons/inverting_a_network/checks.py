@@ -19,8 +19,9 @@ _AHEAD = 0.01
 
 
 def check_close(answer: Any) -> str:
-    """Exercise 1: a function (inputs, running_mean, running_var) -> inputs without gaps, of the
-    same pattern in every channel.
+    """Check exercise 1: a function that returns its inputs without gaps to the remembered
+    statistics. Its arguments are (inputs, running_mean, running_var); the pattern in every channel
+    stays.
     """
     draw = randomness.generator(3, 0, "exercise 1")
     inputs = 3 * torch.randn((6, 4, 5, 5), generator=draw) + 1
@@ -57,8 +58,11 @@ def check_close(answer: Any) -> str:
 
 
 def check_bytes(answer: Any) -> str:
-    """Exercise 2: bytes of the kept answers of 300 epochs over those of the images, 1,000 classes
-    at 224 px.
+    """Check exercise 2: the bytes of 300 epochs of kept answers, over those of the images.
+
+    There are 1,000 classes at 224 px.
+
+    There are 1,000 classes at 224 px.
     """
     if not isinstance(answer, (int, float)) or isinstance(answer, bool):
         raise NotYet(
@@ -81,8 +85,11 @@ def check_bytes(answer: Any) -> str:
 
 
 def check_ahead(answer: Any) -> str:
-    """Return the quest: (data, teacher, a config): its images, one of each class, against the random real
-    ones of the same seeds.
+    """Check the quest: a config whose images beat random real ones of the same seeds.
+
+    The answer is (data, teacher, config), with one image of each class.
+
+    The answer is (data, teacher, config), with one image of each class.
     """
     if not isinstance(answer, tuple) or len(answer) != 3 or not isinstance(answer[2], sre2l.Config):
         raise NotYet("Give a Config: sre2l.Config.teaching(images_per_class=1, ...).")

@@ -73,8 +73,11 @@ class View(Parameters):
 
     @property
     def map_config(self) -> embeddings.Config:
-        """The settings of the map; what the chosen kind does not use stays at its default, so that
-        equal maps are equal.
+        """The settings of the map.
+
+        What the chosen kind does not use stays at its default, so that equal maps are equal.
+
+        What the chosen kind does not use stays at its default, so that equal maps are equal.
         """
         used = {"PCA": (), "t-SNE": ("perplexity", "seed"), "UMAP": ("neighbours", "seed")}[
             self.map
@@ -211,9 +214,7 @@ class DiversityView(Explorer):
             self._move(int(moved["point"]), float(moved["x"]), float(moved["y"]))
 
     def _move(self, point: int, x: float, y: float) -> None:
-        """Move a distilled point to the real image of its class that lies nearest to (x, y) on the
-        map.
-        """
+        """Move a distilled point to the real image of its class nearest to (x, y) on the map."""
         view = self.panel.value
         on_show = self._on_show()
         labels = self.mapped.points(on_show)[1]
@@ -228,7 +229,7 @@ class DiversityView(Explorer):
         return self.mapped.nearest_real(PointsOnShow(self._first, "features"))
 
     def _hand_from(self, text: str) -> tuple[int, ...]:
-        """What `View.hand` says; where it says nothing, what is nearest to the first set."""
+        """Read `View.hand`; where it says nothing, take what is nearest to the first set."""
         if not text:
             return self._nearest_to_first()
         parts = text.split(".")
@@ -243,7 +244,7 @@ class DiversityView(Explorer):
     # -- views
 
     def _on_show(self, name: str | None = None) -> PointsOnShow:
-        """What the view asks for; with a name, the finished set of that name."""
+        """Return the points that the view asks for; with a name, the finished set of that name."""
         view = self.panel.value
         if (name or view.images) == BY_HAND:
             return PointsOnShow(BY_HAND, view.layer, hand=self.hand)
@@ -314,7 +315,7 @@ class DiversityView(Explorer):
         return figure
 
     def _shares(self) -> tuple[dict[str, float], float]:
-        """What each set covers, and what as many random real images do."""
+        """Return the coverage of each set, and that of as many random real images."""
         view = self.panel.value
         shares = {
             name: self.mapped.coverage(self._on_show(name)) for name in (*self.mapped.sets, BY_HAND)
@@ -342,7 +343,7 @@ class DiversityView(Explorer):
         return self.mapped.chance(on_show.layer, self._per_class(on_show))
 
     def _per_class(self, on_show: PointsOnShow | None = None) -> int:
-        """Images per class on show, or of the first set."""
+        """Return the images per class on show, or of the first set."""
         count = len(self.mapped.points(on_show or PointsOnShow(self._first, "features"))[1])
         return max(1, round(count / self.mapped.data.classes))
 

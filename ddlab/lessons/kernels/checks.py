@@ -29,7 +29,7 @@ def _images(count: int, stream: str) -> Tensor:
 
 
 def _kernels(points: int, real: int) -> tuple[Tensor, Tensor, Tensor]:
-    """K_ss [points, points], K_ts [real, points] and y_t [real, 3] of small images."""
+    """Return K_ss [points, points], K_ts [real, points] and y_t [real, 3] of small images."""
     support = _images(points, "support")
     targets = _images(real, "targets")
     spec = KernelSpec()
@@ -38,8 +38,11 @@ def _kernels(points: int, real: int) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def check_regression(answer: Any) -> str:
-    """Exercise 1: a function of K_ss [n, n], K_ts [m, n], y_s [n, c] and lambda that gives what the
-    regression says, [m, c].
+    """Check exercise 1: a function (K_ss, K_ts, y_s, lambda) that gives the regression [m, c].
+
+    Shapes: K_ss [n, n], K_ts [m, n], y_s [n, c].
+
+    Shapes: K_ss [n, n], K_ts [m, n], y_s [n, c].
     """
     support, cross, _ = _kernels(5, 7)
     labels = kip.centred_labels(torch.arange(5) % 3, 3)
@@ -61,8 +64,11 @@ def check_regression(answer: Any) -> str:
 
 
 def check_labels(answer: Any) -> str:
-    """Exercise 2: a function of K_ss, K_ts and y_t that gives the labels y_s with which the
-    regression (no ridge) errs least.
+    """Check exercise 2: a function (K_ss, K_ts, y_t) that gives the labels y_s of least error.
+
+    The regression has no ridge.
+
+    The regression has no ridge.
     """
     support, cross, outputs = _kernels(5, 40)
     learned = call_answer(
@@ -89,8 +95,8 @@ def check_labels(answer: Any) -> str:
 
 
 def check_frozen(answer: Any) -> str:
-    """Exercise 3: a Config of KIP that leaves 70% of the pixels as they began, and whose ten digits
-    still beat the class means.
+    """Check exercise 3: a Config of KIP that freezes 70% of the pixels and still beats the class
+    means. It has ten digits.
     """
     if not isinstance(answer, kip.Config):
         raise NotYet("Give a Config: kip.Config.teaching(...).")

@@ -25,7 +25,9 @@ _RIDGES = {0.0: "0", 1e-8: "1e-8", 1e-6: "1e-6", 1e-4: "1e-4", 1e-2: "0.01", 1e-
 
 
 def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
-    """As many points without learning, then learning, then the larger rivals, which take longer."""
+    """List as many points without learning, then learning, then the larger rivals, which take
+    longer.
+    """
     first, second, *larger = (
         Value(world.rival, rival, settings.spec, settings.ridge) for rival in world.rivals(settings)
     )
@@ -86,7 +88,9 @@ def score_data(world: World, settings: Settings, results: Results) -> tuple:
 
 
 def scores(classes: int, accuracies: tuple[tuple[str, tuple[float, ...]], ...]) -> go.Figure:
-    """Mean accuracy of the learned points and of each rival, every draw a point, beside chance."""
+    """Draw the mean accuracy of the learned points and of each rival, a point per draw, beside
+    chance.
+    """
     chance = ("chance", 1 / classes)
     title = "Beside points that took no learning"
     figure = comparison(
@@ -100,7 +104,7 @@ def scores(classes: int, accuracies: tuple[tuple[str, tuple[float, ...]], ...]) 
 
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
-    """What is seen at a step."""
+    """Say what the regression knows at the step on show."""
     run = results.run
     frame = results.frame
     count = settings.images_per_class
@@ -119,9 +123,7 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
 
 
 def quest_met(world: World, settings: Settings, results: Results) -> bool:
-    """Return whether enough pixels are frozen, and the points on show are ahead of as many that took no
-    learning.
-    """
+    """Return whether enough pixels are frozen and the points still beat as many unlearned ones."""
     alike = [
         rival
         for rival in world.rivals(settings)

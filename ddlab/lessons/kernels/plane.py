@@ -66,15 +66,20 @@ class Plane(Parameters):
 
     @property
     def spec(self) -> KernelSpec:
-        """The kernel; biases of 1, or a network could not tell a point from one farther out in the
-        same direction.
+        """The kernel.
+
+        Its biases are 1, or a network could not tell a point from one farther out in the same
+        direction.
+
+        Its biases are 1, or a network could not tell a point from one farther out in the same
+        direction.
         """
         return KernelSpec(kernel=self.kernel, gamma=2.0, bias_std=1.0)
 
 
 @functools.cache
 def real_dots() -> tuple[Tensor, Tensor]:
-    """Two half moons: float64 [200, 2], and their classes [200]."""
+    """Return two half moons: float64 [200, 2], and their classes [200]."""
     draw = randomness.generator(0, 0, "half moons")
     labels = torch.arange(_REAL) % 2
     angle = torch.pi * torch.rand(_REAL, generator=draw, dtype=torch.float64)
@@ -93,8 +98,11 @@ def first_points(count: int) -> Tensor:
 
 
 def regression(view: Plane, support: Tensor, places: Tensor) -> Tensor:
-    """What the regression on support points [n, 2] says of `places` [m, 2]: [m, 2], one-hot less
-    1/2. Differentiable.
+    """Return the regression on support points [n, 2] at `places` [m, 2]: [m, 2], one-hot less 1/2.
+
+    It is differentiable.
+
+    It is differentiable.
     """
     as_images = (points[:, :, None, None] for points in (support, places))
     labels = centred_labels(torch.arange(len(support)) % 2, 2)
@@ -102,8 +110,8 @@ def regression(view: Plane, support: Tensor, places: Tensor) -> Tensor:
 
 
 def moved(view: Plane, begin: Tensor) -> Tensor:
-    """Where the points that begin at `begin` [n, 2] are after `view.updates` updates of KIP on all
-    real dots.
+    """Return the points that begin at `begin` [n, 2] after `view.updates` updates of KIP on all
+    dots.
     """
     dots, labels = real_dots()
     points = {"points": begin}
@@ -190,8 +198,11 @@ class KernelPlane(Explorer):
             self._draw(begin)
 
     def _draw(self, begin: Tensor) -> None:
-        """Show where the points come from `begin`, and what the regression on them says; another
-        number of points begins anew.
+        """Show where the points come from `begin`, and what the regression on them says.
+
+        Another number of points begins anew.
+
+        Another number of points begins anew.
         """
         view = self.panel.value
         if len(begin) != 2 * view.per_class:

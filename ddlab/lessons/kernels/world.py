@@ -112,8 +112,8 @@ class World(MethodWorld):
         return Keep(tuple(sorted({1, *Keep(self.frames + 1).of(config.iterations)})), self.frame)
 
     def rivals(self, settings: Settings) -> list[Rival]:
-        """Points that took no learning: as many centres, as many real images, and far more of these
-        where there are as many.
+        """List points that took no learning: as many centres, as many real images, and far more of
+        these. The last are left out where there are not as many.
         """
         per_class = settings.images_per_class
         classes = self.data.classes
@@ -139,8 +139,11 @@ class World(MethodWorld):
         return tuple(accuracies)
 
     def accuracy(self, images: Tensor, labels: Tensor, spec: KernelSpec, ridge: float) -> float:
-        """Return the fraction of test images that the regression on images [n, c, h, w] and labels [n,
-        classes] has right.
+        """Return the fraction of test images that the regression has right.
+
+        It stands on images [n, c, h, w] and labels [n, classes].
+
+        It stands on images [n, c, h, w] and labels [n, classes].
         """
         labels = labels.to(images.device)
         test_images = self._asked.to(images)

@@ -26,7 +26,7 @@ _DRAWS = 5  # of noise
 
 
 def check_label_gradient(answer: Any) -> str:
-    """Exercise 1: (Phi Phi^T + ridge I)^-1 Phi G."""
+    """Check exercise 1: (Phi Phi^T + ridge I)^-1 Phi G."""
     draws = torch.Generator().manual_seed(4)
     furthest = 0.0
     for ridge in (0.5, 1.0, 3.0):
@@ -58,7 +58,9 @@ def check_label_gradient(answer: Any) -> str:
 
 
 def check_pictures(answer: Any) -> str:
-    """Exercise 2: pictures without a digit whose learned labels teach better than those of noise."""
+    """Check exercise 2: pictures without a digit whose learned labels teach better than those of
+    noise.
+    """
     shape = [_PICTURES, 1, 16, 16]
     if not isinstance(answer, Tensor) or [*answer.shape] != shape or not answer.is_floating_point():
         raise NotYet(f"Give a tensor of numbers of shape {shape}.")
@@ -99,8 +101,11 @@ def check_pictures(answer: Any) -> str:
 
 
 def neighbours_together(images: Tensor) -> float:
-    """Return the correlation of horizontal and vertical neighbours within images [n, c, h, w], the
-    mean over both.
+    """Return the correlation of neighbouring pixels within images [n, c, h, w].
+
+    It is the mean over horizontal and vertical neighbours.
+
+    It is the mean over horizontal and vertical neighbours.
     """
     centred = images - images.mean((2, 3), keepdim=True)
     variance = centred.square().mean().clamp_min(1e-12)
@@ -116,8 +121,11 @@ def _directions(images: Tensor) -> Tensor:
 
 @functools.cache
 def _taught_by_noise() -> float:
-    """Return what pictures of noise teach, the mean over several draws: one alone lies up to
-    thirteen points off.
+    """Return the mean accuracy that pictures of noise teach, over several draws.
+
+    One draw alone lies up to thirteen points off.
+
+    One draw alone lies up to thirteen points off.
     """
     shape = (_PICTURES, 1, 16, 16)
     draws = [
@@ -127,9 +135,7 @@ def _taught_by_noise() -> float:
 
 
 def _taught(images: Tensor, students: int) -> float:
-    """Return the accuracy on digits of students that learned from pictures by learned labels, the
-    mean over some.
-    """
+    """Return the mean accuracy on digits of students that learned from pictures by learned labels."""
     digits = datasets.load("digits")
     accuracies = []
     base = from_images(images, torch.arange(_PICTURES) % 10, digits)

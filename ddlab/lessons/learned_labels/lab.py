@@ -113,8 +113,11 @@ class World(MethodWorld):
         self._drawn = {"shapes": like, "the data": self.data}
 
     def base(self, source: str, pictures: int, seed: int) -> DistilledSet:
-        """Pictures of a source, the same ones first for every number of them; their class numbers
-        mean nothing.
+        """Return pictures of a source, the same ones first for every number of them.
+
+        Their class numbers mean nothing.
+
+        Their class numbers mean nothing.
         """
         draws = randomness.generator(seed, 0, f"pictures of {source}")
         if source == "noise":
@@ -131,16 +134,16 @@ class World(MethodWorld):
         return from_images(images, torch.arange(pictures) % self.data.classes, self.data)
 
     def run(self, settings: Settings) -> Run:
-        """LD's run on these pictures, as far as it has come."""
+        """Return LD's run on these pictures, as far as it has come."""
         base = self.base(settings.source, settings.pictures, settings.seed)
         return self.of(self.config(settings), dataclasses.replace(self.inputs, distilled=base))
 
     def frame(self, config: Any, inputs: Inputs, state: ld.State, trace: ld.Trace | None) -> Moment:
-        """What is kept of a step."""
+        """Return what is kept of a step: the labels, and the share of errors."""
         return Moment(state.labels, 1.0 if trace is None else float(trace.error_fraction))
 
     def score(self, settings: Settings, kind: str, *, watch: Watch) -> float:
-        """Mean accuracy of one of `WHO`; the run is finished first."""
+        """Return the mean accuracy of one kind of students. The run is finished first."""
         distilled = self.run(settings).advance().result()
         student = ld.student(
             distilled, network=STRANGER if kind == STUDENT_KINDS[1] else settings.network
@@ -156,8 +159,11 @@ class World(MethodWorld):
     def rival(
         self, network: NetworkSpec, seed: int, kind: str = "random", *, watch: Watch
     ) -> float:
-        """Accuracy of the learner's network on one real image of each class, or on the class means,
-        with their true labels.
+        """Return the learner's accuracy on one real image of each class, or on the class means.
+
+        Both have their true labels.
+
+        Both have their true labels.
         """
         plain: dict[str, Any] = {
             "crop_pixels": 0,
@@ -183,8 +189,11 @@ def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
 def share_scores(
     world: World, settings: Settings, results: Results
 ) -> tuple[list[dict[int, float]], float | None]:
-    """Of each of `WHO`: pictures -> accuracy, of all visited settings that differ in their number
-    alone; one real image of each class.
+    """Return accuracies by the number of pictures for each kind of students, and of one real image.
+
+    Only visited settings that differ in the number alone count.
+
+    Only visited settings that differ in the number alone count.
     """
     scores = [
         values_by_setting(results, world.score, settings, "pictures", kind)
@@ -199,7 +208,7 @@ def strip_data(world: World, settings: Settings, results: Results) -> tuple:
 
 
 def strip(data: ImageData, base: DistilledSet, frame: Frame) -> tuple[bytes, str]:
-    """Each picture under its likeliest class."""
+    """Draw each picture under its likeliest class."""
     surest, likeliest = frame.content.labels[:10].max(1)
     label_texts = [
         f"{data.class_names[at]} {value:.0%}"
@@ -225,7 +234,7 @@ def labels_map(names: tuple[str, ...], frame: Frame) -> go.Figure:
 
 
 def curve_data(world: World, settings: Settings, results: Results) -> tuple:
-    """What is known so far, and the network in training."""
+    """Return the accuracies known so far, and the network in training."""
     scores, rival = results.shared
     points = tuple(tuple(scores_of_kind.items()) for scores_of_kind in scores)
     return settings.source, points, (settings.pictures, 1 - results.frame.content.errors), rival
@@ -234,7 +243,7 @@ def curve_data(world: World, settings: Settings, results: Results) -> tuple:
 def curve(
     source: str, points_by_kind: tuple, on_show: tuple[int, float], rival: float | None
 ) -> go.Figure:
-    """Accuracy against the number of pictures."""
+    """Draw the accuracy against the number of pictures."""
     figure = start_figure(
         title=f"Networks that learned from {source}",
         x_label="pictures",
@@ -270,7 +279,7 @@ def curve(
 
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
-    """What is seen."""
+    """Say what the labels are at the step on show, and what they teach."""
     learner_score, stranger_score, shuffled = (
         scores_of_kind.get(settings.pictures) for scores_of_kind in results.shared[0]
     )
@@ -289,9 +298,7 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
 
 
 def quest_met(world: World, settings: Settings, results: Results) -> bool:
-    """Return whether pictures in which there is no image of the data are ahead of one real image of each
-    class.
-    """
+    """Return whether pictures without any image of the data beat one real image of each class."""
     (learner_scores, *_), rival = results.shared
     score = learner_scores.get(settings.pictures)
     return (

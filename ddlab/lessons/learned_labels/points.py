@@ -40,7 +40,7 @@ class Settings(Parameters):
 
 
 def heard(settings: Settings) -> np.ndarray:
-    """What each place hears of A, B and C: [places, 3]."""
+    """Return how much of A, B and C each place hears: [places, 3]."""
     left_label, right = (
         np.array([1 - settings.left, settings.left, 0]),
         np.array([0, settings.right, 1 - settings.right]),
@@ -61,7 +61,7 @@ def classes(settings: Settings) -> list[str]:
 
 
 def lines(settings: Settings) -> go.Figure:
-    """What is heard along the line, and underneath who wins."""
+    """Draw what is heard along the line, and underneath who wins."""
     figure = start_figure(
         title="Two points", x_label="place", y_label="what it hears", height=HEIGHT
     )
@@ -86,7 +86,7 @@ def lines(settings: Settings) -> go.Figure:
 
 
 def sentence(world: "World", settings: Settings, results: Results) -> str:
-    """What is seen."""
+    """Say who wins where."""
     many = len(set(classes(settings)))
     return f"Two points teach {many} class{'es' * (many > 1)}: {', '.join(classes(settings))}."
 

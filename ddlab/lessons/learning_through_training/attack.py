@@ -8,8 +8,11 @@ from ...networks import Network
 def attack_rates(
     network: Network, data: ImageData, attacked_class: int, taken_for: int
 ) -> dict[str, float]:
-    """Of the test images: shares of the attacked class that are "right" and "taken" for the other,
-    and how much of the rest is right.
+    """Return shares of the test images that the attack leaves right.
+
+    They are the attacked class's "right" and "taken" for the other, and the rest's "right".
+
+    They are the attacked class's "right" and "taken" for the other, and the rest's "right".
     """
     predicted = networks.predict(network, data.normalised(split="test")).logits.argmax(1)
     of_class = data.test_labels == attacked_class

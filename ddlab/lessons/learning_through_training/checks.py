@@ -44,7 +44,7 @@ def _learned(
 
 
 def check_shortcut(answer: Any) -> str:
-    """Exercise 1: `distil` with its gradient cut before the last step."""
+    """Check exercise 1: `distil` with its gradient cut before the last step."""
     draws = torch.Generator().manual_seed(5)
     real = torch.randn((40, 1, 8, 8), generator=draws)
     answers = torch.arange(40) % 10
@@ -89,7 +89,12 @@ def check_shortcut(answer: Any) -> str:
 
 
 def check_carry(answer: Any) -> str:
-    """Exercise 2: a Config whose ten images beat class means from other starts, for so much work."""
+    """Check exercise 2: a Config whose ten images beat class means from other starts.
+
+    The work is limited.
+
+    The work is limited.
+    """
     if not isinstance(answer, dd.Config):
         raise NotYet("Give a Config: dd.Config.teaching(...).")
     usual = dd.Config.teaching()

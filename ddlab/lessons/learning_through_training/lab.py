@@ -92,7 +92,7 @@ class World(MethodWorld):
     first = dd.Config.teaching(epochs=1)
 
     def started(self, config: dd.Config) -> Settings:
-        """With the network that is given as the learner."""
+        """Return the settings with the network that is given as the learner."""
         learner = next(
             (name for name, spec in NETWORKS.items() if spec == config.network),
             config.network.title,
@@ -101,8 +101,13 @@ class World(MethodWorld):
         return narrowed(Settings, learner=learners)(**vars(config), learner=learner)
 
     def config(self, settings: Settings) -> dd.Config:
-        """Return a ConvNet in the place of another network takes fewer updates and, where N is large,
-        smaller rates.
+        """Return the config of a run.
+
+        A ConvNet in the place of another network takes fewer updates and, where N is large, smaller
+        rates.
+
+        A ConvNet in the place of another network takes fewer updates and, where N is large, smaller
+        rates.
         """
         config = super().config(settings)
         network = NETWORKS.get(settings.learner, settings.network)
@@ -116,14 +121,17 @@ class World(MethodWorld):
         return config.replace(network=network)
 
     def scores(self, settings: Settings, *, watch: Watch) -> tuple[float, ...]:
-        """Test accuracy after the N steps, from the start of the run's seed and then from others;
-        the run is finished first.
+        """Return the test accuracies after N steps from the run's own start, then from other
+        starts. The run is finished first.
         """
         return self.students(self.run(settings).advance().result(), settings.seed, watch)
 
     def rival(self, network: NetworkSpec, steps: int, seed: int = 0, *, watch: Watch) -> float:
-        """Return the best that class means do in as many steps at one rate of `RATES`, mean over other
-        starts; nothing is learned.
+        """Return the best accuracy of class means in as many steps, the mean over other starts.
+
+        Each rate of `RATES` is tried; nothing is learned.
+
+        Each rate of `RATES` is tried; nothing is learned.
         """
         means = self.chosen("centres")
         accuracies = []
@@ -154,8 +162,11 @@ def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
 def share_scores(
     world: World, settings: Settings, results: Results
 ) -> tuple[dict[int, Any], dict[int, float]]:
-    """N -> (own start, other starts ...), of all visited settings that differ in N alone; N ->
-    class means.
+    """Return accuracies by N, of the own start and of others; and those of class means by N.
+
+    Only visited settings that differ in N alone count.
+
+    Only visited settings that differ in N alone count.
     """
     network = results.jobs[-1].arguments[0]
     rivals = {
@@ -199,7 +210,7 @@ def rates_chart(*rates: float) -> go.Figure:
 
 
 def curve_data(world: World, settings: Settings, results: Results) -> tuple | None:
-    """What is known so far; what was shown stays until the first is."""
+    """Return the accuracies known so far. What was shown stays until the first is known."""
     scores, rivals = results.shared
     return (
         (settings.learner, settings.starts, tuple(scores.items()), tuple(rivals.items()))
@@ -209,7 +220,7 @@ def curve_data(world: World, settings: Settings, results: Results) -> tuple | No
 
 
 def curve(learner: str, starts: str, scores_by_steps: tuple, rivals: tuple) -> go.Figure:
-    """Accuracy against N: from the own start, from others (each a point), and of class means."""
+    """Draw the accuracy against N: from the own start, from others, and of class means."""
     figure = start_figure(
         title=f"A {learner} after N steps",
         x_label="steps N",
@@ -259,7 +270,7 @@ def curve(learner: str, starts: str, scores_by_steps: tuple, rivals: tuple) -> g
 
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
-    """What is seen."""
+    """Say what the images teach from their own start and from others."""
     scores, rival = (values.get(settings.epochs) for values in results.shared)
     setting = (
         f"Ten images, {settings.epochs} step{'s' * (settings.epochs > 1)} of a {settings.learner}"

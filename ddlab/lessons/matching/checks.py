@@ -14,8 +14,11 @@ _CLASSES = 10
 
 
 def check_best_image(answer: Any) -> str:
-    """Exercise 1: a function of real images [n, c, h, w] that returns the one image at distance 0
-    from them, features being pixels.
+    """Check exercise 1: a function that returns the one image at distance 0 from real ones.
+
+    Real images are [n, c, h, w]; features are pixels.
+
+    Real images are [n, c, h, w]; features are pixels.
     """
     real = torch.randn((7, 2, 4, 3), generator=randomness.generator(5, 0, "exercise 1"))
     image = call_answer(answer, real.clone(), of="real, [n, c, h, w]", read=torch.as_tensor)
@@ -52,7 +55,7 @@ class _Probe:
 
 
 def check_networks_in_turn(answer: Any) -> str:
-    """Exercise 2: a `match` whose networks come from a list, one for each update, in turn."""
+    """Check exercise 2: a `match` whose networks come from a list, one for each update, in turn."""
     draws = randomness.generator(6, 0, "exercise 2")
     calls = list[int]()
     bodies = [_Probe(name, calls) for name in range(3)]
@@ -94,7 +97,9 @@ def check_networks_in_turn(answer: Any) -> str:
 
 
 def check_shifted(answer: Any) -> str:
-    """Exercise 3: images moved by pixels and fractions of them, differentiable, edges repeated."""
+    """Check exercise 3: images moved by pixels and fractions of them, differentiable, edges
+    repeated.
+    """
     draws = randomness.generator(7, 0, "exercise 3")
     images = torch.rand((2, 3, 6, 8), generator=draws)
     for right, down in ((0, 0), (2, 0), (0, -1), (3, 2), (0.5, 0), (-1.25, 0.75)):

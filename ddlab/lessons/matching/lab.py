@@ -45,7 +45,7 @@ def distance_data(world: World, settings: Settings, results: Results) -> tuple |
 
 
 def distance_curve(iterations: int, points: tuple[tuple[int, float], ...]) -> go.Figure:
-    """What the images descend, each time in another network."""
+    """Draw the distance that the images descend, each time in another network."""
     figure = run_curve(
         "distance of the mean features",
         points,
@@ -64,15 +64,18 @@ def distance_curve(iterations: int, points: tuple[tuple[int, float], ...]) -> go
 
 
 def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
-    """What the means say, and one student on each kind of real images: what the others are seen
-    against.
+    """List the first distances, and one student on each kind of real images.
+
+    The others are seen against these.
+
+    The others are seen against these.
     """
     first = [Value(world.real, kind, settings.images_per_class, world.seeds[0]) for kind in REAL]
     return [Value(world.first_updates, run), *first]
 
 
 def jobs_by_kind(world: World, settings: Settings, results: Results) -> dict[str, list[Value]]:
-    """Students on the frame on show and on real images, one for each seed."""
+    """List the students on the frame on show and on real images, one for each seed."""
     learned = [Value(world.learned, results.run, results.frame, seed) for seed in world.seeds]
     real = {
         kind: [Value(world.real, kind, settings.images_per_class, seed) for seed in world.seeds]
@@ -82,7 +85,7 @@ def jobs_by_kind(world: World, settings: Settings, results: Results) -> dict[str
 
 
 def students(world: World, settings: Settings, results: Results) -> list[Run | Value]:
-    """All of them, seed by seed."""
+    """List all students, seed by seed."""
     return [
         value
         for seed in zip(*jobs_by_kind(world, settings, results).values(), strict=True)
@@ -93,7 +96,7 @@ def students(world: World, settings: Settings, results: Results) -> list[Run | V
 def share_accuracies(
     world: World, settings: Settings, results: Results
 ) -> dict[str, tuple[float, ...]]:
-    """What is known of students: on the frame on show, and on as many real images."""
+    """Return the accuracies known of students of the frame on show and of as many real images."""
     every = {
         kind: map(results, values)
         for kind, values in jobs_by_kind(world, settings, results).items()
@@ -107,8 +110,11 @@ def share_accuracies(
 def in_other_networks(
     world: World, settings: Settings, results: Results
 ) -> dict[int | None, tuple[float, ...]]:
-    """Networks -> accuracy of students of the finished images, of all visited settings that differ
-    in their number alone.
+    """Return the accuracy of students of the finished images by the number of networks.
+
+    Only visited settings that differ in that number alone count.
+
+    Only visited settings that differ in that number alone count.
     """
     accuracies_by_count = dict[int | None, tuple[float, ...]]()
     for past in results.past:
@@ -137,8 +143,11 @@ def how_many(networks: int | None) -> str:
 
 
 def score_data(world: World, settings: Settings, results: Results) -> tuple | None:
-    """What is on show, and the accuracies known so far, of other numbers of networks too; what was
-    shown stays until the first is.
+    """Return what is on show and the accuracies known so far, of other numbers of networks too.
+
+    What was shown stays until the first is known.
+
+    What was shown stays until the first is known.
     """
     if not results.shared[RIVAL]:
         return None
@@ -152,7 +161,7 @@ def score_data(world: World, settings: Settings, results: Results) -> tuple | No
 
 
 def scores(networks: int | None, step: int, accuracies: tuple, other_runs: tuple) -> go.Figure:
-    """Accuracy minus that of the strongest rival's student of the same seed, every student a point."""
+    """Draw each student's accuracy minus that of the strongest rival's student of the same seed."""
     short = {kind: name.removesuffix(" real images") for kind, name in REAL.items()}
     real = dict(accuracies)
     learned = dict(other_runs)
@@ -197,7 +206,7 @@ def scores(networks: int | None, step: int, accuracies: tuple, other_runs: tuple
 
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
-    """What is seen at a step."""
+    """Say how far apart the means are at the step on show, and what students learn."""
     run = results.run
     frame = results.frame
     count = settings.images_per_class
@@ -220,9 +229,7 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
 
 
 def quest_met(world: World, settings: Settings, results: Results) -> bool:
-    """Return whether students of every seed are there, and those on the frame on show are ahead of those
-    on any real images.
-    """
+    """Return whether the images on show beat any real images, with students of every seed."""
     if min(map(len, results.shared.values())) < len(world.seeds):
         return False
     means = {kind: statistics.fmean(values) for kind, values in results.shared.items()}

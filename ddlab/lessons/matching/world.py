@@ -43,8 +43,11 @@ class Settings(dm.Config):
 
 
 def student_config(data: ImageData, **changes: Any) -> supervised.Config:
-    """How students learn in this lesson: class numbers, single views, a ConvNet with instance norm
-    of width 32.
+    """Return the training of students in this lesson.
+
+    It has class numbers, single views, and a ConvNet of width 32 with instance norm.
+
+    It has class numbers, single views, and a ConvNet of width 32 with instance norm.
     """
     network = networks.spec("convnet", width=32, norm="instance")
     return supervised.Config.quick(data, **{"network": network, "mixup_alpha": 0.0} | changes)
@@ -90,8 +93,11 @@ class World(MethodWorld):
         return Keep(tuple(sorted({1, 2, *Keep(self.frames + 1).of(config.iterations)})))
 
     def first_updates(self, run: Run, *, watch: Watch) -> None:
-        """Two updates, which say how far apart the means are: of a single one momentum changes
-        nothing.
+        """Return the losses of two updates, which say how far apart the means are.
+
+        Of a single update momentum changes nothing.
+
+        Of a single update momentum changes nothing.
         """
         run.advance(until=2)
 

@@ -20,7 +20,7 @@ _RATE = 0.1
 
 
 def check_forgetting(answer: Any) -> str:
-    """Exercise 1: of the first task, and the mean."""
+    """Check exercise 1: how much of the first task is forgotten, and the mean."""
     draws = torch.Generator().manual_seed(2)
     for phases in (3, 5):
         matrix = [torch.rand(2 * phase + 2, generator=draws).tolist() for phase in range(phases)]
@@ -50,7 +50,9 @@ def check_forgetting(answer: Any) -> str:
 
 
 def check_pair(answer: Any) -> str:
-    """Exercise 2: two exemplars of each class, made without a network, against two random ones."""
+    """Check exercise 2: two exemplars of each class, made without a network, against two random
+    ones.
+    """
     data = load("digits")
     shape = (2, 1, 16, 16)
     pairs = list[Tensor]()
@@ -84,7 +86,7 @@ def check_pair(answer: Any) -> str:
 
 
 def check_halves(answer: Any) -> str:
-    """Exercise 3: each half of the exemplars is judged by the other, which stays."""
+    """Check exercise 3: each half of the exemplars is judged by the other, which stays."""
     draws = torch.Generator().manual_seed(6)
     network = nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 6)).double()
     with torch.no_grad():

@@ -67,7 +67,7 @@ def tasks_of(world: World, config: mnemonics.Config) -> tuple[tuple[str, ...], .
 def share_moment(
     world: World, settings: Settings, results: Results
 ) -> tuple[tuple[tuple[str, ...], ...], Moment, Matrix]:
-    """Tasks, the moment on show, and the phases that had ended by then."""
+    """Return the tasks, the moment on show, and the phases that had ended by then."""
     finished = [end for end in world.task_ends(results.run.config) if end <= results.frame.step]
     return tasks_of(world, results.run.config), results.frame.content, matrix(results.run, finished)
 
@@ -79,7 +79,7 @@ def strip_data(world: World, settings: Settings, results: Results) -> tuple:
 
 
 def strip(data: ImageData, moment: Moment, order: tuple[int, ...]) -> tuple[bytes, str]:
-    """Exemplars, a column for each class; grey where there are none."""
+    """Draw the exemplars, a column for each class, grey where there are none."""
     count = max(len(moment.exemplars) // data.classes, 1)
     pixels = torch.full(
         (data.classes * count, data.channels, *data.image_size), _GREY, dtype=torch.uint8
@@ -96,12 +96,12 @@ def strip(data: ImageData, moment: Moment, order: tuple[int, ...]) -> tuple[byte
 
 
 def bars_data(world: World, settings: Settings, results: Results) -> tuple:
-    """What is found."""
+    """Return the accuracies of the moment on show."""
     return results.shared
 
 
 def of_tasks(tasks: tuple[tuple[str, ...], ...], accuracies: tuple[float, ...]) -> list[float]:
-    """Accuracy of each task seen, from those of its classes."""
+    """Return the accuracy of each task seen, from those of its classes."""
     task_means = []
     remaining = list(accuracies)
     for names in tasks:
@@ -157,7 +157,7 @@ def bars(tasks: tuple[tuple[str, ...], ...], moment: Moment, before: Matrix) -> 
 
 
 def matrix_data(world: World, settings: Settings, results: Results) -> tuple:
-    """Tasks, and what was known at the end of each phase."""
+    """Return the tasks, and what was known at the end of each phase."""
     tasks, _, rows = results.shared
     return tasks, rows
 
@@ -176,8 +176,11 @@ def cells(tasks: tuple[tuple[str, ...], ...], rows: Matrix) -> go.Figure:
 
 
 def ends_data(world: World, settings: Settings, results: Results) -> tuple:
-    """Memory -> exemplars of a class -> accuracy at the end, of all that was visited and differs in
-    these alone; and the one on show.
+    """Return the accuracy at the end by memory and number of exemplars, and the one on show.
+
+    Only visited settings that differ in these alone count.
+
+    Only visited settings that differ in these alone count.
     """
     points = dict[str, tuple]()
     for memory in world.memories:
@@ -196,7 +199,7 @@ def ends_data(world: World, settings: Settings, results: Results) -> tuple:
 
 
 def final_chart(points_by_memory: tuple, count: int, current: float) -> go.Figure:
-    """Accuracy at the end over exemplars of a class, a line for each memory."""
+    """Draw the accuracy at the end over exemplars of a class, a line for each memory."""
     label = "accuracy on all classes (fraction)"
     figure = start_figure(
         title="At the end", x_label="exemplars of a class", y_label=label, height=HEIGHT
@@ -239,12 +242,12 @@ def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
 
 
 def with_memory(world: World, settings: Settings, memory: str) -> Value:
-    """What is left at the end with another memory, of as many exemplars."""
+    """Return the end's matrix with another memory, of as many exemplars."""
     return Value(world.remembered, world.config(settings.replace(memory=memory)), memory)
 
 
 def all_memories(world: World, settings: Settings, results: Results) -> list[Value]:
-    """What is left with each memory; the one that takes long comes last."""
+    """List the matrix with each memory; the one that takes long comes last."""
     usable = (
         memory
         for memory in world.memories
@@ -254,7 +257,7 @@ def all_memories(world: World, settings: Settings, results: Results) -> list[Val
 
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
-    """What is seen."""
+    """Say what is known and forgotten at the moment on show."""
     tasks, moment, _ = results.shared
     heights = of_tasks(tasks, moment.accuracies)
     kept_text = (

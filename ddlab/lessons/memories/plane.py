@@ -41,7 +41,7 @@ _GRID = torch.linspace(0, 1, 61)
 
 
 def wheel(seed: int = 0) -> ImageData:
-    """Six bent spokes of a wheel, A to F; the classes of a task lie opposite each other.
+    """Return six bent spokes of a wheel, A to F. The classes of a task lie opposite each other.
 
     Pictures of two pixels, x and y.
     """
@@ -95,8 +95,11 @@ class PlaneWorld(World):
         super().__init__(wheel(), config=config, device="cpu")
 
     def run(self, settings: PlaneSettings) -> Run:
-        """Return the run, and of points that were clicked: those of each class, the last ones first, then
-        its first points.
+        """Return the run.
+
+        Points that were clicked are kept: of each class the last ones first, then its first points.
+
+        Points that were clicked are kept: of each class the last ones first, then its first points.
         """
         if settings.memory != BY_HAND:
             return super().run(settings)
@@ -117,7 +120,7 @@ class PlaneWorld(World):
 def keep_clicked(
     world: PlaneWorld, settings: PlaneSettings, clicked: dict[str, Any]
 ) -> PlaneSettings:
-    """Settings that keep the point which was clicked, at the end of the run."""
+    """Return settings that keep the point which was clicked, at the end of the run."""
     if clicked["customdata"] is None:
         return settings
     before = [
@@ -134,14 +137,12 @@ def plane_data(world: World, settings: Settings, results: Results) -> tuple:
 
 
 def points_of(images: Tensor, data: ImageData) -> np.ndarray:
-    """Normalised pictures of two pixels as points [n, 2]."""
+    """Return normalised pictures of two pixels as points [n, 2]."""
     return (images.flatten(1) * data.std.flatten() + data.mean.flatten()).numpy()
 
 
 def plane(world: World, config: mnemonics.Config, moment: Moment) -> go.Figure:
-    """What the network says everywhere, the points of the task at hand, those before, and those
-    that are kept.
-    """
+    """Draw the network's decisions and the points of this task, of those before, and those kept."""
     data = world.data
     (start, classes_met) = [0, *class_ends(config, len(CLASSES))][moment.phase : moment.phase + 2]
     y, x = torch.meshgrid(_GRID, _GRID, indexing="ij")

@@ -64,7 +64,7 @@ class Moment:
 def moment(
     config: Any, inputs: Inputs, state: mnemonics.State, trace: mnemonics.Trace | None
 ) -> Moment:
-    """What is kept of a step."""
+    """Return what is kept of a step."""
     phase, part = (0, "model") if trace is None else (trace.phase, trace.part)
     classes_met = class_ends(config, require_data(mnemonics.NAME, inputs).classes)[phase]
     return Moment(
@@ -113,11 +113,16 @@ class World(MethodWorld):
         super().__init__(data, config, device=device)
 
     def started(self, config: mnemonics.Config) -> Settings:
-        """With the memories that there are."""
+        """Return the settings with the memories that there are."""
         return narrowed(self.settings, memory=self.memories)(**vars(config))
 
     def config(self, settings: Settings) -> mnemonics.Config:
-        """What plays no part with this memory is as at first, so that such runs are one."""
+        """Return the config of a run.
+
+        What plays no part with this memory is as at first, so that such runs are one.
+
+        What plays no part with this memory is as at first, so that such runs are one.
+        """
         changes: dict[str, Any] = {}
         if settings.memory != LEARNED:
             changes |= {name: getattr(self.first, name) for name in LEARNING} | {
@@ -151,7 +156,7 @@ class World(MethodWorld):
         return self.of(config, inputs)
 
     def keep(self, config: mnemonics.Config) -> Keep:
-        """Some moments of each part of a phase."""
+        """Return some moments of each part of a phase, which are kept."""
         kept_steps = {0}
         part_start = 0
         for _, part, steps in mnemonics.parts(config, self.inputs):
@@ -170,7 +175,7 @@ class World(MethodWorld):
         ]
 
     def remembered(self, config: mnemonics.Config, memory: str, *, watch: Watch) -> Matrix:
-        """Phase -> accuracy of each class seen by its end."""
+        """Return the accuracy of each class seen by the end of each phase."""
         task_ends = self.task_ends(config)
         run = self.with_memory(memory, config).advance(
             watch=lambda run: watch(f"memory: {memory}", run.step / task_ends[-1])
@@ -179,7 +184,7 @@ class World(MethodWorld):
 
 
 def matrix(run: Run, task_ends: Sequence[int]) -> Matrix:
-    """Phase -> accuracy of each class seen, of the phases whose end was kept by now."""
+    """Return the accuracies of the classes seen, by the phases whose end was kept by now."""
     frames = [run.at(end) for end in task_ends]
     return tuple(
         frame.content.accuracies

@@ -19,8 +19,11 @@ _CASES = (
 
 
 def check_errors(answer: Any) -> str:
-    """Exercise 2: (ours, printed, deviation, count) -> the difference in standard errors, of which
-    both numbers have one.
+    """Check exercise 2: a function that gives a difference in standard errors.
+
+    Its arguments are (ours, printed, deviation, count); both numbers have an error.
+
+    Its arguments are (ours, printed, deviation, count); both numbers have an error.
     """
     cases = (
         (list(ours), *printed_values) for ours, *printed_values in _CASES
@@ -66,8 +69,11 @@ def check_errors(answer: Any) -> str:
 
 
 def check_students(answer: Any) -> str:
-    """Exercise 1: (sets, data, plain, changes): another training of students that adds points to
-    the same sets.
+    """Check exercise 1: another training of students that adds points to the same sets.
+
+    The answer is (sets, data, plain, changes).
+
+    The answer is (sets, data, plain, changes).
     """
     if not isinstance(answer, tuple) or len(answer) != 4 or not isinstance(answer[3], dict):
         raise NotYet("Give a dictionary of settings of the students.")

@@ -22,8 +22,11 @@ _MOMENT_GAP = (
 
 
 def predicted(targets: Tensor, images: Tensor) -> float:
-    """R^2 of a ridge regression from pixels to targets, learned on every other image, measured on
-    the rest; at least 0.
+    """Return R^2 of a ridge regression from pixels to targets, at least 0.
+
+    It learns on every other image and is measured on the rest.
+
+    It learns on every other image and is measured on the rest.
     """
     from sklearn.linear_model import Ridge
     from sklearn.metrics import r2_score
@@ -39,8 +42,8 @@ def predicted(targets: Tensor, images: Tensor) -> float:
 
 
 def check_same_statistics(answer: Any) -> str:
-    """Exercise 1: a function of targets [n, k] that gives new ones of the same mean and covariance,
-    which do not belong to the images.
+    """Check exercise 1: a function of targets [n, k] that gives strange ones of the same
+    statistics. Mean and covariance stay; the new targets do not belong to the images.
     """
     shapes = data.load("shapes", size=16)
     images = shapes.normalised()
@@ -76,8 +79,11 @@ def check_same_statistics(answer: Any) -> str:
 
 
 def check_barlow_twins(answer: Any) -> str:
-    """Exercise 2: a function of two views' projections [n, d] each that gives Barlow Twins' loss,
-    with weight 0.005.
+    """Check exercise 2: a function of two views' projections [n, d] that gives Barlow Twins' loss.
+
+    The weight is 0.005.
+
+    The weight is 0.005.
     """
     draw = torch.Generator().manual_seed(0)
     first = 3 + 2 * torch.randn((40, 6), generator=draw, dtype=torch.float64)

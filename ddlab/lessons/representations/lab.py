@@ -34,13 +34,13 @@ def named(objective: str) -> str:
 
 
 def list_jobs(world: World, settings: Settings, run: Run) -> list[Run]:
-    """With the targets, then without."""
+    """List the run with the targets, then the one without."""
     return [run, world.run(settings, alone=True)]
 
 
 def curve_data(world: World, settings: Settings, results: Results) -> tuple:
-    """Return the accuracies that were kept so far, with and without targets, and what the prior's own
-    features give.
+    """Return the accuracies kept so far, with and without targets, and that of the prior's
+    features.
     """
     frames_of_runs = results.frames, results.jobs[1].frames
     curves = [
@@ -50,7 +50,7 @@ def curve_data(world: World, settings: Settings, results: Results) -> tuple:
 
 
 def curve(total: int, objective: str, aided: Curve, alone: Curve, prior: float) -> go.Figure:
-    """Probe accuracy over the run."""
+    """Draw the probe accuracy over the run."""
     points = {f"{objective} with targets": aided, f"{objective} alone": alone}
     longest = max(points.values(), key=len)
     figure = loss_curves(
@@ -76,7 +76,7 @@ def target_data(world: World, settings: Settings, results: Results) -> tuple:
 
 
 def target_curve(total: int, losses: tuple[float, ...], shares_by_step: Curve) -> go.Figure:
-    """How far the network is from the targets while they are learned, and what they weigh."""
+    """Draw the network's distance from the targets while they are learned, and their weight."""
     steps, shares = zip(*shares_by_step, strict=True) if shares_by_step else ((0,), (1.0,))
     figure = loss_curves(
         {"loss of the targets, 1 − cos": list(losses) or [1.0], "their weight λ": list(shares)},
@@ -90,12 +90,12 @@ def target_curve(total: int, losses: tuple[float, ...], shares_by_step: Curve) -
 
 
 def along_data(world: World, settings: Settings, results: Results) -> tuple:
-    """Whose targets."""
+    """Name the prior whose targets are shown."""
     return world, settings.prior
 
 
 def images_along(world: World, prior: str) -> tuple[bytes, str]:
-    """Images in the order of each of the first numbers of a prior's targets."""
+    """Draw images in the order of each of the first numbers of a prior's targets."""
     images = world.data.train_images[world.along(prior).flatten()]
     rows = [f"number {number}" for number in range(1, COMPONENTS + 1)]
     column_names = ["low", *[""] * (COLUMNS - 2), "high"]
@@ -112,7 +112,7 @@ def _at(run: Run, step: int | None) -> float | None:
 
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
-    """What is seen at a step."""
+    """Say what the probe finds at the step on show, with targets and without."""
     (run, alone) = results.jobs
     frame = results.frame
     without = _at(alone, results.step) if alone.begun else None
@@ -127,9 +127,7 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
 
 
 def quest_met(world: World, settings: Settings, results: Results) -> bool:
-    """Return whether both runs are over, and the one that was told first is ahead of the one that learned
-    alone.
-    """
+    """Return whether both runs are over and the one with targets is ahead."""
     aided, alone = (
         run.frames[-1].content.accuracy if run.complete else None for run in results.jobs
     )

@@ -28,7 +28,11 @@ NETWORK, _PRIOR = (networks.spec("convnet", width=width) for width in (16, 32))
 
 
 def make_prior(name: str, data: ImageData, *, seed: int = 0) -> Network:
-    """Return a prior; only the untrained one is another for each seed. The weak one is trained on digits.
+    """Return a prior.
+
+    Only the untrained one is another for each seed; the weak one is trained on digits.
+
+    Only the untrained one is another for each seed; the weak one is trained on digits.
 
     The strong one is trained on the images themselves, without labels; that of the shapes comes
     with ddlab.
@@ -46,8 +50,11 @@ def make_prior(name: str, data: ImageData, *, seed: int = 0) -> Network:
 
 
 def _digits_like(data: ImageData) -> ImageData:
-    """Digits in the shape of the data, and with as many classes, which nobody reads: a prior's spec
-    has them.
+    """Return digits in the shape of the data, with as many classes, which nobody reads.
+
+    A prior's spec has them.
+
+    A prior's spec has them.
     """
     digits = aligned(datasets.load("digits"), data)
     labels = {
@@ -68,9 +75,7 @@ def make_set(
     *,
     device: torch.device | str = "cpu",
 ) -> DistilledSet:
-    """All images with the targets of a prior, as many numbers as the network that learns has
-    features.
-    """
+    """Return all images with the targets of a prior, as many numbers as the learner has features."""
     return cache.run(
         rela, rela.Config(network=network), Inputs(data=data, teachers=(prior,), device=device)
     )
@@ -79,8 +84,11 @@ def make_set(
 def objective(
     data: ImageData, name: str = "simclr", network: NetworkSpec = NETWORK, *, epochs: int = 12
 ) -> self_supervised.Training:
-    """Return an objective as laboratory, page and record have it: a narrow network and narrow heads,
-    batches of 50.
+    """Return an objective as laboratory, page and record have it.
+
+    The network and its heads are narrow, batches of 50.
+
+    The network and its heads are narrow, batches of 50.
     """
     module = self_supervised.OBJECTIVES[name].Config
     sizes: dict[str, Any] = {

@@ -128,7 +128,7 @@ class World:
         self._runs = Runs()
 
     def config(self, settings: Settings, *, alone: bool = False) -> with_targets.Config:
-        """How the network is trained, with the targets or alone."""
+        """Return the training of the network, with the targets or alone."""
         training = objective(self.data, settings.objective, self.network, epochs=settings.epochs)
         names = ("ratio", "subset", "schedule", "share", "train_projection", "seed")
         changes = {name: getattr(settings, name) for name in names}
@@ -146,8 +146,11 @@ class World:
         return self._runs.get(with_targets, config, inputs, Keep(_FRAMES + 1, make=self._moment))
 
     def accuracy(self, network: Network) -> float:
-        """Test accuracy of least squares on a network's features, from a thousand labelled images:
-        quick, and rougher than a probe.
+        """Return the test accuracy of least squares on features, from a thousand labelled images.
+
+        It is quick, and rougher than a probe.
+
+        It is quick, and rougher than a probe.
         """
         features = [self._features(network, self._few), self._features(network, None)]
         predicted = predictions(
@@ -156,8 +159,11 @@ class World:
         return float((predicted == self.data.test_labels).double().mean())
 
     def along(self, name: str) -> Tensor:
-        """Training images from the smallest to the largest first number of a prior's targets, then
-        the second, ...: indices [4, 12].
+        """Return indices [4, 12] of training images, from the smallest to the largest target.
+
+        Row i follows the i-th number of a prior's targets.
+
+        Row i follows the i-th number of a prior's targets.
         """
         targets = self.sets[name].target("representations").values[0][:, :COMPONENTS]
         places = torch.linspace(0, len(targets) - 1, COLUMNS).round().long()

@@ -100,8 +100,8 @@ class MappedImages:
         self._maps: dict[tuple[str, embeddings.Config], Map] = {}
 
     def place(self, distilled: DistilledSet, config: embeddings.Config) -> dict[str, Place]:
-        """Layer -> where other images lie on the map of these settings, which stands still, and
-        what they cover.
+        """Place other images on the map of each layer, which stands still, and return what they
+        cover.
         """
         output = networks.predict(self.teacher, distilled.images.float())
         places = {}
@@ -113,7 +113,7 @@ class MappedImages:
         return places
 
     def points(self, on_show: PointsOnShow) -> tuple[Tensor, Tensor]:
-        """Points [m, d] in feature space, and labels [m]."""
+        """Return points [m, d] in feature space, and labels [m]."""
         points_of_layer = self._points[on_show.layer]
         if on_show.name == BY_HAND:
             rows = torch.tensor(on_show.hand)
@@ -128,7 +128,7 @@ class MappedImages:
         return film[on_show.frame], torch.arange(per_frame)
 
     def images(self, on_show: PointsOnShow) -> Tensor:
-        """uint8 [m, c, h, w]."""
+        """Return the images of points, uint8 [m, c, h, w]."""
         if on_show.name == BY_HAND:
             return self.data.train_images[self.pool[torch.tensor(on_show.hand)]]
         if on_show.frame is None:
@@ -136,7 +136,7 @@ class MappedImages:
         return self.frames[on_show.name][on_show.frame].content
 
     def positions(self, on: Map, on_show: PointsOnShow) -> Tensor:
-        """Where the points lie on a map, [m, 2]."""
+        """Return the places of points on a map, [m, 2]."""
         if on_show.name == BY_HAND:
             return on.real[torch.tensor(on_show.hand)]
         return (
@@ -156,7 +156,9 @@ class MappedImages:
         return float(self.covered(on_show).double().mean())
 
     def chance(self, layer: str, per_class: int) -> float:
-        """What `per_class` random real images of each class cover, mean of several draws."""
+        """Return the coverage of `per_class` random real images of each class, the mean of several
+        draws.
+        """
         key = (layer, per_class)
         if key not in self._chance:
             self._chance[key] = sum(self._at_random(layer, per_class, _DRAWS)) / _DRAWS
@@ -184,8 +186,11 @@ class MappedImages:
         return shares
 
     def nearest_real(self, on_show: PointsOnShow) -> tuple[int, ...]:
-        """For each image the real one of its class that is nearest by the teacher's features:
-        positions in the pool.
+        """Return for each image the nearest real one of its class, as a position in the pool.
+
+        The teacher's features count.
+
+        The teacher's features count.
         """
         points, labels = self.points(
             PointsOnShow(on_show.name, "features", on_show.frame, on_show.hand)
@@ -243,7 +248,7 @@ class MappedImages:
         return measures.covered(self._points[layer]["real"], self._radii[layer], points)
 
     def _outputs_by_layer(self) -> dict[str, dict[str, Tensor]]:
-        """layer -> "real", each set and each film (its frames one after another) -> points [n, d]."""
+        """Return points [n, d] by layer and by "real", each set and each film, its frames in turn."""
         images = {"real": self.data.normalised(self.pool)}
         images |= {f"set {name}": chosen.images.float() for name, chosen in self.sets.items()}
         for name, frames in self.frames.items():
@@ -257,7 +262,9 @@ class MappedImages:
 
 
 def _extent(points: Tensor, *, margin: float) -> tuple[tuple[float, float], tuple[float, float]]:
-    """(low, high) of both axes around points [n, 2], with a margin as a share of their width."""
+    """Return (low, high) of both axes around points [n, 2], with a margin as a share of their
+    width.
+    """
     low, high = points.amin(0), points.amax(0)
     edge = margin * (high - low)
     x, y = zip((low - edge).tolist(), (high + edge).tolist(), strict=True)
@@ -305,7 +312,7 @@ def _checked_films(
 
 
 def _balanced(data: ImageData, points: int) -> Tensor:
-    """Training-set indices, as equally many of each class as there are, in a fixed random order."""
+    """Return training-set indices, equally many of each class, in a fixed random order."""
     rows = []
     for label in range(data.classes):
         members = data.of_class(label)

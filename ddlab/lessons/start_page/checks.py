@@ -34,9 +34,7 @@ AccuraciesByPair = dict[tuple[str, str], list[float]]
 
 
 def by_class(images: DistilledSet, per_class: int) -> Tensor:
-    """Return the first `per_class` images of each class as bytes, uint8 [classes, each, channels, height,
-    width].
-    """
+    """Return the first `per_class` images of each class, uint8 [classes, each, channels, h, w]."""
     pixels = images.to_uint8()
     return torch.stack(
         [pixels[images.labels == label][:per_class] for label in range(images.classes)]
@@ -46,8 +44,9 @@ def by_class(images: DistilledSet, per_class: int) -> Tensor:
 def three_sets(
     data: ImageData, teacher: Network, *, seed: int, progress: bool = False
 ) -> dict[str, DistilledSet]:
-    """Five images per class three ways, with the teacher's labels: drawn, nearest to k-means
-    centres, recovered by SRe2L.
+    """Return five images per class three ways, with the teacher's labels.
+
+    They are drawn, nearest to k-means centres, and recovered by SRe2L.
 
     Args:
         progress: one line on standard output while images are recovered, which takes some seconds.
@@ -74,7 +73,7 @@ def accuracies(
     student: supervised.Config | None = None,
     progress: bool = False,
 ) -> AccuraciesByPair:
-    """(images, labels) -> test accuracy, a fraction in [0, 1], of one student per pair.
+    """Return the test accuracy of one student by (images, labels), a fraction in [0, 1].
 
     Pair s uses seed s for the draw of the images and for the student; all pairs share the teacher.
 
@@ -99,7 +98,7 @@ def accuracies(
 
 
 def table(accuracies_by_pair: Mapping[tuple[str, str], Sequence[float]]) -> str:
-    """Images by labels as a Markdown table: mean accuracy and 95% interval over the pairs."""
+    """Return a Markdown table of images by labels: mean accuracy and 95% interval over the pairs."""
     columns = list(dict.fromkeys(labels for _, labels in accuracies_by_pair))
     lines = [
         "| images | " + " | ".join(f"{labels} labels" for labels in columns) + " |",

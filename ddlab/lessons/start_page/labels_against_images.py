@@ -56,8 +56,9 @@ class Settings(Parameters):
     )
 
     def words(self, form: str) -> str:
-        """In a form such as "{images} images, {labels} labels"; the seed is named where it is
-        another than 0.
+        """Write the settings in a form such as "{images} images, {labels} labels".
+
+        The seed is named where it is not 0.
         """
         return form.format(images=self.images, labels=self.labels) + (
             f", seed {self.seed}" if self.seed else ""
@@ -129,8 +130,8 @@ class World:
 
 
 def views(world: World, settings: Settings) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the image on show and three of its views as a student gets them, [4, c, h, w]; what it is
-    told of each, [3, classes]; its class.
+    """Return the image on show with three of its views [4, c, h, w], their targets [3, classes],
+    its class. Views and targets are those that a student gets.
     """
     chosen = world.sets[settings.images]
     config = world.config.replace(labels=settings.labels, seed=settings.seed)
@@ -157,7 +158,7 @@ def views(world: World, settings: Settings) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def told_data(world: World, settings: Settings, results: Results) -> tuple:
-    """What decides the views and the labels."""
+    """Return what decides the views and the labels."""
     return world, settings
 
 
@@ -177,7 +178,7 @@ def strip(world: World, settings: Settings) -> tuple[bytes, str]:
 
 
 def label_bars(world: World, settings: Settings) -> go.Figure:
-    """What the student is told of each of the views."""
+    """Draw the target that a student gets for each of the views."""
     names = world.data.class_names
     (_, labels_told, _) = views(world, settings)
     words = {
@@ -207,8 +208,9 @@ def label_bars(world: World, settings: Settings) -> go.Figure:
 
 
 def curve_data(world: World, settings: Settings, results: Results) -> tuple:
-    """Return the accuracies of the last students, so far; that of the student on show comes last and is
-    never the one left out.
+    """Return the accuracies of the last students, so far.
+
+    That of the student on show comes last and is never the one left out.
     """
     runs = {
         run_settings: run
@@ -265,7 +267,7 @@ def accuracy_table(*rows: tuple[str, tuple[float | None, ...]]) -> go.Figure:
 
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
-    """Where the student ends, and the best so far."""
+    """Say where the student ends, and the best so far."""
     title = settings.words("{images} images, {labels} labels")
     learned = world.learned()
     if settings not in learned:
@@ -282,8 +284,9 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
 
 
 def labels_alone_help(world: World, settings: Settings, results: Results) -> bool:
-    """Return whether the student on show is `_POINTS` better than one with class numbers, by the same
-    images and seed.
+    """Return whether the student on show is `_POINTS` better than one with class numbers.
+
+    Images and seed are the same.
     """
     learned = world.learned()
     pair = [

@@ -10,8 +10,9 @@ from . import closed_forms
 
 
 def check_counterexample(answer: Any) -> str:
-    """Exercise 2: (h, x, y, alpha) with a 1-Lipschitz h, h(x) = h(y), that breaks Corollary 1 as
-    printed; alpha is not one half.
+    """Check exercise 2: (h, x, y, alpha) that breaks Corollary 1 as printed.
+
+    h is 1-Lipschitz, h(x) = h(y), and alpha is not one half.
     """
     if not isinstance(answer, tuple) or len(answer) != 4 or not callable(answer[0]):
         raise NotYet("Give four things: (h, x, y, alpha), h a function of a number.")
@@ -50,8 +51,9 @@ def check_counterexample(answer: Any) -> str:
 
 
 def check_floor(answer: Any) -> str:
-    """Exercise 1: a function (spread, learning_rate, batch) -> what E[(theta_t - theta*)^2] ends
-    on, means 1 apart, rho = 0.
+    """Check exercise 1: a function that gives what E[(theta_t - theta*)^2] ends on.
+
+    Its arguments are (spread, learning_rate, batch); means lie 1 apart, rho = 0.
     """
     settings = [(0.1, 0.1, 1), (1.0, 0.1, 4), (0.5, 0.4, 10)]
     floors = numbers(answer, *settings, of="(spread, learning_rate, batch)")

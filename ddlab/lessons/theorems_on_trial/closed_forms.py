@@ -19,13 +19,14 @@ from ...core import randomness
 
 
 def noise_floor(*, spread: float, learning_rate: float) -> float:
-    """What E[(theta_t - theta*)^2] ends on: eta / (2 - eta) (S^2 + 1/4)."""
+    """Return the limit of E[(theta_t - theta*)^2]: eta / (2 - eta) (S^2 + 1/4)."""
     return learning_rate / (2 - learning_rate) * (spread**2 + 0.25)
 
 
 def expected_squared_error(steps: int, *, spread: float, learning_rate: float) -> Tensor:
-    """E[(theta_t - theta*)^2] for t = 0 ... steps from a distance of 1, float64 [steps + 1]: A.3
-    with its last line put right.
+    """Return E[(theta_t - theta*)^2] for t = 0 ... steps from a distance of 1, float64 [steps + 1].
+
+    It is A.3 with its last line put right.
 
     >>> round(float(expected_squared_error(200, spread=1, learning_rate=.1)[-1]), 4)
     0.0658
@@ -35,8 +36,9 @@ def expected_squared_error(steps: int, *, spread: float, learning_rate: float) -
 
 
 def printed_squared_error(steps: int, *, spread: float, learning_rate: float) -> Tensor:
-    """A.3 as printed, (C2 + C3 S^2)(1 - eta)^(2t) / C1: at t = 0 it adds the noise of steps that
-    were not made, later it has none.
+    """Return A.3 as printed, (C2 + C3 S^2)(1 - eta)^(2t) / C1.
+
+    At t = 0 it adds the noise of steps that were not made, later it has none.
     """
     return _decay(steps, learning_rate) * (
         1 + noise_floor(spread=spread, learning_rate=learning_rate)
@@ -56,7 +58,10 @@ class SimulatedErrors:
 def simulated_errors(
     steps: int, *, spread: float, learning_rate: float, runs: int, seed: int = 0
 ) -> SimulatedErrors:
-    """Return the same by simulation, from the definition: draw y and x, step; `runs` runs side by side."""
+    """Return the same by simulation, from the definition: draw y and x, step.
+
+    `runs` runs go side by side.
+    """
     draw = randomness.generator(seed, 0, "sgd on two classes")
     distance = torch.ones(runs, dtype=torch.float64)
     squares = [distance.square()]
@@ -71,7 +76,9 @@ def simulated_errors(
 
 @functools.lru_cache(maxsize=1024)
 def information_share(*, spread: float, dimensions: int) -> float:
-    """I(X; Y) / H(Y) in [0, 1]: which part of its class a sample tells, in one dimension or two.
+    """Return I(X; Y) / H(Y) in [0, 1], the part of its class that a sample tells.
+
+    X has one dimension or two.
 
     1 - E[log(1 + e^{-L})] / log 2 with L ~ N(d^2 / 2, d^2), d = sqrt(dimensions) / S. The integrand
     is smooth and vanishes with all its derivatives at both ends, where the trapezoidal rule
@@ -90,8 +97,9 @@ def information_share(*, spread: float, dimensions: int) -> float:
 
 
 def normalised_information(*, spread: float) -> float:
-    """2 I(X; Y) / (H(X) + H(Y)) in one dimension, with H(X) = I + H(X|Y), a differential entropy
-    that may be negative.
+    """Return 2 I(X; Y) / (H(X) + H(Y)) in one dimension, with H(X) = I + H(X|Y).
+
+    H(X) is a differential entropy and may be negative.
 
     >>> [round(normalised_information(spread=s), 3) for s in (.5, 1)]
     [0.384, 0.1]
@@ -101,8 +109,9 @@ def normalised_information(*, spread: float) -> float:
 
 
 def printed_information_share(*, spread: float) -> float:
-    """Eq 24 as printed, 2 log 2 / (log(2 pi e S^2) / 2 + 2 log 2): no number between 0 and 1 for S
-    < .242.
+    """Return Eq 24 as printed, 2 log 2 / (log(2 pi e S^2) / 2 + 2 log 2).
+
+    It is no number between 0 and 1 for S < .242.
 
     >>> [round(printed_information_share(spread=s), 2) for s in (1, .242, .1, .05)]
     [0.49, 1.0, 2.76, -7.28]
@@ -147,17 +156,20 @@ def overlap(
 
 
 def printed_overlap(*, gap: float, spread: float, strength: float, noise_rate: float) -> float:
-    """Eq 67 as printed, 2 Phi(gap / sqrt(2 (s^2 + k a))) - 1: it falls as the classes spread."""
+    """Return Eq 67 as printed, 2 Phi(gap / sqrt(2 (s^2 + k a))) - 1.
+
+    It falls as the classes spread.
+    """
     return math.erf(gap / (2 * math.sqrt(spread**2 + noise_rate * strength)))
 
 
 def _decay(steps: int, rate: float) -> Tensor:
-    """(1 - eta)^(2t) for t = 0 ... steps."""
+    """Return (1 - eta)^(2t) for t = 0 ... steps."""
     return torch.tensor(1 - rate, dtype=torch.float64) ** (
         2 * torch.arange(steps + 1, dtype=torch.float64)
     )
 
 
 def _below(z: float) -> float:
-    """Phi(z), the share of the standard normal below z; precise in the lower tail."""
+    """Return Phi(z), the share of the standard normal below z. It is precise in the lower tail."""
     return math.erfc(-z / math.sqrt(2)) / 2

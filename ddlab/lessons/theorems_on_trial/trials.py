@@ -33,7 +33,7 @@ _SHARES = np.linspace(0, 1, 101)
 
 
 def on_trial(key: str, parameters: type[Parameters], **declared: Any) -> Callable[[Any], Any]:
-    """Puts a statement into `TRIALS`; the function under it shows it for its sliders."""
+    """Put a statement into `TRIALS`; the function under it shows it for its sliders."""
 
     def add(show: Any) -> Any:
         TRIALS[key] = Trial(key=key, parameters=parameters, show=show, **declared)
@@ -48,13 +48,16 @@ def slider(default: float, low: float, high: float, words: str, **options: Any) 
 
 
 def spread_slider(default: float = 1.0, low: float = 0.05, high: float = 2.0) -> Any:
-    """S, the standard deviation of a class; the means are 1 apart in every dimension."""
+    """Return the slider of s, the standard deviation of a class.
+
+    The means are 1 apart in every dimension.
+    """
     words = "Standard deviation of each class; the means are 1 apart in each dimension."
     return slider(default, low, high, words, symbol=r"\Sigma", step=0.01)
 
 
 def seed_slider() -> Any:
-    """Of what a trial draws."""
+    """Return the slider of a trial's seed."""
     return parameter(0, range=(0, 999), explorable=(0, 20), help="Another draw.")
 
 
@@ -81,7 +84,10 @@ class Descent(Parameters):
 
 @functools.lru_cache(maxsize=64)
 def simulated(learning_rate: float, spread: float) -> closed_forms.SimulatedErrors:
-    """500 runs of 200 steps from a distance of 1, kept for as long as only t moves."""
+    """Simulate 500 runs of 200 steps from a distance of 1.
+
+    They are kept for as long as only t moves.
+    """
     return closed_forms.simulated_errors(
         STEPS, spread=spread, learning_rate=learning_rate, runs=RUNS
     )
@@ -111,7 +117,7 @@ def simulated(learning_rate: float, spread: float) -> closed_forms.SimulatedErro
     r"$\Sigma$ does learn better.",
 )
 def sgd_error(view: Descent) -> Outcome:
-    """A.3: E[(theta_t - theta*)^2] as printed, exact and simulated."""
+    """Show A.3: E[(theta_t - theta*)^2] as printed, exact and simulated."""
     settings = {"spread": view.spread, "learning_rate": view.learning_rate}
     printed = closed_forms.printed_squared_error(STEPS, **settings)
     exact = closed_forms.expected_squared_error(STEPS, **settings)
@@ -169,8 +175,9 @@ class Width(Parameters):
     survives=r"The limit: what a sample tells of its class does tend to all of it as $\Sigma \to 0$.",
 )
 def printed_share(view: Width) -> Outcome:
-    """Eq 24 against what it stands for, 2 I / (H(X) + H(Y)), and against I(X; Y) / H(Y), in one
-    dimension and in the lab's two.
+    """Show Eq 24 against what it stands for, 2 I / (H(X) + H(Y)), and against I(X; Y) / H(Y).
+
+    The last is shown in one dimension and in the lab's two.
     """
     one_dimension, two_dimensions = (
         along(closed_forms.information_share, "spread", _SPREADS, dimensions=d) for d in (1, 2)
@@ -248,9 +255,7 @@ class Classes(Parameters):
     verdict=HOLDS,
 )
 def overlap_grows(view: Classes) -> Outcome:
-    """Theorem 6: the exact overlap against the strength, beside the formula that its proof reasons
-    with.
-    """
+    """Show Theorem 6: the exact overlap against the strength, beside the formula of its proof."""
     exact_overlap = functools.partial(closed_forms.overlap, other_spread=view.other_spread)
     exact = _by_strength(exact_overlap, view, _STRENGTHS)
     printed = _by_strength(closed_forms.printed_overlap, view, _STRENGTHS)
@@ -318,7 +323,7 @@ def slope_one(view: Merge, places: np.ndarray) -> np.ndarray:
 
 
 def chord_distance(view: Merge, merge_ratio: np.ndarray) -> np.ndarray:
-    """|h(alpha x + (1 - alpha) y) - alpha h(x) - (1 - alpha) h(y)| for x = -1, y = 1."""
+    """Return |h(alpha x + (1 - alpha) y) - alpha h(x) - (1 - alpha) h(y)| for x = -1, y = 1."""
     end_values = slope_one(view, np.array([-1.0, 1.0]))
     return np.abs(
         slope_one(view, 1 - 2 * merge_ratio)
@@ -345,8 +350,8 @@ def chord_distance(view: Merge, merge_ratio: np.ndarray) -> np.ndarray:
     survives="A bound of that form, with twice the constant.",
 )
 def combination(view: Merge) -> Outcome:
-    """Corollary 1: how far a function lies from its chord, against the printed bound and the right
-    one.
+    """Show Corollary 1: a function's distance from its chord, against the printed and the right
+    bound.
     """
     printed = 2 * _SHARES * (1 - _SHARES)  # with L = 1 and ||x - y|| = 2
     distances = chord_distance(view, _SHARES)

@@ -14,7 +14,7 @@ _UPDATES = 4
 
 
 def check_best_rate(answer: Any) -> str:
-    """Exercise 1: alpha = g . d / ||g||^2, where one step ends nearest to the goal."""
+    """Check exercise 1: alpha = g . d / ||g||^2, where one step ends nearest to the goal."""
     draws = torch.Generator().manual_seed(3)
     distances_left = []
     cosines = []
@@ -45,7 +45,10 @@ def check_best_rate(answer: Any) -> str:
 def _learned(
     paths: list[list[Tensor]], model: nn.Module, images: Tensor, moved: bool
 ) -> tuple[Tensor, Tensor]:
-    """Images and rate after the updates of the page's `match`, with the images moved or left alone."""
+    """Return images and rate after the updates of the page's `match`.
+
+    The images are moved or left alone.
+    """
     images, rate = (
         images.clone().requires_grad_(moved),
         torch.tensor(0.05).to(images).requires_grad_(),
@@ -73,7 +76,7 @@ def _learned(
 
 
 def check_rate_only(answer: Any) -> str:
-    """Exercise 2: `match`, in which only the rate is learned."""
+    """Check exercise 2: `match`, in which only the rate is learned."""
     draws = torch.Generator().manual_seed(5)
     model = nn.Sequential(nn.Flatten(), nn.Linear(16, 10))
     images = torch.randn((10, 1, 4, 4), generator=draws)

@@ -34,7 +34,7 @@ _HEIGHT = HEIGHT + 40  # with a legend of five lines
 
 
 def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
-    """Return the experts; the images; how far they lead and what they teach; the same of class means."""
+    """List the experts, the images, what these lead to and teach, and the same of class means."""
     config = run.config
     beside = Value(world.rival, config.replace(iterations=1))
     return [Value(world.experts, config), run, Value(world.learned, config), beside]
@@ -43,8 +43,9 @@ def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
 def share_scores(
     world: World, settings: Settings, results: Results
 ) -> tuple[dict[int, Any], dict[int, Any]]:
-    """N -> of learned images (left, rate, accuracy) and of class means (left, accuracy), of all
-    settings that differ in N alone.
+    """Return (left, rate, accuracy) of learned images by N, and (left, accuracy) of class means.
+
+    Only visited settings that differ in N alone count.
     """
     _, _, learned, rival = results.jobs
     return tuple(
@@ -59,8 +60,8 @@ def strip_data(world: World, settings: Settings, results: Results) -> tuple:
 
 
 def plane_data(world: World, settings: Settings, results: Results) -> tuple:
-    """(along, aside) of the expert's epochs, of a student on the first, real images, and of one on
-    those on show, at one rate.
+    """Return (along, aside) of the expert's epochs and of students on the first and the shown
+    images. The first images are real; the rate is the same.
     """
     config = results.run.config
     frame = results.frame
@@ -77,7 +78,7 @@ def plane_data(world: World, settings: Settings, results: Results) -> tuple:
 
 
 def plane(expert: Points, first: Points, current: Points) -> go.Figure:
-    """Their paths; the loss is the squared distance from the star."""
+    """Draw their paths; the loss is the squared distance from the star."""
     distance_left = squared(current)
     figure = start_figure(
         title=f"Squared distance left: {distance_left:.2f}",
@@ -119,7 +120,7 @@ def squared(points: Points) -> float:
 
 
 def curve_data(world: World, settings: Settings, results: Results) -> tuple:
-    """What is known so far, and what the images on show leave of the way on show."""
+    """Return what is known so far, and how much of the way the images on show leave."""
     learned, rivals = (tuple(values.items()) for values in results.shared)
     return (
         learned,
@@ -129,8 +130,9 @@ def curve_data(world: World, settings: Settings, results: Results) -> tuple:
 
 
 def curve(scores_by_steps: tuple, rivals: tuple, on_show: tuple[int, float]) -> go.Figure:
-    """Against N: what is left of the way, and the accuracy of students, of learned images and of
-    class means.
+    """Draw what is left of the way and the students' accuracy against N.
+
+    Both are of learned images and of class means.
     """
     figure = stacked_figure("After learning", "steps N", ("left (0 is best)", "accuracy"), _HEIGHT)
     quiet = {"color": neutral("quiet")}
@@ -163,7 +165,7 @@ def curve(scores_by_steps: tuple, rivals: tuple, on_show: tuple[int, float]) -> 
 
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
-    """What is seen."""
+    """Say how far the images on show lead."""
     config = results.run.config
     run = results.run
     setting = f"N = {config.inner_steps}, M = {config.matched_epochs}"

@@ -58,8 +58,9 @@ class Moment:
 
 
 def positions(row: Sequence[Tensor], start: Tensor, goal: Tensor) -> Points:
-    """(along, aside) of weights [P]: how far on the straight way from `start` to `goal`, and how
-    far off it, in lengths of that way.
+    """Return (along, aside) of weights [P]: how far on the straight way, and how far off it.
+
+    Lengths are in units of the way from `start` to `goal`.
 
     The squared distance from (1, 0) is MTT's loss.
     """
@@ -87,14 +88,14 @@ class World(MethodWorld):
     first = mtt.Config.teaching(expert_epochs=8)
 
     def keep(self, config: mtt.Config) -> Keep:
-        """From where the experts are trained."""
+        """Return the steps from which the experts are trained, which are kept."""
         experts = mtt.expert_updates(config)
         updates = config.iterations
         steps = {experts + round(updates * part / self.frames) for part in range(self.frames + 1)}
         return Keep(tuple(sorted(steps)), self.frame)
 
     def frame(self, config: Any, inputs: Inputs, state: mtt.State, trace: Any) -> Moment:
-        """What is kept of a step."""
+        """Return what is kept of a step."""
         return Moment(state.images, state.rate)
 
     def experts(self, config: mtt.Config, *, watch: Watch) -> None:
@@ -122,7 +123,7 @@ class World(MethodWorld):
     def path_on_show(
         self, config: mtt.Config, step: int, expert: int, start_epoch: int, rate_step: int
     ) -> Points:
-        """Where a student's steps lead it on the images of one frame, at the rate of another."""
+        """Return the path of a student on the images of one frame, at the rate of another."""
         frames = [self.of(config).at(at) for at in (step, rate_step)]
         path = self.expert_path(config, expert, start_epoch)
         images, rate = (None if frame is None else frame.content for frame in frames)
@@ -130,7 +131,7 @@ class World(MethodWorld):
         return positions(self.steps(config, images.images, rate.rate, path[0]), path[0], path[-1])
 
     def distance_left(self, config: mtt.Config, images: Tensor, rate: Tensor | float) -> float:
-        """MTT's loss, the mean over all experts, each from another epoch."""
+        """Return MTT's loss, the mean over all experts, each from another epoch."""
         paths = [
             self.expert_path(config, expert, expert % config.latest_start)
             for expert in range(config.experts)
@@ -142,7 +143,7 @@ class World(MethodWorld):
         )
 
     def learned(self, config: mtt.Config, *, watch: Watch) -> tuple[float, float, float]:
-        """Of a finished run: what is left of the way, the rate, and the accuracy of students."""
+        """Return of a finished run what is left of the way, the rate, and the students' accuracy."""
         state = self.of(config).state()
         distilled = mtt.finish(config, self.inputs, state)
         distance_left = self.distance_left(config, state.images, state.rate)
@@ -150,7 +151,9 @@ class World(MethodWorld):
         return distance_left, rate, self._mean(distilled, range(STUDENTS), watch)
 
     def rival(self, config: mtt.Config, *, watch: Watch) -> tuple[float, float]:
-        """What class means leave of the way, and what they teach, each at the best of `RATES`."""
+        """Return what class means leave of the way, and what they teach, each at the best of
+        `RATES`.
+        """
         self.experts(config, watch=watch)
         means = self.chosen("centres")
         network = config.network.for_data(self.data)

@@ -19,18 +19,18 @@ NOTHING: Any = None  # no job of the laboratory computes anything
 
 def compared(labels: str = "hard", seeds: int = 5, **gains: float) -> Comparison:
     """Rows that lie so much above random images, seed by seed."""
-    each = tuple(0.6 + 0.01 * seed for seed in range(seeds))
+    random_accuracies = tuple(0.6 + 0.01 * seed for seed in range(seeds))
     rows = [
         Compared(
             name=name,
-            accuracies=tuple(one + more for one in each),
-            gains=(more,) * seeds,
+            accuracies=tuple(accuracy + gain for accuracy in random_accuracies),
+            gains=(gain,) * seeds,
             seconds=1.0,
             floats=2570,
         )
-        for name, more in gains.items()
+        for name, gain in gains.items()
     ]
-    random = Compared(name="random real images, 1 per class", accuracies=each)
+    random = Compared(name="random real images, 1 per class", accuracies=random_accuracies)
     return Comparison(rows=(*rows, random), labels=labels, seeds=tuple(range(seeds)))
 
 
@@ -62,29 +62,31 @@ def test_the_quest_is_met_where_a_method_and_class_means_change_places(world: la
 
 
 def test_equal_floats_bill_labels_rates_and_teachers(world: lab.World) -> None:
-    most = {"digits": 100 * 257, "shapes": 100 * 769}
+    largest_bill = {"digits": 100 * 257, "shapes": 100 * 769}
     for row in records.load("arena").rows:
-        assert row["budget"] != "floats" or row["missing"] or row["floats"] <= most[row["data"]], (
-            row
-        )
+        assert (
+            row["budget"] != "floats"
+            or row["missing"]
+            or row["floats"] <= largest_bill[row["data"]]
+        ), row
 
 
 def test_what_is_missing_says_why_once(world: lab.World) -> None:
-    said = lab.sentence(world, world.start.replace(labels="own"), NOTHING)
+    sentence = lab.sentence(world, world.start.replace(labels="own"), NOTHING)
     assert (
-        said.count("representations") == 1
-        and "krr_st" in said
-        and "First by accuracy, ConvNet: dd, 0.9" in said
+        sentence.count("representations") == 1
+        and "krr_st" in sentence
+        and "First by accuracy, ConvNet: dd, 0.9" in sentence
     )
 
 
 def test_a_click_shows_the_method_and_a_readers_own_has_no_images() -> None:
-    own = lab.World(compared(mine=0.3))
-    found, *_ = lab.points_data(own, own.start, NOTHING)
-    (mine,) = (point for point in found if point[0] == "mine")
+    own_world = lab.World(compared(mine=0.3))
+    shown_points, *_ = lab.points_data(own_world, own_world.start, NOTHING)
+    (mine,) = (point for point in shown_points if point[0] == "mine")
     assert mine[1:4] == (1.0, pytest.approx(0.92), lab.YOURS)
-    assert lab.choose(own, own.start, {"customdata": "kip"}).method == "kip"
-    assert lab.choose(own, own.start, {"customdata": "mine"}) == own.start
+    assert lab.choose(own_world, own_world.start, {"customdata": "kip"}).method == "kip"
+    assert lab.choose(own_world, own_world.start, {"customdata": "mine"}) == own_world.start
     assert (
         "no set" in lab.images("digits", "1", "boost")[1]
         and "class means" in lab.images("digits", "1", "class means")[1]
@@ -95,9 +97,14 @@ def test_a_click_shows_the_method_and_a_readers_own_has_no_images() -> None:
 
 def test_score() -> None:
     def score(
-        own: float, random: float, real: float, hard: float, sign: float = -1, scale: float = 1
+        own_accuracy: float,
+        random: float,
+        real: float,
+        hard: float,
+        sign: float = -1,
+        scale: float = 1,
     ) -> float:
-        a = scale * (own - random + sign * (real - hard)) / 2
+        a = scale * (own_accuracy - random + sign * (real - hard)) / 2
         return (math.e**a - math.e**-1) / (math.e - math.e**-1)
 
     assert checks.check_score(score)
@@ -106,7 +113,7 @@ def test_score() -> None:
         (lambda *four: score(*four, scale=100), "fractions"),
         (lambda *four: 100 * score(*four), "between 0 and 1"),
         (lambda *four: None, "number"),
-        (lambda own, random: 0.5, "Your function"),
+        (lambda accuracy, random: 0.5, "Your function"),
     ):
         with pytest.raises(NotYet, match=hint):
             checks.check_score(wrong)

@@ -9,9 +9,9 @@ from ddlab.lessons.bases import checks
 from ddlab.methods import kernel_ridge
 
 
-def best(real: Any, wanted: Any, distilled: Any) -> Any:
+def best(real: Any, features: Any, distilled: Any) -> Any:
     A = kernel_ridge.predictions(real, distilled, torch.eye(len(distilled), dtype=real.dtype))
-    return torch.linalg.pinv(A) @ wanted
+    return torch.linalg.pinv(A) @ features
 
 
 def test_exercises_take_the_right_answer_and_give_hints_for_wrong_ones(capsys: Any) -> None:

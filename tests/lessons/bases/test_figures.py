@@ -10,24 +10,24 @@ from ddlab.lessons.bases.curves import reconstruction_error_curve
 from tests.support import assert_whole_figure
 
 
-def drawn(curves: dict[str, Any], scaling: float = 0.0) -> go.Figure:
+def error_figure(curves: dict[str, Any], scaling: float = 0.0) -> go.Figure:
     return reconstruction_error_curve(curves, scaling, title="Left", x_label="bases", height=300)
 
 
 def test_the_figure_has_title_labels_and_alt_text():
-    assert_whole_figure(drawn({"a": [0.5, 0.2], "b": [0.6, 0.3]}, 0.1))
+    assert_whole_figure(error_figure({"a": [0.5, 0.2], "b": [0.6, 0.3]}, 0.1))
 
 
 def test_long_curves_keep_their_ends_and_their_first_points():
     values = 1.0 / np.arange(1, 3001)
-    figure = drawn({"a": values})
+    figure = error_figure({"a": values})
     x, y = figure.data[0].x, figure.data[0].y
     assert len(x) <= 150 and list(x[:5]) == [1, 2, 3, 4, 5] and x[-1] == 3000
     np.testing.assert_allclose(np.asarray(y, float), values[np.asarray(x, int) - 1])
 
 
 def test_what_scaling_leaves_is_a_dashed_line_with_its_words() -> None:
-    figure = drawn({"a": [0.5, 0.25, 0.125], "b": [0.75]}, 0.1)
+    figure = error_figure({"a": [0.5, 0.25, 0.125], "b": [0.75]}, 0.1)
     assert [shape.y0 for shape in figure.layout.shapes] == [0.1]
     assert figure.layout.annotations[0].y == -1, (
         "a line stands at its value, words at its logarithm"
@@ -37,7 +37,7 @@ def test_what_scaling_leaves_is_a_dashed_line_with_its_words() -> None:
 
 
 def test_axes_have_round_ticks_also_within_one_power_of_ten():
-    narrow = drawn({"a": np.linspace(0.8, 0.5, 40)}, 0.33).layout
+    narrow = error_figure({"a": np.linspace(0.8, 0.5, 40)}, 0.33).layout
     assert [tick for tick in narrow.yaxis.ticktext if 0.33 <= float(tick) <= 0.8] == [
         "0.4",
         "0.5",
@@ -55,6 +55,6 @@ def test_axes_have_round_ticks_also_within_one_power_of_ten():
 
 
 def test_an_error_of_nothing_leaves_a_hole_in_the_curve():
-    figure = drawn({"a": [0.5, 1e-16, -1e-17]})
+    figure = error_figure({"a": [0.5, 1e-16, -1e-17]})
     assert np.isnan(np.asarray(figure.data[0].y, float)).tolist() == [False, True, True]
     assert not figure.layout.shapes and "ashed" not in alt_text(figure)

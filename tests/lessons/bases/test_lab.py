@@ -36,9 +36,9 @@ def teacher(data: ImageData) -> Network:
 
 @pytest.fixture
 def explorer(data: ImageData, teacher: Network) -> Iterator[Laboratory]:
-    made = BasesLab(data, teacher, settings="bases=7,vector_bases=3")
-    yield made
-    made.close()
+    laboratory = BasesLab(data, teacher, settings="bases=7,vector_bases=3")
+    yield laboratory
+    laboratory.close()
 
 
 def fit(world: World, scale: int | None) -> Fitted:
@@ -53,44 +53,50 @@ def one_by_one(points: Tensor, training: Tensor, scale: int, count: int) -> floa
     """The relative squared error of what `factorisation` makes of each image; bases from a float64
     SVD of scaled images.
     """
-    small, seen = (factorisation.downsampled(x.double(), scale=scale) for x in (points, training))
-    rows = torch.linalg.svd((seen - seen.mean(0)).flatten(1), full_matrices=False).Vh[:count]
-    rows = rows.reshape(count, *seen.shape[1:])
-    total = left = 0.0
+    small, train_small = (
+        factorisation.downsampled(x.double(), scale=scale) for x in (points, training)
+    )
+    rows = torch.linalg.svd((train_small - train_small.mean(0)).flatten(1), full_matrices=False).Vh[
+        :count
+    ]
+    rows = rows.reshape(count, *train_small.shape[1:])
+    total = squared_error = 0.0
     for image, little in zip(points.double(), small, strict=True):
-        made = sum((float((little * row).sum()) * row for row in rows), torch.zeros_like(little))
-        large = factorisation.upsampled(made[None], scale=scale)[0]
-        left = left + float((image - large).square().sum())
+        reconstructed = sum(
+            (float((little * row).sum()) * row for row in rows), torch.zeros_like(little)
+        )
+        large = factorisation.upsampled(reconstructed[None], scale=scale)[0]
+        squared_error = squared_error + float((image - large).square().sum())
         total = total + float(image.square().sum())
-    return left / total
+    return squared_error / total
 
 
 @pytest.mark.parametrize("scale", [1, 2, 4])
 def test_the_errors_are_those_of_images_made_one_by_one(
     data: ImageData, teacher: Network, scale: int
 ) -> None:
-    known = World(data, teacher, images=30)
-    found = fit(known, scale)
-    assert len(found.bases) == min(29, 192 // scale**2)
-    for count in (1, 5, len(found.bases)):
-        expected = one_by_one(known.images["test"], known.images["train"], scale, count)
-        assert found.error(count) == pytest.approx(expected, abs=2e-6), count
+    world = World(data, teacher, images=30)
+    fitted = fit(world, scale)
+    assert len(fitted.bases) == min(29, 192 // scale**2)
+    for count in (1, 5, len(fitted.bases)):
+        expected = one_by_one(world.images["test"], world.images["train"], scale, count)
+        assert fitted.error(count) == pytest.approx(expected, abs=2e-6), count
 
 
 def test_every_count_at_once_equals_each_alone_also_for_bases_that_are_not_orthogonal() -> None:
     draw = torch.Generator().manual_seed(0)
-    points, shown, given, offset = (
+    points, vectors, coefficients, offset = (
         torch.randn(shape, generator=draw, dtype=torch.float64)
         for shape in ((6, 2, 3), (4, 2, 3), (6, 4), (2, 3))
     )
     for added in (None, offset):
-        found = errors_of_first(points, shown, given, added)
+        errors = errors_of_first(points, vectors, coefficients, added)
         for count in (1, 2, 3, 4):
-            made = torch.einsum("nk,kij->nij", given[:, :count], shown[:count]) + (
-                0 if added is None else added
-            )
-            assert found[count - 1] == pytest.approx(
-                float((points - made).square().sum() / points.square().sum())
+            reconstructed = torch.einsum(
+                "nk,kij->nij", coefficients[:, :count], vectors[:count]
+            ) + (0 if added is None else added)
+            assert errors[count - 1] == pytest.approx(
+                float((points - reconstructed).square().sum() / points.square().sum())
             )
     with refuses("points must be not 0 everywhere"):
         errors_of_first(torch.zeros(2, 3), torch.ones(1, 3), torch.ones(2, 1), None)
@@ -112,13 +118,13 @@ def test_scales_divide_both_sides_and_stops_are_round() -> None:
 
 
 def test_the_sentence_has_the_numbers(explorer: Laboratory) -> None:
-    found = fit(explorer.world, 2)
+    fitted = fit(explorer.world, 2)
     vectors = fit(explorer.world, None)
     images = explorer.world.images["test"]
     again = factorisation.upsampled(factorisation.downsampled(images, scale=2), scale=2)
     alone = float(factorisation.relative_squared_error(images, again))
     assert (
-        f"7 image bases at scale 2 leave {found.error(7):.3g} of held-out images (scaling "
+        f"7 image bases at scale 2 leave {fitted.error(7):.3g} of held-out images (scaling "
         f"alone {alone:.3g}), 3 vector bases "
         f"{vectors.error(3):.3g} of their vectors."
     ) in explorer.sentence
@@ -128,41 +134,43 @@ def test_the_sentence_has_the_numbers(explorer: Laboratory) -> None:
 
 
 def test_the_picture_is_what_the_bases_make(explorer: Laboratory) -> None:
-    found = fit(explorer.world, 2)
-    known = explorer.world
-    images = known.images["test"][:10]
-    given = factorisation.project(factorisation.downsampled(images, scale=2), found.bases)[:, :7]
-    made = known.data.to_uint8(factorisation.decoded(given, found.bases[:7], scale=2))
+    fitted = fit(explorer.world, 2)
+    world = explorer.world
+    images = world.images["test"][:10]
+    coefficients = factorisation.project(factorisation.downsampled(images, scale=2), fitted.bases)[
+        :, :7
+    ]
+    decoded = world.data.to_uint8(factorisation.decoded(coefficients, fitted.bases[:7], scale=2))
     rows = pixels(explorer)
     assert rows.shape[0] == 3 * 48 + 2 * 2
-    for row, expected in ((0, known.data.to_uint8(images)), (1, made)):
+    for row, expected in ((0, world.data.to_uint8(images)), (1, decoded)):
         # The middle of each first pixel.
-        top, left = row * 50 + 3, rows.shape[1] - (10 * 50 - 2) + 3
-        seen = rows[top::6, left::6][:8, :8, :3]
-        np.testing.assert_array_equal(seen, expected[0].permute(1, 2, 0).numpy())
-    difference = rows[2 * 50 + 3 :: 6, left::6][:8, :8, :3].astype(int)
-    wanted = 128 + (made[0].int() - known.data.to_uint8(images)[0].int()).div(
+        top_edge, left_edge = row * 50 + 3, rows.shape[1] - (10 * 50 - 2) + 3
+        shown_pixels = rows[top_edge::6, left_edge::6][:8, :8, :3]
+        np.testing.assert_array_equal(shown_pixels, expected[0].permute(1, 2, 0).numpy())
+    difference = rows[2 * 50 + 3 :: 6, left_edge::6][:8, :8, :3].astype(int)
+    expected_difference = 128 + (decoded[0].int() - world.data.to_uint8(images)[0].int()).div(
         2, rounding_mode="floor"
     )
-    np.testing.assert_array_equal(difference, wanted.permute(1, 2, 0).numpy())
+    np.testing.assert_array_equal(difference, expected_difference.permute(1, 2, 0).numpy())
 
 
 def test_vector_bases_leave_what_a_projection_leaves(
     explorer: Laboratory, teacher: Network
 ) -> None:
-    seen, held_out = (
+    train_features, held_out = (
         networks.predict(teacher, explorer.world.images[split]).features
         for split in ("train", "test")
     )
-    found = fit(explorer.world, None)
-    mean = seen.mean(0)
-    assert len(found.bases) == bases.rank(seen)
-    kept = found.bases[:3]
-    made = factorisation.reconstruct(
-        factorisation.project(held_out, kept, mean=mean), kept, mean=mean
+    fitted = fit(explorer.world, None)
+    mean = train_features.mean(0)
+    assert len(fitted.bases) == bases.rank(train_features)
+    first_three = fitted.bases[:3]
+    reconstructed = factorisation.reconstruct(
+        factorisation.project(held_out, first_three, mean=mean), first_three, mean=mean
     )
-    assert found.error(3) == pytest.approx(
-        float(factorisation.relative_squared_error(held_out, made)), abs=1e-6
+    assert fitted.error(3) == pytest.approx(
+        float(factorisation.relative_squared_error(held_out, reconstructed)), abs=1e-6
     )
 
 
@@ -206,6 +214,6 @@ def test_a_teacher_of_other_images_and_images_that_are_all_one_are_refused(
 ) -> None:
     with refuses("teacher must be a network for 1 channels and (8, 8) pixels"):
         BasesLab(made_data(size=8), teacher)
-    one = data.train_images[:1].expand_as(data.train_images).contiguous()
+    equal_images = data.train_images[:1].expand_as(data.train_images).contiguous()
     with refuses("points must be at least two points that differ"):
-        BasesLab(replace(data, train_images=one), teacher)
+        BasesLab(replace(data, train_images=equal_images), teacher)

@@ -25,7 +25,7 @@ def test_curves_begin_before_the_first_update_and_merges_are_lines():
     figure = vanishing_curves(
         curves, unit="bits", merges=np.array([1, 2]), references={"real": 4.25, "constant": 0}
     )
-    assert [one.name for one in figure.data] == [
+    assert [trace.name for trace in figure.data] == [
         "with",
         "without",
     ] and figure.layout.yaxis.title.text == "bits"

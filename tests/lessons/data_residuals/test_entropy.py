@@ -46,24 +46,24 @@ def test_pixels_are_counted_by_image_and_channel(monkeypatch: pytest.MonkeyPatch
     draw = np.random.default_rng(0)
     images = np.stack([draw.integers(0, top, (3, 7, 5)) for top in (2, 256, 40)]).astype(np.uint8)
     expected = [np.mean([counted(channel, 256) for channel in image]) for image in images]
-    found = entropy.pixel_entropy(torch.from_numpy(images))
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    bits = entropy.pixel_entropy(torch.from_numpy(images))
+    np.testing.assert_allclose(bits, expected, rtol=1e-12)
     monkeypatch.setattr(entropy, "_AT_ONCE", 1)  # one image at a time
-    assert torch.equal(entropy.pixel_entropy(torch.from_numpy(images)), found)
+    assert torch.equal(entropy.pixel_entropy(torch.from_numpy(images)), bits)
 
 
 def test_features_are_counted_between_the_same_edges() -> None:
     draw = torch.Generator().manual_seed(0)
     real = torch.randn((6, 4, 3, 3), generator=draw)
-    other = 2 * torch.randn((5, 4, 3, 3), generator=draw)
+    outputs = 2 * torch.randn((5, 4, 3, 3), generator=draw)
     edges = entropy.feature_edges(real, bins=10)
     ruler = np.histogram_bin_edges(real.double().numpy(), 10)
     np.testing.assert_allclose(edges, ruler, rtol=1e-12)
     expected = []
-    for image in other.double().flatten(1).numpy():
+    for image in outputs.double().flatten(1).numpy():
         counts, _ = np.histogram(image.clip(ruler[0], ruler[-1]), ruler)
         expected.append(counted(np.repeat(np.arange(10), counts), 10))
-    np.testing.assert_allclose(entropy.feature_entropy(other, edges), expected, rtol=1e-12)
+    np.testing.assert_allclose(entropy.feature_entropy(outputs, edges), expected, rtol=1e-12)
 
 
 def test_an_edge_belongs_to_the_bin_above_it_and_the_last_to_the_last_bin() -> None:
@@ -79,45 +79,51 @@ def test_features_of_a_network(grey: ImageData, teacher: Network) -> None:
     number either way.
     """
     references = entropy.reference_images(grey, 6)
-    shown = {
+    normalised = {
         name: (images / 255 - grey.mean[0]) / grey.std[0] for name, images in references.items()
     }
-    features = {name: networks.predict(teacher, images).last_conv for name, images in shown.items()}
+    features = {
+        name: networks.predict(teacher, images).last_conv for name, images in normalised.items()
+    }
     edges = entropy.feature_edges(features["real"])
     assert len(edges) == 65
-    for found in (entropy.feature_entropy(outputs, edges) for outputs in features.values()):
-        assert found.shape == (6,) and found.isfinite().all() and (found >= 0).all()
+    for bits in (entropy.feature_entropy(outputs, edges) for outputs in features.values()):
+        assert bits.shape == (6,) and bits.isfinite().all() and (bits >= 0).all()
 
 
 def test_references_are_what_their_names_say(colour: ImageData) -> None:
-    found = entropy.reference_images(colour, 5, seed=3)
-    assert list(found) == ["real", "shuffled", "constant", "noise"]
-    assert {(images.shape, images.dtype) for images in found.values()} == {
+    references = entropy.reference_images(colour, 5, seed=3)
+    assert list(references) == ["real", "shuffled", "constant", "noise"]
+    assert {(images.shape, images.dtype) for images in references.values()} == {
         ((5, 3, 8, 8), torch.uint8)
     }
     rows = [row.tolist() for row in colour.train_images.flatten(1)]
-    indices = [rows.index(image.tolist()) for image in found["real"].flatten(1)]
+    indices = [rows.index(image.tolist()) for image in references["real"].flatten(1)]
     assert colour.train_labels[indices].tolist() == [0, 1, 0, 1, 0] and len(set(indices)) == 5
     for real, shuffled, constant in zip(
-        found["real"], found["shuffled"], found["constant"], strict=True
+        references["real"], references["shuffled"], references["constant"], strict=True
     ):
-        colours, others = (sorted(image.flatten(1).T.tolist()) for image in (real, shuffled))
-        assert colours == others and not torch.equal(real, shuffled), "the same colours elsewhere"
+        colours, shuffled_colours = (
+            sorted(image.flatten(1).T.tolist()) for image in (real, shuffled)
+        )
+        assert colours == shuffled_colours and not torch.equal(real, shuffled), (
+            "the same colours elsewhere"
+        )
         assert constant.flatten(1).T.unique(dim=0).tolist() == [
             real.double().mean((1, 2)).round().tolist()
         ]
-    values = found["noise"].double()
+    values = references["noise"].double()
     assert (
         values.min() < 10
         and values.max() > 245
         and abs(float(values.mean()) - 127.5) < 4 * 74 / math.sqrt(960)
     )
-    orders = [shuffled.flatten().tolist() for shuffled in found["shuffled"]]
+    orders = [shuffled.flatten().tolist() for shuffled in references["shuffled"]]
     assert len({tuple(order) for order in orders}) == 5
     again = entropy.reference_images(colour, 5, seed=3)
-    assert all(torch.equal(found[name], again[name]) for name in found)
-    other = entropy.reference_images(colour, 5, seed=4)
-    assert not any(torch.equal(found[name], other[name]) for name in found)
+    assert all(torch.equal(references[name], again[name]) for name in references)
+    reseeded = entropy.reference_images(colour, 5, seed=4)
+    assert not any(torch.equal(references[name], reseeded[name]) for name in references)
 
 
 def test_what_pixel_entropy_says_of_the_references(digits: ImageData) -> None:
@@ -136,21 +142,23 @@ def test_what_pixel_entropy_says_of_the_references(digits: ImageData) -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.uint8])
 def test_distance_is_the_root_mean_square(dtype: torch.dtype) -> None:
     draw = np.random.default_rng(0)
-    one, other = (draw.integers(0, 256, (3, 2, 4, 5)) for _ in range(2))
-    expected = [float(np.sqrt(np.mean((a - b) ** 2.0))) for a, b in zip(one, other, strict=True)]
-    found = entropy.distance_to(*(torch.from_numpy(images).to(dtype) for images in (one, other)))
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    first, second = (draw.integers(0, 256, (3, 2, 4, 5)) for _ in range(2))
+    expected = [float(np.sqrt(np.mean((a - b) ** 2.0))) for a, b in zip(first, second, strict=True)]
+    distances = entropy.distance_to(
+        *(torch.from_numpy(images).to(dtype) for images in (first, second))
+    )
+    np.testing.assert_allclose(distances, expected, rtol=1e-12)
     assert entropy.distance_to(torch.ones(2, 1, 2, 2), torch.ones(2, 1, 2, 2)).tolist() == [0, 0]
 
 
 def test_no_images_have_no_entropies() -> None:
     nothing = torch.zeros((0, 1, 2, 2))
     edges = torch.tensor([0.0, 1.0])
-    found = [
+    entropies = [
         entropy.pixel_entropy(nothing.to(torch.uint8)),
         entropy.feature_entropy(nothing, edges),
     ]
-    assert all(bits.shape == (0,) for bits in [*found, entropy.distance_to(nothing, nothing)])
+    assert all(bits.shape == (0,) for bits in [*entropies, entropy.distance_to(nothing, nothing)])
 
 
 @pytest.mark.parametrize(

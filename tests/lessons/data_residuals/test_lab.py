@@ -42,23 +42,23 @@ def teacher(data: ImageData) -> Network:
 
 @pytest.fixture
 def lab(data: ImageData, teacher: Network) -> Iterator[Laboratory]:
-    made = ResidualLab(data, teacher, SMALL, student=STUDENT, seeds=2)
-    made.runner.join()
-    yield made
-    made.close()
+    laboratory = ResidualLab(data, teacher, SMALL, student=STUDENT, seeds=2)
+    laboratory.runner.join()
+    yield laboratory
+    laboratory.close()
 
 
 def by_itself(data: ImageData, teacher: Network, **changes: Any) -> dict[int, torch.Tensor]:
     """The images of every step of the method's own run, one of each class."""
     inputs = Inputs(data=data, teachers=(teacher,))
     config = SMALL.replace(images_per_class=1, **changes)
-    found = {0: driver.start(fadrm, config, inputs).images}
-    found |= {step.index: step.state.images for step in driver.steps(fadrm, config, inputs)}
-    return {step: data.to_uint8(images) for step, images in found.items()}
+    images_at = {0: driver.start(fadrm, config, inputs).images}
+    images_at |= {step.index: step.state.images for step in driver.steps(fadrm, config, inputs)}
+    return {step: data.to_uint8(images) for step, images in images_at.items()}
 
 
 def values_of(figure: Any, name: str) -> dict[float, float]:
-    trace = next(one for one in figure.data if one.name == name)
+    trace = next(candidate for candidate in figure.data if candidate.name == name)
     return dict(
         zip(np.asarray(trace.x, float).tolist(), np.asarray(trace.y, float).tolist(), strict=True)
     )
@@ -76,9 +76,9 @@ def test_the_frames_are_the_methods_own_images(
     world = World(data, teacher, SMALL.replace(**changes))
     for alpha in (0.3, 1.0):
         run = world.with_ratio(world.run(world.start).config, alpha).advance()
-        wanted = by_itself(data, teacher, merge_ratio=alpha, **changes)
+        expected = by_itself(data, teacher, merge_ratio=alpha, **changes)
         assert [frame.step for frame in run.frames] == list(kept_steps(run.config)) and run.complete
-        assert all(torch.equal(frame.content.images, wanted[frame.step]) for frame in run.frames)
+        assert all(torch.equal(frame.content.images, expected[frame.step]) for frame in run.frames)
 
 
 def test_every_measure_is_what_it_says(data: ImageData, teacher: Network) -> None:
@@ -92,12 +92,12 @@ def test_every_measure_is_what_it_says(data: ImageData, teacher: Network) -> Non
     np.testing.assert_allclose(measured[DISTANCE], far)
     torch.testing.assert_close(measured[PIXELS], entropy.pixel_entropy(images))
     mean, std = data.mean[:, None, None], data.std[:, None, None]
-    seen = networks.predict(teacher, (images / 255 - mean) / std)
+    outputs = networks.predict(teacher, (images / 255 - mean) / std)
     real = entropy.reference_images(data, 24)["real"]
     edges = entropy.feature_edges(networks.predict(teacher, (real / 255 - mean) / std).last_conv)
-    bits = entropy.feature_entropy(seen.last_conv, edges)
+    bits = entropy.feature_entropy(outputs.last_conv, edges)
     torch.testing.assert_close(measured[worlds.FEATURES], bits, atol=1e-9, rtol=0)
-    losses = F.cross_entropy(seen.logits, torch.arange(3), reduction="none")
+    losses = F.cross_entropy(outputs.logits, torch.arange(3), reduction="none")
     torch.testing.assert_close(measured[worlds.LOSS].float(), losses)
     levels = world.mixed_in(SMALL.patches, SMALL.candidates_per_class, SMALL.seed).levels[DISTANCE]
     assert (
@@ -147,8 +147,8 @@ def test_what_is_shown_is_that_of_the_runs(
         return float(entropy.distance_to(runs[alpha][at], patches).mean())
 
     for name, alpha in (("with residual, α = 0.3", 0.3), ("without residual", 1.0)):
-        shown = values_of(lab.widget(labs.curves).figure, name)
-        assert shown == pytest.approx({float(at): far(alpha, at) for at in kept_steps(SMALL)})
+        curve = values_of(lab.widget(labs.curves).figure, name)
+        assert curve == pytest.approx({float(at): far(alpha, at) for at in kept_steps(SMALL)})
     assert lab.sentence.startswith(
         f"α = 0.3, 2 merges, 12 steps: after step {step} the distance to the patch is "
         f"{far(0.3, step):.2f}"
@@ -190,19 +190,19 @@ def test_students_learn_from_the_runs_images_and_from_their_patches(
     mine, real = (
         tuple(
             evaluation.evaluate(
-                each, data, labels="online", teacher=teacher, seeds=(0, 1), config=STUDENT
+                distilled, data, labels="online", teacher=teacher, seeds=(0, 1), config=STUDENT
             ).per_seed.values()
         )
-        for each in sets
+        for distilled in sets
     )
-    shown = labs.student_data(lab.world, lab.settings, lab._results())
-    assert shown == (((SMALL.merge_ratio, mine),), SMALL.merge_ratio, "patches", real)
+    student_rows = labs.student_data(lab.world, lab.settings, lab._results())
+    assert student_rows == (((SMALL.merge_ratio, mine),), SMALL.merge_ratio, "patches", real)
     assert button.disabled and not labs.far_apart(lab.world, lab.settings, lab._results())
     moved(lab, merge_ratio=1.0)
     button.click()
     lab.runner.join()
     points, *_ = labs.student_data(lab.world, lab.settings, lab._results())
-    means = [sum(found) / 2 for _, found in points]
+    means = [sum(accuracies) / 2 for _, accuracies in points]
     assert [alpha for alpha, _ in points] == [SMALL.merge_ratio, 1.0]
     assert labs.far_apart(lab.world, lab.settings, lab._results()) == (
         abs(means[0] - means[1]) >= labs.APART

@@ -10,16 +10,16 @@ from ddlab.lessons.diversity import checks as diversity
 
 
 def pushed(network: Any, draw: Any, radius: float, only: str = "") -> Any:
-    made = copy.deepcopy(network).requires_grad_(False)
+    copied = copy.deepcopy(network).requires_grad_(False)
     chosen = [
         (weight, draw(weight.shape))
-        for name, weight in made.named_parameters()
+        for name, weight in copied.named_parameters()
         if name.startswith(only)
     ]
     length = torch.stack([direction.norm() for _, direction in chosen]).norm()
     for weight, direction in chosen:
         weight += radius * direction / length
-    return made
+    return copied
 
 
 def moved_itself(network: Any) -> Any:
@@ -62,10 +62,10 @@ def test_exercises_take_the_right_answer_and_give_hints_for_wrong_ones(capsys: A
     for exercise, (right, wrong) in answers.items():
         assert all(lesson.check(exercise, answer) for answer in right)
         capsys.readouterr()
-        said = []
+        hints = []
         for answer in wrong:
             assert not lesson.check(exercise, answer)
-            said.append(capsys.readouterr().out)
-        assert all(hint.startswith("Not yet: ") for hint in said) and len(set(said)) == len(
+            hints.append(capsys.readouterr().out)
+        assert all(hint.startswith("Not yet: ") for hint in hints) and len(set(hints)) == len(
             wrong
-        ), said
+        ), hints

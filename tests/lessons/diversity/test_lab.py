@@ -42,7 +42,7 @@ CONFIG = dwa.Config(images_per_class=2, iterations=6, roll_pixels=2)
 
 
 @pytest.fixture(scope="module")
-def given() -> tuple[ImageData, Network]:
+def data_and_teacher() -> tuple[ImageData, Network]:
     data = made_data(train=30)
     teacher_config = supervised.Config.teaching(
         "teacher", network=SPEC, epochs=20, batch_size=12, crop_pixels=0
@@ -51,13 +51,13 @@ def given() -> tuple[ImageData, Network]:
 
 
 @pytest.fixture
-def lab(given: tuple[ImageData, Network]) -> Iterator[Laboratory]:
-    made = DiversityLab(*given, CONFIG, student=STUDENT, seeds=2, points=60)
-    yield made
-    made.close()
+def lab(data_and_teacher: tuple[ImageData, Network]) -> Iterator[Laboratory]:
+    laboratory = DiversityLab(*data_and_teacher, CONFIG, student=STUDENT, seeds=2, points=60)
+    yield laboratory
+    laboratory.close()
 
 
-def shown(lab: Laboratory) -> dict[str, Images]:
+def images_on_show(lab: Laboratory) -> dict[str, Images]:
     return lab._results().shared
 
 
@@ -66,13 +66,15 @@ def distilled(lab: Laboratory) -> DistilledSet:
 
 
 def places(lab: Laboratory, name: str) -> torch.Tensor:
-    trace = next(one for one in lab.widget(labs.map_figure).figure.data if one.name == name)
+    trace = next(
+        candidate for candidate in lab.widget(labs.map_figure).figure.data if candidate.name == name
+    )
     return torch.tensor(np.stack([trace.x, trace.y], 1))
 
 
 @pytest.mark.parametrize("perturbation", ["none", "random", "directed"])
 def test_what_is_shown_is_what_distill_makes_bit_for_bit(
-    lab: Laboratory, given: tuple[ImageData, Network], perturbation: str, no_cache: None
+    lab: Laboratory, data_and_teacher: tuple[ImageData, Network], perturbation: str, no_cache: None
 ) -> None:
     changes = {
         "initialisation": "noise",
@@ -81,42 +83,50 @@ def test_what_is_shown_is_what_distill_makes_bit_for_bit(
         "perturbation": perturbation,
     }
     moved(lab, **changes)
-    made = ddlab.distill("dwa", *given, CONFIG.replace(**changes), progress=False)
-    assert_same(made.tensors, distilled(lab).tensors)
+    by_distill = ddlab.distill("dwa", *data_and_teacher, CONFIG.replace(**changes), progress=False)
+    assert_same(by_distill.tensors, distilled(lab).tensors)
     picture = lab.widget(labs.pictures).value
     chosen = ddlab.distill(
-        "selection", *given, selection.Config(images_per_class=2), progress=False
+        "selection", *data_and_teacher, selection.Config(images_per_class=2), progress=False
     )
     # DWA's batches hold one image of each class; chosen images stand by class.
-    rows = torch.cat([made.to_uint8(), *(chosen.to_uint8()[place::2] for place in range(2))])
+    rows = torch.cat([by_distill.to_uint8(), *(chosen.to_uint8()[place::2] for place in range(2))])
     assert picture == encode_grid(rows, 3, 4, row_labels=[THIS_RUN, "", REAL, ""])
-    distances = measures.feature_distance(made, given[1])
-    (drawn, *_) = (one for one in lab.widget(labs.grid).figure.data if one.name == "from noise")
-    assert drawn.y[list(drawn.x).index(0.33)] == pytest.approx(float(distances.mean()), abs=1e-6)
+    distances = measures.feature_distance(by_distill, data_and_teacher[1])
+    (from_noise, *_) = (
+        candidate
+        for candidate in lab.widget(labs.grid).figure.data
+        if candidate.name == "from noise"
+    )
+    assert from_noise.y[list(from_noise.x).index(0.33)] == pytest.approx(
+        float(distances.mean()), abs=1e-6
+    )
     pool, points = (
-        embeddings.features_of(given[1], images)
-        for images in (given[0].normalised(lab.world.mapped.pool), made.images)
+        embeddings.features_of(data_and_teacher[1], images)
+        for images in (data_and_teacher[0].normalised(lab.world.mapped.pool), by_distill.images)
     )
     share = f"coverage {measures.nearest_neighbour_coverage(pool, points):.1%}"
     assert share in lab.sentence and f"feature distance {distances.mean():.3f}" in lab.sentence
     assert lab.sentence.startswith("from noise, λ_mean = 0.01, λ_var = 0.33")
 
 
-def test_the_map_is_fitted_once_and_holds_all_that_was_placed(lab: Laboratory, given: Any) -> None:
-    data, teacher = given
+def test_the_map_is_fitted_once_and_holds_all_that_was_placed(
+    lab: Laboratory, data_and_teacher: Any
+) -> None:
+    data, teacher = data_and_teacher
     first = lab.widget(labs.map_figure).figure.layout.xaxis.range
     chosen = ddlab.distill(
         "selection", data, teacher, selection.Config(images_per_class=2), progress=False
     )
     fitted = [data.normalised(lab.world.mapped.pool), chosen.images]
     model = PCA(2, svd_solver="full").fit(
-        np.concatenate([embeddings.features_of(teacher, one) for one in fitted])
+        np.concatenate([embeddings.features_of(teacher, images) for images in fitted])
     )
     moved(lab, lambda_var=1.0, initialisation="noise")
-    wanted = torch.from_numpy(
+    expected = torch.from_numpy(
         model.transform(embeddings.features_of(teacher, distilled(lab).images).numpy())
     ).float()
-    torch.testing.assert_close(places(lab, THIS_RUN), wanted, atol=1e-3, rtol=1e-3)
+    torch.testing.assert_close(places(lab, THIS_RUN), expected, atol=1e-3, rtol=1e-3)
     layout = lab.widget(labs.map_figure).figure.layout
     assert layout.xaxis.range[0] <= first[0] and first[1] <= layout.xaxis.range[1]
     for name in (THIS_RUN, BEFORE, REAL, "real images"):
@@ -127,20 +137,23 @@ def test_the_map_is_fitted_once_and_holds_all_that_was_placed(lab: Laboratory, g
 
 
 def test_students_are_those_of_evaluate_in_pairs(
-    lab: Laboratory, given: Any, no_cache: None
+    lab: Laboratory, data_and_teacher: Any, no_cache: None
 ) -> None:
-    data, teacher = given
+    data, teacher = data_and_teacher
     next(iter(lab.buttons.values())).click()
     lab.runner.join()
     chosen = ddlab.distill(
         "selection", data, teacher, selection.Config(images_per_class=2), progress=False
     )
-    for made in (distilled(lab), chosen):
+    for distilled_set in (distilled(lab), chosen):
         for labels in ("hard", "online"):
-            found = ddlab.evaluate(
-                made, data, labels=labels, teacher=teacher, seeds=[0, 1], config=STUDENT
+            evaluation = ddlab.evaluate(
+                distilled_set, data, labels=labels, teacher=teacher, seeds=[0, 1], config=STUDENT
             )
-            assert scores_text([*found.per_seed.values()]) in lab.widget(students.score_table).value
+            assert (
+                scores_text([*evaluation.per_seed.values()])
+                in lab.widget(students.score_table).value
+            )
 
 
 def test_a_press_shows_the_nearest_at_once_and_its_own_run_next(
@@ -149,7 +162,7 @@ def test_a_press_shows_the_nearest_at_once_and_its_own_run_next(
     go_on = threading.Event()
     update = dwa.update
 
-    def held(*arguments: Any) -> Any:
+    def held_back(*arguments: Any) -> Any:
         assert go_on.wait(20)
         return update(*arguments)
 
@@ -158,27 +171,34 @@ def test_a_press_shows_the_nearest_at_once_and_its_own_run_next(
         for n, weight in enumerate((0.3, 1.0))
     }
     lab.world.film = {config: images.to(torch.uint8) for config, images in recorded.items()}
-    monkeypatch.setattr(dwa, "update", held)
+    monkeypatch.setattr(dwa, "update", held_back)
     before = lab.widget(labs.pictures).value
     for weight, nearest in ((1.0, 1.0), (0.33, 0.3), (0.11, 0.11)):
         lab.panel["lambda_var"].value = weight
-        found = shown(lab)
+        images_now = images_on_show(lab)
         assert (
-            next(iter(found)) == (THIS_RUN if weight == 0.11 else NEAREST_RUN)
-            and next(iter(found.values())).source.lambda_var == nearest
+            next(iter(images_now)) == (THIS_RUN if weight == 0.11 else NEAREST_RUN)
+            and next(iter(images_now.values())).source.lambda_var == nearest
         )
         assert (lab.widget(labs.pictures).value == before) == (weight == 0.11)
         assert lab.sentence.startswith("Your images are being made") == (weight != 0.11)
         assert f"λ_var = {nearest:g}" in lab.sentence and not lab.quest.met
     go_on.set()
     moved(lab, lambda_var=1.0)
-    assert next(iter(shown(lab))) == THIS_RUN and lab.sentence.startswith("from real images")
+    assert next(iter(images_on_show(lab))) == THIS_RUN and lab.sentence.startswith(
+        "from real images"
+    )
 
 
-def test_the_film_is_of_the_lessons_data_and_holds_every_stop_of_the_sliders(given: Any) -> None:
+def test_the_film_is_of_the_lessons_data_and_holds_every_stop_of_the_sliders(
+    data_and_teacher: Any,
+) -> None:
     data = ddlab.data.load("shapes", size=16)
     film = records.film("diversity", data)
-    assert records.film("diversity", given[0]) == [] and World(*given, CONFIG, points=60).film == {}
+    assert (
+        records.film("diversity", data_and_teacher[0]) == []
+        and World(*data_and_teacher, CONFIG, points=60).film == {}
+    )
     configs = {dwa.Config.teaching(**settings) for settings, _ in film}
     for start in ("real", "noise"):
         for weight in labs.WEIGHTS:
@@ -188,13 +208,13 @@ def test_the_film_is_of_the_lessons_data_and_holds_every_stop_of_the_sliders(giv
                 "initialisation": start,
                 "lambda_var": weight,
             }
-            wanted = [dwa.Config.teaching(**changes, perturbation="none")]
+            expected = [dwa.Config.teaching(**changes, perturbation="none")]
             for kind in ("random", "directed"):
-                wanted += [
+                expected += [
                     dwa.Config.teaching(**changes, perturbation=kind, adjustment_radius=r)
                     for r in labs.RADII
                 ]
-            assert configs >= set(wanted)
+            assert configs >= set(expected)
     assert all(
         images.shape == (30, 3, 16, 16) and images.dtype == torch.uint8 for _, images in film
     )
@@ -202,12 +222,18 @@ def test_the_film_is_of_the_lessons_data_and_holds_every_stop_of_the_sliders(giv
 
 def test_the_quest_asks_for_more_distance_and_less_coverage_than_before(lab: Laboratory) -> None:
     assert lab.quest is not None and not lab.quest.met
-    images = shown(lab)[THIS_RUN]
+    images = images_on_show(lab)[THIS_RUN]
 
-    def told(distance: float, coverage: float) -> Any:
+    def measured(distance: float, coverage: float) -> Any:
         places = {"features": SimpleNamespace(coverage=coverage)}
         return SimpleNamespace(distances=torch.full((3,), distance), places=places)
 
-    for now, met in ((told(0.7, 0.1), True), (told(0.7, 0.3), False), (told(0.5, 0.1), False)):
-        known = SimpleNamespace(shared={THIS_RUN: now, REAL: images, BEFORE: told(0.6, 0.2)})
-        assert labs.farther_and_covering_less(lab.world, lab.settings, known) is met  # type: ignore[arg-type]
+    for this_run, met in (
+        (measured(0.7, 0.1), True),
+        (measured(0.7, 0.3), False),
+        (measured(0.5, 0.1), False),
+    ):
+        results = SimpleNamespace(
+            shared={THIS_RUN: this_run, REAL: images, BEFORE: measured(0.6, 0.2)}
+        )
+        assert labs.farther_and_covering_less(lab.world, lab.settings, results) is met  # type: ignore[arg-type]

@@ -23,39 +23,39 @@ def world(grey: ImageData) -> lab.World:
 
 
 def test_orders_keep_what_their_name_says(world: lab.World) -> None:
-    made = world.of(SMALL).advance().result()
-    images = {order: lab.shuffled(made, order, 1).images for order in lab.ORDERS}
-    labels = {order: lab.shuffled(made, order, 1).labels for order in lab.ORDERS}
-    assert torch.equal(images["nothing"], made.images)
-    batches = made.images.chunk(3)
+    distilled = world.of(SMALL).advance().result()
+    images = {order: lab.shuffled(distilled, order, 1).images for order in lab.ORDERS}
+    labels = {order: lab.shuffled(distilled, order, 1).labels for order in lab.ORDERS}
+    assert torch.equal(images["nothing"], distilled.images)
+    batches = distilled.images.chunk(3)
     for part in images["batches"].chunk(3):
         assert any(torch.equal(part, batch) for batch in batches)
-    assert torch.equal(labels["within classes"], made.labels) and not torch.equal(
-        images["within classes"], made.images
+    assert torch.equal(labels["within classes"], distilled.labels) and not torch.equal(
+        images["within classes"], distilled.images
     )
-    assert not torch.equal(labels["everything"], made.labels)
+    assert not torch.equal(labels["everything"], distilled.labels)
     for order in lab.ORDERS:
         assert torch.equal(
             images[order].flatten(1).sum(1).sort().values,
-            made.images.flatten(1).sum(1).sort().values,
+            distilled.images.flatten(1).sum(1).sort().values,
         )
         assert torch.equal(
-            lab.shuffled(made, order, 1).target("steps").rates, made.target("steps").rates
+            lab.shuffled(distilled, order, 1).target("steps").rates, distilled.target("steps").rates
         )
 
 
 def test_the_last_point_of_a_path_is_the_student(world: lab.World, grey: ImageData) -> None:
-    found = world.learned(SMALL, watch=lambda *_: None)
-    made = world.of(SMALL).result()
-    assert set(found) == set(lab.ORDERS) and all(len(path) == 3 for path in found.values())
-    ends = []
+    paths = world.learned(SMALL, watch=lambda *_: None)
+    distilled = world.of(SMALL).result()
+    assert set(paths) == set(lab.ORDERS) and all(len(path) == 3 for path in paths.values())
+    last_accuracies = []
     for seed in range(lab.STUDENTS):
-        inputs = Inputs(distilled=lab.shuffled(made, "batches", seed), device="cpu")
-        ends.append(
-            ddlab.accuracy(run(ordered, ordered.Config.for_set(made, seed=seed), inputs), grey)
+        inputs = Inputs(distilled=lab.shuffled(distilled, "batches", seed), device="cpu")
+        last_accuracies.append(
+            ddlab.accuracy(run(ordered, ordered.Config.for_set(distilled, seed=seed), inputs), grey)
         )
-    assert found["batches"][-1] == pytest.approx(sum(ends) / lab.STUDENTS)
-    assert world.path_on_show(SMALL, SMALL.iterations, "batches")[-1] == ends[0]
+    assert paths["batches"][-1] == pytest.approx(sum(last_accuracies) / lab.STUDENTS)
+    assert world.path_on_show(SMALL, SMALL.iterations, "batches")[-1] == last_accuracies[0]
 
 
 def test_the_rival_has_rates_of_its_own_and_no_generator(world: lab.World) -> None:
@@ -63,16 +63,16 @@ def test_the_rival_has_rates_of_its_own_and_no_generator(world: lab.World) -> No
     rival = lab.rival_of(SMALL, 3)
     assert lab.rival_of(changed, 3) == rival and rival.steps == 3
     path = world.rival(rival, watch=lambda *_: None)
-    assert len(path) == 3 and all(0 <= each <= 1 for each in path)
+    assert len(path) == 3 and all(0 <= accuracy <= 1 for accuracy in path)
 
 
 def test_the_quest_asks_for_few_steps_and_more_than_real_ones(grey: ImageData) -> None:
     place = lab.CurriculumLab(grey, SMALL, device="cpu")
 
-    def met(own: float, rival: float, steps: int) -> bool:
+    def met(own_accuracy: float, rival: float, steps: int) -> bool:
         place.panel["steps"].value = steps
         place.run()
-        place.keep(place.jobs[1], dict.fromkeys(lab.ORDERS, (0.1, own)))
+        place.keep(place.jobs[1], dict.fromkeys(lab.ORDERS, (0.1, own_accuracy)))
         place.keep(
             lab.Value(place.world.rival, lab.rival_of(place.watched_run.config, SMALL.steps)),
             (0.2, rival),
@@ -106,9 +106,9 @@ WRONG: dict[str, list[Any]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_answers_are_told_why(name: str, capsys: Any) -> None:
     lesson = ddlab.start("70_generators")
-    said = set()
+    hints = set()
     for wrong in WRONG[name]:
         capsys.readouterr()
         assert not lesson.check(name, wrong)
-        said.add(capsys.readouterr().out)
-    assert len(said) == len(WRONG[name]) and set(checks.CHECKS) == set(WRONG)
+        hints.add(capsys.readouterr().out)
+    assert len(hints) == len(WRONG[name]) and set(checks.CHECKS) == set(WRONG)

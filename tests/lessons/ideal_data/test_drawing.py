@@ -23,13 +23,13 @@ PLANE: dict[str, Any] = {
 
 
 def test_title_labels_and_alt_text() -> None:
-    for make, given in ((setting_curves, CURVES), (landscape, PLANE)):
-        assert_whole_figure(make(**given))
+    for make, arguments in ((setting_curves, CURVES), (landscape, PLANE)):
+        assert_whole_figure(make(**arguments))
 
 
 def test_curves_have_the_chosen_one_on_top() -> None:
     figure = setting_curves(**CURVES)
-    names = [one.name for one in figure.data]
+    names = [curve.name for curve in figure.data]
     assert names.index("chosen") > names.index("Σ = 1")
     chosen = trace(figure, "chosen")
     assert (
@@ -45,7 +45,7 @@ def test_curves_have_the_chosen_one_on_top() -> None:
 
 
 def test_curves_that_are_moved_are_those_that_would_be_made() -> None:
-    other: dict[str, Any] = {
+    changes: dict[str, Any] = {
         "steps": [0, 5],
         "curves": {"Σ = 0.1": [0.5, 0.4], "Σ = 1": [0.5, 0.45]},
         "chosen": ("Σ = 0.2", [0.5, 0.3]),
@@ -53,8 +53,8 @@ def test_curves_that_are_moved_are_those_that_would_be_made() -> None:
         "least": 0.01,
     }
     assert (
-        move_curves(setting_curves(**CURVES), **other).to_json()
-        == setting_curves(**other).to_json()
+        move_curves(setting_curves(**CURVES), **changes).to_json()
+        == setting_curves(**changes).to_json()
     )
 
 

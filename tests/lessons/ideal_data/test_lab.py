@@ -38,12 +38,12 @@ QUICK = "steps=60,seeds=3"
 
 @pytest.fixture
 def lab() -> Iterator[Laboratory]:
-    made = SigmaLab(QUICK)
-    yield made
-    made.close()
+    laboratory = SigmaLab(QUICK)
+    yield laboratory
+    laboratory.close()
 
 
-def shown(lab: Laboratory) -> Answer:
+def answer_on_show(lab: Laboratory) -> Answer:
     return on_show(lab.world, lab.settings, lab._results())[0]
 
 
@@ -64,19 +64,19 @@ def by_themselves(settings: Settings, sweep: Sweep, value: float) -> toys.Traine
 )
 def test_settings_beside_each_other_are_those_by_themselves(sweep: Sweep, value: float) -> None:
     settings = Settings(steps=60, seeds=3, first_seed=4).replace(**{sweep.field: value})
-    found = answer(settings, sweep)
+    swept = answer(settings, sweep)
     alone = toys.judge(by_themselves(settings, sweep, value), per_class=96)
     squared = alone.mean_squared_error[:, 0]
     right = alone.accuracy_fraction[:, 0]
     torch.testing.assert_close(
-        found.means[SQUARED][:, found.chosen], squared.mean(-1), atol=1e-5, rtol=0
+        swept.means[SQUARED][:, swept.chosen], squared.mean(-1), atol=1e-5, rtol=0
     )
     torch.testing.assert_close(
-        found.errors[SQUARED][:, found.chosen], squared.std(-1) / 3**0.5, atol=1e-5, rtol=0
+        swept.errors[SQUARED][:, swept.chosen], squared.std(-1) / 3**0.5, atol=1e-5, rtol=0
     )
-    torch.testing.assert_close(1 - found.means[WRONG][:, found.chosen], right.mean(-1))
-    assert found.values[found.chosen] == value and set(sweep.values) <= set(found.values)
-    assert len(found.values) == len({*sweep.values, value})
+    torch.testing.assert_close(1 - swept.means[WRONG][:, swept.chosen], right.mean(-1))
+    assert swept.values[swept.chosen] == value and set(sweep.values) <= set(swept.values)
+    assert len(swept.values) == len({*sweep.values, value})
     assert answer(settings.replace(seeds=1), sweep).errors[SQUARED].abs().max() == 0
 
 
@@ -86,8 +86,8 @@ def test_the_plots_show_what_was_trained(lab: Laboratory) -> None:
     grid = torch.linspace(-1, 4, 41)
     corner = torch.stack([grid[[40, 0]], grid[[3, 3]]], 1)  # two points in the row y = grid[3]
     outputs = networks.outputs(runs.rows[-1, 0], corner).mean(0)
-    drawn = np.asarray(trace(lab.widget(decisions).figure, "network's output").z, float)
-    assert [drawn[3, 40], drawn[3, 0]] == pytest.approx(outputs.tolist(), abs=1e-5)
+    output_map = np.asarray(trace(lab.widget(decisions).figure, "network's output").z, float)
+    assert [output_map[3, 40], output_map[3, 0]] == pytest.approx(outputs.tolist(), abs=1e-5)
     errors = toys.judge(runs, per_class=96).mean_squared_error[:, 0]
     chosen = trace(lab.widget(curves).figure, "chosen")
     assert np.asarray(chosen.y, float) == pytest.approx(errors.mean(-1).numpy(), abs=1e-5)
@@ -104,17 +104,17 @@ def test_the_plots_show_what_was_trained(lab: Laboratory) -> None:
 
 def test_the_sentence_and_the_table_have_the_numbers(lab: Laboratory) -> None:
     moved(lab, deviation=0.3)
-    final_chart = shown(lab).means[SQUARED][-1]
+    final_chart = answer_on_show(lab).means[SQUARED][-1]
     best = int(final_chart.argmin())
     assert lab.sentence.startswith(
         f"Σ = 0.3: after 60 updates the squared error on G is {final_chart[3]:.4f}"
     )
     assert (
-        f"least of all settings is {final_chart[best]:.4f}, at Σ = {shown(lab).values[best]:g}"
+        f"least of all settings is {final_chart[best]:.4f}, at Σ = {answer_on_show(lab).values[best]:g}"
         in lab.sentence
     )
     assert "nothing can be below 0.0578" in lab.sentence and "3 networks" in lab.sentence
-    for value, end in zip(shown(lab).values, final_chart, strict=True):
+    for value, end in zip(answer_on_show(lab).values, final_chart, strict=True):
         assert f"Σ = {value:g}</th><td>{end:.4f} ±" in lab.widget(numbers).value
     assert (
         lab.widget(numbers).value.count("chosen") == 1
@@ -125,16 +125,16 @@ def test_the_sentence_and_the_table_have_the_numbers(lab: Laboratory) -> None:
 def test_the_least_possible_is_the_bayes_risk(lab: Laboratory) -> None:
     moved(lab, original_deviation=0.3, gap=2.0)
     original = mixture.Mixture(2.0, 0.3)
-    assert shown(lab).least[WRONG] == pytest.approx(
+    assert answer_on_show(lab).least[WRONG] == pytest.approx(
         mixture.risk(original, original).error_fraction, abs=1e-6
     )
-    assert (shown(lab).means[SQUARED] > shown(lab).least[SQUARED] - 1e-4).all()
+    assert (answer_on_show(lab).means[SQUARED] > answer_on_show(lab).least[SQUARED] - 1e-4).all()
 
 
 def test_shares_of_wrong_decisions(lab: Laboratory) -> None:
     moved(lab, measure="share wrong")
     assert lab.widget(curves).figure.layout.yaxis.title.text == "share of wrong decisions on G"
-    wrong = shown(lab).means[WRONG][:, shown(lab).chosen]
+    wrong = answer_on_show(lab).means[WRONG][:, answer_on_show(lab).chosen]
     assert np.asarray(trace(lab.widget(curves).figure, "chosen").y, float) == pytest.approx(
         wrong.numpy(), abs=1e-6
     )
@@ -143,7 +143,7 @@ def test_shares_of_wrong_decisions(lab: Laboratory) -> None:
 
 
 def test_the_landscape_has_the_paths_from_a_common_start(lab: Laboratory) -> None:
-    land = shown(lab).landscape
+    land = answer_on_show(lab).landscape
     assert list(land["paths"]) == ["Σ = 0.1", "Σ = 0.5", "Σ = 1"]
     assert (
         0.5 < land["captured"] <= 1
@@ -173,18 +173,20 @@ def test_a_point_of_the_landscape_is_the_loss_of_those_weights() -> None:
 def test_random_planes_hold_next_to_nothing(lab: Laboratory) -> None:
     lab.panel.value = lab.panel.value.replace(plane="random filters")
     lab.runner.join()
-    assert shown(lab).landscape["captured"] < 0.3
+    assert answer_on_show(lab).landscape["captured"] < 0.3
 
 
 def test_the_rho_lab_begins_with_the_papers_hardest_case() -> None:
     lab = RhoLab()
     assert (lab.panel.value.deviation, lab.panel.value.relabelling) == (1.0, 0.5)
-    assert shown(lab).values == (0.0, 0.25, 0.5, 0.75, 1.0)
-    targets, labels = (shown(lab).decisions[name] for name in ("targets", "labels"))
+    assert answer_on_show(lab).values == (0.0, 0.25, 0.5, 0.75, 1.0)
+    targets, labels = (answer_on_show(lab).decisions[name] for name in ("targets", "labels"))
     assert ((targets - 0.5 * labels) >= 0).all() and targets.unique().numel() > 60
     lab.panel.value = lab.panel.value.replace(steps=60, seeds=3)
     moved(lab, relabelling=0.0)
-    assert torch.equal(shown(lab).decisions["targets"], shown(lab).decisions["labels"])
+    assert torch.equal(
+        answer_on_show(lab).decisions["targets"], answer_on_show(lab).decisions["labels"]
+    )
     lab.close()
 
 
@@ -196,6 +198,6 @@ def test_the_largest_steps_give_finite_numbers_or_a_sentence(lab: Laboratory) ->
 def test_means_that_are_one_have_no_best_boundary(lab: Laboratory) -> None:
     lab.panel.value = lab.panel.value.replace(gap=0.0)
     lab.runner.join()
-    assert list(trace(lab.widget(decisions).figure, "best boundary").x) == [] and shown(lab).least[
-        WRONG
-    ] == pytest.approx(0.5)
+    assert list(trace(lab.widget(decisions).figure, "best boundary").x) == [] and answer_on_show(
+        lab
+    ).least[WRONG] == pytest.approx(0.5)

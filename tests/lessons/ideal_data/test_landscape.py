@@ -20,31 +20,31 @@ def normal(*shape: int, seed: int = 0) -> Tensor:
 
 def test_units_of_random_directions_are_as_long_as_the_networks() -> None:
     row = networks.first_weights(1)[0].double()
-    found = random_directions(row, seed=1)
-    (own, own_output, _) = networks.parts(row)
-    (hidden, output, last) = networks.parts(found)
-    assert found.shape == (2, 201) and not torch.allclose(found[0], found[1])
+    directions = random_directions(row, seed=1)
+    (own_hidden, own_output, _) = networks.parts(row)
+    (hidden, output, last) = networks.parts(directions)
+    assert directions.shape == (2, 201) and not torch.allclose(directions[0], directions[1])
     for number in range(2):
-        torch.testing.assert_close(hidden[number, :, :2].norm(dim=1), own[:, :2].norm(dim=1))
+        torch.testing.assert_close(hidden[number, :, :2].norm(dim=1), own_hidden[:, :2].norm(dim=1))
         torch.testing.assert_close(output[number].norm(), own_output.norm())
     assert not hidden[..., 2].any() and not last.any(), "no biases"
-    assert torch.allclose(random_directions(3 * row, seed=1), 3 * found)
+    assert torch.allclose(random_directions(3 * row, seed=1), 3 * directions)
 
 
 def test_main_directions_are_principal_components() -> None:
     moves = normal(9, 30) * torch.linspace(3, 0.1, 30, dtype=F64)
     centred = moves - moves.mean(0)
-    wanted = torch.from_numpy(PCA(2).fit(moves.numpy()).components_)
+    components = torch.from_numpy(PCA(2).fit(moves.numpy()).components_)
     assert torch.allclose(
-        (main_directions(centred) * wanted).sum(1).abs(), torch.ones(2, dtype=F64), atol=1e-10
+        (main_directions(centred) * components).sum(1).abs(), torch.ones(2, dtype=F64), atol=1e-10
     )
-    found = main_directions(moves)
+    directions = main_directions(moves)
     size = np.linalg.svd(moves.numpy())[1]
-    assert torch.allclose(found @ found.T, torch.eye(2, dtype=F64), atol=1e-12)
-    assert project(moves, found)[1] == pytest.approx((size[:2] ** 2).sum() / (size**2).sum())
+    assert torch.allclose(directions @ directions.T, torch.eye(2, dtype=F64), atol=1e-12)
+    assert project(moves, directions)[1] == pytest.approx((size[:2] ** 2).sum() / (size**2).sum())
     for seed in range(8):
-        another = normal(6, 10, seed=seed)
-        at, _ = project(another, main_directions(another))
+        more_moves = normal(6, 10, seed=seed)
+        at, _ = project(more_moves, main_directions(more_moves))
         assert (at.gather(0, at.abs().argmax(0)[None]) > 0).all(), (
             "each points to where the moves reach farthest"
         )
@@ -55,15 +55,17 @@ def test_main_directions_are_principal_components() -> None:
 def test_projection_is_least_squares(seed: int, length: int) -> None:
     moves = normal(5, length, seed=seed)
     directions = normal(2, length, seed=seed + 2) * torch.tensor([[0.01], [100.0]], dtype=F64)
-    at, held = project(moves, directions)
-    wanted = np.linalg.lstsq(directions.numpy().T, moves.numpy().T, rcond=None)[0].T
-    assert at.numpy() == pytest.approx(wanted, rel=1e-6, abs=1e-9)
-    left = ((moves.numpy() - wanted @ directions.numpy()) ** 2).sum() / float(moves.square().sum())
-    assert held == pytest.approx(1 - left, abs=1e-9)
-    assert project(moves, main_directions(moves))[1] >= held - 1e-9, "no plane holds more"
-    there = normal(6, 2, seed=seed)
-    again, whole = project(there @ directions, directions)
-    assert torch.allclose(again, there) and whole == pytest.approx(1), (
+    at, captured = project(moves, directions)
+    expected = np.linalg.lstsq(directions.numpy().T, moves.numpy().T, rcond=None)[0].T
+    assert at.numpy() == pytest.approx(expected, rel=1e-6, abs=1e-9)
+    residual = ((moves.numpy() - expected @ directions.numpy()) ** 2).sum() / float(
+        moves.square().sum()
+    )
+    assert captured == pytest.approx(1 - residual, abs=1e-9)
+    assert project(moves, main_directions(moves))[1] >= captured - 1e-9, "no plane holds more"
+    in_plane = normal(6, 2, seed=seed)
+    again, whole = project(in_plane @ directions, directions)
+    assert torch.allclose(again, in_plane) and whole == pytest.approx(1), (
         "what lies in the plane is found there"
     )
 

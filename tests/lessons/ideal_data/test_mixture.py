@@ -13,11 +13,11 @@ MIXTURES = st.builds(Mixture, gap=st.floats(0.1, 4), deviation=st.floats(0.05, 3
 
 
 def densities(mixture: Mixture, points: np.ndarray, *, log: bool = False) -> list[np.ndarray]:
-    found = [
+    normals = [
         stats.multivariate_normal(mean.numpy(), mixture.deviation**2 * np.eye(2))
         for mean in mixture.means
     ]
-    return [each.logpdf(points) if log else each.pdf(points) for each in found]
+    return [normal.logpdf(points) if log else normal.pdf(points) for normal in normals]
 
 
 def summed_risk(believed: Mixture, data: Mixture) -> tuple[float, float]:
@@ -31,7 +31,12 @@ def summed_risk(believed: Mixture, data: Mixture) -> tuple[float, float]:
     answer = 1 / (1 + np.exp(np.clip(first - second, -700, 700)))
     cell = (axis[1] - axis[0]) ** 2
     squared = (
-        sum((own * (answer - label) ** 2).sum() for label, own in enumerate(density)) * cell / 2
+        sum(
+            (class_density * (answer - label) ** 2).sum()
+            for label, class_density in enumerate(density)
+        )
+        * cell
+        / 2
     )
     wrong = ((density[0] * (answer > 0.5)).sum() + (density[1] * (answer < 0.5)).sum()) * cell / 2
     return squared, wrong
@@ -48,9 +53,13 @@ def test_samples_are_of_the_mixture() -> None:
     assert points.shape == (40_000, 2) and set(labels.tolist()) == {0.0, 1.0}
     assert float(labels.mean()) == pytest.approx(0.5, abs=0.01)
     for label in (0, 1):
-        own = points[labels == label]
-        assert own.mean(0).tolist() == pytest.approx(world.means[label].tolist(), abs=0.015)
-        assert torch.allclose(own.T.cov(), 0.16 * torch.eye(2, dtype=torch.float64), atol=0.006)
+        class_points = points[labels == label]
+        assert class_points.mean(0).tolist() == pytest.approx(
+            world.means[label].tolist(), abs=0.015
+        )
+        assert torch.allclose(
+            class_points.T.cov(), 0.16 * torch.eye(2, dtype=torch.float64), atol=0.006
+        )
     assert not torch.equal(sample(world, 30, seed=4)[0], points[:30])
 
 
@@ -62,18 +71,18 @@ def test_a_plane_is_covered_so_evenly_that_risks_come_out_right(count: int) -> N
     for deviation in (0.5, 1.0):
         world = Mixture(deviation=deviation)
         points, labels = spread_points(world, count)
-        for label, own in enumerate(points.split(count)):
-            assert torch.allclose(own.mean(0), world.means[label])
-            wanted = deviation**2 * torch.eye(2, dtype=torch.float64)
-            assert torch.allclose(own.T.cov(correction=0), wanted)
+        for label, class_points in enumerate(points.split(count)):
+            assert torch.allclose(class_points.mean(0), world.means[label])
+            covariance = deviation**2 * torch.eye(2, dtype=torch.float64)
+            assert torch.allclose(class_points.T.cov(correction=0), covariance)
         exact = risk(world, world)
         answers = posterior(world, points)
-        found = (
+        averages = (
             float((answers - labels).square().mean()),
             float(((answers > 0.5) != (labels > 0.5)).double().mean()),
         )
-        assert found[0] == pytest.approx(exact.mean_squared_error, rel=0.01)
-        assert found[1] == pytest.approx(exact.error_fraction, rel=0.03)
+        assert averages[0] == pytest.approx(exact.mean_squared_error, rel=0.01)
+        assert averages[1] == pytest.approx(exact.error_fraction, rel=0.03)
 
 
 @given(MIXTURES, st.integers(0, 100))
@@ -82,8 +91,8 @@ def test_the_posterior_is_bayes_rule(world: Mixture, seed: int) -> None:
         6, 2, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
     )
     first, second = densities(world, points.numpy(), log=True)
-    wanted = 1 / (1 + np.exp(np.clip(first - second, -700, 700)))
-    assert posterior(world, points).numpy() == pytest.approx(wanted, abs=1e-9)
+    expected = 1 / (1 + np.exp(np.clip(first - second, -700, 700)))
+    assert posterior(world, points).numpy() == pytest.approx(expected, abs=1e-9)
     assert posterior(world, points.float()).dtype == torch.float32
     on = torch.stack([points[:, 0], 3 - points[:, 0]], 1)
     assert posterior(world, on).tolist() == pytest.approx([0.5] * 6, abs=1e-9), (
@@ -96,14 +105,14 @@ def test_the_posterior_is_bayes_rule(world: Mixture, seed: int) -> None:
 )
 @pytest.mark.parametrize("gap", [1.0, 0.3])
 def test_risk_is_that_of_a_grid(believed: float, data: float, gap: float) -> None:
-    one = Mixture(gap, believed)
-    other = Mixture(1.0, data)
-    squared, wrong = summed_risk(one, other)
-    found = risk(one, other)
-    assert found.mean_squared_error == pytest.approx(squared, abs=1e-6)
+    believed_world = Mixture(gap, believed)
+    data_world = Mixture(1.0, data)
+    squared, wrong = summed_risk(believed_world, data_world)
+    exact = risk(believed_world, data_world)
+    assert exact.mean_squared_error == pytest.approx(squared, abs=1e-6)
     # A cell of the grid is on both sides of the boundary.
-    assert found.error_fraction == pytest.approx(wrong, rel=0.02)
-    assert found.error_fraction == pytest.approx(
+    assert exact.error_fraction == pytest.approx(wrong, rel=0.02)
+    assert exact.error_fraction == pytest.approx(
         float(stats.norm.cdf(-1 / 2**0.5 / data)), rel=1e-9
     ), "one boundary"
 

@@ -66,11 +66,11 @@ def labels_of(*shape: int, seed: int = 0) -> Tensor:
     return torch.rand(shape, generator=torch.Generator().manual_seed(seed), dtype=F64)
 
 
-def module(one: Tensor) -> nn.Sequential:
+def module(row: Tensor) -> nn.Sequential:
     """One network in torch's own layers."""
-    units = len(one) // 4
+    units = len(row) // 4
     net = nn.Sequential(nn.Linear(2, units), nn.ReLU(), nn.Linear(units, 1), nn.Sigmoid()).double()
-    nn.utils.vector_to_parameters(one.clone(), net.parameters())
+    nn.utils.vector_to_parameters(row.clone(), net.parameters())
     return net
 
 
@@ -79,10 +79,10 @@ def row(net: nn.Sequential) -> Tensor:
 
 
 def trained(
-    one: Tensor, batches: list[tuple[Tensor, Tensor]], rate: float, momentum: float
+    start_row: Tensor, batches: list[tuple[Tensor, Tensor]], rate: float, momentum: float
 ) -> list[Tensor]:
     """Rows after each step of torch.optim.SGD."""
-    net = module(one)
+    net = module(start_row)
     optimiser = torch.optim.SGD(net.parameters(), lr=rate, momentum=momentum)
     rows = [row(net)]
     for points, targets in batches:
@@ -126,17 +126,17 @@ def test_it_starts_as_torch_does() -> None:
 def test_outputs_are_those_of_single_networks(monkeypatch: pytest.MonkeyPatch) -> None:
     block = some(2, 3)
     points = normal(7, 2)
-    found = networks.outputs(block, points)
-    assert found.shape == (2, 3, 7)
+    answers = networks.outputs(block, points)
+    assert answers.shape == (2, 3, 7)
     for place in ((0, 0), (0, 2), (1, 1)):
         assert torch.allclose(
-            found[place], module(block[place])(points)[:, 0].detach(), rtol=1e-12, atol=0
+            answers[place], module(block[place])(points)[:, 0].detach(), rtol=1e-12, atol=0
         )
     monkeypatch.setattr(networks, "_AT_ONCE", 80)
-    assert torch.allclose(networks.outputs(block, points), found, rtol=1e-14), (
+    assert torch.allclose(networks.outputs(block, points), answers, rtol=1e-14), (
         "two networks at a time"
     )
-    assert torch.allclose(networks.outputs(block[0, 0], points), found[0, 0], rtol=1e-14)
+    assert torch.allclose(networks.outputs(block[0, 0], points), answers[0, 0], rtol=1e-14)
 
 
 @pytest.mark.parametrize(("rate", "momentum"), [(0.1, 0.0), (0.02, 0.9)])
@@ -145,14 +145,14 @@ def test_stochastic_descent_is_torchs(rate: float, momentum: float) -> None:
     points = normal(30, 2, 3, 2, seed=1)
     targets = labels_of(30, 2, 3)
     before = snapshot([start, points, targets])
-    found = stochastic(start, points, targets, rate, momentum, every=1)
+    path = stochastic(start, points, targets, rate, momentum, every=1)
     assert_unchanged(before, [start, points, targets])
-    assert found.shape == (31, 2, 3, 21)
+    assert path.shape == (31, 2, 3, 21)
     for a in range(2):
         for b in range(3):
             batches = [(x[a, b][None], y[a, b][None]) for x, y in zip(points, targets, strict=True)]
-            wanted = torch.stack(trained(start[a, b], batches, rate, momentum))
-            assert torch.allclose(found[:, a, b], wanted, rtol=1e-11, atol=1e-13)
+            expected = torch.stack(trained(start[a, b], batches, rate, momentum))
+            assert torch.allclose(path[:, a, b], expected, rtol=1e-11, atol=1e-13)
 
 
 def test_expected_descent_is_torchs_on_the_whole_batch() -> None:
@@ -160,15 +160,15 @@ def test_expected_descent_is_torchs_on_the_whole_batch() -> None:
     points = normal(2, 1, 9, 2).expand(2, 3, 9, 2)
     targets = labels_of(2, 3, 9)
     before = snapshot(start)
-    found = expected(start, points, targets, 20, 0.3, 0.8, every=1)
+    path = expected(start, points, targets, 20, 0.3, 0.8, every=1)
     assert_unchanged(before, start)
-    assert found.shape == (21, 2, 3, 21)
+    assert path.shape == (21, 2, 3, 21)
     for a in range(2):
         for b in range(3):
-            wanted = torch.stack(
+            expected_path = torch.stack(
                 trained(start[a, b], [(points[a, b], targets[a, b])] * 20, 0.3, 0.8)
             )
-            assert torch.allclose(found[:, a, b], wanted, rtol=1e-11, atol=1e-13)
+            assert torch.allclose(path[:, a, b], expected_path, rtol=1e-11, atol=1e-13)
 
 
 def test_the_gradient_of_one_step_is_autograds() -> None:
@@ -198,11 +198,11 @@ def test_rates_of_their_own() -> None:
     together = stochastic(start, points, targets, rates, momenta)
     averaged = expected(start, fixed, aims, 4, rates, momenta)
     for number in range(3):
-        one = slice(number, number + 1)
-        own = (float(rates[number]), float(momenta[number]))
-        alone = stochastic(start[one], points[:, one], targets[:, one], *own)
+        only = slice(number, number + 1)
+        own_rates = (float(rates[number]), float(momenta[number]))
+        alone = stochastic(start[only], points[:, only], targets[:, only], *own_rates)
         assert torch.allclose(alone[:, 0], together[:, number], rtol=1e-12)
-        alone = expected(start[one], fixed[one], aims[one], 4, *own)
+        alone = expected(start[only], fixed[only], aims[only], 4, *own_rates)
         assert torch.allclose(alone[:, 0], averaged[:, number], rtol=1e-12)
     assert torch.equal(together[-1, 2], start[2]), "a rate of 0"
 
@@ -271,8 +271,8 @@ def test_float32_follows_float64() -> None:
     points = normal(200, 3, 2)
     targets = labels_of(200, 3).round()
     exact = stochastic(start, points, targets, 0.02, 0.9)
-    found = stochastic(start.float(), points.float(), targets.float(), 0.02, 0.9)
-    assert found.dtype == torch.float32 and torch.allclose(found.double(), exact, atol=1e-4)
+    single = stochastic(start.float(), points.float(), targets.float(), 0.02, 0.9)
+    assert single.dtype == torch.float32 and torch.allclose(single.double(), exact, atol=1e-4)
 
 
 def test_weights_that_grow_beyond_all_numbers_are_said() -> None:

@@ -27,8 +27,8 @@ def mean_and_error(values: Tensor) -> tuple[float, float]:
 
 def last(*configs: Config) -> toys.Judged:
     """Of the last frame: [settings, seeds]."""
-    found = toys.judge(toys.train(configs), per_class=512)
-    return toys.Judged(found.mean_squared_error[-1], found.accuracy_fraction[-1])
+    judged = toys.judge(toys.train(configs), per_class=512)
+    return toys.Judged(judged.mean_squared_error[-1], judged.accuracy_fraction[-1])
 
 
 def settings(**values: Any) -> list[Config]:
@@ -58,13 +58,13 @@ def test_each_run_is_one_of_plain_torch(relabelling: float) -> None:
     for a, config in enumerate(configs):
         for b in range(2):
             answer = posterior(config.distilled, points[a, b])
-            wanted = relabelling * answer + (1 - relabelling) * labels[a, b]
-            assert torch.allclose(targets[a, b], wanted, atol=1e-6)
+            expected = relabelling * answer + (1 - relabelling) * labels[a, b]
+            assert torch.allclose(targets[a, b], expected, atol=1e-6)
             net = nn.Sequential(nn.Linear(2, 50), nn.ReLU(), nn.Linear(50, 1), nn.Sigmoid())
             torch.nn.utils.vector_to_parameters(runs.rows[0, a, b].clone(), net.parameters())
             theirs = list(net.parameters())
             optimiser = torch.optim.SGD(theirs, lr=0.002, momentum=0.98)
-            for x, y in zip(points[a, b], wanted, strict=True):
+            for x, y in zip(points[a, b], expected, strict=True):
                 optimiser.zero_grad()
                 (net(x)[0] - y).square().backward()
                 optimiser.step()
@@ -90,9 +90,9 @@ def test_random_numbers_are_common() -> None:
 
 def test_samples_at_hand_are_those_that_would_be_drawn() -> None:
     configs = [Config(deviation=0.2, seeds=2, steps=20), Config(seeds=2, steps=20)]
-    given = toys.train(configs, samples=toys.distilled_samples(configs))
-    drawn = toys.train(configs)
-    assert torch.equal(given.rows, drawn.rows)
+    from_samples = toys.train(configs, samples=toys.distilled_samples(configs))
+    from_seed = toys.train(configs)
+    assert torch.equal(from_samples.rows, from_seed.rows)
 
 
 def test_settings_with_one_original_are_judged_like_each_alone() -> None:
@@ -101,8 +101,8 @@ def test_settings_with_one_original_are_judged_like_each_alone() -> None:
         Config(seeds=2, steps=20),
         Config(seeds=2, steps=20, gap=0.5),
     ]
-    together, others = (toys.judge(toys.train(some)) for some in (configs[:2], configs))
-    assert torch.equal(together.mean_squared_error, others.mean_squared_error[:, :2])
+    together, all_judged = (toys.judge(toys.train(some)) for some in (configs[:2], configs))
+    assert torch.equal(together.mean_squared_error, all_judged.mean_squared_error[:, :2])
 
 
 def test_the_exact_gradient_knows_no_seed_but_the_start() -> None:
@@ -137,9 +137,9 @@ def test_a_trained_teacher_is_a_network_of_its_own() -> None:
         truth = torch.from_numpy(
             randomness.numpy_generator(number, 0, "toy labels teacher").random(1000) < 0.5
         ).long()
-        seen = means[truth] + 0.1 * torch.from_numpy(noise)
+        training_points = means[truth] + 0.1 * torch.from_numpy(noise)
         taught = networks.stochastic_descent(
-            start[number : number + 1], seen[:, None], truth[:, None].float(), **rates
+            start[number : number + 1], training_points[:, None], truth[:, None].float(), **rates
         )
         answer = networks.outputs(taught[-1, 0], points[0, number])
         assert torch.allclose(answer, targets[0, number], atol=1e-4), (
@@ -170,21 +170,23 @@ def test_settings_of_one_call_have_teachers_of_their_own() -> None:
     for number, config in enumerate(configs):
         alone = toys.distilled_samples([config])
         assert torch.equal(alone.targets[0], together.targets[number]), config.to_string()
-        for other in range(number):
-            assert not torch.allclose(together.targets[other], together.targets[number], atol=1e-4)
+        for earlier in range(number):
+            assert not torch.allclose(
+                together.targets[earlier], together.targets[number], atol=1e-4
+            )
 
 
 def test_validation_is_a_plain_average() -> None:
     runs = toys.train(settings(original_deviation=(0.5, 0.3), **QUICK))
-    found = toys.judge(runs, per_class=32)
-    assert found.mean_squared_error.shape == found.accuracy_fraction.shape == (3, 2, 2)
+    judged = toys.judge(runs, per_class=32)
+    assert judged.mean_squared_error.shape == judged.accuracy_fraction.shape == (3, 2, 2)
     for number, config in enumerate(runs.configs):
         points, labels = spread_points(config.original, 32)
         outputs = networks.outputs(runs.rows, points.float())[:, number]
         squared = (outputs - labels).square().mean(-1)
         right = ((outputs > 0.5) == (labels == 1)).double().mean(-1)
-        assert torch.allclose(found.mean_squared_error[:, number].double(), squared, atol=1e-6)
-        assert torch.allclose(found.accuracy_fraction[:, number].double(), right)
+        assert torch.allclose(judged.mean_squared_error[:, number].double(), squared, atol=1e-6)
+        assert torch.allclose(judged.accuracy_fraction[:, number].double(), right)
 
 
 def in_plain_torch(deviation: float, runs: int) -> tuple[Tensor, Tensor]:
@@ -222,17 +224,17 @@ def in_plain_torch(deviation: float, runs: int) -> tuple[Tensor, Tensor]:
         optimiser.step()
     with torch.no_grad():
         x, y = sample(500, 0.5)
-        found = output(x)
-    return (found - y).square().mean(1), ((found > 0.5) == (y > 0.5)).float().mean(1)
+        answers = output(x)
+    return (answers - y).square().mean(1), ((answers > 0.5) == (y > 0.5)).float().mean(1)
 
 
 @pytest.mark.parametrize("deviation", [0.1, 1.0])
 def test_the_numbers_are_those_of_another_program(deviation: float) -> None:
     (squared, right) = in_plain_torch(deviation, 200)
-    found = last(Config(deviation=deviation, seeds=200))
+    judged = last(Config(deviation=deviation, seeds=200))
     for theirs, ours in (
-        (squared, found.mean_squared_error[0]),
-        (right, found.accuracy_fraction[0]),
+        (squared, judged.mean_squared_error[0]),
+        (right, judged.accuracy_fraction[0]),
     ):
         (their_mean, their_error) = mean_and_error(theirs)
         (mean, error) = mean_and_error(ours)
@@ -244,15 +246,15 @@ def test_figure_1_with_60_seeds() -> None:
     0.2.
     """
     recorded = (0.0629, 0.0621, 0.0610, 0.0651, 0.0772, 0.0904, 0.1217)
-    found = last(*settings(deviation=DEVIATIONS, seeds=60)).mean_squared_error
-    for wanted, row in zip(recorded, found, strict=True):
+    errors = last(*settings(deviation=DEVIATIONS, seeds=60)).mean_squared_error
+    for printed, row in zip(recorded, errors, strict=True):
         mean, error = mean_and_error(row)
-        assert abs(mean - wanted) < 2.5 * math.sqrt(2) * error
-    means = found.mean(1).tolist()
+        assert abs(mean - printed) < 2.5 * math.sqrt(2) * error
+    means = errors.mean(1).tolist()
     assert means.index(min(means)) == 2 and means[2:] == sorted(means[2:])
-    assert mean_and_error(found[0] - found[2])[0] > 3 * mean_and_error(found[0] - found[2])[1], (
-        "0.05 is worse than 0.2"
-    )
+    assert (
+        mean_and_error(errors[0] - errors[2])[0] > 3 * mean_and_error(errors[0] - errors[2])[1]
+    ), "0.05 is worse than 0.2"
     early = toys.judge(toys.train(settings(deviation=DEVIATIONS, seeds=60, steps=200)))
     middle = early.mean_squared_error[-1].mean(1).tolist()
     assert middle[2:] == sorted(middle[2:])
@@ -260,13 +262,13 @@ def test_figure_1_with_60_seeds() -> None:
 
 def test_figure_2_with_60_seeds() -> None:
     recorded = {0.0: 0.1217, 0.25: 0.1020, 0.5: 0.0856, 0.75: 0.0713}
-    found = last(
+    errors = last(
         *settings(relabelling=(0.0, 0.25, 0.5, 0.75, 1.0), deviation=1.0, seeds=60)
     ).mean_squared_error
-    for wanted, row in zip(recorded.values(), found, strict=False):
+    for printed, row in zip(recorded.values(), errors, strict=False):
         mean, error = mean_and_error(row)
-        assert abs(mean - wanted) < 2.5 * math.sqrt(2) * error
-    means = found.mean(1).tolist()
+        assert abs(mean - printed) < 2.5 * math.sqrt(2) * error
+    means = errors.mean(1).tolist()
     assert means == sorted(means, reverse=True), "larger is better"
     assert means[-1] == pytest.approx(0.067, abs=0.002)
     # A teacher that is exact about the samples is wrong about the original data, by what its
@@ -307,8 +309,8 @@ def test_targets_are_mixed_as_equation_says() -> None:
     labels = torch.tensor([0.0, 1.0])
     teacher = torch.tensor([0.2, 0.6])
     assert toys.distilled_targets(labels, teacher, 0.5).tolist() == pytest.approx([0.1, 0.8])
-    for rho, wanted in ((0, labels), (1, teacher)):
-        assert torch.equal(toys.distilled_targets(labels, teacher, rho), wanted)
+    for rho, expected in ((0, labels), (1, teacher)):
+        assert torch.equal(toys.distilled_targets(labels, teacher, rho), expected)
 
 
 def test_settings_of_unlike_schedules_are_refused() -> None:

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
 @pytest.fixture(scope="module")
-def given() -> tuple[ImageData, Any, dict[str, Any], Any]:
+def material() -> tuple[ImageData, Any, dict[str, Any], Any]:
     data = made_data(train=30)
     spec = networks.spec("convnet", width=8)
     teacher = ddlab.train_teacher(
@@ -39,24 +39,24 @@ def given() -> tuple[ImageData, Any, dict[str, Any], Any]:
 
 
 @pytest.fixture
-def view(given):
-    data, teacher, sets, run = given
-    made = DiversityView(data, teacher, sets, films={"recovered": run}, points=60)
-    yield made
-    made.close()
+def view(material):
+    data, teacher, sets, run = material
+    explorer = DiversityView(data, teacher, sets, films={"recovered": run}, points=60)
+    yield explorer
+    explorer.close()
 
 
 def trace(view: DiversityView, name: str) -> Any:
-    return next(one for one in view.plot.figure.data if one.name == name)
+    return next(candidate for candidate in view.plot.figure.data if candidate.name == name)
 
 
 def places(view: DiversityView) -> list[tuple[float, float]]:
-    drawn = trace(view, DISTILLED)
-    return list(zip(drawn.x, drawn.y, strict=True))
+    points = trace(view, DISTILLED)
+    return list(zip(points.x, points.y, strict=True))
 
 
-def test_it_starts_with_the_first_set_on_the_pca_map(view, given) -> None:
-    data, teacher, sets, _ = given
+def test_it_starts_with_the_first_set_on_the_pca_map(view, material) -> None:
+    data, teacher, sets, _ = material
     assert view.panel.value.images == "random" and "PCA of the features" in view.sentence
     real = embeddings.features_of(teacher, data.normalised(view.mapped.pool))
     points = embeddings.features_of(teacher, sets["random"].images)
@@ -67,12 +67,12 @@ def test_it_starts_with_the_first_set_on_the_pca_map(view, given) -> None:
     joint = torch.cat([real, points, embeddings.features_of(teacher, sets["recovered"].images)])
     fitted = embeddings.fit({"all": joint}).positions["all"]
     torch.testing.assert_close(torch.tensor(places(view)), fitted[60:63], atol=2e-3, rtol=1e-3)
-    shown = len(trace(view, "real, covered").x), len(trace(view, "real, not covered").x)
-    assert shown[0] == round(60 * expected) and sum(shown) == 60
+    counts = len(trace(view, "real, covered").x), len(trace(view, "real, not covered").x)
+    assert counts[0] == round(60 * expected) and sum(counts) == 60
 
 
-def test_frames_move_the_points_and_nothing_else(view, given) -> None:
-    run = given[3]
+def test_frames_move_the_points_and_nothing_else(view, material) -> None:
+    run = material[3]
     view.panel["images"].value = "recovered"
     last = places(view), view.sentence, view.picture.value
     assert "after step 12 " in last[1]
@@ -93,12 +93,12 @@ def test_frames_move_the_points_and_nothing_else(view, given) -> None:
     )
     assert torch.equal(
         view.mapped.images(PointsOnShow("recovered", "features", 0)),
-        given[0].to_uint8(run.frames[0].content.images),
+        material[0].to_uint8(run.frames[0].content.images),
     )
 
 
-def test_a_point_moved_by_hand_becomes_the_nearest_real_image_of_its_class(view, given) -> None:
-    data = given[0]
+def test_a_point_moved_by_hand_becomes_the_nearest_real_image_of_its_class(view, material) -> None:
+    data = material[0]
     target = int((view.mapped.labels == 1).nonzero()[5])
     x, y = view.map.real[target].tolist()
     view.plot.dragged = {"count": 1, "point": 1, "x": x, "y": y, "done": False}
@@ -127,11 +127,11 @@ def test_the_quest_is_met_by_hand_alone_and_lies_above_chance(view) -> None:
     hand = list(view.hand)
     for label in range(3):
         members = (mapped.labels == label).nonzero().flatten().tolist()
-        choices = [(*hand[:label], each, *hand[label + 1 :]) for each in members]
+        choices = [(*hand[:label], member, *hand[label + 1 :]) for member in members]
         hand = list(
             max(
                 choices,
-                key=lambda one: mapped.coverage(PointsOnShow(BY_HAND, "features", hand=one)),
+                key=lambda choice: mapped.coverage(PointsOnShow(BY_HAND, "features", hand=choice)),
             )
         )
     view.panel.value = view.panel.value.replace(images=BY_HAND, hand=".".join(map(str, hand)))
@@ -153,10 +153,10 @@ def test_sliders_do_what_the_mouse_does(view) -> None:
     )
     sliders.across.value = 0.2
     sliders.up.value = 0.6
-    wanted = [
+    position = [
         a + share * (b - a) for share, (a, b) in zip((0.2, 0.6), view.map.extent, strict=True)
     ]
-    assert view.hand[2] == view.mapped.nearest_on(view.map, 2, *wanted)
+    assert view.hand[2] == view.mapped.nearest_on(view.map, 2, *position)
     assert (sliders.across.value, sliders.up.value) == (0.2, 0.6), (
         "the point snaps, the sliders stay"
     )
@@ -208,20 +208,22 @@ def test_sliders_without_use_are_greyed_out(view) -> None:
     view.runner.join()
 
 
-def test_the_state_is_a_short_text(view, given) -> None:
-    data, teacher, sets, run = given
+def test_the_state_is_a_short_text(view, material) -> None:
+    data, teacher, sets, run = material
     view.sliders.across.value = 0.9
     text = view.share_field.value
     assert "by hand" in text and len(text) < 80
-    other = DiversityView(data, teacher, sets, films={"recovered": run}, points=60, key="another")
-    other.share_field.value = text
-    assert other.hand == view.hand and places(other) == places(view)
+    restored = DiversityView(
+        data, teacher, sets, films={"recovered": run}, points=60, key="another"
+    )
+    restored.share_field.value = text
+    assert restored.hand == view.hand and places(restored) == places(view)
     with pytest.raises(ddlab.DDLabError, match="hand must be numbers below 60"):
-        other.share_field.value = 'images="by hand",hand="1.999"'
-    assert other.hand == view.hand and "numbers below 60" in str(other.error)
-    other.close()
+        restored.share_field.value = 'images="by hand",hand="1.999"'
+    assert restored.hand == view.hand and "numbers below 60" in str(restored.error)
+    restored.close()
 
 
 def test_more_real_images_by_chance_cover_more(view) -> None:
-    shares = [view.mapped.chance("features", each) for each in (1, 2, 5, 20)]
+    shares = [view.mapped.chance("features", count) for count in (1, 2, 5, 20)]
     assert shares == sorted(shares) and shares[-1] == 1

@@ -10,48 +10,48 @@ from ddlab.lessons.kernels import checks
 from ddlab.methods import dm, kip
 
 
-def told(capsys: Any, name: str, answer: Any) -> tuple[bool, str]:
+def judge(capsys: Any, name: str, answer: Any) -> tuple[bool, str]:
     lesson = ddlab.start("50_kernels")
     capsys.readouterr()
     return lesson.check(name, answer), capsys.readouterr().out
 
 
-def regress(own: Any, cross: Any, labels: Any, ridge: Any) -> Any:
-    return cross @ torch.linalg.solve(own + ridge * torch.eye(len(own)), labels)
+def regress(within: Any, cross: Any, labels: Any, ridge: Any) -> Any:
+    return cross @ torch.linalg.solve(within + ridge * torch.eye(len(within)), labels)
 
 
 ANSWERS: dict[str, tuple[list[Any], list[Any]]] = {
     "regression": (
         [
             regress,
-            lambda own, cross, labels, ridge: (
-                cross @ torch.linalg.inv(own + ridge * torch.eye(5)) @ labels
+            lambda within, cross, labels, ridge: (
+                cross @ torch.linalg.inv(within + ridge * torch.eye(5)) @ labels
             ),
         ],
         [
             None,
             3,
-            lambda own, cross, labels: labels,
-            lambda own, cross, labels, ridge: labels,
-            lambda own, cross, labels, ridge: regress(own, cross, labels, 0),
-            lambda own, cross, labels, ridge: cross @ labels,
-            lambda own, cross, labels, ridge: torch.full((7, 3), torch.nan),
+            lambda within, cross, labels: labels,
+            lambda within, cross, labels, ridge: labels,
+            lambda within, cross, labels, ridge: regress(within, cross, labels, 0),
+            lambda within, cross, labels, ridge: cross @ labels,
+            lambda within, cross, labels, ridge: torch.full((7, 3), torch.nan),
         ],
     ),
     "labels": (
         [
-            lambda own, cross, wanted: own @ torch.linalg.lstsq(cross, wanted).solution,
-            lambda own, cross, wanted: own @ torch.linalg.pinv(cross) @ wanted,
+            lambda within, cross, targets: within @ torch.linalg.lstsq(cross, targets).solution,
+            lambda within, cross, targets: within @ torch.linalg.pinv(cross) @ targets,
         ],
         [
             None,
             "solve",
-            lambda own, cross: own,
-            lambda own, cross, wanted: wanted,
-            lambda own, cross, wanted: torch.linalg.lstsq(cross, wanted).solution,
-            lambda own, cross, wanted: torch.zeros(5, 3),
-            lambda own, cross, wanted: torch.full((5, 3), torch.nan),
-            lambda own, cross, wanted: "labels",
+            lambda within, cross: within,
+            lambda within, cross, targets: targets,
+            lambda within, cross, targets: torch.linalg.lstsq(cross, targets).solution,
+            lambda within, cross, targets: torch.zeros(5, 3),
+            lambda within, cross, targets: torch.full((5, 3), torch.nan),
+            lambda within, cross, targets: "labels",
         ],
     ),
 }
@@ -60,12 +60,12 @@ ANSWERS: dict[str, tuple[list[Any], list[Any]]] = {
 @pytest.mark.parametrize("name", ANSWERS)
 def test_a_function_is_measured_and_wrong_ones_get_different_hints(capsys: Any, name: str) -> None:
     right, wrong = ANSWERS[name]
-    assert all(told(capsys, name, answer)[0] for answer in right)
-    found = [told(capsys, name, answer) for answer in wrong]
-    assert not any(taken for taken, _ in found) and all(
-        said.startswith("Not yet") for _, said in found
+    assert all(judge(capsys, name, answer)[0] for answer in right)
+    verdicts = [judge(capsys, name, answer) for answer in wrong]
+    assert not any(passed for passed, _ in verdicts) and all(
+        hint.startswith("Not yet") for _, hint in verdicts
     )
-    assert len({said for _, said in found}) >= 6
+    assert len({hint for _, hint in verdicts}) >= 6
 
 
 @pytest.mark.slow
@@ -80,8 +80,8 @@ def test_a_function_is_measured_and_wrong_ones_get_different_hints(capsys: Any, 
 def test_what_is_left_of_frozen_digits_is_measured(
     capsys: Any, changes: dict[str, Any], right: bool
 ) -> None:
-    taken, said = told(capsys, "frozen", kip.Config.teaching(corruption=0.7, **changes))
-    assert taken == right and "the class means" in said, said
+    passed, message = judge(capsys, "frozen", kip.Config.teaching(corruption=0.7, **changes))
+    assert passed == right and "the class means" in message, message
 
 
 @pytest.mark.parametrize(
@@ -102,5 +102,5 @@ def test_answers_that_are_none_are_refused_before_anything_runs(
     capsys: Any, answer: Any, hint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checks.cache, "run", pytest.fail)
-    taken, said = told(capsys, "frozen", answer)
-    assert not taken and hint in said
+    passed, message = judge(capsys, "frozen", answer)
+    assert not passed and hint in message

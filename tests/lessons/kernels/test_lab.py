@@ -33,10 +33,10 @@ def data() -> ImageData:
 
 @pytest.fixture
 def lab(data: ImageData) -> Iterator[Laboratory]:
-    made = KernelLab(data, SMALL)
-    made.runner.join()
-    yield made
-    made.close()
+    laboratory = KernelLab(data, SMALL)
+    laboratory.runner.join()
+    yield laboratory
+    laboratory.close()
 
 
 def moved(lab: Any, **values: Any) -> None:
@@ -53,9 +53,11 @@ def by_itself(data: ImageData, config: kip.Config) -> list[kip.State]:
 
 
 def accuracy(data: ImageData, config: kip.Config, state: kip.State) -> float:
-    made = kip.regression_set(kip.NAME, config, Inputs(data=data), state, total=config.iterations)
+    distilled = kip.regression_set(
+        kip.NAME, config, Inputs(data=data), state, total=config.iterations
+    )
     spec = KernelSpec(kernel=config.kernel, bias_std=config.bias_std)
-    return kernel_accuracy(made, data, labels="regression", kernel=spec, ridge=config.ridge)
+    return kernel_accuracy(distilled, data, labels="regression", kernel=spec, ridge=config.ridge)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,9 @@ def test_every_update_on_show_is_kips_own(data: ImageData, changes: dict[str, An
         assert lab.widget(accuracy_curve).cursor == index
         assert float(lab.widget(scores).figure.data[-1].y[0]) == pytest.approx(right)
     curve = next(
-        one for one in lab.widget(accuracy_curve).figure.data if one.name == "learned points"
+        candidate
+        for candidate in lab.widget(accuracy_curve).figure.data
+        if candidate.name == "learned points"
     )
     assert list(curve.y) == pytest.approx([accuracy(data, config, state) for state in states])
     lab.close()
@@ -99,18 +103,18 @@ def test_rivals_took_no_learning_and_are_as_many_or_more(
 ) -> None:
     lab: Any = KernelLab(data, SMALL.replace(images_per_class=count))
     lab.runner.join()
-    found = {one.words: values for one, values in lab._results().shared.items()}
-    assert list(found) == [words, f"{3 * count} real", "30 real"], (
+    accuracies_of = {rival.words: values for rival, values in lab._results().shared.items()}
+    assert list(accuracies_of) == [words, f"{3 * count} real", "30 real"], (
         "a hundred of each class are not there"
     )
-    for name, values in found.items():
+    for name, values in accuracies_of.items():
         kind = "random" if name.endswith("real") else "centres"
-        each = int(name.split()[0]) // 3
+        per_class = int(name.split()[0]) // 3
         for seed, value in enumerate(values):
-            config = selection.Config(kind=kind, images_per_class=each, seed=seed)
-            made = ddlab.distill("selection", data, config=config, progress=False)
+            config = selection.Config(kind=kind, images_per_class=per_class, seed=seed)
+            selected = ddlab.distill("selection", data, config=config, progress=False)
             assert value == pytest.approx(
-                kernel_accuracy(made, data, labels="hard", ridge=SMALL.ridge)
+                kernel_accuracy(selected, data, labels="hard", ridge=SMALL.ridge)
             )
         assert len(values) == (3 if kind == "random" else 1)
         assert name in lab.sentence and name in alt_text(lab.widget(scores).figure)
@@ -123,7 +127,7 @@ def test_the_quest_asks_for_frozen_pixels_and_a_lead(
     monkeypatch.setattr(
         World,
         "rival",
-        lambda self, one, *given, watch: (0.5,) if one.kind == "centres" else (0.4, 0.6),
+        lambda self, rival, *arguments, watch: (0.5,) if rival.kind == "centres" else (0.4, 0.6),
     )
     for share, right, met in [
         (0.0, 1.0, False),
@@ -133,7 +137,7 @@ def test_the_quest_asks_for_frozen_pixels_and_a_lead(
         (0.5, 0.54, True),
     ]:
         lab.values.clear()
-        monkeypatch.setattr(World, "accuracy", lambda self, *given, right=right: right)
+        monkeypatch.setattr(World, "accuracy", lambda self, *arguments, right=right: right)
         moved(lab, corruption=share, seed=int(100 * right))
         assert lab.quest.met == met, (share, right)
 
@@ -146,7 +150,7 @@ def test_equal_images_need_a_ridge() -> None:
     images = data.train_images.clone()
     # Of each class one image.
     images[:] = images[data.train_labels.argsort(stable=True)[data.train_labels * 12]]
-    same = ImageData(
+    equal_data = ImageData(
         name="same",
         class_names=data.class_names,
         train_images=images,
@@ -154,7 +158,7 @@ def test_equal_images_need_a_ridge() -> None:
         test_images=data.test_images,
         test_labels=data.test_labels,
     )
-    lab: Any = KernelLab(same, SMALL.replace(images_per_class=2))
+    lab: Any = KernelLab(equal_data, SMALL.replace(images_per_class=2))
     before = lab.sentence
     with refuses("ridge", "invertible"):
         moved(lab, ridge=0.0)

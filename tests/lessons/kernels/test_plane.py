@@ -28,9 +28,9 @@ from tests.support import refuses
 
 @pytest.fixture
 def explorer() -> Iterator[KernelPlane]:
-    made = KernelPlane()
-    yield made
-    made.close()
+    plane = KernelPlane()
+    yield plane
+    plane.close()
 
 
 def drag(explorer: KernelPlane, point: int, x: float, y: float) -> None:
@@ -44,14 +44,14 @@ def drag(explorer: KernelPlane, point: int, x: float, y: float) -> None:
 
 
 def trace(explorer: KernelPlane, name: str) -> Any:
-    return next(one for one in explorer.plot.figure.data if one.name == name)
+    return next(candidate for candidate in explorer.plot.figure.data if candidate.name == name)
 
 
-def by_hand(view: Plane, support: np.ndarray, asked: np.ndarray) -> np.ndarray:
+def by_hand(view: Plane, support: np.ndarray, queries: np.ndarray) -> np.ndarray:
     """With RBF, gamma 2 and two numbers in an image, in numpy."""
     gram = lambda a, b: np.exp(-((a[:, None] - b[None]) ** 2).sum(-1))  # noqa: E731
     labels = np.eye(2)[np.arange(len(support)) % 2] - 0.5
-    return gram(asked, support) @ np.linalg.solve(
+    return gram(queries, support) @ np.linalg.solve(
         gram(support, support) + view.ridge * np.eye(len(support)), labels
     )
 
@@ -60,18 +60,18 @@ def test_the_regression_is_that_of_the_formula() -> None:
     view = Plane(ridge=0.1)
     draw = np.random.default_rng(0)
     support = draw.normal(size=(4, 2))
-    asked = draw.normal(size=(9, 2))
-    found = regression(view, torch.from_numpy(support), torch.from_numpy(asked))
-    np.testing.assert_allclose(found.numpy(), by_hand(view, support, asked), atol=1e-10)
+    queries = draw.normal(size=(9, 2))
+    answers = regression(view, torch.from_numpy(support), torch.from_numpy(queries))
+    np.testing.assert_allclose(answers.numpy(), by_hand(view, support, queries), atol=1e-10)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "fc1", "fc3"])
 def test_updates_go_down_the_error(kernel: str) -> None:
     dots, labels = real_dots()
-    wanted = torch.nn.functional.one_hot(labels, 2).double() - 0.5
+    targets = torch.nn.functional.one_hot(labels, 2).double() - 0.5
     views = [Plane(kernel=kernel, updates=updates) for updates in (0, 1, 60)]
-    ends = [regression(view, moved(view, first_points(6)), dots) for view in views]
-    error = [float((end - wanted).square().mean()) for end in ends]
+    answers = [regression(view, moved(view, first_points(6)), dots) for view in views]
+    error = [float((end - targets).square().mean()) for end in answers]
     assert error[2] < 0.5 * error[0] and error[1] < error[0]
 
 
@@ -81,11 +81,13 @@ def test_a_dragged_point_moves_the_map_and_the_sentence(explorer: KernelPlane) -
     view = explorer.panel.value
     assert explorer.support[1].tolist() == [1.25, -0.5] and explorer.by_hand
     assert [trace(explorer, SUPPORT).x[1], trace(explorer, SUPPORT).y[1]] == [1.25, -0.5]
-    drawn = trace(explorer, "network's output")
-    grid = np.stack(np.meshgrid(drawn.x, drawn.y), -1).reshape(-1, 2)
-    said = by_hand(view, explorer.support.numpy(), grid)[:, 1].reshape(len(drawn.y), -1) + 0.5
-    np.testing.assert_allclose(drawn.z, said.clip(0, 1), atol=1e-4)
-    assert np.abs(before - drawn.z).max() > 0.1
+    output_map = trace(explorer, "network's output")
+    grid = np.stack(np.meshgrid(output_map.x, output_map.y), -1).reshape(-1, 2)
+    expected = (
+        by_hand(view, explorer.support.numpy(), grid)[:, 1].reshape(len(output_map.y), -1) + 0.5
+    )
+    np.testing.assert_allclose(output_map.z, expected.clip(0, 1), atol=1e-4)
+    assert np.abs(before - output_map.z).max() > 0.1
     assert f"puts {right_fraction(view, explorer.support):.1%} of 200 dots" in explorer.sentence
 
 
@@ -116,8 +118,8 @@ def test_the_quest_is_met_by_hand_alone_and_above_what_takes_no_learning(
 ) -> None:
     dots, labels = real_dots()
     centres = [
-        KMeans(2, n_init=10, random_state=0).fit(dots[labels == one]).cluster_centers_
-        for one in (0, 1)
+        KMeans(2, n_init=10, random_state=0).fit(dots[labels == label]).cluster_centers_
+        for label in (0, 1)
     ]
     rival = torch.from_numpy(np.stack(centres, 1).reshape(-1, 2))
     for kernel in ("rbf", "fc1", "fc2", "fc3"):
@@ -129,7 +131,7 @@ def test_the_quest_is_met_by_hand_alone_and_above_what_takes_no_learning(
     starts = (real_dots()[0][4 * number : 4 * number + 4] for number in range(5))
     best = max(
         (moved(Plane(updates=60), start) for start in starts),
-        key=lambda one: right_fraction(Plane(), one),
+        key=lambda label: right_fraction(Plane(), label),
     )
     for point, (x, y) in enumerate(best.tolist()):
         drag(explorer, point, x, y)

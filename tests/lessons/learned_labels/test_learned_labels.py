@@ -30,28 +30,32 @@ def lab(grey: ImageData) -> Laboratory:
 
 def test_scores_are_those_of_students_of_the_labels(lab: Laboratory, grey: ImageData) -> None:
     base = lab.world.base("shapes", 10, 0)
-    made = process.run(ld, ld.SMALL, Inputs(data=grey, distilled=base, device="cpu"))
-    found = [scores[10] for scores in lab._results().shared[0]]
-    asked = {"labels": "stored", "seeds": range(STUDENTS), "device": "cpu", "progress": False}
-    for network, score in ((ld.SMALL.network, found[0]), (STRANGER, found[1])):
-        config = ld.student(made, network=network)
-        assert ddlab.evaluate(made, grey, config=config, **asked).mean == pytest.approx(score)
+    distilled = process.run(ld, ld.SMALL, Inputs(data=grey, distilled=base, device="cpu"))
+    scores_of_10 = [scores[10] for scores in lab._results().shared[0]]
+    options = {"labels": "stored", "seeds": range(STUDENTS), "device": "cpu", "progress": False}
+    for network, score in ((ld.SMALL.network, scores_of_10[0]), (STRANGER, scores_of_10[1])):
+        config = ld.student(distilled, network=network)
+        assert ddlab.evaluate(distilled, grey, config=config, **options).mean == pytest.approx(
+            score
+        )
     lab.close()
 
 
 def test_shuffled_labels_are_the_same_labels(
     lab: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = list[Any]()
+    sets = list[Any]()
     monkeypatch.setattr(
-        type(lab.world), "taught", lambda self, made, students, watch: seen.append(made) or (0.5,)
+        type(lab.world),
+        "taught",
+        lambda self, distilled, students, watch: sets.append(distilled) or (0.5,),
     )
-    for who in STUDENT_KINDS:
-        lab.world.score(lab.settings, who, watch=lambda *_: None)
-    own, _, shuffled = (made.target("stored").logits for made in seen)
-    assert not torch.equal(own, shuffled)
-    assert torch.equal(own.sort(0).values, shuffled.sort(0).values) and torch.equal(
-        seen[0].images, seen[2].images
+    for student_kind in STUDENT_KINDS:
+        lab.world.score(lab.settings, student_kind, watch=lambda *_: None)
+    own_labels, _, shuffled = (distilled.target("stored").logits for distilled in sets)
+    assert not torch.equal(own_labels, shuffled)
+    assert torch.equal(own_labels.sort(0).values, shuffled.sort(0).values) and torch.equal(
+        sets[0].images, sets[2].images
     )
     lab.close()
 
@@ -64,9 +68,9 @@ def test_pictures_are_of_their_source_and_more_of_them_begin_alike(
         assert torch.equal(many[:10], few) and not torch.equal(
             few, lab.world.base(source, 10, 2).images
         )
-    known = {tuple(image.flatten().tolist()) for image in grey.normalised()}
+    real_pixels = {tuple(image.flatten().tolist()) for image in grey.normalised()}
     inside = {
-        source: tuple(lab.world.base(source, 10, 0).images[0].flatten().tolist()) in known
+        source: tuple(lab.world.base(source, 10, 0).images[0].flatten().tolist()) in real_pixels
         for source in SOURCES
     }
     assert inside == {"shapes": False, "noise": False, "the data": True}
@@ -114,12 +118,12 @@ WRONG: dict[str, list[Any]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_answers_are_told_why(name: str, capsys: Any) -> None:
     lesson = ddlab.start("65_learned_labels")
-    said = set()
+    hints = set()
     for wrong in WRONG[name]:
         capsys.readouterr()
         assert not lesson.check(name, wrong)
-        said.add(capsys.readouterr().out)
-    assert len(said) >= len(WRONG[name]) - 1 and set(checks.CHECKS) == set(WRONG)
+        hints.add(capsys.readouterr().out)
+    assert len(hints) >= len(WRONG[name]) - 1 and set(checks.CHECKS) == set(WRONG)
 
 
 def test_the_gradient_is_right_and_pictures_must_be_ahead_of_noise(
@@ -132,6 +136,8 @@ def test_the_gradient_is_right_and_pictures_must_be_ahead_of_noise(
     )
     mine = F.interpolate(torch.rand(100, 1, 4, 4), size=(16, 16), mode="bilinear")
     monkeypatch.setattr(checks, "_taught_by_noise", lambda: 0.5)
-    for own, right in ((0.7, True), (0.55, False)):
-        monkeypatch.setattr(checks, "_taught", lambda images, students, own=own: own)
+    for own_accuracy, right in ((0.7, True), (0.55, False)):
+        monkeypatch.setattr(
+            checks, "_taught", lambda images, students, own_accuracy=own_accuracy: own_accuracy
+        )
         assert lesson.check("pictures", mine) is right

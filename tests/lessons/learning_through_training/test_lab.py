@@ -33,9 +33,9 @@ def silent(words: str, share: float) -> None: ...
 
 def test_scores_are_those_of_ordered_students(lab: Laboratory, grey: ImageData) -> None:
     config = lab.world.config(lab.settings)
-    made = process.run(dd, config, Inputs(data=grey, device="cpu"))
+    distilled = process.run(dd, config, Inputs(data=grey, device="cpu"))
     scored = ddlab.evaluate(
-        made, grey, labels="steps", seeds=range(OTHER_STARTS + 1), progress=False
+        distilled, grey, labels="steps", seeds=range(OTHER_STARTS + 1), progress=False
     )
     assert lab._results().shared[0] == {1: tuple(scored.per_seed.values())}
 
@@ -52,17 +52,17 @@ def test_the_rival_is_the_best_of_class_means_that_learned_nothing(
     )
     assert len(means) == grey.classes
     student = ordered.Config(network=config.network, initial_weights="pytorch")
-    found = []
+    accuracies = []
     for rate in RATES:
-        told = Inputs(
+        inputs = Inputs(
             distilled=means.with_targets(OrderedSteps(torch.full((2, 1), rate))), device="cpu"
         )
         runs = [
-            process.run(ordered, student.replace(seed=seed), told)
+            process.run(ordered, student.replace(seed=seed), inputs)
             for seed in range(1, OTHER_STARTS + 1)
         ]
-        found.append(sum(ddlab.accuracy(run, grey) for run in runs) / OTHER_STARTS)
-    assert lab.world.rival(config.network, 2, watch=silent) == pytest.approx(max(found))
+        accuracies.append(sum(ddlab.accuracy(run, grey) for run in runs) / OTHER_STARTS)
+    assert lab.world.rival(config.network, 2, watch=silent) == pytest.approx(max(accuracies))
 
 
 def test_settings_reach_the_method_and_the_quest_asks_for_other_starts(lab: Laboratory) -> None:
@@ -113,12 +113,12 @@ WRONG: dict[str, list[Any]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_answers_are_told_why(name: str, capsys: Any) -> None:
     lesson = ddlab.start("60_learning_through_training")
-    said = set()
+    hints = set()
     for wrong in WRONG[name]:
         capsys.readouterr()
         assert not lesson.check(name, wrong)
-        said.add(capsys.readouterr().out)
-    assert len(said) >= len(WRONG[name]) - 1 and set(checks.CHECKS) == set(WRONG)
+        hints.add(capsys.readouterr().out)
+    assert len(hints) >= len(WRONG[name]) - 1 and set(checks.CHECKS) == set(WRONG)
 
 
 def test_right_answers_are_right() -> None:

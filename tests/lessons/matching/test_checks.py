@@ -10,7 +10,7 @@ import ddlab
 from ddlab.lessons.matching import checks
 
 
-def told(capsys: Any, name: str, answer: Any) -> tuple[bool, str]:
+def judge(capsys: Any, name: str, answer: Any) -> tuple[bool, str]:
     lesson = ddlab.start("05_matching")
     capsys.readouterr()
     return lesson.check(name, answer), capsys.readouterr().out
@@ -34,11 +34,13 @@ def in_turn(pick: Any, sign: float = 1.0) -> Any:
     return match_in
 
 
-def shifted(images: Any, right: float, down: float, **more: Any) -> Any:
+def shifted(images: Any, right: float, down: float, **options: Any) -> Any:
     count, _, height, width = images.shape
     move = torch.tensor([[1, 0, -2 * right / width], [0, 1, -2 * down / height]])
     grid = F.affine_grid(move.expand(count, 2, 3), images.shape, align_corners=False)
-    return F.grid_sample(images, grid, **{"padding_mode": "border", "align_corners": False} | more)
+    return F.grid_sample(
+        images, grid, **{"padding_mode": "border", "align_corners": False} | options
+    )
 
 
 RIGHT: dict[str, list[Any]] = {
@@ -83,10 +85,10 @@ def test_an_exercise_takes_right_answers_and_says_what_is_wrong_with_others(
     capsys: Any, name: str
 ) -> None:
     for answer in RIGHT[name]:
-        assert told(capsys, name, answer)[0]
+        assert judge(capsys, name, answer)[0]
     hints = set()
     for answer in WRONG[name]:
-        taken, said = told(capsys, name, answer)
-        assert not taken and said.startswith("Not yet")
-        hints.add(said)
+        passed, message = judge(capsys, name, answer)
+        assert not passed and message.startswith("Not yet")
+        hints.add(message)
     assert len(hints) >= 4 and set(checks.CHECKS) == set(RIGHT)

@@ -37,9 +37,9 @@ def data() -> ImageData:
 
 @pytest.fixture
 def lab(data: ImageData) -> Iterator[Laboratory]:
-    made = MatchingLab(data, SMALL, student=STUDENT, seeds=2)
-    yield made
-    made.close()
+    laboratory = MatchingLab(data, SMALL, student=STUDENT, seeds=2)
+    yield laboratory
+    laboratory.close()
 
 
 def by_itself(data: ImageData, config: dm.Config) -> tuple[list[torch.Tensor], list[float]]:
@@ -51,24 +51,25 @@ def by_itself(data: ImageData, config: dm.Config) -> tuple[list[torch.Tensor], l
 
 
 def press(lab: Any, words: str) -> None:
-    (button,) = (one for one in lab.buttons.values() if one.description == words)
+    (button,) = (candidate for candidate in lab.buttons.values() if candidate.description == words)
     button.click()
     lab.runner.join()
 
 
 def filled(lab: Any, values: dict[str, list[float]]) -> None:
     """As if these students had been trained, of each kind one for each seed."""
-    known = lab._results()
-    frame = lab.watched_run.at(known.step)
+    results = lab._results()
+    frame = lab.watched_run.at(results.step)
     for kind, accuracies in values.items():
         for seed, accuracy in enumerate(accuracies):
-            own = (
+            arguments = (
                 (lab.watched_run, frame, seed)
                 if kind == LEARNED
                 else (kind, lab.settings.images_per_class, seed)
             )
             lab.keep(
-                Value(getattr(lab.world, "learned" if kind == LEARNED else "real"), *own), accuracy
+                Value(getattr(lab.world, "learned" if kind == LEARNED else "real"), *arguments),
+                accuracy,
             )
     lab._draw()
 
@@ -118,38 +119,44 @@ def test_students_are_those_of_evaluate(
     press(lab, "Train students")
     options: dict[str, Any] = {"labels": "hard", "config": STUDENT}
     labels = torch.arange(3).repeat(images_per_class)
-    made = ddlab.from_images(by_itself(data, config)[0][4], labels, data)
-    wanted = {"learned, update 4": ddlab.evaluate(made, data, seeds=(0, 1), **options).per_seed}
+    distilled = ddlab.from_images(by_itself(data, config)[0][4], labels, data)
+    expected = {
+        "learned, update 4": ddlab.evaluate(distilled, data, seeds=(0, 1), **options).per_seed
+    }
     for kind, words in REAL.items():
-        wanted[words] = {}
+        expected[words] = {}
         for seed in (0, 1):
-            own = selection.Config(kind=kind, images_per_class=images_per_class, seed=seed)
-            chosen = ddlab.distill("selection", data, config=own, progress=False)
-            wanted[words] |= ddlab.evaluate(chosen, data, seeds=(seed,), **options).per_seed
-    drawn = lab.widget(scores).figure
-    points = [float(x) for trace in drawn.data for x in trace.x]
-    every = [value for values in wanted.values() for value in values.values()]
+            selection_config = selection.Config(
+                kind=kind, images_per_class=images_per_class, seed=seed
+            )
+            chosen = ddlab.distill("selection", data, config=selection_config, progress=False)
+            expected[words] |= ddlab.evaluate(chosen, data, seeds=(seed,), **options).per_seed
+    figure = lab.widget(scores).figure
+    points = [float(x) for trace in figure.data for x in trace.x]
+    every = [value for values in expected.values() for value in values.values()]
     assert len({*every}) > 2, "equal numbers would show nothing"
-    rival = wanted[REAL["centres"]]
+    rival = expected[REAL["centres"]]
     ahead = [
         values[seed] - rival[seed]
-        for name, values in wanted.items()
+        for name, values in expected.items()
         if name != REAL["centres"]
         for seed in (0, 1)
     ]
     assert all(any(point == pytest.approx(value, abs=1e-6) for point in points) for value in ahead)
-    for words, values in wanted.items():
-        said = (
+    for words, values in expected.items():
+        clause = (
             f"from {words.replace('learned, update 4', 'these')} "
             f"{statistics.fmean(values.values()):.1%}"
         )
-        assert said in lab.sentence
-        shown = words.removesuffix(" real images").replace(
+        assert clause in lab.sentence
+        shown_name = words.removesuffix(" real images").replace(
             "learned, update 4", "5 networks, update 4"
         )
-        assert shown in alt_text(drawn)
-    assert drawn.layout.title.text == "Students, minus k-means centres"
-    (button,) = (one for one in lab.buttons.values() if one.description == "Train students")
+        assert shown_name in alt_text(figure)
+    assert figure.layout.title.text == "Students, minus k-means centres"
+    (button,) = (
+        candidate for candidate in lab.buttons.values() if candidate.description == "Train students"
+    )
     assert button.disabled and lab.progress.description == "at rest"
     lab.slider.index = 2
     assert (

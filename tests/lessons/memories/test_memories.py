@@ -29,21 +29,21 @@ def place(grey: ImageData) -> world.World:
 def test_what_plays_no_part_makes_no_other_run(place: world.World) -> None:
     settings = place.start.replace(images_per_class=1, exemplar_learning_rate=0.1)
     for memory in place.memories:
-        one, other = (
+        at_rate_1, at_rate_2 = (
             place.config(settings.replace(memory=memory, exemplar_learning_rate=rate))
             for rate in (0.1, 0.2)
         )
-        assert (one == other) == (memory != "learned")
+        assert (at_rate_1 == at_rate_2) == (memory != "learned")
     nothing = [place.config(settings.replace(memory="none", images_per_class=m)) for m in (1, 2)]
     assert nothing[0] == nothing[1] and mnemonics.total_steps(nothing[0], place.inputs) > 0
 
 
 def test_what_is_remembered_is_what_the_protocol_says(place: world.World, grey: ImageData) -> None:
-    for memory, made in (("herding", None), ("DM", place.matched[1])):
+    for memory, memory_set in (("herding", None), ("DM", place.matched[1])):
         config = place.config(place.start.replace(memory=memory, images_per_class=1))
-        found = place.remembered(config, memory, watch=lambda *_: None)
-        told = {"config": config, "seeds": (config.seed,), "device": "cpu", "progress": False}
-        assert found == class_incremental(made, grey, **told).per_seed[config.seed]
+        matrix = place.remembered(config, memory, watch=lambda *_: None)
+        options = {"config": config, "seeds": (config.seed,), "device": "cpu", "progress": False}
+        assert matrix == class_incremental(memory_set, grey, **options).per_seed[config.seed]
     with refuses("images_per_class", "[1]"):
         place.run(place.start.replace(memory="DM", images_per_class=2))
     assert "DM" not in world.World(grey, device="cpu").memories
@@ -51,23 +51,23 @@ def test_what_is_remembered_is_what_the_protocol_says(place: world.World, grey: 
 
 def test_the_matrix_fills_as_phases_end(place: world.World) -> None:
     config = place.config(place.start.replace(memory="random"))
-    ends = place.task_ends(config)
+    end_steps = place.task_ends(config)
     run = place.with_memory("random", config)
-    run.advance(until=ends[1])
-    assert [len(row) for row in world.matrix(run, ends)] == [1, 2]
-    now = run.at(ends[1]).content
-    assert (now.phase, now.part) == (1, "tuning") and now.exemplars.flatten(1).any(
+    run.advance(until=end_steps[1])
+    assert [len(row) for row in world.matrix(run, end_steps)] == [1, 2]
+    moment = run.at(end_steps[1]).content
+    assert (moment.phase, moment.part) == (1, "tuning") and moment.exemplars.flatten(1).any(
         1
     ).sum() == 2 * config.images_per_class
     assert lab.of_tasks((("a", "b"), ("c", "d")), (0.5, 1.0, 0.25)) == [0.75, 0.25]
 
 
 def test_the_quest_asks_for_one_exemplar_and_more_than_means(place: world.World) -> None:
-    def met(own: float, rival: float, count: int) -> bool:
+    def met(own_score: float, rival: float, count: int) -> bool:
         settings = place.start.replace(memory="random", images_per_class=count)
         values = {
             lab.with_memory(place, settings, name): ((score,),)
-            for name, score in (("random", own), (lab.RIVAL, rival))
+            for name, score in (("random", own_score), (lab.RIVAL, rival))
         }
         return lab.quest_met(place, settings, values.get)  # type: ignore[arg-type]
 
@@ -92,10 +92,10 @@ def test_a_point_that_is_clicked_is_kept_first() -> None:
     settings = plane.keep_clicked(wheel, settings, {"customdata": 3})
     assert (settings.memory, settings.clicked) == ("by hand", "3 7")
     assert plane.keep_clicked(wheel, settings, {"customdata": None}) == settings
-    kept = wheel.data.normalised(torch.tensor([3, 7]))
-    made = wheel.run(settings).inputs.distilled
-    assert made is not None
-    assert torch.equal(made.images[made.labels == wheel.data.train_labels[3]], kept)
+    expected = wheel.data.normalised(torch.tensor([3, 7]))
+    distilled = wheel.run(settings).inputs.distilled
+    assert distilled is not None
+    assert torch.equal(distilled.images[distilled.labels == wheel.data.train_labels[3]], expected)
 
 
 WRONG: dict[str, list[Any]] = {
@@ -111,26 +111,30 @@ WRONG: dict[str, list[Any]] = {
         lambda images: images[:1],
         lambda images: images[-2:],
     ],
-    "halves": [None, lambda *_: 1 / 0, lambda network, memory, labels, seen: memory.sum()],
+    "halves": [
+        None,
+        lambda *_: 1 / 0,
+        lambda network, memory, labels, classes_so_far: memory.sum(),
+    ],
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_answers_are_told_why(name: str, capsys: Any) -> None:
     lesson = ddlab.start("75_memories")
-    said = set()
+    hints = set()
     for wrong in WRONG[name]:
         capsys.readouterr()
         assert not lesson.check(name, wrong)
-        said.add(capsys.readouterr().out)
-    assert len(said) == len(WRONG[name]) and set(checks.CHECKS) == set(WRONG)
+        hints.add(capsys.readouterr().out)
+    assert len(hints) == len(WRONG[name]) and set(checks.CHECKS) == set(WRONG)
 
 
-@pytest.mark.parametrize(("way", "told"), [("moving", "Detach"), ("itself", "Exchange")])
-def test_a_judge_that_moves_or_judges_itself_is_named(way: str, told: str, capsys: Any) -> None:
-    def answer(network: Any, memory: Any, labels: Any, seen: int) -> Any:
-        slope = checks._slope(network, memory.detach(), labels, seen, way)
+@pytest.mark.parametrize(("mistake", "hint"), [("moving", "Detach"), ("itself", "Exchange")])
+def test_a_judge_that_moves_or_judges_itself_is_named(mistake: str, hint: str, capsys: Any) -> None:
+    def answer(network: Any, memory: Any, labels: Any, classes_so_far: int) -> Any:
+        slope = checks._slope(network, memory.detach(), labels, classes_so_far, mistake)
         return (slope * memory).sum()
 
     assert not ddlab.start("75_memories").check("halves", answer)
-    assert told in capsys.readouterr().out
+    assert hint in capsys.readouterr().out

@@ -10,7 +10,7 @@ import ddlab
 from ddlab.lessons.representations.checks import predicted
 
 
-def told(capsys: Any, name: str, answer: Any) -> tuple[bool, str]:
+def judge(capsys: Any, name: str, answer: Any) -> tuple[bool, str]:
     lesson = ddlab.start("45_representations")
     capsys.readouterr()
     return lesson.check(name, answer), capsys.readouterr().out
@@ -25,8 +25,8 @@ def same_covariance(targets: torch.Tensor) -> torch.Tensor:
 
 def difference_of_copies(targets: torch.Tensor) -> torch.Tensor:
     draw = torch.Generator().manual_seed(1)
-    one, other = (targets[torch.randperm(len(targets), generator=draw)] for _ in range(2))
-    return targets.mean(0) + (one - other) / 2**0.5
+    shuffled, reshuffled = (targets[torch.randperm(len(targets), generator=draw)] for _ in range(2))
+    return targets.mean(0) + (shuffled - reshuffled) / 2**0.5
 
 
 def barlow_twins(first: torch.Tensor, second: torch.Tensor, weight: float = 0.005) -> torch.Tensor:
@@ -71,12 +71,12 @@ ANSWERS: dict[str, tuple[list[Any], list[Any]]] = {
 @pytest.mark.parametrize("name", ANSWERS)
 def test_an_answer_is_measured_and_wrong_ones_are_told_why(capsys: Any, name: str) -> None:
     right, wrong = ANSWERS[name]
-    assert all(told(capsys, name, answer)[0] for answer in right)
-    found = [told(capsys, name, answer) for answer in wrong]
-    assert not any(taken for taken, _ in found) and all(
-        said.startswith("Not yet") for _, said in found
+    assert all(judge(capsys, name, answer)[0] for answer in right)
+    verdicts = [judge(capsys, name, answer) for answer in wrong]
+    assert not any(passed for passed, _ in verdicts) and all(
+        hint.startswith("Not yet") for _, hint in verdicts
     )
-    assert len({said for _, said in found}) >= 4
+    assert len({hint for _, hint in verdicts}) >= 4
 
 
 def test_what_pixels_foretell_is_between_nothing_and_all() -> None:

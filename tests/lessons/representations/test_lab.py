@@ -30,7 +30,7 @@ from tests.support import made_data, refuses
 SPEC = networks.spec("convnet", width=4)
 
 
-def drawn(data: ImageData, seed: int = 0) -> Network:
+def untrained(data: ImageData, seed: int = 0) -> Network:
     return networks.initialise(SPEC.for_data(data), seed=seed)
 
 
@@ -41,10 +41,12 @@ def data() -> ImageData:
 
 @pytest.fixture
 def lab(data: ImageData) -> Iterator[Laboratory]:
-    made = TargetLab(data, {"untrained": drawn(data), "strong": drawn(data, 1)}, SPEC, device="cpu")
-    made.runner.join()
-    yield made
-    made.close()
+    laboratory = TargetLab(
+        data, {"untrained": untrained(data), "strong": untrained(data, 1)}, SPEC, device="cpu"
+    )
+    laboratory.runner.join()
+    yield laboratory
+    laboratory.close()
 
 
 def moved(lab: Any, **values: Any) -> None:
@@ -58,7 +60,7 @@ def by_itself(lab: Any, alone: bool) -> list[tuple[float, float | None]]:
     settings = lab.settings
     config = world.config(settings, alone=alone)
     inputs = Inputs(distilled=world.sets[settings.prior], device="cpu")
-    found: list[tuple[float, float | None]] = [
+    curve: list[tuple[float, float | None]] = [
         (
             world.accuracy(
                 with_targets.finish(config, inputs, process.start(with_targets, config, inputs))
@@ -67,13 +69,13 @@ def by_itself(lab: Any, alone: bool) -> list[tuple[float, float | None]]:
         )
     ]
     for step in process.steps(with_targets, config, inputs):
-        found.append(
+        curve.append(
             (
                 world.accuracy(with_targets.finish(config, inputs, step.state)),
                 float(step.trace.share),
             )
         )
-    return found
+    return curve
 
 
 @pytest.mark.parametrize(
@@ -83,10 +85,10 @@ def test_every_point_of_the_curves_is_of_the_training(lab: Any, changes: dict[st
     moved(lab, ratio=0.25, **changes)
     for alone in (False, True):
         run = lab.world.run(lab.settings, alone=alone)
-        wanted = by_itself(lab, alone)
-        assert run.complete and run.frames[-1].step == len(wanted) - 1
+        expected = by_itself(lab, alone)
+        assert run.complete and run.frames[-1].step == len(expected) - 1
         assert [(f.content.accuracy, f.content.share) for f in run.frames] == [
-            wanted[f.step] for f in run.frames
+            expected[f.step] for f in run.frames
         ]
         line = lab.widget(curve).figure.data[int(alone)]
         assert list(line.y) == pytest.approx([frame.content.accuracy for frame in run.frames])
@@ -97,18 +99,21 @@ def test_every_point_of_the_curves_is_of_the_training(lab: Any, changes: dict[st
         and f"prior itself {lab.world.own[lab.settings.prior]:.1%}" in lab.sentence
     )
     losses, shares = (list(line.y) for line in lab.widget(target_curve).figure.data)
-    kept = [f.content for f in lab.world.run(lab.settings).frames[1:]]
-    assert losses == [each.target_loss for each in kept if each.share] and all(
+    contents = [f.content for f in lab.world.run(lab.settings).frames[1:]]
+    assert losses == [content.target_loss for content in contents if content.share] and all(
         0 < loss < 2 for loss in losses
     )
     assert shares == ([1.0] * len(shares) if changes.get("share") else sorted(shares, reverse=True))
 
 
 def test_alone_no_target_is_read(data: ImageData) -> None:
-    world = World(data, {"untrained": drawn(data)}, SPEC, device="cpu")
-    one = world.run(world.start, alone=True).advance().frames[-1]
-    other = World(data, {"strong": drawn(data, 7)}, SPEC, device="cpu")
-    assert one.content == other.run(other.start, alone=True).advance().frames[-1].content
+    world = World(data, {"untrained": untrained(data)}, SPEC, device="cpu")
+    last_frame = world.run(world.start, alone=True).advance().frames[-1]
+    other_world = World(data, {"strong": untrained(data, 7)}, SPEC, device="cpu")
+    assert (
+        last_frame.content
+        == other_world.run(other_world.start, alone=True).advance().frames[-1].content
+    )
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -124,17 +129,17 @@ def test_the_quest_asks_for_a_lead_over_learning_alone(lab: Any) -> None:
         )
 
     for alone, met in ((run(0.65), False), (run(0.55), True), (run(0.55, complete=False), False)):
-        known: Any = SimpleNamespace(jobs=[run(0.7), alone])
-        assert quest_met(lab.world, lab.settings, known) == met
+        results: Any = SimpleNamespace(jobs=[run(0.7), alone])
+        assert quest_met(lab.world, lab.settings, results) == met
 
 
 def test_the_pictures_go_along_each_number_of_the_targets(lab: Any) -> None:
     for name in ("untrained", "strong"):
         moved(lab, prior=name)
-        found = lab.world.along(name)
+        ordered = lab.world.along(name)
         values = lab.world.sets[name].target("representations").values[0]
-        assert found.shape == (4, 12) and name in lab.widget(images_along).alt
-        for number, row in enumerate(found):
+        assert ordered.shape == (4, 12) and name in lab.widget(images_along).alt
+        for number, row in enumerate(ordered):
             along = values[row, number]
             assert bool((along.diff() >= 0).all())
             assert (along[0], along[-1]) == (values[:, number].min(), values[:, number].max())
@@ -145,7 +150,7 @@ def test_priors_that_are_none_are_refused(data: ImageData) -> None:
         TargetLab(data, {})
     with refuses("priors", "Network"):
         TargetLab(data, {"untrained": torch.zeros(3)})
-    lab = TargetLab(data, {"untrained": drawn(data)}, SPEC, device="cpu")
+    lab = TargetLab(data, {"untrained": untrained(data)}, SPEC, device="cpu")
     with refuses("prior", "weak"):
         moved(lab, prior="weak")
     lab.close()

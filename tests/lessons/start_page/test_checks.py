@@ -38,30 +38,35 @@ def quick_recovery(monkeypatch) -> None:
 
 def test_the_sets_are_of_one_size_and_drawn_anew_for_each_seed(small) -> None:
     data, teacher, _ = small
-    one, same, other = (start_page.three_sets(data, teacher, seed=seed) for seed in (1, 1, 2))
-    assert tuple(one) == start_page.IMAGES
-    assert {len(images) for images in one.values()} == {start_page.IMAGES_PER_CLASS * data.classes}
-    for name, images in one.items():
+    sets_1, sets_1_again, sets_2 = (
+        start_page.three_sets(data, teacher, seed=seed) for seed in (1, 1, 2)
+    )
+    assert tuple(sets_1) == start_page.IMAGES
+    assert {len(images) for images in sets_1.values()} == {
+        start_page.IMAGES_PER_CLASS * data.classes
+    }
+    for name, images in sets_1.items():
         assert {target.kind for target in images.targets} == {"hard", "stored", "online"}
-        assert torch.equal(images.images, same[name].images)
-    assert not torch.equal(one["random"].images, other["random"].images)
-    assert not torch.equal(one["SRe2L"].images, other["SRe2L"].images)
+        assert torch.equal(images.images, sets_1_again[name].images)
+    assert not torch.equal(sets_1["random"].images, sets_2["random"].images)
+    assert not torch.equal(sets_1["SRe2L"].images, sets_2["SRe2L"].images)
 
 
 def test_a_pair_shares_its_seed(small, monkeypatch) -> None:
     data, teacher, student = small
-    asked = []
+    evaluated = []
 
     def note(several: dict[Any, dict[str, Any]], **_: Any) -> Any:
-        asked.extend(
-            (own["distilled"].fingerprint, own["labels"], own["seeds"]) for own in several.values()
+        evaluated.extend(
+            (options["distilled"].fingerprint, options["labels"], options["seeds"])
+            for options in several.values()
         )
         return {name: types.SimpleNamespace(mean=0.5) for name in several}
 
     monkeypatch.setattr(start_page, "evaluate_all", note)
     start_page.accuracies(data, teacher, pairs=2, student=student)
     sets = [start_page.three_sets(data, teacher, seed=seed) for seed in range(2)]
-    assert asked == [
+    assert evaluated == [
         (sets[seed][images].fingerprint, labels, (seed,))
         for seed in range(2)
         for images in start_page.IMAGES
@@ -70,13 +75,13 @@ def test_a_pair_shares_its_seed(small, monkeypatch) -> None:
 
 
 def test_the_table_shows_mean_and_interval() -> None:
-    found = {
+    accuracies = {
         ("a", "hard"): [0.1, 0.2, 0.3],
         ("a", "online"): [0.5],
         ("b", "hard"): [0.0, 0.1],
         ("b", "online"): [1.0, 1.0],
     }
-    assert start_page.table(found).splitlines() == [
+    assert start_page.table(accuracies).splitlines() == [
         "| images | hard labels | online labels |",
         "|---|---|---|",
         "| a | **0.20** (0.00 to 0.45) | **0.50** |",
@@ -88,21 +93,29 @@ def test_the_exercise_takes_the_right_answer_and_gives_hints_for_wrong_ones(smal
     data, teacher, _ = small
     lesson = ddlab.start("00_start")
 
-    def made(with_teacher: bool = True, **changes: Any) -> Any:
+    def set_by(with_teacher: bool = True, **changes: Any) -> Any:
         settings: dict[str, Any] = {"images_per_class": start_page.IMAGES_PER_CLASS} | changes
         rule = selection.Config(**settings)
         return ddlab.distill(
             "selection", data, teacher if with_teacher else None, rule, progress=False
         )
 
-    assert lesson.check("average", made(kind="average"))
-    wrong = [None, 3, made(), made(kind="average", images_per_class=2), made(False, kind="average")]
-    said = []
+    assert lesson.check("average", set_by(kind="average"))
+    wrong = [
+        None,
+        3,
+        set_by(),
+        set_by(kind="average", images_per_class=2),
+        set_by(False, kind="average"),
+    ]
+    hints = []
     for answer in wrong:
         capsys.readouterr()
         assert not lesson.check("average", answer)
-        said.append(capsys.readouterr().out)
-    assert all(hint.startswith("Not yet: ") for hint in said) and len(set(said)) == len(wrong), said
+        hints.append(capsys.readouterr().out)
+    assert all(hint.startswith("Not yet: ") for hint in hints) and len(set(hints)) == len(wrong), (
+        hints
+    )
 
 
 def test_the_index_names_every_lesson_and_its_links_lead_to_notebooks() -> None:

@@ -28,7 +28,7 @@ from tests.support import made_data
 
 
 @pytest.fixture(scope="module")
-def given():
+def material():
     data = made_data(size=8)
     spec = networks.spec("convnet", width=4)
     teacher = ddlab.train_teacher(
@@ -65,8 +65,8 @@ def names(explorer: Laboratory) -> list[str]:
         ),
     ],
 )
-def test_sets_that_cannot_be_compared_are_refused(given, change, words: str) -> None:
-    data, teacher, sets, config = given
+def test_sets_that_cannot_be_compared_are_refused(material, change, words: str) -> None:
+    data, teacher, sets, config = material
     two = ddlab.distill(
         "selection", data, teacher, selection.Config(images_per_class=2), progress=False
     )
@@ -74,8 +74,8 @@ def test_sets_that_cannot_be_compared_are_refused(given, change, words: str) -> 
         LabelsAgainstImages(data, teacher, change(sets["real"], two), config)
 
 
-def test_the_curve_is_seen_to_grow_beside_the_last_four(given, monkeypatch) -> None:
-    explorer = LabelsAgainstImages(*given)
+def test_the_curve_is_seen_to_grow_beside_the_last_four(material, monkeypatch) -> None:
+    explorer = LabelsAgainstImages(*material)
     for seed in range(1, 6):
         explorer.panel["seed"].value = seed
         explorer.runner.join()
@@ -95,63 +95,71 @@ def test_the_curve_is_seen_to_grow_beside_the_last_four(given, monkeypatch) -> N
     explorer.close()
 
 
-def test_the_accuracies_are_those_of_a_student_trained_alone(given) -> None:
-    data, teacher, sets, config = given
-    explorer = LabelsAgainstImages(*given)
+def test_the_accuracies_are_those_of_a_student_trained_alone(material) -> None:
+    data, teacher, sets, config = material
+    explorer = LabelsAgainstImages(*material)
     explorer.panel["images"].value = "noise"
     explorer.panel["labels"].value = "online"
     explorer.runner.join()
     inputs = Inputs(distilled=sets["noise"], teachers=(teacher,))
-    wanted = []
+    accuracies = []
     spec = config.network.for_data(data)
     for step in driver.steps(supervised, config.replace(labels="online"), inputs):
         logits = networks.predict(
             Network(spec=spec, weights=step.state.weights), data.normalised(split="test")
         ).logits
-        wanted.append(float((logits.argmax(1) == data.test_labels).float().mean()))
+        accuracies.append(float((logits.argmax(1) == data.test_labels).float().mean()))
     trace = explorer.widget(curves).figure.data[-1]
-    assert [wanted[int(step) - 1] for step in trace.x] == list(trace.y) and trace.x[-1] == len(
-        wanted
+    assert [accuracies[int(step) - 1] for step in trace.x] == list(trace.y) and trace.x[-1] == len(
+        accuracies
     ) == 20
-    assert f"the student ends at {wanted[-1]:.0%} of the test images" in explorer.sentence
+    assert f"the student ends at {accuracies[-1]:.0%} of the test images" in explorer.sentence
     explorer.close()
 
 
-def test_the_quest_asks_for_other_labels_of_the_same_images(given) -> None:
-    explorer = LabelsAgainstImages(*given)
+def test_the_quest_asks_for_other_labels_of_the_same_images(material) -> None:
+    explorer = LabelsAgainstImages(*material)
     assert explorer.quest is not None and not explorer.quest.met
     at = explorer.settings
 
-    def said(**accuracies: float) -> bool:
-        ends = {at.replace(labels=labels): accuracy for labels, accuracy in accuracies.items()}
-        ends[at.replace(images="noise", labels="hard")] = 0.1  # other images do not count
+    def quest_is_met(**accuracies: float) -> bool:
+        last_accuracies = {
+            at.replace(labels=labels): accuracy for labels, accuracy in accuracies.items()
+        }
+        last_accuracies[at.replace(images="noise", labels="hard")] = (
+            0.1  # other images do not count
+        )
         runs = {
-            each: SimpleNamespace(frames=[SimpleNamespace(content=end)])
-            for each, end in ends.items()
+            settings: SimpleNamespace(frames=[SimpleNamespace(content=end)])
+            for settings, end in last_accuracies.items()
         }
         return labels_alone_help(
             SimpleNamespace(learned=lambda: runs), at.replace(labels="online"), None
         )  # type: ignore[arg-type]
 
-    assert said(hard=0.6, online=0.76) and not said(hard=0.6, online=0.74) and not said(online=0.9)
+    assert (
+        quest_is_met(hard=0.6, online=0.76)
+        and not quest_is_met(hard=0.6, online=0.74)
+        and not quest_is_met(online=0.9)
+    )
     explorer.close()
 
 
-def test_what_is_told_of_three_views_is_what_a_student_learns_from(given) -> None:
-    data, teacher, sets, config = given
-    world = World(*given)
-    asked = world.start.replace(picture=1)
-    seen, hard, label = views(world, asked)
-    _, stored, _ = views(world, asked.replace(labels="stored"))
-    _, online, _ = views(world, asked.replace(labels="online"))
+def test_what_is_told_of_three_views_is_what_a_student_learns_from(material) -> None:
+    data, teacher, sets, config = material
+    world = World(*material)
+    settings = world.start.replace(picture=1)
+    shown_views, hard, label = views(world, settings)
+    _, stored, _ = views(world, settings.replace(labels="stored"))
+    _, online, _ = views(world, settings.replace(labels="online"))
     view = config.view(sets["real"].images, mean=data.mean, std=data.std, step=2)
-    assert torch.equal(seen[3], view.images[1]) and int(label) == int(sets["real"].labels[1])
-    wanted = supervised.online_targets(view, teacher, temperature=config.temperature)
-    torch.testing.assert_close(online[2], wanted[1])
-    for told in (hard, stored, online):
-        torch.testing.assert_close(told.sum(1), torch.ones(3))
-    drawn = {
-        label_bars(world, asked.replace(labels=labels)).to_json()
+    assert torch.equal(shown_views[3], view.images[1]) and int(label) == int(sets["real"].labels[1])
+    expected = supervised.online_targets(view, teacher, temperature=config.temperature)
+    torch.testing.assert_close(online[2], expected[1])
+    for targets in (hard, stored, online):
+        torch.testing.assert_close(targets.sum(1), torch.ones(3))
+    drawings = {
+        label_bars(world, settings.replace(labels=labels)).to_json()
         for labels in ("hard", "stored", "online")
     }
-    assert len(drawn) == 3 and strip(world, asked)[1].startswith("A real image of ")
+    assert len(drawings) == 3 and strip(world, settings)[1].startswith("A real image of ")

@@ -12,17 +12,17 @@ from ddlab.lessons.theorems_on_trial import closed_forms
 def test_simulated_runs_end_where_the_closed_form_does(
     spread: float, rate: float, steps: int
 ) -> None:
-    found = closed_forms.simulated_errors(
+    simulated = closed_forms.simulated_errors(
         steps, spread=spread, learning_rate=rate, runs=20_000, seed=1
     )
     exact = closed_forms.expected_squared_error(steps, spread=spread, learning_rate=rate)
-    assert found.squared[0] == exact[0] == 1 and found.standard_error[0] == 0
-    off = (found.squared - exact)[1:].abs() / found.standard_error[1:]
+    assert simulated.squared[0] == exact[0] == 1 and simulated.standard_error[0] == 0
+    off = (simulated.squared - exact)[1:].abs() / simulated.standard_error[1:]
     assert float(off.max()) < 4.5
     printed = closed_forms.printed_squared_error(steps, spread=spread, learning_rate=rate)
-    assert abs(float(printed[-1] - found.squared[-1])) > 4.5 * float(found.standard_error[-1]), (
-        "the printed line is not it"
-    )
+    assert abs(float(printed[-1] - simulated.squared[-1])) > 4.5 * float(
+        simulated.standard_error[-1]
+    ), "the printed line is not it"
 
 
 def test_the_error_ends_on_the_floor_whatever_it_began_with() -> None:

@@ -23,12 +23,12 @@ class Size(Parameters):
     size: int = parameter(3, symbol="n", range=(1, 20), explorable=(1, 10), help="A number.")
 
 
-SEEN: list[int] = []
+SIZES_SHOWN: list[int] = []
 
 
 def square(view: Size) -> Outcome:
     """n^2 <= 10."""
-    SEEN.append(view.size)
+    SIZES_SHOWN.append(view.size)
     curve = loss_curves(
         {"square": [n**2 for n in range(1, 11)]}, title="Squares", x_label="n", y_label="square"
     )
@@ -40,8 +40,8 @@ def square(view: Size) -> Outcome:
     )
 
 
-def made(**changes: Any) -> Trial:
-    given: dict[str, Any] = {
+def square_trial(**changes: Any) -> Trial:
+    fields: dict[str, Any] = {
         "key": "square",
         "source": "Nobody, eq 1",
         "statement": r"$n^2 \le 10$ & so on",
@@ -53,19 +53,19 @@ def made(**changes: Any) -> Trial:
         "right": r"$n^2 < 11$ for $n \le 3$",
         "reason": "Squares grow.",
     }
-    return Trial(**{**given, **changes})
+    return Trial(**{**fields, **changes})
 
 
 @pytest.fixture
 def card() -> Iterator[TrialCard]:
-    SEEN.clear()
-    shown = TrialCard(made())
-    yield shown
-    shown.close()
+    SIZES_SHOWN.clear()
+    trial_card = TrialCard(square_trial())
+    yield trial_card
+    trial_card.close()
 
 
 def test_it_waits_for_an_answer(card: TrialCard) -> None:
-    assert SEEN == [] and card.plot is None and card.shown is None
+    assert SIZES_SHOWN == [] and card.plot is None and card.shown is None
     assert card.panel.disabled and card.share_field.disabled
     assert card.sentence == "Lock an answer: then the sliders open."
     statement, verdict = (box.value for box in card.children if isinstance(box, widgets.HTMLMath))
@@ -73,13 +73,13 @@ def test_it_waits_for_an_answer(card: TrialCard) -> None:
         r"$n^2 \le 10$ &amp; so on" in statement and "$n$: a number" in statement and verdict == ""
     )
     card.panel["size"].value = 7  # a reader cannot, but whatever happens nothing is given away
-    assert SEEN == [] and card.plot is None
+    assert SIZES_SHOWN == [] and card.plot is None
 
 
 def test_a_click_opens_it(card: TrialCard) -> None:
     answers, row = card.prediction.children[1:]
     answers.value = "fails"
-    assert SEEN == [], "chosen is not locked"
+    assert SIZES_SHOWN == [], "chosen is not locked"
     row.children[0].click()
     assert (
         card.prediction.locked == "fails"
@@ -108,7 +108,7 @@ def test_sliders_move_figure_cursor_and_sentence(card: TrialCard) -> None:
         and card.shown is not None
         and not card.shown.holds
     )
-    assert SEEN == [3, 4]
+    assert SIZES_SHOWN == [3, 4]
 
 
 def test_a_slider_that_plays_no_part_is_grey() -> None:

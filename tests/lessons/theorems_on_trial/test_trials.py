@@ -32,7 +32,7 @@ def settings(key: str, count: int, seed: int) -> list[Any]:
         name: field for name, field in describe(parameters).items() if field.explorable is not None
     }
 
-    def drawn(field: Any) -> Any:
+    def random_value(field: Any) -> Any:
         if field.choices is not None:
             return field.choices[int(draw.integers(len(field.choices)))]
         low, high = field.explorable
@@ -41,7 +41,8 @@ def settings(key: str, count: int, seed: int) -> list[Any]:
         return int(number) if field.type is int else min(float(f"{number:.4g}"), high)
 
     return [
-        parameters(**{name: drawn(field) for name, field in sliders.items()}) for _ in range(count)
+        parameters(**{name: random_value(field) for name, field in sliders.items()})
+        for _ in range(count)
     ]
 
 
@@ -64,11 +65,11 @@ def judge_information(view: Any) -> Judged:
     mixed = (stats.norm.pdf(x, 0, view.spread) + stats.norm.pdf(x, 1, view.spread)) / 2
     entropy = -integrate.trapezoid(special.xlogy(mixed, mixed), x)
     share = (entropy - stats.norm(0, view.spread).entropy()) / math.log(2)
-    meant = 2 * share * math.log(2) / (entropy + math.log(2))
-    return 0 <= printed <= 1 and abs(printed - meant) < 5e-3, [
+    exact = 2 * share * math.log(2) / (entropy + math.log(2))
+    return 0 <= printed <= 1 and abs(printed - exact) < 5e-3, [
         f"{printed:.3g}",
         f"{share:.3f}",
-        f"is {meant:.3g},",
+        f"is {exact:.3g},",
     ]
 
 
@@ -91,14 +92,19 @@ def judge_overlap(view: Any) -> Judged:
 
 
 def judge_chord(view: Any) -> Judged:
-    ends = trials.slope_one(view, np.array([-1.0, 1.0, 1 - 2 * view.merge_ratio]))
-    distance = abs(ends[2] - view.merge_ratio * ends[0] - (1 - view.merge_ratio) * ends[1])
+    slopes = trials.slope_one(view, np.array([-1.0, 1.0, 1 - 2 * view.merge_ratio]))
+    distance = abs(slopes[2] - view.merge_ratio * slopes[0] - (1 - view.merge_ratio) * slopes[1])
     bound = view.merge_ratio * (1 - view.merge_ratio) * 2
-    kept = True
+    is_convex = True
     for a in np.linspace(0, 1, 101):
         middle = float(trials.slope_one(view, np.array([1 - 2 * a]))[0])
-        kept &= bool(abs(middle - a * ends[0] - (1 - a) * ends[1]) <= 2 * a * (1 - a) + 1e-12)
-    return kept, [f"lies {distance:.3f}", f"at most {bound:.3f}, right at most {2 * bound:.3f}"]
+        is_convex &= bool(
+            abs(middle - a * slopes[0] - (1 - a) * slopes[1]) <= 2 * a * (1 - a) + 1e-12
+        )
+    return is_convex, [
+        f"lies {distance:.3f}",
+        f"at most {bound:.3f}, right at most {2 * bound:.3f}",
+    ]
 
 
 JUDGES: dict[str, Callable[[Any], Judged]] = {
@@ -112,23 +118,23 @@ JUDGES: dict[str, Callable[[Any], Judged]] = {
 @pytest.mark.parametrize("key", TRIALS)
 def test_a_card_says_what_an_independent_computation_says(key: str) -> None:
     for view in settings(key, 25, seed=1):
-        shown = TRIALS[key].show(view)
+        statement = TRIALS[key].show(view)
         holds, numbers = JUDGES[key](view)
-        assert shown.holds == holds, (view, shown.sentence)
+        assert statement.holds == holds, (view, statement.sentence)
         for number in numbers:
-            assert number in shown.sentence, (view, number, shown.sentence)
+            assert number in statement.sentence, (view, number, statement.sentence)
 
 
 @pytest.mark.parametrize("key", TRIALS)
 def test_the_verdict_is_what_drawn_settings_find(key: str) -> None:
     trial = TRIALS[key]
     views = settings(key, 60, seed=2)
-    found = [trial.show(view).holds for view in views]
-    assert trial.verdict == (HOLDS if all(found) else FAILS)
+    verdicts = [trial.show(view).holds for view in views]
+    assert trial.verdict == (HOLDS if all(verdicts) else FAILS)
     if key == "SGD":  # its condition, written down once more
-        assert found == [
+        assert verdicts == [
             (1 - view.learning_rate) ** (2 * view.steps) >= 0.5 for view in views
-        ] and any(found)
+        ] and any(verdicts)
 
 
 def test_eq_24_does_not_tend_to_one_and_the_share_does() -> None:
@@ -137,8 +143,10 @@ def test_eq_24_does_not_tend_to_one_and_the_share_does() -> None:
         TRIALS["information"].show(trials.Width(spread=spread)).sentence
         for spread in (0.06, 0.04, 0.02)
     ]
-    values = [float(re.findall(r"eq 24 gives (-?[\d.e+]+);", said)[0]) for said in sentences]
-    assert max(values) < 0 and all("I/H(Y) 1.000 in one" in said for said in sentences)
+    values = [
+        float(re.findall(r"eq 24 gives (-?[\d.e+]+);", sentence)[0]) for sentence in sentences
+    ]
+    assert max(values) < 0 and all("I/H(Y) 1.000 in one" in sentence for sentence in sentences)
 
 
 def test_what_corollary_1_is_tried_on_is_lipschitz() -> None:

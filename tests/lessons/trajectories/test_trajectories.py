@@ -36,11 +36,11 @@ def test_the_squared_distance_on_show_is_the_loss() -> None:
     start, goal, *points = torch.randn(
         (6, 50), generator=torch.Generator().manual_seed(0), dtype=torch.float64
     )
-    shown = positions([start, goal, *points], start, goal)
-    assert shown[0] == pytest.approx((0, 0)) and shown[1] == pytest.approx((1, 0))
+    places_shown = positions([start, goal, *points], start, goal)
+    assert places_shown[0] == pytest.approx((0, 0)) and places_shown[1] == pytest.approx((1, 0))
     for number, point in enumerate(points):
         loss = float(mtt.matching_loss(point, start, goal))
-        assert squared(shown[: number + 3]) == pytest.approx(loss, rel=1e-9)
+        assert squared(places_shown[: number + 3]) == pytest.approx(loss, rel=1e-9)
 
 
 def test_the_plane_shows_the_steps_of_a_student_and_of_the_expert(
@@ -48,25 +48,25 @@ def test_the_plane_shows_the_steps_of_a_student_and_of_the_expert(
 ) -> None:
     inputs = Inputs(data=grey, device="cpu")
     state = list(process.steps(mtt, CONFIG, inputs))[-1].state
-    expert, first, now = plane_data(lab.world, lab.settings, lab._results())
+    expert, first, newest = plane_data(lab.world, lab.settings, lab._results())
     assert (
         len(expert) == CONFIG.matched_epochs + 1
-        and len(first) == len(now) == CONFIG.inner_steps + 1
+        and len(first) == len(newest) == CONFIG.inner_steps + 1
     )
     end = lab.world.steps(CONFIG, state.images, state.rate, state.paths[0])[-1]
-    assert squared(now) == pytest.approx(
+    assert squared(newest) == pytest.approx(
         float(mtt.matching_loss(end, state.paths[0], state.paths[1])), rel=1e-5
     )
-    assert first != now
+    assert first != newest
     lab.close()
 
 
 def test_numbers_beside_are_those_of_the_library(lab: Laboratory, grey: ImageData) -> None:
-    made = process.run(mtt, CONFIG, Inputs(data=grey, device="cpu"))
+    distilled = process.run(mtt, CONFIG, Inputs(data=grey, device="cpu"))
     learned, rivals = lab._results().shared
-    scored = ddlab.evaluate(made, grey, labels="steps", seeds=range(STUDENTS), progress=False)
+    scored = ddlab.evaluate(distilled, grey, labels="steps", seeds=range(STUDENTS), progress=False)
     assert learned[CONFIG.inner_steps][1:] == pytest.approx(
-        (float(made.target("steps").rates), scored.mean)
+        (float(distilled.target("steps").rates), scored.mean)
     )
     means = ddlab.distill(
         "selection",
@@ -75,17 +75,19 @@ def test_numbers_beside_are_those_of_the_library(lab: Laboratory, grey: ImageDat
         progress=False,
     )
     student = ordered.Config(network=CONFIG.network, initial_weights="pytorch")
-    found = []
+    accuracies = []
     for rate in RATES:
-        told = Inputs(
+        inputs = Inputs(
             distilled=means.with_targets(OrderedSteps(torch.full((1, 1), rate), passes=2)),
             device="cpu",
         )
-        runs = [process.run(ordered, student.replace(seed=seed), told) for seed in range(STUDENTS)]
-        found.append(sum(ddlab.accuracy(run, grey) for run in runs) / STUDENTS)
-    left, right = rivals[CONFIG.inner_steps]
-    assert right == pytest.approx(max(found))
-    gap = left - learned[CONFIG.inner_steps][0]
+        runs = [
+            process.run(ordered, student.replace(seed=seed), inputs) for seed in range(STUDENTS)
+        ]
+        accuracies.append(sum(ddlab.accuracy(run, grey) for run in runs) / STUDENTS)
+    distance_left, rival_accuracy = rivals[CONFIG.inner_steps]
+    assert rival_accuracy == pytest.approx(max(accuracies))
+    gap = distance_left - learned[CONFIG.inner_steps][0]
     assert quest_met(lab.world, lab.settings, lab._results()) is (gap >= AHEAD)
     lab.close()
 
@@ -118,12 +120,12 @@ WRONG: dict[str, list[Any]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_answers_are_told_why(name: str, capsys: Any) -> None:
     lesson = ddlab.start("62_trajectories")
-    said = set()
+    hints = set()
     for wrong in WRONG[name]:
         capsys.readouterr()
         assert not lesson.check(name, wrong)
-        said.add(capsys.readouterr().out)
-    assert len(said) == len(WRONG[name]) and set(checks.CHECKS) == set(WRONG)
+        hints.add(capsys.readouterr().out)
+    assert len(hints) == len(WRONG[name]) and set(checks.CHECKS) == set(WRONG)
 
 
 def test_right_answers_are_right() -> None:
@@ -136,8 +138,8 @@ def test_right_answers_are_right() -> None:
 
 
 def test_other_experts_are_waited_for(lab: Laboratory) -> None:
-    shown = plane_data(lab.world, lab.settings, lab._results())
+    before = plane_data(lab.world, lab.settings, lab._results())
     lab.panel.value = lab.panel.value.replace(seed=7)
     assert lab.slider.index == 0 and "learning" in lab.sentence
-    assert plane_data(lab.world, lab.run().settings, lab._results()) not in (None, shown)
+    assert plane_data(lab.world, lab.run().settings, lab._results()) not in (None, before)
     lab.close()

@@ -17,14 +17,16 @@ from ddlab.training.self_supervised import barlow_twins_loss, cross_correlation,
 TINY = 1e-14  # an epsilon that leaves float64 correlations of ordinary features as they are
 
 
-def drawn(*shape: int, seed: int = 0) -> Tensor:
+def normal_tensor(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def correlated(count: int = 12, width: int = 4, seed: int = 0) -> tuple[Tensor, Tensor]:
     """Two views that agree in part, with scales and shifts of their own."""
-    shared, one, other = (drawn(count, width, seed=seed + number) for number in range(3))
-    return 3 * (shared + 0.5 * one) + 2, 0.2 * (shared + 0.7 * other).flip(1) - 5
+    shared, first_part, second_part = (
+        normal_tensor(count, width, seed=seed + number) for number in range(3)
+    )
+    return 3 * (shared + 0.5 * first_part) + 2, 0.2 * (shared + 0.7 * second_part).flip(1) - 5
 
 
 @given(seed=st.integers(0, 10**6), count=st.integers(3, 20), width=st.integers(1, 6))
@@ -62,10 +64,10 @@ def test_loss_is_equation_1_entry_by_entry(
             size = np.sqrt((a @ a / count + 1e-5) * (b @ b / count + 1e-5)) * count
             entry = sum(a[k] * b[k] for k in range(count)) / size
             expected += (1 - entry) ** 2 if i == j else weight * entry**2
-    found = barlow_twins_loss(
+    loss = barlow_twins_loss(
         torch.from_numpy(first), torch.from_numpy(second), off_diagonal_weight=weight
     )
-    assert float(found) == pytest.approx(expected, rel=1e-9)
+    assert float(loss) == pytest.approx(expected, rel=1e-9)
 
 
 def test_gradient() -> None:
@@ -120,10 +122,10 @@ def test_independent_features() -> None:
     """Of independent normal numbers a squared correlation is 1 / (n - 1) in the mean: here within 4
     standard errors of 400 draws.
     """
-    found = []
+    mean_squares = []
     for seed in range(400):
-        first = drawn(20, 3, seed=2 * seed)
-        second = drawn(20, 3, seed=2 * seed + 1)
-        found.append(float(cross_correlation(first, second, epsilon=TINY).square().mean()))
-    error = np.std(found, ddof=1) / np.sqrt(len(found))
-    assert abs(np.mean(found) - 1 / 19) < 4 * error < 0.1 / 19
+        first = normal_tensor(20, 3, seed=2 * seed)
+        second = normal_tensor(20, 3, seed=2 * seed + 1)
+        mean_squares.append(float(cross_correlation(first, second, epsilon=TINY).square().mean()))
+    error = np.std(mean_squares, ddof=1) / np.sqrt(len(mean_squares))
+    assert abs(np.mean(mean_squares) - 1 / 19) < 4 * error < 0.1 / 19

@@ -38,10 +38,10 @@ def config(**changes: Any) -> toy.Config:
     )
 
 
-def run(given: toy.Config, data: ImageData) -> list[Step]:
+def run(settings: toy.Config, data: ImageData) -> list[Step]:
     """The state before the first update as a step 0, then all updates."""
     inputs = Inputs(data=data)
-    return [Step(0, 0, TOY.init(given, inputs), None), *process.steps(TOY, given, inputs)]
+    return [Step(0, 0, TOY.init(settings, inputs), None), *process.steps(TOY, settings, inputs)]
 
 
 def objective(**parts: Any) -> Any:
@@ -57,15 +57,15 @@ def objective(**parts: Any) -> Any:
 
 @pytest.mark.parametrize("optimiser", ["lars", "adamw"])
 def test_what_is_trained_what_follows_and_what_is_written(optimiser: str, grey: ImageData) -> None:
-    given = config(optimiser=optimiser, learning_rate=3.0 if optimiser == "lars" else 0.1)
-    steps = run(given, grey)
-    total = TOY.total_steps(given, Inputs(data=grey))
+    settings = config(optimiser=optimiser, learning_rate=3.0 if optimiser == "lars" else 0.1)
+    steps = run(settings, grey)
+    total = TOY.total_steps(settings, Inputs(data=grey))
     for before, after in itertools.pairwise(steps[1:]):  # the first update has a learning rate of 0
         old = before.state.objective
         new = after.state.objective
         assert all(not torch.equal(old.trained[name], value) for name, value in new.trained.items())
-        m = 1 - (1 - given.target_momentum) * (1 - after.index / total)
-        network = networks.parameter_names(given.network.for_data(grey))
+        m = 1 - (1 - settings.target_momentum) * (1 - after.index / total)
+        network = networks.parameter_names(settings.network.for_data(grey))
         learnt = {
             f"network.{name}": after.state.weights[name]
             for name in network
@@ -79,7 +79,9 @@ def test_what_is_trained_what_follows_and_what_is_written(optimiser: str, grey: 
                 assert torch.equal(value, old.target[name]) is ("classifier" in name), name
         assert learnt.keys() < new.target.keys()
         assert torch.equal(new.buffers["queue"][8:], old.buffers["queue"][:-8])
-        torch.testing.assert_close(new.buffers["queue"].norm(dim=1), torch.ones(given.queue_length))
+        torch.testing.assert_close(
+            new.buffers["queue"].norm(dim=1), torch.ones(settings.queue_length)
+        )
     assert len(steps) == total + 1
     assert all(not value.requires_grad for part in vars(new).values() for value in part.values())
 
@@ -116,8 +118,8 @@ def test_what_is_trained_is_trained_by_the_optimiser(grey: ImageData) -> None:
         init=lambda config, encoder: ObjectiveState(trained={"vector": start}),
         loss=lambda config, state, batch: (state.trained["vector"].square().sum(), state),
     )
-    given = barlow_twins.Config.teaching(**SMALL, weight_decay=0.0)
-    steps = list(process.steps(Teacher(mine), given, Inputs(data=grey)))
+    settings = barlow_twins.Config.teaching(**SMALL, weight_decay=0.0)
+    steps = list(process.steps(Teacher(mine), settings, Inputs(data=grey)))
     vector = start.clone().requires_grad_()
     solver = torch.optim.AdamW([vector], weight_decay=0.0)
     for step in steps:
@@ -125,25 +127,27 @@ def test_what_is_trained_is_trained_by_the_optimiser(grey: ImageData) -> None:
         vector.grad = 2 * vector.detach()
         solver.step()
         torch.testing.assert_close(step.state.objective.trained["vector"], vector.detach())
-    assert_same(steps[-1].state.projector, Teacher(mine).init(given, Inputs(data=grey)).projector)
+    assert_same(
+        steps[-1].state.projector, Teacher(mine).init(settings, Inputs(data=grey)).projector
+    )
 
 
 def test_resumes_bit_for_bit_from_a_file(grey: ImageData, tmp_path: Path) -> None:
-    given = config()
+    settings = config()
     inputs = Inputs(data=grey)
     randomness = global_randomness()
-    steps = run(given, grey)
+    steps = run(settings, grey)
     file = tmp_path / "state"
     assert global_randomness() == randomness
     draw_globally()
-    assert_same(run(given, grey), steps)
+    assert_same(run(settings, grey), steps)
     for step in steps[1:-1:3]:
-        checkpoint.save(file, TOY, given, inputs, step.state)
-        loaded = checkpoint.load(file, TOY, given, inputs)
+        checkpoint.save(file, TOY, settings, inputs, step.state)
+        loaded = checkpoint.load(file, TOY, settings, inputs)
         assert_same(loaded, step.state)
-        assert_same(list(process.steps(TOY, given, inputs, loaded))[-1].state, steps[-1].state)
+        assert_same(list(process.steps(TOY, settings, inputs, loaded))[-1].state, steps[-1].state)
     with refuses("config", "temperature"):
-        checkpoint.load(file, TOY, given.replace(temperature=1.0), inputs)
+        checkpoint.load(file, TOY, settings.replace(temperature=1.0), inputs)
 
 
 def test_the_result_is_a_network_that_names_the_objective(grey: ImageData) -> None:
@@ -153,21 +157,23 @@ def test_the_result_is_a_network_that_names_the_objective(grey: ImageData) -> No
 
 
 def test_the_package_is_the_process_by_barlow_twins(grey: ImageData) -> None:
-    given = self_supervised.Config.teaching(**SMALL)
-    one, two = (
-        process.run(by, given, Inputs(data=grey))
-        for by in (self_supervised, self_supervised.teacher_of(given))
+    settings = self_supervised.Config.teaching(**SMALL)
+    by_package, by_objective = (
+        process.run(by, settings, Inputs(data=grey))
+        for by in (self_supervised, self_supervised.teacher_of(settings))
     )
-    assert_same(one.weights, two.weights)
-    assert_same(ddlab.train_teacher(grey, given, progress=False).weights, one.weights)
+    assert_same(by_package.weights, by_objective.weights)
+    assert_same(ddlab.train_teacher(grey, settings, progress=False).weights, by_package.weights)
     assert all(name == module.NAME for name, module in self_supervised.OBJECTIVES.items())
 
 
 def test_followed_is_the_moving_average() -> None:
     target = {"a": torch.tensor([1.0, 2.0]), "count": torch.tensor(3)}
-    found = followed(target, {"a": torch.tensor([3.0, 0.0]), "b": torch.ones(1)}, momentum=0.75)
+    averages = followed(target, {"a": torch.tensor([3.0, 0.0]), "b": torch.ones(1)}, momentum=0.75)
     assert (
-        found["a"].tolist() == [1.5, 1.5] and found["count"] is target["count"] and len(found) == 2
+        averages["a"].tolist() == [1.5, 1.5]
+        and averages["count"] is target["count"]
+        and len(averages) == 2
     )
 
 
@@ -184,6 +190,6 @@ def test_gradients_of_the_target_are_cut(grey: ImageData) -> None:
     def loss(config: Any, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
         return batch.projections[0].mean(), ObjectiveState(buffers={"kept": batch.projections[1]})
 
-    given = barlow_twins.Config.teaching(**SMALL)
-    step = next(process.steps(Teacher(objective(loss=loss)), given, Inputs(data=grey)))
+    settings = barlow_twins.Config.teaching(**SMALL)
+    step = next(process.steps(Teacher(objective(loss=loss)), settings, Inputs(data=grey)))
     assert not step.state.objective.buffers["kept"].requires_grad

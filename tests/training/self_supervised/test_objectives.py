@@ -46,7 +46,7 @@ TEMPERATURE = st.floats(0.05, 2)
 MOMENTUM = ("byol", "dino", "moco")
 
 
-def drawn(*shape: int, seed: int = 0) -> Tensor:
+def normal_tensor(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
@@ -54,28 +54,28 @@ def assert_same_slopes(
     mine: Callable[..., Tensor], theirs: Callable[..., Tensor], *places: Tensor
 ) -> None:
     """The same value, and the same gradient at each place."""
-    found = []
+    slopes = []
     for loss in (mine, theirs):
         free = [place.clone().requires_grad_() for place in places]
         value = loss(*free).reshape(())
-        found.append((value, *torch.autograd.grad(value, free, materialize_grads=True)))
-    torch.testing.assert_close(found[0], found[1], rtol=1e-9, atol=1e-10)
+        slopes.append((value, *torch.autograd.grad(value, free, materialize_grads=True)))
+    torch.testing.assert_close(slopes[0], slopes[1], rtol=1e-9, atol=1e-10)
 
 
 class TestAgainstLightly:
     @given(**SIZES)
     def test_byol_and_simsiam(self, seed: int, count: int, width: int) -> None:
-        one, other = drawn(2, count, width, seed=seed)
+        first, second = normal_tensor(2, count, width, seed=seed)
         theirs = NegativeCosineSimilarity()
         assert_same_slopes(
-            lambda a: simsiam.negative_cosine(a, other), lambda a: theirs(a, other), one
+            lambda a: simsiam.negative_cosine(a, second), lambda a: theirs(a, second), first
         )
-        assert_same_slopes(byol.byol_loss, lambda a, b: 2 + 2 * theirs(a, b), one, other)
+        assert_same_slopes(byol.byol_loss, lambda a, b: 2 + 2 * theirs(a, b), first, second)
 
     @given(**SIZES, temperature=TEMPERATURE)
     def test_simclr(self, seed: int, count: int, width: int, temperature: float) -> None:
         theirs = NTXentLoss(temperature=temperature)
-        pair = drawn(2, count, width, seed=seed)
+        pair = normal_tensor(2, count, width, seed=seed)
         assert_same_slopes(
             lambda a, b: simclr.nt_xent_loss(a, b, temperature=temperature), theirs, *pair
         )
@@ -88,13 +88,13 @@ class TestAgainstLightly:
         otherwise.
         """
         theirs = NTXentLoss(temperature=temperature, memory_bank_size=(3 * count, width))
-        queue = F.normalize(drawn(3 * count, width, seed=seed + 1))
+        queue = F.normalize(normal_tensor(3 * count, width, seed=seed + 1))
         oldest = torch.tensor(0)
         bank: Any = theirs.memory_bank
         bank.bank = queue.clone()
         bank.bank_ptr = torch.zeros(1, dtype=torch.long)
         for number in range(5):
-            queries, keys = drawn(2, count, width, seed=seed + 2 + number)
+            queries, keys = normal_tensor(2, count, width, seed=seed + 2 + number)
             before = queue
 
             def mine(free: Tensor, keys: Tensor = keys, queue: Tensor = queue) -> Tensor:
@@ -115,10 +115,10 @@ class TestAgainstLightly:
         self, seed: int, count: int, width: int, weights: tuple[float, float, float]
     ) -> None:
         names = ("invariance_weight", "variance_weight", "covariance_weight")
-        own: Any = dict(zip(names, weights, strict=True))
-        pair = drawn(2, count, width, seed=seed) * drawn(width, seed=seed + 1).abs()
+        own_weights: Any = dict(zip(names, weights, strict=True))
+        pair = normal_tensor(2, count, width, seed=seed) * normal_tensor(width, seed=seed + 1).abs()
         assert_same_slopes(
-            lambda a, b: vicreg.vicreg_loss(a, b, **own), VICRegLoss(*weights), *pair
+            lambda a, b: vicreg.vicreg_loss(a, b, **own_weights), VICRegLoss(*weights), *pair
         )
 
     @given(**SIZES, student=TEMPERATURE, teacher=TEMPERATURE, momentum=st.floats(0, 1))
@@ -132,16 +132,16 @@ class TestAgainstLightly:
         centre = torch.zeros(width, dtype=torch.float64)
         teacher = float(torch.tensor(teacher))
         for number in range(2):  # with a centre of 0, then with a moved one
-            logits, aims = drawn(2, 2, count, width, seed=seed + number)
+            logits, aims = normal_tensor(2, 2, count, width, seed=seed + number)
 
             def mine(*views: Tensor, aims: Tensor = aims, centre: Tensor = centre) -> Tensor:
-                said = [
-                    dino.centred_probabilities(each, centre, temperature=teacher)
-                    for each in aims.flip(0)
+                probabilities = [
+                    dino.centred_probabilities(logits, centre, temperature=teacher)
+                    for logits in aims.flip(0)
                 ]
-                pairs = zip(views, said, strict=True)
+                pairs = zip(views, probabilities, strict=True)
                 return torch.stack(
-                    [dino.dino_loss(one, by, temperature=student) for one, by in pairs]
+                    [dino.dino_loss(view, by, temperature=student) for view, by in pairs]
                 ).mean()
 
             def by_lightly(*views: Tensor, aims: Tensor = aims, before: Tensor = centre) -> Tensor:
@@ -167,18 +167,21 @@ class TestAgainstLightly:
         iterations: int,
         temperature: float,
     ) -> None:
-        scores = drawn(2, count, width, seed=seed)
+        scores = normal_tensor(2, count, width, seed=seed)
         options: Any = {"smoothness": smoothness, "iterations": iterations}
-        found = swav.sinkhorn_assignments(scores[0], **options)
+        assigned = swav.sinkhorn_assignments(scores[0], **options)
         torch.testing.assert_close(
-            found, sinkhorn(scores[0], iterations=iterations, epsilon=smoothness)
+            assigned, sinkhorn(scores[0], iterations=iterations, epsilon=smoothness)
         )
 
         def mine(first: Tensor, second: Tensor) -> Tensor:
             pairs = ((first, second), (second, first))
-            said = [(one, swav.sinkhorn_assignments(other, **options)) for one, other in pairs]
+            assignments = [
+                (view, swav.sinkhorn_assignments(other_view, **options))
+                for view, other_view in pairs
+            ]
             return torch.stack(
-                [swav.swav_loss(*each, temperature=temperature) for each in said]
+                [swav.swav_loss(*pair, temperature=temperature) for pair in assignments]
             ).mean()
 
         theirs = SwaVLoss(temperature, iterations, smoothness)
@@ -189,33 +192,35 @@ class TestAgainstLightly:
     "loss",
     [
         byol.byol_loss,
-        lambda a, b: simsiam.negative_cosine(a, drawn(5, 3, seed=7)) + b.sum(),
+        lambda a, b: simsiam.negative_cosine(a, normal_tensor(5, 3, seed=7)) + b.sum(),
         lambda a, b: simclr.nt_xent_loss(a, b, temperature=0.5),
-        lambda a, b: moco.info_nce_loss(a, b, drawn(4, 3, seed=7), temperature=0.5),
+        lambda a, b: moco.info_nce_loss(a, b, normal_tensor(4, 3, seed=7), temperature=0.5),
         lambda a, b: vicreg.vicreg_loss(a, b, target_deviation=1.7),
-        lambda a, b: dino.dino_loss(a, drawn(5, 3, seed=7).softmax(1), temperature=0.5) + b.sum(),
+        lambda a, b: (
+            dino.dino_loss(a, normal_tensor(5, 3, seed=7).softmax(1), temperature=0.5) + b.sum()
+        ),
         lambda a, b: swav.swav_loss(a, b.softmax(1), temperature=0.5),
     ],
 )
 def test_gradients(loss: Callable[[Tensor, Tensor], Tensor]) -> None:
-    assert gradcheck(loss, tuple(each.requires_grad_() for each in drawn(2, 5, 3)))
+    assert gradcheck(loss, tuple(tensor.requires_grad_() for tensor in normal_tensor(2, 5, 3)))
 
 
 def test_limits() -> None:
-    rows = drawn(6, 4)
+    rows = normal_tensor(6, 4)
     assert float(byol.byol_loss(rows, 3 * rows)) == pytest.approx(0, abs=1e-12)
     assert float(byol.byol_loss(rows, -rows)) == pytest.approx(4)
     assert float(simsiam.negative_cosine(rows, 3 * rows)) == pytest.approx(-1)
     # All alike: as hard as guessing, among all other views, or the key and the queue.
-    same = torch.ones(6, 4)
-    assert float(simclr.nt_xent_loss(same, same, temperature=0.1)) == pytest.approx(
+    equal_rows = torch.ones(6, 4)
+    assert float(simclr.nt_xent_loss(equal_rows, equal_rows, temperature=0.1)) == pytest.approx(
         torch.tensor(11.0).log()
     )
-    assert float(moco.info_nce_loss(same, same, same[:3], temperature=0.1)) == pytest.approx(
-        torch.tensor(4.0).log()
-    )
+    assert float(
+        moco.info_nce_loss(equal_rows, equal_rows, equal_rows[:3], temperature=0.1)
+    ) == pytest.approx(torch.tensor(4.0).log())
     # Collapsed projections lack all of their deviation but the root of epsilon, 0.01.
-    assert float(vicreg.vicreg_loss(same, same)) == pytest.approx(25 * 0.99)
+    assert float(vicreg.vicreg_loss(equal_rows, equal_rows)) == pytest.approx(25 * 0.99)
 
 
 def test_sinkhorn_gives_each_prototype_its_part() -> None:
@@ -223,12 +228,12 @@ def test_sinkhorn_gives_each_prototype_its_part() -> None:
     no number.
     """
     for scale in (1, 1e3):
-        found = swav.sinkhorn_assignments(
-            scale * drawn(12, 4).tanh(), smoothness=0.5 * scale, iterations=200
+        assigned = swav.sinkhorn_assignments(
+            scale * normal_tensor(12, 4).tanh(), smoothness=0.5 * scale, iterations=200
         )
-        torch.testing.assert_close(found.sum(1), torch.ones(12, dtype=torch.float64))
-        torch.testing.assert_close(found.sum(0), torch.full((4,), 3.0, dtype=torch.float64))
-    sharp = swav.sinkhorn_assignments(drawn(12, 4), smoothness=1e-3, iterations=3)
+        torch.testing.assert_close(assigned.sum(1), torch.ones(12, dtype=torch.float64))
+        torch.testing.assert_close(assigned.sum(0), torch.full((4,), 3.0, dtype=torch.float64))
+    sharp = swav.sinkhorn_assignments(normal_tensor(12, 4), smoothness=1e-3, iterations=3)
     assert sharp.isfinite().all() and float(sharp.amax(1).mean()) > 0.5
 
 
@@ -243,8 +248,8 @@ def test_the_queue_loses_its_oldest() -> None:
 
 
 def test_target_momentum() -> None:
-    found = [target_momentum(progress, first=0.9, last=1.0) for progress in (0.0, 0.5, 1.0)]
-    assert found == pytest.approx([0.9, 0.95, 1.0])
+    momenta = [target_momentum(progress, first=0.9, last=1.0) for progress in (0.0, 0.5, 1.0)]
+    assert momenta == pytest.approx([0.9, 0.95, 1.0])
 
 
 def updated(name: str, data: ImageData, **changes: Any) -> tuple[Any, Any, Any]:
@@ -262,7 +267,9 @@ def test_what_each_keeps(name: str, grey: ImageData) -> None:
     """
     changes = {"target_momentum": 1.0, "final_target_momentum": 1.0} if name in MOMENTUM else {}
     config, first, last = updated(name, grey, **changes)
-    kept = {part: set(getattr(last.objective, part)) for part in ("trained", "target", "buffers")}
+    names_kept = {
+        part: set(getattr(last.objective, part)) for part in ("trained", "target", "buffers")
+    }
     predictor = {"linear.0", "linear.1", "scale.0", "shift.0"}
     trained = {
         "byol": predictor,
@@ -270,24 +277,23 @@ def test_what_each_keeps(name: str, grey: ImageData) -> None:
         "dino": {"prototypes"},
         "swav": {"prototypes"},
     }
-    assert kept["trained"] == trained.get(name, set())
-    assert kept["buffers"] == {"moco": {"queue", "next_row"}, "dino": {"centre"}}.get(name, set())
-    assert bool(kept["target"]) == (name in MOMENTUM)
-    assert ("objective.prototypes" in kept["target"]) == (name == "dino")
+    assert names_kept["trained"] == trained.get(name, set())
+    assert names_kept["buffers"] == {"moco": {"queue", "next_row"}, "dino": {"centre"}}.get(
+        name, set()
+    )
+    assert bool(names_kept["target"]) == (name in MOMENTUM)
+    assert ("objective.prototypes" in names_kept["target"]) == (name == "dino")
     for part in ("trained", "buffers"):
         old = getattr(first.objective, part)
         new = getattr(last.objective, part)
         assert all(
-            old[each].shape == new[each].shape and not torch.equal(old[each], new[each])
-            for each in new
+            old[key].shape == new[key].shape and not torch.equal(old[key], new[key]) for key in new
         )
     spec = config.network.for_data(grey)
-    learnt = {f"network.{each}" for each in networks.parameter_names(spec)} | {
-        "objective.prototypes"
-    }
-    for each, value in last.objective.target.items():
-        stays = each in learnt or each.startswith("projector.")
-        assert torch.equal(value, first.objective.target[each]) is stays, each
+    learnt = {f"network.{key}" for key in networks.parameter_names(spec)} | {"objective.prototypes"}
+    for key, value in last.objective.target.items():
+        stays = key in learnt or key.startswith("projector.")
+        assert torch.equal(value, first.objective.target[key]) is stays, key
     if name == "swav":
         lengths = last.objective.trained["prototypes"].norm(dim=1)
         torch.testing.assert_close(lengths, torch.ones(config.prototypes))
@@ -302,8 +308,8 @@ def test_what_each_keeps(name: str, grey: ImageData) -> None:
 @pytest.mark.parametrize("name", MOMENTUM)
 def test_a_target_of_momentum_0_is_the_network(name: str, grey: ImageData) -> None:
     _, _, last = updated(name, grey, target_momentum=0.0, final_target_momentum=0.0)
-    for each, value in last.projector.items():
-        assert torch.equal(last.objective.target[f"projector.{each}"], value)
+    for layer, value in last.projector.items():
+        assert torch.equal(last.objective.target[f"projector.{layer}"], value)
 
 
 @pytest.mark.slow
@@ -323,10 +329,10 @@ def test_each_teaches_more_than_is_there_untrained(name: str) -> None:
         config = OBJECTIVES[name].Config.for_data(data, seed=seed, **small)
         trained = process.run(Teacher(OBJECTIVES[name]), config, Inputs(data=data))
         untrained = networks.initialise(config.network.for_data(data), seed=seed)
-        one, other = (
-            probe(each, data, kind="linear", keep=False).mean for each in (trained, untrained)
+        trained_mean, untrained_mean = (
+            probe(network, data, kind="linear", keep=False).mean for network in (trained, untrained)
         )
-        gains.append(one - other)
+        gains.append(trained_mean - untrained_mean)
     assert sum(gains) > 0, gains
 
 
@@ -351,7 +357,7 @@ def test_paper_is_how_rela_trains(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "widths", "own"),
+    ("name", "widths", "own_fields"),
     [
         ("byol", (1024, 256), {"target_momentum": 0.99, "final_target_momentum": 0.99}),
         (
@@ -374,8 +380,9 @@ def test_paper_is_how_rela_trains(name: str) -> None:
         ),
     ],
 )
-def test_numbers_of_rela(name: str, widths: tuple[int, ...], own: dict[str, Any]) -> None:
+def test_numbers_of_rela(name: str, widths: tuple[int, ...], own_fields: dict[str, Any]) -> None:
     config = OBJECTIVES[name].Config.paper()
     assert (
-        config.projector_widths() == widths and {each: getattr(config, each) for each in own} == own
+        config.projector_widths() == widths
+        and {field: getattr(config, field) for field in own_fields} == own_fields
     )

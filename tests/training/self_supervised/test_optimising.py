@@ -14,7 +14,7 @@ from tests.support import refuses
 SHAPES = {"weight": (4, 3), "kernel": (2, 3, 3, 3), "bias": (4,)}
 
 
-def drawn(seed: int) -> dict[str, Tensor]:
+def random_parameters(seed: int) -> dict[str, Tensor]:
     draw = torch.Generator().manual_seed(seed)
     return {
         name: torch.randn(shape, generator=draw, dtype=torch.float64)
@@ -29,24 +29,24 @@ def test_descent_equals_a_script() -> None:
     momentum = 0.9
     decay = 0.01
     trust = 0.05
-    found = drawn(0)
-    state = optimisers.sgd_init(drawn(0))
-    values = {name: value.numpy().copy() for name, value in drawn(0).items()}
+    parameters = random_parameters(0)
+    state = optimisers.sgd_init(random_parameters(0))
+    values = {name: value.numpy().copy() for name, value in random_parameters(0).items()}
     velocities = {name: 0 * value for name, value in values.items()}
     for step in range(5):
         fade = 1 - step / 10
         direction = lars_direction(
-            found,
-            drawn(step + 1),
+            parameters,
+            random_parameters(step + 1),
             weight_decay=decay,
             trust=trust,
             bias_factor=bias_rate / weight_rate,
         )
-        found, state = optimisers.sgd_update(
-            found, direction, state, learning_rate=fade * weight_rate, momentum=momentum
+        parameters, state = optimisers.sgd_update(
+            parameters, direction, state, learning_rate=fade * weight_rate, momentum=momentum
         )
         for name, value in values.items():
-            slope = drawn(step + 1)[name].numpy()
+            slope = random_parameters(step + 1)[name].numpy()
             rate = fade * bias_rate
             if value.ndim > 1:
                 slope = slope + decay * value
@@ -55,12 +55,12 @@ def test_descent_equals_a_script() -> None:
             velocities[name] = momentum * velocities[name] + slope
             values[name] = value - rate * velocities[name]
     for name, value in values.items():
-        torch.testing.assert_close(found[name], torch.from_numpy(value), msg=name)
+        torch.testing.assert_close(parameters[name], torch.from_numpy(value), msg=name)
 
 
 def test_a_layers_step_has_a_fixed_length() -> None:
-    parameters = drawn(0)
-    gradients = drawn(1)
+    parameters = random_parameters(0)
+    gradients = random_parameters(1)
     for factor in (1e-6, 1.0, 1e6):
         scaled = {name: factor * value for name, value in gradients.items()}
         direction = lars_direction(
@@ -75,10 +75,10 @@ def test_a_layers_step_has_a_fixed_length() -> None:
 
 def test_layers_of_zeros_and_zero_gradients() -> None:
     zeros = {name: torch.zeros(shape) for name, shape in SHAPES.items()}
-    ones = {name: torch.ones(shape) for name, shape in SHAPES.items()}
+    all_ones = {name: torch.ones(shape) for name, shape in SHAPES.items()}
     for parameters, gradients, expected in (
-        (zeros, ones, 1.0),
-        (ones, zeros, 0.0),
+        (zeros, all_ones, 1.0),
+        (all_ones, zeros, 0.0),
         (zeros, zeros, 0.0),
     ):
         direction = lars_direction(parameters, gradients, weight_decay=0.0, trust=0.1)
@@ -89,12 +89,12 @@ def test_layers_of_zeros_and_zero_gradients() -> None:
 
 def test_learning_rate() -> None:
     options: dict[str, Any] = {"total": 30, "warmup": 10, "base": 0.8, "final_fraction": 0.01}
-    found = [warmed_cosine(step, **options) for step in range(31)]
-    for step, rate in enumerate(found):
+    rates = [warmed_cosine(step, **options) for step in range(31)]
+    for step, rate in enumerate(rates):
         share = (1 + math.cos(math.pi * (step - 10) / 20)) / 2
         expected = 0.8 * step / 10 if step < 10 else 0.8 * (share + 0.01 * (1 - share))
         assert rate == pytest.approx(expected)
-    assert found[0] == 0 and max(found) == found[10] == 0.8 and found[30] == pytest.approx(0.008)
+    assert rates[0] == 0 and max(rates) == rates[10] == 0.8 and rates[30] == pytest.approx(0.008)
     assert warmed_cosine(0, total=1, warmup=0, base=0.5, final_fraction=0.0) == 0.5
 
 
@@ -102,14 +102,14 @@ def test_learning_rate() -> None:
     ("changes", "word"),
     [
         ({"gradients": {}}, "gradients"),
-        ({"gradients": {**drawn(1), "bias": torch.zeros(3).double()}}, "bias"),
-        ({"gradients": {**drawn(1), "bias": torch.zeros(4)}}, "bias"),
+        ({"gradients": {**random_parameters(1), "bias": torch.zeros(3).double()}}, "bias"),
+        ({"gradients": {**random_parameters(1), "bias": torch.zeros(4)}}, "bias"),
     ],
 )
 def test_bad_direction(changes: dict[str, Any], word: str) -> None:
     good: dict[str, Any] = {
-        "parameters": drawn(0),
-        "gradients": drawn(1),
+        "parameters": random_parameters(0),
+        "gradients": random_parameters(1),
         "weight_decay": 0.1,
         "trust": 0.1,
     }

@@ -72,11 +72,11 @@ class TestProjector:
             "linear.2",
         ]
         for number, inputs in enumerate((400, 100, 100)):
-            drawn = weights[f"linear.{number}"]
+            layer = weights[f"linear.{number}"]
             bound = inputs**-0.5
-            assert drawn.shape == (100, inputs) and drawn.abs().max() <= bound
-            error = bound / (3 * drawn.numel()) ** 0.5
-            assert abs(float(drawn.mean())) < 4 * error and float(drawn.std()) == pytest.approx(
+            assert layer.shape == (100, inputs) and layer.abs().max() <= bound
+            error = bound / (3 * layer.numel()) ** 0.5
+            assert abs(float(layer.mean())) < 4 * error and float(layer.std()) == pytest.approx(
                 bound / 3**0.5, rel=0.02
             )
         assert not torch.equal(weights["linear.1"], weights["linear.2"])
@@ -91,50 +91,50 @@ class TestProjector:
 
 
 def plain_training(
-    given: self_supervised.Config, data: ImageData, module: Any, projector: Any, steps: int
+    settings: self_supervised.Config, data: ImageData, module: Any, projector: Any, steps: int
 ) -> list[Any]:
     """The loop of a script; order, views and learning rates are the library's, which stand tested
     apart.
     """
-    seen: dict[str, Tensor] = {}
-    module.classifier.register_forward_pre_hook(lambda _, inputs: seen.update(features=inputs[0]))
-    normalise = nn.BatchNorm1d(given.projector_width, affine=False)
+    hooked: dict[str, Tensor] = {}
+    module.classifier.register_forward_pre_hook(lambda _, inputs: hooked.update(features=inputs[0]))
+    normalise = nn.BatchNorm1d(settings.projector_width, affine=False)
     losses = []
     learnt = [
         p for name, p in module.named_parameters() if not name.startswith("classifier")
     ] + list(projector.parameters())
     matrices = [p for p in learnt if p.ndim > 1]
     vectors = [p for p in learnt if p.ndim == 1]
-    ratio = given.bias_learning_rate / given.learning_rate
-    if given.optimiser == "adamw":
-        solver: Any = torch.optim.AdamW(learnt, weight_decay=given.weight_decay)
+    ratio = settings.bias_learning_rate / settings.learning_rate
+    if settings.optimiser == "adamw":
+        solver: Any = torch.optim.AdamW(learnt, weight_decay=settings.weight_decay)
         scales = [1.0]
     else:
         solver = torch.optim.SGD(
-            [{"params": matrices}, {"params": vectors}], lr=0.1, momentum=given.momentum
+            [{"params": matrices}, {"params": vectors}], lr=0.1, momentum=settings.momentum
         )
         scales = [1.0, ratio]
     inputs = Inputs(data=data)
-    total = self_supervised.total_steps(given, inputs)
+    total = self_supervised.total_steps(settings, inputs)
     for step in range(steps):
-        rate = _learning_rate(given, len(data.train_labels), step, total)
+        rate = _learning_rate(settings, len(data.train_labels), step, total)
         for group, scale in zip(solver.param_groups, scales, strict=True):
             group["lr"] = rate * scale
-        images = data.normalised(given.indices(len(data.train_labels), step))
+        images = data.normalised(settings.indices(len(data.train_labels), step))
         projections = []
-        for view in given.pair(images, mean=data.mean, std=data.std, step=step):
+        for view in settings.pair(images, mean=data.mean, std=data.std, step=step):
             module.train()(view)
-            projections.append(projector(seen["features"]))
+            projections.append(projector(hooked["features"]))
         correlation = normalise(projections[0]).T @ normalise(projections[1]) / len(images)
-        difference = (correlation - torch.eye(given.projector_width)) ** 2
+        difference = (correlation - torch.eye(settings.projector_width)) ** 2
         diagonal = difference.diagonal().sum()
-        loss = diagonal + given.off_diagonal_weight * (difference.sum() - diagonal)
+        loss = diagonal + settings.off_diagonal_weight * (difference.sum() - diagonal)
         solver.zero_grad()
         loss.backward()
-        for value in matrices if given.optimiser == "lars" else ():
+        for value in matrices if settings.optimiser == "lars" else ():
             assert value.grad is not None
-            decayed = value.grad + given.weight_decay * value.detach()
-            value.grad = decayed * given.trust * value.detach().norm() / decayed.norm()
+            decayed = value.grad + settings.weight_decay * value.detach()
+            value.grad = decayed * settings.trust * value.detach().norm() / decayed.norm()
         solver.step()
         losses.append((loss.detach(), correlation.diagonal().mean().detach()))
     return losses
@@ -147,15 +147,15 @@ def test_updates_equal_a_plain_loop(optimiser: str, colours: int) -> None:
     changes = (
         {"learning_rate": 3.0, "trust": 0.02} if optimiser == "lars" else {"learning_rate": 0.3}
     )
-    given = config(
+    settings = config(
         optimiser=optimiser, weight_decay=0.01, off_diagonal_weight=0.1, seed=5, **changes
     )
     inputs = Inputs(data=data)
-    state = self_supervised.init(given, inputs)
-    module = plain(Network(spec=given.network.for_data(data), weights=state.weights))
+    state = self_supervised.init(settings, inputs)
+    module = plain(Network(spec=settings.network.for_data(data), weights=state.weights))
     projector: Any = module_of(state.projector, 3)
-    expected = plain_training(given, data, module, projector, 5)
-    for step in process.steps(self_supervised, given, inputs):
+    expected = plain_training(settings, data, module, projector, 5)
+    for step in process.steps(self_supervised, settings, inputs):
         loss, agreement = expected[step.index - 1]
         torch.testing.assert_close(step.trace.loss, loss, rtol=2e-4, atol=1e-5)
         torch.testing.assert_close(step.trace.agreement, agreement, rtol=2e-4, atol=1e-5)
@@ -168,21 +168,23 @@ def test_updates_equal_a_plain_loop(optimiser: str, colours: int) -> None:
             continue
         torch.testing.assert_close(state.weights[name], value, rtol=2e-3, atol=2e-4, msg=name)
     for number in range(3):
-        found = state.projector[f"linear.{number}"]
-        wanted = projector[3 * number].weight.detach()
-        torch.testing.assert_close(found, wanted, rtol=2e-3, atol=2e-4)
+        our_weights = state.projector[f"linear.{number}"]
+        expected_weights = projector[3 * number].weight.detach()
+        torch.testing.assert_close(our_weights, expected_weights, rtol=2e-3, atol=2e-4)
 
 
 def test_what_is_trained_and_what_is_dropped(grey: ImageData) -> None:
     inputs = Inputs(data=grey)
-    given = config(optimiser="adamw", learning_rate=0.1)
-    before = self_supervised.init(given, inputs).weights
-    network = process.run(self_supervised, given, inputs)
-    assert network.weights.keys() == before.keys() and network.spec == given.network.for_data(grey)
+    settings = config(optimiser="adamw", learning_rate=0.1)
+    before = self_supervised.init(settings, inputs).weights
+    network = process.run(self_supervised, settings, inputs)
+    assert network.weights.keys() == before.keys() and network.spec == settings.network.for_data(
+        grey
+    )
     for name, value in network.weights.items():
         assert torch.equal(value, before[name]) is name.startswith("classifier."), name
     assert network.provenance["classifier"] == "untrained" and network.provenance["complete"]
-    assert self_supervised.Config.from_string(given.to_string()) == given
+    assert self_supervised.Config.from_string(settings.to_string()) == settings
     assert network.provenance["config"]["projector_width"] == 6
 
 
@@ -193,8 +195,10 @@ def test_views_come_to_agree(grey: ImageData) -> None:
     """
     first, last = [], []
     for seed in range(3):
-        given = config(optimiser="adamw", learning_rate=0.1, epochs=60, seed=seed)
-        traces = [step.trace for step in process.steps(self_supervised, given, Inputs(data=grey))]
+        settings = config(optimiser="adamw", learning_rate=0.1, epochs=60, seed=seed)
+        traces = [
+            step.trace for step in process.steps(self_supervised, settings, Inputs(data=grey))
+        ]
         first, last = first + traces[:8], last + traces[-8:]
     for name, rises in (("agreement", True), ("loss", False)):
         start, end = (sum(float(getattr(trace, name)) for trace in part) for part in (first, last))
@@ -202,9 +206,9 @@ def test_views_come_to_agree(grey: ImageData) -> None:
 
 
 def test_fewer_images_than_a_batch(grey: ImageData) -> None:
-    given = config(batch_size=1000, epochs=2, warmup_epochs=0)
-    assert self_supervised.total_steps(given, Inputs(data=grey)) == 2
-    assert process.run(self_supervised, given, Inputs(data=grey)).provenance["complete"]
+    settings = config(batch_size=1000, epochs=2, warmup_epochs=0)
+    assert self_supervised.total_steps(settings, Inputs(data=grey)) == 2
+    assert process.run(self_supervised, settings, Inputs(data=grey)).provenance["complete"]
 
 
 class TestRepresentations:
@@ -212,9 +216,9 @@ class TestRepresentations:
         self, grey: ImageData, teacher: Network, no_cache: None
     ) -> None:
         for split in ("train", "test"):
-            found = representations(teacher, grey, split)
+            rows = representations(teacher, grey, split)
             torch.testing.assert_close(
-                found, networks.predict(teacher, grey.normalised(split=split)).features
+                rows, networks.predict(teacher, grey.normalised(split=split)).features
             )
 
     def test_are_computed_once(
@@ -222,17 +226,19 @@ class TestRepresentations:
     ) -> None:
         calls = []
         predict = networks.predict
-        monkeypatch.setattr(networks, "predict", lambda *given: calls.append(1) or predict(*given))
-        one = representations(teacher, grey)
-        two = representations(dataclasses.replace(teacher), grey)
-        assert torch.equal(one, two) and len(calls) == 1
-        one.zero_()  # a copy: what one reader changes is nobody else's
-        one = representations(teacher, grey)
-        assert torch.equal(one, two) and len(calls) == 1
-        other = dataclasses.replace(grey, train_images=255 - grey.train_images)
-        assert not torch.equal(representations(teacher, other), one) and len(calls) == 2
+        monkeypatch.setattr(
+            networks, "predict", lambda *arguments: calls.append(1) or predict(*arguments)
+        )
+        rows = representations(teacher, grey)
+        rows_again = representations(dataclasses.replace(teacher), grey)
+        assert torch.equal(rows, rows_again) and len(calls) == 1
+        rows.zero_()  # a copy: what one reader changes is nobody else's
+        rows = representations(teacher, grey)
+        assert torch.equal(rows, rows_again) and len(calls) == 1
+        inverted = dataclasses.replace(grey, train_images=255 - grey.train_images)
+        assert not torch.equal(representations(teacher, inverted), rows) and len(calls) == 2
         cache.clear()
-        assert torch.equal(representations(teacher, grey), one) and len(calls) == 3
+        assert torch.equal(representations(teacher, grey), rows) and len(calls) == 3
 
     @pytest.mark.parametrize(
         ("changes", "word"), [({"channels": 3}, "1 channels"), ({"size": 9}, "(8, 8)")]

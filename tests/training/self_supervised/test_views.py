@@ -59,8 +59,8 @@ def test_colours_are_torchvisions(name: str, channels: int) -> None:
     if channels == 1 and name == "saturation":
         return
     images = pixels(len(FACTORS), channels)
-    found = ours(images, torch.tensor(FACTORS))
-    for image, factor, changed in zip(images, FACTORS, found, strict=True):
+    changed_images = ours(images, torch.tensor(FACTORS))
+    for image, factor, changed in zip(images, FACTORS, changed_images, strict=True):
         expected = getattr(functional, f"adjust_{name}")(image, factor)
         # Its grey is .2989 red, ours .299.
         torch.testing.assert_close(changed, expected, atol=2e-4, rtol=0)
@@ -71,12 +71,12 @@ def test_hue_is_colorsyss() -> None:
     images[0] = images[0, :1]  # grey: no hue
     images[1, 1], images[2, 2] = images[1, 0], images[2, 0]  # ties for the largest
     turns = (0.3, -0.2, 0.1, 0.5, -0.5, 0.05)
-    found = with_hue(images, torch.tensor(turns, dtype=torch.float64))
+    turned = with_hue(images, torch.tensor(turns, dtype=torch.float64))
     for number, turn in enumerate(turns):
         for row, column in np.ndindex(4, 4):
             hue, saturation, value = colorsys.rgb_to_hsv(*images[number, :, row, column].tolist())
             expected = colorsys.hsv_to_rgb((hue + turn) % 1, saturation, value)
-            assert found[number, :, row, column].tolist() == pytest.approx(expected, abs=1e-12)
+            assert turned[number, :, row, column].tolist() == pytest.approx(expected, abs=1e-12)
 
 
 def test_solarised_is_torchvisions() -> None:
@@ -92,15 +92,17 @@ def test_solarised_is_torchvisions() -> None:
 @pytest.mark.parametrize("channels", [1, 3])
 def test_limits(channels: int) -> None:
     images = pixels(channels=channels)
-    one = torch.ones(5)
-    torch.testing.assert_close(with_brightness(images, one), images)
-    torch.testing.assert_close(with_contrast(images, one), images)
-    assert with_contrast(images, 0 * one).flatten(1).std(1).max() < 1e-6
+    factor_1 = torch.ones(5)
+    torch.testing.assert_close(with_brightness(images, factor_1), images)
+    torch.testing.assert_close(with_contrast(images, factor_1), images)
+    assert with_contrast(images, 0 * factor_1).flatten(1).std(1).max() < 1e-6
     if channels == 3:
-        torch.testing.assert_close(with_saturation(images, one), images)
-        torch.testing.assert_close(with_hue(images, 0 * one), images)
-        torch.testing.assert_close(with_hue(with_hue(images, 0.3 * one), 0.7 * one), images)
-        grey = with_saturation(images, 0 * one)
+        torch.testing.assert_close(with_saturation(images, factor_1), images)
+        torch.testing.assert_close(with_hue(images, 0 * factor_1), images)
+        torch.testing.assert_close(
+            with_hue(with_hue(images, 0.3 * factor_1), 0.7 * factor_1), images
+        )
+        grey = with_saturation(images, 0 * factor_1)
         assert torch.equal(grey[:, 0], grey[:, 1]) and torch.equal(grey[:, 0], grey[:, 2])
 
 
@@ -116,20 +118,23 @@ def test_all_off_leaves_the_images() -> None:
 def test_a_function_of_fields_and_step(channels: int) -> None:
     images = pixels(channels=channels, size=9)
     views = TwoViews(batch_size=4)
-    given = images.clone()
+    images_before = images.clone()
     before = global_randomness()
     first, second = pair(views, images, 5)
     again = pair(views, images, 5)
-    assert global_randomness() == before and torch.equal(images, given)
+    assert global_randomness() == before and torch.equal(images, images_before)
     assert torch.equal(first, again[0]) and torch.equal(second, again[1])
     assert first.shape == second.shape == images.shape and not torch.equal(first, second)
     # No two positions share their draws: neither views of a step, nor steps, nor seeds.
-    others = [
+    other_views = [
         *pair(views, images, 6),
         *pair(views, images, 4),
         *pair(views.replace(seed=1), images, 5),
     ]
-    assert not any(torch.equal(first, other) or torch.equal(second, other) for other in others)
+    assert not any(
+        torch.equal(first, other_view) or torch.equal(second, other_view)
+        for other_view in other_views
+    )
     for view in (first, second):
         assert view.min() >= 0 and view.max() <= 1
 
@@ -158,14 +163,14 @@ def test_a_switch_moves_no_other() -> None:
     """What is drawn for one change does not depend on whether another is on."""
     images = pixels(40)
     jittered = pair(only(jitter_probability=1.0), images)[1]
-    both = pair(only(jitter_probability=1.0, second_solarise_probability=0.5), images)[1]
-    same = (both == jittered).flatten(1).all(1)
-    flipped = (both == solarised(jittered)).flatten(1).all(1)
-    assert (same | flipped).all() and 8 < int(same.sum()) < 32
+    maybe_solarised = pair(only(jitter_probability=1.0, second_solarise_probability=0.5), images)[1]
+    unchanged = (maybe_solarised == jittered).flatten(1).all(1)
+    flipped = (maybe_solarised == solarised(jittered)).flatten(1).all(1)
+    assert (unchanged | flipped).all() and 8 < int(unchanged.sum()) < 32
 
 
 @pytest.mark.parametrize(
-    ("changes", "which", "share"),
+    ("changes", "view_number", "share"),
     [
         ({"jitter_probability": 0.8}, 0, 0.8),
         ({"grey_probability": 0.2}, 0, 0.2),
@@ -174,33 +179,37 @@ def test_a_switch_moves_no_other() -> None:
         ({"flip": True}, 0, 0.5),
     ],
 )
-def test_how_often(changes: dict[str, Any], which: int, share: float) -> None:
+def test_how_often(changes: dict[str, Any], view_number: int, share: float) -> None:
     """Within 4 standard errors of 1,000 images."""
     images = pixels(1000, size=3)
-    changed = (pair(only(**changes), images)[which] - images).abs().flatten(1).amax(1) > 1e-4
+    changed = (pair(only(**changes), images)[view_number] - images).abs().flatten(1).amax(1) > 1e-4
     assert abs(float(changed.float().mean()) - share) <= 4 * np.sqrt(share * (1 - share) / 1000)
 
 
 @pytest.mark.parametrize(
-    ("name", "most"), [("brightness", 0.4), ("contrast", 0.4), ("saturation", 0.2), ("hue", 0.1)]
+    ("name", "strength"),
+    [("brightness", 0.4), ("contrast", 0.4), ("saturation", 0.2), ("hue", 0.1)],
 )
-def test_jitter_reaches_its_ranges_and_no_further(name: str, most: float) -> None:
+def test_jitter_reaches_its_ranges_and_no_further(name: str, strength: float) -> None:
     """One change alone, read off two pixels on which it acts linearly: uniform between minus and
     plus its most.
     """
-    alone = dict.fromkeys(("brightness", "contrast", "saturation", "hue"), 0.0) | {name: most}
+    alone = dict.fromkeys(("brightness", "contrast", "saturation", "hue"), 0.0) | {name: strength}
     images = torch.tensor([0.5, 0.4, 0.4]).reshape(1, 3, 1, 1).repeat(1000, 1, 1, 2)
     images[:, :, :, 1] = torch.tensor([0.3, 0.4, 0.4]).reshape(3, 1)
     view = pair(only(**alone, jitter_probability=1.0), images)[0][:, :, 0]
     # A sixth of a turn from red to yellow, then to magenta: the second channel rises, or the third.
     if name == "hue":
-        found = (view[:, 1, 0] - view[:, 2, 0]) / 0.1 / 6
+        changes = (view[:, 1, 0] - view[:, 2, 0]) / 0.1 / 6
     elif name == "saturation":
-        found = (view[:, 0, 0] - view[:, 1, 0]) / 0.1 - 1
+        changes = (view[:, 0, 0] - view[:, 1, 0]) / 0.1 - 1
     else:
-        found = (view[:, 0, 0] - view[:, 0, 1]) / 0.2 - 1
-    assert -most - 1e-5 <= found.min() < -0.98 * most and 0.98 * most < found.max() <= most + 1e-5
-    assert abs(float(found.mean())) < 4 * 2 * most / np.sqrt(12 * 1000)
+        changes = (view[:, 0, 0] - view[:, 0, 1]) / 0.2 - 1
+    assert (
+        -strength - 1e-5 <= changes.min() < -0.98 * strength
+        and 0.98 * strength < changes.max() <= strength + 1e-5
+    )
+    assert abs(float(changes.mean())) < 4 * 2 * strength / np.sqrt(12 * 1000)
 
 
 def test_changes_are_drawn_apart() -> None:
@@ -209,15 +218,18 @@ def test_changes_are_drawn_apart() -> None:
     """
     images = pixels(1000, size=3)
     half = {"jitter_probability": 0.5, "grey_probability": 0.5}
-    for other in ("jitter_probability", "grey_probability"):
-        chances = half | {other: 0.0, "second_solarise_probability": 0.5}
-        for options, which in ((half, 0), (chances, 1)):
-            same = (
-                ((pair(only(**options), images)[which] - images).abs().flatten(1).amax(1) < 1e-4)
+    for switched_off in ("jitter_probability", "grey_probability"):
+        chances = half | {switched_off: 0.0, "second_solarise_probability": 0.5}
+        for options, view_number in ((half, 0), (chances, 1)):
+            unchanged = (
+                (
+                    (pair(only(**options), images)[view_number] - images).abs().flatten(1).amax(1)
+                    < 1e-4
+                )
                 .float()
                 .mean()
             )
-            assert abs(float(same) - 0.25) < 4 * np.sqrt(0.25 * 0.75 / 1000)
+            assert abs(float(unchanged) - 0.25) < 4 * np.sqrt(0.25 * 0.75 / 1000)
 
 
 def test_every_image_once_an_epoch_but_for_the_rest() -> None:
@@ -225,8 +237,8 @@ def test_every_image_once_an_epoch_but_for_the_rest() -> None:
     assert views.steps_per_epoch(11) == 2 and views.steps_per_epoch(3) == 1
     orders = []
     for epoch in range(3):
-        seen = torch.cat([views.indices(11, 2 * epoch + number) for number in (0, 1)])
-        assert len(seen) == 8 and len(seen.unique()) == 8 and seen.max() < 11
-        orders.append(seen.tolist())
+        rows = torch.cat([views.indices(11, 2 * epoch + number) for number in (0, 1)])
+        assert len(rows) == 8 and len(rows.unique()) == 8 and rows.max() < 11
+        orders.append(rows.tolist())
     assert orders[0] != orders[1] != orders[2]
     assert sorted(views.indices(3, 5).tolist()) == [0, 1, 2]

@@ -13,7 +13,7 @@ from ddlab.runs.process import Inputs
 from ddlab.training import supervised
 
 
-class Given:
+class Material:
     """Right things of every kind."""
 
     def __init__(
