@@ -103,11 +103,10 @@ def checked(function: Function) -> Function:
         function does not have, as ever.
     """
     named = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    positional = [
-        parameter.name
-        for parameter in inspect.signature(function).parameters.values()
-        if parameter.kind in named
-    ]
+    positional = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in named:
+            positional.append(parameter.name)
     # When first called: an annotation may name what stands further down.
     rules = functools.cache(lambda: _rules(function))
 
@@ -151,7 +150,10 @@ def _field_rules(kind: type) -> dict[str, Rule]:
 def _rules(owner: Any) -> dict[str, Rule]:
     # `include_extras` keeps `Annotated`, whose ranges would be dropped otherwise.
     hints = typing.get_type_hints(owner, include_extras=True)
-    rules = {name: Rule(*_allowed(hint)) for name, hint in hints.items() if name != "return"}
+    rules = {}
+    for name, hint in hints.items():
+        if name != "return":
+            rules[name] = Rule(*_allowed(hint))
     return {name: rule for name, rule in rules.items() if rule.checks}
 
 
@@ -163,7 +165,10 @@ def _allowed(hint: Any) -> tuple[tuple[Check | tensor, ...], bool]:
     origin = typing.get_origin(hint)
     members = typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        members_without_none = [member for member in members if member is not type(None)]
+        members_without_none = []
+        for member in members:
+            if member is not type(None):
+                members_without_none.append(member)
         return (
             (_allowed(members_without_none[0])[0], True)
             if len(members_without_none) == 1

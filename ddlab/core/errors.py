@@ -74,7 +74,10 @@ def check_choice(argument: str, value: object, choices: Sequence[Any]) -> Any:
     for choice in choices:
         if value is choice or (type(value) is type(choice) and value == choice):
             return value
-    elsewhere = [choice for choice in choices if choice in _ELSEWHERE.get(str(value).lower(), ())]
+    elsewhere = []
+    for choice in choices:
+        if choice in _ELSEWHERE.get(str(value).lower(), ()):
+            elsewhere.append(choice)
     nearest = elsewhere or difflib.get_close_matches(
         str(value), [str(choice) for choice in choices], n=2, cutoff=0.5
     )

@@ -124,11 +124,10 @@ class Parameters:
     def to_string(self) -> str:
         """Return the fields that differ from their defaults, as "learning_rate=0.1,iterations=50"."""
         described = describe(self)
-        changed = {
-            name: getattr(self, name)
-            for name in described
-            if getattr(self, name) != described[name].default
-        }
+        changed = {}
+        for name in described:
+            if getattr(self, name) != described[name].default:
+                changed[name] = getattr(self, name)
         return ",".join(f"{name}={json.dumps(_plain(value))}" for name, value in changed.items())
 
     @classmethod
@@ -234,7 +233,10 @@ def _plain(value: Any) -> Any:
 
 def _without_none(hint: Any) -> tuple[Any, bool]:
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
-        members = [part for part in typing.get_args(hint) if part is not type(None)]
+        members = []
+        for part in typing.get_args(hint):
+            if part is not type(None):
+                members.append(part)
         return (members[0] if len(members) == 1 else object), len(members) < len(
             typing.get_args(hint)
         )

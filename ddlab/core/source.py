@@ -227,12 +227,13 @@ class _Reader:
     def _instructions(self, code: CodeType) -> bytes:
         signature = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
-        constants = [
-            self._instructions(constant)
-            if isinstance(constant, CodeType)
-            else self.read(constant, code.co_name)
-            for constant in code.co_consts
-        ]
+        constants = []
+        for constant in code.co_consts:
+            constants.append(
+                self._instructions(constant)
+                if isinstance(constant, CodeType)
+                else self.read(constant, code.co_name)
+            )
         return _digest(
             "code",
             code.co_code,

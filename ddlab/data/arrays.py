@@ -109,13 +109,14 @@ def from_arrays(
     else:
         parts = list(zip((train, test), numbers, strict=True))
     _warn_of_copies(name, parts[0][0], parts[1][0])
-    tensors = [
-        (
-            torch.from_numpy(np.ascontiguousarray(pixels.transpose(0, 3, 1, 2))),
-            torch.from_numpy(classes),
+    tensors = []
+    for pixels, classes in parts:
+        tensors.append(
+            (
+                torch.from_numpy(np.ascontiguousarray(pixels.transpose(0, 3, 1, 2))),
+                torch.from_numpy(classes),
+            )
         )
-        for pixels, classes in parts
-    ]
     return ImageData(
         name=name,
         train_images=tensors[0][0],
@@ -229,10 +230,9 @@ def as_bytes(
         and len(value)
         and all(hasattr(item, "getbands") for item in value)
     ):
-        read = [
-            _image(f"{argument}[{number}]", item, replace(reading, channels=0))
-            for number, item in enumerate(value)
-        ]
+        read = []
+        for number, item in enumerate(value):
+            read.append(_image(f"{argument}[{number}]", item, replace(reading, channels=0)))
         return _stack([image for image, _ in read]), max(share for _, share in read)
     array = _as_array(argument, value, _IMAGES)
     array = array.astype(np.uint8) * 255 if array.dtype == bool else array
@@ -257,9 +257,11 @@ def _stack(images: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _channels_last(argument: str, array: np.ndarray, layout: Layout | None) -> np.ndarray:
-    first, last = (array.shape[axis] in (1, 3) for axis in (1, -1))
+    first = array.shape[1] in (1, 3)
+    last = array.shape[-1] in (1, 3)
     if not (first or last):  # with transparency
-        first, last = (array.shape[axis] == 4 for axis in (1, -1))
+        first = array.shape[1] == 4
+        last = array.shape[-1] == 4
     if layout is None and first == last:
         problem = "either axis could be the channels" if first else "no axis of 1, 3 or 4 channels"
         raise DDLabError(

@@ -216,9 +216,19 @@ def _in_both(train: Listing, test: Listing) -> list[str]:
 
     Only files of equal length are read.
     """
-    trains, tests = ([file for files in part.values() for file in files] for part in (train, test))
+    trains = []
+    for files in train.values():
+        for file in files:
+            trains.append(file)
+    tests = []
+    for files in test.values():
+        for file in files:
+            tests.append(file)
     sizes = {os.path.getsize(file) for file in tests} & {os.path.getsize(file) for file in trains}
-    test_digests = {_digest(file) for file in tests if os.path.getsize(file) in sizes}
+    test_digests = set()
+    for file in tests:
+        if os.path.getsize(file) in sizes:
+            test_digests.add(_digest(file))
     return [
         file for file in trains if os.path.getsize(file) in sizes and _digest(file) in test_digests
     ]

@@ -77,11 +77,10 @@ class ImageData:
                     f"{split}_labels must be class numbers from 0 to {len(classes) - 1}; "
                     f"given {span}."
                 )
-        empty = [
-            classes[c]
-            for c, n in enumerate(torch.bincount(self.train_labels, minlength=len(classes)))
-            if n == 0
-        ]
+        empty = []
+        for c, n in enumerate(torch.bincount(self.train_labels, minlength=len(classes))):
+            if n == 0:
+                empty.append(classes[c])
         if empty:
             raise DDLabError(
                 f"train_images must hold every class; given none of {', '.join(map(repr, empty))}."
@@ -110,9 +109,8 @@ class ImageData:
         # A mild imbalance is usual and changes little; only a strong one is worth a reader's
         # attention.
         if sizes[large] > _UNBALANCED * sizes[small]:
-            smallest, largest = (
-                f"{sizes[c]} of {self.class_names[c]!r:.40}" for c in (small, large)
-            )
+            smallest = f"{sizes[small]} of {self.class_names[small]!r:.40}"
+            largest = f"{sizes[large]} of {self.class_names[large]!r:.40}"
             unbalanced = f", unbalanced: {smallest} to {largest} (see class_weights)"
         return (
             f"<ImageData {self.name}: {counts} of {self.channels} x {height} x {width}, "
@@ -212,7 +210,8 @@ class ImageData:
         if self._is_resident(device):
             _, _, black, white = self._constants(device)
             return black, white
-        mean, std = (value.to(device)[None, :, None, None] for value in (self.mean, self.std))
+        mean = self.mean.to(device)[None, :, None, None]
+        std = self.std.to(device)[None, :, None, None]
         return (0 - mean) / std, (1 - mean) / std
 
     def _is_resident(self, device: torch.device | str) -> bool:
@@ -223,9 +222,8 @@ class ImageData:
 
         def compute() -> tuple[Tensor, ...]:
             mean, std = self.mean, self.std
-            black, white = (
-                (value - mean[None, :, None, None]) / std[None, :, None, None] for value in (0, 1)
-            )
+            black = (0 - mean[None, :, None, None]) / std[None, :, None, None]
+            white = (1 - mean[None, :, None, None]) / std[None, :, None, None]
             return tuple(value.to(device) for value in (mean, std, black, white))
 
         return storage.kept_while_unchanged(

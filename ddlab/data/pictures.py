@@ -243,12 +243,14 @@ def curve(name: str, steps: list[float], values: list[float]) -> str:
 
     It reaches from its lowest to its highest value.
     """
-    finite = [
-        (step, value) for step, value in zip(steps, values, strict=True) if math.isfinite(value)
-    ]
+    finite = []
+    for step, value in zip(steps, values, strict=True):
+        if math.isfinite(value):
+            finite.append((step, value))
     if len(finite) < 2:
         return ""
-    lowest, highest = (choice(value for _, value in finite) for choice in (min, max))
+    lowest = min(value for _, value in finite)
+    highest = max(value for _, value in finite)
     across = 240 / (finite[-1][0] - finite[0][0])
     up = 44 / (highest - lowest or 1)
     points = " ".join(

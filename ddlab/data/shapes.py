@@ -255,7 +255,8 @@ def _textured(draw: _Numbers, x: Array, y: Array, light: Array, strongest: float
     pattern *= np.where(checks, np.sin(frequency * v + draw.between(0, 2 * np.pi)), 1)
     share = 0.5 + draw.between(-0.4, 0.4) * v + draw.between(0, 0.3) * pattern
     share = share.clip(0, 1, out=share).reshape(len(share), 1, -1)
-    first, second = (draw.colour(light + draw.between(-0.06, 0.06), strongest) for _ in range(2))
+    first = draw.colour(light + draw.between(-0.06, 0.06), strongest)
+    second = draw.colour(light + draw.between(-0.06, 0.06), strongest)
     return first + (second - first) * share
 
 

@@ -187,7 +187,8 @@ def _draw_operation(name: str, images: Tensor, count: int, draw: torch.Generator
         down, right = _rounded(height / 8), _rounded(width / 8)
         return crop(images, whole(-down, down), whole(-right, right))
     if name == "cutout":
-        last_row, last_column = (side - _rounded(side / 2) % 2 for side in (height, width))
+        last_row = height - _rounded(height / 2) % 2
+        last_column = width - _rounded(width / 2) % 2
         return cutout(images, whole(0, last_row), whole(0, last_column))
     if name == "flip":
         return flip(images, whole(0, 1) == 1)

@@ -93,7 +93,10 @@ def questions(
                 re.sub(r"<(\w+)>", lambda match: pick(_WORDS[match[1]].split(",")), pattern),
             )
         )
-    test = [number for number in range(count) if number // 6 % 6 == 5]
+    test = []
+    for number in range(count):
+        if number // 6 % 6 == 5:
+            test.append(number)
     return _text_data("questions", lines, test, length, dim, None)
 
 
@@ -140,10 +143,8 @@ def read(
                     "path must hold at least two sentences of each class to split; given "
                     f"{label!r} with one."
                 )
-            rows += [
-                members[row]
-                for row in split_rows(len(members), test_fraction, seed=seed, number=number)[1]
-            ]
+            for row in split_rows(len(members), test_fraction, seed=seed, number=number)[1]:
+                rows.append(members[row])
     word_vectors = None if vectors is None else _glove(vectors)
     return _text_data(
         storage.checked_path(path).stem, lines + test_lines, sorted(rows), length, dim, word_vectors
@@ -185,7 +186,10 @@ _HEADS = ("label", "labels", "class", "category", "sentiment", "target")
 
 
 def _glove(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    lines = [line.rstrip() for line in _read("vectors", path, "utf-8") if line.strip()]
+    lines = []
+    for line in _read("vectors", path, "utf-8"):
+        if line.strip():
+            lines.append(line.rstrip())
     first = lines[0].split(" ") if lines else []
     # Word2vec's: how many words, how many numbers.
     if len(first) == 2 and all(part.isdigit() for part in first):

@@ -58,15 +58,16 @@ def split_folders(root: Path, train: str | None, test: str | None) -> tuple[Path
             )
         return _named(root, "train", train), _named(root, "test", test)
     folders = _directories(root)
-    trains, tests = (
-        [
-            place
-            for name in names
-            for place in folders
-            if place.name.casefold() == name and _is_split(place)
-        ]
-        for names in (TRAINS, TESTS)
-    )
+    trains = []
+    for name in TRAINS:
+        for place in folders:
+            if place.name.casefold() == name and _is_split(place):
+                trains.append(place)
+    tests = []
+    for name in TESTS:
+        for place in folders:
+            if place.name.casefold() == name and _is_split(place):
+                tests.append(place)
     options = (
         "train= and test= say which of its folders are the splits, train='.' that they are the "
         "classes"
@@ -88,11 +89,12 @@ def split_folders(root: Path, train: str | None, test: str | None) -> tuple[Path
             f"of both train and test (or val) or of class folders ({options})",
             [place.name for place in folders],
         )
-    inner = {
-        place.name: {folder.name.casefold() for folder in _directories(_unwrapped(place))}
-        for place in folders
-        if _is_split(place)
-    }
+    inner = {}
+    for place in folders:
+        if _is_split(place):
+            inner[place.name] = {
+                folder.name.casefold() for folder in _directories(_unwrapped(place))
+            }
     for first, second in itertools.combinations(inner, 2):
         if len(inner[first] & inner[second]) > 1:
             clearly = f"whose folders are clearly classes or clearly splits ({options})"
@@ -108,7 +110,9 @@ def listings(splits: Sequence[Path]) -> list[Listing]:
     Raises:
         DDLabError: fewer than two class folders, one without an image, or one that cannot be read.
     """
-    classes = [{place.name: place for place in _directories(split)} for split in splits]
+    classes = []
+    for split in splits:
+        classes.append({place.name: place for place in _directories(split)})
     for split, folders in zip(splits, classes, strict=True):
         if len(folders) < 2:
             raise DDLabError(
@@ -118,7 +122,9 @@ def listings(splits: Sequence[Path]) -> list[Listing]:
     visited = {os.path.realpath(place) for split in splits for place in (split, *split.parents)}
     skipped: Counter[str] = Counter()
     first: dict[str, str] = {}  # of what was left out, a name
-    listings_by_split: list[Listing] = [{name: [] for name in folders} for folders in classes]
+    listings_by_split: list[Listing] = []
+    for folders in classes:
+        listings_by_split.append({name: [] for name in folders})
     links: list[tuple[list[str], Path]] = []
     owned = {os.path.realpath(place) for folders in classes for place in folders.values()}
     for listing, folders in zip(listings_by_split, classes, strict=True):
@@ -139,9 +145,8 @@ def listings(splits: Sequence[Path]) -> list[Listing]:
             skipped["links to what was read already"] += 1
             first.setdefault("links to what was read already", link.name)
         elif os.path.isdir(real):
-            links += [
-                (files, inner) for inner in _walk(link, files, visited, visited, skipped, first)
-            ]
+            for inner in _walk(link, files, visited, visited, skipped, first):
+                links.append((files, inner))
         elif os.path.isfile(real):
             visited.add(real)
             _keep(link, files, skipped, first)

@@ -44,7 +44,8 @@ def whitened(
         or 1.0
     )
     # From -spread to spread.
-    mean, std = (torch.full((data.channels,), value) for value in (0.5, 0.5 / spread))
+    mean = torch.full((data.channels,), 0.5)
+    std = torch.full((data.channels,), 0.5 / spread)
     middle = centre.float()
     narrow = matrix.float()
 
@@ -54,10 +55,9 @@ def whitened(
         )
 
     splits = ("train_images", "test_images")
-    images = {
-        name: torch.cat([whiten(part) for part in getattr(data, name).split(_AT_ONCE)])
-        for name in splits
-    }
+    images = {}
+    for name in splits:
+        images[name] = torch.cat([whiten(part) for part in getattr(data, name).split(_AT_ONCE)])
     return replace(data, name=f"{data.name}, whitened", mean=mean, std=std, **images)
 
 

@@ -304,10 +304,9 @@ class DistilledSet:
         """A hash of images and targets, as they are now."""
         # In one order: a file does not keep the order in which labels were added.
         ordered = sorted(self.targets, key=lambda target: list(_targets.KINDS).index(target.kind))
-        targets = [
-            {field.name: getattr(target, field.name) for field in fields(target)}
-            for target in ordered
-        ]
+        targets = []
+        for target in ordered:
+            targets.append({field.name: getattr(target, field.name) for field in fields(target)})
         return storage.kept_fingerprint(
             self,
             self.kind,

@@ -40,9 +40,9 @@ def export_folder(distilled: "DistilledSet", path: str | os.PathLike[str]) -> Pa
     logits = _logits(distilled)
     folders = folder_names(distilled.class_names)
     files = [f"{folders[label]}/{number:05}.png" for number, label in enumerate(labels)]
-    rows: list[dict[str, Any]] = [
-        {"file": file, "label": label} for file, label in zip(files, labels, strict=True)
-    ]
+    rows: list[dict[str, Any]] = []
+    for file, label in zip(files, labels, strict=True):
+        rows.append({"file": file, "label": label})
     for row, values in zip(rows, [] if logits is None else logits.tolist(), strict=False):
         row["logits"] = values
     described = {

@@ -66,7 +66,8 @@ def fitted(points: Tensor, bases: Tensor) -> Tensor:
     """
     if not len(points):
         errors.fail("points", "at least one", points)
-    columns, targets = (part.detach().flatten(1).T.double().cpu() for part in (bases, points))
+    columns = bases.detach().flatten(1).T.double().cpu()
+    targets = points.detach().flatten(1).T.double().cpu()
     return torch.linalg.lstsq(columns, targets, driver="gelsd").solution.T.to(points)
 
 

@@ -164,7 +164,10 @@ def decoded(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
             "'latents' and the layers of a generator, for a shape of three sides",
             sorted(tensors),
         )
-    weights = {name: value for name, value in tensors.items() if name != "latents"}
+    weights = {}
+    for name, value in tensors.items():
+        if name != "latents":
+            weights[name] = value
     latents = errors.check_tensor(
         "latents", tensors["latents"], shape=[None, None], dtype=torch.float32
     )

@@ -124,11 +124,10 @@ class Representations:
             "representations", described, Mapping, "a description of augmentation and shift"
         )
         prefix = "targets/representations/"
-        own_tensors = {
-            name.removeprefix(prefix): value
-            for name, value in tensors.items()
-            if name.startswith(prefix)
-        }
+        own_tensors = {}
+        for name, value in tensors.items():
+            if name.startswith(prefix):
+                own_tensors[name.removeprefix(prefix)] = value
         return cls(own_tensors, about["augmentation"], about["shift"])
 
 

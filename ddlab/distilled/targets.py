@@ -198,14 +198,16 @@ class OrderedSteps:
 
     def to_file(self) -> Written:
         parts = {"labels": self.labels, "momenta": self.momenta}
-        optional = {
-            f"targets/steps/{name}": value for name, value in parts.items() if value is not None
-        }
+        optional = {}
+        for name, value in parts.items():
+            if value is not None:
+                optional[f"targets/steps/{name}"] = value
         return {"targets/steps": self.rates} | optional, {"passes": self.passes}
 
     @classmethod
     def from_file(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
-        labels, momenta = (tensors.get(f"targets/steps/{name}") for name in ("labels", "momenta"))
+        labels = tensors.get("targets/steps/labels")
+        momenta = tensors.get("targets/steps/momenta")
         return cls(tensors["targets/steps"], labels, described["passes"], momenta)
 
 
@@ -255,5 +257,8 @@ def read_targets(
     Raises:
         KeyError: a part of a description is missing. DDLabError: a description of another form.
     """
-    kinds = [kind for kind in KINDS if f"targets/{kind}" in tensors or kind in described]
+    kinds = []
+    for kind in KINDS:
+        if f"targets/{kind}" in tensors or kind in described:
+            kinds.append(kind)
     return tuple(KINDS[kind].from_file(tensors, described.get(kind)) for kind in kinds)

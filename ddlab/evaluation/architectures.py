@@ -30,10 +30,9 @@ class Architectures(Tabled):
 
     def table(self) -> str:
         """Return a Markdown table of architectures, their accuracies and 95% intervals."""
-        rows = [
-            (name, f"{evaluation.mean:.3f}", evaluation.interval_words)
-            for name, evaluation in self.evaluations.items()
-        ]
+        rows = []
+        for name, evaluation in self.evaluations.items():
+            rows.append((name, f"{evaluation.mean:.3f}", evaluation.interval_words))
         return markdown(("students", "accuracy", "95% interval"), rows)
 
     def records(self) -> list[dict[str, Any]]:
@@ -86,9 +85,9 @@ def across(
         "config": config,
         "device": device,
     }
-    jobs_by_title = {
-        spec.title: prepared(distilled, data, network=spec, **shared) for spec in specs
-    }
+    jobs_by_title = {}
+    for spec in specs:
+        jobs_by_title[spec.title] = prepared(distilled, data, network=spec, **shared)
     finished = evaluations(jobs_by_title, jobs, errors.check_boolean("progress", progress))
     return Architectures(
         finished,

@@ -168,7 +168,8 @@ def near_copies(images: Tensor, data: ImageData) -> Tensor:
 
     A near copy is less than half as far from a test image as from every training image.
     """
-    test, train = (_nearest(images, data, split) for split in ("test", "train"))
+    test = _nearest(images, data, "test")
+    train = _nearest(images, data, "train")
     return test < _NEARER * train
 
 

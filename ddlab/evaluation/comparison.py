@@ -179,7 +179,10 @@ def compare(
         KeyboardInterrupt: before every row had a seed.
     """
     entries = entries_by_name(methods, data, images_per_class)
-    given_sets = [entry.distilled for entry in entries.values() if entry.distilled is not None]
+    given_sets = []
+    for entry in entries.values():
+        if entry.distilled is not None:
+            given_sets.append(entry.distilled)
     storage.notice_edits(data, *given_sets, *as_teachers(teacher, "teacher"))
     options: dict[str, Any] = {"labels": labels, "config": config, "device": device}
     inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,), device=device)
@@ -248,7 +251,10 @@ def _run_seeds(
     def tasks() -> Iterator[Any]:
         # Asked for one by one: a method that failed with an earlier seed is not tried again.
         for seed in seeds:
-            remaining = {name: entry for name, entry in entries.items() if name not in failures}
+            remaining = {}
+            for name, entry in entries.items():
+                if name not in failures:
+                    remaining[name] = entry
             yield seed, remaining, data, options, bar.update if runs_here else None
 
     try:

@@ -86,7 +86,10 @@ class Incremental(Tabled):
 
     def records(self) -> list[dict[str, Any]]:
         """Return one record for each seed, phase and class seen."""
-        names = [name for task in self.tasks for name in task]
+        names = []
+        for task in self.tasks:
+            for name in task:
+                names.append(name)
         return [
             {"seed": seed, "phase": phase + 1, "class": name, "accuracy": value}
             for seed, rows in self.per_seed.items()
@@ -118,10 +121,9 @@ def class_accuracies(
     with torch.no_grad():
         images = data.normalised(split="test", device=inputs.device)
         places = logits_of(config, inputs, weights, images, classes_met).argmax(1).cpu()
-    of_class = [
-        data.test_labels == label
-        for label in class_order(data.classes, config.order_seed)[:classes_met]
-    ]
+    of_class = []
+    for label in class_order(data.classes, config.order_seed)[:classes_met]:
+        of_class.append(data.test_labels == label)
     return tuple(
         float((places[rows] == place).float().mean()) for place, rows in enumerate(of_class)
     )

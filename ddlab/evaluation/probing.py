@@ -113,31 +113,31 @@ def probe(
     )
     labels = data.train_labels
     start = time.process_time()
-    learning, testing = (
-        representations(network, data, split, device=device, keep=keep)
-        for split in ("train", "test")
-    )
+    learning = representations(network, data, "train", device=device, keep=keep)
+    testing = representations(network, data, "test", device=device, keep=keep)
     chosen = dict.fromkeys(seeds, settings[0])
     for seed, (learning_rows, held_rows) in parts.items():
-        shares = [
-            _share(
-                predictions(
-                    kind,
-                    learning[learning_rows],
-                    labels[learning_rows],
-                    learning[held_rows],
-                    setting,
-                ),
-                labels[held_rows],
+        shares = []
+        for setting in settings:
+            shares.append(
+                _share(
+                    predictions(
+                        kind,
+                        learning[learning_rows],
+                        labels[learning_rows],
+                        learning[held_rows],
+                        setting,
+                    ),
+                    labels[held_rows],
+                )
             )
-            for setting in settings
-        ]
         chosen[seed] = settings[shares.index(max(shares))]
     # Seeds that chose alike share their reader: it learns from all training images.
-    reached = {
-        setting: _share(predictions(kind, learning, labels, testing, setting), data.test_labels)
-        for setting in set(chosen.values())
-    }
+    reached = {}
+    for setting in set(chosen.values()):
+        reached[setting] = _share(
+            predictions(kind, learning, labels, testing, setting), data.test_labels
+        )
     accuracies = {seed: reached[setting] for seed, setting in chosen.items()}
     values = list(accuracies.values())
     return Probe(

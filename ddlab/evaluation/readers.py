@@ -75,7 +75,8 @@ def predictions(
         errors.fail("labels", "of at least two classes", labels.unique().tolist())
     if not len(queries):
         return torch.zeros(0, dtype=torch.int64)
-    learning, reading = (rows.detach().double().numpy() for rows in (features, queries))
+    learning = features.detach().double().numpy()
+    reading = queries.detach().double().numpy()
     try:
         # One thread: for products this small a second one waits in a loop, on a busy machine for
         # thirty times the work.

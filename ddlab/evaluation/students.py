@@ -198,7 +198,10 @@ class _Student:
     def _is_rememberable(self) -> bool:
         """True if the key tells every edit of the networks that it is trained with."""
         specs = [self.config.network, *(teacher.spec for teacher in self.inputs.teachers)]
-        own_families = [REGISTERED[spec.family] for spec in specs if spec.family in REGISTERED]
+        own_families = []
+        for spec in specs:
+            if spec.family in REGISTERED:
+                own_families.append(REGISTERED[spec.family])
         return all(family.is_hashable for family in own_families)
 
     def known(self) -> Scores | None:
@@ -252,9 +255,9 @@ def evaluate_all(
         errors.check_choice(
             "an argument of evaluate", argument, tuple(inspect.signature(prepared).parameters)
         )
-    jobs_by_name = {
-        name: prepared(**{**shared, **own_arguments}) for name, own_arguments in several.items()
-    }
+    jobs_by_name = {}
+    for name, own_arguments in several.items():
+        jobs_by_name[name] = prepared(**{**shared, **own_arguments})
     finished = evaluations(jobs_by_name, jobs, errors.check_boolean("progress", progress))
     if len(finished) < len(jobs_by_name):
         raise KeyboardInterrupt("students were still being trained")
@@ -319,22 +322,23 @@ def evaluations(
     jobs = None if jobs is None else errors.check_integer("jobs", jobs, 1)
     for evaluation in prepared_by_name.values():
         check_jobs(jobs, evaluation.inputs, evaluation.config.network)
-    students = {
-        (name, seed): evaluation.student(seed)
-        for name, evaluation in prepared_by_name.items()
-        for seed in evaluation.seeds
-    }
+    students = {}
+    for name, evaluation in prepared_by_name.items():
+        for seed in evaluation.seeds:
+            students[name, seed] = evaluation.student(seed)
     results: dict[Any, tuple[Scores, float]] = {}
     for place, student in students.items():
         scores = student.known()
         if scores is not None:
             results[place] = scores, 0.0
-    waiting = {place: student for place, student in students.items() if place not in results}
+    waiting = {}
+    for place, student in students.items():
+        if place not in results:
+            waiting[place] = student
     places = list(waiting)
-    tasks = [
-        (student.config, student.inputs, student.data, student.count)
-        for student in waiting.values()
-    ]
+    tasks = []
+    for student in waiting.values():
+        tasks.append((student.config, student.inputs, student.data, student.count))
     bar = progress_bar("students", len(tasks), progress, unit="student")
     try:
         for number, (scores, seconds) in run_tasks(_trained, tasks, jobs=jobs):
@@ -351,9 +355,10 @@ def evaluations(
         bar.close()
     evaluations_by_name = {}
     for name, evaluation in prepared_by_name.items():
-        own_results = {
-            seed: results[name, seed] for seed in evaluation.seeds if (name, seed) in results
-        }
+        own_results = {}
+        for seed in evaluation.seeds:
+            if (name, seed) in results:
+                own_results[seed] = results[name, seed]
         if own_results:
             evaluations_by_name[name] = _evaluation(evaluation, own_results)
     return evaluations_by_name
@@ -364,7 +369,10 @@ def _evaluation(
 ) -> Evaluation:
     """Summarise the students that are there."""
     values = [accuracy_fraction for (accuracy_fraction, _), _ in scores.values()]
-    balanced = [value for (_, value), _ in scores.values() if value is not None]
+    balanced = []
+    for (_, value), _ in scores.values():
+        if value is not None:
+            balanced.append(value)
     return Evaluation(
         mean=statistics.fmean(values),
         std=statistics.stdev(values) if len(values) > 1 else None,

@@ -23,12 +23,17 @@ def markdown(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     |-----|---|
     | one | 2 |
     """
-    cells = [[escaped(str(cell)) for cell in row] for row in (heads, *rows)]
+    cells = []
+    for row in (heads, *rows):
+        cells.append([escaped(str(cell)) for cell in row])
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = [
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
-        for row in cells
-    ]
+    lines = []
+    for row in cells:
+        lines.append(
+            "| "
+            + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            + " |"
+        )
     return "\n".join(
         [lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]]
     )

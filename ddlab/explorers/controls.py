@@ -109,15 +109,15 @@ class Controls(widgets.VBox):
         for name, function in words_of_choices.items():
             check_function(f"choice_words[{name!r}]", function)
         if names is None:
-            names = [
-                name for name, parameter in described.items() if parameter.explorable is not None
-            ]
+            names = []
+            for name, parameter in described.items():
+                if parameter.explorable is not None:
+                    names.append(name)
         for name in check_instance("names", names, (list, tuple), "a list of fields"):
             check_choice("a name of controls", name, list(described))
-        words = {
-            name: check_text("labels", labels.get(name, label_of(described[name])))
-            for name in names
-        }
+        words = {}
+        for name in names:
+            words[name] = check_text("labels", labels.get(name, label_of(described[name])))
         for name in check_instance("folded", folded, (list, tuple), "a list of fields"):
             check_choice("a name of folded", name, list(names))
         longest = min(max((len(text) for text in words.values()), default=0), 34)
@@ -134,7 +134,10 @@ class Controls(widgets.VBox):
         }
         self._message = widgets.HTML(layout=widgets.Layout(display="none"))
         self._moving = False
-        in_front = [control for name, control in self._controls.items() if name not in folded]
+        in_front = []
+        for name, control in self._controls.items():
+            if name not in folded:
+                in_front.append(control)
         self._folded = widgets.VBox(
             [self._controls[name] for name in folded], layout=widgets.Layout(display="none")
         )

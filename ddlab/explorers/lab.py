@@ -575,12 +575,20 @@ class Laboratory(Explorer):
         lab = self.lab
         choices = {name: described.choices for name, described in describe(self.start).items()}
         # A choice of one thing is none.
-        in_front, folded = (
-            part(self.world) if callable(part) else part for part in (lab.controls, lab.folded)
-        )
-        names = [name for name in (*in_front, *folded) if len(choices[name] or "ab") > 1]
-        folded_names = [name for name in folded if name in names]
-        labels = {name: words for name, words in lab.labels.items() if name in names}
+        in_front = lab.controls(self.world) if callable(lab.controls) else lab.controls
+        folded = lab.folded(self.world) if callable(lab.folded) else lab.folded
+        names = []
+        for name in (*in_front, *folded):
+            if len(choices[name] or "ab") > 1:
+                names.append(name)
+        folded_names = []
+        for name in folded:
+            if name in names:
+                folded_names.append(name)
+        labels = {}
+        for name, words in lab.labels.items():
+            if name in names:
+                labels[name] = words
         choice_words = lab.choice_words(self.world)
         self.panel = Controls(
             self.start,
@@ -659,9 +667,9 @@ class Laboratory(Explorer):
             slider = self.slider
             self._placing = threading.get_ident()
             try:
-                options = [
-                    (self.lab.step_label(self.world, self.settings, step), step) for step in steps
-                ]
+                options = []
+                for step in steps:
+                    options.append((self.lab.step_label(self.world, self.settings, step), step))
                 if list(slider.options) != options:
                     slider.options = options
                 slider.index = steps.index(results.step) if results.step in steps else 0
@@ -683,7 +691,10 @@ class Laboratory(Explorer):
                 else button.words(self.world, self.settings)
             )
             jobs = [] if self.refusal else self._asked_by(button, results)
-            todo = [job for job in jobs if not self.is_done(job)]
+            todo = []
+            for job in jobs:
+                if not self.is_done(job):
+                    todo.append(job)
             pressed.description = words
             pressed.disabled = all(results.doing(job) for job in todo)
         self.stop_button.disabled = task is None or task.button is None
@@ -696,10 +707,16 @@ class Laboratory(Explorer):
 
     def _waiting(self) -> str:
         """Say how long the missing runs will take, or ""."""
-        missing = [job for job in self.jobs if isinstance(job, Run) and not job.complete]
+        missing = []
+        for job in self.jobs:
+            if isinstance(job, Run) and not job.complete:
+                missing.append(job)
         if not missing or self.runner.task is None:
             return ""
-        spent = [run.left(None) / (run.total - run.step) for run in missing if run.left(None)]  # type: ignore[operator]
+        spent = []
+        for run in missing:
+            if run.left(None):
+                spent.append(run.left(None) / (run.total - run.step))  # type: ignore[operator]
         seconds_left = [run.left(max(spent, default=None)) for run in missing]
         if any(seconds is None for seconds in seconds_left):
             return "Being computed ..."

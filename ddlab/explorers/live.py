@@ -136,9 +136,10 @@ class Live(Explorer):
         self._make_controls(first)
         views = self._make_views()
         can_teach = self.picture is not None and isinstance(data, ImageData)
-        buttons_shown = [
-            button for name, button in self.buttons.items() if name != "student" or can_teach
-        ]
+        buttons_shown = []
+        for name, button in self.buttons.items():
+            if name != "student" or can_teach:
+                buttons_shown.append(button)
         row = widgets.HBox(buttons_shown, layout=widgets.Layout(flex_flow="row wrap"))
         key = key or f"{'film' if isinstance(method, Run) else 'live'} {self.process.NAME}"
         super().__init__(
@@ -157,16 +158,20 @@ class Live(Explorer):
     def _make_controls(self, first: Sequence[str] | None) -> None:
         """Make a control for each field that can be explored, of which some are seen at once."""
         start = self.run.config
-        explorable = [
-            name for name, field in describe(start).items() if field.explorable is not None
-        ]
+        explorable = []
+        for name, field in describe(start).items():
+            if field.explorable is not None:
+                explorable.append(name)
         explorable = [name for name in explorable if getattr(start, name) is not None]
         first_fields = explorable[:4] if first is None else first
         errors.check_instance("first", first_fields, (list, tuple), "a list of fields")
         self._seen = [
             errors.check_choice("first", name, tuple(describe(start))) for name in first_fields
         ]
-        folded = [name for name in explorable if name not in self._seen]
+        folded = []
+        for name in explorable:
+            if name not in self._seen:
+                folded.append(name)
         self.panel = Controls(start, [*self._seen, *folded], folded=folded, stacked=True)
         self.slider = step_slider("step")
         self.progress = Progress(drawing=_DRAWING, layout=widgets.Layout(width="100%"))
@@ -438,5 +443,8 @@ def _first_config(process: Any, data: Any) -> Parameters:
 
 def _difference(earlier: Any, later: Any) -> str:
     """Say in which settings two configs differ."""
-    changed = [name for name in describe(earlier) if getattr(earlier, name) != getattr(later, name)]
+    changed = []
+    for name in describe(earlier):
+        if getattr(earlier, name) != getattr(later, name):
+            changed.append(name)
     return ", ".join(f"{name} {getattr(earlier, name)}" for name in changed) or "same settings"

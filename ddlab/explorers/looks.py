@@ -89,10 +89,9 @@ def curve(
         nothing = {"no update yet": [float("nan")]}
         return loss_curves(nothing, title=_EMPTY, x_label="update", y_label="value", height=_HEIGHT)
     x = sorted({place for points in series.values() for place in points})
-    lines = {
-        name: np.interp(x, list(points), list(points.values()), left=np.nan, right=np.nan)
-        for name, points in series.items()
-    }
+    lines = {}
+    for name, points in series.items():
+        lines[name] = np.interp(x, list(points), list(points.values()), left=np.nan, right=np.nan)
     title = f"{chart[0].upper()}{chart[1:]} along the run"
     unit = f"{chart} ({number.unit})" if number.unit and len(series) == 1 else chart
     log = number.scale == "log"

@@ -45,18 +45,25 @@ class PointSliders(widgets.Accordion):
         self.point = widgets.Dropdown(
             options=[("", 0)], description="move point", style=style, layout=layout
         )
-        self.across, self.up = (
-            widgets.FloatSlider(
-                0.5,
-                min=0,
-                max=1,
-                step=_STEP,
-                description=f"{name} (share)",
-                tooltip="Share of the plot",
-                style=style,
-                layout=layout,
-            )
-            for name in ("across", "up")
+        self.across = widgets.FloatSlider(
+            0.5,
+            min=0,
+            max=1,
+            step=_STEP,
+            description=f"{'across'} (share)",
+            tooltip="Share of the plot",
+            style=style,
+            layout=layout,
+        )
+        self.up = widgets.FloatSlider(
+            0.5,
+            min=0,
+            max=1,
+            step=_STEP,
+            description=f"{'up'} (share)",
+            tooltip="Share of the plot",
+            style=style,
+            layout=layout,
         )
         for slider in (self.across, self.up):
             slider.observe(guard(lambda _change: self._slid()), "value")
@@ -97,10 +104,9 @@ class PointSliders(widgets.Accordion):
             or point >= len(self._positions)
         ):
             return
-        shares = [
-            min(max((at - low) / (high - low), 0.0), 1.0)
-            for at, (low, high) in zip(self._positions[point].tolist(), self._extent, strict=True)
-        ]
+        shares = []
+        for at, (low, high) in zip(self._positions[point].tolist(), self._extent, strict=True):
+            shares.append(min(max((at - low) / (high - low), 0.0), 1.0))
         with self._alone():
             # On a step of the slider: the page would round to one, and its echo would count as a
             # move.

@@ -184,10 +184,9 @@ def _tabs(titles: list[str], children: list[Any]) -> widgets.VBox:
         options=list(zip(titles, range(len(titles)), strict=True)), index=0
     )
     buttons.style.button_width = "auto"
-    boxes = [
-        widgets.Box([child], layout=widgets.Layout(display="none", flex="1 1 auto"))
-        for child in children
-    ]
+    boxes = []
+    for child in children:
+        boxes.append(widgets.Box([child], layout=widgets.Layout(display="none", flex="1 1 auto")))
     for child in children:
         if isinstance(child, widgets.DOMWidget):
             child.layout.flex = "1 1 auto"

@@ -99,8 +99,7 @@ def as_extent(value: Any) -> list[tuple[float, float] | None]:
     """Return (low, high) of both axes, checked, or None for either."""
     if value is None:
         return [None, None]
-    pairs = [
-        as_pair("extent", axis, "(low, high) of both axes")
-        for axis in as_pair("extent", value, "(low, high) of both axes")
-    ]
+    pairs = []
+    for axis in as_pair("extent", value, "(low, high) of both axes"):
+        pairs.append(as_pair("extent", axis, "(low, high) of both axes"))
     return [(check_number("extent", low), check_number("extent", high)) for low, high in pairs]

@@ -200,10 +200,8 @@ def bars(
                 "pattern": {"shape": style.pattern, "solidity": 0.25},
             },
         )
-        descriptions += [
-            f"{name}{f', {group}' if group else ''} {words.number(v)}"
-            for name, v in zip(labels, heights, strict=True)
-        ]
+        for name, v in zip(labels, heights, strict=True):
+            descriptions.append(f"{name}{f', {group}' if group else ''} {words.number(v)}")
     descriptions += _referred(figure, reference)
     figure.update_layout(barmode="group")
     figure.update_layout(showlegend=False)

@@ -42,7 +42,9 @@ def decision_map(
     )
     blue = look.series_style(0).colour
     orange = look.series_style(1).colour
-    text, quiet, background = (look.neutral(name) for name in ("text", "quiet", "background"))
+    text = look.neutral("text")
+    quiet = look.neutral("quiet")
+    background = look.neutral("background")
     shades = [
         [0, look.faint(orange, 0.55)],
         [0.5, look.faint(orange, 0)],

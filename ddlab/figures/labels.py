@@ -47,7 +47,9 @@ def cell_table(
     )
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
     blue = look.series_style(0).colour
-    text = [[_written(value, empty, smallest_written) for value in row] for row in table]
+    text = []
+    for row in table:
+        text.append([_written(value, empty, smallest_written) for value in row])
     draw_cells(
         figure,
         np.round(np.nan_to_num(table), 4),
@@ -60,12 +62,11 @@ def cell_table(
         hover=f"{y_label} %{{y}}, {x_label} %{{x}}: %{{z:.3f}}<extra></extra>",
     )
     figure.update_yaxes(autorange="reversed")
-    cells = [
-        f"{row}, {column} {words.number(value)}"
-        for row, line in zip(rows, table, strict=True)
-        for column, value in zip(columns, line, strict=True)
-        if not np.isnan(value)
-    ]
+    cells = []
+    for row, line in zip(rows, table, strict=True):
+        for column, value in zip(columns, line, strict=True):
+            if not np.isnan(value):
+                cells.append(f"{row}, {column} {words.number(value)}")
     listed = (
         "; ".join(cells)
         if len(cells) <= 16

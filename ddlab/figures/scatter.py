@@ -75,14 +75,18 @@ def scatter(
     )
     families = list(dict.fromkeys(point.family for point in points.values()))
     for number, family in enumerate(families):
-        family_points = {name: point for name, point in points.items() if point.family == family}
+        family_points = {}
+        for name, point in points.items():
+            if point.family == family:
+                family_points[name] = point
         style = look.series_style(number)
         xs = [p.x for p in family_points.values()]
         ys = [p.y for p in family_points.values()]
-        error_bars = [
-            (p.y - (p.y if p.low is None else p.low), (p.y if p.high is None else p.high) - p.y)
-            for p in family_points.values()
-        ]
+        error_bars = []
+        for p in family_points.values():
+            error_bars.append(
+                (p.y - (p.y if p.low is None else p.low), (p.y if p.high is None else p.high) - p.y)
+            )
         edges = [look.neutral("text") if name == chosen else style.colour for name in family_points]
         figure.add_scatter(
             x=xs,
@@ -119,10 +123,11 @@ def scatter(
         )
     if logarithmic:
         figure.update_xaxes(type="log", dtick=1)
-    descriptions = [
-        f"{name} ({point.family}) at {words.number(point.x)}, {words.number(point.y)}"
-        for name, point in points.items()
-    ]
+    descriptions = []
+    for name, point in points.items():
+        descriptions.append(
+            f"{name} ({point.family}) at {words.number(point.x)}, {words.number(point.y)}"
+        )
     # Margins that do not follow labels: axes change with every press of a key, and plotly would
     # measure them twice.
     figure.update_xaxes(automargin=False).update_yaxes(automargin=False)

@@ -139,7 +139,9 @@ def heat_map(
     row_names = [_name(row) for row in as_names("rows", rows, shape[0])]
     column_names = [_name(column) for column in as_names("columns", columns, shape[1])]
     figure = look.start_figure(title=title, x_label=column_label, y_label=row_label, height=380)
-    text = [["" if np.isnan(value) else f"{value:{text_format}}" for value in row] for row in table]
+    text = []
+    for row in table:
+        text.append(["" if np.isnan(value) else f"{value:{text_format}}" for value in row])
     scale, limits = _scale(table)
     draw_cells(
         figure,
@@ -207,10 +209,9 @@ def _banded(argument: str, values: Any, count: int) -> tuple[np.ndarray, np.ndar
         )
     means = np.array([column.mean() for column in columns])
     # One seed says nothing about the spread: the band closes there.
-    pairs = [
-        students_interval(column.tolist()) or (mean, mean)
-        for column, mean in zip(columns, means.tolist(), strict=True)
-    ]
+    pairs = []
+    for column, mean in zip(columns, means.tolist(), strict=True):
+        pairs.append(students_interval(column.tolist()) or (mean, mean))
     return means, np.array([low for low, _ in pairs]), np.array([high for _, high in pairs])
 
 
@@ -273,9 +274,8 @@ def _cells_in_words(
     missing = f"; {table.size - run_count} cells were not run" if run_count < table.size else ""
     if not run_count:
         return f"none of {table.size} cells was run"
-    best, worst = (
-        np.unravel_index(pick(table), table.shape) for pick in (np.nanargmax, np.nanargmin)
-    )
+    best = np.unravel_index(np.nanargmax(table), table.shape)
+    worst = np.unravel_index(np.nanargmin(table), table.shape)
     description = (
         f"{run_count} numbers, the largest {cell(*map(int, best))}, the smallest "
         f"{cell(*map(int, worst))}"

@@ -68,10 +68,9 @@ def generated(notebooks: Path) -> dict[Path, str]:
     """Return what each lesson and assignment must contain, and the README beside the folder, if
     any.
     """
-    texts = {
-        notebooks / solution.name: as_text(lesson_from(_read(solution)))
-        for solution in sorted((notebooks / "solutions").glob("*.ipynb"))
-    }
+    texts = {}
+    for solution in sorted((notebooks / "solutions").glob("*.ipynb")):
+        texts[notebooks / solution.name] = as_text(lesson_from(_read(solution)))
     assignments = notebooks / "assignments"
     for source in sorted((assignments / "instructor").glob("*.ipynb")):
         texts[assignments / source.name] = as_text(assignment_from(_read(source)))
@@ -86,10 +85,14 @@ def generated(notebooks: Path) -> dict[Path, str]:
 
 def methods_in_words() -> str:
     """Return the methods by their usual names, for the README."""
-    available = {name: methods.get(name) for name in dir(methods) if name not in methods.__all__}
-    without = [
-        name for name, method in available.items() if getattr(method, "WITHOUT_LABELS", False)
-    ]
+    available = {}
+    for name in dir(methods):
+        if name not in methods.__all__:
+            available[name] = methods.get(name)
+    without = []
+    for name, method in available.items():
+        if getattr(method, "WITHOUT_LABELS", False):
+            without.append(name)
     labelled = ", ".join(f"`{name}`" for name in available if name not in without)
     return f"Methods: {labelled}; without labels {', '.join(f'`{name}`' for name in without)}."
 

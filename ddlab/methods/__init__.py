@@ -76,11 +76,10 @@ def get(name: Any) -> Any:
         from ..runs.process import check_process
 
         return check_process("method", name)
-    by_alias = {
-        alias: _NAMES[method_name]
-        for method_name, aliases in MODULES.items()
-        for alias in (method_name, *aliases)
-    }
+    by_alias = {}
+    for method_name, aliases in MODULES.items():
+        for alias in (method_name, *aliases):
+            by_alias[alias] = _NAMES[method_name]
     if name.lower() not in by_alias:
         errors.fail("method", f"one of {', '.join(dict.fromkeys(by_alias.values()))}", name)
     return importlib.import_module(f"{__name__}.{by_alias[name.lower()]}")

@@ -111,7 +111,10 @@ def images_of(
     labels = labels.to(device)
     if config.generator == "none":
         return generators.REACH * latents.tanh(), labels
-    weights = {name: value for name, value in learned.items() if name[0].isdigit()}
+    weights = {}
+    for name, value in learned.items():
+        if name[0].isdigit():
+            weights[name] = value
     return generators.generated(
         weights, latents, labels, shape_of(inputs), config.inner_batch
     ), labels

@@ -58,15 +58,15 @@ def cut_patches(images: Tensor, boxes: Tensor, *, patch_size: tuple[int, int]) -
     Returns:
         [n, m, c, *patch_size].
     """
-    parts = [
-        image[None, :, top : top + rows, left : left + columns]
-        for image, places in zip(images, boxes.tolist(), strict=True)
-        for top, left, rows, columns in places
-    ]
-    scaled = [
-        F.interpolate(part, patch_size, mode="bilinear", align_corners=False, antialias=True)
-        for part in parts
-    ]
+    parts = []
+    for image, places in zip(images, boxes.tolist(), strict=True):
+        for top, left, rows, columns in places:
+            parts.append(image[None, :, top : top + rows, left : left + columns])
+    scaled = []
+    for part in parts:
+        scaled.append(
+            F.interpolate(part, patch_size, mode="bilinear", align_corners=False, antialias=True)
+        )
     return torch.cat(scaled).unflatten(0, (len(images), boxes.shape[1]))
 
 

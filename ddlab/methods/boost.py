@@ -272,9 +272,9 @@ def init(config: Config, inputs: Inputs) -> State:
     # Of the images that the set holds, not of the real ones; the first row is that of the real
     # images, as the paper says.
     views = augmented(images, config.augmentation)[1:]
-    view_features = [
-        networks.predict(teacher, view.to(inputs.device)).features.cpu() for view in views
-    ]
+    view_features = []
+    for view in views:
+        view_features.append(networks.predict(teacher, view.to(inputs.device)).features.cpu())
     shifted = torch.cat([features[chosen], *view_features])
     shifted = shifted if mean is None else shifted - mean
     coefficients = _coefficients(
@@ -302,9 +302,9 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """Return {B^x, C^x, B^y, C^y, Q_a}. The shift model is fitted here."""
-    parameters = {
-        name: value.detach().cpu().contiguous() for name, value in state.parameters.items()
-    }
+    parameters = {}
+    for name, value in state.parameters.items():
+        parameters[name] = value.detach().cpu().contiguous()
     coefficients, *views = parameters["representation_coefficients"]
     shift: Shift = config.shift if views else "same"  # without views nothing shifts
     view_coefficients = (

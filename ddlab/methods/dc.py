@@ -172,10 +172,8 @@ def schedule(images_per_class: int) -> tuple[int, int]:
     ((10, 50), (15, 38))
     """
     sizes = sorted(SCHEDULE)
-    outer, inner = (
-        round(float(np.interp(images_per_class, sizes, [SCHEDULE[n][part] for n in sizes])))
-        for part in (0, 1)
-    )
+    outer = round(float(np.interp(images_per_class, sizes, [SCHEDULE[n][0] for n in sizes])))
+    inner = round(float(np.interp(images_per_class, sizes, [SCHEDULE[n][1] for n in sizes])))
     return outer, inner
 
 
@@ -199,10 +197,9 @@ def warmed_up(config: Config, inputs: Inputs, state: State) -> dict[str, Tensor]
     data = require_data(NAME, inputs)
     if not networks.batch_norm_layers(spec):
         return state.network
-    real = [
-        matching.real_batch(config, inputs, label, step=state.step, count=WARM_UP)
-        for label in range(data.classes)
-    ]
+    real = []
+    for label in range(data.classes):
+        real.append(matching.real_batch(config, inputs, label, step=state.step, count=WARM_UP))
     with torch.no_grad():
         _, buffers = networks.call(
             spec, state.network, torch.cat(real).to(state.images.dtype), train=True
@@ -358,10 +355,8 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
         numbers = {"distance": Number(trace.loss, curve="distance", scale="log")}
         if len(trace.distances) > 1:
             parts = trace.distances.items()
-            numbers |= {
-                name: Number(value.sum(), curve="distance by layer", scale="log")
-                for name, value in parts
-            }
+            for name, value in parts:
+                numbers[name] = Number(value.sum(), curve="distance by layer", scale="log")
     return descent.look_at(inputs, state, numbers)
 
 

@@ -275,9 +275,9 @@ def gradients(
                 recompute=config.recompute,
             )
         )
-    slopes = {
-        name: torch.stack([result[1][name] for result in results]).mean(0) for name in learned
-    }
+    slopes = {}
+    for name in learned:
+        slopes[name] = torch.stack([result[1][name] for result in results]).mean(0)
     return torch.stack([result[0] for result in results]).mean(), slopes
 
 

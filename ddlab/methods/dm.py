@@ -216,10 +216,11 @@ def matched_step(config: Config, inputs: Inputs, state: State) -> tuple[Tensor, 
     gradient = torch.zeros_like(state.images)
     distances_of_groups = []
     for labels in torch.arange(classes).split(classes_at_once):
-        images = {
-            label: matching.of_class(state.images, label, classes).detach().requires_grad_()
-            for label in labels.tolist()
-        }
+        images = {}
+        for label in labels.tolist():
+            images[label] = (
+                matching.of_class(state.images, label, classes).detach().requires_grad_()
+            )
         with torch.enable_grad():
             distances = class_distances(config, inputs, state.step, images, spec, weights)
             slopes = torch.autograd.grad(distances.sum(), list(images.values()))

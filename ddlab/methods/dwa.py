@@ -188,9 +188,9 @@ def random_adjustment(
     """
     draw = randomness.generator(seed, batch, "random adjustment")
     parameters = ((name, teacher.weights[name]) for name in networks.parameter_names(teacher.spec))
-    direction = {
-        name: torch.randn(value.shape, generator=draw).to(value) for name, value in parameters
-    }
+    direction = {}
+    for name, value in parameters:
+        direction[name] = torch.randn(value.shape, generator=draw).to(value)
     scale = length / _length(direction.values())
     scaled = {name: scale * value for name, value in direction.items()}
     return Adjustment(scaled, next(iter(scaled.values())).new_zeros(0), _length(scaled.values()))

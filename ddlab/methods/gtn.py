@@ -198,7 +198,10 @@ def gradients(
         along=(lambda at, weights_now, _: loss(at - 1, weights_now)) if len(real) > 1 else None,
         recompute=config.recompute,
     )
-    names = [name for name, value in inner_inputs.items() if value.requires_grad]
+    names = []
+    for name, value in inner_inputs.items():
+        if value.requires_grad:
+            names.append(name)
     outputs = [inner_inputs[name] for name in names]
     output_gradients = [slopes[name] for name in names]
     gradients_of_learned = gradients_along(outputs, output_gradients, list(leaves.values()))
@@ -267,7 +270,8 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     learned, adam = optimisers.adam_update(
         state.learned, slopes, state.optimiser, learning_rate=rate
     )
-    rates, momenta = (state.learned[name].exp() for name in ("log_rates", "log_momenta"))
+    rates = state.learned["log_rates"].exp()
+    momenta = state.learned["log_momenta"].exp()
     return State(state.step + 1, learned, adam), Trace(loss, rates, momenta)
 
 
@@ -286,11 +290,13 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     distilled = descent.distilled(
         NAME, config, inputs, state, images, labels, config.iterations, **provenance
     )
-    rates, momenta = (
-        state.learned[name].exp()[None].cpu() for name in ("log_rates", "log_momenta")
-    )
+    rates = state.learned["log_rates"].exp()[None].cpu()
+    momenta = state.learned["log_momenta"].exp()[None].cpu()
     if config.generator in generators.LAYOUTS:
-        tensors = {name: value.cpu() for name, value in state.learned.items() if name[0].isdigit()}
+        tensors = {}
+        for name, value in state.learned.items():
+            if name[0].isdigit():
+                tensors[name] = value.cpu()
         tensors["latents"] = latents_of(config, state.learned, config.iterations).cpu()
         settings = {"shape": [*shape_of(inputs)], "batch": config.inner_batch}
         distilled = replace(distilled, kind="generator", tensors=tensors, settings=settings)

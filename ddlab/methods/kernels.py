@@ -313,15 +313,14 @@ def support_and_cross(
     """
     rows = len(support) + len(queries)
     if spec.kernel == "rbf" or rows * len(support) > _pairs_at_once(spec, support, megabytes):
-        own_variances, cross = (
-            kernel_matrix(spec, side, support, megabytes=megabytes) for side in (support, queries)
-        )
+        own_variances = kernel_matrix(spec, support, support, megabytes=megabytes)
+        cross = kernel_matrix(spec, queries, support, megabytes=megabytes)
         return own_variances, cross
     own_variances = variances(spec, support)
     start = torch.cat([_products(spec, side, support) for side in (support, queries)])
-    all_variances = [
-        torch.cat(pair) for pair in zip(own_variances, variances(spec, queries), strict=True)
-    ]
+    all_variances = []
+    for pair in zip(own_variances, variances(spec, queries), strict=True):
+        all_variances.append(torch.cat(pair))
     stacked = network_kernel(spec, start, all_variances, own_variances)
     return stacked[: len(support)], stacked[len(support) :]
 

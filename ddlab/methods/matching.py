@@ -138,9 +138,8 @@ def squared_distance(real: Gradients, learned: Gradients) -> Tensor:
 
 def vector_distance(real: Gradients, learned: Gradients) -> Tensor:
     """Return 1 minus the cosine between all gradients as one vector; []."""
-    real_vector, learned_vector = (
-        torch.cat([gradients[name].flatten() for name in learned]) for gradients in (real, learned)
-    )
+    real_vector = torch.cat([real[name].flatten() for name in learned])
+    learned_vector = torch.cat([learned[name].flatten() for name in learned])
     return 1 - (real_vector * learned_vector).sum() / (
         _length(real_vector) * _length(learned_vector) + SMALLEST_LENGTH
     )
@@ -162,11 +161,10 @@ def distances(real: Gradients, learned: Gradients, kind: str = "channels") -> di
     """
     if kind != "channels":
         return {"all": (squared_distance if kind == "squared" else vector_distance)(real, learned)}
-    matched = {
-        name: channel_distance(real[name], value)
-        for name, value in learned.items()
-        if value.ndim > 1
-    }
+    matched = {}
+    for name, value in learned.items():
+        if value.ndim > 1:
+            matched[name] = channel_distance(real[name], value)
     if not matched:
         errors.fail(
             "network",
@@ -194,9 +192,9 @@ def class_gradient(
             memory.
         differentiable: keep the way back to the images, which then are one pass.
     """
-    leaves = {
-        name: weights[name].detach().requires_grad_() for name in networks.parameter_names(spec)
-    }
+    leaves = {}
+    for name in networks.parameter_names(spec):
+        leaves[name] = weights[name].detach().requires_grad_()
     total: list[Tensor] = []
     for part in images.split(len(images) if differentiable or at_once is None else at_once):
         with torch.enable_grad():

@@ -276,10 +276,8 @@ def inner_of(config: Config, inputs: Inputs, step: int) -> Inner:
 def matched_step(config: Config, inputs: Inputs, state: State) -> tuple[Tensor, dict[str, Tensor]]:
     """Return equation 3 from a drawn start of a drawn expert, and its gradient in images and rate."""
     draws = randomness.generator(config.seed, state.step, "expert and start")
-    expert, start_epoch = (
-        int(torch.randint(count, (), generator=draws))
-        for count in (config.experts, config.latest_start)
-    )
+    expert = int(torch.randint(config.experts, (), generator=draws))
+    start_epoch = int(torch.randint(config.latest_start, (), generator=draws))
     row = expert * (config.expert_epochs + 1) + start_epoch
     start = state.paths[row]
     goal = state.paths[row + config.matched_epochs]

@@ -229,9 +229,10 @@ def from_loss(name: str, loss: Loss, *, needs_teacher: bool = False, **parameter
 
 def _checked_terms(name: str, result: Any) -> Mapping[str, Tensor]:
     terms = result if isinstance(result, Mapping) else {"loss": result}
-    scalars = [
-        value for value in terms.values() if isinstance(value, Tensor) and value.numel() == 1
-    ]
+    scalars = []
+    for value in terms.values():
+        if isinstance(value, Tensor) and value.numel() == 1:
+            scalars.append(value)
     if (
         not terms
         or not all(value.is_floating_point() for value in scalars)

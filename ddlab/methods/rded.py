@@ -247,10 +247,9 @@ def class_mosaics(
     )
     patches = mosaic.cut_patches(images.detach(), boxes, patch_size=patch_size)
     # One square of each image at a time: at 224 px all of them, amid zeros, would take a gigabyte.
-    logits = [
-        _logits(teacher, mosaic.centred(part, image_size=image_size), label)
-        for part in patches.unbind(1)
-    ]
+    logits = []
+    for part in patches.unbind(1):
+        logits.append(_logits(teacher, mosaic.centred(part, image_size=image_size), label))
     losses = torch.stack([realism_losses(part, label) for part in logits], dim=1)
     check_finite(NAME, label + 1, {"losses": losses})
     rows, crops = best_crops(losses, images_per_class * factor**2)
@@ -317,10 +316,9 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     }
     # A checkpoint is read onto the inputs' device as a whole; indices and boxes are kept on the
     # CPU.
-    grown = {
-        name: torch.cat([getattr(state, name).to(value.device), value[None]])
-        for name, value in additions.items()
-    }
+    grown = {}
+    for name, value in additions.items():
+        grown[name] = torch.cat([getattr(state, name).to(value.device), value[None]])
     return State(label + 1, **grown), Trace(label, candidates, mosaics)
 
 

@@ -185,11 +185,10 @@ def _parts_of(spec: NetworkSpec, module: nn.Module) -> _Parts:
                                 names.setdefault(id(value), f"{path}.{key}" if path else key),
                             )
                         )
-        norms = [
-            (name, part)
-            for name, part in module.named_modules()
-            if isinstance(part, nn.BatchNorm2d)
-        ]
+        norms = []
+        for name, part in module.named_modules():
+            if isinstance(part, nn.BatchNorm2d):
+                norms.append((name, part))
         last_conv, classifier = hooked_layers(spec)
         parts_by_spec[spec] = _Parts(
             module,
@@ -342,10 +341,8 @@ def _hooks(
     if parts.last_conv is not None:
         handles.append(parts.last_conv.register_forward_hook(keep_output))
     if inputs is not None or at_batch_norm is not None:
-        handles += [
-            layer.register_forward_pre_hook(before_batch_norm(name))
-            for name, layer in parts.batch_norms
-        ]
+        for name, layer in parts.batch_norms:
+            handles.append(layer.register_forward_pre_hook(before_batch_norm(name)))
     try:
         yield
     finally:

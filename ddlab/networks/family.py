@@ -218,7 +218,10 @@ def usable(argument: str, module: nn.Module) -> nn.Module:
         DDLabError: a module that cannot be copied, lazy layers, batch norms without running
             statistics, numbers that are not finite.
     """
-    lazy = [name for name, value in module.named_parameters() if nn.parameter.is_lazy(value)]
+    lazy = []
+    for name, value in module.named_parameters():
+        if nn.parameter.is_lazy(value):
+            lazy.append(name)
     if lazy:
         refuse(
             argument,
@@ -256,9 +259,9 @@ def try_module(argument: str, module: nn.Module, shape: tuple[int, int, int], cl
     """Run a module of ours once in evaluation mode, and refuse what no method could use."""
     images = torch.randn((2, *shape), generator=generator(0))
     try:
-        weights = {
-            name: value.detach().clone() for name, value in tensors_of(module.eval()).items()
-        }
+        weights = {}
+        for name, value in tensors_of(module.eval()).items():
+            weights[name] = value.detach().clone()
         like = next(value for value in weights.values() if value.is_floating_point())
         with torch.no_grad(), Draws(generator(0)):
             logits: Any = torch.func.functional_call(module, weights, (images.to(like),))
@@ -362,21 +365,22 @@ def _classifier(argument: str, linear: dict[str, Tensor], logits: Tensor, name: 
 
 def parts_of(module: nn.Module) -> list[Any]:
     """Return what a module consists of beside its numbers: classes, plain attributes and shapes."""
-    shapes = [
-        (name, str(value.dtype), tuple(value.shape)) for name, value in tensors_of(module).items()
-    ]
-    attributes = [
-        (
-            name,
-            type(part),
-            {
-                key: value
-                for key, value in vars(part).items()
-                if key[0] != "_" and key != "training"
-            },
+    shapes = []
+    for name, value in tensors_of(module).items():
+        shapes.append((name, str(value.dtype), tuple(value.shape)))
+    attributes = []
+    for name, part in module.named_modules():
+        attributes.append(
+            (
+                name,
+                type(part),
+                {
+                    key: value
+                    for key, value in vars(part).items()
+                    if key[0] != "_" and key != "training"
+                },
+            )
         )
-        for name, part in module.named_modules()
-    ]
     return [*attributes, shapes]
 
 

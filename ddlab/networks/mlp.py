@@ -30,11 +30,10 @@ class MLP(nn.Module):
     def __init__(self, pixels: int, classes: int, options: Options) -> None:
         super().__init__()
         sizes = [pixels, *[options.width] * options.depth]
-        layers = [
-            part
-            for i in range(options.depth)
-            for part in (nn.Linear(sizes[i], sizes[i + 1]), nn.ReLU())
-        ]
+        layers = []
+        for i in range(options.depth):
+            for part in (nn.Linear(sizes[i], sizes[i + 1]), nn.ReLU()):
+                layers.append(part)
         self.hidden = nn.Sequential(nn.Flatten(), *layers)
         self.classifier = nn.Linear(options.width, classes)
 

@@ -89,9 +89,8 @@ def register(
     """
     family = REGISTERED.get(name, Family(name))
     if family.factory is not None and _location(family.factory) != _location(factory):
-        before, current = (
-            ".".join(_location(spec_field)) for spec_field in (family.factory, factory)
-        )
+        before = ".".join(_location(family.factory))
+        current = ".".join(_location(factory))
         refuse(f"name {name!r}", f"stay that of {before}, or be another", current)
     REGISTERED[name] = replace(
         family,

@@ -361,10 +361,12 @@ def _try_out(described: NetworkSpec, seed: int, weights: dict[str, Tensor]) -> N
     This is done once for each network, before a student begins.
     """
     family = described.family
-    same_seed_weights, other_weights = (
-        _draw_weights(described, number) for number in (seed, seed + 1)
-    )
-    equal_names = [name for name in weights if torch.equal(weights[name], same_seed_weights[name])]
+    same_seed_weights = _draw_weights(described, seed)
+    other_weights = _draw_weights(described, seed + 1)
+    equal_names = []
+    for name in weights:
+        if torch.equal(weights[name], same_seed_weights[name]):
+            equal_names.append(name)
     if len(equal_names) < len(weights) or all(
         torch.equal(weights[name], other_weights[name]) for name in weights
     ):
@@ -473,8 +475,13 @@ def _refuse_weights(
     allowed = f"the parameters and buffers of {described.title}, of one dtype"
     if not isinstance(weights, Mapping) or not weights:
         errors.fail("weights", allowed, weights)
-    odd = [f"without {name!r}" for name in layout if name not in weights]
-    odd += [f"with {name!r}, which it has not" for name in weights if name not in layout]
+    odd = []
+    for name in layout:
+        if name not in weights:
+            odd.append(f"without {name!r}")
+    for name in weights:
+        if name not in layout:
+            odd.append(f"with {name!r}, which it has not")
     for name, (shape, floating) in layout.items():
         value = weights.get(name, torch.empty(shape))
         if not isinstance(value, Tensor):

@@ -54,9 +54,8 @@ class Recurrent(nn.Module):
     ) -> None:
         super().__init__()
         sizes = channels * image_size[1], 2 * WIDTH
-        self.there, self.back = (
-            nn.ModuleList(cell(size, WIDTH) for size in sizes) for _ in range(2)
-        )
+        self.there = nn.ModuleList(cell(size, WIDTH) for size in sizes)
+        self.back = nn.ModuleList(cell(size, WIDTH) for size in sizes)
         self.classifier = nn.Linear(2 * WIDTH, classes)
 
     def forward(self, images: Tensor) -> Tensor:

@@ -25,9 +25,9 @@ from ..networks import Network
 __all__ = ["Record", "film", "load", "names", "teacher"]
 __dir__ = listing(__all__)
 
-_TABLES, _TEACHERS, _FILMS = (
-    Path(__file__).parent / folder for folder in ("tables", "teachers", "films")
-)
+_TABLES = Path(__file__).parent / "tables"
+_TEACHERS = Path(__file__).parent / "teachers"
+_FILMS = Path(__file__).parent / "films"
 
 
 @dataclass(frozen=True)

@@ -209,7 +209,10 @@ class Replication(Tabled):
         It is an optimistic number, and stands beside `accuracy` because a printed number may be one
         of this kind.
         """
-        percents = [percent for history in self.histories for _, percent in history]
+        percents = []
+        for history in self.histories:
+            for _, percent in history:
+                percents.append(percent)
         return max([*percents, self.accuracy]) if percents else None
 
     @property
@@ -684,11 +687,10 @@ def _row(name: str, dataset: str, images_per_class: float, words: str) -> dict[s
     for row in rows:
         parts = row["network"], f"{row['labels']} labels", row["setting"]
         descriptions.append(", ".join(filter(None, parts)))
-    fitting = [
-        row
-        for row, description in zip(rows, descriptions, strict=True)
-        if words.lower() in description.lower()
-    ]
+    fitting = []
+    for row, description in zip(rows, descriptions, strict=True):
+        if words.lower() in description.lower():
+            fitting.append(row)
     if rows[0]["dataset"] not in _PRESETS:
         errors.fail(
             "dataset",
@@ -792,7 +794,9 @@ def _differences(
             lines.append(f"{option.name} {_words(value)} in place of {_words(published_value)}")
     for field_name, value in work.student_changes.items():
         lines.append(f"students' {field_name}: {_words(value)}")
-    lines += [words for dataset_part, words in protocol.differs if dataset_part in dataset]
+    for dataset_part, words in protocol.differs:
+        if dataset_part in dataset:
+            lines.append(words)
     return tuple(lines)
 
 

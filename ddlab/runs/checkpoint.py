@@ -167,9 +167,8 @@ def check_comes_back(
     kinds_by_name = _dataclasses(process.State)
     read = load(path, process, config, inputs)
     for field in dataclasses.fields(state):
-        before, after = (
-            _identity(getattr(one_state, field.name), kinds_by_name) for one_state in (state, read)
-        )
+        before = _identity(getattr(state, field.name), kinds_by_name)
+        after = _identity(getattr(read, field.name), kinds_by_name)
         if before != after:
             errors.fail(
                 f"State.{field.name}",

@@ -73,10 +73,9 @@ class Look:
 
     def kept(self) -> "Look":
         """Return a copy that no longer depends on the run: tensors on the CPU, numbers as floats."""
-        numbers = {
-            name: dataclasses.replace(number, value=float(number.value))
-            for name, number in self.numbers.items()
-        }
+        numbers = {}
+        for name, number in self.numbers.items():
+            numbers[name] = dataclasses.replace(number, value=float(number.value))
         images = None if self.images is None else self.images.detach().to("cpu", copy=True)
         return Look(images, None if self.labels is None else self.labels.cpu(), numbers)
 

@@ -217,7 +217,10 @@ def check_call(process: Process, config: Any, inputs: Any, state: Any = None) ->
 def check_process(argument: str, process: Any) -> Process:
     """Return `process` if it has what every process has; the error names what is missing."""
     parts = ("NAME", "Config", "State", "total_steps", "init", "update", "finish")
-    missing = [name for name in parts if not hasattr(process, name)]
+    missing = []
+    for name in parts:
+        if not hasattr(process, name):
+            missing.append(name)
     if missing:
         beside = "" if len(missing) == len(parts) else f", with {', '.join(missing)} as well"
         errors.fail(

@@ -257,18 +257,17 @@ class Run:
         Raises:
             DDLabError: frames that hold something else, because `keep.make` says so.
         """
-        looks: list[tuple[int, Any]] = [
-            (frame.step, getattr(frame.content, "numbers", None)) for frame in self.frames
-        ]
+        looks: list[tuple[int, Any]] = []
+        for frame in self.frames:
+            looks.append((frame.step, getattr(frame.content, "numbers", None)))
         if any(numbers is None for _, numbers in looks):
             errors.fail("keep.make", "the default, for a history", self.keep.make)
         names = dict.fromkeys(name for _, numbers in looks for name in numbers)
-        columns = {
-            name: [
+        columns = {}
+        for name in names:
+            columns[name] = [
                 float(numbers[name].value) if name in numbers else math.nan for _, numbers in looks
             ]
-            for name in names
-        }
         return {"step": [step for step, _ in looks], **columns}
 
     def left(self, seconds_per_update: float | None = None) -> float | None:
@@ -496,11 +495,10 @@ class Run:
         try:
             check_finite(self.process.NAME, int(state.step), trace, state)
         except NonFiniteError as problem:
-            rates = {
-                name: value
-                for name, value in vars(self.config).items()
-                if "learning_rate" in name and value
-            }
+            rates = {}
+            for name, value in vars(self.config).items():
+                if "learning_rate" in name and value:
+                    rates[name] = value
             advice = "; ".join(
                 f"a smaller {name} than {value:g} usually helps" for name, value in rates.items()
             )

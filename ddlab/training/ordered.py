@@ -144,9 +144,8 @@ def inner(
     """
 
     def loss(step: int, weights: Tensors, learned: Tensors) -> Tensor:
-        images, labels = (
-            values.chunk(steps)[step % steps] for values in (learned["images"], answers(learned))
-        )
+        images = learned["images"].chunk(steps)[step % steps]
+        labels = answers(learned).chunk(steps)[step % steps]
         return F.cross_entropy(
             networks.call(spec, {**buffers, **weights}, images)[0].logits, labels
         )
@@ -202,10 +201,9 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     distilled = _set(inputs)
     target = distilled.target("steps")
     answers = distilled.labels if target.labels is None else target.labels
-    learned = {
-        name: value.to(inputs.device)
-        for name, value in (("images", distilled.images), ("labels", answers))
-    }
+    learned = {}
+    for name, value in (("images", distilled.images), ("labels", answers)):
+        learned[name] = value.to(inputs.device)
     spec = config.network.for_data(distilled)
     weights, buffers = split_buffers(spec, state.weights)
     steps = inner(

@@ -61,7 +61,10 @@ def train_step(
     current = {name: state.weights[name] for name in networks.parameter_names(spec)}
     leaves = {name: value.detach().requires_grad_() for name, value in current.items()}
     parts = images.split(batch_norm_images or max(len(images), 1))
-    buffers = {name: value for name, value in state.weights.items() if name not in current}
+    buffers = {}
+    for name, value in state.weights.items():
+        if name not in current:
+            buffers[name] = value
     with torch.no_grad():
         for part in parts * (forward_passes - 1):
             _, buffers = networks.call(spec, {**current, **buffers}, part, train=True)

@@ -35,9 +35,9 @@ def check_score(answer: Any) -> str:
             for method, random, real, hard in _SETS
         ]
 
-    right = [
-        label_robust_score(method - random, real - hard) for method, random, real, hard in _SETS
-    ]
+    right = []
+    for method, random, real, hard in _SETS:
+        right.append(label_robust_score(method - random, real - hard))
     hints = (
         (of(sign=1.0), "Nearly: what is missing counts against a set."),
         (of(scale=100.0), "Nearly: fractions, not percent, or the exponent is hundreds."),
@@ -70,10 +70,14 @@ def check_entered(answer: Any) -> str:
     """
     if not isinstance(answer, Comparison):
         raise NotYet("Give what ddlab.compare returns.")
-    rows = {
-        row.name: row for row in answer.rows if not row.name.startswith(RANDOM) and row.accuracies
-    }
-    entered = [row for name, row in rows.items() if name != RIVAL]
+    rows = {}
+    for row in answer.rows:
+        if not row.name.startswith(RANDOM) and row.accuracies:
+            rows[row.name] = row
+    entered = []
+    for name, row in rows.items():
+        if name != RIVAL:
+            entered.append(row)
     if RIVAL not in rows or len(entered) != 1:
         raise NotYet(
             f"Compare two: {RIVAL!r}, which is the page's, and yours; there are "
@@ -87,9 +91,9 @@ def check_entered(answer: Any) -> str:
         raise NotYet(
             f"As many floats: yours takes {entered[0].floats:,}, the other {rows[RIVAL].floats:,}."
         )
-    pairs = [
-        mine - two for mine, two in zip(entered[0].accuracies, rows[RIVAL].accuracies, strict=True)
-    ]
+    pairs = []
+    for mine, two in zip(entered[0].accuracies, rows[RIVAL].accuracies, strict=True):
+        pairs.append(mine - two)
     limits = interval(pairs)
     assert limits is not None
     measured = (

@@ -98,10 +98,9 @@ class World:
             ]
             for row in compared.rows:
                 if row.accuracies and not row.name.startswith(RANDOM):
-                    values = {
-                        name: getattr(row, name)
-                        for name in ("accuracies", "gains", "seconds", "floats")
-                    }
+                    values = {}
+                    for name in ("accuracies", "gains", "seconds", "floats"):
+                        values[name] = getattr(row, name)
                     self.rows["digits", "1", labels, row.name] = values
                     self.methods.append(row.name)
                     self.family[row.name] = YOURS
@@ -131,7 +130,8 @@ def points_data(world: World, settings: Settings, results: Results) -> tuple:
     """Name, x, y, family and interval of every method that has both; the axes; the chosen one."""
     points = []
     for name in world.methods:
-        x, y = (world.values(settings, measure, name) for measure in (settings.across, settings.up))
+        x = world.values(settings, settings.across, name)
+        y = world.values(settings, settings.up, name)
         if x and y:
             limits = interval(list(y)) or (None, None)
             points.append((name, fmean(x), fmean(y), world.family[name], *limits))
@@ -145,10 +145,9 @@ def points(measured: tuple, across: str, up: str, method: str) -> go.Figure:
             title="No method has both", x_label=MEASURES[across], y_label=MEASURES[up], height=430
         )
         return finish_figure(empty, alt="No method has a number on both axes.")
-    placed = {
-        name: Point(x=x, y=y, family=family, low=low, high=high)
-        for name, x, y, family, low, high in measured
-    }
+    placed = {}
+    for name, x, y, family, low, high in measured:
+        placed[name] = Point(x=x, y=y, family=family, low=low, high=high)
     figure = scatter(
         placed,
         title=MEASURES[up][0].upper() + MEASURES[up][1:],
@@ -236,17 +235,19 @@ def flipped(world: World, settings: Settings, results: Results) -> bool:
     if settings.up in _LOGARITHMIC:
         return False
     usual = settings.replace(labels="class numbers", up="accuracy")
-    sides = [
-        [
-            world.values(compared_settings, compared_settings.up, name)
-            for name in (settings.method, "class means")
-        ]
-        for compared_settings in (usual, settings)
-    ]
-    limits = [
-        interval([mine - two for mine, two in zip(*pair, strict=True)]) if all(pair) else None
-        for pair in sides
-    ]
+    sides = []
+    for compared_settings in (usual, settings):
+        sides.append(
+            [
+                world.values(compared_settings, compared_settings.up, name)
+                for name in (settings.method, "class means")
+            ]
+        )
+    limits = []
+    for pair in sides:
+        limits.append(
+            interval([mine - two for mine, two in zip(*pair, strict=True)]) if all(pair) else None
+        )
     return None not in limits and limits[0][1] < 0 < limits[1][0]  # type: ignore[index]
 
 

@@ -62,11 +62,15 @@ def _logarithmic(figure: go.Figure) -> None:
     plotly's own ticks are powers of ten, or too many.
     """
     look.legend_below(figure)
-    values_by_axis = [
-        np.concatenate([np.asarray(trace[axis], float) for trace in figure.data])
-        for axis in ("x", "y")
-    ]
-    levels = [shape.y0 for shape in figure.layout.shapes or () if shape.y0 == shape.y1]
+    values_by_axis = []
+    for axis in ("x", "y"):
+        values_by_axis.append(
+            np.concatenate([np.asarray(trace[axis], float) for trace in figure.data])
+        )
+    levels = []
+    for shape in figure.layout.shapes or ():
+        if shape.y0 == shape.y1:
+            levels.append(shape.y0)
     for update, values in (
         (figure.update_xaxes, values_by_axis[0]),
         (figure.update_yaxes, np.concatenate([values_by_axis[1], levels])),

@@ -62,10 +62,9 @@ def picture(world: World, images: Fitted, scale: int, used: int, page: int) -> t
     text.
     """
     originals = world.images["test"][(page - 1) * PICTURED : page * PICTURED]
-    rows = [
-        world.data.to_uint8(images_of_row).numpy()
-        for images_of_row in (originals, world.rebuilt(images.bases[:used], scale, originals))
-    ]
+    rows = []
+    for images_of_row in (originals, world.rebuilt(images.bases[:used], scale, originals)):
+        rows.append(world.data.to_uint8(images_of_row).numpy())
     rows.append((128 + (rows[1].astype(np.int16) - rows[0]) // 2).astype(np.uint8))
     alt = (
         f"{len(originals)} held-out images, below them what {used} bases at scale {scale} make "
@@ -100,11 +99,10 @@ def bill(count: int, budget: int, parts: tuple[tuple[str, int], ...]) -> go.Figu
     """Return a bar for each part of what is spent."""
     title = f"{budget:,} floats buy {count} pairs"
     figure = start_figure(title=title, x_label="floats", y_label="part", height=_HEIGHT)
-    paid = {
-        name.replace("_", " ").replace("representation", "vector"): floats
-        for name, floats in parts
-        if floats
-    }
+    paid = {}
+    for name, floats in parts:
+        if floats:
+            paid[name.replace("_", " ").replace("representation", "vector")] = floats
     colours = [series_style(1 if name.endswith("coefficients") else 0).colour for name in paid]
     text = [f"{floats:,}" for floats in paid.values()]
     figure.add_bar(
@@ -128,10 +126,13 @@ def image_data(world: World, settings: Settings, results: Results) -> tuple | No
 
     None while the first is being found.
     """
-    other_scales = [scale for scale in world.scales if scale != settings.scale]
-    every = [
-        (scale, results(Value(world.fitted, scale))) for scale in (settings.scale, *other_scales)
-    ]
+    other_scales = []
+    for scale in world.scales:
+        if scale != settings.scale:
+            other_scales.append(scale)
+    every = []
+    for scale in (settings.scale, *other_scales):
+        every.append((scale, results(Value(world.fitted, scale))))
     curves = tuple((f"s = {scale}", fitted) for scale, fitted in every if fitted is not None)
     return (
         None
@@ -164,11 +165,10 @@ def networks(world: World, settings: Settings, results: Results) -> list[Value]:
     """
     if results.shared is None or not world.pairs(*(chosen := split(settings, results.shared))):
         return []
-    seeds = [
-        value
-        for seed in SEEDS
-        for value in (Value(world.probe_score, *chosen, seed), Value(world.real, seed))
-    ]
+    seeds = []
+    for seed in SEEDS:
+        for value in (Value(world.probe_score, *chosen, seed), Value(world.real, seed)):
+            seeds.append(value)
     return [Value(world.limits), *seeds]
 
 
@@ -207,11 +207,10 @@ def taught(
     )
     descriptions = []
     for name, symbol, is_on_show in (("tried", "circle", False), ("on show", "diamond", True)):
-        dots = [
-            (chosen, count, fmean(scores_of_split))
-            for chosen, count, scores_of_split in points
-            if (chosen == on_show) is is_on_show
-        ]
+        dots = []
+        for chosen, count, scores_of_split in points:
+            if (chosen == on_show) is is_on_show:
+                dots.append((chosen, count, fmean(scores_of_split)))
         colour = series_style(1 if is_on_show else 0).colour
         figure.add_scatter(
             x=[count for _, count, _ in dots],

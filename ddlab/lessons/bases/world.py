@@ -225,9 +225,8 @@ class World:
 
     def slider_limits(self) -> dict[str, tuple[int, int]]:
         """Return the sliders' ends: the number of images, of numbers in an image, and in a vector."""
-        images, vectors = (
-            min(points["train"].flatten(1).shape) for points in (self.images, self.vectors)
-        )
+        images = min(self.images["train"].flatten(1).shape)
+        vectors = min(self.vectors["train"].flatten(1).shape)
         return {"bases": (1, images), "vector_bases": (1, vectors)}
 
     def _rows(self, count: int, seed: int) -> Tensor:
@@ -286,9 +285,10 @@ def errors_of_first(
 def scales(data: ImageData) -> tuple[int, ...]:
     """Return up to five scales that divide height and width and leave 2 pixels."""
     height, width = data.image_size
-    divide = [
-        s for s in range(1, min(height, width) // 2 + 1) if height % s == 0 and width % s == 0
-    ]
+    divide = []
+    for s in range(1, min(height, width) // 2 + 1):
+        if height % s == 0 and width % s == 0:
+            divide.append(s)
     return tuple(divide[:5]) or (1,)
 
 

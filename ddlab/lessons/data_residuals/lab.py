@@ -85,10 +85,12 @@ def ratios_strip(
     """Draw the images of all ratios beside each other, the chosen one framed, and describe them."""
     label = data.class_names.index(class_name)
     images: dict[str, Tensor | None] = {"patch": mixed_in.patches[label]}
-    images |= {
-        name: None if frame is None else frame.content.images[label] for name, frame in frames
-    }
-    missing = [name for name, image in images.items() if image is None]
+    for name, frame in frames:
+        images[name] = None if frame is None else frame.content.images[label]
+    missing = []
+    for name, image in images.items():
+        if image is None:
+            missing.append(name)
     alt = (
         f"Class {class_name} after step {step}, from left to right: {', '.join(images)}; "
         f"{chosen} is framed"
@@ -147,7 +149,10 @@ def sets(world: World, settings: Settings) -> tuple[fadrm.Config, selection.Conf
 def students(world: World, settings: Settings, results: Results) -> list[Run | Value]:
     """List both sets, then students of each, seed by seed."""
     set_configs = sets(world, settings)
-    taught = [Value(world.student, config, seed) for seed in world.seeds for config in set_configs]
+    taught = []
+    for seed in world.seeds:
+        for config in set_configs:
+            taught.append(Value(world.student, config, seed))
     return [*map(world.distilled_run, set_configs), *taught]
 
 
@@ -182,7 +187,10 @@ def student_points(points: tuple, chosen: float, name: str, level: tuple[float, 
         title=title, x_label="merge ratio α", y_label="test accuracy", height=HEIGHT
     )
     style = series_style(0)
-    dots = [(alpha, accuracy) for alpha, accuracies in points for accuracy in accuracies]
+    dots = []
+    for alpha, accuracies in points:
+        for accuracy in accuracies:
+            dots.append((alpha, accuracy))
     figure.add_scatter(
         x=[alpha for alpha, _ in dots],
         y=[accuracy for _, accuracy in dots],
@@ -222,7 +230,10 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     )
     shared = results.shared
     frames = {name: frame_at(shared.runs[alpha], step) for name, alpha in shared.compared.items()}
-    means = {name: mean(frame, settings) for name, frame in frames.items() if frame is not None}
+    means = {}
+    for name, frame in frames.items():
+        if frame is not None:
+            means[name] = mean(frame, settings)
     if len(means) < len(frames):
         return f"{words}step {step} is not computed yet."
     real = {"real": shared.mixed_in.levels[settings.measure]["real"]}
@@ -234,7 +245,10 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
 def far_apart(world: World, settings: Settings, results: Results) -> bool:
     """Return whether two ratios were tried whose students, all of them, lie `APART` apart in the mean."""
     points, *_ = student_data(world, settings, results)
-    means = [fmean(accuracies) for _, accuracies in points if len(accuracies) == len(world.seeds)]
+    means = []
+    for _, accuracies in points:
+        if len(accuracies) == len(world.seeds):
+            means.append(fmean(accuracies))
     return len(means) > 1 and max(means) - min(means) >= APART
 
 

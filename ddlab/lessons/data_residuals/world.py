@@ -177,10 +177,11 @@ class World(MethodWorld):
             measures_by_kind[kind] = self.measured(
                 images, mixed.repeat(len(images) // len(mixed), 1, 1, 1)
             )
-        levels = {
-            name: {kind: float(values[name].mean()) for kind, values in measures_by_kind.items()}
-            for name in UNITS
-        }
+        levels = {}
+        for name in UNITS:
+            levels[name] = {
+                kind: float(values[name].mean()) for kind, values in measures_by_kind.items()
+            }
         return MixedIn(mixed, levels)
 
     def _outputs(self, images: Tensor) -> Any:

@@ -72,10 +72,9 @@ def check_random_push(answer: Any) -> str:
     )
     before = _flat(network)
     words = "(network, images, labels, steps, radius) that returns a moved copy"
-    pushed = [
-        call_answer(answer, network, images, labels, 12, 0.3, of=words, read=_flat)
-        for _ in range(2)
-    ]
+    pushed = []
+    for _ in range(2):
+        pushed.append(call_answer(answer, network, images, labels, 12, 0.3, of=words, read=_flat))
     first_move, second_move = (parameters - before for parameters in pushed)
     if not torch.equal(_flat(network), before):
         raise NotYet("The network that came in has moved, too: move a copy.")

@@ -55,11 +55,14 @@ def compared(world: World, settings: Settings, results: Results) -> dict[str, Im
     config = run.config
     if run.complete:
         results.compute_now(world.images, config)
-    past_images = {
-        past: results(Value(world.images, past)) for past in map(world.config, results.past)
-    }
+    past_images = {}
+    for past in map(world.config, results.past):
+        past_images[past] = results(Value(world.images, past))
     # The newest first.
-    older = {past: images for past, images in past_images.items() if images is not None}
+    older = {}
+    for past, images in past_images.items():
+        if images is not None:
+            older[past] = images
     name = THIS_RUN
     current = older.pop(config, None)
     if current is None:
@@ -81,11 +84,10 @@ def compared(world: World, settings: Settings, results: Results) -> dict[str, Im
 def map_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the compared images and the plane that holds all that was ever placed on the map."""
     layer = settings.layer
-    placed = [
-        images.places[layer]
-        for compute in (world.images, world.recorded)
-        for _, images in results.every(compute)
-    ]
+    placed = []
+    for compute in (world.images, world.recorded):
+        for _, images in results.every(compute):
+            placed.append(images.places[layer])
     x, y = zip(
         *(place.extent for place in [world.mapped.map(layer, embeddings.Config()), *placed]),
         strict=True,
@@ -121,10 +123,9 @@ def map_figure(world: World, image_sets: NamedImages, layer: str, extent: Any) -
         isinstance(image_sets[0][1].source, dwa.Config)
         and image_sets[0][1].source.initialisation == "real"
     ):
-        by_class = [
-            (images.places[layer].points, images.labels.argsort(stable=True))
-            for _, images in image_sets[:2]
-        ]
+        by_class = []
+        for _, images in image_sets[:2]:
+            by_class.append((images.places[layer].points, images.labels.argsort(stable=True)))
         end_points, start_points = (points[order] for points, order in by_class)
         gap = torch.full_like(start_points, torch.nan)  # ends each line
         x, y = torch.stack([start_points, end_points, gap], 1).flatten(0, 1).T
@@ -219,10 +220,8 @@ def grid(
                 col=1,
                 **look,
             )
-            descriptions += [
-                f"from {start}, λ_var {at:g}: {name} {value:.2f}"
-                for at, value in zip(x, y, strict=True)
-            ]
+            for at, value in zip(x, y, strict=True):
+                descriptions.append(f"from {start}, λ_var {at:g}: {name} {value:.2f}")
         look = {
             "mode": "lines",
             "line": DASHED,
@@ -266,7 +265,8 @@ def farther_and_covering_less(world: World, settings: Settings, results: Results
         return False
     current = results.shared[THIS_RUN]
     before = results.shared[BEFORE]
-    covered, earlier = (images.places[settings.layer].coverage for images in (current, before))
+    covered = current.places[settings.layer].coverage
+    earlier = before.places[settings.layer].coverage
     return bool(current.distances.mean() > before.distances.mean()) and covered < earlier
 
 
@@ -274,9 +274,8 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     """Say what the images on show are worth, beside random real ones."""
     (name, current), (_, chosen), *_ = results.shared.items()
     coming = "" if name == THIS_RUN else "Your images are being made; the nearest there are: "
-    covered, real_coverage = (
-        images.places[settings.layer].coverage for images in (current, chosen)
-    )
+    covered = current.places[settings.layer].coverage
+    real_coverage = chosen.places[settings.layer].coverage
     return (
         f"{coming}{source_text(current.source)}: feature distance {float(current.distances.mean()):.3f} "
         "(random real "

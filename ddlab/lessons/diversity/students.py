@@ -33,11 +33,10 @@ def jobs_by_name(
 
 def jobs(world: World, settings: Settings, results: Results) -> list[Run | Value]:
     """Return the run, then the students: one of every kind, then the next of every kind."""
-    kinds = [
-        values
-        for of_labels in jobs_by_name(world, settings, results).values()
-        for values in of_labels
-    ]
+    kinds = []
+    for of_labels in jobs_by_name(world, settings, results).values():
+        for values in of_labels:
+            kinds.append(values)
     return [world.run(settings), *(value for seed in zip(*kinds, strict=True) for value in seed)]
 
 
@@ -56,14 +55,15 @@ def scores(world: World, settings: Settings, results: Results) -> tuple[int, Sco
 
 def score_table(count: int, scores_by_name: Scores) -> str:
     """Return an HTML table: a row for each set, and the first minus the second, seed by seed."""
-    rows: list[Any] = [
-        (name, *(scores_text(values) for values in kinds)) for name, kinds in scores_by_name
-    ]
-    pairs = [
-        zip(*rows_of_two, strict=True)
-        for rows_of_two in zip(*(kinds for _, kinds in scores_by_name), strict=True)
-    ]
-    gains = [[mine - real for mine, real in pair if None not in (mine, real)] for pair in pairs]
+    rows: list[Any] = []
+    for name, kinds in scores_by_name:
+        rows.append((name, *(scores_text(values) for values in kinds)))
+    pairs = []
+    for rows_of_two in zip(*(kinds for _, kinds in scores_by_name), strict=True):
+        pairs.append(zip(*rows_of_two, strict=True))
+    gains = []
+    for pair in pairs:
+        gains.append([mine - real for mine, real in pair if None not in (mine, real)])
     rows.append(
         (f"{MADE_IMAGES} minus {REAL}", *(scores_text(gain, signed=True) for gain in gains))
     )
@@ -78,7 +78,10 @@ def scores_text(values: Sequence[float | None], *, signed: bool = False) -> str:
 
     Without any student it is "not yet".
     """
-    finished = [value for value in values if value is not None]
+    finished = []
+    for value in values:
+        if value is not None:
+            finished.append(value)
     return interval.interval_text(finished, ".1%", signed=signed) if finished else "not yet"
 
 

@@ -19,7 +19,8 @@ def check_weight_gradient(answer: Any) -> str:
     furthest = 0.0
     words = "V [units, inputs], g [units] and G [units, inputs]"
     for units, inputs in ((1, 4), (5, 3)):
-        V, G = (torch.randn(units, inputs, generator=draws, dtype=torch.float64) for _ in range(2))
+        V = torch.randn(units, inputs, generator=draws, dtype=torch.float64)
+        G = torch.randn(units, inputs, generator=draws, dtype=torch.float64)
         g = torch.rand(units, generator=draws, dtype=torch.float64) + 0.5
         leaf = V.clone().requires_grad_()
         (expected,) = torch.autograd.grad((generators.layer_weight(leaf, g) * G).sum(), leaf)
@@ -57,9 +58,8 @@ def check_fair_shuffle(answer: Any) -> str:
             or not torch.equal(rows.sort().values, torch.arange(len(labels)))
         ):
             raise NotYet(f"Each of the {len(labels)} rows must stand in the new order once.")
-        before, after = (
-            _counts(labels_in_order, steps, classes) for labels_in_order in (labels, labels[rows])
-        )
+        before = _counts(labels, steps, classes)
+        after = _counts(labels[rows], steps, classes)
         if not torch.equal(before, after):
             worst = int((before - after).abs().amax(1).argmax())
             raise NotYet(

@@ -137,10 +137,9 @@ class World(MethodWorld):
         paths_by_order = dict[str, Path]()
         for number, order in enumerate(orders):
             watch("networks", number / len(orders))
-            paths = [
-                self.path(distilled, order, 100 * config.seed + student)
-                for student in range(STUDENTS)
-            ]
+            paths = []
+            for student in range(STUDENTS):
+                paths.append(self.path(distilled, order, 100 * config.seed + student))
             paths_by_order[order] = tuple(map(statistics.fmean, zip(*paths, strict=True)))
         return paths_by_order
 
@@ -192,10 +191,9 @@ def strip(data: ImageData, frame: Frame, order: str, seed: int, path: Path) -> t
     accuracy_labels = [f"{accuracy:.0%}" for accuracy in path]
     labels = ordered.labels.unflatten(0, (steps, -1))[:, :_ROWS]
     alike = (labels == labels[0]).all(0)  # rows of one class
-    names = [
-        data.class_names[int(label)] if is_one_class else ""
-        for label, is_one_class in zip(labels[0], alike, strict=True)
-    ]
+    names = []
+    for label, is_one_class in zip(labels[0], alike, strict=True):
+        names.append(data.class_names[int(label)] if is_one_class else "")
     description = (
         f"{steps} steps from left to right; accuracy after each: {', '.join(accuracy_labels)}."
     )
@@ -211,9 +209,9 @@ def curve_data(world: World, settings: Settings, results: Results) -> tuple:
     step = results.frame.step
     if learned is None or step < config.iterations:
         names = dict.fromkeys((ORDERS[0], settings.order))
-        learned = {
-            order: results.compute_now(world.path_on_show, config, step, order) for order in names
-        }
+        learned = {}
+        for order in names:
+            learned[order] = results.compute_now(world.path_on_show, config, step, order)
         return tuple(learned.items()), settings.order, rival, "one network"
     return tuple(learned.items()), settings.order, rival, f"mean of {STUDENTS} networks"
 

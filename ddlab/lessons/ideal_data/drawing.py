@@ -70,9 +70,9 @@ def move_curves(
     (name, values) = chosen
     error = 2 * _array(error)
     values = _array(values)
-    moving: dict[str, dict[str, Any]] = {
-        curve_name: {"x": at, "y": _array(curve)} for curve_name, curve in curves.items()
-    }
+    moving: dict[str, dict[str, Any]] = {}
+    for curve_name, curve in curves.items():
+        moving[curve_name] = {"x": at, "y": _array(curve)}
     hover = f"{look.literal(name)}: %{{y:.4f}}<extra></extra>"
     moving[_CHOSEN] = {"x": at, "y": values, "text": [name] * len(at), "hovertemplate": hover}
     edges = np.concatenate([values + error, (values - error)[::-1]])

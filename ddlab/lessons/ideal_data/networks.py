@@ -118,7 +118,8 @@ def stochastic_descent(
     block = start.shape[:-1]
     inputs = _with_ones(points).reshape(steps, -1, 3).mT.contiguous().numpy()  # [steps, 3, runs]
     target_rows = targets.detach().reshape(steps, -1).contiguous().numpy()
-    rate, keep = (value.to(start.dtype).reshape(-1).numpy() for value in (learning_rate, momentum))
+    rate = learning_rate.to(start.dtype).reshape(-1).numpy()
+    keep = momentum.to(start.dtype).reshape(-1).numpy()
     hidden, output, last = parts(start.detach())
     weights = torch.cat([hidden, output[..., None]], -1).flatten(0, -3).permute(2, 1, 0).numpy()
     with np.errstate(all="ignore"):  # looked at below
@@ -214,12 +215,13 @@ def expected_descent(
     inputs = _with_ones(points).flatten(0, -3)
     target_column = targets.detach().flatten(0, -2)[:, None]
     columns = inputs.mT.contiguous()
-    weights = [
-        value.detach().reshape(-1, *value.shape[len(block) :]).clone() for value in parts(start)
-    ]
+    weights = []
+    for value in parts(start):
+        weights.append(value.detach().reshape(-1, *value.shape[len(block) :]).clone())
     hidden, output, bias = weights
     velocity = [torch.zeros_like(value) for value in weights]
-    rate, keep = (value.to(start.dtype).reshape(-1) for value in (learning_rate, momentum))
+    rate = learning_rate.to(start.dtype).reshape(-1)
+    keep = momentum.to(start.dtype).reshape(-1)
     factor = (2 * rate / inputs.shape[1])[:, None, None]
     after = hidden.new_empty(len(hidden), hidden.shape[1], inputs.shape[1])
     frames = [rows_of(*weights)]

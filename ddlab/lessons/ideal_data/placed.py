@@ -135,7 +135,8 @@ def put(settings: Placed) -> Placed:
 def put_clicked(world: World, settings: Placed, clicked: dict[str, Any]) -> Placed:
     """Return the same, where the map was clicked."""
     low, high = EXTENT[0]
-    across, up = (min(max(float(clicked[axis]), low), high) for axis in ("x", "y"))
+    across = min(max(float(clicked["x"]), low), high)
+    up = min(max(float(clicked["y"]), low), high)
     return put(settings.replace(across=across, up=up))
 
 

@@ -260,12 +260,11 @@ def train(configs: Sequence[Config], *, samples: Samples | None = None) -> Train
             errors.fail(f"{name} in configs", "the same in all of them", sorted(values))
     points, _, targets = distilled_samples(configs) if samples is None else samples
     start = first_weights(first.seeds, first_seed=first.first_seed).expand(len(configs), -1, -1)
-    rates: dict[str, Any] = {
-        name: torch.tensor([getattr(config, name) for config in configs])[:, None].expand(
+    rates: dict[str, Any] = {}
+    for name in ("learning_rate", "momentum"):
+        rates[name] = torch.tensor([getattr(config, name) for config in configs])[:, None].expand(
             -1, first.seeds
         )
-        for name in ("learning_rate", "momentum")
-    }
     rates["record_every"] = first.record_every
     if first.exact_gradient:
         rows = expected_descent(start, points, targets, steps=first.steps, **rates)
@@ -294,10 +293,9 @@ def judge(runs: Trained, *, per_class: int = 160) -> Judged:
     originals = [config.original for config in runs.configs]
     if len(set(originals)) == 1:  # one call for all takes less than one for each
         return judge_on(runs.rows, originals[0], per_class)
-    judged = [
-        judge_on(runs.rows[:, number], original, per_class)
-        for number, original in enumerate(originals)
-    ]
+    judged = []
+    for number, original in enumerate(originals):
+        judged.append(judge_on(runs.rows[:, number], original, per_class))
     return Judged(*(torch.stack(part, 1) for part in zip(*judged, strict=True)))
 
 
@@ -320,9 +318,9 @@ def _draws(configs: Sequence[Config], stream: str) -> tuple[Tensor, Tensor]:
         )
     normal = torch.from_numpy(np.stack(noise))
     labels = torch.from_numpy(np.stack(class_draws)).long()
-    points = [
-        config.distilled.means.float()[labels] + config.deviation * normal for config in configs
-    ]
+    points = []
+    for config in configs:
+        points.append(config.distilled.means.float()[labels] + config.deviation * normal)
     return torch.stack(points), labels.float().expand(len(configs), *labels.shape)
 
 
@@ -354,8 +352,7 @@ def _teachers(deviation: float, **shared: Any) -> Tensor:
     config = Config(deviation=deviation, **shared)
     points, labels = (draws[0].movedim(1, 0) for draws in _draws([config], "teacher"))
     start = first_weights(config.seeds, first_seed=config.first_seed, stream="teacher")
-    rates = {
-        name: torch.full((config.seeds,), getattr(config, name))
-        for name in ("learning_rate", "momentum")
-    }
+    rates = {}
+    for name in ("learning_rate", "momentum"):
+        rates[name] = torch.full((config.seeds,), getattr(config, name))
     return stochastic_descent(start, points, labels, **rates, record_every=config.steps)[-1]

@@ -255,7 +255,8 @@ def _landscape(
     at, captured = project(moves, directions)
     at = at.to(rows).unflatten(0, rows.shape[:2])
     directions = directions.to(rows)
-    x, y = (_axis(at[..., number]) for number in (0, 1))
+    x = _axis(at[..., 0])
+    y = _axis(at[..., 1])
     grid = origin + plane(x, y) @ directions
     loss = toys.judge_on(grid, settings.original, _PER_CLASS).mean_squared_error
     paths = dict(zip([sweep.name(values[number]) for number in numbers], at, strict=True))

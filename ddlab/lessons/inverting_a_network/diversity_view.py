@@ -317,9 +317,9 @@ class DiversityView(Explorer):
     def _shares(self) -> tuple[dict[str, float], float]:
         """Return the coverage of each set, and that of as many random real images."""
         view = self.panel.value
-        shares = {
-            name: self.mapped.coverage(self._on_show(name)) for name in (*self.mapped.sets, BY_HAND)
-        }
+        shares = {}
+        for name in (*self.mapped.sets, BY_HAND):
+            shares[name] = self.mapped.coverage(self._on_show(name))
         shares[view.images] = self.mapped.coverage(self._on_show())
         return shares, self._chance()
 

@@ -101,9 +101,10 @@ def check_frozen(answer: Any) -> str:
     if not isinstance(answer, kip.Config):
         raise NotYet("Give a Config: kip.Config.teaching(...).")
     usual = kip.Config.teaching()
-    changed = [
-        name for name in describe(kip.Config) if getattr(answer, name) != getattr(usual, name)
-    ]
+    changed = []
+    for name in describe(kip.Config):
+        if getattr(answer, name) != getattr(usual, name):
+            changed.append(name)
     if fixed := [name for name in changed if name in _FIXED]:
         raise NotYet(f"Leave {', '.join(fixed)} as in kip.Config.teaching().")
     if answer.corruption < _FROZEN:

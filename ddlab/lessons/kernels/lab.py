@@ -38,7 +38,10 @@ def share_rivals(
     world: World, settings: Settings, results: Results
 ) -> dict[Rival, tuple[float, ...]]:
     """Return the accuracies of the rivals that are there."""
-    every = {job.arguments[0]: results(job) for job in results.jobs if isinstance(job, Value)}
+    every = {}
+    for job in results.jobs:
+        if isinstance(job, Value):
+            every[job.arguments[0]] = results(job)
     return {rival: values for rival, values in every.items() if values is not None}
 
 
@@ -56,11 +59,10 @@ def strip_data(world: World, settings: Settings, results: Results) -> tuple:
 def curve_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the accuracy at the steps that were kept, so far, and that of the centres."""
     points = tuple((frame.step, frame.content.accuracy) for frame in results.frames)
-    centres = [
-        (rival.words, values[0])
-        for rival, values in results.shared.items()
-        if rival.kind == "centres"
-    ]
+    centres = []
+    for rival, values in results.shared.items():
+        if rival.kind == "centres":
+            centres.append((rival.words, values[0]))
     return settings.iterations, points, centres[0] if centres else None
 
 
@@ -124,11 +126,10 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
 
 def quest_met(world: World, settings: Settings, results: Results) -> bool:
     """Return whether enough pixels are frozen and the points still beat as many unlearned ones."""
-    alike = [
-        rival
-        for rival in world.rivals(settings)
-        if rival.images_per_class == settings.images_per_class
-    ]
+    alike = []
+    for rival in world.rivals(settings):
+        if rival.images_per_class == settings.images_per_class:
+            alike.append(rival)
     if settings.corruption < _FROZEN or not all(rival in results.shared for rival in alike):
         return False
     best = max(statistics.fmean(results.shared[rival]) for rival in alike)

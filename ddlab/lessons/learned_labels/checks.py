@@ -30,10 +30,9 @@ def check_label_gradient(answer: Any) -> str:
     draws = torch.Generator().manual_seed(4)
     furthest = 0.0
     for ridge in (0.5, 1.0, 3.0):
-        phi, slopes, labels = (
-            torch.randn(shape, generator=draws, dtype=torch.float64)
-            for shape in ((6, 9), (9, 4), (6, 4))
-        )
+        phi = torch.randn((6, 9), generator=draws, dtype=torch.float64)
+        slopes = torch.randn((9, 4), generator=draws, dtype=torch.float64)
+        labels = torch.randn((6, 4), generator=draws, dtype=torch.float64)
         labels.requires_grad_()
         (label_steps.ridge_weights(phi, labels, ridge) * slopes).sum().backward()
         words = "phi [n, d], G [d, classes] and the ridge"
@@ -128,9 +127,9 @@ def _taught_by_noise() -> float:
     One draw alone lies up to thirteen points off.
     """
     shape = (_PICTURES, 1, 16, 16)
-    draws = [
-        torch.randn(shape, generator=torch.Generator().manual_seed(seed)) for seed in range(_DRAWS)
-    ]
+    draws = []
+    for seed in range(_DRAWS):
+        draws.append(torch.randn(shape, generator=torch.Generator().manual_seed(seed)))
     return statistics.fmean(_taught(noise, students=1) for noise in draws)
 
 

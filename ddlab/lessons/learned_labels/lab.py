@@ -195,10 +195,9 @@ def share_scores(
 
     Only visited settings that differ in the number alone count.
     """
-    scores = [
-        values_by_setting(results, world.score, settings, "pictures", kind)
-        for kind in STUDENT_KINDS
-    ]
+    scores = []
+    for kind in STUDENT_KINDS:
+        scores.append(values_by_setting(results, world.score, settings, "pictures", kind))
     return scores, results(results.jobs[-1])
 
 
@@ -210,10 +209,9 @@ def strip_data(world: World, settings: Settings, results: Results) -> tuple:
 def strip(data: ImageData, base: DistilledSet, frame: Frame) -> tuple[bytes, str]:
     """Draw each picture under its likeliest class."""
     surest, likeliest = frame.content.labels[:10].max(1)
-    label_texts = [
-        f"{data.class_names[at]} {value:.0%}"
-        for at, value in zip(likeliest.tolist(), surest.tolist(), strict=True)
-    ]
+    label_texts = []
+    for at, value in zip(likeliest.tolist(), surest.tolist(), strict=True):
+        label_texts.append(f"{data.class_names[at]} {value:.0%}")
     pixels = data.to_uint8(base.images[:10])
     scale = max(1, round(_CELL / data.image_size[1]))
     return encode_grid(

@@ -169,11 +169,10 @@ def share_scores(
     Only visited settings that differ in N alone count.
     """
     network = results.jobs[-1].arguments[0]
-    rivals = {
-        steps: value
-        for (rival_network, steps), value in results.every(world.rival)
-        if rival_network == network
-    }
+    rivals = {}
+    for (rival_network, steps), value in results.every(world.rival):
+        if rival_network == network:
+            rivals[steps] = value
     return values_by_setting(results, world.scores, settings, "epochs"), dict(
         sorted(rivals.items())
     )
@@ -238,7 +237,10 @@ def curve(learner: str, starts: str, scores_by_steps: tuple, rivals: tuple) -> g
         figure.add_scatter(
             x=steps, y=values, name=name, **line_style(series_style(index), markers=True)
         )
-    dots = [(number, value) for number, scores in scores_by_steps for value in scores[1:]]
+    dots = []
+    for number, scores in scores_by_steps:
+        for value in scores[1:]:
+            dots.append((number, value))
     colour = series_style(1).colour
     figure.add_scatter(
         x=[x for x, _ in dots],

@@ -65,7 +65,10 @@ def check_networks_in_turn(answer: Any) -> str:
     arguments = (bodies, real, answers, start.clone())
     words = "bodies, real, answers, images and updates"
     learned = call_answer(answer, *arguments, updates=_UPDATES, of=words, read=torch.as_tensor)
-    turns = [name for place, name in enumerate(calls) if place == 0 or calls[place - 1] != name]
+    turns = []
+    for place, name in enumerate(calls):
+        if place == 0 or calls[place - 1] != name:
+            turns.append(name)
     expected_turns = [update % len(bodies) for update in range(_UPDATES)]
     if turns != expected_turns:
         raise NotYet(
@@ -77,13 +80,15 @@ def check_networks_in_turn(answer: Any) -> str:
             "Learned images have the shape of those that they began as, "
             f"{list(start.shape)}, and are finite."
         )
-    before, after = (
-        sum(
-            body.gap(real[answers == label], images[label::_CLASSES])
-            for body in bodies
-            for label in range(_CLASSES)
-        )
-        for images in (start, learned.detach())
+    before = sum(
+        body.gap(real[answers == label], start[label::_CLASSES])
+        for body in bodies
+        for label in range(_CLASSES)
+    )
+    after = sum(
+        body.gap(real[answers == label], learned.detach()[label::_CLASSES])
+        for body in bodies
+        for label in range(_CLASSES)
     )
     if not after < before:
         raise NotYet(
@@ -144,9 +149,8 @@ def _shifted(images: Tensor, right: float, down: float) -> Tensor:
         low = places.floor()
         share = (places - low).view(-1, *[1] * (3 - dim))
         last = images.shape[dim] - 1
-        lower, upper = (
-            images.index_select(dim, (low + step).long().clamp(0, last)) for step in (0, 1)
-        )
+        lower = images.index_select(dim, (low + 0).long().clamp(0, last))
+        upper = images.index_select(dim, (low + 1).long().clamp(0, last))
         images = (1 - share) * lower + share * upper
     return images
 

@@ -77,10 +77,11 @@ def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
 def jobs_by_kind(world: World, settings: Settings, results: Results) -> dict[str, list[Value]]:
     """List the students on the frame on show and on real images, one for each seed."""
     learned = [Value(world.learned, results.run, results.frame, seed) for seed in world.seeds]
-    real = {
-        kind: [Value(world.real, kind, settings.images_per_class, seed) for seed in world.seeds]
-        for kind in REAL
-    }
+    real = {}
+    for kind in REAL:
+        real[kind] = [
+            Value(world.real, kind, settings.images_per_class, seed) for seed in world.seeds
+        ]
     return {LEARNED: learned} | real
 
 
@@ -97,10 +98,9 @@ def share_accuracies(
     world: World, settings: Settings, results: Results
 ) -> dict[str, tuple[float, ...]]:
     """Return the accuracies known of students of the frame on show and of as many real images."""
-    every = {
-        kind: map(results, values)
-        for kind, values in jobs_by_kind(world, settings, results).items()
-    }
+    every = {}
+    for kind, values in jobs_by_kind(world, settings, results).items():
+        every[kind] = map(results, values)
     return {
         kind: tuple(value for value in values if value is not None)
         for kind, values in every.items()
@@ -167,16 +167,20 @@ def scores(networks: int | None, step: int, accuracies: tuple, other_runs: tuple
     learned = dict(other_runs)
     learned[networks] = real.pop(LEARNED)
     rival = real.pop(RIVAL)
-    named = {short[kind]: values for kind, values in real.items() if values}
+    named = {}
+    for kind, values in real.items():
+        if values:
+            named[short[kind]] = values
     for number, values in sorted(
         learned.items(), key=lambda number_and_values: number_and_values[0] or math.inf
     ):
         words = f"{how_many(number)}, update {step}" if number == networks else how_many(number)
         named |= {words: values} if values else {}
-    ahead = {
-        name: [mine - rival_accuracy for mine, rival_accuracy in zip(values, rival, strict=False)]
-        for name, values in named.items()
-    }
+    ahead = {}
+    for name, values in named.items():
+        ahead[name] = [
+            mine - rival_accuracy for mine, rival_accuracy in zip(values, rival, strict=False)
+        ]
     title = f"Students, minus {short[RIVAL]}"
     figure = start_figure(
         title=title, x_label="difference of accuracy", y_label="images", height=HEIGHT
@@ -215,7 +219,10 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     asked_of = f"matched in {how_many(settings.networks)}"
     many = f"{count} {'image' if count == 1 else 'images'} of each of {classes} classes"
     moment = "as they began" if frame.step == 0 else f"after update {frame.step} of {run.total}"
-    means = {kind: statistics.fmean(values) for kind, values in results.shared.items() if values}
+    means = {}
+    for kind, values in results.shared.items():
+        if values:
+            means[kind] = statistics.fmean(values)
     accuracies_text = ", ".join(
         f"from {REAL.get(kind, 'these')} {value:.1%}" for kind, value in means.items()
     )

@@ -105,9 +105,9 @@ def check_halves(answer: Any) -> str:
         of=words,
         read=lambda loss: torch.autograd.grad(loss, leaf),
     )
-    expected, moving, alone = (
-        _slope(network, memory, labels, 4, judging) for judging in ("held", "moving", "itself")
-    )
+    expected = _slope(network, memory, labels, 4, "held")
+    moving = _slope(network, memory, labels, 4, "moving")
+    alone = _slope(network, memory, labels, 4, "itself")
     if torch.allclose(gradient, expected, rtol=1e-6, atol=1e-9):
         return "Measured: the gradient of both halves, each judged by the other."
     if torch.allclose(gradient, moving, rtol=1e-6, atol=1e-9):

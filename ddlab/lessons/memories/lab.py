@@ -54,10 +54,9 @@ _CELL = 32
 
 def tasks_of(world: World, config: mnemonics.Config) -> tuple[tuple[str, ...], ...]:
     """Return the names of the classes of each phase."""
-    names = [
-        world.data.class_names[label]
-        for label in class_order(world.data.classes, config.order_seed)
-    ]
+    names = []
+    for label in class_order(world.data.classes, config.order_seed):
+        names.append(world.data.class_names[label])
     task_ends = class_ends(config, len(names))
     return tuple(
         tuple(names[start:end]) for start, end in zip([0, *task_ends], task_ends, strict=False)
@@ -68,7 +67,10 @@ def share_moment(
     world: World, settings: Settings, results: Results
 ) -> tuple[tuple[tuple[str, ...], ...], Moment, Matrix]:
     """Return the tasks, the moment on show, and the phases that had ended by then."""
-    finished = [end for end in world.task_ends(results.run.config) if end <= results.frame.step]
+    finished = []
+    for end in world.task_ends(results.run.config):
+        if end <= results.frame.step:
+            finished.append(end)
     return tasks_of(world, results.run.config), results.frame.content, matrix(results.run, finished)
 
 
@@ -115,7 +117,9 @@ def bars(tasks: tuple[tuple[str, ...], ...], moment: Moment, before: Matrix) -> 
     """Return a bar for each task; a line where it once stood."""
     heights = of_tasks(tasks, moment.accuracies)
     rows = [of_tasks(tasks, row) for row in (*before, moment.accuracies)]
-    best = [max(row[task] for row in rows if task < len(row)) for task in range(len(heights))]
+    best = []
+    for task in range(len(heights)):
+        best.append(max(row[task] for row in rows if task < len(row)))
     title = f"Task {moment.phase + 1} of {len(tasks)}: {PARTS[moment.part]}"
     style = series_style(0)
     figure = start_figure(
@@ -164,7 +168,10 @@ def matrix_data(world: World, settings: Settings, results: Results) -> tuple:
 
 def cells(tasks: tuple[tuple[str, ...], ...], rows: Matrix) -> go.Figure:
     """Return the matrix [phase, class]."""
-    names = [name for task in tasks for name in task]
+    names = []
+    for task in tasks:
+        for name in task:
+            names.append(name)
     table = np.full((len(tasks), len(names)), np.nan)
     for phase, row in enumerate(rows):
         table[phase, : len(row)] = row
@@ -276,9 +283,8 @@ def quest_met(world: World, settings: Settings, results: Results) -> bool:
     """Return whether one exemplar of a class keeps more than its mean does, with the same seed."""
     if settings.images_per_class > 1:
         return False
-    mine, rival = (
-        results(with_memory(world, settings, memory)) for memory in (settings.memory, RIVAL)
-    )
+    mine = results(with_memory(world, settings, settings.memory))
+    rival = results(with_memory(world, settings, RIVAL))
     return None not in (mine, rival) and np.mean(mine[-1]) > np.mean(rival[-1])
 
 

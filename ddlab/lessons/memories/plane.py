@@ -123,9 +123,10 @@ def keep_clicked(
     """Return settings that keep the point which was clicked, at the end of the run."""
     if clicked["customdata"] is None:
         return settings
-    before = [
-        row_text for row_text in settings.clicked.split() if row_text != str(clicked["customdata"])
-    ]
+    before = []
+    for row_text in settings.clicked.split():
+        if row_text != str(clicked["customdata"]):
+            before.append(row_text)
     return settings.replace(
         memory=BY_HAND, clicked=" ".join([str(clicked["customdata"]), *before]), step=None
     )
@@ -158,11 +159,10 @@ def plane(world: World, config: mnemonics.Config, moment: Moment) -> go.Figure:
     title = f"Learning {' and '.join(CLASSES[start:classes_met])}"
     figure = start_figure(title=title, x_label="first pixel", y_label="second pixel", height=HEIGHT)
     parts = len(CLASSES)
-    shades = [
-        [(k + end) / parts, faint(series_style(k).colour, 0.35)]
-        for k in range(parts)
-        for end in (0, 1)
-    ]
+    shades = []
+    for k in range(parts):
+        for end in (0, 1):
+            shades.append([(k + end) / parts, faint(series_style(k).colour, 0.35)])
     flat = {
         "zmin": -0.5,
         "zmax": parts - 0.5,
@@ -198,10 +198,9 @@ def plane(world: World, config: mnemonics.Config, moment: Moment) -> go.Figure:
         range=[0, 1], showgrid=False, constrain="domain"
     )
     figure.update_yaxes(range=[0, 1], showgrid=False, scaleanchor="x", constrain="domain")
-    shares = [
-        f"{name} {float((decided == k).float().mean()):.0%}"
-        for k, name in enumerate(CLASSES[:classes_met])
-    ]
+    shares = []
+    for k, name in enumerate(CLASSES[:classes_met]):
+        shares.append(f"{name} {float((decided == k).float().mean()):.0%}")
     return finish_figure(
         figure, alt=f"{title}: the share of the plane of each class is {', '.join(shares)}."
     )

@@ -31,7 +31,8 @@ def predicted(targets: Tensor, images: Tensor) -> float:
     from sklearn.linear_model import Ridge
     from sklearn.metrics import r2_score
 
-    points, outputs = (values.flatten(1).double().numpy() for values in (images, targets))
+    points = images.flatten(1).double().numpy()
+    outputs = targets.flatten(1).double().numpy()
     reader = Ridge(alpha=100).fit(points[::2], outputs[::2])
     return max(
         0.0,
@@ -57,10 +58,9 @@ def check_same_statistics(answer: Any) -> str:
         or not bool(torch.isfinite(new_targets).all())
     ):
         raise NotYet(f"Return finite targets of the same shape, {list(targets.shape)}.")
-    moments = [
-        torch.cat([values.double().mean(0, keepdim=True), values.double().T.cov()])
-        for values in (targets, new_targets)
-    ]
+    moments = []
+    for values in (targets, new_targets):
+        moments.append(torch.cat([values.double().mean(0, keepdim=True), values.double().T.cov()]))
     gap = float((moments[0] - moments[1]).abs().max())
     if gap > _MOMENT_GAP:
         raise NotYet(
@@ -91,10 +91,9 @@ def check_barlow_twins(answer: Any) -> str:
     loss = call_answer(answer, first, second, of="the projections of two views, [n, d] each")
     if not isinstance(loss, Tensor) or loss.numel() != 1 or not bool(torch.isfinite(loss).all()):
         raise NotYet("Return one finite number, a tensor.")
-    losses_by_mistake = {
-        name: float(barlow_twins_loss(first, second, off_diagonal_weight=w))
-        for name, w in _WEIGHTS.items()
-    }
+    losses_by_mistake = {}
+    for name, w in _WEIGHTS.items():
+        losses_by_mistake[name] = float(barlow_twins_loss(first, second, off_diagonal_weight=w))
     statement = (
         f"Two views of forty images, six numbers each: yours is {float(loss):.4f}, Barlow "
         f"Twins' {losses_by_mistake['']:.4f}."

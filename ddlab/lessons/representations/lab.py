@@ -43,9 +43,9 @@ def curve_data(world: World, settings: Settings, results: Results) -> tuple:
     features.
     """
     frames_of_runs = results.frames, results.jobs[1].frames
-    curves = [
-        tuple((frame.step, frame.content.accuracy) for frame in frames) for frames in frames_of_runs
-    ]
+    curves = []
+    for frames in frames_of_runs:
+        curves.append(tuple((frame.step, frame.content.accuracy) for frame in frames))
     return results.run.total, named(settings.objective), *curves, world.own[settings.prior]
 
 
@@ -70,7 +70,10 @@ def curve(total: int, objective: str, aided: Curve, alone: Curve, prior: float) 
 
 def target_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the loss of the targets and lambda at the steps that were kept so far."""
-    frames = [frame for frame in results.frames if frame.content.share is not None]
+    frames = []
+    for frame in results.frames:
+        if frame.content.share is not None:
+            frames.append(frame)
     losses = tuple(frame.content.target_loss for frame in frames if frame.content.share)
     return results.run.total, losses, tuple((frame.step, frame.content.share) for frame in frames)
 

@@ -24,7 +24,8 @@ STRONG = "strong"
 PRIORS = (UNTRAINED, WEAK, STRONG)
 # So that a step is quick.
 _SMALL = {"batch_size": 50, "learning_rate": 0.01, "projector_width": 128, "output_width": 64}
-NETWORK, _PRIOR = (networks.spec("convnet", width=width) for width in (16, 32))
+NETWORK = networks.spec("convnet", width=16)
+_PRIOR = networks.spec("convnet", width=32)
 
 
 def make_prior(name: str, data: ImageData, *, seed: int = 0) -> Network:
@@ -57,10 +58,9 @@ def _digits_like(data: ImageData) -> ImageData:
     A prior's spec has them.
     """
     digits = aligned(datasets.load("digits"), data)
-    labels = {
-        split: torch.arange(len(getattr(digits, split))) % data.classes
-        for split in ("train_labels", "test_labels")
-    }
+    labels = {}
+    for split in ("train_labels", "test_labels"):
+        labels[split] = torch.arange(len(getattr(digits, split))) % data.classes
     return (
         digits
         if data.classes == 10
@@ -91,7 +91,8 @@ def objective(
     The network and its heads are narrow, batches of 50.
     """
     module = self_supervised.OBJECTIVES[name].Config
-    sizes: dict[str, Any] = {
-        key: value for key, value in _SMALL.items() if key in module.__dataclass_fields__
-    }
+    sizes: dict[str, Any] = {}
+    for key, value in _SMALL.items():
+        if key in module.__dataclass_fields__:
+            sizes[key] = value
     return module.for_data(data, network=network, epochs=epochs, **sizes)

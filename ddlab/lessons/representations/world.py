@@ -173,10 +173,9 @@ class World:
         images = (
             self.data.normalised(split="test") if indices is None else self.data.normalised(indices)
         )
-        parts = [
-            networks.predict(network, part.to(network.device)).features.cpu()
-            for part in images.split(500)
-        ]
+        parts = []
+        for part in images.split(500):
+            parts.append(networks.predict(network, part.to(network.device)).features.cpu())
         return torch.cat(parts)
 
     def _moment(self, config: Any, inputs: Inputs, state: Any, trace: Any) -> Moment:

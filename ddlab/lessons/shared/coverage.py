@@ -225,10 +225,9 @@ class MappedImages:
             config,
             announce=announce,
         )
-        films = {
-            name: fitted.transform(points_of_layer[f"film {name}"]).view(len(frames), -1, 2)
-            for name, frames in self.frames.items()
-        }
+        films = {}
+        for name, frames in self.frames.items():
+            films[name] = fitted.transform(points_of_layer[f"film {name}"]).view(len(frames), -1, 2)
         real = fitted.positions["real"]
         sets = {name: fitted.positions[f"set {name}"] for name in self.sets}
         every = torch.cat([real, *sets.values(), *(film.flatten(0, 1) for film in films.values())])

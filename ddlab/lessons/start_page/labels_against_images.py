@@ -217,11 +217,10 @@ def curve_data(world: World, settings: Settings, results: Results) -> tuple:
         for run_settings, run in world.learned().items()
         if run_settings != settings
     } | {settings: world.run(settings)}
-    frames_by_name = {
-        run_settings.words("{images}, {labels}"): run.frames
-        for run_settings, run in runs.items()
-        if run.frames
-    }
+    frames_by_name = {}
+    for run_settings, run in runs.items():
+        if run.frames:
+            frames_by_name[run_settings.words("{images}, {labels}")] = run.frames
     return tuple(
         (name, tuple((frame.step, frame.content) for frame in frames))
         for name, frames in list(frames_by_name.items())[-_CURVES:]
@@ -242,10 +241,9 @@ def curves(*curve_points: tuple[str, tuple[tuple[int, float], ...]]) -> go.Figur
 
 def table_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the last accuracy of each kind of images and labels; None where none is known."""
-    accuracy_by_pair = {
-        (run_settings.images, run_settings.labels): run.frames[-1].content
-        for run_settings, run in world.learned().items()
-    }
+    accuracy_by_pair = {}
+    for run_settings, run in world.learned().items():
+        accuracy_by_pair[(run_settings.images, run_settings.labels)] = run.frames[-1].content
     return tuple(
         (images, tuple(accuracy_by_pair.get((images, labels)) for labels in LABELS))
         for images in world.sets
@@ -272,10 +270,11 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     learned = world.learned()
     if settings not in learned:
         return f"A student learns from {title} ..."
-    final_accuracies = {
-        run_settings.words("{images} images, {labels} labels"): run.frames[-1].content
-        for run_settings, run in learned.items()
-    }
+    final_accuracies = {}
+    for run_settings, run in learned.items():
+        final_accuracies[run_settings.words("{images} images, {labels} labels")] = run.frames[
+            -1
+        ].content
     best = max(final_accuracies, key=lambda run_settings: final_accuracies[run_settings])
     return (
         f"From {title}: the student ends at {final_accuracies[title]:.0%} of the test images. Best so far: "
@@ -289,11 +288,10 @@ def labels_alone_help(world: World, settings: Settings, results: Results) -> boo
     Images and seed are the same.
     """
     learned = world.learned()
-    pair = [
-        learned[compared_settings].frames[-1].content
-        for compared_settings in (settings, settings.replace(labels="hard"))
-        if compared_settings in learned
-    ]
+    pair = []
+    for compared_settings in (settings, settings.replace(labels="hard")):
+        if compared_settings in learned:
+            pair.append(learned[compared_settings].frames[-1].content)
     return len(pair) == 2 and pair[0] - pair[1] >= _POINTS
 
 

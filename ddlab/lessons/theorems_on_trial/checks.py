@@ -57,10 +57,9 @@ def check_floor(answer: Any) -> str:
     """
     settings = [(0.1, 0.1, 1), (1.0, 0.1, 4), (0.5, 0.4, 10)]
     floors = numbers(answer, *settings, of="(spread, learning_rate, batch)")
-    expected = [
-        closed_forms.noise_floor(spread=s, learning_rate=rate) / batch
-        for s, rate, batch in settings
-    ]
+    expected = []
+    for s, rate, batch in settings:
+        expected.append(closed_forms.noise_floor(spread=s, learning_rate=rate) / batch)
     noise = [(s**2 + 0.25) / batch for s, _, batch in settings]
     for wrong, hint in (
         (

@@ -179,9 +179,8 @@ def printed_share(view: Width) -> Outcome:
 
     The last is shown in one dimension and in the lab's two.
     """
-    one_dimension, two_dimensions = (
-        along(closed_forms.information_share, "spread", _SPREADS, dimensions=d) for d in (1, 2)
-    )
+    one_dimension = along(closed_forms.information_share, "spread", _SPREADS, dimensions=1)
+    two_dimensions = along(closed_forms.information_share, "spread", _SPREADS, dimensions=2)
     printed = np.array(along(closed_forms.printed_information_share, "spread", _SPREADS))
     normalised = np.array(along(closed_forms.normalised_information, "spread", _SPREADS))
     normalised = np.where((normalised >= -2) & (normalised <= 4), normalised, np.nan)

@@ -19,9 +19,9 @@ def check_best_rate(answer: Any) -> str:
     distances_left = []
     cosines = []
     for _ in range(5):
-        gradient, start, goal = (
-            torch.randn(40, generator=draws, dtype=torch.float64) for _ in range(3)
-        )
+        gradient = torch.randn(40, generator=draws, dtype=torch.float64)
+        start = torch.randn(40, generator=draws, dtype=torch.float64)
+        goal = torch.randn(40, generator=draws, dtype=torch.float64)
         path = start - goal
         words = "three vectors: gradient, start, goal"
         rate = call_answer(
@@ -80,7 +80,9 @@ def check_rate_only(answer: Any) -> str:
     draws = torch.Generator().manual_seed(5)
     model = nn.Sequential(nn.Flatten(), nn.Linear(16, 10))
     images = torch.randn((10, 1, 4, 4), generator=draws)
-    paths = [[torch.randn(170, generator=draws) / 4 for _ in range(3)] for _ in range(2)]
+    paths = []
+    for _ in range(2):
+        paths.append([torch.randn(170, generator=draws) / 4 for _ in range(3)])
     expected = []
     for moved in (False, True):
         torch.manual_seed(0)

@@ -132,10 +132,9 @@ class World(MethodWorld):
 
     def distance_left(self, config: mtt.Config, images: Tensor, rate: Tensor | float) -> float:
         """Return MTT's loss, the mean over all experts, each from another epoch."""
-        paths = [
-            self.expert_path(config, expert, expert % config.latest_start)
-            for expert in range(config.experts)
-        ]
+        paths = []
+        for expert in range(config.experts):
+            paths.append(self.expert_path(config, expert, expert % config.latest_start))
         end_points = [self.steps(config, images, rate, path[0])[-1] for path in paths]
         return statistics.fmean(
             float(mtt.matching_loss(end, path[0], path[-1]))

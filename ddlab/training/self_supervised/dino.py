@@ -139,9 +139,9 @@ def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, O
     """Return equation 3 on a batch."""
     aims, target = targets(batch, state)
     target_logits = [similarities(aim, state.target["objective.prototypes"]) for aim in aims]
-    logits = [
-        similarities(projections, state.trained["prototypes"]) for projections in batch.projections
-    ]
+    logits = []
+    for projections in batch.projections:
+        logits.append(similarities(projections, state.trained["prototypes"]))
     centre = state.buffers["centre"]
     first, second = (
         centred_probabilities(values, centre, temperature=config.teacher_temperature)

@@ -90,9 +90,8 @@ def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
 def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
     """Return equation 4 on a batch."""
     first, second = (standardised(projections) for projections in batch.projections)
-    first_prediction, second_prediction = (
-        projected(state.trained, projections) for projections in (first, second)
-    )
+    first_prediction = projected(state.trained, first)
+    second_prediction = projected(state.trained, second)
     return (
         negative_cosine(first_prediction, second) + negative_cosine(second_prediction, first)
     ) / 2, state

@@ -125,10 +125,9 @@ def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
 
 def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
     """Return equation 1 on a batch, halved."""
-    scores = [
-        F.normalize(projections) @ state.trained["prototypes"].T
-        for projections in batch.projections
-    ]
+    scores = []
+    for projections in batch.projections:
+        scores.append(F.normalize(projections) @ state.trained["prototypes"].T)
     options: dict[str, Any] = {
         "smoothness": config.smoothness,
         "iterations": config.sinkhorn_iterations,

@@ -225,11 +225,9 @@ def train_step(
     learning_rate = _learning_rate(config, count, state.step, total)
     moved, optimiser = _descend(config, current, gradients, state.optimiser, learning_rate)
     if guide is not None and guide.alone:  # what has no gradient does not decay either
-        moved |= {
-            name: value
-            for name, value in current.items()
-            if not name.startswith(("network.", "guide."))
-        }
+        for name, value in current.items():
+            if not name.startswith(("network.", "guide.")):
+                moved[name] = value
     device = losses.projections[0].device
     kept_state = replace(
         _detached_state(losses.objective, device), trained=_part(moved, "objective")
@@ -290,11 +288,10 @@ def _losses(
             **_join(network=buffers),
         }
 
-    encoder = {
-        name: value
-        for name, value in tensors.items()
-        if name.startswith(("network.", "projector."))
-    }
+    encoder = {}
+    for name, value in tensors.items():
+        if name.startswith(("network.", "projector.")):
+            encoder[name] = value
     first, encoder = encode(encoder, views[0])
     second, encoder = encode(encoder, views[1])
     kept_state = state.objective
@@ -361,9 +358,10 @@ def _learnt(spec: NetworkSpec, projector: Mapping[str, Tensor]) -> list[str]:
     They are the network below its features (all but the last linear layer) and the projector.
     """
     _, classifier = hooked_layers(spec)
-    below = [
-        name for name in networks.parameter_names(spec) if not name.startswith(f"{classifier}.")
-    ]
+    below = []
+    for name in networks.parameter_names(spec):
+        if not name.startswith(f"{classifier}."):
+            below.append(name)
     return [*(f"network.{name}" for name in below), *(f"projector.{name}" for name in projector)]
 
 

@@ -106,9 +106,8 @@ class TwoViews(Parameters):
         """Return two views of images [n, c, h, w] at `step`: [n, c, h, w] each, normalised with
         `mean` and `std` [c].
         """
-        shift, scale = (
-            moved(value.to(images.dtype)[:, None, None], images.device) for value in (mean, std)
-        )
+        shift = moved(mean.to(images.dtype)[:, None, None], images.device)
+        scale = moved(std.to(images.dtype)[:, None, None], images.device)
         chances = (0.0, self.second_solarise_probability)
         views = []
         for number, chance in enumerate(chances):
