@@ -64,7 +64,9 @@ class tensor(NamedTuple):
     def check(self, argument: str, value: Any, lengths: Lengths) -> Tensor:
         """Return the tensor; its lengths are then known by their names."""
         names = self.shape.split()
-        expected_shape: list[int | str] = [lengths.get(name, name) for name in names]
+        expected_shape: list[int | str] = []
+        for name in names:
+            expected_shape.append(lengths.get(name, name))
         kind: Any = {"dtype": self.dtype, "floating": self.dtype is None, "finite": self.finite}
         checked_tensor = errors.check_tensor(argument, value, shape=expected_shape, **kind)
         lengths.update(zip(names, checked_tensor.shape, strict=True))
@@ -114,7 +116,9 @@ def checked(function: Function) -> Function:
     def call(*args: Any, **kwargs: Any) -> Any:
         values = list(args)
         lengths = Lengths()
-        places = {name: place for place, name in enumerate(positional[: len(args)])}
+        places = {}
+        for place, name in enumerate(positional[: len(args)]):
+            places[name] = place
         for name, rule in rules().items():  # in the signature's order
             if name in places:
                 values[places[name]] = rule(name, values[places[name]], lengths)

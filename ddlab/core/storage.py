@@ -72,7 +72,9 @@ def save(
     errors.check_instance("description", description, Mapping, "a mapping of JSON types")
     errors.check_text("kind", kind)
     # safetensors refuses tensors that are expanded, shared or not contiguous.
-    plain = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
+    plain = {}
+    for name, value in tensors.items():
+        plain[name] = value.detach().cpu().contiguous().clone()
     try:
         header = {**description, "kind": kind, "format": 1, "tensors": sorted(plain)}
         text = json.dumps(header | {"digest": _digest(json.dumps(header), plain)})
@@ -104,7 +106,9 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Tensor], di
             header = json.loads((file.metadata() or {}).get(_KEY, "null"))
             # Copied: in the file they begin anywhere, and products of tensors at odd addresses have
             # other last bits.
-            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (not a dict)
+            tensors = {}
+            for name in file.keys():
+                tensors[name] = file.get_tensor(name).clone()  # noqa: SIM118 (not a dict)
     except (
         safetensors.SafetensorError,
         OSError,

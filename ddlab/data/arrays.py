@@ -105,7 +105,9 @@ def from_arrays(
     names, numbers = _numbered(labels_by_split, class_names)
     if test is None:
         rows = _split(numbers[0], names, test_fraction, seed)
-        parts = [(train[chosen], numbers[0][chosen]) for chosen in rows]
+        parts = []
+        for chosen in rows:
+            parts.append((train[chosen], numbers[0][chosen]))
     else:
         parts = list(zip((train, test), numbers, strict=True))
     _warn_of_copies(name, parts[0][0], parts[1][0])
@@ -172,7 +174,9 @@ def from_dataset(
     reading = Reading(
         channels=channels or 0, size=size, fit=fit, background=background, range=range
     )
-    parts = [_items(argument, source, keys, limit, reading) for argument, source in sources.items()]
+    parts = []
+    for argument, source in sources.items():
+        parts.append(_items(argument, source, keys, limit, reading))
     pictures.check_filled("images of dataset", max(share for _, _, share in parts), reading)
     labels = [part_labels for _, part_labels, _ in parts]
     dataset_names = _names_of(dataset, keys)
@@ -336,7 +340,9 @@ def _numbered(
         class_labels = [str(name) for name in class_names]
     else:
         class_labels = list(range(len(class_names)))
-    place = {label: number for number, label in enumerate(class_labels)}
+    place = {}
+    for number, label in enumerate(class_labels):
+        place[label] = number
     numbers = []
     for argument, labels in zip(("labels", "test_labels"), labels_by_split, strict=False):
         strange = next((label for label in labels.tolist() if label not in place), None)
@@ -357,7 +363,9 @@ def _warn_of_copies(name: str, train: np.ndarray, test: np.ndarray) -> None:
 
     An accuracy on them says nothing about new images.
     """
-    train_digests = {hashlib.sha256(image.tobytes()).digest() for image in train}
+    train_digests = set()
+    for image in train:
+        train_digests.add(hashlib.sha256(image.tobytes()).digest())
     copies = sum(hashlib.sha256(image.tobytes()).digest() in train_digests for image in test)
     if copies:
         warnings.warn(
@@ -399,7 +407,9 @@ def _names_of(dataset: Any, keys: tuple[str, str] | None) -> list[str] | None:
         names = getattr(features.get("label" if keys is None else keys[1]), "names", None)
         return list(names) if names else None
     if isinstance(dataset, torch.utils.data.ConcatDataset):
-        names_of_parts = [_names_of(part, keys) for part in dataset.datasets]
+        names_of_parts = []
+        for part in dataset.datasets:
+            names_of_parts.append(_names_of(part, keys))
         are_equal = all(names == names_of_parts[0] for names in names_of_parts)
         return names_of_parts[0] if are_equal else None
     if getattr(dataset, "target_transform", None) is not None:

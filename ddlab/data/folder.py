@@ -100,7 +100,9 @@ def load(
     for part in parts:
         for files_of_class in part.values():
             files += files_of_class
-    heads = [_opened(file, functools.partial(_head, most_pixels)) for file in files]
+    heads = []
+    for file in files:
+        heads.append(_opened(file, functools.partial(_head, most_pixels)))
     if channels is None:
         channels = 1 if all(grey for _, grey, _ in heads) else 3
     errors.check_choice("channels", channels, (1, 3))

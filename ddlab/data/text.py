@@ -239,10 +239,14 @@ def _text_data(
     names = tuple(dict.fromkeys(label for label, _ in lines))
     if len(names) < 2:
         errors.fail("path", "sentences of two classes at least", f"those of {names}")
-    sentences = [tuple(sentence.lower().split()[:length]) for _, sentence in lines]
+    sentences = []
+    for _, sentence in lines:
+        sentences.append(tuple(sentence.lower().split()[:length]))
     apart = set(test)
     order = [*(number for number in range(len(lines)) if number not in apart), *test]
-    train = [sentences[number] for number in order[: len(order) - len(test)]]
+    train = []
+    for number in order[: len(order) - len(test)]:
+        train.append(sentences[number])
     vocabulary = (PADDING, *dict.fromkeys(word for sentence in train for word in sentence))
     places = {word: place for place, word in enumerate(vocabulary)}
     vectors = (

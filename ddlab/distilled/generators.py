@@ -156,7 +156,9 @@ def decoded(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
             settings,
         )
     shape = errors.check_instance("settings['shape']", settings["shape"], list, "[channels, h, w]")
-    sides = [errors.check_integer("settings['shape']", side, 1, 4096) for side in shape]
+    sides = []
+    for side in shape:
+        sides.append(errors.check_integer("settings['shape']", side, 1, 4096))
     batch = errors.check_integer("settings['batch']", settings["batch"], 1)
     if len(sides) != 3 or not {"latents", "0.direction"} <= set(tensors):
         errors.fail(

@@ -63,7 +63,9 @@ class Representations:
         if self.plain:
             values = self.tensors["representations"]
             return values.expand(self.views + 1, -1, -1) if self.shift == "same" else values
-        stored = {name: self.tensors[name] for name in shift_models.TENSORS[self.shift]}
+        stored = {}
+        for name in shift_models.TENSORS[self.shift]:
+            stored[name] = self.tensors[name]
         coefficients = shift_models.shifted(
             self.tensors["coefficients"], stored, self.shift, views=self.views
         )
@@ -109,7 +111,9 @@ class Representations:
 
     def to_file(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return the tensors and the JSON of a file that say what they are."""
-        tensors = {f"targets/representations/{name}": value for name, value in self.tensors.items()}
+        tensors = {}
+        for name, value in self.tensors.items():
+            tensors[f"targets/representations/{name}"] = value
         return tensors, {"augmentation": self.augmentation, "shift": self.shift}
 
     @classmethod

@@ -156,7 +156,9 @@ def fitted_networks(
     tensors = {name: value.to(coefficients) for name, value in tensors.items()}
     state = optimisers.adam_init(tensors)
     for step in range(steps):
-        leaves = {name: value.requires_grad_() for name, value in tensors.items()}
+        leaves = {}
+        for name, value in tensors.items():
+            leaves[name] = value.requires_grad_()
         with torch.enable_grad():
             loss = (
                 (predicted_shifts(coefficients.detach(), leaves) - shifts)
@@ -166,7 +168,9 @@ def fitted_networks(
             )
             slopes = torch.autograd.grad(loss, list(leaves.values()))
         rate = optimisers.cosine(step, steps, learning_rate)
-        current = {name: value.detach() for name, value in leaves.items()}
+        current = {}
+        for name, value in leaves.items():
+            current[name] = value.detach()
         tensors, state = optimisers.adam_update(
             current, dict(zip(current, slopes, strict=True)), state, learning_rate=rate
         )
@@ -184,7 +188,9 @@ def first_networks(views: int, bases: int, *, hidden: int, seed: int) -> dict[st
         "second_weights": (views, bases, hidden),
         "second_biases": (views, bases),
     }
-    bounds = {name: 1 / math.sqrt(bases if name.startswith("first") else hidden) for name in shapes}
+    bounds = {}
+    for name in shapes:
+        bounds[name] = 1 / math.sqrt(bases if name.startswith("first") else hidden)
     return {
         name: bounds[name] * (2 * torch.rand(shape, generator=draw) - 1)
         for name, shape in shapes.items()
@@ -230,7 +236,9 @@ def _checked_views(
         lengths["A"] = errors.check_integer("views", views, 0, _LARGEST_COUNT)
     for name in TENSORS[shift]:
         names = _SHAPES[name].split()
-        shape = [lengths.get(dimension_name, dimension_name) for dimension_name in names]
+        shape = []
+        for dimension_name in names:
+            shape.append(lengths.get(dimension_name, dimension_name))
         actual_shape = errors.check_tensor(
             name, tensors[name], shape=shape, dtype=coefficients.dtype, finite=False
         ).shape

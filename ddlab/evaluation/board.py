@@ -108,7 +108,9 @@ def _entries(place: Path) -> dict[str, Path | None]:
     """Return the sets in a folder and its subfolders: name -> file, or None for a student's folder
     without one.
     """
-    entries: dict[str, Path | None] = {file.stem: file for file in _set_files(place)}
+    entries: dict[str, Path | None] = {}
+    for file in _set_files(place):
+        entries[file.stem] = file
     for folder in sorted(place.iterdir()):
         if not folder.is_dir() or folder.name.startswith((".", "__")):
             continue

@@ -351,7 +351,9 @@ def _common_sizes(results: Mapping[int, SeedResults]) -> list[Counts]:
 
 def _row(key: Any, one_set: bool, results: Mapping[int, SeedResults]) -> Compared:
     """Return a row: of a method by its name, or of random real images by their counts."""
-    trials: list[Any] = [seed_results[key] for seed_results in results.values()]
+    trials: list[Any] = []
+    for seed_results in results.values():
+        trials.append(seed_results[key])
     is_random = isinstance(key, tuple)
     gains = []
     if not is_random:

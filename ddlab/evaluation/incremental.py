@@ -182,7 +182,9 @@ def class_incremental(
             )
     order = class_order(data.classes, config.order_seed)
     task_ends = class_ends(config, data.classes)
-    tasks = [order[start:end] for start, end in zip([0, *task_ends], task_ends, strict=False)]
+    tasks = []
+    for start, end in zip([0, *task_ends], task_ends, strict=False):
+        tasks.append(order[start:end])
     return Incremental(
         matrices, tuple(tuple(data.class_names[label] for label in task) for task in tasks)
     )

@@ -138,7 +138,9 @@ def probe(
         reached[setting] = _share(
             predictions(kind, learning, labels, testing, setting), data.test_labels
         )
-    accuracies = {seed: reached[setting] for seed, setting in chosen.items()}
+    accuracies = {}
+    for seed, setting in chosen.items():
+        accuracies[seed] = reached[setting]
     values = list(accuracies.values())
     return Probe(
         mean=statistics.fmean(values),

@@ -368,7 +368,9 @@ def _evaluation(
     prepared_evaluation: _PreparedEvaluation, scores: dict[int, tuple[Scores, float]]
 ) -> Evaluation:
     """Summarise the students that are there."""
-    values = [accuracy_fraction for (accuracy_fraction, _), _ in scores.values()]
+    values = []
+    for (accuracy_fraction, _), _ in scores.values():
+        values.append(accuracy_fraction)
     balanced = []
     for (_, value), _ in scores.values():
         if value is not None:

@@ -122,16 +122,15 @@ class Controls(widgets.VBox):
             check_choice("a name of folded", name, list(names))
         longest = min(max((len(text) for text in words.values()), default=0), 34)
         width = "auto" if check_boolean("stacked", stacked) else f"{longest * 0.58 + 1:.1f}em"
-        self._controls: dict[str, widgets.ValueWidget] = {
-            name: _control(
+        self._controls: dict[str, widgets.ValueWidget] = {}
+        for name in names:
+            self._controls[name] = _control(
                 described[name],
                 getattr(config, name),
                 words[name],
                 width,
                 words_of_choices.get(name, _plain),
             )
-            for name in names
-        }
         self._message = widgets.HTML(layout=widgets.Layout(display="none"))
         self._moving = False
         in_front = []
@@ -176,7 +175,9 @@ class Controls(widgets.VBox):
     def _control_moved(self, _change: Any) -> None:
         if self._moving:
             return
-        values = {name: _read(control) for name, control in self._controls.items()}
+        values = {}
+        for name, control in self._controls.items():
+            values[name] = _read(control)
         try:
             config = self.value.replace(**values)
         except DDLabError as error:
@@ -270,7 +271,9 @@ def _control(
             **{**common, "style": {**common["style"], "button_width": "5em"}},
         )
     if parameter.choices is not None:
-        options = [(say(choice), choice) for choice in parameter.choices]
+        options = []
+        for choice in parameter.choices:
+            options.append((say(choice), choice))
         if len(options) <= _MOST_BUTTONS:
             style = {**common["style"], "button_width": "auto"}
             return widgets.ToggleButtons(

@@ -304,7 +304,9 @@ class Laboratory(Explorer):
         # events and are ignored; those of the reader come from another thread and count.
         self._placing: int | None = None
         declared = self.lab.views(world) if callable(self.lab.views) else self.lab.views
-        self._views_on_show = [ViewOnPage(view) for view in flattened(declared)]
+        self._views_on_show = []
+        for view in flattened(declared):
+            self._views_on_show.append(ViewOnPage(view))
         self.quest = None if self.lab.quest is None else QuestLine(self.lab.quest.words)
         self._show(self.start)
         self.runner = Runner(
@@ -319,7 +321,9 @@ class Laboratory(Explorer):
             self.watched_run.begin()
         self._make_widgets()
         self._draw_views(self._results())
-        views = [make_widget(view, self._views_on_show) for view in declared]
+        views = []
+        for view in declared:
+            views.append(make_widget(view, self._views_on_show))
         super().__init__(
             lab.title,
             controls=[
@@ -573,7 +577,9 @@ class Laboratory(Explorer):
 
     def _make_widgets(self) -> None:
         lab = self.lab
-        choices = {name: described.choices for name, described in describe(self.start).items()}
+        choices = {}
+        for name, described in describe(self.start).items():
+            choices[name] = described.choices
         # A choice of one thing is none.
         in_front = lab.controls(self.world) if callable(lab.controls) else lab.controls
         folded = lab.folded(self.world) if callable(lab.folded) else lab.folded
@@ -717,7 +723,9 @@ class Laboratory(Explorer):
         for run in missing:
             if run.left(None):
                 spent.append(run.left(None) / (run.total - run.step))  # type: ignore[operator]
-        seconds_left = [run.left(max(spent, default=None)) for run in missing]
+        seconds_left = []
+        for run in missing:
+            seconds_left.append(run.left(max(spent, default=None)))
         if any(seconds is None for seconds in seconds_left):
             return "Being computed ..."
         total = sum(seconds or 0.0 for seconds in seconds_left)

@@ -165,9 +165,9 @@ class Live(Explorer):
         explorable = [name for name in explorable if getattr(start, name) is not None]
         first_fields = explorable[:4] if first is None else first
         errors.check_instance("first", first_fields, (list, tuple), "a list of fields")
-        self._seen = [
-            errors.check_choice("first", name, tuple(describe(start))) for name in first_fields
-        ]
+        self._seen = []
+        for name in first_fields:
+            self._seen.append(errors.check_choice("first", name, tuple(describe(start))))
         folded = []
         for name in explorable:
             if name not in self._seen:
@@ -175,9 +175,9 @@ class Live(Explorer):
         self.panel = Controls(start, [*self._seen, *folded], folded=folded, stacked=True)
         self.slider = step_slider("step")
         self.progress = Progress(drawing=_DRAWING, layout=widgets.Layout(width="100%"))
-        self.buttons = {
-            name: icon_button(icon, hint, words) for name, (words, icon, hint) in _BUTTONS.items()
-        }
+        self.buttons = {}
+        for name, (words, icon, hint) in _BUTTONS.items():
+            self.buttons[name] = icon_button(icon, hint, words)
 
     def _make_views(self) -> widgets.Widget:
         """Return the images of the newest frame, where it has some, and its curves."""

@@ -200,7 +200,9 @@ def learned_images(data: ImageData, frame: Frame, rows: int) -> tuple[bytes, str
     """
     pixels = data.to_uint8(frame.content.images[: rows * data.classes])
     scale = max(1, round(_ROW / (data.classes * data.image_size[1])))
-    names = [name if len(name) <= 8 else f"{name[:7]}." for name in data.class_names]
+    names = []
+    for name in data.class_names:
+        names.append(name if len(name) <= 8 else f"{name[:7]}.")
     alt = (
         f"{rows} learned {'image' if rows == 1 else 'images'} of each class after update "
         f"{frame.step}, "

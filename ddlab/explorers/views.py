@@ -162,7 +162,9 @@ def make_widget(view: Any, views_on_page: list[ViewOnPage]) -> widgets.Widget:
         return next(
             view_on_page.widget for view_on_page in views_on_page if view_on_page.view is view
         )
-    children = [make_widget(part, views_on_page) for part in view.views]
+    children = []
+    for part in view.views:
+        children.append(make_widget(part, views_on_page))
     if isinstance(view, Row):
         return side_by_side(children)
     whole = _tabs(view.titles, children)

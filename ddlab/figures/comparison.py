@@ -66,7 +66,9 @@ def grouped_comparison(
 
     Other arguments as in `comparison`.
     """
-    columns = {group: _seeds(group, conditions) for group, conditions in groups.items()}
+    columns = {}
+    for group, conditions in groups.items():
+        columns[group] = _seeds(group, conditions)
     names = list(next(iter(columns.values())))
     for group, seeds in columns.items():
         if list(seeds) != names:
@@ -81,7 +83,9 @@ def grouped_comparison(
     descriptions = []
     for index, (group, seeds) in enumerate(columns.items()):
         means = np.array([values.mean() for values in seeds.values()])
-        spans = [(interval(values.tolist()) if intervals else None) for values in seeds.values()]
+        spans = []
+        for values in seeds.values():
+            spans.append(interval(values.tolist()) if intervals else None)
         lows, highs = np.array(
             [span or (mean, mean) for span, mean in zip(spans, means, strict=True)]
         ).T

@@ -87,7 +87,9 @@ def scatter(
             error_bars.append(
                 (p.y - (p.y if p.low is None else p.low), (p.y if p.high is None else p.high) - p.y)
             )
-        edges = [look.neutral("text") if name == chosen else style.colour for name in family_points]
+        edges = []
+        for name in family_points:
+            edges.append(look.neutral("text") if name == chosen else style.colour)
         figure.add_scatter(
             x=xs,
             y=ys,

@@ -136,8 +136,12 @@ def heat_map(
     """
     table = _finite("values", values)
     shape = table.shape
-    row_names = [_name(row) for row in as_names("rows", rows, shape[0])]
-    column_names = [_name(column) for column in as_names("columns", columns, shape[1])]
+    row_names = []
+    for row in as_names("rows", rows, shape[0]):
+        row_names.append(_name(row))
+    column_names = []
+    for column in as_names("columns", columns, shape[1]):
+        column_names.append(_name(column))
     figure = look.start_figure(title=title, x_label=column_label, y_label=row_label, height=380)
     text = []
     for row in table:

@@ -40,9 +40,15 @@ def crop_boxes(
     """
     draws = torch.rand((3, images, crops), generator=generator, dtype=torch.float64)
     scale = (smallest_area + (1 - smallest_area) * draws[0]).sqrt()
-    lengths = [(scale * side).round().clamp(1, side) for side in image_size]
-    free = [side - length + 1 for side, length in zip(image_size, lengths, strict=True)]
-    places = [(draw * count).floor() for draw, count in zip(draws[1:], free, strict=True)]
+    lengths = []
+    for side in image_size:
+        lengths.append((scale * side).round().clamp(1, side))
+    free = []
+    for side, length in zip(image_size, lengths, strict=True):
+        free.append(side - length + 1)
+    places = []
+    for draw, count in zip(draws[1:], free, strict=True):
+        places.append((draw * count).floor())
     return torch.stack([*places, *lengths], dim=2).long()
 
 

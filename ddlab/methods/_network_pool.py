@@ -99,9 +99,13 @@ def train_once(
     """
     weights = pool.network(index)
     names = networks.parameter_names(spec)
-    leaves = {name: weights[name].detach().requires_grad_() for name in names}
+    leaves = {}
+    for name in names:
+        leaves[name] = weights[name].detach().requires_grad_()
     with torch.enable_grad():
-        laid = {name: channels_last(value) for name, value in leaves.items()}
+        laid = {}
+        for name, value in leaves.items():
+            laid[name] = channels_last(value)
         outputs, buffers = networks.call(
             spec, {**weights, **laid}, channels_last(images), train=True
         )

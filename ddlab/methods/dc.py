@@ -274,7 +274,9 @@ def train_between(
                     step=epoch * len(order) + number,
                     per_image=True,
                 )
-            leaves = {name: weights[name].detach().requires_grad_() for name in names}
+            leaves = {}
+            for name in names:
+                leaves[name] = weights[name].detach().requires_grad_()
             with torch.enable_grad():
                 outputs, buffers = networks.call(spec, {**weights, **leaves}, images, train=True)
                 loss = F.cross_entropy(outputs.logits, labels[rows])

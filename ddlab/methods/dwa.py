@@ -161,9 +161,13 @@ def directed_adjustment(
         NonFiniteError: a radius so large, or a teacher so broken, that the adjustment is not
             finite.
     """
-    parameters = {name: teacher.weights[name] for name in networks.parameter_names(teacher.spec)}
+    parameters = {}
+    for name in networks.parameter_names(teacher.spec):
+        parameters[name] = teacher.weights[name]
     # Copies of our own, moved in place: new ones at each step would cost a third of its time.
-    leaves = {name: value.detach().clone().requires_grad_() for name, value in parameters.items()}
+    leaves = {}
+    for name, value in parameters.items():
+        leaves[name] = value.detach().clone().requires_grad_()
     losses = []
     for _ in range(steps):
         loss, slopes = _batch_loss(teacher, leaves, images, labels)
@@ -172,7 +176,9 @@ def directed_adjustment(
             for leaf, slope in zip(leaves.values(), slopes, strict=True):
                 leaf.addcmul_(slope, radius / steps / length)
         losses.append(loss)
-    moved = {name: leaf.detach() - parameters[name] for name, leaf in leaves.items()}
+    moved = {}
+    for name, leaf in leaves.items():
+        moved[name] = leaf.detach() - parameters[name]
     adjustment = Adjustment(
         moved, torch.stack(losses) if losses else images.new_zeros(0), _length(moved.values())
     )
@@ -277,7 +283,9 @@ def _adjustment(config: Config, inputs: Inputs, batch: int) -> dict[str, Any]:
         adjustment = random_adjustment(
             teacher, length=adjustment.length, seed=config.seed, batch=batch
         )
-    adjusted = {name: teacher.weights[name] + change for name, change in adjustment.weights.items()}
+    adjusted = {}
+    for name, change in adjustment.weights.items():
+        adjusted[name] = teacher.weights[name] + change
     return {"adjusted": adjusted, "adjustment_length": adjustment.length}
 
 

@@ -295,7 +295,9 @@ def kernel_matrix(
     graph = torch.is_grad_enabled() and (first.requires_grad or second.requires_grad)
     strips = []
     for rows_part in first.split(rows):
-        pairs = [(spec, rows_part, columns_part) for columns_part in second.split(columns)]
+        pairs = []
+        for columns_part in second.split(columns):
+            pairs.append((spec, rows_part, columns_part))
         strips.append(
             torch.cat([_recomputed(*pair) if graph else _block(*pair) for pair in pairs], 1)
         )

@@ -199,7 +199,9 @@ def kernel_loss(predicted: Tensor, targets: Tensor) -> Tensor:
 
 def draw_kernel(config: Config, step: int) -> KernelSpec:
     """Return the kernel of one step."""
-    settings = {name: getattr(config, name) for name in describe(KernelSpec)}
+    settings = {}
+    for name in describe(KernelSpec):
+        settings[name] = getattr(config, name)
     if config.kernel == RANDOM:
         place = torch.randint(
             len(SIX), (), generator=randomness.generator(config.seed, step, "kernel")
@@ -218,7 +220,9 @@ def target_batch(config: Config, inputs: Inputs, step: int) -> tuple[Tensor, Ten
     draw = randomness.generator(config.seed, step, "real batch")
     if config.batch_size < len(rows):
         rows_per_class = max(config.batch_size // data.classes, 1)
-        classes = [data.of_class(label) for label in range(data.classes)]
+        classes = []
+        for label in range(data.classes):
+            classes.append(data.of_class(label))
         rows = torch.cat(
             [
                 members[torch.randperm(len(members), generator=draw)[:rows_per_class]]
@@ -278,7 +282,9 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     real, targets = target_batch(config, inputs, state.step)
     learned = _learned(config, state.images, state.labels)
     with torch.enable_grad():
-        leaves = {name: value.detach().requires_grad_() for name, value in learned.items()}
+        leaves = {}
+        for name, value in learned.items():
+            leaves[name] = value.detach().requires_grad_()
         images, labels = leaves["images"].double(), leaves.get("labels", state.labels)
         support, cross = support_and_cross(spec, images, real.double(), megabytes=config.megabytes)
         predicted = predictions(support, cross, labels, strength=config.ridge)

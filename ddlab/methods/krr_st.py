@@ -225,7 +225,9 @@ def outer_step(
     weights = {name: pools.channels_last(value) for name, value in weights.items()}
     with torch.no_grad():
         real = torch.cat([_features(spec, weights, part) for part in parts])
-    leaves = {name: value.detach().requires_grad_() for name, value in state.parameters.items()}
+    leaves = {}
+    for name, value in state.parameters.items():
+        leaves[name] = value.detach().requires_grad_()
     with torch.enable_grad():
         images, targets = make_pairs(leaves)
         features = _features(spec, weights, images)
@@ -279,7 +281,9 @@ def initial_state(config: Config, inputs: Inputs, parameters: Parameterised) -> 
     pool = pools.new_pool(
         inner_spec(config, inputs), config.pool_size, seed=config.seed, device=inputs.device
     )
-    learned = {name: value.detach().clone().contiguous() for name, value in parameters.items()}
+    learned = {}
+    for name, value in parameters.items():
+        learned[name] = value.detach().clone().contiguous()
     return State(0, learned, optimisers.adam_init(learned), pool)
 
 

@@ -157,7 +157,9 @@ class FromLoss:
     def look(self, config: Any, inputs: Inputs, state: State, trace: Trace | None) -> Look:
         """Return the images, the loss and its terms."""
         terms = {} if trace is None else {"loss": trace.loss, **trace.terms}
-        numbers = {name: Number(value, curve="loss") for name, value in terms.items()}
+        numbers = {}
+        for name, value in terms.items():
+            numbers[name] = Number(value, curve="loss")
         return descent.look_at(inputs, state, numbers)
 
 

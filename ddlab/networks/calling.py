@@ -206,7 +206,9 @@ def _swapped_tensors(parts: _Parts, tensors: Mapping[str, Tensor]) -> Iterator[N
     """Put these weights and buffers into the skeleton for a while, as torch.func.functional_call
     does.
     """
-    originals = [tensors_of_part[key] for tensors_of_part, key, _ in parts.places]
+    originals = []
+    for tensors_of_part, key, _ in parts.places:
+        originals.append(tensors_of_part[key])
     try:
         for tensors_of_part, key, name in parts.places:
             tensors_of_part[key] = tensors[name]
@@ -302,7 +304,9 @@ def predict(
     exact_float32(network.device)
     with torch.no_grad():
         batches = (batch.to(network.device) for batch in images.split(batch_size))
-        parts = [call(network.spec, network.weights, batch)[0] for batch in batches]
+        parts = []
+        for batch in batches:
+            parts.append(call(network.spec, network.weights, batch)[0])
     return Outputs(
         logits=torch.cat([part.logits for part in parts]).to(images.device),
         features=torch.cat([part.features for part in parts]).to(images.device),

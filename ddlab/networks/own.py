@@ -148,7 +148,9 @@ def from_module(
     shape = (channels, *image_size)
     copied = usable("module", module)
     try_module("module", copied, shape, classes)
-    weights = {key: value.detach() for key, value in tensors_of(copied).items()}
+    weights = {}
+    for key, value in tensors_of(copied).items():
+        weights[key] = value.detach()
     family = REGISTERED.get(name, Family(name))
     if family.factory is not None:
         if classifier not in (None, family.CLASSIFIER) or last_conv not in (None, family.LAST_CONV):

@@ -124,7 +124,8 @@ class NetworkSpec:
                 family,
             )
         shape: dict[str, Any] = {"image_size": tuple(size) if isinstance(size, list) else size}
-        shape |= {name: described.get(name) for name in ("channels", "classes")}
+        for name in ("channels", "classes"):
+            shape[name] = described.get(name)
         return cls(**_parts(family, described.get("options", {})), **shape)
 
 

@@ -218,7 +218,9 @@ class Replication(Tabled):
     @property
     def interval(self) -> tuple[float, float] | None:
         """The 95% interval over sets; of one set over its students; None of one student."""
-        set_means = [statistics.fmean(students) for students in self.accuracies]
+        set_means = []
+        for students in self.accuracies:
+            set_means.append(statistics.fmean(students))
         bounds = interval(set_means if len(set_means) > 1 else self.accuracies[0])
         return bounds and (max(bounds[0], 0.0), min(bounds[1], 100.0))
 
@@ -664,7 +666,9 @@ def _check_student(name: str, protocol: Protocol, student: dict[str, Any]) -> No
     if student and protocol.student in ("steps", "kernel"):
         errors.fail("student", f"None for {name}, whose set or kernel says all of them", student)
     for field_name in student:
-        field_names = [setting.name for setting in dataclasses.fields(supervised.Config)]
+        field_names = []
+        for setting in dataclasses.fields(supervised.Config):
+            field_names.append(setting.name)
         errors.check_choice("a field of student", field_name, field_names)
 
 
@@ -707,7 +711,9 @@ def _config(name: str, printed: dict[str, Any], data: ImageData, options: dict[s
     """Return the method's published Config for a row, with the reader's options."""
     module = methods.get(name)
     images_per_class = printed["images_per_class"]
-    field_names = [setting.name for setting in dataclasses.fields(module.Config)]
+    field_names = []
+    for setting in dataclasses.fields(module.Config):
+        field_names.append(setting.name)
     for option in options:
         errors.check_choice(f"an option of {module.NAME}", option, field_names)
     row_fields: dict[str, Any] = {}

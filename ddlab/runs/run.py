@@ -601,7 +601,9 @@ class Runs:
 
         Those without a step go first, then the ones that were not used for longest.
         """
-        sizes = {candidate: run.nbytes for candidate, run in self._runs.items()}
+        sizes = {}
+        for candidate, run in self._runs.items():
+            sizes[candidate] = run.nbytes
         order = sorted(
             (candidate for candidate in self._runs if candidate != key),
             key=lambda candidate: self._runs[candidate].step > 0,

@@ -51,10 +51,14 @@ def teacher_logits(teachers: Teachers, images: Tensor, *, batch_parts: int | Non
     if len(set(classes)) > 1:
         errors.fail("teachers", "networks for the same number of classes", classes)
     if batch_parts is None:
-        logits = [networks.predict(teacher, images).logits for teacher in networks_asked]
+        logits = []
+        for teacher in networks_asked:
+            logits.append(networks.predict(teacher, images).logits)
     else:
         parts = images.chunk(batch_parts if len(images) > 3 else 1)
-        logits = [_training_mode_logits(teacher, parts) for teacher in networks_asked]
+        logits = []
+        for teacher in networks_asked:
+            logits.append(_training_mode_logits(teacher, parts))
     return torch.stack(logits).mean(0)
 
 

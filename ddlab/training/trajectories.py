@@ -22,7 +22,9 @@ def vector(weights: Tensors) -> Tensor:
 
 def by_name(spec: NetworkSpec, row: Tensor) -> dict[str, Tensor]:
     """Return the inverse of `vector`."""
-    shapes = {name: value.shape for name, value in skeleton(spec).named_parameters()}
+    shapes = {}
+    for name, value in skeleton(spec).named_parameters():
+        shapes[name] = value.shape
     parts = row.split([shape.numel() for shape in shapes.values()])
     return {
         name: part.view(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)

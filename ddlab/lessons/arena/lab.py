@@ -88,8 +88,15 @@ class World:
             (row["data"], row["budget"], row["training"], row["method"]): row for row in table.rows
         }
         recorded = {row["method"] for row in table.rows}
-        self.methods = [name for names in FAMILIES.values() for name in names if name in recorded]
-        self.family = {name: family for family, names in FAMILIES.items() for name in names}
+        self.methods = []
+        for names in FAMILIES.values():
+            for name in names:
+                if name in recorded:
+                    self.methods.append(name)
+        self.family = {}
+        for family, names in FAMILIES.items():
+            for name in names:
+                self.family[name] = family
         if compared is not None:
             errors.check_instance("compared", compared, Comparison)
             by = {kind: labels for labels, kind in LABELS.items()}

@@ -103,7 +103,9 @@ def bill(count: int, budget: int, parts: tuple[tuple[str, int], ...]) -> go.Figu
     for name, floats in parts:
         if floats:
             paid[name.replace("_", " ").replace("representation", "vector")] = floats
-    colours = [series_style(1 if name.endswith("coefficients") else 0).colour for name in paid]
+    colours = []
+    for name in paid:
+        colours.append(series_style(1 if name.endswith("coefficients") else 0).colour)
     text = [f"{floats:,}" for floats in paid.values()]
     figure.add_bar(
         y=[*paid],
@@ -223,7 +225,8 @@ def taught(
                 for (scale, bases, vector_bases), _, _ in dots
             ],
         )
-        descriptions += [f"{name}: {count} pairs {score:.3f}" for _, count, score in dots]
+        for _, count, score in dots:
+            descriptions.append(f"{name}: {count} pairs {score:.3f}")
     lines = {"twenty real images": fmean(real)} if real else {}
     lines |= {} if limits is None else dict(zip(("untrained", "teacher"), limits, strict=True))
     for name, level in lines.items():

@@ -119,11 +119,12 @@ class World:
             )
             errors.fail("teacher", allowed, teacher)
         image_count = min(images, max(2, _MOST_NUMBERS // data.train_images[0].numel()))
-        self.images = {split: _sample_images(data, split, image_count) for split in _SPLITS}
-        self.vectors = {
-            split: networks.predict(teacher, values).features
-            for split, values in self.images.items()
-        }
+        self.images = {}
+        for split in _SPLITS:
+            self.images[split] = _sample_images(data, split, image_count)
+        self.vectors = {}
+        for split, values in self.images.items():
+            self.vectors[split] = networks.predict(teacher, values).features
         self.scales = scales(data)
         pages = min(max(min(map(len, self.images.values())) // PICTURED, 1), _PAGES)
         self.start = narrowed(

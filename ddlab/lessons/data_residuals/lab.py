@@ -106,7 +106,9 @@ def mean(frame: Frame, settings: Settings) -> float:
 
 def curve_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the measure along the runs, so far, and what the patch, noise and real images have of it."""
-    runs = {name: results.shared.runs[alpha] for name, alpha in results.shared.compared.items()}
+    runs = {}
+    for name, alpha in results.shared.compared.items():
+        runs[name] = results.shared.runs[alpha]
     curves_begun = tuple(
         (name, tuple(mean(frame, settings) for frame in run.frames))
         for name, run in runs.items()
@@ -167,7 +169,9 @@ def student_data(world: World, settings: Settings, results: Results) -> tuple:
             results, world.student, distilled_config, "merge_ratio", seed
         ).items():
             tried.setdefault(alpha, []).append(accuracy)
-    level = [results(Value(world.student, real, seed)) for seed in world.seeds]
+    level = []
+    for seed in world.seeds:
+        level.append(results(Value(world.student, real, seed)))
     points = tuple((alpha, tuple(accuracies)) for alpha, accuracies in sorted(tried.items()))
     name = "patches" if settings.patches == "real" else "real images"
     return (
@@ -209,7 +213,9 @@ def student_points(points: tuple, chosen: float, name: str, level: tuple[float, 
             "symbol": ["diamond" if alpha == chosen else "circle" for alpha, _ in points],
         },
     )
-    descriptions = [f"α = {alpha:g} {fmean(accuracies):.1%}" for alpha, accuracies in points]
+    descriptions = []
+    for alpha, accuracies in points:
+        descriptions.append(f"α = {alpha:g} {fmean(accuracies):.1%}")
     if level:
         add_reference(figure, name, fmean(level))
         descriptions.append(f"{name} {fmean(level):.1%}")
@@ -229,7 +235,9 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
         f"{settings.iterations} steps: "
     )
     shared = results.shared
-    frames = {name: frame_at(shared.runs[alpha], step) for name, alpha in shared.compared.items()}
+    frames = {}
+    for name, alpha in shared.compared.items():
+        frames[name] = frame_at(shared.runs[alpha], step)
     means = {}
     for name, frame in frames.items():
         if frame is not None:

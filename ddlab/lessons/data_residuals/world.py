@@ -65,7 +65,9 @@ def kept_steps(config: fadrm.Config) -> tuple[int, ...]:
 
     They are the first, the last, some between them, and each merge with the step before it.
     """
-    even = {round(config.iterations * part / _EVEN) for part in range(_EVEN + 1)}
+    even = set()
+    for part in range(_EVEN + 1):
+        even.add(round(config.iterations * part / _EVEN))
     return tuple(
         sorted(even | {kept_step for step in merge_steps(config) for kept_step in (step - 1, step)})
     )
@@ -138,7 +140,9 @@ class World(MethodWorld):
         self.learning = supervised.Config.quick(data) if student is None else student
         few = min(_REFERENCES, int(data.train_labels.bincount().min()))
         references = entropy.reference_images(data, few * data.classes)
-        self._kinds = {kind: references[kind] for kind in ("real", "noise", "constant")}
+        self._kinds = {}
+        for kind in ("real", "noise", "constant"):
+            self._kinds[kind] = references[kind]
         self.edges = entropy.feature_edges(self._outputs(references["real"]).last_conv)
 
     def started(self, config: fadrm.Config) -> Settings:

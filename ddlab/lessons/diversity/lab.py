@@ -154,7 +154,8 @@ def pictures(world: World, image_sets: NamedImages) -> tuple[bytes, str]:
     names = list[str]()
     for name, images in image_sets[:2]:
         per_class = images.source.images_per_class
-        rows += [images.pixels[place::per_class] for place in range(per_class)]
+        for place in range(per_class):
+            rows.append(images.pixels[place::per_class])
         names += [name, *[""] * (per_class - 1)]
     scale = max(1, round(32 / data.image_size[1]))
     alt = (
@@ -207,7 +208,9 @@ def grid(
             style = series_style(STARTS.index(start))
             x = [point[0] for point in points]
             y = [point[row] for point in points]
-            ring = [16 if (start, at) == current[:2] else 7 for at in x]
+            ring = []
+            for at in x:
+                ring.append(16 if (start, at) == current[:2] else 7)
             look = line_style(style, markers=True)
             look["marker"] = {**look["marker"], "size": ring}
             figure.add_scatter(

@@ -168,7 +168,9 @@ class World(MethodWorld):
             dwa.Config.teaching(**setting): shot
             for setting, shot in records.film("diversity", data)
         }
-        self.recorded_as = {decisive(setting): setting for setting in self.film}
+        self.recorded_as = {}
+        for setting in self.film:
+            self.recorded_as[decisive(setting)] = setting
         self.of(first_config).advance()
 
     def of(self, config: Source, inputs: Any = None) -> Run:

@@ -177,7 +177,8 @@ def ends_data(
         "your<br>ten": results.compute_now(learned, settings.placed),
         "five<br>each": results.compute_now(learned, world.start.placed),
     }
-    rows |= {f"1,000,<br>Σ {sigma:g}": results.compute_now(sampled, sigma) for sigma in (0.5, 0.2)}
+    for sigma in (0.5, 0.2):
+        rows[f"1,000,<br>Σ {sigma:g}"] = results.compute_now(sampled, sigma)
     return tuple(
         (name, row.final_errors[SQUARED], row.final_errors[WRONG]) for name, row in rows.items()
     )

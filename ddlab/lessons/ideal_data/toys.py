@@ -211,7 +211,9 @@ def distilled_samples(configs: Sequence[Config]) -> Samples:
     """Return the samples and targets that `train` uses, from common random numbers."""
     first = configs[0]
     if first.exact_gradient:
-        spread = [spread_points(config.distilled, config.gradient_points) for config in configs]
+        spread = []
+        for config in configs:
+            spread.append(spread_points(config.distilled, config.gradient_points))
         points = torch.stack([values.float() for values, _ in spread])[:, None].expand(
             -1, first.seeds, -1, -1
         )

@@ -85,7 +85,8 @@ def score_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the accuracy at the step on show, and the rivals known so far."""
     count = settings.images_per_class * world.data.classes
     every = {f"{count:,} learned": (results.frame.content.accuracy,)}
-    every |= {rival.words: values for rival, values in results.shared.items()}
+    for rival, values in results.shared.items():
+        every[rival.words] = values
     return world.data.classes, tuple(every.items())
 
 
@@ -98,7 +99,9 @@ def scores(classes: int, accuracies: tuple[tuple[str, tuple[float, ...]], ...]) 
     figure = comparison(
         dict(accuracies), intervals=False, reference=chance, title=title, height=HEIGHT
     )
-    short = [name.replace(" ", "<br>") for name in figure.layout.xaxis.ticktext]
+    short = []
+    for name in figure.layout.xaxis.ticktext:
+        short.append(name.replace(" ", "<br>"))
     return figure.update_xaxes(ticktext=short, tickangle=0, tickfont_size=11)
 
 

@@ -271,7 +271,9 @@ class KernelPlane(Explorer):
         self.quest.look(
             right >= ENOUGH and self.by_hand and not view.updates and view.per_class <= 2
         )
-        names = [f"class {number % 2}" for number in range(len(self.support))]
+        names = []
+        for number in range(len(self.support)):
+            names.append(f"class {number % 2}")
         self.sliders.follow(names, self.support, EXTENT)
         origin = (
             f"after {view.updates} updates of KIP"

@@ -121,7 +121,9 @@ class World(MethodWorld):
         counts = sorted(
             {per_class, *(count for count in _NATURAL if per_class < count <= self._smallest)}
         )
-        natural = [Rival(f"{count * classes:,} real", "random", count) for count in counts]
+        natural = []
+        for count in counts:
+            natural.append(Rival(f"{count * classes:,} real", "random", count))
         return [Rival(f"{per_class * classes:,} {centres}", "centres", per_class), *natural]
 
     def rival(

@@ -182,7 +182,9 @@ class World(MethodWorld):
 
 def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     """Return the labels, what they teach, and what one real image of each class teaches."""
-    scores = [Value(world.score, settings, kind) for kind in STUDENT_KINDS]
+    scores = []
+    for kind in STUDENT_KINDS:
+        scores.append(Value(world.score, settings, kind))
     return [run, *scores, Value(world.rival, settings.network, settings.seed)]
 
 

@@ -69,7 +69,9 @@ def check_networks_in_turn(answer: Any) -> str:
     for place, name in enumerate(calls):
         if place == 0 or calls[place - 1] != name:
             turns.append(name)
-    expected_turns = [update % len(bodies) for update in range(_UPDATES)]
+    expected_turns = []
+    for update in range(_UPDATES):
+        expected_turns.append(update % len(bodies))
     if turns != expected_turns:
         raise NotYet(
             f"Measured: with three networks, {_UPDATES} updates asked {turns or 'none'}; in "

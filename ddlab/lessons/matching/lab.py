@@ -70,13 +70,17 @@ def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
 
     The others are seen against these.
     """
-    first = [Value(world.real, kind, settings.images_per_class, world.seeds[0]) for kind in REAL]
+    first = []
+    for kind in REAL:
+        first.append(Value(world.real, kind, settings.images_per_class, world.seeds[0]))
     return [Value(world.first_updates, run), *first]
 
 
 def jobs_by_kind(world: World, settings: Settings, results: Results) -> dict[str, list[Value]]:
     """List the students on the frame on show and on real images, one for each seed."""
-    learned = [Value(world.learned, results.run, results.frame, seed) for seed in world.seeds]
+    learned = []
+    for seed in world.seeds:
+        learned.append(Value(world.learned, results.run, results.frame, seed))
     real = {}
     for kind in REAL:
         real[kind] = [
@@ -162,7 +166,9 @@ def score_data(world: World, settings: Settings, results: Results) -> tuple | No
 
 def scores(networks: int | None, step: int, accuracies: tuple, other_runs: tuple) -> go.Figure:
     """Draw each student's accuracy minus that of the strongest rival's student of the same seed."""
-    short = {kind: name.removesuffix(" real images") for kind, name in REAL.items()}
+    short = {}
+    for kind, name in REAL.items():
+        short[kind] = name.removesuffix(" real images")
     real = dict(accuracies)
     learned = dict(other_runs)
     learned[networks] = real.pop(LEARNED)
@@ -239,7 +245,9 @@ def quest_met(world: World, settings: Settings, results: Results) -> bool:
     """Return whether the images on show beat any real images, with students of every seed."""
     if min(map(len, results.shared.values())) < len(world.seeds):
         return False
-    means = {kind: statistics.fmean(values) for kind, values in results.shared.items()}
+    means = {}
+    for kind, values in results.shared.items():
+        means[kind] = statistics.fmean(values)
     return means.pop(LEARNED) - max(means.values()) >= _AHEAD
 
 

@@ -23,7 +23,9 @@ def check_forgetting(answer: Any) -> str:
     """Check exercise 1: how much of the first task is forgotten, and the mean."""
     draws = torch.Generator().manual_seed(2)
     for phases in (3, 5):
-        matrix = [torch.rand(2 * phase + 2, generator=draws).tolist() for phase in range(phases)]
+        matrix = []
+        for phase in range(phases):
+            matrix.append(torch.rand(2 * phase + 2, generator=draws).tolist())
         incremental = Incremental(
             {0: tuple(map(tuple, matrix))},
             tuple((f"{task}a", f"{task}b") for task in range(phases)),
@@ -129,7 +131,9 @@ def _slope(
     for side in (0, 1):
         half = leaf[side::2]
         judge = leaf[side::2] if judging == "itself" else leaf[1 - side :: 2]
-        weights = [value.detach().clone().requires_grad_() for value in network.parameters()]
+        weights = []
+        for value in network.parameters():
+            weights.append(value.detach().clone().requires_grad_())
         for _ in range(_STEPS):
             loss = F.cross_entropy(_logits(weights, half)[:, :classes_met], labels[side::2])
             slopes = torch.autograd.grad(loss, weights, create_graph=True)

@@ -116,7 +116,9 @@ def of_tasks(tasks: tuple[tuple[str, ...], ...], accuracies: tuple[float, ...]) 
 def bars(tasks: tuple[tuple[str, ...], ...], moment: Moment, before: Matrix) -> go.Figure:
     """Return a bar for each task; a line where it once stood."""
     heights = of_tasks(tasks, moment.accuracies)
-    rows = [of_tasks(tasks, row) for row in (*before, moment.accuracies)]
+    rows = []
+    for row in (*before, moment.accuracies):
+        rows.append(of_tasks(tasks, row))
     best = []
     for task in range(len(heights)):
         best.append(max(row[task] for row in rows if task < len(row)))

@@ -109,10 +109,9 @@ class World:
         self.data = errors.check_instance("data", data, ImageData)
         if not isinstance(priors, Mapping) or not priors:
             errors.fail("priors", "a mapping of at least one name to a network", priors)
-        self.priors = {
-            name: errors.check_instance(f"priors[{name!r}]", prior, Network)
-            for name, prior in priors.items()
-        }
+        self.priors = {}
+        for name, prior in priors.items():
+            self.priors[name] = errors.check_instance(f"priors[{name!r}]", prior, Network)
         self.network = NETWORK if network is None else network
         self.device = devices.checked_device(device)
         first = next(iter(self.priors))
@@ -120,11 +119,12 @@ class World:
         self._few = torch.cat(
             [data.of_class(label)[: _LABELLED // data.classes] for label in range(data.classes)]
         )
-        self.sets = {
-            name: make_set(prior, data, self.network, device=self.device)
-            for name, prior in self.priors.items()
-        }
-        self.own = {name: self.accuracy(prior) for name, prior in self.priors.items()}
+        self.sets = {}
+        for name, prior in self.priors.items():
+            self.sets[name] = make_set(prior, data, self.network, device=self.device)
+        self.own = {}
+        for name, prior in self.priors.items():
+            self.own[name] = self.accuracy(prior)
         self._runs = Runs()
 
     def config(self, settings: Settings, *, alone: bool = False) -> with_targets.Config:

@@ -89,12 +89,11 @@ class MappedImages:
         self.pool = _balanced(data, errors.check_integer("points", points, 3 * data.classes))
         self.labels = data.train_labels[self.pool]
         self._points = self._outputs_by_layer()
-        self._radii = {
-            layer: measures.neighbourhood_radii(
+        self._radii = {}
+        for layer, points_of_layer in self._points.items():
+            self._radii[layer] = measures.neighbourhood_radii(
                 points_of_layer["real"], neighbours=min(5, len(self.pool) - 1)
             )
-            for layer, points_of_layer in self._points.items()
-        }
         self._covered: dict[PointsOnShow, Tensor] = {}
         self._chance: dict[tuple[str, int], float] = {}
         self._maps: dict[tuple[str, embeddings.Config], Map] = {}
@@ -229,7 +228,9 @@ class MappedImages:
         for name, frames in self.frames.items():
             films[name] = fitted.transform(points_of_layer[f"film {name}"]).view(len(frames), -1, 2)
         real = fitted.positions["real"]
-        sets = {name: fitted.positions[f"set {name}"] for name in self.sets}
+        sets = {}
+        for name in self.sets:
+            sets[name] = fitted.positions[f"set {name}"]
         every = torch.cat([real, *sets.values(), *(film.flatten(0, 1) for film in films.values())])
         new_map = Map(
             real,
@@ -249,11 +250,14 @@ class MappedImages:
     def _outputs_by_layer(self) -> dict[str, dict[str, Tensor]]:
         """Return points [n, d] by layer and by "real", each set and each film, its frames in turn."""
         images = {"real": self.data.normalised(self.pool)}
-        images |= {f"set {name}": chosen.images.float() for name, chosen in self.sets.items()}
+        for name, chosen in self.sets.items():
+            images[f"set {name}"] = chosen.images.float()
         for name, frames in self.frames.items():
             film = torch.cat([frame.content for frame in frames])
             images[f"film {name}"] = normalise(film, self.data.mean, self.data.std)
-        outputs = {name: networks.predict(self.teacher, pixels) for name, pixels in images.items()}
+        outputs = {}
+        for name, pixels in images.items():
+            outputs[name] = networks.predict(self.teacher, pixels)
         return {
             layer: {name: getattr(output, layer).float().cpu() for name, output in outputs.items()}
             for layer in embeddings.LAYERS

@@ -199,7 +199,9 @@ def printed_share(view: Width) -> Outcome:
         y_label="normalised information",
     )
     printed_value = closed_forms.printed_information_share(spread=view.spread)
-    shares = [closed_forms.information_share(spread=view.spread, dimensions=d) for d in (1, 2)]
+    shares = []
+    for d in (1, 2):
+        shares.append(closed_forms.information_share(spread=view.spread, dimensions=d))
     exact = closed_forms.normalised_information(spread=view.spread)
     sentence = (
         f"At Σ = {view.spread:g} eq 24 gives {printed_value:.3g}; 2I/(H(X)+H(Y)) is {exact:.3g}, and "

@@ -65,7 +65,9 @@ def _learned(
         for _ in range(_STEPS):
             parts = theta.split([value.numel() for value in model.parameters()])
             named = zip(model.named_parameters(), parts, strict=True)
-            weights = {name: part.view_as(value) for (name, value), part in named}
+            weights = {}
+            for (name, value), part in named:
+                weights[name] = part.view_as(value)
             loss = F.cross_entropy(functional_call(model, weights, (images,)), torch.arange(10))
             theta = theta - rate * torch.autograd.grad(loss, theta, create_graph=True)[0]
         goal = path[start_epoch + 1]

@@ -138,7 +138,9 @@ def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
 def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
     """Return equation 3 on a batch."""
     aims, target = targets(batch, state)
-    target_logits = [similarities(aim, state.target["objective.prototypes"]) for aim in aims]
+    target_logits = []
+    for aim in aims:
+        target_logits.append(similarities(aim, state.target["objective.prototypes"]))
     logits = []
     for projections in batch.projections:
         logits.append(similarities(projections, state.trained["prototypes"]))

@@ -195,7 +195,9 @@ def initial_state(
     projector_on_cpu = projector_weights(
         feature_size(spec), widths=config.projector_widths(), seed=config.seed
     )
-    projector = {name: value.to(device) for name, value in projector_on_cpu.items()}
+    projector = {}
+    for name, value in projector_on_cpu.items():
+        projector[name] = value.to(device)
     encoder = _join(network=weights, projector=projector)
     kept_state = _detached_state(objective.init(config, encoder), device)
     first = _optimiser(config, _trained_tensors(spec, encoder, kept_state, beside or {}))
@@ -217,7 +219,9 @@ def train_step(
     beside = {} if guide is None else guide.trained
     encoder = _join(network=state.weights, projector=state.projector)
     current = _trained_tensors(spec, encoder, state.objective, beside)
-    leaves = {name: value.detach().requires_grad_() for name, value in current.items()}
+    leaves = {}
+    for name, value in current.items():
+        leaves[name] = value.detach().requires_grad_()
     with torch.enable_grad():
         losses = _losses(objective, config, spec, state, views, {**encoder, **leaves}, total, guide)
         slopes = torch.autograd.grad(losses.loss, list(leaves.values()), materialize_grads=True)
@@ -236,7 +240,9 @@ def train_step(
         kept_state = _detached_state(
             objective.follow(config, kept_state, moved, (state.step + 1) / total), device
         )
-    after = {name: moved.get(name, value) for name, value in losses.encoder.items()}
+    after = {}
+    for name, value in losses.encoder.items():
+        after[name] = moved.get(name, value)
     first, second = (standardised(projection.detach()) for projection in losses.projections)
     trace = Trace(losses.loss.detach(), (first * second).mean(), learning_rate)
     weights = _part(after, "network")
@@ -333,7 +339,9 @@ def _trained_tensors(
     guide.
     """
     projector = _part(encoder, "projector")
-    encoder_part = {name: encoder[name] for name in _learnt(spec, projector)}
+    encoder_part = {}
+    for name in _learnt(spec, projector):
+        encoder_part[name] = encoder[name]
     return encoder_part | _join(objective=kept_state.trained) | _join(guide=beside)
 
 
