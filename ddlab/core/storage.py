@@ -107,8 +107,8 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Tensor], di
             # Copied: in the file they begin anywhere, and products of tensors at odd addresses have
             # other last bits.
             tensors = {}
-            for name in file.keys():
-                tensors[name] = file.get_tensor(name).clone()  # noqa: SIM118 (not a dict)
+            for name in file.keys():  # noqa: SIM118 (not a dict)
+                tensors[name] = file.get_tensor(name).clone()
     except (
         safetensors.SafetensorError,
         OSError,

@@ -479,7 +479,7 @@ def _pair(item: str, content: Any, keys: tuple[str, str] | None) -> tuple[Any, A
             if keys is not None
             else [(image, "label") for image in ("image", "img", "pixel_values")]
         )
-        pair = next((pair for pair in candidates if all(key in content for key in pair)), None)
+        pair = next((pair for pair in candidates if content.keys() >= {*pair}), None)
         if pair is None:
             named = " or ".join(f"{image!r} and {label!r}" for image, label in candidates)
             errors.fail(

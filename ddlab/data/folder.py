@@ -95,11 +95,11 @@ def load(
     if not root.is_dir():
         raise DDLabError(f"path must be an existing folder; given {str(path)!r}.")
     parts = _splits(root, train, test, test_fraction if split else None, seed)
-    parts = tuple({name: files[:limit] for name, files in part.items()} for part in parts)
     files: list[str] = []
     for part in parts:
-        for files_of_class in part.values():
-            files += files_of_class
+        for name, files_of_class in part.items():
+            part[name] = files_of_class[:limit]
+            files += part[name]
     heads = []
     for file in files:
         heads.append(_opened(file, functools.partial(_head, most_pixels)))
@@ -209,7 +209,9 @@ def _split(listing: Listing, test_fraction: float, seed: int) -> tuple[Listing, 
                 f"{len(files)}."
             )
         rows = split_rows(len(files), test_fraction, seed=seed, number=number)
-        train[name], test[name] = ([files[row] for row in part] for part in rows)
+        train_rows, test_rows = rows
+        train[name] = [files[row] for row in train_rows]
+        test[name] = [files[row] for row in test_rows]
     return train, test
 
 
@@ -231,9 +233,11 @@ def _in_both(train: Listing, test: Listing) -> list[str]:
     for file in tests:
         if os.path.getsize(file) in sizes:
             test_digests.add(_digest(file))
-    return [
-        file for file in trains if os.path.getsize(file) in sizes and _digest(file) in test_digests
-    ]
+    copies = []
+    for file in trains:
+        if os.path.getsize(file) in sizes and _digest(file) in test_digests:
+            copies.append(file)
+    return copies
 
 
 def _digest(file: str) -> bytes:

@@ -253,10 +253,10 @@ def curve(name: str, steps: list[float], values: list[float]) -> str:
     highest = max(value for _, value in finite)
     across = 240 / (finite[-1][0] - finite[0][0])
     up = 44 / (highest - lowest or 1)
-    points = " ".join(
-        f"{(step - finite[0][0]) * across:.1f},{46 - (value - lowest) * up:.1f}"
-        for step, value in finite
-    )
+    corners = []
+    for step, value in finite:
+        corners.append(f"{(step - finite[0][0]) * across:.1f},{46 - (value - lowest) * up:.1f}")
+    points = " ".join(corners)
     caption = html.escape(
         f"{name} from step {finite[0][0]} to {finite[-1][0]}, between {lowest:.4g} and {highest:.4g}"
     )

@@ -60,10 +60,10 @@ class TextData:
         nearest = torch.cat([torch.cdist(some, self.vectors).argmin(1) for some in rows]).view(
             len(images), -1
         )
-        return [
-            " ".join(filter(None, (self.vocabulary[word] for word in row)))
-            for row in nearest.tolist()
-        ]
+        sentences = []
+        for row in nearest.tolist():
+            sentences.append(" ".join(filter(None, (self.vocabulary[word] for word in row))))
+        return sentences
 
 
 @checked

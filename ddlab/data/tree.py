@@ -160,9 +160,10 @@ def listings(splits: Sequence[Path]) -> list[Listing]:
                     f"given {place!r} with none."
                 )
     if skipped:
-        words = " and ".join(
-            f"{count} {reason}, as {first[reason]!r}," for reason, count in skipped.items()
-        )
+        reasons = []
+        for reason, count in skipped.items():
+            reasons.append(f"{count} {reason}, as {first[reason]!r},")
+        words = " and ".join(reasons)
         # Where data.load was called.
         warnings.warn(f"In {str(splits[0])!r} {words} were left out.", stacklevel=7)
     return listings_by_split

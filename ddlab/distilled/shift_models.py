@@ -191,10 +191,10 @@ def first_networks(views: int, bases: int, *, hidden: int, seed: int) -> dict[st
     bounds = {}
     for name in shapes:
         bounds[name] = 1 / math.sqrt(bases if name.startswith("first") else hidden)
-    return {
-        name: bounds[name] * (2 * torch.rand(shape, generator=draw) - 1)
-        for name, shape in shapes.items()
-    }
+    weights = {}
+    for name, shape in shapes.items():
+        weights[name] = bounds[name] * (2 * torch.rand(shape, generator=draw) - 1)
+    return weights
 
 
 def mean_squared_error(

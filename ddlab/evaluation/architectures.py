@@ -37,11 +37,13 @@ class Architectures(Tabled):
 
     def records(self) -> list[dict[str, Any]]:
         """Return one record for each architecture and seed."""
-        return [
-            {"students": name, "labels": evaluation.labels, "seed": seed, "accuracy": value}
-            for name, evaluation in self.evaluations.items()
-            for seed, value in evaluation.per_seed.items()
-        ]
+        records = []
+        for name, evaluation in self.evaluations.items():
+            for seed, value in evaluation.per_seed.items():
+                records.append(
+                    {"students": name, "labels": evaluation.labels, "seed": seed, "accuracy": value}
+                )
+        return records
 
 
 def across(

@@ -43,8 +43,6 @@ def board(
 
     Sets that are refused come last and say why.
 
-    Sets that are refused come last and say why.
-
     Args:
         folder: of files NAME.safetensors, as `DistilledSet.save` writes them, or of a folder for
             each student with such a file, as a course's platform packs them. Nothing else that lies
@@ -124,11 +122,11 @@ def _entries(place: Path) -> dict[str, Path | None]:
 
 def _set_files(folder: Path) -> list[Path]:
     """Return the files of sets in a folder; "._NAME" is what macOS packs beside each."""
-    return sorted(
-        file
-        for file in folder.iterdir()
-        if file.is_file() and file.suffix.lower() == ENDING and not file.name.startswith(".")
-    )
+    files = []
+    for file in folder.iterdir():
+        if file.is_file() and file.suffix.lower() == ENDING and not file.name.startswith("."):
+            files.append(file)
+    return sorted(files)
 
 
 def _check_entry(
@@ -143,9 +141,10 @@ def _check_entry(
     counts = distilled.labels.bincount(minlength=data.classes).tolist()
     image_limit = images_per_class * data.classes
     if max(counts) > images_per_class:
-        counts_text = ", ".join(
-            f"{count} of {name}" for count, name in zip(counts, data.class_names, strict=True)
-        )
+        counts_by_name = []
+        for count, name in zip(counts, data.class_names, strict=True):
+            counts_by_name.append(f"{count} of {name}")
+        counts_text = ", ".join(counts_by_name)
         raise DDLabError(
             f"{file} must hold at most {images_per_class} images of each class; given {counts_text}."
         )
@@ -165,8 +164,6 @@ def _check_entry(
 
 def near_copies(images: Tensor, data: ImageData) -> Tensor:
     """Return which images [n, c, h, w] are near copies of test images, bool [n].
-
-    A near copy is less than half as far from a test image as from every training image.
 
     A near copy is less than half as far from a test image as from every training image.
     """

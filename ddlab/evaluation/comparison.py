@@ -335,9 +335,10 @@ def _random_images(
     if min(counts) == max(counts):
         return distilled
     # Images of a class stand together, so the first ones of each class are a smaller draw.
-    rows = torch.cat(
-        [torch.arange(count) + label * max(counts) for label, count in enumerate(counts)]
-    )
+    class_rows = []
+    for label, count in enumerate(counts):
+        class_rows.append(torch.arange(count) + label * max(counts))
+    rows = torch.cat(class_rows)
     return from_images(distilled.images[rows], distilled.labels[rows], data, teacher)
 
 

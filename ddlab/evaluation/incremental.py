@@ -52,7 +52,7 @@ class Incremental(Tabled):
     def accuracies(self) -> list[float]:
         """A_p of each phase, mean over classes and seeds."""
         phases = zip(*self.per_seed.values(), strict=True)
-        return [statistics.fmean(statistics.fmean(row) for row in rows) for rows in phases]
+        return [statistics.fmean(map(statistics.fmean, rows)) for rows in phases]
 
     @property
     def average_accuracy(self) -> float:
@@ -90,12 +90,14 @@ class Incremental(Tabled):
         for task in self.tasks:
             for name in task:
                 names.append(name)
-        return [
-            {"seed": seed, "phase": phase + 1, "class": name, "accuracy": value}
-            for seed, rows in self.per_seed.items()
-            for phase, row in enumerate(rows)
-            for name, value in zip(names, row, strict=False)
-        ]
+        records = []
+        for seed, rows in self.per_seed.items():
+            for phase, row in enumerate(rows):
+                for name, value in zip(names, row, strict=False):
+                    records.append(
+                        {"seed": seed, "phase": phase + 1, "class": name, "accuracy": value}
+                    )
+        return records
 
     def table(self) -> str:
         """Return a Markdown table of the accuracy phase by phase, and of what is forgotten."""
@@ -124,9 +126,10 @@ def class_accuracies(
     of_class = []
     for label in class_order(data.classes, config.order_seed)[:classes_met]:
         of_class.append(data.test_labels == label)
-    return tuple(
-        float((places[rows] == place).float().mean()) for place, rows in enumerate(of_class)
-    )
+    accuracies = []
+    for place, rows in enumerate(of_class):
+        accuracies.append(float((places[rows] == place).float().mean()))
+    return tuple(accuracies)
 
 
 def _moved(bar: Any, steps_before: int, run: Run) -> None:
@@ -184,7 +187,5 @@ def class_incremental(
     task_ends = class_ends(config, data.classes)
     tasks = []
     for start, end in zip([0, *task_ends], task_ends, strict=False):
-        tasks.append(order[start:end])
-    return Incremental(
-        matrices, tuple(tuple(data.class_names[label] for label in task) for task in tasks)
-    )
+        tasks.append(tuple(data.class_names[label] for label in order[start:end]))
+    return Incremental(matrices, tuple(tasks))

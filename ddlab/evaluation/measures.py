@@ -42,9 +42,6 @@ def label_robust_score(improvement: float, missing: float, *, weight: float = 0.
     It weighs what a set's own labels and recipe are worth against what its images are worth with
     class numbers.
 
-    It weighs what a set's own labels and recipe are worth against what its images are worth with
-    class numbers.
-
     Args:
         improvement: IOR, accuracy of the set, trained its own way, minus that of as many random
             real images trained that way.
@@ -59,9 +56,6 @@ def augmentation_robust_score(with_views: float, without: float, *, weight: floa
 
     A gain is an accuracy minus that of as many random real images; students see augmented views, or
     none.
-
-    A gain is an accuracy minus that of as many random real images; students see augmented views, or
-    none.
     """
     return _from_exponent(weight * with_views + (1 - weight) * without)
 
@@ -70,16 +64,12 @@ def _from_exponent(exponent: float) -> float:
     """Map [-1, 1] onto [0, 1] by an exponential.
 
     Zero, no better than random and as good as all, becomes .269.
-
-    Zero, no better than random and as good as all, becomes .269.
     """
     return (math.exp(exponent) - math.exp(-1)) / (math.e - math.exp(-1))
 
 
 def summed_squared_distances(features: Tensor) -> Tensor:
     r"""Return sum_i sum_j || f_i - f_j ||^2 over all ordered pairs of rows of features [n, d].
-
-    It is a scalar (eq 21 for one class).
 
     It is a scalar (eq 21 for one class).
 
@@ -92,8 +82,6 @@ def feature_distance(
     distilled: DistilledSet, teacher: Network, *, normalised: bool = True
 ) -> Tensor:
     """Measure how far apart the images of each class lie in the teacher's features (DWA eq 21).
-
-    The features are those of the last convolution.
 
     The features are those of the last convolution.
 
@@ -139,8 +127,6 @@ def covered(real: Tensor, radii: Tensor, points: Tensor) -> Tensor:
     """Return which real points have one of `points` in their neighbourhood, bool [n].
 
     Shapes: real [n, d], radii [n], points [m, d].
-
-    Shapes: real [n, d], radii [n], points [m, d].
     """
     errors.check_tensor("radii", radii, shape=[len(real)])
     if not len(points):
@@ -151,8 +137,6 @@ def covered(real: Tensor, radii: Tensor, points: Tensor) -> Tensor:
 
 def nearest_neighbour_coverage(real: Tensor, points: Tensor, *, neighbours: int = 5) -> float:
     """Return the share of real points that have one of `points` among them, in [0, 1].
-
-    It is equation 6 of Naeem et al. 2020.
 
     It is equation 6 of Naeem et al. 2020.
 

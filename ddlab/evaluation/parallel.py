@@ -103,8 +103,6 @@ def _outcomes_on_cluster(
 
     joblib waits for ever for a task whose worker died (seen in 1.6).
 
-    joblib waits for ever for a task whose worker died (seen in 1.6).
-
     Data sets are sent once, to all workers, so that no worker that dies takes the only copy with
     it.
     """
@@ -174,8 +172,6 @@ def is_here(jobs: int | None) -> bool:
 
 def check_jobs(jobs: int | None, inputs: Inputs, *networks: Any) -> None:
     """Raise if other processes are asked for what only this one can do.
-
-    These are training on a GPU, and building a reader's own networks.
 
     These are training on a GPU, and building a reader's own networks.
 

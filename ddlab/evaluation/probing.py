@@ -162,8 +162,6 @@ def checked_reading(
 
     Where nothing is chosen, nothing is held out.
 
-    Where nothing is chosen, nothing is held out.
-
     Raises:
         DDLabError: all that `probe` refuses, but for the network.
     """
@@ -182,8 +180,6 @@ def checked_reading(
 
 def held_out_part(labels: Tensor, *, held_out: float, seed: int) -> tuple[Tensor, Tensor]:
     """Split images into those to learn from and those to choose on; return both as int64 indices.
-
-    Of each class a share is held out, rounded, but never all of it.
 
     Of each class a share is held out, rounded, but never all of it.
 
@@ -241,8 +237,6 @@ def probe_score(
 
 def probed(network: Network, data: ImageData, seed: int, *, device: Any = "cpu") -> float:
     """Return the test accuracy of logistic regression on a network's features.
-
-    The regularisation is the same for all.
 
     The regularisation is the same for all.
     """

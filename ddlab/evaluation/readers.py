@@ -57,8 +57,6 @@ def predictions(
 
     It learns from features [n, d] and labels [n].
 
-    It learns from features [n, d] and labels [n].
-
     Args:
         setting: the strength, above 0, which does not grow with n; or the number of neighbours, at
             most n.

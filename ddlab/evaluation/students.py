@@ -119,8 +119,6 @@ def evaluate(
 
     The weights after the last step count.
 
-    The weights after the last step count.
-
     Nothing is selected on the test set: the last weights count, for every seed.
 
     Args:
@@ -307,8 +305,6 @@ def evaluations(
     prepared_by_name: Mapping[Any, _PreparedEvaluation], jobs: int | None, progress: bool
 ) -> dict[Any, Evaluation]:
     """Look up students that were trained before and train the others.
-
-    Return the evaluations with at least one student.
 
     Return the evaluations with at least one student.
 

@@ -88,8 +88,6 @@ class Tabled:
 
         The file has a head and a line for each record.
 
-        The file has a head and a line for each record.
-
         Raises:
             DDLabError: something is there and `overwrite` is False, or a place that cannot be
                 written to.

@@ -208,8 +208,6 @@ def _fold(box: widgets.VBox) -> list[widgets.Widget]:
     """Return a box, and the button that shows and hides it.
 
     Unlike an accordion's title the button takes the Tab key.
-
-    Unlike an accordion's title the button takes the Tab key.
     """
     button = widgets.ToggleButton(
         description="More settings", icon="sliders", layout=widgets.Layout(width="auto")
@@ -235,8 +233,6 @@ def label_of(parameter: Parameter) -> str:
 
 def plain_symbol(symbol: str) -> str:
     r"""Return a LaTeX symbol as plain text, since labels typeset no formulas.
-
-    r"\lambda_{\mathrm{var}}" becomes "λ_var".
 
     r"\lambda_{\mathrm{var}}" becomes "λ_var".
     """

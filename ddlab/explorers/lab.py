@@ -167,8 +167,6 @@ class Lab:
         """Return the laboratory of `World(*arguments, **options)`.
 
         An earlier one of this `key` (default: the title) is closed.
-
-        An earlier one of this `key` (default: the title) is closed.
         """
         return Laboratory(
             self, self.world(*arguments, **options), self.title if key is None else key
@@ -222,11 +220,11 @@ class Results:
 
     def every(self, compute: Callable[..., Any]) -> list[tuple[tuple[Any, ...], Any]]:
         """Return the remembered results of one function as (arguments, result), the oldest first."""
-        return [
-            (value.arguments, result)
-            for value, result in self._lab.remembered_values()
-            if value.compute == compute
-        ]
+        results = []
+        for value, result in self._lab.remembered_values():
+            if value.compute == compute:
+                results.append((value.arguments, result))
+        return results
 
     def doing(self, job: Run | Value) -> bool:
         """Return whether a button asked for this job, and it is not done yet."""
@@ -235,8 +233,6 @@ class Results:
 
     def compute_now(self, compute: Callable[..., Any], *arguments: Any) -> Any:
         """Return `compute(*arguments)`, computed at once and remembered.
-
-        It is for what takes a tenth of a second at most.
 
         It is for what takes a tenth of a second at most.
         """
@@ -359,8 +355,6 @@ class Laboratory(Explorer):
 
         Returns the laboratory, to be displayed.
 
-        Returns the laboratory, to be displayed.
-
         Raises:
             DDLabError: settings that the check refuses.
         """
@@ -456,8 +450,6 @@ class Laboratory(Explorer):
         """Let the runner do what is missing.
 
         What it does is left alone where it would be asked for now, or stays.
-
-        What it does is left alone where it would be asked for now, or stays.
         """
         task = self.runner.task
         jobs_now = self.jobs
@@ -540,8 +532,6 @@ class Laboratory(Explorer):
 
     def _watch(self, leave: Callable[[], None], words: str, share: float) -> None:
         """Leave what nobody waits for, say how far it is, and draw, ten times a second at most.
-
-        Runs call it after every step.
 
         Runs call it after every step.
         """
@@ -722,7 +712,7 @@ class Laboratory(Explorer):
         spent = []
         for run in missing:
             if run.left(None):
-                spent.append(run.left(None) / (run.total - run.step))  # type: ignore[operator]
+                spent.append(run.left(None) / (run.total - run.step))
         seconds_left = []
         for run in missing:
             seconds_left.append(run.left(max(spent, default=None)))

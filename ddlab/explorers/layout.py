@@ -160,8 +160,6 @@ class Explorer(widgets.VBox):
         """Wrap a handler of `observe` or `on_click` so that its errors are shown here.
 
         Outside a kernel they are raised as well.
-
-        Outside a kernel they are raised as well.
         """
 
         @functools.wraps(handler)
@@ -186,8 +184,6 @@ class Explorer(widgets.VBox):
 
     def share(self, panel: Controls) -> None:
         """Add a text with the state of `panel` under its folded settings.
-
-        Typing another state there restores it.
 
         Typing another state there restores it.
         """
@@ -235,8 +231,6 @@ class Explorer(widgets.VBox):
 
     def _count_views(self, _widget: Any, content: Any, _buffers: Any) -> None:
         """Stop computing when the last view goes.
-
-        Its cell was deleted or cleared, and nobody sees what would come.
 
         Its cell was deleted or cleared, and nobody sees what would come.
         """

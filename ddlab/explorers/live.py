@@ -296,8 +296,6 @@ class Live(Explorer):
         """Leave where the reader wants something else; draw ten times a second at most.
 
         Runs call it after every update.
-
-        Runs call it after every update.
         """
         leave()
         if self.progress.is_due and run is self.run:
@@ -344,8 +342,6 @@ class Live(Explorer):
 
     def _on_show(self) -> Frame | None:
         """Return the frame that the slider asks for, or the newest.
-
-        None where the first images of a run are still made.
 
         None where the first images of a run are still made.
         """
@@ -403,9 +399,10 @@ class Live(Explorer):
 
     def _words(self, frame: Frame) -> str:
         if frame.step == 0 and self.run.step == 0:
-            settings = ", ".join(
-                f"{name.replace('_', ' ')} {getattr(self.run.config, name)}" for name in self._seen
-            )
+            settings_seen = []
+            for name in self._seen:
+                settings_seen.append(f"{name.replace('_', ' ')} {getattr(self.run.config, name)}")
+            settings = ", ".join(settings_seen)
             return (
                 f"Before the first of {self.run.total} "
                 f"updates{f' with {settings}' if settings else ''}: press Play."
@@ -419,8 +416,6 @@ class Live(Explorer):
 
 def _title(process: Any) -> str:
     """Return a process's title as its paper has it.
-
-    A module of ours begins with that name and a colon.
 
     A module of ours begins with that name and a colon.
     """

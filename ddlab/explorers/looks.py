@@ -50,9 +50,10 @@ def picture(inputs: Inputs, frame: Frame) -> tuple[bytes, str] | None:
 
 def words(look: Look) -> str:
     """Write numbers as "loss 0.31 nats, learning rate 0.001"."""
-    return ", ".join(
-        f"{name} {number.value:.3g} {number.unit}".strip() for name, number in look.numbers.items()
-    )
+    numbers = []
+    for name, number in look.numbers.items():
+        numbers.append(f"{name} {number.value:.3g} {number.unit}".strip())
+    return ", ".join(numbers)
 
 
 def chart_names(frames: Sequence[Frame]) -> list[str]:

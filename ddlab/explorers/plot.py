@@ -122,8 +122,6 @@ def shared_library() -> PlotLibrary:
     """Return the one library model of this kernel.
 
     It is made anew if it was closed, as by `Widget.close_all()`.
-
-    It is made anew if it was closed, as by `Widget.close_all()`.
     """
     with _library_lock:
         if _make_library().comm is None:

@@ -81,8 +81,6 @@ class PointSliders(widgets.Accordion):
         """Take over what is drawn now.
 
         It is given the names of the points, positions [m, 2], and (low, high) of both axes.
-
-        It is given the names of the points, positions [m, 2], and (low, high) of both axes.
         """
         self._positions = positions
         self._extent = extent

@@ -104,8 +104,6 @@ class MethodWorld:
         """Return the test accuracies of students of a set, one for each Config of a training.
 
         Those of one seed share first weights and views.
-
-        Those of one seed share first weights and views.
         """
         inputs = dataclasses.replace(self.inputs, data=None, distilled=distilled)
         accuracies = []
@@ -120,8 +118,6 @@ def in_steps(
     chosen: DistilledSet, network: NetworkSpec, rates: Tensor, passes: int = 1
 ) -> DistilledSet:
     """Return images that learned no rates as the steps of a training.
-
-    Its network starts as PyTorch starts.
 
     Its network starts as PyTorch starts.
 
@@ -143,8 +139,6 @@ def values_by_setting(
     *other_arguments: Any,
 ) -> dict[Any, Any]:
     """Return what is known by the value of one field, the smallest first.
-
-    Only settings that differ from those asked for in this field alone count.
 
     Only settings that differ from those asked for in this field alone count.
 
@@ -193,8 +187,6 @@ def strip(images: Mapping[str, Tensor | None], size: tuple[int, int], *, chosen:
 
 def learned_images(data: ImageData, frame: Frame, rows: int) -> tuple[bytes, str]:
     """Encode the images of a frame, a column for each class, and describe them in words.
-
-    Its `content.images` has classes in turn.
 
     Its `content.images` has classes in turn.
     """

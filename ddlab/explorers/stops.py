@@ -15,8 +15,6 @@ def round_numbers(low: int, high: int, *further: int) -> list[int]:
 
     Both ends are among them.
 
-    Both ends are among them.
-
     >>> round_numbers(1, 64)
     [1, 2, 3, 4, 5, 7, 10, 15, 20, 25, 30, 40, 50, 64]
     """

@@ -19,12 +19,14 @@ _STYLE = (
 def table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return the table; the first cell of each row is its name."""
     head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in heads)
-    body = "".join(
-        f'<tr><th scope="row">{html.escape(row[0])}</th>'
-        + "".join(f"<td>{html.escape(value)}</td>" for value in row[1:])
-        + "</tr>"
-        for row in rows
-    )
+    table_rows = []
+    for row in rows:
+        table_rows.append(
+            f'<tr><th scope="row">{html.escape(row[0])}</th>'
+            + "".join(f"<td>{html.escape(value)}</td>" for value in row[1:])
+            + "</tr>"
+        )
+    body = "".join(table_rows)
     return (
         f'{_STYLE}<div style="overflow-x: auto"><table '
         f'class="ddlab-table"><caption>{html.escape(caption)}</caption>'

@@ -179,8 +179,6 @@ def _tabs(titles: list[str], children: list[Any]) -> widgets.VBox:
     """Return buttons, one of them pressed, above what it stands for.
 
     Unlike a tab bar they take the Tab and arrow keys.
-
-    Unlike a tab bar they take the Tab and arrow keys.
     """
     buttons = widgets.ToggleButtons(
         options=list(zip(titles, range(len(titles)), strict=True)), index=0

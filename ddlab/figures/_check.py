@@ -43,8 +43,6 @@ def as_array(argument: str, value: Any, *, dimensions: tuple[int, ...] = (1,)) -
     """Return `value` as a float numpy array.
 
     It may be an array, a list, or a tensor on any device, with or without gradient.
-
-    It may be an array, a list, or a tensor on any device, with or without gradient.
     """
     try:
         if hasattr(value, "detach"):
@@ -71,9 +69,10 @@ def as_pair(argument: str, value: Any, allowed: str) -> tuple[Any, Any]:
 def as_series(argument: str, value: Any) -> dict[str, np.ndarray]:
     """Return a mapping of name -> curve, all one-dimensional and not empty."""
     curves = named(argument, value)
-    return {
-        str(name): as_array(f"{argument}[{str(name)!r}]", curve) for name, curve in curves.items()
-    }
+    series = {}
+    for name, curve in curves.items():
+        series[str(name)] = as_array(f"{argument}[{str(name)!r}]", curve)
+    return series
 
 
 def as_steps(steps: Any, length: int) -> np.ndarray:

@@ -9,8 +9,6 @@ def number(value: float) -> str:
     """Write a number with three significant digits.
 
     Very small and very large ones are powers of ten.
-
-    Very small and very large ones are powers of ten.
     """
     if not np.isfinite(value):
         return "not a number" if np.isnan(value) else "infinite"

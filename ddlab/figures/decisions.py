@@ -109,8 +109,6 @@ def move_decisions(
 
     A new figure takes ten times as long.
 
-    A new figure takes ten times as long.
-
     Args:
         x: [columns].
         y: [rows].

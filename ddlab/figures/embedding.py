@@ -40,8 +40,6 @@ def embedding_map(
 
     The distilled points are large, with their class; classes are named where they lie.
 
-    The distilled points are large, with their class; classes are named where they lie.
-
     Args:
         real: [n, 2].
         distilled: [m, 2].
@@ -139,8 +137,6 @@ def coverage_bars(
     """Draw the covered share of the real images by set.
 
     A dashed line shows the share that as many random real images cover.
-
-    A dashed line shows the share that as many random real images cover.
     """
     from .comparison import bars
 
@@ -222,8 +218,6 @@ def add_class_names(
     """Write the name of each class in the middle of its points [n, 2].
 
     A name moves aside where it would lie over another one.
-
-    A name moves aside where it would lie over another one.
     """
     of_class = np.array(names)
     classes = list(dict.fromkeys(names))
@@ -274,8 +268,6 @@ def apart(places: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 def add_contours(figure: go.Figure, density: Any) -> None:
     """Draw contours around the densest 90, 60 and 30% of the points.
-
-    (x, y, rank) is what `embeddings.density` returns.
 
     (x, y, rank) is what `embeddings.density` returns.
     """

@@ -32,8 +32,6 @@ def as_pixels(images: Any) -> np.ndarray:
 
     uint8 NCHW, NHWC or NHW with 1 or 3 channels is taken.
 
-    uint8 NCHW, NHWC or NHW with 1 or 3 channels is taken.
-
     Arrays whose second axis is 1 or 3 are taken for NCHW, otherwise those whose last axis is 1 or 3
     for NHWC.
     """
@@ -166,8 +164,6 @@ def image_grid(
     description: str = "",
 ) -> go.Figure:
     """Draw a grid of images as one static figure.
-
-    Inside explorers use `encode_grid` and an image widget.
 
     Inside explorers use `encode_grid` and an image widget.
 

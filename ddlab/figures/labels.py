@@ -30,8 +30,6 @@ def cell_table(
 
     NaN is a cell without a value.
 
-    NaN is a cell without a value.
-
     Args:
         values: [rows, columns].
         empty: what stands in a cell without a value.

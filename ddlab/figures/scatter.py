@@ -51,8 +51,6 @@ def scatter(
 
     Names stand where there is room, `first` ones first.
 
-    Names stand where there is room, `first` ones first.
-
     Args:
         points: name -> `Point`.
         logarithmic: whether x is; it is then above 0.

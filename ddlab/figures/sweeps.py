@@ -42,8 +42,6 @@ def sweep_bands(
 
     It is the plot of DWA's Figure 3 (lambda_var coupled and decoupled).
 
-    It is the plot of DWA's Figure 3 (lambda_var coupled and decoupled).
-
     Args:
         x: the values of the setting [x], rising; above 0 where `log_x`.
         curves: name -> values of single seeds [seeds, x], of which the mean and Student's 95%
@@ -119,8 +117,6 @@ def heat_map(
     text_format: Format = ".3f",
 ) -> go.Figure:
     """Draw one number for each pair of two settings, written in its cell; deeper shades are larger.
-
-    It is the plot of DWA's Figure 5 (steps K by radius rho).
 
     It is the plot of DWA's Figure 5 (steps K by radius rho).
 

@@ -60,8 +60,6 @@ def series_style(index: Annotated[int, within(0)]) -> SeriesStyle:
     """Return the colour, dash, marker and bar pattern of series number `index`.
 
     They count from 0 and repeat after seven.
-
-    They count from 0 and repeat after seven.
     """
     at = index % len(_DASHES)
     return SeriesStyle(
@@ -101,8 +99,6 @@ def line_style(
 
 def palette(theme: ThemeName) -> list[str]:
     """Return every colour code of a theme.
-
-    Codes at the same place in both themes stand for each other.
 
     Codes at the same place in both themes stand for each other.
     """
@@ -182,8 +178,6 @@ def stacked_figure(title: str, x_label: str, y_labels: tuple[str, ...], height: 
     """Return empty plots above each other which share their x axis.
 
     Traces go to `row=1, col=1` and so on.
-
-    Traces go to `row=1, col=1` and so on.
     """
     figure = start_figure(title=title, x_label=x_label, y_label=y_labels[0], height=height)
     figure.set_subplots(rows=len(y_labels), cols=1, shared_xaxes=True, vertical_spacing=0.08)
@@ -218,16 +212,12 @@ def literal(name: object) -> str:
     """Return a reader's own name so that plotly shows it letter by letter, on one line.
 
     `<b>` in it is no markup, `$x$` no formula.
-
-    `<b>` in it is no markup, `$x$` no formula.
     """
     return html.escape(" ".join(str(name).split()), quote=False).replace("$", "&#36;")
 
 
 def legend_below(figure: go.Figure) -> go.Figure:
     """Put the legend under the x axis, where it takes no width from the data.
-
-    However long it is, the plot makes room for it.
 
     However long it is, the plot makes room for it.
     """

@@ -48,8 +48,6 @@ def two(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, Any]]:
     """Read each of two things that a function returns, for `called`.
 
     Another number of them is the reader's mistake.
-
-    Another number of them is the reader's mistake.
     """
 
     def read_pair(pair: Any) -> tuple[Any, Any]:
@@ -61,8 +59,6 @@ def two(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, Any]]:
 
 def numbers(function: Any, *cases: tuple[Any, ...], of: str) -> list[float]:
     """Return the number that a reader's function gives of each case.
-
-    A tensor or an array of one number counts as one.
 
     A tensor or an array of one number counts as one.
 

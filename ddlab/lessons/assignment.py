@@ -37,8 +37,6 @@ def seed_of(student: str) -> int:
 
     It is the same on every machine, however the name was typed.
 
-    It is the same on every machine, however the name was typed.
-
     Args:
         student: what the course knows the student by ("s1234567").
 
@@ -57,8 +55,6 @@ def seed_of(student: str) -> int:
 
 def _visible(name: str) -> str:
     """Return a name as it looks.
-
-    Compatible characters become alike (NFKC), invisible ones go, blanks are single.
 
     Compatible characters become alike (NFKC), invisible ones go, blanks are single.
     """
@@ -97,9 +93,10 @@ class Assignment:
     @property
     def pairs(self) -> tuple[int, ...]:
         """Five seeds, one for each pair: of its draw of images and of its students."""
-        return tuple(
-            randomness.derived_seed(self.seed, number, "assignment pair") for number in range(PAIRS)
-        )
+        seeds = []
+        for number in range(PAIRS):
+            seeds.append(randomness.derived_seed(self.seed, number, "assignment pair"))
+        return tuple(seeds)
 
     @property
     def case(self) -> Case:

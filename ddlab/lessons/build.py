@@ -44,8 +44,6 @@ def assignment_from(source: dict[str, Any]) -> dict[str, Any]:
 
     The steps are those of `nbgrader generate_assignment`.
 
-    The steps are those of `nbgrader generate_assignment`.
-
     Solutions become stubs, hidden tests go, cells are locked as their role asks for, and each
     marked cell gets its checksum.
     """
@@ -117,11 +115,11 @@ def with_part(text: str, name: str, content: str) -> str:
 def stale(notebooks: Path) -> dict[Path, str]:
     """Return those files of `generated` that are not what they must be."""
     expected = generated(notebooks).items()
-    return {
-        path: text
-        for path, text in expected
-        if not path.exists() or path.read_text(encoding="utf-8") != text
-    }
+    stale_files = {}
+    for path, text in expected:
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            stale_files[path] = text
+    return stale_files
 
 
 def as_text(notebook: dict[str, Any]) -> str:
@@ -170,8 +168,6 @@ def _lines(source: str) -> list[str]:
 
 def main(arguments: Sequence[str], notebooks: Path = NOTEBOOKS) -> int:
     """Write what is not in step with its source.
-
-    With "--check" write nothing and return 1 if there is such a file.
 
     With "--check" write nothing and return 1 if there is such a file.
     """

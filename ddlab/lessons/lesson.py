@@ -54,8 +54,6 @@ class Lesson:
         """Print the locked prediction beside the result.
 
         Where there is none yet, say that it comes first.
-
-        Where there is none yet, say that it comes first.
         """
         prediction = self._predictions.get(key)
         if prediction is None or prediction.locked is None:
@@ -72,8 +70,6 @@ class Lesson:
 
     def check(self, exercise: str, answer: Any) -> bool:
         """Check an exercise: print "Right" or a hint, at once.
-
-        A wrong answer raises nothing, but where solutions are tested.
 
         A wrong answer raises nothing, but where solutions are tested.
 

@@ -164,9 +164,11 @@ def _with_new_weights(
 
 def _of(tensors: dict[str, Tensor], index: int) -> dict[str, Tensor]:
     start = f"{index}/"
-    return {
-        name.removeprefix(start): value for name, value in tensors.items() if name.startswith(start)
-    }
+    weights = {}
+    for name, value in tensors.items():
+        if name.startswith(start):
+            weights[name.removeprefix(start)] = value
+    return weights
 
 
 def _named(index: int, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

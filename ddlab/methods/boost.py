@@ -356,9 +356,10 @@ def _scaled_down(data: ImageData, scale: int) -> Tensor:
 
     def compute() -> Tensor:
         every = torch.arange(len(data.train_labels))
-        return torch.cat(
-            [downsampled(data.normalised(rows), scale=scale) for rows in every.split(_BATCH)]
-        )
+        batches = []
+        for rows in every.split(_BATCH):
+            batches.append(downsampled(data.normalised(rows), scale=scale))
+        return torch.cat(batches)
 
     numbers = data.train_images.numel() // scale**2
     return (

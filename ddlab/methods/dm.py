@@ -157,9 +157,10 @@ def features(
     """
     train = bool(networks.batch_norm_layers(spec))
     parts = images.split(len(images) if train or at_once is None else at_once)
-    return torch.cat(
-        [networks.call(spec, weights, part, train=train)[0].features for part in parts]
-    )
+    part_features = []
+    for part in parts:
+        part_features.append(networks.call(spec, weights, part, train=train)[0].features)
+    return torch.cat(part_features)
 
 
 def class_distances(

@@ -214,9 +214,10 @@ def shortened(gradient: Tensors, longest: float) -> dict[str, Tensor]:
     As torch's own function, it keeps 1e-6 from 0.
     """
     norm = torch.nn.utils.get_total_norm(gradient.values())
-    return {
-        name: value * (longest / (norm + 1e-6)).clamp(max=1) for name, value in gradient.items()
-    }
+    clipped = {}
+    for name, value in gradient.items():
+        clipped[name] = value * (longest / (norm + 1e-6)).clamp(max=1)
+    return clipped
 
 
 total_steps = descent.total_steps

@@ -223,12 +223,12 @@ def target_batch(config: Config, inputs: Inputs, step: int) -> tuple[Tensor, Ten
         classes = []
         for label in range(data.classes):
             classes.append(data.of_class(label))
-        rows = torch.cat(
-            [
+        class_rows = []
+        for members in classes:
+            class_rows.append(
                 members[torch.randperm(len(members), generator=draw)[:rows_per_class]]
-                for members in classes
-            ]
-        )
+            )
+        rows = torch.cat(class_rows)
     images = data.normalised(rows, device=inputs.device)
     images = siamese_view(images, config.strategy, seed=config.seed, step=step, per_image=True)
     return images, centred_labels(data.train_labels[rows].to(inputs.device), data.classes)

@@ -89,8 +89,6 @@ def teacher(name: str) -> Network:
 
     "shapes64" is of lesson 30; "shapes16_self_supervised", of lesson 40, saw no label.
 
-    "shapes64" is of lesson 30; "shapes16_self_supervised", of lesson 40, saw no label.
-
     Raises:
         DDLabError: an unknown name.
     """
@@ -102,8 +100,6 @@ def teacher(name: str) -> Network:
 
 def film(name: str, data: ImageData) -> list[tuple[dict[str, Any], Tensor]]:
     """Return a method's recorded images of these data as (settings, uint8 [n, c, h, w]) by class.
-
-    It is empty where the record is of other data.
 
     It is empty where the record is of other data.
 

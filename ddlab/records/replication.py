@@ -204,8 +204,6 @@ class Replication(Tabled):
 
         None where no history was kept.
 
-        None where no history was kept.
-
         It is an optimistic number, and stands beside `accuracy` because a printed number may be one
         of this kind.
         """
@@ -285,8 +283,6 @@ def replicate(
     **options: Any,
 ) -> Replication:
     """Make a printed number again, with the published settings, sets and students, or fewer.
-
-    Whatever differs from the paper is listed.
 
     Whatever differs from the paper is listed.
 
@@ -617,8 +613,6 @@ def _rded_student(printed: dict[str, Any], classes: int) -> dict[str, Any]:
     """Return RDED's batch and rate.
 
     A ConvNet on CIFAR-100 has its own (argument.py, "special experiment").
-
-    A ConvNet on CIFAR-100 has its own (argument.py, "special experiment").
     """
     if classes == 100 and printed["network"] == "ConvNet-3":
         return {"batch_size": 25, "learning_rate": 2e-3}
@@ -733,8 +727,6 @@ def _config(name: str, printed: dict[str, Any], data: ImageData, options: dict[s
 
 def _hours(work: _Work, set_count: int, student_count: int) -> str:
     """Say how long the rest will take and how much memory it needs.
-
-    Both are judged by the first updates and by a student's.
 
     Both are judged by the first updates and by a student's.
     """

@@ -127,9 +127,11 @@ def _check_is_of(
     config_fields = as_json(config)
     if header["config"] != config_fields:
         file_fields = header["config"]
-        differing = sorted(
-            n for n in {*config_fields, *file_fields} if file_fields.get(n) != config_fields.get(n)
-        )
+        differing_fields = []
+        for n in {*config_fields, *file_fields}:
+            if file_fields.get(n) != config_fields.get(n):
+                differing_fields.append(n)
+        differing = sorted(differing_fields)
         values = ", ".join(f"{name}={file_fields.get(name)!r}" for name in differing)
         raise DDLabError(
             f"checkpoint must be of the config given; given {str(path)!r} with {values}."

@@ -181,9 +181,10 @@ class Run:
 
     @cached_property
     def _spread_steps(self) -> frozenset[int]:
-        return frozenset(
-            round(self.total * part / (self._spread + 1)) for part in range(1, self._spread + 1)
-        )
+        steps = []
+        for part in range(1, self._spread + 1):
+            steps.append(round(self.total * part / (self._spread + 1)))
+        return frozenset(steps)
 
     @property
     def step(self) -> int:
@@ -499,9 +500,10 @@ class Run:
             for name, value in vars(self.config).items():
                 if "learning_rate" in name and value:
                     rates[name] = value
-            advice = "; ".join(
-                f"a smaller {name} than {value:g} usually helps" for name, value in rates.items()
-            )
+            suggestions = []
+            for name, value in rates.items():
+                suggestions.append(f"a smaller {name} than {value:g} usually helps")
+            advice = "; ".join(suggestions)
             last_finite = (
                 "" if self._finite is None else f" (all was finite at step {self._finite})"
             )

@@ -26,9 +26,10 @@ def by_name(spec: NetworkSpec, row: Tensor) -> dict[str, Tensor]:
     for name, value in skeleton(spec).named_parameters():
         shapes[name] = value.shape
     parts = row.split([shape.numel() for shape in shapes.values()])
-    return {
-        name: part.view(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)
-    }
+    weights = {}
+    for (name, shape), part in zip(shapes.items(), parts, strict=True):
+        weights[name] = part.view(shape)
+    return weights
 
 
 def buffers_of(spec: NetworkSpec, device: torch.device | str) -> dict[str, Tensor]:

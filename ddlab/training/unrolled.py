@@ -190,7 +190,10 @@ def _recomputed(
         sources = [*weights_now.values(), *velocity_before.values(), *learned.values()]
         step_gradients = gradients_along([*moved.values(), *velocity.values()], adjoint, sources)
         adjoint, learned_part = step_gradients[: len(adjoint)], step_gradients[len(adjoint) :]
-        slopes = tuple(total + part for total, part in zip(slopes, learned_part, strict=True))
+        totals = []
+        for total, part in zip(slopes, learned_part, strict=True):
+            totals.append(total + part)
+        slopes = tuple(totals)
         if along and step:
             with torch.enable_grad():
                 extra_loss = along(step, weights_now, learned)

@@ -20,20 +20,20 @@ def check_score(answer: Any) -> str:
     """Check exercise 1: a function of four accuracies that gives the label-robust score.
 
     Its arguments are (own, random, real, hard), fractions, with w = 1/2.
-
-    Its arguments are (own, random, real, hard), fractions, with w = 1/2.
     """
     scores = numbers(answer, *_SETS, of="own, random, real, hard")
 
     def of(sign: float = -1.0, scale: float = 1.0, weight: float = 0.5) -> list[float]:
-        return [
-            (
-                math.exp(scale * (weight * (method - random) + sign * weight * (real - hard)))
-                - math.exp(-1)
+        scores = []
+        for method, random, real, hard in _SETS:
+            scores.append(
+                (
+                    math.exp(scale * (weight * (method - random) + sign * weight * (real - hard)))
+                    - math.exp(-1)
+                )
+                / (math.e - math.exp(-1))
             )
-            / (math.e - math.exp(-1))
-            for method, random, real, hard in _SETS
-        ]
+        return scores
 
     right = []
     for method, random, real, hard in _SETS:
@@ -63,8 +63,6 @@ def check_score(answer: Any) -> str:
 
 def check_entered(answer: Any) -> str:
     """Check exercise 2: a Comparison of a loss of one's own with the page's.
-
-    Five seeds must tell them apart.
 
     Five seeds must tell them apart.
     """

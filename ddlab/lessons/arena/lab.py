@@ -236,8 +236,6 @@ def flipped(world: World, settings: Settings, results: Results) -> bool:
     """Return whether the chosen method is ahead of class means here and behind by class numbers.
 
     Both must be beyond chance, in pairs.
-
-    Both must be beyond chance, in pairs.
     """
     if settings.up in _LOGARITHMIC:
         return False
@@ -255,7 +253,7 @@ def flipped(world: World, settings: Settings, results: Results) -> bool:
         limits.append(
             interval([mine - two for mine, two in zip(*pair, strict=True)]) if all(pair) else None
         )
-    return None not in limits and limits[0][1] < 0 < limits[1][0]  # type: ignore[index]
+    return None not in limits and limits[0][1] < 0 < limits[1][0]
 
 
 ArenaLab = Lab(

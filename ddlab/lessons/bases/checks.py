@@ -15,8 +15,6 @@ def check_targets(answer: Any) -> str:
     """Check exercise 1: a function that gives the targets [m, o] of least outer loss.
 
     Its arguments are real [n, d], outputs [n, o] and distilled [m, d].
-
-    Its arguments are real [n, d], outputs [n, o] and distilled [m, d].
     """
     draw = randomness.generator(40, 1, "exercise")
     shapes = ((40, 12), (12, 3), (6, 12))

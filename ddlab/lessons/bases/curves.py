@@ -58,8 +58,6 @@ def _logarithmic(figure: go.Figure) -> None:
     """Make both axes logarithmic, with a few ticks at round numbers.
 
     plotly's own ticks are powers of ten, or too many.
-
-    plotly's own ticks are powers of ten, or too many.
     """
     look.legend_below(figure)
     values_by_axis = []
@@ -87,8 +85,6 @@ def _round_ticks(values: np.ndarray) -> list[float]:
     """Return powers of ten, every n-th where they are many.
 
     Less than two decades have 1, 2 and 5 times each, half of one has 1 to 9 times.
-
-    Less than two decades have 1, 2 and 5 times each, half of one has 1 to 9 times.
     """
     low, high = np.log10([values.min(), values.max()]) if values.size else (0.0, 1.0)
     first, last = int(np.floor(low)), int(np.ceil(high))
@@ -101,8 +97,6 @@ def _round_ticks(values: np.ndarray) -> list[float]:
 
 def _thinned(length: int) -> np.ndarray:
     """Return the indices of at most `_MOST_POINTS` points, evenly spread on a logarithmic axis.
-
-    The first and the last are included.
 
     The first and the last are included.
     """

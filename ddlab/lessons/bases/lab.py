@@ -84,8 +84,6 @@ def bill_data(world: World, settings: Settings, results: Results) -> tuple | Non
     """Return the parts of the bill for the bases and for as many pairs as there are floats left.
 
     None while the bases are being found.
-
-    None while the bases are being found.
     """
     if results.shared is None:
         return None
@@ -123,8 +121,6 @@ def bill(count: int, budget: int, parts: tuple[tuple[str, int], ...]) -> go.Figu
 
 def image_data(world: World, settings: Settings, results: Results) -> tuple | None:
     """Return the errors of images at the scale on show, then at others that are known.
-
-    None while the first is being found.
 
     None while the first is being found.
     """
@@ -187,15 +183,14 @@ def taught_data(world: World, settings: Settings, results: Results) -> tuple | N
     """Return each split that was tried with its pairs and scores, and what they are seen against.
 
     The last are the split on show, real images, and both ends.
-
-    The last are the split on show, real images, and both ends.
     """
     if results.shared is None:
         return None
     tried, real = scores(world, results)
-    points = tuple(
-        (chosen, world.pairs(*chosen), scores_of_split) for chosen, scores_of_split in tried.items()
-    )
+    splits = []
+    for chosen, scores_of_split in tried.items():
+        splits.append((chosen, world.pairs(*chosen), scores_of_split))
+    points = tuple(splits)
     return points, split(settings, results.shared), real, results(Value(world.limits))
 
 

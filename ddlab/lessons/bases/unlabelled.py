@@ -43,8 +43,6 @@ def recorded(name: str) -> list[float]:
     """Return the test accuracies of sets of shapes, one for each of ten seeds.
 
     The budget is `BUDGET` images.
-
-    The budget is `BUDGET` images.
     """
     return records.load("unlabelled_sets").values("accuracy", images=name)
 
@@ -88,8 +86,6 @@ def probe_score(
     watch: Callable[[float], None] = lambda share: None,
 ) -> float:
     """Return the test accuracy of a linear probe of a network that learned these pairs.
-
-    `watch` is told which share of the learning is done.
 
     `watch` is told which share of the learning is done.
     """

@@ -174,8 +174,6 @@ class World:
         """Return how many pairs the floats of twenty images buy.
 
         0 where the bases alone cost more, and no more than there are images.
-
-        0 where the bases alone cost more, and no more than there are images.
         """
         sizes = self.sizes(scale, bases, vector_bases)
         budget = unlabelled.BUDGET * sizes.image_floats
@@ -190,8 +188,6 @@ class World:
         self, scale: int, bases: int, vector_bases: int, seed: int, *, watch: Watch
     ) -> float:
         """Return the score of the pairs that this split of the floats buys, none of them learned.
-
-        See `unlabelled.probe_score`.
 
         See `unlabelled.probe_score`.
         """
@@ -257,8 +253,6 @@ def errors_of_first(
     points: Tensor, basis: Tensor, coefficients: Tensor, offset: Tensor | None
 ) -> np.ndarray:
     """Return the relative squared errors e(U) of the first U = 1 ... K bases, float64 [K].
-
-    See the module.
 
     See the module.
 

@@ -13,8 +13,6 @@ def check_survival(answer: Any) -> str:
     """Check exercise 1: a function (alpha, k, stage) that gives what is left of a stage's change.
 
     The right numbers are found by merging.
-
-    The right numbers are found by merging.
     """
     for alpha, merges in ((0.5, 3), (0.9, 3), (0.2, 1), (0.0, 2)):
         for changed in range(1, merges + 2):
@@ -40,8 +38,6 @@ def check_survival(answer: Any) -> str:
 
 def check_schedule(answer: Any) -> str:
     """Check exercise 2: a function of k that gives k merge ratios with equal shares of the stages.
-
-    Stage i of k + 1 must count i / (k + 1), found by merging numbers.
 
     Stage i of k + 1 must count i / (k + 1), found by merging numbers.
     """

@@ -53,8 +53,6 @@ def pixel_entropy(images: Tensor) -> Tensor:
     """Return the entropy of each image's 256 pixel values in bits, the mean over its channels.
 
     uint8 [n, channels, h, w] -> float64 [n].
-
-    uint8 [n, channels, h, w] -> float64 [n].
     """
     return _in_parts(
         images,

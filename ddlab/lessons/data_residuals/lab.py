@@ -109,11 +109,11 @@ def curve_data(world: World, settings: Settings, results: Results) -> tuple:
     runs = {}
     for name, alpha in results.shared.compared.items():
         runs[name] = results.shared.runs[alpha]
-    curves_begun = tuple(
-        (name, tuple(mean(frame, settings) for frame in run.frames))
-        for name, run in runs.items()
-        if run.begun
-    )
+    curves = []
+    for name, run in runs.items():
+        if run.begun:
+            curves.append((name, tuple(mean(frame, settings) for frame in run.frames)))
+    curves_begun = tuple(curves)
     return (
         results.run.config,
         settings.measure,
@@ -138,8 +138,6 @@ def curves(config: fadrm.Config, measure: str, curves_begun: tuple, levels: tupl
 
 def sets(world: World, settings: Settings) -> tuple[fadrm.Config, selection.Config]:
     """Return the settings of FADRM's images and of as many real ones.
-
-    With the usual patches those are the ones that FADRM's images began as.
 
     With the usual patches those are the ones that FADRM's images began as.
     """

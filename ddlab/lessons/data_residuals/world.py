@@ -53,15 +53,14 @@ class Settings(fadrm.Config):
 
 def merge_steps(config: fadrm.Config) -> tuple[int, ...]:
     """Return the steps after which patches are mixed in."""
-    return tuple(
-        config.iterations // (config.merges + 1) * stage for stage in range(1, config.merges + 1)
-    )
+    steps = []
+    for stage in range(1, config.merges + 1):
+        steps.append(config.iterations // (config.merges + 1) * stage)
+    return tuple(steps)
 
 
 def kept_steps(config: fadrm.Config) -> tuple[int, ...]:
     """Return the steps whose images are kept.
-
-    They are the first, the last, some between them, and each merge with the step before it.
 
     They are the first, the last, some between them, and each merge with the step before it.
     """
@@ -75,8 +74,6 @@ def kept_steps(config: fadrm.Config) -> tuple[int, ...]:
 
 def by_nearness(chosen: float) -> list[float]:
     """Return the ratios that are shown, in the order in which they are computed.
-
-    The chosen one comes first, then 1 to compare with, then the nearest.
 
     The chosen one comes first, then 1 to compare with, then the nearest.
     """
@@ -201,8 +198,6 @@ class World(MethodWorld):
         """Return all measures of uint8 images [n, c, h, w].
 
         Image i is of class i modulo the number of classes.
-
-        Image i is of class i modulo the number of classes.
         """
         labels = torch.arange(len(images)) % self.data.classes
         output = self._outputs(images)
@@ -225,8 +220,6 @@ class World(MethodWorld):
 
     def student(self, config: Any, seed: int, *, watch: Watch) -> float:
         """Return the test accuracy of one student of such a set, by the teacher's labels.
-
-        Those of one seed share first weights and views.
 
         Those of one seed share first weights and views.
         """

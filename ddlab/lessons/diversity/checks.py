@@ -21,8 +21,6 @@ def coverage(data: ImageData, teacher: Network, images: torch.Tensor) -> float:
     """Return the share of real images that have one of `images` near them, in [0, 1].
 
     Up to 300 real images count, in the teacher's features.
-
-    Up to 300 real images count, in the teacher's features.
     """
     # The same real images for every point.
     draw = randomness.generator(0, 0, "real images of a record")
@@ -35,8 +33,6 @@ def coverage(data: ImageData, teacher: Network, images: torch.Tensor) -> float:
 
 def check_spread(answer: Any) -> str:
     """Check exercise 1: a function of features [n, d] that gives their summed squared distances.
-
-    The sum goes over all ordered pairs (eq 21).
 
     The sum goes over all ordered pairs (eq 21).
     """
@@ -58,8 +54,6 @@ def check_spread(answer: Any) -> str:
 
 def check_random_push(answer: Any) -> str:
     """Check exercise 2: a function that returns a copy of a network, pushed at random by `radius`.
-
-    Its arguments are (network, images, labels, steps, radius).
 
     Its arguments are (network, images, labels, steps, radius).
     """

@@ -47,9 +47,6 @@ def compared(world: World, settings: Settings, results: Results) -> dict[str, Im
 
     They are of this run or the nearest there are, of random real ones, and of the run before, if
     any.
-
-    They are of this run or the nearest there are, of random real ones, and of the run before, if
-    any.
     """
     (run,) = results.jobs
     config = run.config
@@ -92,9 +89,10 @@ def map_data(world: World, settings: Settings, results: Results) -> tuple:
         *(place.extent for place in [world.mapped.map(layer, embeddings.Config()), *placed]),
         strict=True,
     )
-    extent = tuple(
-        (min(low for low, _ in limits), max(high for _, high in limits)) for limits in (x, y)
-    )
+    ranges = []
+    for limits in (x, y):
+        ranges.append((min(low for low, _ in limits), max(high for _, high in limits)))
+    extent = tuple(ranges)
     return *picture_data(world, settings, results), layer, extent
 
 
@@ -102,18 +100,18 @@ def map_figure(world: World, image_sets: NamedImages, layer: str, extent: Any) -
     """Draw all compared images on the one map of a layer.
 
     The title has the coverage of those on show.
-
-    The title has the coverage of those on show.
     """
     classes = world.data.class_names
     on = world.mapped.map(layer, embeddings.Config())
+    points_by_set = {}
+    classes_by_set = {}
+    for name, images in image_sets:
+        points_by_set[name] = images.places[layer].points
+        classes_by_set[name] = [classes[label] for label in images.labels.tolist()]
     figure = sets_on_map(
         on.real,
-        {name: images.places[layer].points for name, images in image_sets},
-        set_classes={
-            name: [classes[label] for label in images.labels.tolist()]
-            for name, images in image_sets
-        },
+        points_by_set,
+        set_classes=classes_by_set,
         density=(on.density.x, on.density.y, on.density.rank),
         extent=extent,
         title=f"PCA of {layer}: {image_sets[0][1].places[layer].coverage:.1%} covered",
@@ -167,8 +165,6 @@ def pictures(world: World, image_sets: NamedImages) -> tuple[bytes, str]:
 
 def grid_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return (lambda_var, distance, coverage) by start, of the push on show.
-
-    They are of images made before or recorded, of the chosen ones, and of random real ones.
 
     They are of images made before or recorded, of the chosen ones, and of random real ones.
     """

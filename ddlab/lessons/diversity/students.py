@@ -22,13 +22,12 @@ def jobs_by_name(
 ) -> dict[str, list[list[Value]]]:
     """Set -> for each kind of labels its students, one for each seed."""
     config = results.jobs[0].config
-    return {
-        name: [
-            [Value(world.accuracy, source, labels, seed) for seed in world.seeds]
-            for labels in LABELS
-        ]
-        for name, source in ((MADE_IMAGES, config), (REAL, real(config)))
-    }
+    jobs: dict[str, list[list[Value]]] = {}
+    for name, source in ((MADE_IMAGES, config), (REAL, real(config))):
+        jobs[name] = []
+        for labels in LABELS:
+            jobs[name].append([Value(world.accuracy, source, labels, seed) for seed in world.seeds])
+    return jobs
 
 
 def jobs(world: World, settings: Settings, results: Results) -> list[Run | Value]:
@@ -44,13 +43,11 @@ def scores(world: World, settings: Settings, results: Results) -> tuple[int, Sco
     """Return the scores known so far of each set and kind of labels, and the images of a class.
 
     None stands for a student who is not there yet.
-
-    None stands for a student who is not there yet.
     """
-    jobs = jobs_by_name(world, settings, results).items()
-    return settings.images_per_class, tuple(
-        (name, tuple(tuple(map(results, values)) for values in kinds)) for name, kinds in jobs
-    )
+    rows = []
+    for name, kinds in jobs_by_name(world, settings, results).items():
+        rows.append((name, tuple(tuple(map(results, values)) for values in kinds)))
+    return settings.images_per_class, tuple(rows)
 
 
 def score_table(count: int, scores_by_name: Scores) -> str:
@@ -73,8 +70,6 @@ def score_table(count: int, scores_by_name: Scores) -> str:
 
 def scores_text(values: Sequence[float | None], *, signed: bool = False) -> str:
     """Write the mean and its 95% interval over students, as in "41.2% (39.0% to 43.4%)".
-
-    Without any student it is "not yet".
 
     Without any student it is "not yet".
     """

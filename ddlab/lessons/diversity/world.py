@@ -62,16 +62,12 @@ def real(config: Source) -> selection.Config:
     """Return settings of as many real images of each class, drawn by the same seed.
 
     They are the very ones that a real start begins with.
-
-    They are the very ones that a real start begins with.
     """
     return selection.Config(images_per_class=config.images_per_class, seed=config.seed)
 
 
 def settings_distance(first: dwa.Config, second: dwa.Config) -> tuple[int, float]:
     """Return how far two settings lie from each other, as a pair.
-
-    First count the fields without a slider in sight that differ, then decades of those with one.
 
     First count the fields without a slider in sight that differ, then decades of those with one.
     """
@@ -108,8 +104,6 @@ NamedImages = tuple[tuple[str, Images], ...]
 
 def decisive(config: dwa.Config) -> dwa.Config:
     """Return the settings that decide on the images.
-
-    Where nothing is pushed, steps and length of a push play no part.
 
     Where nothing is pushed, steps and length of a push play no part.
     """

@@ -45,8 +45,6 @@ def check_fair_shuffle(answer: Any) -> str:
     """Check exercise 2: rows in another order.
 
     Every step must have as many of each class as before.
-
-    Every step must have as many of each class as before.
     """
     words = "labels [n] and steps that returns the rows in a new order, integers [n]"
     for steps, batch, classes in ((12, 20, 10), (12, 8, 4)):

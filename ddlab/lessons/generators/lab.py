@@ -69,8 +69,6 @@ def shuffled(distilled: DistilledSet, order: str, seed: int) -> DistilledSet:
 
     Rates and momenta keep their places.
 
-    Rates and momenta keep their places.
-
     Args:
         order: "batches" keeps each batch together; "within classes" moves each image to a place of
             its class, so that batches keep their classes; "everything" keeps nothing.
@@ -116,9 +114,10 @@ class World(MethodWorld):
         config = ordered.Config.for_set(distilled, seed=seed)
         inputs = Inputs(distilled=shuffled(distilled, order, seed), device=self.inputs.device)
         every = process.steps(ordered, config, inputs)
-        return tuple(
-            accuracy(ordered.finish(config, inputs, step.state), self.data) for step in every
-        )
+        accuracies = []
+        for step in every:
+            accuracies.append(accuracy(ordered.finish(config, inputs, step.state), self.data))
+        return tuple(accuracies)
 
     def path_on_show(self, config: gtn.Config, step: int, order: str) -> Path:
         """Return `path` on a frame of the run, of one network."""
@@ -242,14 +241,13 @@ def ends_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return what networks know at the end by curriculum and order, and the film on show.
 
     Only visited settings that differ in the curriculum alone count.
-
-    Only visited settings that differ in the curriculum alone count.
     """
     every = values_by_setting(results, world.learned, results.run.config, "curriculum")
     (_, rival, path) = results.shared
-    rows = tuple(
-        (name, tuple(paths[order][-1] for order in ORDERS)) for name, paths in every.items()
-    )
+    ends = []
+    for name, paths in every.items():
+        ends.append((name, tuple(paths[order][-1] for order in ORDERS)))
+    rows = tuple(ends)
     return rows, None if rival is None else rival[-1], (settings.order, path[-1])
 
 
@@ -278,10 +276,10 @@ def final_chart(rows: tuple, rival: float | None, on_show: tuple[str, float]) ->
         type="category", categoryorder="array", categoryarray=ORDERS[::-1], title_text=""
     )
     figure.update_yaxes(tickvals=ORDERS, ticktext=short).update_xaxes(range=[0, 1])
-    description = "; ".join(
-        f"{words(name)} {', '.join(f'{value:.2f}' for value in row)}"
-        for name, row in rows_by_curriculum.items()
-    )
+    clauses = []
+    for name, row in rows_by_curriculum.items():
+        clauses.append(f"{words(name)} {', '.join(f'{value:.2f}' for value in row)}")
+    description = "; ".join(clauses)
     alt = f"Accuracy with nothing, batches, images of a class, everything shuffled: {description}."
     return finish_figure(legend_below(figure), alt=alt)
 

@@ -38,8 +38,6 @@ def best_decisions(*, seed: int, count: int = 150) -> dict[str, Any]:
     """Return the exact posterior, which no network can beat on G, for `figures.decision_map`.
 
     It comes with `count` samples.
-
-    It comes with `count` samples.
     """
     original = toys.Config().original
     axis = torch.linspace(*world.EXTENT[0], 41, dtype=torch.float64)
@@ -58,8 +56,6 @@ def decisions(runs: toys.Trained, frame: int) -> np.ndarray:
     """Draw the output over the plane, the mean over the seeds: uint8 [settings, h, w, 3].
 
     Class 0 is orange, class 1 blue.
-
-    Class 0 is orange, class 1 blue.
     """
     axis = torch.linspace(*world.EXTENT[0], _PIXELS)
     pixels = world.plane(axis, axis.flip(0)).view(-1, 2)
@@ -73,8 +69,6 @@ def decisions(runs: toys.Trained, frame: int) -> np.ndarray:
 
 def check_posterior(answer: Any) -> str:
     """Check exercise 1: a function (points [n, 2], sigma) that gives P(y = 1 | x).
-
-    The means are (1, 1) and (2, 2).
 
     The means are (1, 1) and (2, 2).
     """
@@ -106,8 +100,6 @@ def check_posterior(answer: Any) -> str:
 
 def check_momentum(answer: Any) -> str:
     """Check exercise 2: a function (momentum, n) that gives the share of the last n gradients.
-
-    The right share is found by updating.
 
     The right share is found by updating.
     """

@@ -22,8 +22,6 @@ def setting_curves(y_label: str = "mean squared error on G", **values: Any) -> g
     """Draw one curve per setting, and the chosen one thick on top of them.
 
     `given` is as for `move_curves`.
-
-    `given` is as for `move_curves`.
     """
     title = "Error on the original data while networks learn"
     figure = look.start_figure(title=title, x_label="update (step)", y_label=y_label, height=HEIGHT)
@@ -58,8 +56,6 @@ def move_curves(
 
     A new figure takes ten times as long.
 
-    A new figure takes ten times as long.
-
     Args:
         steps: [frames].
         curves: name -> values [frames], at most seven.
@@ -78,11 +74,11 @@ def move_curves(
     edges = np.concatenate([values + error, (values - error)[::-1]])
     moving[_BAND] = {"x": np.concatenate([at, at[::-1]]), "y": edges}
     moving[_LEAST] = {"x": at[[0, -1]], "y": [least, least]}
-    description = "; ".join(
-        f"{curve_name} {words.course(curve['y'])}"
-        for curve_name, curve in moving.items()
-        if curve_name in curves
-    )
+    clauses = []
+    for curve_name, curve in moving.items():
+        if curve_name in curves:
+            clauses.append(f"{curve_name} {words.course(curve['y'])}")
+    description = "; ".join(clauses)
     alt = (
         f"Line chart of {figure.layout.yaxis.title.text} over {words.number(at[-1])} updates: "
         f"{description}. Chosen is {name}, which "

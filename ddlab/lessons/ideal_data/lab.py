@@ -42,8 +42,6 @@ def on_show(world: World, settings: Settings, results: Results) -> tuple[Answer]
     """Return the answer to these settings.
 
     While an exact gradient is computed, it is the newest answer there is.
-
-    While an exact gradient is computed, it is the newest answer there is.
     """
     if not settings.exact_gradient:
         results.compute_now(answer, settings, world.sweep)
@@ -68,8 +66,6 @@ def decisions(on_view: Answer) -> go.Figure:
 
 def ends_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the ends of these settings, and those with the noise switched the other way, if known.
-
-    The noise is that of single samples.
 
     The noise is that of single samples.
     """
@@ -211,8 +207,6 @@ def learned(world: World, settings: Settings, results: Results) -> bool:
 
 def _sigma(settings: str = "") -> World:
     """Return the world of distilled samples: how does their spread decide what networks learn on G?
-
-    See the module.
 
     See the module.
 

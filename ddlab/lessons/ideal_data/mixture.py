@@ -57,8 +57,6 @@ def spread_points(mixture: Mixture, per_class: int) -> tuple[Tensor, Tensor]:
 
     Averages over them are expectations up to a small error.
 
-    Averages over them are expectations up to a small error.
-
     Each class has a sunflower's seeds (Vogel 1979), each for as large a share of the normal
     distribution, with its exact mean and covariance. Squared errors of toy networks are right to
     about 2% with 100 points per class and to 0.7% with 256; with as many random points it would be
@@ -84,8 +82,6 @@ def posterior(mixture: Mixture, points: Tensor) -> Tensor:
     """Return P(y = 1 | x) at points [..., 2], of their dtype. It is the sigmoid of (mu_2 - mu_1) .
 
     (x - centre) / Sigma^2 (appendix G).
-
-    (x - centre) / Sigma^2 (appendix G).
     """
     logits = (points.double() - CENTRE).sum(-1) * (mixture.gap / mixture.deviation**2)
     return torch.sigmoid(logits).to(points.dtype)
@@ -93,8 +89,6 @@ def posterior(mixture: Mixture, points: Tensor) -> Tensor:
 
 def risk(believed: Mixture, data: Mixture) -> Risk:
     """Return what `believed`'s posterior loses on `data`.
-
-    With one mixture twice it is the Bayes risk, which no predictor can beat.
 
     With one mixture twice it is the Bayes risk, which no predictor can beat.
 

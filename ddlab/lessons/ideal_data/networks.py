@@ -49,8 +49,6 @@ def first_weights(seeds: int = 1, *, first_seed: int = 0, stream: str = "student
 
     Each layer is uniform in +-1/sqrt(its inputs), biases too.
 
-    Each layer is uniform in +-1/sqrt(its inputs), biases too.
-
     Args:
         seeds: how many, of the seeds first_seed, first_seed + 1, ...
         stream: another name gives other weights of the same seeds.
@@ -67,8 +65,6 @@ def first_weights(seeds: int = 1, *, first_seed: int = 0, stream: str = "student
 
 def outputs(rows: Tensor, points: Tensor) -> Tensor:
     """Return f(x) of every network [..., P] at the same points [n, 2]: [..., n] in (0, 1).
-
-    It has the points' dtype and no gradients.
 
     It has the points' dtype and no gradients.
     """
@@ -145,8 +141,6 @@ def _descend(
     """Run `stochastic_descent` on arrays, with one rate and momentum per run.
 
     Weights are [4, units, runs], inputs [steps, 3, runs].
-
-    Weights are [4, units, runs], inputs [steps, 3, runs].
     """
     weights = weights.copy(order="C")
     bias = bias.copy()
@@ -195,8 +189,6 @@ def expected_descent(
     record_every: int,
 ) -> Tensor:
     """Descend without noise: each step follows the gradient averaged over all points.
-
-    The points stand for an expectation.
 
     The points stand for an expectation.
 

@@ -170,8 +170,6 @@ def ends_data(
     """Return name, squared error and share wrong of these ten samples and of their rivals.
 
     The rivals are five on each mean and a thousand random samples of two kinds.
-
-    The rivals are five on each mean and a thousand random samples of two kinds.
     """
     rows = {
         "your<br>ten": results.compute_now(learned, settings.placed),
@@ -179,9 +177,10 @@ def ends_data(
     }
     for sigma in (0.5, 0.2):
         rows[f"1,000,<br>Σ {sigma:g}"] = results.compute_now(sampled, sigma)
-    return tuple(
-        (name, row.final_errors[SQUARED], row.final_errors[WRONG]) for name, row in rows.items()
-    )
+    ends = []
+    for name, row in rows.items():
+        ends.append((name, row.final_errors[SQUARED], row.final_errors[WRONG]))
+    return tuple(ends)
 
 
 def final_chart(*rows: tuple[str, float, float]) -> go.Figure:
@@ -210,10 +209,10 @@ def final_chart(*rows: tuple[str, float, float]) -> go.Figure:
         figure.add_scatter(x=names, y=[least[measure]] * len(names), **look, row=number, col=1)
     figure.update_layout(legend={"orientation": "h", "y": 1.08, "x": 1, "xanchor": "right"})
     figure.update_xaxes(tickangle=0)
-    description = "; ".join(
-        f"{name.replace('<br>', ' ')} {squared:.3f} and {wrong:.1%}"
-        for name, squared, wrong in rows
-    )
+    clauses = []
+    for name, squared, wrong in rows:
+        clauses.append(f"{name.replace('<br>', ' ')} {squared:.3f} and {wrong:.1%}")
+    description = "; ".join(clauses)
     return finish_figure(
         figure, alt=f"Squared error and share of wrong decisions on G: {description}."
     )

@@ -246,8 +246,6 @@ def train(configs: Sequence[Config], *, samples: Samples | None = None) -> Train
 
     Use `samples` where those of `distilled_samples` are at hand.
 
-    Use `samples` where those of `distilled_samples` are at hand.
-
     Raises:
         DDLabError: what are no settings, settings of unlike steps, seeds or kind of gradient, or
             weights that grow beyond all numbers.
@@ -281,8 +279,6 @@ def judge_on(rows: Tensor, mixture: Mixture, per_class: int) -> Judged:
     """Return squared error and accuracy of every network [..., P] on a mixture.
 
     Both are averaged over its `spread_points`.
-
-    Both are averaged over its `spread_points`.
     """
     points, labels = (values.to(rows.dtype) for values in spread_points(mixture, per_class))
     probabilities = outputs(rows, points)
@@ -303,8 +299,6 @@ def judge(runs: Trained, *, per_class: int = 160) -> Judged:
 
 def _draws(configs: Sequence[Config], stream: str) -> tuple[Tensor, Tensor]:
     """Draw points float32 [settings, seeds, steps, 2] and labels [settings, seeds, steps].
-
-    All settings share one set of random numbers.
 
     All settings share one set of random numbers.
     """
@@ -335,19 +329,15 @@ def _teacher_outputs(config: Config, points: Tensor) -> Tensor:
     teachers = _teachers(
         config.teacher_deviation, gap=config.gap, seeds=config.seeds, first_seed=config.first_seed
     )
-    return torch.stack(
-        [
-            outputs(teacher, points_of_seed)
-            for teacher, points_of_seed in zip(teachers, points, strict=True)
-        ]
-    )
+    answers = []
+    for teacher, points_of_seed in zip(teachers, points, strict=True):
+        answers.append(outputs(teacher, points_of_seed))
+    return torch.stack(answers)
 
 
 @lru_cache(maxsize=16)
 def _teachers(deviation: float, **shared: Any) -> Tensor:
     """Return f*, rows [seeds, 201], trained as Table 8 says on hard labels.
-
-    They are kept, since every rho asks for the same.
 
     They are kept, since every rho asks for the same.
     """

@@ -195,8 +195,6 @@ def random_directions(row: Tensor, *, seed: int) -> Tensor:
     """Draw two directions [2, P], each unit as long as the network's, biases 0 (section 4).
 
     The weights of either layer count.
-
-    The weights of either layer count.
     """
     directions = []
     for number in range(2):
@@ -216,8 +214,6 @@ def random_directions(row: Tensor, *, seed: int) -> Tensor:
 
 def main_directions(moves: Tensor) -> Tensor:
     """Return the orthonormal directions [2, P] that hold most of the moves [n, P] (section 7).
-
-    The squared lengths count.
 
     The squared lengths count.
 

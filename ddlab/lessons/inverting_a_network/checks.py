@@ -61,8 +61,6 @@ def check_bytes(answer: Any) -> str:
     """Check exercise 2: the bytes of 300 epochs of kept answers, over those of the images.
 
     There are 1,000 classes at 224 px.
-
-    There are 1,000 classes at 224 px.
     """
     if not isinstance(answer, (int, float)) or isinstance(answer, bool):
         raise NotYet(
@@ -86,8 +84,6 @@ def check_bytes(answer: Any) -> str:
 
 def check_ahead(answer: Any) -> str:
     """Check the quest: a config whose images beat random real ones of the same seeds.
-
-    The answer is (data, teacher, config), with one image of each class.
 
     The answer is (data, teacher, config), with one image of each class.
     """

@@ -76,8 +76,6 @@ class View(Parameters):
         """The settings of the map.
 
         What the chosen kind does not use stays at its default, so that equal maps are equal.
-
-        What the chosen kind does not use stays at its default, so that equal maps are equal.
         """
         used = {"PCA": (), "t-SNE": ("perplexity", "seed"), "UMAP": ("neighbours", "seed")}[
             self.map

@@ -41,8 +41,6 @@ def check_regression(answer: Any) -> str:
     """Check exercise 1: a function (K_ss, K_ts, y_s, lambda) that gives the regression [m, c].
 
     Shapes: K_ss [n, n], K_ts [m, n], y_s [n, c].
-
-    Shapes: K_ss [n, n], K_ts [m, n], y_s [n, c].
     """
     support, cross, _ = _kernels(5, 7)
     labels = kip.centred_labels(torch.arange(5) % 3, 3)
@@ -65,8 +63,6 @@ def check_regression(answer: Any) -> str:
 
 def check_labels(answer: Any) -> str:
     """Check exercise 2: a function (K_ss, K_ts, y_t) that gives the labels y_s of least error.
-
-    The regression has no ridge.
 
     The regression has no ridge.
     """

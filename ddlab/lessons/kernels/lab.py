@@ -117,9 +117,10 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     many = f"{count} {'image' if count == 1 else 'images'} of each of {classes} classes"
     moment = "as they began" if frame.step == 0 else f"after update {frame.step} of {run.total}"
     frozen = f", {settings.corruption:.0%} of their pixels frozen" if settings.corruption else ""
-    rivals_text = ", ".join(
-        f"{rival.words} {statistics.fmean(values):.1%}" for rival, values in results.shared.items()
-    )
+    clauses = []
+    for rival, values in results.shared.items():
+        clauses.append(f"{rival.words} {statistics.fmean(values):.1%}")
+    rivals_text = ", ".join(clauses)
     beside = f" Without learning: {rivals_text}." if rivals_text else ""
     return (
         f"{many}{frozen}, {moment}: the regression has {frame.content.accuracy:.1%} of the test "

@@ -70,9 +70,6 @@ class Plane(Parameters):
 
         Its biases are 1, or a network could not tell a point from one farther out in the same
         direction.
-
-        Its biases are 1, or a network could not tell a point from one farther out in the same
-        direction.
         """
         return KernelSpec(kernel=self.kernel, gamma=2.0, bias_std=1.0)
 
@@ -99,8 +96,6 @@ def first_points(count: int) -> Tensor:
 
 def regression(view: Plane, support: Tensor, places: Tensor) -> Tensor:
     """Return the regression on support points [n, 2] at `places` [m, 2]: [m, 2], one-hot less 1/2.
-
-    It is differentiable.
 
     It is differentiable.
     """
@@ -199,8 +194,6 @@ class KernelPlane(Explorer):
 
     def _draw(self, begin: Tensor) -> None:
         """Show where the points come from `begin`, and what the regression on them says.
-
-        Another number of points begins anew.
 
         Another number of points begins anew.
         """

@@ -144,8 +144,6 @@ class World(MethodWorld):
         """Return the fraction of test images that the regression has right.
 
         It stands on images [n, c, h, w] and labels [n, classes].
-
-        It stands on images [n, c, h, w] and labels [n, classes].
         """
         labels = labels.to(images.device)
         test_images = self._asked.to(images)

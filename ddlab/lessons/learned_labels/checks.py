@@ -103,8 +103,6 @@ def neighbours_together(images: Tensor) -> float:
     """Return the correlation of neighbouring pixels within images [n, c, h, w].
 
     It is the mean over horizontal and vertical neighbours.
-
-    It is the mean over horizontal and vertical neighbours.
     """
     centred = images - images.mean((2, 3), keepdim=True)
     variance = centred.square().mean().clamp_min(1e-12)
@@ -121,8 +119,6 @@ def _directions(images: Tensor) -> Tensor:
 @functools.cache
 def _taught_by_noise() -> float:
     """Return the mean accuracy that pictures of noise teach, over several draws.
-
-    One draw alone lies up to thirteen points off.
 
     One draw alone lies up to thirteen points off.
     """

@@ -116,8 +116,6 @@ class World(MethodWorld):
         """Return pictures of a source, the same ones first for every number of them.
 
         Their class numbers mean nothing.
-
-        Their class numbers mean nothing.
         """
         draws = randomness.generator(seed, 0, f"pictures of {source}")
         if source == "noise":
@@ -162,8 +160,6 @@ class World(MethodWorld):
         """Return the learner's accuracy on one real image of each class, or on the class means.
 
         Both have their true labels.
-
-        Both have their true labels.
         """
         plain: dict[str, Any] = {
             "crop_pixels": 0,
@@ -192,8 +188,6 @@ def share_scores(
     world: World, settings: Settings, results: Results
 ) -> tuple[list[dict[int, float]], float | None]:
     """Return accuracies by the number of pictures for each kind of students, and of one real image.
-
-    Only visited settings that differ in the number alone count.
 
     Only visited settings that differ in the number alone count.
     """
@@ -269,10 +263,10 @@ def curve(
             line=DASHED,
         )
     figure.update_xaxes(range=[0, MOST_PICTURES + 10]).update_yaxes(range=[0, 1])
-    description = "; ".join(
-        f"{name} {', '.join(f'{y:.2f} at {x}' for x, y in points)}"
-        for name, points in zip(STUDENT_KINDS, points_by_kind, strict=True)
-    )
+    clauses = []
+    for name, points in zip(STUDENT_KINDS, points_by_kind, strict=True):
+        clauses.append(f"{name} {', '.join(f'{y:.2f} at {x}' for x, y in points)}")
+    description = "; ".join(clauses)
     return finish_figure(
         legend_below(figure), alt=f"Accuracy by number of pictures: {description}."
     )

@@ -53,11 +53,11 @@ def heard(settings: Settings) -> np.ndarray:
 def classes(settings: Settings) -> list[str]:
     """Return the classes that win somewhere, from left to right."""
     winners = heard(settings).argmax(1)
-    return [
-        CLASSES[winner]
-        for index, winner in enumerate(winners)
-        if index == 0 or winner != winners[index - 1]
-    ]
+    winning_classes = []
+    for index, winner in enumerate(winners):
+        if index == 0 or winner != winners[index - 1]:
+            winning_classes.append(CLASSES[winner])
+    return winning_classes
 
 
 def lines(settings: Settings) -> go.Figure:

@@ -11,8 +11,6 @@ def attack_rates(
     """Return shares of the test images that the attack leaves right.
 
     They are the attacked class's "right" and "taken" for the other, and the rest's "right".
-
-    They are the attacked class's "right" and "taken" for the other, and the rest's "right".
     """
     predicted = networks.predict(network, data.normalised(split="test")).logits.argmax(1)
     of_class = data.test_labels == attacked_class

@@ -92,8 +92,6 @@ def check_carry(answer: Any) -> str:
     """Check exercise 2: a Config whose ten images beat class means from other starts.
 
     The work is limited.
-
-    The work is limited.
     """
     if not isinstance(answer, dd.Config):
         raise NotYet("Give a Config: dd.Config.teaching(...).")

@@ -105,9 +105,6 @@ class World(MethodWorld):
 
         A ConvNet in the place of another network takes fewer updates and, where N is large, smaller
         rates.
-
-        A ConvNet in the place of another network takes fewer updates and, where N is large, smaller
-        rates.
         """
         config = super().config(settings)
         network = NETWORKS.get(settings.learner, settings.network)
@@ -128,8 +125,6 @@ class World(MethodWorld):
 
     def rival(self, network: NetworkSpec, steps: int, seed: int = 0, *, watch: Watch) -> float:
         """Return the best accuracy of class means in as many steps, the mean over other starts.
-
-        Each rate of `RATES` is tried; nothing is learned.
 
         Each rate of `RATES` is tried; nothing is learned.
         """
@@ -163,8 +158,6 @@ def share_scores(
     world: World, settings: Settings, results: Results
 ) -> tuple[dict[int, Any], dict[int, float]]:
     """Return accuracies by N, of the own start and of others; and those of class means by N.
-
-    Only visited settings that differ in N alone count.
 
     Only visited settings that differ in N alone count.
     """
@@ -261,10 +254,10 @@ def curve(learner: str, starts: str, scores_by_steps: tuple, rivals: tuple) -> g
             marker={"symbol": "x"},
         )
     figure.update_xaxes(range=[0.5, 10.5], dtick=1).update_yaxes(range=[0, 1])
-    description = "; ".join(
-        f"N = {n}: {scores[0]:.2f} and {statistics.fmean(scores[1:]):.2f}"
-        for n, scores in scores_by_steps
-    )
+    clauses = []
+    for n, scores in scores_by_steps:
+        clauses.append(f"N = {n}: {scores[0]:.2f} and {statistics.fmean(scores[1:]):.2f}")
+    description = "; ".join(clauses)
     return finish_figure(
         legend_below(figure),
         alt=f"Accuracy of a {learner} from the own start and from others: {description}.",

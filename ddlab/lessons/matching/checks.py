@@ -17,8 +17,6 @@ def check_best_image(answer: Any) -> str:
     """Check exercise 1: a function that returns the one image at distance 0 from real ones.
 
     Real images are [n, c, h, w]; features are pixels.
-
-    Real images are [n, c, h, w]; features are pixels.
     """
     real = torch.randn((7, 2, 4, 3), generator=randomness.generator(5, 0, "exercise 1"))
     image = call_answer(answer, real.clone(), of="real, [n, c, h, w]", read=torch.as_tensor)

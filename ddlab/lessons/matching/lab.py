@@ -67,8 +67,6 @@ def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     """List the first distances, and one student on each kind of real images.
 
     The others are seen against these.
-
-    The others are seen against these.
     """
     first = []
     for kind in REAL:
@@ -91,11 +89,11 @@ def jobs_by_kind(world: World, settings: Settings, results: Results) -> dict[str
 
 def students(world: World, settings: Settings, results: Results) -> list[Run | Value]:
     """List all students, seed by seed."""
-    return [
-        value
-        for seed in zip(*jobs_by_kind(world, settings, results).values(), strict=True)
-        for value in seed
-    ]
+    jobs = []
+    for seed in zip(*jobs_by_kind(world, settings, results).values(), strict=True):
+        for value in seed:
+            jobs.append(value)
+    return jobs
 
 
 def share_accuracies(
@@ -105,18 +103,16 @@ def share_accuracies(
     every = {}
     for kind, values in jobs_by_kind(world, settings, results).items():
         every[kind] = map(results, values)
-    return {
-        kind: tuple(value for value in values if value is not None)
-        for kind, values in every.items()
-    }
+    accuracies = {}
+    for kind, values in every.items():
+        accuracies[kind] = tuple(value for value in values if value is not None)
+    return accuracies
 
 
 def in_other_networks(
     world: World, settings: Settings, results: Results
 ) -> dict[int | None, tuple[float, ...]]:
     """Return the accuracy of students of the finished images by the number of networks.
-
-    Only visited settings that differ in that number alone count.
 
     Only visited settings that differ in that number alone count.
     """
@@ -148,8 +144,6 @@ def how_many(networks: int | None) -> str:
 
 def score_data(world: World, settings: Settings, results: Results) -> tuple | None:
     """Return what is on show and the accuracies known so far, of other numbers of networks too.
-
-    What was shown stays until the first is known.
 
     What was shown stays until the first is known.
     """
@@ -206,9 +200,10 @@ def scores(networks: int | None, step: int, accuracies: tuple, other_runs: tuple
         title="",
         range=[-0.6, len(ahead) - 0.4],
     )
-    description = ", ".join(
-        f"{name} {statistics.fmean(values):+.1%}" for name, values in ahead.items()
-    )
+    clauses = []
+    for name, values in ahead.items():
+        clauses.append(f"{name} {statistics.fmean(values):+.1%}")
+    description = ", ".join(clauses)
     return finish_figure(figure, alt=f"{title}, mean and each student: {description}.")
 
 
@@ -229,9 +224,10 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     for kind, values in results.shared.items():
         if values:
             means[kind] = statistics.fmean(values)
-    accuracies_text = ", ".join(
-        f"from {REAL.get(kind, 'these')} {value:.1%}" for kind, value in means.items()
-    )
+    clauses = []
+    for kind, value in means.items():
+        clauses.append(f"from {REAL.get(kind, 'these')} {value:.1%}")
+    accuracies_text = ", ".join(clauses)
     taught = (
         f" Students reach {accuracies_text}."
         if accuracies_text

@@ -46,8 +46,6 @@ def student_config(data: ImageData, **changes: Any) -> supervised.Config:
     """Return the training of students in this lesson.
 
     It has class numbers, single views, and a ConvNet of width 32 with instance norm.
-
-    It has class numbers, single views, and a ConvNet of width 32 with instance norm.
     """
     network = networks.spec("convnet", width=32, norm="instance")
     return supervised.Config.quick(data, **{"network": network, "mixup_alpha": 0.0} | changes)
@@ -94,8 +92,6 @@ class World(MethodWorld):
 
     def first_updates(self, run: Run, *, watch: Watch) -> None:
         """Return the losses of two updates, which say how far apart the means are.
-
-        Of a single update momentum changes nothing.
 
         Of a single update momentum changes nothing.
         """

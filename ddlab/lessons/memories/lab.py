@@ -58,9 +58,10 @@ def tasks_of(world: World, config: mnemonics.Config) -> tuple[tuple[str, ...], .
     for label in class_order(world.data.classes, config.order_seed):
         names.append(world.data.class_names[label])
     task_ends = class_ends(config, len(names))
-    return tuple(
-        tuple(names[start:end]) for start, end in zip([0, *task_ends], task_ends, strict=False)
-    )
+    tasks = []
+    for start, end in zip([0, *task_ends], task_ends, strict=False):
+        tasks.append(tuple(names[start:end]))
+    return tuple(tasks)
 
 
 def share_moment(
@@ -156,9 +157,10 @@ def bars(tasks: tuple[tuple[str, ...], ...], moment: Moment, before: Matrix) -> 
         type="category", range=[-0.5, len(tasks) - 0.5], categoryorder="array", categoryarray=names
     )
     figure.update_yaxes(range=[0, 1.12], tickvals=[0, 0.25, 0.5, 0.75, 1])
-    description = ", ".join(
-        f"{name} {height:.0%}" for name, height in zip(names, heights, strict=False)
-    )
+    clauses = []
+    for name, height in zip(names, heights, strict=False):
+        clauses.append(f"{name} {height:.0%}")
+    description = ", ".join(clauses)
     return finish_figure(legend_below(figure), alt=f"{title}. Accuracy: {description}.")
 
 
@@ -186,8 +188,6 @@ def cells(tasks: tuple[tuple[str, ...], ...], rows: Matrix) -> go.Figure:
 
 def ends_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the accuracy at the end by memory and number of exemplars, and the one on show.
-
-    Only visited settings that differ in these alone count.
 
     Only visited settings that differ in these alone count.
     """

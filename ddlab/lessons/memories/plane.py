@@ -98,21 +98,20 @@ class PlaneWorld(World):
         """Return the run.
 
         Points that were clicked are kept: of each class the last ones first, then its first points.
-
-        Points that were clicked are kept: of each class the last ones first, then its first points.
         """
         if settings.memory != BY_HAND:
             return super().run(settings)
         order = [*map(int, settings.clicked.split())]
         labels = self.data.train_labels
         order += [row_number for row_number in range(len(labels)) if row_number not in order]
-        by_class = (
-            [row_number for row_number in order if labels[row_number] == k]
-            for k in range(self.data.classes)
-        )
-        rows = torch.tensor(
-            [row for members in by_class for row in members[: settings.images_per_class]]
-        )
+        by_class = []
+        for label in range(self.data.classes):
+            by_class.append([row for row in order if labels[row] == label])
+        kept_rows = []
+        for members in by_class:
+            for row in members[: settings.images_per_class]:
+                kept_rows.append(row)
+        rows = torch.tensor(kept_rows)
         put = from_images(self.data.normalised(rows), labels[rows], self.data)
         return self.of(self.config(settings), replace(self.inputs, distilled=put))
 

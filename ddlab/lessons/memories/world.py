@@ -120,8 +120,6 @@ class World(MethodWorld):
         """Return the config of a run.
 
         What plays no part with this memory is as at first, so that such runs are one.
-
-        What plays no part with this memory is as at first, so that such runs are one.
         """
         changes: dict[str, Any] = {}
         if settings.memory != LEARNED:
@@ -170,9 +168,10 @@ class World(MethodWorld):
     def task_ends(self, config: mnemonics.Config) -> list[int]:
         """Return the step at which each phase ends."""
         parts = mnemonics.parts(config, self.inputs)
-        return [
-            sum(steps for phase, _, steps in parts if phase <= last) for last in range(config.tasks)
-        ]
+        last_steps = []
+        for last in range(config.tasks):
+            last_steps.append(sum(steps for phase, _, steps in parts if phase <= last))
+        return last_steps
 
     def remembered(self, config: mnemonics.Config, memory: str, *, watch: Watch) -> Matrix:
         """Return the accuracy of each class seen by the end of each phase."""
@@ -186,8 +185,8 @@ class World(MethodWorld):
 def matrix(run: Run, task_ends: Sequence[int]) -> Matrix:
     """Return the accuracies of the classes seen, by the phases whose end was kept by now."""
     frames = [run.at(end) for end in task_ends]
-    return tuple(
-        frame.content.accuracies
-        for frame, end in zip(frames, task_ends, strict=True)
-        if frame and frame.step == end
-    )
+    matrix_rows = []
+    for frame, end in zip(frames, task_ends, strict=True):
+        if frame and frame.step == end:
+            matrix_rows.append(frame.content.accuracies)
+    return tuple(matrix_rows)

@@ -22,8 +22,6 @@ def check_errors(answer: Any) -> str:
     """Check exercise 2: a function that gives a difference in standard errors.
 
     Its arguments are (ours, printed, deviation, count); both numbers have an error.
-
-    Its arguments are (ours, printed, deviation, count); both numbers have an error.
     """
     cases = (
         (list(ours), *printed_values) for ours, *printed_values in _CASES
@@ -70,8 +68,6 @@ def check_errors(answer: Any) -> str:
 
 def check_students(answer: Any) -> str:
     """Check exercise 1: another training of students that adds points to the same sets.
-
-    The answer is (sets, data, plain, changes).
 
     The answer is (sets, data, plain, changes).
     """

@@ -25,8 +25,6 @@ def predicted(targets: Tensor, images: Tensor) -> float:
     """Return R^2 of a ridge regression from pixels to targets, at least 0.
 
     It learns on every other image and is measured on the rest.
-
-    It learns on every other image and is measured on the rest.
     """
     from sklearn.linear_model import Ridge
     from sklearn.metrics import r2_score
@@ -80,8 +78,6 @@ def check_same_statistics(answer: Any) -> str:
 
 def check_barlow_twins(answer: Any) -> str:
     """Check exercise 2: a function of two views' projections [n, d] that gives Barlow Twins' loss.
-
-    The weight is 0.005.
 
     The weight is 0.005.
     """

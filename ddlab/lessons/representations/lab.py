@@ -53,8 +53,12 @@ def curve(total: int, objective: str, aided: Curve, alone: Curve, prior: float) 
     """Draw the probe accuracy over the run."""
     points = {f"{objective} with targets": aided, f"{objective} alone": alone}
     longest = max(points.values(), key=len)
+    accuracies = {}
+    for name, looks in points.items():
+        if looks:
+            accuracies[name] = [value for _, value in looks]
     figure = loss_curves(
-        {name: [value for _, value in looks] for name, looks in points.items() if looks},
+        accuracies,
         [step for step, _ in longest],
         title="A probe of the network",
         x_label="update",

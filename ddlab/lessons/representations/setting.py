@@ -33,8 +33,6 @@ def make_prior(name: str, data: ImageData, *, seed: int = 0) -> Network:
 
     Only the untrained one is another for each seed; the weak one is trained on digits.
 
-    Only the untrained one is another for each seed; the weak one is trained on digits.
-
     The strong one is trained on the images themselves, without labels; that of the shapes comes
     with ddlab.
     """
@@ -52,8 +50,6 @@ def make_prior(name: str, data: ImageData, *, seed: int = 0) -> Network:
 
 def _digits_like(data: ImageData) -> ImageData:
     """Return digits in the shape of the data, with as many classes, which nobody reads.
-
-    A prior's spec has them.
 
     A prior's spec has them.
     """
@@ -85,8 +81,6 @@ def objective(
     data: ImageData, name: str = "simclr", network: NetworkSpec = NETWORK, *, epochs: int = 12
 ) -> self_supervised.Training:
     """Return an objective as laboratory, page and record have it.
-
-    The network and its heads are narrow, batches of 50.
 
     The network and its heads are narrow, batches of 50.
     """

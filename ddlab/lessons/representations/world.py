@@ -149,8 +149,6 @@ class World:
         """Return the test accuracy of least squares on features, from a thousand labelled images.
 
         It is quick, and rougher than a probe.
-
-        It is quick, and rougher than a probe.
         """
         features = [self._features(network, self._few), self._features(network, None)]
         predicted = predictions(
@@ -160,8 +158,6 @@ class World:
 
     def along(self, name: str) -> Tensor:
         """Return indices [4, 12] of training images, from the smallest to the largest target.
-
-        Row i follows the i-th number of a prior's targets.
 
         Row i follows the i-th number of a prior's targets.
         """

@@ -173,12 +173,10 @@ class MappedImages:
             order = torch.randperm(
                 len(self.pool), generator=randomness.generator(draw, 0, "diversity view")
             )
-            rows = torch.cat(
-                [
-                    order[self.labels[order] == label][:per_class]
-                    for label in range(self.data.classes)
-                ]
-            )
+            class_rows = []
+            for label in range(self.data.classes):
+                class_rows.append(order[self.labels[order] == label][:per_class])
+            rows = torch.cat(class_rows)
             shares.append(
                 float(self._covered_by(layer, self._points[layer]["real"][rows]).double().mean())
             )
@@ -186,8 +184,6 @@ class MappedImages:
 
     def nearest_real(self, on_show: PointsOnShow) -> tuple[int, ...]:
         """Return for each image the nearest real one of its class, as a position in the pool.
-
-        The teacher's features count.
 
         The teacher's features count.
         """
@@ -258,10 +254,12 @@ class MappedImages:
         outputs = {}
         for name, pixels in images.items():
             outputs[name] = networks.predict(self.teacher, pixels)
-        return {
-            layer: {name: getattr(output, layer).float().cpu() for name, output in outputs.items()}
-            for layer in embeddings.LAYERS
-        }
+        points_by_layer = {}
+        for layer in embeddings.LAYERS:
+            points_by_layer[layer] = {
+                name: getattr(output, layer).float().cpu() for name, output in outputs.items()
+            }
+        return points_by_layer
 
 
 def _extent(points: Tensor, *, margin: float) -> tuple[tuple[float, float], tuple[float, float]]:

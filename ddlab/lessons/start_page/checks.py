@@ -36,9 +36,10 @@ AccuraciesByPair = dict[tuple[str, str], list[float]]
 def by_class(images: DistilledSet, per_class: int) -> Tensor:
     """Return the first `per_class` images of each class, uint8 [classes, each, channels, h, w]."""
     pixels = images.to_uint8()
-    return torch.stack(
-        [pixels[images.labels == label][:per_class] for label in range(images.classes)]
-    )
+    class_images = []
+    for label in range(images.classes):
+        class_images.append(pixels[images.labels == label][:per_class])
+    return torch.stack(class_images)
 
 
 def three_sets(
@@ -94,7 +95,10 @@ def accuracies(
             }
     shared: dict[str, Any] = {"data": data, "teacher": teacher, "config": config, "device": "cpu"}
     evaluations = evaluate_all(several, progress=progress, jobs=2, **shared)
-    return {pair: [evaluations[seed, *pair].mean for seed in range(pairs)] for pair in conditions}
+    means = {}
+    for pair in conditions:
+        means[pair] = [evaluations[seed, *pair].mean for seed in range(pairs)]
+    return means
 
 
 def table(accuracies_by_pair: Mapping[tuple[str, str], Sequence[float]]) -> str:

@@ -200,10 +200,10 @@ def label_bars(world: World, settings: Settings) -> go.Figure:
             marker_color=style.colour,
         )
     figure.update_xaxes(range=[0, 1]).update_yaxes(autorange="reversed", title="", dtick=1)
-    sure = ", ".join(
-        f"view {n}: {names[int(row.argmax())]} {float(row.max()):.0%}"
-        for n, row in enumerate(labels_told, 1)
-    )
+    clauses = []
+    for n, row in enumerate(labels_told, 1):
+        clauses.append(f"view {n}: {names[int(row.argmax())]} {float(row.max()):.0%}")
+    sure = ", ".join(clauses)
     return finish_figure(legend_beside(figure), alt=f"What is told most of each view: {sure}.")
 
 
@@ -221,17 +221,23 @@ def curve_data(world: World, settings: Settings, results: Results) -> tuple:
     for run_settings, run in runs.items():
         if run.frames:
             frames_by_name[run_settings.words("{images}, {labels}")] = run.frames
-    return tuple(
-        (name, tuple((frame.step, frame.content) for frame in frames))
-        for name, frames in list(frames_by_name.items())[-_CURVES:]
-    )
+    curves = []
+    for name, frames in list(frames_by_name.items())[-_CURVES:]:
+        curves.append((name, tuple((frame.step, frame.content) for frame in frames)))
+    return tuple(curves)
 
 
 def curves(*curve_points: tuple[str, tuple[tuple[int, float], ...]]) -> go.Figure:
     """Return the accuracy while students learn."""
+    accuracies = {}
+    steps: list[int] = []
+    for name, looks in curve_points:
+        accuracies[name] = np.array([accuracy for _, accuracy in looks])
+        if len(looks) > len(steps):
+            steps = [step for step, _ in looks]
     return loss_curves(
-        {name: np.array([accuracy for _, accuracy in looks]) for name, looks in curve_points},
-        np.array([step for step, _ in max((looks for _, looks in curve_points), key=len)]),
+        accuracies,
+        np.array(steps),
         title="The student on test images",
         x_label="training step",
         y_label="test accuracy (fraction)",
@@ -244,16 +250,19 @@ def table_data(world: World, settings: Settings, results: Results) -> tuple:
     accuracy_by_pair = {}
     for run_settings, run in world.learned().items():
         accuracy_by_pair[(run_settings.images, run_settings.labels)] = run.frames[-1].content
-    return tuple(
-        (images, tuple(accuracy_by_pair.get((images, labels)) for labels in LABELS))
-        for images in world.sets
-    )
+    rows = []
+    for images in world.sets:
+        rows.append((images, tuple(accuracy_by_pair.get((images, labels)) for labels in LABELS)))
+    return tuple(rows)
 
 
 def accuracy_table(*rows: tuple[str, tuple[float | None, ...]]) -> go.Figure:
     """Test accuracy of each kind of images and labels."""
+    cells = []
+    for _, row in rows:
+        cells.append([math.nan if accuracy is None else accuracy for accuracy in row])
     return cell_table(
-        [[math.nan if accuracy is None else accuracy for accuracy in row] for _, row in rows],
+        cells,
         LABELS,
         tuple(images for images, _ in rows),
         title="Test accuracy so far",

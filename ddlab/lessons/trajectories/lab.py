@@ -48,10 +48,10 @@ def share_scores(
     Only visited settings that differ in N alone count.
     """
     _, _, learned, rival = results.jobs
-    return tuple(
-        values_by_setting(results, job.compute, *job.arguments, "inner_steps")
-        for job in (learned, rival)
-    )  # type: ignore[return-value]
+    scores = []
+    for job in (learned, rival):
+        scores.append(values_by_setting(results, job.compute, *job.arguments, "inner_steps"))
+    return tuple(scores)
 
 
 def strip_data(world: World, settings: Settings, results: Results) -> tuple:
@@ -154,10 +154,10 @@ def curve(scores_by_steps: tuple, rivals: tuple, on_show: tuple[int, float]) -> 
         col=1,
     )
     figure.update_xaxes(range=[0.5, MOST_STEPS + 0.5]).update_yaxes(range=[0, 1])
-    description = "; ".join(
-        f"N = {n}: {distance_left:.2f} left, accuracy {right:.2f}"
-        for n, (distance_left, _, right) in scores_by_steps
-    )
+    clauses = []
+    for n, (distance_left, _, right) in scores_by_steps:
+        clauses.append(f"N = {n}: {distance_left:.2f} left, accuracy {right:.2f}")
+    description = "; ".join(clauses)
     return finish_figure(
         legend_below(figure),
         alt=f"What is left of the way, and what students learn. {description}.",

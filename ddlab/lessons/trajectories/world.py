@@ -140,10 +140,10 @@ class World(MethodWorld):
         end_points = []
         for path in paths:
             end_points.append(self.steps(config, images, rate, path[0])[-1])
-        return statistics.fmean(
-            float(mtt.matching_loss(end, path[0], path[-1]))
-            for end, path in zip(end_points, paths, strict=True)
-        )
+        losses = []
+        for end, path in zip(end_points, paths, strict=True):
+            losses.append(float(mtt.matching_loss(end, path[0], path[-1])))
+        return statistics.fmean(losses)
 
     def learned(self, config: mtt.Config, *, watch: Watch) -> tuple[float, float, float]:
         """Return of a finished run what is left of the way, the rate, and the students' accuracy."""

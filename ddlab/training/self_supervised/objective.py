@@ -255,10 +255,12 @@ def followed(
 
     What is not learnt (buffers) stays as it is.
     """
-    return {
-        name: momentum * value + (1 - momentum) * learnt[name] if name in learnt else value
-        for name, value in target.items()
-    }
+    averages = {}
+    for name, value in target.items():
+        averages[name] = (
+            momentum * value + (1 - momentum) * learnt[name] if name in learnt else value
+        )
+    return averages
 
 
 SMALL_RUN: dict[str, Any] = {  # for the contract tests; each objective adds its own sizes

@@ -375,25 +375,28 @@ def _learnt(spec: NetworkSpec, projector: Mapping[str, Tensor]) -> list[str]:
 
 def _join(**parts: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Join several dicts under names that cannot meet; `_part` is the way back."""
-    return {
-        f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()
-    }
+    joined = {}
+    for part, values in parts.items():
+        for name, value in values.items():
+            joined[f"{part}.{name}"] = value
+    return joined
 
 
 def _part(joined: Mapping[str, Tensor], part: str) -> dict[str, Tensor]:
-    return {
-        name.removeprefix(f"{part}."): value
-        for name, value in joined.items()
-        if name.startswith(f"{part}.")
-    }
+    part_tensors = {}
+    for name, value in joined.items():
+        if name.startswith(f"{part}."):
+            part_tensors[name.removeprefix(f"{part}.")] = value
+    return part_tensors
 
 
 def _detached_state(state: Any, device: Any) -> ObjectiveState:
     """Return what an objective keeps, without gradients and on the run's device."""
-    parts = (state.trained, state.target, state.buffers)
-    return ObjectiveState(
-        *({n: value.detach().to(device) for n, value in part.items()} for part in parts)
-    )
+
+    def detached(part: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {name: value.detach().to(device) for name, value in part.items()}
+
+    return ObjectiveState(detached(state.trained), detached(state.target), detached(state.buffers))
 
 
 def _learning_rate(config: Training, count: int, step: int, total: int) -> float:
