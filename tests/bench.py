@@ -109,10 +109,8 @@ def krr_st_row() -> tuple[Step, Step]:
     targets = krr_st.teacher_features(inputs)
 
     def plain() -> None:
-        x, y = (
-            state.parameters[name].detach().requires_grad_()
-            for name in ("images", "representations")
-        )
+        x = state.parameters["images"].detach().requires_grad_()
+        y = state.parameters["representations"].detach().requires_grad_()
         with torch.no_grad():
             real_features = module.blocks(real).flatten(1)  # type: ignore[operator,union-attr]
         support_features = module.blocks(x).flatten(1)  # type: ignore[operator,union-attr]
@@ -136,10 +134,9 @@ def toys_row() -> tuple[Step, Step]:
 
     def plain() -> None:
         hidden, *other_weights = toy_networks.parts(toy_networks.first_weights(20))
-        weights = [
-            value.clone().requires_grad_()
-            for value in (hidden[..., :2], hidden[..., 2], *other_weights)
-        ]
+        weights = []
+        for value in (hidden[..., :2], hidden[..., 2], *other_weights):
+            weights.append(value.clone().requires_grad_())
         first, bias, second, last = weights
         optimiser = torch.optim.SGD(weights, lr=0.002, momentum=0.98)
         for point, label in zip(points, labels, strict=True):
@@ -169,7 +166,10 @@ def main(names: list[str]) -> None:
     for name in names or ROWS:
         steps = ROWS[name]()
         # Both see the same load.
-        turns = [[seconds(step) for step in steps] for _ in range(REPEATS + 1)][1:]
+        turns = []
+        for _ in range(REPEATS + 1):
+            turns.append([seconds(step) for step in steps])
+        turns = turns[1:]  # the first warms up
         ours, plain = (statistics.median(column) for column in zip(*turns, strict=True))
         low, middle, high = statistics.quantiles([bare / theirs for bare, theirs in turns], n=4)
         print(

@@ -31,11 +31,10 @@ Command = list[str]
 
 def checks() -> list[Command]:
     """What reads the files and runs nothing of them."""
-    notebooks = [
-        str(path)
-        for path in sorted(ROOT.glob("notebooks/**/*.ipynb"))
-        if ".ipynb_checkpoints" not in path.parts
-    ]
+    notebooks = []
+    for path in sorted(ROOT.glob("notebooks/**/*.ipynb")):
+        if ".ipynb_checkpoints" not in path.parts:
+            notebooks.append(str(path))
     strip = [
         "nbstripout",
         "--verify",
@@ -86,10 +85,9 @@ def measured(commands: list[Command]) -> tuple[bool, float, float]:
     """Run them all: whether each ended well, and the minutes, wall and CPU, of their processes."""
     wall = time.monotonic()
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    passed = [
-        subprocess.run([sys.executable, "-m", *command], cwd=ROOT).returncode == 0
-        for command in commands
-    ]
+    passed = []
+    for command in commands:
+        passed.append(subprocess.run([sys.executable, "-m", *command], cwd=ROOT).returncode == 0)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return all(passed), (time.monotonic() - wall) / 60, cpu / 60
@@ -117,14 +115,19 @@ def counted(reports: list[Path]) -> dict[str, int]:
 def main(arguments: list[str]) -> int:
     """Run every part, or those named; 0 where all are well."""
     everything = "--all" in arguments
-    part_names = [name for name in arguments if name != "--all"]
-    chosen = {
-        name: commands
-        for name, commands in parts(everything).items()
-        if not part_names or name in part_names
-    }
+    part_names = []
+    for name in arguments:
+        if name != "--all":
+            part_names.append(name)
+    chosen = {}
+    for name, commands in parts(everything).items():
+        if not part_names or name in part_names:
+            chosen[name] = commands
     RESULTS.mkdir(exist_ok=True)
-    reports = [RESULTS / f"{name}.xml" for name in chosen if name != "checks"]
+    reports = []
+    for name in chosen:
+        if name != "checks":
+            reports.append(RESULTS / f"{name}.xml")
     for report in reports:
         report.unlink(missing_ok=True)
     # One thread each, two processes; no student is trained in another one; a wrong answer of a

@@ -49,9 +49,10 @@ def assert_same(computed: Any, expected: Any) -> None:
 
 def snapshot(value: Any) -> dict[str, Any]:
     """A copy that shares no memory with `value`."""
-    return {
-        name: item.clone() if isinstance(item, Tensor) else item for name, item in leaves(value)
-    }
+    copies = {}
+    for name, item in leaves(value):
+        copies[name] = item.clone() if isinstance(item, Tensor) else item
+    return copies
 
 
 def assert_unchanged(before: dict[str, Any], value: Any) -> None:

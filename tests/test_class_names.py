@@ -156,11 +156,12 @@ class Listed(torch.utils.data.Dataset):
 
     def __init__(self, names: tuple[str, ...], per_class: int = 2) -> None:
         self.classes = list(names)
-        self.items = [
-            (torch.full((8, 8), 50 * int(name), dtype=torch.uint8), names.index(name))
-            for name in names
-            for _ in range(per_class)
-        ]
+        self.items = []
+        for name in names:
+            for _ in range(per_class):
+                self.items.append(
+                    (torch.full((8, 8), 50 * int(name), dtype=torch.uint8), names.index(name))
+                )
 
     def __len__(self) -> int:
         return len(self.items)
@@ -175,7 +176,9 @@ class Listed(torch.utils.data.Dataset):
 def test_the_classes_of_a_test_dataset_are_matched_by_name(order: tuple[str, ...]) -> None:
     loaded = ddlab.data.from_dataset(Listed(("1", "2", "3")), test=Listed(order))
     for split in ("train", "test"):
-        names = [loaded.class_names[label] for label in loaded.labels(split).tolist()]
+        names = []
+        for label in loaded.labels(split).tolist():
+            names.append(loaded.class_names[label])
         assert [50 * int(name) for name in names] == loaded.images(split)[:, 0, 0, 0].tolist()
     with refuses("test", "classes", "'4'"):
         ddlab.data.from_dataset(Listed(("1", "2", "3")), test=Listed(("1", "4")))

@@ -80,13 +80,14 @@ def test_rooms_point_down_no_lesson_imports_another_and_nothing_is_unpickled() -
     wrong = []
     for file in ROOT.rglob("*.py"):
         names = [name.split(".") for name in imported(file)]
-        inside = [name[1:] for name in names if name[0] == "ddlab" and len(name) > 1]
+        inside = []
+        for name in names:
+            if name[0] == "ddlab" and len(name) > 1:
+                inside.append(name[1:])
         if room(file) in ROOMS:
-            wrong += [
-                f"{file} imports {name}"
-                for name in inside
-                if name[0] in ROOMS and ROOMS.index(name[0]) > ROOMS.index(room(file))
-            ]
+            for name in inside:
+                if name[0] in ROOMS and ROOMS.index(name[0]) > ROOMS.index(room(file)):
+                    wrong.append(f"{file} imports {name}")
         if room(file) == "lessons" and len(parts := file.relative_to(ROOT).parts) > 2:
             other_lessons = {
                 folder.name for folder in (ROOT / "lessons").iterdir() if folder.is_dir()
@@ -94,24 +95,20 @@ def test_rooms_point_down_no_lesson_imports_another_and_nothing_is_unpickled() -
                 parts[1],
                 "shared",
             }
-            wrong += [
-                f"{file} imports {name}"
-                for name in inside
-                if name[0] == "lessons" and other_lessons & set(name[1:2])
-            ]
+            for name in inside:
+                if name[0] == "lessons" and other_lessons & set(name[1:2]):
+                    wrong.append(f"{file} imports {name}")
         if room(file) == "figures":
-            wrong += [
-                f"{file} trains: {name}"
-                for name in inside
-                if name[0] in ("methods", "training", "runs")
-            ]
+            for name in inside:
+                if name[0] in ("methods", "training", "runs"):
+                    wrong.append(f"{file} trains: {name}")
         text = file.read_text(encoding="utf-8")
-        wrong += [f"{file} unpickles" for name in names if name[0] in UNPICKLING]
-        wrong += [
-            f"{file}: {line}"
-            for line in text.splitlines()
-            if "torch.load(" in line and "weights_only=True" not in line
-        ]
+        for name in names:
+            if name[0] in UNPICKLING:
+                wrong.append(f"{file} unpickles")
+        for line in text.splitlines():
+            if "torch.load(" in line and "weights_only=True" not in line:
+                wrong.append(f"{file}: {line}")
         assert "joblib.load" not in text and "allow_pickle=True" not in text, file
     assert wrong == []
 
@@ -167,11 +164,12 @@ def test_what_the_lab_extra_brings_is_named_where_it_is_missing() -> None:
 
 
 def test_the_core_loads_nothing_slow_or_optional() -> None:
-    files = [
-        file.relative_to(ROOT).with_suffix("").parts
-        for file in ROOT.rglob("*.py")
-        if room(file) in CORE
-    ]
-    names = [".".join(["ddlab", *parts]).removesuffix(".__init__") for parts in files]
+    files = []
+    for file in ROOT.rglob("*.py"):
+        if room(file) in CORE:
+            files.append(file.relative_to(ROOT).with_suffix("").parts)
+    names = []
+    for parts in files:
+        names.append(".".join(["ddlab", *parts]).removesuffix(".__init__"))
     loaded = loaded_after("\n".join(f"import {name}" for name in names))
     assert "torch" in loaded and not loaded & HEAVY

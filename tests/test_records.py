@@ -17,17 +17,20 @@ def test_a_table_names_its_commit_and_holds_finite_numbers(name: str) -> None:
     table = records.load(name)
     assert table.name == name and table.description and table.provenance["commit"]
     assert table.rows and all(tuple(row) == table.columns for row in table.rows)
-    numbers = [value for row in table.rows for value in row.values() if isinstance(value, float)]
+    numbers = []
+    for row in table.rows:
+        for value in row.values():
+            if isinstance(value, float):
+                numbers.append(value)
     assert all(map(math.isfinite, numbers))
 
 
 def test_values_are_those_of_the_rows_that_fit_in_the_order_of_their_seeds() -> None:
     table = records.load("siamese")
-    by_seed = {
-        row["seed"]: row["plain"]
-        for row in table.rows
-        if (row["data"], row["rule"]) == ("shapes", "DC")
-    }
+    by_seed = {}
+    for row in table.rows:
+        if (row["data"], row["rule"]) == ("shapes", "DC"):
+            by_seed[row["seed"]] = row["plain"]
     assert table.values("plain", data="shapes", rule="DC") == [
         by_seed[seed] for seed in sorted(by_seed)
     ]
@@ -57,10 +60,11 @@ def test_what_papers_print_is_of_every_method_and_found_by_any_spelling() -> Non
     rows = ddlab.published().records()
     learners = set(methods.names()) - {"selection", "representation_selection"}
     assert {methods.get(row["method"]).NAME for row in rows} == learners
-    settings = [
-        (*(value for column, value in row.items() if column not in ("accuracy", "deviation")),)
-        for row in rows
-    ]
+    settings = []
+    for row in rows:
+        settings.append(
+            (*(value for column, value in row.items() if column not in ("accuracy", "deviation")),)
+        )
     assert len(set(settings)) == len(rows) >= 60  # one number for each setting
     assert all(
         0 < row["accuracy"] < 100 and row["images_per_class"] > 0 and row["source"] for row in rows
@@ -76,8 +80,13 @@ def test_every_finding_names_a_table_that_is_there_and_the_printed_numbers_stand
     None
 ):
     text = (NOTEBOOKS / "studies/FINDINGS.md").read_text(encoding="utf-8")
-    rows = [line for line in text.splitlines() if re.match(r"\| \d\d \|", line)]
-    named = [re.findall(r"`(\w+)`", row.split("|")[-2]) for row in rows]
+    rows = []
+    for line in text.splitlines():
+        if re.match(r"\| \d\d \|", line):
+            rows.append(line)
+    named = []
+    for row in rows:
+        named.append(re.findall(r"`(\w+)`", row.split("|")[-2]))
     assert (
         len(rows) > 100
         and all(named)
@@ -108,6 +117,11 @@ def test_a_condition_has_each_seed_once(name: str) -> None:
             if name not in before and isinstance(table.rows[0][name], (bool, str))
         ),
     ]
-    places = [tuple(row[column] for column in condition) for row in table.rows]
-    twice = [place for place, count in Counter(places).items() if count > 1]
+    places = []
+    for row in table.rows:
+        places.append(tuple(row[column] for column in condition))
+    twice = []
+    for place, count in Counter(places).items():
+        if count > 1:
+            twice.append(place)
     assert twice == []

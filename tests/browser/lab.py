@@ -100,7 +100,8 @@ class LabServer:
             "LabApp.extension_manager": "readonly",
         }
         command = [self._python, "-m", "jupyterlab", "--no-browser", "--allow-root"]
-        command += [f"--{name}={value}" for name, value in options.items()]
+        for name, value in options.items():
+            command.append(f"--{name}={value}")
         self._log.parent.mkdir(parents=True, exist_ok=True)
         with self._log.open("w") as log:
             self._process = subprocess.Popen(

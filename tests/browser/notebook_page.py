@@ -187,16 +187,16 @@ class NotebookPage:
                         f"cell {number} wrote to stderr: {''.join(output['text'])}"[:400]
                     )
         text = self.page.locator(".jp-Notebook").inner_text()
-        seen_problems += [f"on the page: {broken}" for broken in _BROKEN if broken in text]
+        for broken in _BROKEN:
+            if broken in text:
+                seen_problems.append(f"on the page: {broken}")
         self.page.wait_for_timeout(300)  # a plot follows its place with a delay
-        seen_problems += [
-            f"plot {plot['title']!r} is empty" for plot in self.plots() if not plot["traces"]
-        ]
-        seen_problems += [
-            f"plot {plot['title']!r} is wider than its place"
-            for plot in self.plots()
-            if plot["overhang"] > 2
-        ]
+        for plot in self.plots():
+            if not plot["traces"]:
+                seen_problems.append(f"plot {plot['title']!r} is empty")
+        for plot in self.plots():
+            if plot["overhang"] > 2:
+                seen_problems.append(f"plot {plot['title']!r} is wider than its place")
         return seen_problems
 
     def screenshot(self, name: str, *, cell: int | None = None) -> Path:

@@ -33,7 +33,10 @@ def test_a_lesson_as_a_reader_uses_it(open_notebook, lesson) -> None:
     assert max(heights(opened).values()) <= TALLEST, heights(opened)
     assert unfitting(opened, NARROW, TALLEST) == []
     assert all(plot["traces"] for plot in opened.plots()), "no plot is empty"
-    still = [str(control) for control in controls(opened) if not redraws(opened, control)]
+    still = []
+    for control in controls(opened):
+        if not redraws(opened, control):
+            still.append(str(control))
     assert still == [], f"these controls redraw nothing: {still}"
     assert opened.problems() == []
     in_both_themes(opened, lesson.stem)

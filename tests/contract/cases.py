@@ -77,12 +77,14 @@ PARTS = (
 
 def lacking(module: Any) -> list[str]:
     """Which parts a method of the house has not."""
-    return [
-        part
-        for part in PARTS
-        if functools.reduce(lambda of, name: getattr(of, name, None), part.split("."), module)
-        is None
-    ]
+    missing = []
+    for part in PARTS:
+        if (
+            functools.reduce(lambda of, name: getattr(of, name, None), part.split("."), module)
+            is None
+        ):
+            missing.append(part)
+    return missing
 
 
 def method_cases() -> Iterator[Case]:

@@ -74,22 +74,20 @@ class Waits(TorchDispatchMode):
         result = func(*args, **(kwargs or {}))
         name = func.overloadpacket.__name__
         kwargs = kwargs or {}
-        on_device = [
-            isinstance(leaf, DeviceTensor)
-            for leaf in tree_leaves((args, result))
-            if isinstance(leaf, Tensor)
-        ]
+        on_device = []
+        for leaf in tree_leaves((args, result)):
+            if isinstance(leaf, Tensor):
+                on_device.append(isinstance(leaf, DeviceTensor))
         crosses = (
             name in ("_to_copy", "copy_", "index")
             and len(set(on_device)) == 2
             and not kwargs.get("non_blocking")
         )
         if crosses or (name in ("_local_scalar_dense", "nonzero", "equal") and any(on_device)):
-            ours = [
-                frame
-                for frame in traceback.extract_stack()
-                if frame.filename.startswith(ddlab.__path__[0])
-            ]
+            ours = []
+            for frame in traceback.extract_stack():
+                if frame.filename.startswith(ddlab.__path__[0]):
+                    ours.append(frame)
             self.found.append(f"{name} in {ours[-1]}")
         return result
 
@@ -209,7 +207,9 @@ def test_a_students_step_asks_for_little_more_than_the_bare_network() -> None:
         names = networks.parameter_names(network.spec)
 
         def bare() -> None:
-            leaves = {name: network.weights[name].detach().requires_grad_() for name in names}
+            leaves = {}
+            for name in names:
+                leaves[name] = network.weights[name].detach().requires_grad_()
             logits = networks.call(network.spec, {**network.weights, **leaves}, images, train=True)[
                 0
             ].logits

@@ -211,18 +211,16 @@ def test_a_laboratory_runs_the_config_that_it_was_given(name: str, material: Mat
         start = world.start.replace(memory="learned") if name == "MemoryLab" else world.start
         watched = lab.declared.run(world, start) if lab.declared.run else None
         jobs = [*lab.declared.jobs(world, start, watched), *([watched] if watched else [])]
-        parts = [
-            part
-            for job in jobs
-            for part in ([job.config] if isinstance(job, Run) else job.arguments)
-        ]
+        parts = []
+        for job in jobs:
+            for part in [job.config] if isinstance(job, Run) else job.arguments:
+                parts.append(part)
         return [part for part in parts if type(part) is type(config)]
 
     config = odd(arguments["config"], configs)
-    differ = [
-        [f for f in describe(config) if getattr(used, f) != getattr(config, f)]
-        for used in configs(config)
-    ]
+    differ = []
+    for used in configs(config):
+        differ.append([f for f in describe(config) if getattr(used, f) != getattr(config, f)])
     assert sum(getattr(config, f) != getattr(arguments["config"], f) for f in describe(config)) >= 5
     assert min(differ, key=len) == CHANGED_FIELDS.get(name, []), (
         f"{name} runs with other values than it was given"
@@ -256,7 +254,9 @@ def stops(lab: Laboratory, name: str) -> list[Any]:
     if hasattr(control, "options"):
         values = [value for _, value in control.options]
     else:
-        values = [round(control.min + n * (control.max - control.min) / 20, 6) for n in range(21)]
+        values = []
+        for n in range(21):
+            values.append(round(control.min + n * (control.max - control.min) / 20, 6))
         values = sorted({type(control.value)(value) for value in values})
     at = min(range(len(values)), key=lambda n: values[n] != control.value)
     return sorted(values, key=lambda value: abs(values.index(value) - at))[:3]
@@ -287,15 +287,14 @@ def other_settings(lab: Laboratory) -> Any:
 def behind(lab: Laboratory) -> list[str]:
     """The views that do not show what there is to be shown."""
     results = lab._results()
-    current = [
-        (view_on_page, view_on_page.view.data(lab.world, lab.settings, results))
-        for view_on_page in lab._views_on_show
-    ]
-    return [
-        view_on_page.view.draw.__name__
-        for view_on_page, data in current
-        if data is not None and data != view_on_page._data
-    ]
+    current = []
+    for view_on_page in lab._views_on_show:
+        current.append((view_on_page, view_on_page.view.data(lab.world, lab.settings, results)))
+    names = []
+    for view_on_page, data in current:
+        if data is not None and data != view_on_page._data:
+            names.append(view_on_page.view.draw.__name__)
+    return names
 
 
 def at_rest(lab: Laboratory) -> bool:
@@ -304,13 +303,18 @@ def at_rest(lab: Laboratory) -> bool:
 
 def pictures(lab: Laboratory) -> list[Any]:
     """What each view shows: the bytes of a picture, the text of a table, the figure of a chart."""
-    widgets = [view_on_page.widget for view_on_page in lab._views_on_show]
+    widgets = []
+    for view_on_page in lab._views_on_show:
+        widgets.append(view_on_page.widget)
     return [getattr(widget, "value", None) or getattr(widget, "figure", None) for widget in widgets]
 
 
 def test_every_laboratory_has_its_row() -> None:
     declared = declared_classes()
-    labs = {name for name, value in declared.items() if isinstance(value, Lab)}
+    labs = set()
+    for name, value in declared.items():
+        if isinstance(value, Lab):
+            labs.add(name)
     assert labs == LABS.keys() and declared.keys() - labs == EXPLORERS.keys() - {"Live", "a film"}
     assert all(
         value.__doc__ and (name not in labs or value.title) for name, value in declared.items()
@@ -322,7 +326,10 @@ def test_three_or_four_controls_are_seen_and_the_rest_is_folded_away(make: Make)
     assert 3 <= len(visible_controls(lab)) <= 4, (
         f"three or four of its `controls` are seen, not {len(visible_controls(lab))}"
     )
-    folded = [lab.panel[name] for name in lab.panel if name not in visible_controls(lab)]
+    folded = []
+    for name in lab.panel:
+        if name not in visible_controls(lab):
+            folded.append(lab.panel[name])
     assert list(lab.panel._folded.children) == [*folded, lab.share_field]
     assert all(
         described.help for name, described in describe(lab.start).items() if name in list(lab.panel)
@@ -492,14 +499,13 @@ def controls(explorer: Any) -> dict[str, Any]:
 
 def settings(explorer: Any) -> dict[str, tuple[str, Any]]:
     """Control -> the attribute that holds its value, and the value."""
-    traits = {
-        name: "index" if hasattr(control, "index") else "value"
-        for name, control in controls(explorer).items()
-    }
-    return {
-        name: (traits[name], getattr(control, traits[name]))
-        for name, control in controls(explorer).items()
-    }
+    traits = {}
+    for name, control in controls(explorer).items():
+        traits[name] = "index" if hasattr(control, "index") else "value"
+    values = {}
+    for name, control in controls(explorer).items():
+        values[name] = (traits[name], getattr(control, traits[name]))
+    return values
 
 
 def drive(explorer: Any, names: Sequence[str], turns: int) -> None:

@@ -127,7 +127,9 @@ def test_offers_what_a_process_is(case: Case, inputs: Inputs, whole: list[Step])
     result = module.finish(case.config, inputs, run[-1].state)
     kind = Network if module in NETWORKS else DistilledSet
     assert isinstance(result, kind)
-    recorded = [step.index for step in process.every(iter(whole), 2)]
+    recorded = []
+    for step in process.every(iter(whole), 2):
+        recorded.append(step.index)
     assert recorded == sorted({*range(2, total + 1, 2), total})
 
 
@@ -229,7 +231,9 @@ def test_every_step_can_be_looked_at(case: Case, inputs: Inputs, whole: list[Ste
     assert global_randomness() == randomness
 
     data = inputs.data if module not in NETWORKS else None
-    sizes = [None if moment.images is None else tuple(moment.images.shape[1:]) for moment in looks]
+    sizes = []
+    for moment in looks:
+        sizes.append(None if moment.images is None else tuple(moment.images.shape[1:]))
     assert sizes == [None if data is None else (data.channels, *data.image_size)] * len(looks)
     for moment in looks:
         without = data is None or getattr(module, "WITHOUT_LABELS", False)
@@ -244,10 +248,17 @@ def test_every_step_can_be_looked_at(case: Case, inputs: Inputs, whole: list[Ste
         assert all(type(number.value) is float for number in stored_look.numbers.values())
     phases: dict[str, Any] = {}
     for (_, trace), moment in zip(moments[1:], looks[1:], strict=True):
-        curves = [
-            (name, shown_number.unit, shown_number.curve, shown_number.scale, shown_number.x_label)
-            for name, shown_number in moment.numbers.items()
-        ]
+        curves = []
+        for name, shown_number in moment.numbers.items():
+            curves.append(
+                (
+                    name,
+                    shown_number.unit,
+                    shown_number.curve,
+                    shown_number.scale,
+                    shown_number.x_label,
+                )
+            )
         assert curves and phases.setdefault(getattr(trace, "phase", ""), curves) == curves, (
             "names and curves stay in a phase"
         )
@@ -391,14 +402,17 @@ def _asks_the_teacher(case: Case) -> bool:
 
 @pytest.mark.parametrize("case", list(filter(_asks_the_teacher, MAIN)), ids=lambda case: case.name)
 def test_a_teacher_that_is_not_finite_is_named(case: Case, inputs: Inputs) -> None:
-    teachers = tuple(
-        dataclasses.replace(network, weights=poisoned(network.weights))
-        for network in inputs.teachers
-    )
+    broken_networks = []
+    for network in inputs.teachers:
+        broken_networks.append(dataclasses.replace(network, weights=poisoned(network.weights)))
+    teachers = tuple(broken_networks)
     broken = dataclasses.replace(inputs, teachers=teachers)
     distilled = inputs.distilled
     if distilled is not None:
-        targets = [target for target in distilled.targets if target.kind != "online"]
+        targets = []
+        for target in distilled.targets:
+            if target.kind != "online":
+                targets.append(target)
         broken = dataclasses.replace(
             broken, distilled=dataclasses.replace(distilled, targets=tuple(targets))
         )

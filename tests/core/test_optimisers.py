@@ -16,15 +16,17 @@ from tests.support import assert_unchanged, refuses, snapshot
 def start(seed: int = 0) -> dict[str, Tensor]:
     draw = torch.Generator().manual_seed(seed)
     shapes = {"matrix": (3, 2), "vector": (4,), "scalar": (), "empty": (0, 2)}
-    return {
-        name: torch.randn(shape, generator=draw, dtype=torch.float64)
-        for name, shape in shapes.items()
-    }
+    parameters = {}
+    for name, shape in shapes.items():
+        parameters[name] = torch.randn(shape, generator=draw, dtype=torch.float64)
+    return parameters
 
 
 def slopes(parameters: dict[str, Tensor], step: int) -> dict[str, Tensor]:
     """Some gradient that depends on where one is; the vector's third entry never sees one."""
-    gradients = {name: (value - step).sin() + value for name, value in parameters.items()}
+    gradients = {}
+    for name, value in parameters.items():
+        gradients[name] = (value - step).sin() + value
     mask = torch.ones(4, dtype=torch.float64)
     mask[2] = 0
     return gradients | {"vector": gradients["vector"] * mask}
@@ -48,7 +50,9 @@ def ours(kind: str, options: dict[str, Any], rates: list[float]) -> dict[str, Te
 
 
 def torchs(optimiser: Any, options: dict[str, Any], rates: list[float]) -> dict[str, Tensor]:
-    parameters = {name: value.requires_grad_() for name, value in start().items()}
+    parameters = {}
+    for name, value in start().items():
+        parameters[name] = value.requires_grad_()
     solver = optimiser(list(parameters.values()), lr=rates[0], **options)
     for step, rate in enumerate(rates):
         solver.param_groups[0]["lr"] = rate
@@ -89,9 +93,9 @@ def test_adamw(weight_decay: float) -> None:
 def test_a_tensor_learning_rate_is_a_number(kind: str) -> None:
     update: Any = getattr(optimisers, f"{kind}_update")
     state: Any = optimisers.sgd_init(start()) if kind == "sgd" else optimisers.adam_init(start())
-    by_number, by_tensor = (
-        update(start(), slopes(start(), 0), state, learning_rate=r)
-        for r in (0.1, torch.tensor(0.1, dtype=torch.float64))
+    by_number = update(start(), slopes(start(), 0), state, learning_rate=0.1)
+    by_tensor = update(
+        start(), slopes(start(), 0), state, learning_rate=torch.tensor(0.1, dtype=torch.float64)
     )
     torch.testing.assert_close(by_number[0], by_tensor[0], rtol=1e-14, atol=1e-14)
 
@@ -117,9 +121,8 @@ def test_unrolled_steps_pass_gradcheck(kind: str) -> None:
         return parameters["w"]
 
     draw = torch.Generator().manual_seed(1)
-    weights, direction = (
-        torch.randn(3, generator=draw, dtype=torch.float64).requires_grad_() for _ in range(2)
-    )
+    weights = torch.randn(3, generator=draw, dtype=torch.float64).requires_grad_()
+    direction = torch.randn(3, generator=draw, dtype=torch.float64).requires_grad_()
     rate = torch.tensor(0.1, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(unrolled, (weights, direction, rate))
 
@@ -194,9 +197,8 @@ def test_cosine_falls_from_its_start_to_its_end(
     total: int, base: float, final: float, place: float
 ) -> None:
     step = int(place * total)
-    rate, next_rate = (
-        optimisers.cosine(s, total, base, final_fraction=final) for s in (step, step + 1)
-    )
+    rate = optimisers.cosine(step, total, base, final_fraction=final)
+    next_rate = optimisers.cosine(step + 1, total, base, final_fraction=final)
     assert optimisers.cosine(0, total, base, final_fraction=final) == pytest.approx(base)
     assert base * final - 1e-9 <= next_rate <= rate + 1e-9 <= base + 1e-8
     assert optimisers.cosine(total + 5, total, base, final_fraction=final) == pytest.approx(

@@ -250,6 +250,7 @@ def test_every_config_of_the_house(kind: type[Parameters]) -> None:
 def test_a_field_of_another_config_keeps_all_but_its_default() -> None:
     from ddlab.methods import dwa, sre2l
 
-    ours, theirs = (parameters.describe(module.Config)["lambda_var"] for module in (dwa, sre2l))
+    ours = parameters.describe(dwa.Config)["lambda_var"]
+    theirs = parameters.describe(sre2l.Config)["lambda_var"]
     assert (ours.default, theirs.default) == (0.11, 0.01) and ours.source != theirs.source
     assert dataclasses.replace(ours, default=theirs.default, source=theirs.source) == theirs

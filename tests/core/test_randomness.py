@@ -47,12 +47,11 @@ def test_global_generators_are_left_alone() -> None:
 
 
 def test_each_position_has_its_own_draws() -> None:
-    positions = [
-        (seed, step, stream)
-        for seed in range(8)
-        for step in range(8)
-        for stream in ("", "a", "b", "roll")
-    ]
+    positions = []
+    for seed in range(8):
+        for step in range(8):
+            for stream in ("", "a", "b", "roll"):
+                positions.append((seed, step, stream))
     assert len({tuple(draws(*position)) for position in positions}) == len(positions)
     assert draws(1, 0) != draws(0, 1)
 

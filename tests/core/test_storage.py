@@ -321,9 +321,9 @@ def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
 
 
 def test_what_killed_writers_left_is_taken_away(tmp_path: Path) -> None:
-    old, young, foreign = (
-        tmp_path / name for name in (".x.0123abcd", ".x.89abcdef", ".y.0123abcd")
-    )
+    old = tmp_path / ".x.0123abcd"
+    young = tmp_path / ".x.89abcdef"
+    foreign = tmp_path / ".y.0123abcd"
     for file in (old, young, foreign):
         file.write_bytes(b"half")
     for file in (old, foreign):

@@ -53,11 +53,13 @@ def classes(root: Path, names: tuple[str, ...] = CLASSES, count: int = 3) -> Non
 
 def of_class(loaded: ddlab.ImageData, split: str) -> list[bool]:
     """Whether each image of a split stands under its own class."""
-    names = [loaded.class_names[label] for label in loaded.labels(split).tolist()]
-    return [
-        int(image[0, 5, 5]) == 80 * (1 + CLASSES.index(name))
-        for name, image in zip(names, loaded.images(split), strict=True)
-    ]
+    names = []
+    for label in loaded.labels(split).tolist():
+        names.append(loaded.class_names[label])
+    are_right = []
+    for name, image in zip(names, loaded.images(split), strict=True):
+        are_right.append(int(image[0, 5, 5]) == 80 * (1 + CLASSES.index(name)))
+    return are_right
 
 
 def split_into(*splits: str) -> Callable[[Path], None]:
@@ -218,11 +220,10 @@ def test_random_trees(draw: st.DataObject) -> None:
             read = collections.Counter(
                 image.numpy().tobytes() for image in (*loaded.train_images, *loaded.test_images)
             )
-            real = [
-                file
-                for file in root.rglob("*.png")
-                if not any(part[0] in ".@" for part in file.relative_to(root).parts)
-            ]
+            real = []
+            for file in root.rglob("*.png"):
+                if not any(part[0] in ".@" for part in file.relative_to(root).parts):
+                    real.append(file)
             assert sum(read.values()) == len({os.path.realpath(file) for file in real})
 
 
@@ -299,11 +300,10 @@ PIXELS: dict[str, tuple[Any, dict[str, Any], np.ndarray]] = {
 def by_every_reader(table: dict[str, Any]) -> list[tuple[str, str]]:
     """Case and reader; of folders what a PNG can hold."""
     kinds = (np.uint8, np.uint16, bool)
-    files = [
-        case
-        for case, row in table.items()
-        if isinstance(row[0], Image.Image) or row[0].dtype in kinds
-    ]
+    files = []
+    for case, row in table.items():
+        if isinstance(row[0], Image.Image) or row[0].dtype in kinds:
+            files.append(case)
     return [(case, reader) for reader in ("arrays", "dataset") for case in table] + [
         (case, "folder") for case in files
     ]

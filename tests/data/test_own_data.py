@@ -223,7 +223,8 @@ def test_datasets_that_are_refused(dataset: Any, options: dict[str, Any], words:
 
 def test_unbalanced_classes_are_said() -> None:
     images = np.arange(30 * 64, dtype=np.uint8).reshape(30, 8, 8)
-    even, uneven = (own.from_arrays(images, ["<b>"] * n + ["dog"] * (30 - n)) for n in (15, 5))
+    even = own.from_arrays(images, ["<b>"] * 15 + ["dog"] * (30 - 15))
+    uneven = own.from_arrays(images, ["<b>"] * 5 + ["dog"] * (30 - 5))
     assert "unbalanced" not in repr(even) and even.class_weights().tolist() == [1, 1]
     assert "unbalanced: 4 of '<b>' to 20 of 'dog'" in repr(uneven) and "class_weights" in repr(
         uneven
@@ -242,7 +243,9 @@ def test_copies_on_both_sides_of_a_split_are_said(split: str) -> None:
             loaded = own.from_arrays(pixels, labels)
         else:
             loaded = own.from_arrays(pixels, labels, test_images=pixels[:7], test_labels=labels[:7])
-    train_bytes = {image.numpy().tobytes() for image in loaded.train_images}
+    train_bytes = set()
+    for image in loaded.train_images:
+        train_bytes.add(image.numpy().tobytes())
     copies = sum(image.numpy().tobytes() in train_bytes for image in loaded.test_images)
     (warning,) = caught_warnings
     assert copies > 0 and f"{copies} of the {len(loaded.test_images)} test images" in str(

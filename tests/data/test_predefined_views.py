@@ -129,17 +129,13 @@ def looped_resize(part: Tensor, height: int, width: int) -> list[list[float]]:
         weight_of[min(low + 1, old - 1)] = weight_of.get(min(low + 1, old - 1), 0) + centre - low
         return weight_of
 
-    return [
-        [
-            sum(
-                down * along * float(part[i, j])
-                for i, down in weights(row, height, rows).items()
-                for j, along in weights(column, width, columns).items()
-            )
-            for column in range(width)
-        ]
-        for row in range(height)
-    ]
+    resized = [[0.0] * width for _ in range(height)]
+    for row in range(height):
+        for column in range(width):
+            for i, down in weights(row, height, rows).items():
+                for j, along in weights(column, width, columns).items():
+                    resized[row][column] += down * along * float(part[i, j])
+    return resized
 
 
 @pytest.mark.parametrize(("height", "width"), [(8, 8), (5, 7), (3, 2)])

@@ -90,7 +90,9 @@ def test_equals_numpy_image_by_image(
     function, makers, reference = OPERATIONS[name]
     images = normal(*shape, seed=seed)
     count = shape[0]
-    values = [make(count if per_image else 1, seed + place) for place, make in enumerate(makers, 1)]
+    values = []
+    for place, make in enumerate(makers, 1):
+        values.append(make(count if per_image else 1, seed + place))
     of_each = zip(images.numpy(), *(value.expand(count).tolist() for value in values), strict=True)
     expected = torch.from_numpy(np.stack([reference(*arguments) for arguments in of_each]))
     torch.testing.assert_close(function(images, *values), expected)
@@ -116,7 +118,9 @@ def test_a_quarter_turn_is_counter_clockwise_and_less_than_one_enlarges() -> Non
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_gradients_of_operations(name: str) -> None:
     function, makers, _ = OPERATIONS[name]
-    values = [make(2, place) for place, make in enumerate(makers)]
+    values = []
+    for place, make in enumerate(makers):
+        values.append(make(2, place))
     images = normal(2, 2, 4, 5).requires_grad_()
     assert torch.autograd.gradcheck(lambda images: function(images, *values), (images,))
     if len(makers) == 1 and values[0].is_floating_point():
@@ -150,10 +154,8 @@ def test_batches_of_any_size_and_dtype_share_a_draw(seed: int, step: int, size: 
 def test_each_image_has_values_of_its_own() -> None:
     equal_images = normal(1, 3, 16, 16).expand(12, -1, -1, -1)
     for name in STRATEGIES:
-        shared, per_image = (
-            siamese_view(equal_images, name, seed=0, step=0, per_image=is_per_image).unique(dim=0)
-            for is_per_image in (False, True)
-        )
+        shared = siamese_view(equal_images, name, seed=0, step=0, per_image=False).unique(dim=0)
+        per_image = siamese_view(equal_images, name, seed=0, step=0, per_image=True).unique(dim=0)
         assert len(shared) == 1 and (
             len(per_image) == 2 if name == "flip" else len(per_image) > 8
         ), name
@@ -167,12 +169,15 @@ def test_one_operation_is_drawn_and_any_may_be() -> None:
         assert torch.equal(
             random_view, siamese_view(images, "color_crop_rotate", seed=0, step=step)
         ), "the order is none"
-        alone = {
-            name: siamese_view(images, name, seed=0, step=step)
-            for name in ("color", "crop", "rotate")
-        }
-        operations += [name for name, view in alone.items() if torch.equal(view, random_view)]
-    counted = [operations.count(name) for name in ("color", "crop", "rotate")]
+        alone = {}
+        for name in ("color", "crop", "rotate"):
+            alone[name] = siamese_view(images, name, seed=0, step=step)
+        for name, view in alone.items():
+            if torch.equal(view, random_view):
+                operations.append(name)
+    counted = []
+    for name in ("color", "crop", "rotate"):
+        counted.append(operations.count(name))
     assert sum(counted) == 600 and stats.chisquare(counted).pvalue > 0.01
 
 
@@ -189,8 +194,12 @@ def assert_uniform(values: Any, low: float, high: float) -> None:
 
 
 def assert_each_as_often(name: str, image: Tensor, expected_views: list[Any]) -> None:
-    random_views = [tuple(view.ravel()) for view in random_views_of(image, name)]
-    counted = [random_views.count(tuple(view.ravel())) for view in expected_views]
+    random_views = []
+    for view in random_views_of(image, name):
+        random_views.append(tuple(view.ravel()))
+    counted = []
+    for view in expected_views:
+        counted.append(random_views.count(tuple(view.ravel())))
     assert sum(counted) == len(random_views) and stats.chisquare(counted).pvalue > 0.01
 
 

@@ -37,13 +37,11 @@ def written(path: Path, lines: list[str]) -> str:
 def test_words_of_a_file_come_back_and_unknown_ones_are_none(tmp_path: Path) -> None:
     draws = np.random.default_rng(0)
     words = dict.fromkeys(word for line in LINES for word in line.split("\t")[1].split())
-    glove = [
-        f"{word} {' '.join(f'{value:.4f}' for value in draws.normal(size=6))}" for word in words
-    ]
-    train, test = (
-        written(tmp_path / f"{name}.txt", lines)
-        for name, lines in (("a", LINES[:5] + LINES[6:]), ("b", LINES[5:6]))
-    )
+    glove = []
+    for word in words:
+        glove.append(f"{word} {' '.join(f'{value:.4f}' for value in draws.normal(size=6))}")
+    train = written(tmp_path / f"{'a'}.txt", LINES[:5] + LINES[6:])
+    test = written(tmp_path / f"{'b'}.txt", LINES[5:6])
     corpus = text.read(train, test=test, vectors=written(tmp_path / "v.txt", glove), length=4)
     data = corpus.embedded
     assert data.image_size == (4, 6) and data.channels == 1 and data.class_names == ("big", "small")
@@ -53,10 +51,8 @@ def test_words_of_a_file_come_back_and_unknown_ones_are_none(tmp_path: Path) -> 
     ]
     assert corpus.words(data.normalised(split="test")) == ["the runs"]
     whale = torch.tensor([float(value) for value in glove[1].split()[1:]])
-    low, high = (
-        f(float(value) for row in glove if "gnat" not in row for value in row.split()[1:])
-        for f in (min, max)
-    )
+    low = min(float(value) for row in glove if "gnat" not in row for value in row.split()[1:])
+    high = max(float(value) for row in glove if "gnat" not in row for value in row.split()[1:])
     pixels = corpus.vectors[corpus.vocabulary.index("whale")] * data.std + data.mean
     assert torch.allclose(pixels, (whale - min(low, 0)) / (high - min(low, 0)), atol=0.51 / 255)
 
@@ -64,13 +60,14 @@ def test_words_of_a_file_come_back_and_unknown_ones_are_none(tmp_path: Path) -> 
 def test_embeddings_are_the_root_of_a_table_of_pointwise_information() -> None:
     sentences = [("a", "b", "c", "d", "e", "f"), ("a", "c", "a"), ("f", "b")]
     vocabulary = ("", "a", "b", "c", "d", "e", "f")
-    pairs = [
-        (s[i], s[j])
-        for s in sentences
-        for i, j in itertools.permutations(range(len(s)), 2)
-        if abs(i - j) <= 4
-    ]
-    counts = {word: sum(word_a == word for word_a, _ in pairs) for word in vocabulary}
+    pairs = []
+    for s in sentences:
+        for i, j in itertools.permutations(range(len(s)), 2):
+            if abs(i - j) <= 4:
+                pairs.append((s[i], s[j]))
+    counts = {}
+    for word in vocabulary:
+        counts[word] = sum(word_a == word for word_a, _ in pairs)
     table = np.zeros((7, 7))
     for (i, word_a), (j, word_b) in itertools.product(enumerate(vocabulary), repeat=2):
         if pair_count := pairs.count((word_a, word_b)):
@@ -99,10 +96,12 @@ def test_made_up_questions_are_of_six_kinds_and_repeat() -> None:
 
 
 def test_a_part_of_each_class_is_for_the_test_by_a_seed(tmp_path: Path) -> None:
-    lines = [f"{'abcdef'[number % 6]}\tword{number % 5} other{number % 7}" for number in range(120)]
-    split_0, split_0_again, split_1 = (
-        text.read(written(tmp_path / "a.txt", lines), seed=seed).embedded for seed in (0, 0, 1)
-    )
+    lines = []
+    for number in range(120):
+        lines.append(f"{'abcdef'[number % 6]}\tword{number % 5} other{number % 7}")
+    split_0 = text.read(written(tmp_path / "a.txt", lines), seed=0).embedded
+    split_0_again = text.read(written(tmp_path / "a.txt", lines), seed=0).embedded
+    split_1 = text.read(written(tmp_path / "a.txt", lines), seed=1).embedded
     assert (
         split_0.class_counts("test").tolist() == [3] * 6
         and split_0.class_counts().tolist() == [17] * 6

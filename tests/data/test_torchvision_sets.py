@@ -119,10 +119,8 @@ def test_cifar(
         ("train", ("data_batch_1", "data_batch_2") if name == "cifar10" else ("train",)),
         ("test", ("test_batch" if name == "cifar10" else "test",)),
     ):
-        images, labels = (
-            np.concatenate([arrays[f"{file} {part}"] for file in files])
-            for part in ("images", "labels")
-        )
+        images = np.concatenate([arrays[f"{file} {'images'}"] for file in files])
+        labels = np.concatenate([arrays[f"{file} {'labels'}"] for file in files])
         assert np.array_equal(loaded.images(split).numpy(), images)  # type: ignore[arg-type]
         assert loaded.labels(split).tolist() == labels.tolist()  # type: ignore[arg-type]
     assert (loaded.name, loaded.channels, loaded.image_size) == (name, 3, (32, 32))
@@ -191,7 +189,10 @@ def test_torchvision_itself_checks_before_it_reads(
     )
     data.load("cifar10", tmp_path)
     batches = ["data_batch_1", "data_batch_2", "test_batch"]
-    read = [place for place, event in enumerate(order) if event.startswith("read")]
+    read = []
+    for place, event in enumerate(order):
+        if event.startswith("read"):
+            read.append(place)
     assert len(read) == 5 and order[:3] == batches
     assert all(order.index(order[place].removeprefix("read ")) < place for place in read)
 

@@ -42,14 +42,18 @@ def looped_moments(points: Tensor, centred: bool) -> np.ndarray:
     """The matrix of mean products, entry by entry."""
     rows = points.flatten(1).tolist()
     width = len(rows[0])
-    mean = [sum(row[j] for row in rows) / len(rows) if centred else 0.0 for j in range(width)]
-    entry = [
-        [
-            math.fsum((row[i] - mean[i]) * (row[j] - mean[j]) for row in rows) / len(rows)
-            for j in range(width)
-        ]
-        for i in range(width)
-    ]
+    mean = []
+    for j in range(width):
+        mean.append(sum(row[j] for row in rows) / len(rows) if centred else 0.0)
+    entry = []
+    for i in range(width):
+        covariances = []
+        for j in range(width):
+            products = []
+            for row in rows:
+                products.append((row[i] - mean[i]) * (row[j] - mean[j]))
+            covariances.append(math.fsum(products) / len(rows))
+        entry.append(covariances)
     return np.array(entry)
 
 

@@ -35,35 +35,32 @@ def test_project_and_reconstruct_equal_the_loops(
     shift = [0.0] * 6 if mean is None else mean.flatten().tolist()
     rows = points.flatten(1).tolist()
     directions = vectors.flatten(1).tolist()
-    expected = [
-        [
-            sum((x - m) * b for x, m, b in zip(row, shift, basis, strict=True))
-            for basis in directions
-        ]
-        for row in rows
-    ]
+    expected = []
+    for row in rows:
+        numbers = []
+        for basis in directions:
+            numbers.append(sum((x - m) * b for x, m, b in zip(row, shift, basis, strict=True)))
+        expected.append(numbers)
     coefficients = factorisation.project(points, vectors, mean=mean)
     torch.testing.assert_close(
         coefficients, torch.tensor(expected, dtype=torch.float64).reshape(count, k)
     )
     reconstructed = factorisation.reconstruct(coefficients, vectors, mean=mean)
-    back = [
-        [
-            m + sum(c * basis[j] for c, basis in zip(row, directions, strict=True))
-            for j, m in enumerate(shift)
-        ]
-        for row in expected
-    ]
+    back = []
+    for row in expected:
+        numbers = []
+        for j, m in enumerate(shift):
+            numbers.append(m + sum(c * basis[j] for c, basis in zip(row, directions, strict=True)))
+        back.append(numbers)
     torch.testing.assert_close(
         reconstructed, torch.tensor(back, dtype=torch.float64).reshape(count, 2, 3)
     )
 
 
 def test_gradients() -> None:
-    points, vectors, mean = (
-        value.requires_grad_()
-        for value in (normal(3, 2, 2, 2), normal(2, 2, 2, 2, seed=1), normal(2, 2, 2, seed=2))
-    )
+    points = normal(3, 2, 2, 2).requires_grad_()
+    vectors = normal(2, 2, 2, 2, seed=1).requires_grad_()
+    mean = normal(2, 2, 2, seed=2).requires_grad_()
     coefficients = normal(3, 2, seed=3).requires_grad_()
 
     def projected(points: Tensor, vectors: Tensor, mean: Tensor) -> Tensor:
@@ -165,18 +162,13 @@ def test_what_becomes_of_the_mean() -> None:
 
 def looped_means(image: Tensor, scale: int) -> list[list[float]]:
     height, width = image.shape
-    return [
-        [
-            sum(
-                float(image[row * scale + i, column * scale + j])
-                for i in range(scale)
-                for j in range(scale)
-            )
-            / scale**2
-            for column in range(width // scale)
-        ]
-        for row in range(height // scale)
-    ]
+    means = []
+    for _ in range(height // scale):
+        means.append([0.0] * (width // scale))
+    for row in range(height // scale * scale):
+        for column in range(width // scale * scale):
+            means[row // scale][column // scale] += float(image[row, column]) / scale**2
+    return means
 
 
 def looped_bilinear(image: Tensor, scale: int) -> list[list[float]]:

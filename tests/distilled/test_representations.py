@@ -57,10 +57,10 @@ def shift_tensors(shift: str, views: int) -> dict[str, Tensor]:
         },
         "stored": {"view_coefficients": (views, M, V)},
     }[shift]
-    return {
-        name: normal_tensor(*shape, seed=number)
-        for number, (name, shape) in enumerate(shapes.items())
-    }
+    tensors = {}
+    for number, (name, shape) in enumerate(shapes.items()):
+        tensors[name] = normal_tensor(*shape, seed=number)
+    return tensors
 
 
 def factors(
@@ -162,7 +162,9 @@ def test_values_of_factors(augmentation: str, shift: str, mean: bool) -> None:
     """Row by row, in float64."""
     target = factors(augmentation, shift, mean)
     views = views_of(augmentation)
-    tensors = {name: value.double() for name, value in target.tensors.items()}
+    tensors = {}
+    for name, value in target.tensors.items():
+        tensors[name] = value.double()
     assert (target.views, target.size, target.plain) == (views, D, False)
     assert target.values.shape == (views + 1, M, D) and target.values.dtype == torch.float32
     for view in range(views + 1):
@@ -580,10 +582,8 @@ def test_foreign_descriptions_in_a_file(tmp_path: Path) -> None:
         {"augmentation": "crop", "shift": "networks"},
     ]
     cases = [("representations", value) for value in wrong]
-    cases += [
-        ("settings", value)
-        for value in ({}, [], None, 3, {"scale": "2"}, {"scale": 0}, {"size": 2})
-    ]
+    for value in ({}, [], None, 3, {"scale": "2"}, {"scale": 0}, {"size": 2}):
+        cases.append(("settings", value))
     for name, value in cases:
         storage.save(file, tensors, {**header, name: value}, "distilled set")
         with refuses("given"):

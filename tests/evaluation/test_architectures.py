@@ -43,7 +43,9 @@ def test_each_is_what_evaluate_gives(
             spec.title,
             labels,
         )
-    lines = [" ".join(line.split()) for line in table.table().splitlines()]
+    lines = []
+    for line in table.table().splitlines():
+        lines.append(" ".join(line.split()))
     assert (
         lines[3]
         == f"| vit | {table.evaluations['vit'].mean:.3f} | "

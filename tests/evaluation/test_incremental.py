@@ -15,15 +15,15 @@ SETTINGS = mnemonics.SMALL.replace(tasks=2)
 
 
 def matrix_of(config: mnemonics.Config, inputs: Inputs, models: tuple) -> tuple:
-    return tuple(
-        class_accuracies(config, inputs, weights, classes_so_far)
-        for weights, classes_so_far in zip(models, (2, 4), strict=True)
-    )
+    rows = []
+    for weights, classes_so_far in zip(models, (2, 4), strict=True):
+        rows.append(class_accuracies(config, inputs, weights, classes_so_far))
+    return tuple(rows)
 
 
 def test_averages_and_forgetting_are_those_of_the_matrix() -> None:
     first = ((1.0, 0.8), (0.5, 0.7, 0.9, 0.7), (0.2, 0.4, 0.3, 0.5, 1.0, 0.6))
-    second = tuple(tuple(0.5 for _ in row) for row in first)
+    second = tuple((0.5,) * len(row) for row in first)
     incremental = Incremental({0: first, 1: second}, (("a", "b"), ("c", "d"), ("e", "f")))
     assert incremental.task_paths(0) == [
         pytest.approx([0.9, 0.6, 0.3]),

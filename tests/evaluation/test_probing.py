@@ -132,12 +132,13 @@ class TestNeighbours:
         (test_features, _) = blobs(6, seed=seed + 1)
         predicted = predictions("neighbours", features, labels, test_features, neighbours).tolist()
         for row, label in zip(test_features.double().numpy(), predicted, strict=True):
-            cosines = [
-                float(row @ f / np.linalg.norm(row) / np.linalg.norm(f))
-                for f in features.double().numpy()
-            ]
+            cosines = []
+            for f in features.double().numpy():
+                cosines.append(float(row @ f / np.linalg.norm(row) / np.linalg.norm(f)))
             nearest = sorted(range(15), key=lambda n: -cosines[n])[:neighbours]
-            votes = [int((labels[nearest] == kind).sum()) for kind in range(3)]
+            votes = []
+            for kind in range(3):
+                votes.append(int((labels[nearest] == kind).sum()))
             assert label == votes.index(max(votes))
 
     def test_rows_of_zeros_and_of_any_length(self) -> None:
@@ -176,9 +177,9 @@ class TestHeldOut:
 
     def test_follows_the_seed(self) -> None:
         labels = torch.arange(40) % 4
-        parts = [
-            rooms.held_out_part(labels, held_out=0.5, seed=seed)[1].tolist() for seed in (0, 0, 1)
-        ]
+        parts = []
+        for seed in (0, 0, 1):
+            parts.append(rooms.held_out_part(labels, held_out=0.5, seed=seed)[1].tolist())
         assert parts[0] == parts[1] != parts[2]
 
     @pytest.mark.parametrize(
@@ -197,7 +198,8 @@ def test_the_best_on_the_held_out_part_learns_again_from_all(
 ) -> None:
     candidates = [10.0, 0.1, 0.001] if kind != "neighbours" else [20, 7, 1]
     result = probe(teacher, grey, kind=kind, candidates=candidates, held_out=0.3, seeds=(0, 4))
-    learning, testing = (representations(teacher, grey, split) for split in ("train", "test"))
+    learning = representations(teacher, grey, "train")
+    testing = representations(teacher, grey, "test")
     labels = grey.train_labels
     expected = {}
 
@@ -206,17 +208,21 @@ def test_the_best_on_the_held_out_part_learns_again_from_all(
 
     for seed in (0, 4):
         learning_rows, held_out_rows = rooms.held_out_part(labels, held_out=0.3, seed=seed)
-        right = [
-            int(
-                (
-                    predict(
-                        learning[learning_rows], labels[learning_rows], learning[held_out_rows], c
-                    )
-                    == labels[held_out_rows]
-                ).sum()
+        right = []
+        for c in candidates:
+            right.append(
+                int(
+                    (
+                        predict(
+                            learning[learning_rows],
+                            labels[learning_rows],
+                            learning[held_out_rows],
+                            c,
+                        )
+                        == labels[held_out_rows]
+                    ).sum()
+                )
             )
-            for c in candidates
-        ]
         best = candidates[right.index(max(right))]
         assert result.chosen[seed] == best
         expected[seed] = float(
@@ -353,9 +359,8 @@ def test_bad_reader_input(name: str, changes: dict[str, Any], word: str) -> None
 
 def test_a_network_of_nan_is_refused(grey: ImageData) -> None:
     network = networks.initialise(networks.spec("convnet", width=4).for_data(grey), seed=0)
-    broken = {
-        name: value * torch.nan if value.is_floating_point() else value
-        for name, value in network.weights.items()
-    }
+    broken = {}
+    for name, value in network.weights.items():
+        broken[name] = value * torch.nan if value.is_floating_point() else value
     with refuses("features"):
         probe(dataclasses.replace(network, weights=broken), grey, kind="ridge")

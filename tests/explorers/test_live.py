@@ -253,7 +253,9 @@ def test_what_breaks_a_run_is_shown_and_the_next_one_works(slow: Any) -> None:
 
 def test_a_run_that_blows_up_says_at_which_step(data_and_teacher: DataAndTeacher) -> None:
     data, teacher = data_and_teacher
-    weights = {n: v * torch.nan if v.is_floating_point() else v for n, v in teacher.weights.items()}
+    weights = {}
+    for n, v in teacher.weights.items():
+        weights[n] = v * torch.nan if v.is_floating_point() else v
     explorer = Live("sre2l", data, Network(spec=teacher.spec, weights=weights), CONFIG)
     explorer.buttons["play"].click()
     with pytest.raises(NonFiniteError, match="at step 1"):
@@ -309,7 +311,9 @@ def test_ten_pictures_a_second_at_most_and_two_with_reduced_motion(
     draw = explorer._draw
     monkeypatch.setattr(explorer, "_draw", lambda: (painted.append(time.monotonic()), draw()))
     press(explorer, "play")
-    between = [after - before for before, after in pairwise(painted[:-1])]
+    between = []
+    for before, after in pairwise(painted[:-1]):
+        between.append(after - before)
     assert len(painted) >= 3 and min(between) > gap * 0.95
     assert explorer.sentence.startswith("Step 500 of 500"), (
         "the last picture is where the run rests"
@@ -384,9 +388,10 @@ def test_the_first_four_fields_are_seen_and_any_may_be_chosen(
         if getattr(child, "description", "") == "More settings"
     )
     visible = explorer.panel.children[: list(explorer.panel.children).index(folded)]
-    explorable = [
-        name for name, field in parameters.describe(CONFIG).items() if field.explorable is not None
-    ]
+    explorable = []
+    for name, field in parameters.describe(CONFIG).items():
+        if field.explorable is not None:
+            explorable.append(name)
     assert list(visible) == [explorer.panel[name] for name in explorable[:4]]
     explorer.close()
     chosen = Live("sre2l", *data_and_teacher, CONFIG, first=["lambda_var", "initialisation"])
@@ -405,7 +410,9 @@ def test_each_curve_has_its_chart(live: Live) -> None:
     )
     assert curves(live) == ["cross-entropy", "mean gap", "variance gap", "total loss"]
     for name, values in ((trace.name, trace.y) for trace in live.plot.figure.data):
-        recorded = [frame.content.numbers[name].value for frame in live.run.frames[1:]]
+        recorded = []
+        for frame in live.run.frames[1:]:
+            recorded.append(frame.content.numbers[name].value)
         assert list(values) == pytest.approx(recorded)
     live.charts.buttons.value = "class probability"
     assert curves(live) == ["class probability"] and live.plot.figure.layout.yaxis.type == "linear"

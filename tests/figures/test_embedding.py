@@ -25,7 +25,9 @@ def test_boxes_that_overlap_move_aside_and_others_stay() -> None:
 
 def test_names_on_a_map_are_moved() -> None:
     points = torch.randn(60, 2, generator=torch.Generator().manual_seed(0)).numpy()
-    names = [("triangle", "star", "circle")[number % 3] for number in range(60)]
+    names = []
+    for number in range(60):
+        names.append(("triangle", "star", "circle")[number % 3])
     figure = figures.embedding_map(
         points, points[:3], covered=[True] * 60, real_classes=names, distilled_classes=names[:3]
     )
@@ -36,7 +38,8 @@ def test_names_on_a_map_are_moved() -> None:
         [[11 * len(name) + 6, 26] for name in ("triangle", "star", "circle")]
     ) / np.array([380.0, 300.0])
     assert overlaps(at, sizes) == 0
-    middles = np.array(
-        [np.median(points[np.array(names) == name], 0) for name in ("triangle", "star", "circle")]
-    )
+    medians = []
+    for name in ("triangle", "star", "circle"):
+        medians.append(np.median(points[np.array(names) == name], 0))
+    middles = np.array(medians)
     assert overlaps(middles / span, sizes) > 0, "in their middles they would overlap"

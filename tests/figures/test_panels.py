@@ -10,9 +10,8 @@ from PIL import Image
 from ddlab.core.errors import DDLabError
 from ddlab.figures import alt_text, encode_grid, image_panels
 
-FIRST_IMAGES, SECOND_IMAGES = (
-    np.random.default_rng(seed).integers(0, 256, (6, 3, 8, 8), dtype=np.uint8) for seed in (0, 1)
-)
+FIRST_IMAGES = np.random.default_rng(0).integers(0, 256, (6, 3, 8, 8), dtype=np.uint8)
+SECOND_IMAGES = np.random.default_rng(1).integers(0, 256, (6, 3, 8, 8), dtype=np.uint8)
 
 
 def decoded(encoded: bytes) -> np.ndarray:

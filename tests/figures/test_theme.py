@@ -8,10 +8,12 @@ from ddlab.figures.theme import THEMES, neutral, palette
 
 
 def luminance(colour: str) -> float:
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-    ]
+    parts = []
+    for at in (1, 3, 5):
+        parts.append(int(colour[at : at + 2], 16) / 255)
+    linear = []
+    for part in parts:
+        linear.append(part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4)
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
@@ -23,7 +25,9 @@ def contrast(colour: str, other_colour: str) -> float:
 @pytest.mark.parametrize("theme", THEMES)
 def test_text_is_readable_on_its_background(theme):
     partner = dict(zip(palette("light"), palette(theme), strict=True))
-    background, text, quiet = (partner[neutral(name)] for name in ("background", "text", "quiet"))
+    background = partner[neutral("background")]
+    text = partner[neutral("text")]
+    quiet = partner[neutral("quiet")]
     assert contrast(text, background) > 12 and contrast(quiet, background) > 4.5
     assert contrast(partner[series_style(0).colour], background) > 4.5
 

@@ -81,7 +81,8 @@ def normal_draw(targets: Tensor) -> Tensor:
 
 
 def differences(targets: Tensor) -> Tensor:
-    shuffled, reshuffled = (targets[torch.randperm(len(targets))] for _ in range(2))
+    shuffled = targets[torch.randperm(len(targets))]
+    reshuffled = targets[torch.randperm(len(targets))]
     return targets.mean(0) + (shuffled - reshuffled) / 2**0.5
 
 

@@ -83,11 +83,10 @@ def answered(
     """
     notebook = read(handed_out)
     source = dict(PAIRS)[handed_out]
-    answers = {
-        marks(cell)["grade_id"]: cell
-        for cell in read(source)["cells"]
-        if marks(cell).get("solution")
-    }
+    answers = {}
+    for cell in read(source)["cells"]:
+        if marks(cell).get("solution"):
+            answers[marks(cell)["grade_id"]] = cell
     changes = dict(changes or {})
     for cell in notebook["cells"]:
         text = source_of(cell).replace("s0000000", student)
@@ -110,7 +109,10 @@ def test_they_are_in_step_and_well_formed() -> None:
         notebook = nbformat.read(path, as_version=4)
         nbformat.validate(notebook)
         assert notebook.metadata.kernelspec.name == "python3"
-        codes = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+        codes = []
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                codes.append(cell.source)
         assert max(statement_count(code) for code in codes) <= 20
         assert not re.search(
             r"https?://|urlopen|requests\.|download=True|!pip|%pip", "\n".join(codes)
@@ -124,7 +126,9 @@ def test_there_are_twenty_points() -> None:
         ((RECOVER_SOURCE, RECOVER), RECOVER_POINTS | RECOVER_WRITTEN),
     ):
         for path in paths:
-            all_marks = [marks(cell) for cell in read(path)["cells"]]
+            all_marks = []
+            for cell in read(path)["cells"]:
+                all_marks.append(marks(cell))
             assert {
                 mark["grade_id"]: mark["points"] for mark in all_marks if mark.get("grade")
             } == expected
@@ -143,12 +147,17 @@ def test_what_is_handed_out_holds_no_answer_and_no_hidden_test(
         for region in re.findall(
             r"### BEGIN (?:SOLUTION|HIDDEN TESTS)\n(.*?)### END", source_of(cell), re.DOTALL
         ):
-            secret += [line.strip() for line in region.splitlines() if len(line.strip()) > 12]
+            for line in region.splitlines():
+                if len(line.strip()) > 12:
+                    secret.append(line.strip())
         if cell["cell_type"] == "markdown" and marks(cell).get("solution"):
             secret += source_of(cell).splitlines()
     assert len(secret) > (20 if source == ARENA_SOURCE else 40)
     # The first line of a call says nothing about its arguments.
-    telling = [line for line in secret if line != "import torch" and not line.endswith("(")]
+    telling = []
+    for line in secret:
+        if line != "import torch" and not line.endswith("("):
+            telling.append(line)
     assert not [line for line in telling if line and line in handed_out_source]
 
 
@@ -160,7 +169,9 @@ def test_a_seed_belongs_to_a_student() -> None:
         "a new rule would give everybody other data in the middle of a course"
     )
     assert assignment.seed_of(" S1234567\n") == 890017
-    seeds = {assignment.seed_of(f"s{number}") for number in range(300)}
+    seeds = set()
+    for number in range(300):
+        seeds.add(assignment.seed_of(f"s{number}"))
     assert len(seeds) >= 299 and all(0 <= seed < assignment.SEEDS for seed in seeds)
 
 
@@ -171,7 +182,9 @@ def test_a_student_has_a_name(student: Any) -> None:
 
 
 def test_copies_differ_and_repeat(capsys: pytest.CaptureFixture[str]) -> None:
-    copy_1, copy_1_again, copy_2 = (assignment.start(name) for name in ("s1", "s1", "s2"))
+    copy_1 = assignment.start("s1")
+    copy_1_again = assignment.start("s1")
+    copy_2 = assignment.start("s2")
     assert f"student s2, seed {copy_2.seed}" in capsys.readouterr().out
     assert copy_1.data.fingerprint == copy_1_again.data.fingerprint != copy_2.data.fingerprint
     assert (
@@ -179,9 +192,13 @@ def test_copies_differ_and_repeat(capsys: pytest.CaptureFixture[str]) -> None:
         and not {*copy_1.pairs} & {*copy_2.pairs}
         and len({*copy_1.pairs}) == 5
     )
-    cases = [assignment.Assignment("x", seed).case for seed in range(60)]
+    cases = []
+    for seed in range(60):
+        cases.append(assignment.Assignment("x", seed).case)
     assert len(set(cases)) > 20
-    answers = {case.channels * case.height * case.width // case.classes + 1 for case in cases}
+    answers = set()
+    for case in cases:
+        answers.add(case.channels * case.height * case.width // case.classes + 1)
     assert len(answers) > 15, "the number of task 1b tells copies apart"
 
 
@@ -257,7 +274,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ) -> SimpleNamespace:
         content = f"{distilled.fingerprint} {data.fingerprint} {labels} {config}"
         parts = [f"{content} {seed}" for seed in seeds]
-        values = [hashlib.sha256(part.encode()).digest()[0] / 255 for part in parts]
+        values = []
+        for part in parts:
+            values.append(hashlib.sha256(part.encode()).digest()[0] / 255)
         return SimpleNamespace(mean=sum(values) / len(values))
 
     monkeypatch.setattr(ddlab, "evaluate", evaluate, raising=False)
@@ -269,11 +288,10 @@ def points_of(submission: dict[str, Any], source: dict[str, Any] | None = None) 
     """Points of the checks as nbgrader gives them: the instructor's checks in place of the
     student's, all cells in one kernel.
     """
-    checks = {
-        marks(cell)["grade_id"]: cell
-        for cell in (source or read(SOURCE))["cells"]
-        if marks(cell).get("grade")
-    }
+    checks = {}
+    for cell in (source or read(SOURCE))["cells"]:
+        if marks(cell).get("grade"):
+            checks[marks(cell)["grade_id"]] = cell
     space: dict[str, Any] = {}
     points = {}
     for part in submission["cells"]:
@@ -500,7 +518,10 @@ def test_recover_and_relabel_loses_what_is_wrong(mistake: str) -> None:
     points_got = points_of(
         short(answered({answer: change}, handed_out=RECOVER)), short(read(RECOVER_SOURCE))
     )
-    expected = {key: points for key, points in RECOVER_POINTS.items() if key not in slow}
+    expected = {}
+    for key, points in RECOVER_POINTS.items():
+        if key not in slow:
+            expected[key] = points
     assert points_got == (expected | {lost: 0} if lost else expected)
 
 

@@ -27,11 +27,11 @@ EVERY = [*SOLUTIONS, *sorted(NOTEBOOKS.glob("*.ipynb"))]
 
 
 def codes(path: Path) -> list[str]:
-    return [
-        "".join(c["source"])
-        for c in json.loads(path.read_text())["cells"]
-        if c["cell_type"] == "code"
-    ]
+    sources = []
+    for c in json.loads(path.read_text())["cells"]:
+        if c["cell_type"] == "code":
+            sources.append("".join(c["source"]))
+    return sources
 
 
 def test_there_is_a_lesson_for_every_entry_of_the_catalogue() -> None:
@@ -44,10 +44,14 @@ def test_a_notebook_keeps_the_rules(path: Path) -> None:
     nbformat.validate(notebook)
     assert notebook.metadata.kernelspec.name == "python3"
     assert "widgets" not in notebook.metadata
-    whole = {
-        "".join(cell.source) for cell in notebook.cells if WHOLE in cell.metadata.get("tags", [])
-    }
-    sizes = [statement_count(code) for code in codes(path) if code not in whole]
+    whole = set()
+    for cell in notebook.cells:
+        if WHOLE in cell.metadata.get("tags", []):
+            whole.add("".join(cell.source))
+    sizes = []
+    for code in codes(path):
+        if code not in whole:
+            sizes.append(statement_count(code))
     assert max(sizes) <= 20 and statistics.median(sizes) <= 6
     assert not re.search(
         r"https?://|urlopen|requests\.|torch\.hub|download=True|!pip|%pip", "\n".join(codes(path))
@@ -66,9 +70,10 @@ def test_links_of_a_lesson_lead_somewhere(path: Path) -> None:
 def core(path: Path) -> list[dict]:
     """The cells of the core path: all before the folded part."""
     cells = json.loads(path.read_text())["cells"]
-    starts = [
-        number for number, cell in enumerate(cells) if "".join(cell["source"]).startswith(DEEPER)
-    ]
+    starts = []
+    for number, cell in enumerate(cells):
+        if "".join(cell["source"]).startswith(DEEPER):
+            starts.append(number)
     assert len(starts) <= 1
     return cells[: starts[0]] if starts else cells
 
@@ -109,7 +114,10 @@ def test_the_core_path_is_read_within_its_minutes(path: Path) -> None:
 @pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
 def test_what_lies_deeper_is_folded(path: Path) -> None:
     cells = json.loads(path.read_text())["cells"]
-    folded = [cell for cell in cells if "".join(cell["source"]).startswith(DEEPER)]
+    folded = []
+    for cell in cells:
+        if "".join(cell["source"]).startswith(DEEPER):
+            folded.append(cell)
     assert all(cell["metadata"].get("jp-MarkdownHeadingCollapsed") is True for cell in folded)
     after = cells[cells.index(folded[0]) + 1 :] if folded else []
     assert len(after) <= 6
@@ -120,7 +128,10 @@ def test_what_lies_deeper_is_folded(path: Path) -> None:
 def test_the_method_is_drawn_and_written_whole_in_plain_pytorch(path: Path) -> None:
     cells = core(path)
     assert "```mermaid" in text(cells[:1], "markdown")
-    whole = ["".join(cell["source"]) for cell in cells if WHOLE in cell["metadata"].get("tags", [])]
+    whole = []
+    for cell in cells:
+        if WHOLE in cell["metadata"].get("tags", []):
+            whole.append("".join(cell["source"]))
     if path.stem in (START, *APPENDICES):
         assert not whole
         return
@@ -196,7 +207,10 @@ def test_stubs_run_and_never_raise(path: Path, capsys) -> None:
     from ddlab.methods import selection, sre2l
 
     lesson = build.lesson_from(json.loads(path.read_text()))
-    cells = ["".join(c["source"]) for c in lesson["cells"] if c["cell_type"] == "code"]
+    cells = []
+    for c in lesson["cells"]:
+        if c["cell_type"] == "code":
+            cells.append("".join(c["source"]))
     space = {
         "lesson": ddlab.start(path.stem),
         "ddlab": ddlab,
@@ -204,7 +218,10 @@ def test_stubs_run_and_never_raise(path: Path, capsys) -> None:
         "selection": selection,
         "sre2l": sre2l,
     }
-    stubs = [code for code in cells if "lesson.check(" in code]
+    stubs = []
+    for code in cells:
+        if "lesson.check(" in code:
+            stubs.append(code)
     assert len(stubs) >= (1 if path.stem == START else 2), "two exercises at least"
     for code in stubs:
         exec(code, space)
@@ -219,8 +236,9 @@ def test_stubs_run_and_never_raise(path: Path, capsys) -> None:
 def test_every_cell_runs_once_more(path: Path) -> None:
     """A page whose cells were run is run again from its head: no name means two things on it."""
     page = nbformat.read(path, as_version=4)
-    again = [
-        nbformat.v4.new_code_cell(cell.source) for cell in page.cells if cell.cell_type == "code"
-    ]
+    again = []
+    for cell in page.cells:
+        if cell.cell_type == "code":
+            again.append(nbformat.v4.new_code_cell(cell.source))
     page.cells = [*page.cells, *again]
     NotebookClient(page, timeout=600, resources={"metadata": {"path": str(NOTEBOOKS)}}).execute()

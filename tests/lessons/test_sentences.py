@@ -66,10 +66,9 @@ def mean(table: str, column: str, **conditions: Any) -> float:
 def toys(exact: bool) -> Any:
     """Lesson 10: the seven Sigmas."""
     seeds = 20 if exact else 100
-    configs = [
-        toy_world.Config(deviation=sigma, seeds=seeds, exact_gradient=exact)
-        for sigma in ideal_data.SIGMAS
-    ]
+    configs = []
+    for sigma in ideal_data.SIGMAS:
+        configs.append(toy_world.Config(deviation=sigma, seeds=seeds, exact_gradient=exact))
     return ideal_data.on_original(toy_world.train(configs))
 
 
@@ -179,21 +178,31 @@ def arena(
     method: str, rival: str, training: str = "class numbers", rival_training: str = "", **cell: str
 ) -> Gain:
     """Of lesson 80's record, one image of each digit where `cell` says nothing else."""
-    rows = {(row["method"], row["training"]): row["accuracies"] for row in placed(**cell)}
+    rows = {}
+    for row in placed(**cell):
+        rows[(row["method"], row["training"])] = row["accuracies"]
     return gain(rows[method, training], rows[rival, rival_training or training])
 
 
 def placed(data: str = "digits", budget: str = "1") -> list[dict[str, Any]]:
-    return [
-        row
-        for row in records.load("arena").rows
-        if (row["data"], row["budget"]) == (data, budget) and row["accuracies"]
-    ]
+    rows = []
+    for row in records.load("arena").rows:
+        if (row["data"], row["budget"]) == (data, budget) and row["accuracies"]:
+            rows.append(row)
+    return rows
+
+
+def methods_placed(budget: str) -> list[tuple[str, str]]:
+    """(method, training) of each row of digits of this budget."""
+    return [(row["method"], row["training"]) for row in placed(budget=budget)]
 
 
 def ten_shapes() -> list[str]:
     """The methods by class numbers, the best first."""
-    rows = [row for row in placed("shapes", "10") if row["training"] == "class numbers"]
+    rows = []
+    for row in placed("shapes", "10"):
+        if row["training"] == "class numbers":
+            rows.append(row)
     return [row["method"] for row in sorted(rows, key=lambda row: -fmean(row["accuracies"]))]
 
 
@@ -582,9 +591,7 @@ ROWS: list[tuple[str, str, Callable[[], bool]]] = [
         lambda: (
             not any(
                 arena(name, "nearest to centres", training, "class numbers", budget="floats").ahead
-                for name, training in (
-                    (row["method"], row["training"]) for row in placed(budget="floats")
-                )
+                for name, training in methods_placed("floats")
                 if name not in PLAIN and training in ("class numbers", "own")
             )
         ),

@@ -136,7 +136,10 @@ TAPE = Tape()
 def source_of(row: Row) -> str:
     """Return the code cells of the solution that carry the tag, in order."""
     notebook = nbformat.read(SOLUTIONS / f"{row.lesson}.ipynb", 4)
-    cells = [cell.source for cell in notebook.cells if row.tag in cell.metadata.get("tags", [])]
+    cells = []
+    for cell in notebook.cells:
+        if row.tag in cell.metadata.get("tags", []):
+            cells.append(cell.source)
     return "\n\n\n".join(cells)
 
 
@@ -293,17 +296,17 @@ def toys(source: str) -> Tensors:
 
 
 def toy_samples() -> Any:
-    return toy_world.distilled_samples(
-        [toy_world.Config(deviation=deviation, seeds=1, steps=UPDATES) for deviation in (0.1, 1.0)]
-    )
+    configs = []
+    for deviation in (0.1, 1.0):
+        configs.append(toy_world.Config(deviation=deviation, seeds=1, steps=UPDATES))
+    return toy_world.distilled_samples(configs)
 
 
 def library_toys() -> Tensors:
     samples = toy_samples()
     start = toy_networks.first_weights(1).double().expand(2, -1)
-    points, targets = (
-        tensor[:, 0].double().movedim(1, 0) for tensor in (samples.points, samples.targets)
-    )
+    points = samples.points[:, 0].double().movedim(1, 0)
+    targets = samples.targets[:, 0].double().movedim(1, 0)
     rates = {
         "learning_rate": torch.tensor([0.002, 0.002], dtype=torch.float64),
         "momentum": torch.tensor([0.98, 0.98], dtype=torch.float64),
@@ -417,9 +420,9 @@ def library_residuals() -> Tensors:
     with pytest.MonkeyPatch.context() as patch:
         # They are drawn anew at each merge, the same.
         patch.setattr(fadrm, "patches", lambda *_: same_patches)
-        states = [
-            updated(fadrm, config, inputs, count) for count in (*range(0, UPDATES, 5), UPDATES)
-        ]
+        states = []
+        for count in (*range(0, UPDATES, 5), UPDATES):
+            states.append(updated(fadrm, config, inputs, count))
     return [*(state.images for state in states[:-1]), states[-1].done[0]]
 
 
@@ -458,10 +461,9 @@ def learned_pairs(module: Any, config: Any) -> tuple[dict[str, Tensor], Tensors]
         first = state.parameters
         spec = krr_st.inner_spec(config, inputs)
         births = state.pool.births
-        seeds = [
-            derived_seed(SEED, 0, f"network {index} of the pool")
-            for index in range(config.pool_size)
-        ]
+        seeds = []
+        for index in range(config.pool_size):
+            seeds.append(derived_seed(SEED, 0, f"network {index} of the pool"))
         TAPE.drawn.clear()
         for _ in range(module.total_steps(config, inputs)):
             state, trace = module.update(config, inputs, state)
@@ -614,8 +616,14 @@ def represent(source: str) -> Tensors:
 def represented() -> Tensors:
     state = updated(with_targets, rela_config(), Inputs(distilled=made_rela(), device="cpu"))
     learnt = networks.parameter_names(RELA.for_data(data_of(**FOUR)))
-    weights = [state.weights[name].flatten() for name in learnt if name.startswith("blocks.")]
-    orders = [draw for draw in TAPE.drawn if draw.ndim == 1 and len(draw) == len(made_rela())]
+    weights = []
+    for name in learnt:
+        if name.startswith("blocks."):
+            weights.append(state.weights[name].flatten())
+    orders = []
+    for draw in TAPE.drawn:
+        if draw.ndim == 1 and len(draw) == len(made_rela()):
+            orders.append(draw)
     # The library draws an epoch's order in each of its steps.
     TAPE.drawn = orders[:: rela_config().objective.steps_per_epoch(36)]
     return [*weights, 1e-5 * made_rela().target("representations").values[0]]
@@ -626,7 +634,8 @@ def represented() -> Tensors:
 
 def with_kernel(images: Tensor, kernel: Callable[[Tensor, Tensor], Tensor]) -> Tensors:
     draw = generator(SEED)
-    x, z = (torch.randn((count, 1, 3, 3), generator=draw, dtype=torch.float64) for count in (4, 5))
+    x = torch.randn((4, 1, 3, 3), generator=draw, dtype=torch.float64)
+    z = torch.randn((5, 1, 3, 3), generator=draw, dtype=torch.float64)
     z[0] = x[1]  # equal images, where the angle has no slope
     weights = torch.randn((4, 5), generator=draw, dtype=torch.float64)
     leaf = x.clone().requires_grad_()
@@ -701,10 +710,11 @@ def matched_paths(source: str) -> Tensors:
     page = run(source.replace(".split(64)", ".split(9)"), **functions)
     data = data_of()
     images = mtt.init(MTT, Inputs(data=data, device="cpu")).images
-    paths = [
-        page["expert_path"](data.normalised(), data.train_labels, perceptron().module(), 2)
-        for _ in range(2)
-    ]
+    paths = []
+    for _ in range(2):
+        paths.append(
+            page["expert_path"](data.normalised(), data.train_labels, perceptron().module(), 2)
+        )
     learnt = page["match"](paths, perceptron().module(), images, 3, starts=1, updates=UPDATES)
     return [paths[0][-1], paths[1][-1], *learnt]
 
@@ -780,9 +790,14 @@ def taught_to_teach(source: str) -> Tensors:
     inputs = Inputs(data=data_of(channels=1), device="cpu")
     state = doubled(gtn.init(GTN, inputs))
     data = data_of(channels=1)
-    names = [f"{layer}.{part}" for layer in (0, 1) for part in ("direction", "length", "bias")]
+    names = []
+    for layer in (0, 1):
+        for part in ("direction", "length", "bias"):
+            names.append(f"{layer}.{part}")
     names += ["latents", "log_rates", "log_momenta"]
-    learned = [state.learned[name].requires_grad_() for name in names]
+    learned = []
+    for name in names:
+        learned.append(state.learned[name].requires_grad_())
     labels = torch.arange(20) % data.classes
     source = (
         source.replace("[:256]", "[:9]")
@@ -811,7 +826,10 @@ def taught_to_teach(source: str) -> Tensors:
 def taught_by_the_library() -> Tensors:
     tensors = updated(gtn, GTN, Inputs(data=data_of(channels=1), device="cpu")).learned
     without_weights(tensors["latents"])
-    names = [f"{layer}.{part}" for layer in (0, 1) for part in ("direction", "length", "bias")]
+    names = []
+    for layer in (0, 1):
+        for part in ("direction", "length", "bias"):
+            names.append(f"{layer}.{part}")
     return [tensors[name] for name in (*names, "latents", "log_rates", "log_momenta")]
 
 
@@ -838,10 +856,9 @@ def remembered(source: str) -> Tensors:
     source = source.replace("(32)", "(9)").replace("(32,)", "(9,)").replace("[:32]", "[:9]")
     chosen = lambda features, count: selection.herding(features, count).tolist()  # noqa: E731
     page = run(source, functional_call=functional_call, herding=chosen)
-    tasks = [
-        (data.normalised(rows), places)
-        for rows, places in (arrived(MNEMONICS, data, phase) for phase in (0, 1))
-    ]
+    tasks = []
+    for rows, places in (arrived(MNEMONICS, data, phase) for phase in (0, 1)):
+        tasks.append((data.normalised(rows), places))
     memory, after = page["remember"](network, tasks, 2, UPDATES)
     return [
         memory,
@@ -898,7 +915,9 @@ def numbers(scale: float) -> Callable[[int], tuple[Tensor, Tensor]]:
 
 
 def interval_of_the_library() -> Tensors:
-    gains = [float(numbers(1.0)(seed)[0].sum() - numbers(3.0)(seed)[0].sum()) for seed in range(5)]
+    gains = []
+    for seed in range(5):
+        gains.append(float(numbers(1.0)(seed)[0].sum() - numbers(3.0)(seed)[0].sum()))
     limits = interval(gains)
     assert limits is not None
     return [torch.tensor([sum(gains) / 5, *limits]).double()]
@@ -1020,11 +1039,10 @@ ROWS: dict[str, Row] = {
 
 
 def test_every_whole_method_has_a_row() -> None:
-    pages = {
-        path.stem
-        for path in SOLUTIONS.glob("*.ipynb")
-        if '"whole-method"' in path.read_text(encoding="utf-8")
-    }
+    pages = set()
+    for path in SOLUTIONS.glob("*.ipynb"):
+        if '"whole-method"' in path.read_text(encoding="utf-8"):
+            pages.add(path.stem)
     assert pages - {row.lesson for row in ROWS.values()} == set()
 
 
@@ -1032,9 +1050,10 @@ def gap(first: Tensors, second: Tensors) -> float:
     """The largest difference; of what has not the same shapes, infinite."""
     if [tensor.shape for tensor in first] != [tensor.shape for tensor in second]:
         return math.inf
-    return max(
-        float((mine - theirs).abs().max()) for mine, theirs in zip(first, second, strict=True)
-    )
+    gaps = []
+    for mine, theirs in zip(first, second, strict=True):
+        gaps.append(float((mine - theirs).abs().max()))
+    return max(gaps)
 
 
 @pytest.mark.parametrize("name", ROWS)

@@ -75,10 +75,13 @@ def upsampled(images: np.ndarray) -> np.ndarray:
         length = images.shape[axis]
         before = images.take([0, *range(length - 1)], axis)
         after = images.take([*range(1, length), length - 1], axis)
-        halves = [0.75 * images + 0.25 * neighbour for neighbour in (before, after)]
-        images = np.stack(halves, axis + 1).reshape(
-            [2 * n if i == axis else n for i, n in enumerate(images.shape)]
-        )
+        halves = []
+        for neighbour in (before, after):
+            halves.append(0.75 * images + 0.25 * neighbour)
+        shape = []
+        for i, n in enumerate(images.shape):
+            shape.append(2 * n if i == axis else n)
+        images = np.stack(halves, axis + 1).reshape(shape)
     return images
 
 
@@ -123,13 +126,12 @@ def test_starts_are_crossed(inputs: Inputs, many: ImageData) -> None:
     """What bases begin as has no say in what random coefficients are, nor these in the bases;
     projections are least squares.
     """
-    starts = {
-        (kind, coefficients): boost.init(
-            config(bases_start=kind, coefficients_start=coefficients), inputs
-        ).parameters
-        for kind in boost.STARTS
-        for coefficients in ("projection", "random")
-    }
+    starts = {}
+    for kind in boost.STARTS:
+        for coefficients in ("projection", "random"):
+            starts[(kind, coefficients)] = boost.init(
+                config(bases_start=kind, coefficients_start=coefficients), inputs
+            ).parameters
     small = F.avg_pool2d(many.normalised(torch.arange(90)), 2)
     chosen = small[krr_st.real_indices(90, 5, seed=0)].flatten(1).double().numpy()
     for kind in boost.STARTS:
@@ -144,13 +146,12 @@ def test_starts_are_crossed(inputs: Inputs, many: ImageData) -> None:
         solved = np.linalg.lstsq(columns, chosen.T, rcond=None)[0].T
         np.testing.assert_allclose(projected["image_coefficients"].numpy(), solved, atol=1e-4)
     real = starts["real", "projection"]["image_bases"]
-    assert all(any(torch.allclose(base, small_image) for small_image in small) for base in real)
+    for base in real:
+        assert any(torch.allclose(base, small_image) for small_image in small)
     assert len(real.unique(dim=0)) == 6
     teacher_features = krr_st.teacher_features(inputs)
-    assert all(
-        any(torch.allclose(base, o) for o in teacher_features)
-        for base in starts["real", "random"]["representation_bases"]
-    )
+    for base in starts["real", "random"]["representation_bases"]:
+        assert any(torch.allclose(base, features_of_one) for features_of_one in teacher_features)
 
 
 def test_random_starts_are_standard_normal(inputs: Inputs) -> None:
@@ -165,7 +166,8 @@ def test_random_starts_are_standard_normal(inputs: Inputs) -> None:
         # The mean of n numbers has a standard error of n^-1/2, their variance one of (2 / n)^1/2.
         assert abs(float(value.mean())) < 4 * value.numel() ** -0.5, name
         assert abs(float(value.var()) - 1) < 4 * (2 / value.numel()) ** 0.5, name
-    seed_1, seed_0 = (boost.init(settings.replace(seed=seed), inputs).parameters for seed in (1, 0))
+    seed_1 = boost.init(settings.replace(seed=1), inputs).parameters
+    seed_0 = boost.init(settings.replace(seed=0), inputs).parameters
     assert not any(torch.equal(seed_1[name], seed_0[name]) for name in seed_0)
 
 
@@ -225,9 +227,9 @@ def test_whole_bases_are_krr_st(in_double: Inputs) -> None:
     settings = config(
         scale=1, image_bases=64, representation_bases=full, augmentation="none", pairs=7
     )
-    fields: dict[str, Any] = {
-        name: getattr(settings, name) for name in krr_st.Config.__dataclass_fields__
-    }
+    fields: dict[str, Any] = {}
+    for name in krr_st.Config.__dataclass_fields__:
+        fields[name] = getattr(settings, name)
     plain = krr_st.Config(**fields).replace(budget=7)
     whole = krr_st.init(plain, in_double)
     parts = boost.init(settings, in_double)
@@ -344,10 +346,11 @@ def test_the_outer_step_follows_finite_differences(
         for place in range(value.numel()):
             moved = torch.zeros_like(value).flatten()
             moved[place] = step
-            losses = [
-                loss(state.parameters | {name: value + sign * moved.reshape(value.shape)})
-                for sign in (1.0, -1.0)
-            ]
+            losses = []
+            for sign in (1.0, -1.0):
+                losses.append(
+                    loss(state.parameters | {name: value + sign * moved.reshape(value.shape)})
+                )
             difference_slopes[place] = (losses[0] - losses[1]) / (2 * step)
         torch.testing.assert_close(slopes[name].flatten(), difference_slopes, rtol=1e-4, atol=1e-7)
         assert float(difference_slopes.abs().max()) > 1e-4, name
@@ -420,9 +423,9 @@ def test_more_bases_than_the_rank_are_named_by_the_config(teacher: Network) -> N
 
 
 def test_views_that_images_cannot_have(grey: ImageData) -> None:
-    wider = {
-        f"{split}_images": grey.images(split).repeat(1, 1, 1, 2) for split in ("train", "test")
-    }
+    wider = {}
+    for split in ("train", "test"):
+        wider[f"{split}_images"] = grey.images(split).repeat(1, 1, 1, 2)
     oblong = dataclasses.replace(grey, **wider)
     teacher = networks.initialise(
         networks.spec("convnet", width=8, depth=2).for_data(oblong), seed=0

@@ -171,7 +171,9 @@ def test_each_network_is_fresh_and_the_last_matching_trains_none(inputs: Inputs)
         dc.init(settings, inputs),
         *(step.state for step in process.steps(dc, settings, inputs)),
     ]
-    fresh = [dc.fresh_network(settings, inputs, number) for number in (0, 1)]
+    fresh = []
+    for number in (0, 1):
+        fresh.append(dc.fresh_network(settings, inputs, number))
     assert_same(states[0].network, fresh[0])
     assert_same(states[3].network, fresh[1])
     assert_same(states[6].network, states[5].network)
@@ -230,9 +232,8 @@ def test_learned_digits_teach_more_than_random_ones() -> None:
     )
     real = ddlab.distill("selection", data, progress=False)
     options: dict[str, Any] = {"labels": "hard", "seeds": [0, 1, 2], "progress": False}
-    learned, random = (
-        ddlab.evaluate(image_set, data, **options) for image_set in (distilled, real)
-    )
+    learned = ddlab.evaluate(distilled, data, **options)
+    random = ddlab.evaluate(real, data, **options)
     assert learned.mean > random.mean
 
 

@@ -91,7 +91,8 @@ def test_is_its_objective(
                         batch, strategy, seed=settings.seed, step=place
                     )
                 groups.append(batch)
-        real, learned = (embedded(module, torch.cat(half)) for half in (groups[:3], groups[3:]))
+        real = embedded(module, torch.cat(groups[:3]))
+        learned = embedded(module, torch.cat(groups[3:]))
         total = torch.zeros((), dtype=torch.float64)
         for c in range(3):
             total = (
@@ -112,10 +113,9 @@ def test_the_distance_number_by_number() -> None:
     draw = np.random.default_rng(0)
     real = draw.normal(size=(5, 4))
     learned = draw.normal(size=(3, 4))
-    expected = sum(
-        (sum(row[d] for row in real) / 5 - sum(row[d] for row in learned) / 3) ** 2
-        for d in range(4)
-    )
+    expected = 0.0
+    for d in range(4):
+        expected += (sum(row[d] for row in real) / 5 - sum(row[d] for row in learned) / 3) ** 2
     leaves = torch.tensor(real), torch.tensor(learned).requires_grad_()
     assert float(dm.mean_feature_distance(*leaves).detach()) == pytest.approx(expected, rel=1e-12)
     assert torch.autograd.gradcheck(
@@ -147,9 +147,8 @@ def test_learned_digits_teach_more_than_random_ones() -> None:
     distilled = ddlab.distill("dm", data, progress=False)
     real = ddlab.distill("selection", data, progress=False)
     options: dict[str, Any] = {"labels": "hard", "seeds": [0, 1, 2], "progress": False}
-    learned, random = (
-        ddlab.evaluate(image_set, data, **options) for image_set in (distilled, real)
-    )
+    learned = ddlab.evaluate(distilled, data, **options)
+    random = ddlab.evaluate(real, data, **options)
     assert learned.mean > random.mean + 0.05
 
 

@@ -73,7 +73,9 @@ def written_out(iterations: int, merges: int) -> list[int]:
 @given(iterations=st.integers(1, 60), merges=st.integers(0, 59))
 def test_stages_are_those_of_algorithm_1(iterations: int, merges: int) -> None:
     merges = min(merges, iterations - 1)
-    stages = [fadrm.stage_of(t, iterations=iterations, merges=merges) for t in range(iterations)]
+    stages = []
+    for t in range(iterations):
+        stages.append(fadrm.stage_of(t, iterations=iterations, merges=merges))
     assert stages == written_out(iterations, merges)
 
 
@@ -95,7 +97,9 @@ def test_the_schedule_costs_what_equation_8_says_where_merges_are_odd(
 
 
 def test_sizes_of_stages() -> None:
-    sizes = [fadrm.stage_size(stage, image_size=(12, 18), small_size=8) for stage in (1, 2, 3, 4)]
+    sizes = []
+    for stage in (1, 2, 3, 4):
+        sizes.append(fadrm.stage_size(stage, image_size=(12, 18), small_size=8))
     assert sizes == [(8, 12), (12, 18), (8, 12), (12, 18)]
     assert fadrm.stage_size(1, image_size=(12, 18), small_size=None) == (12, 18)
 
@@ -108,15 +112,18 @@ def test_resampling_is_bilinear_between_pixel_centres(
 ) -> None:
     """Against scipy's spline of order 1 at the centres of the new pixels."""
     images = draw(2, 3, *old)
-    centres = [(np.arange(n) + 0.5) * o / n - 0.5 for o, n in zip(old, new, strict=True)]
+    centres = []
+    for o, n in zip(old, new, strict=True):
+        centres.append((np.arange(n) + 0.5) * o / n - 0.5)
     places = np.meshgrid(*centres, indexing="ij")
-    expected = [
-        [
-            ndimage.map_coordinates(channel.numpy(), places, order=1, mode="nearest")
-            for channel in image
-        ]
-        for image in images
-    ]
+    expected = []
+    for image in images:
+        expected.append(
+            [
+                ndimage.map_coordinates(channel.numpy(), places, order=1, mode="nearest")
+                for channel in image
+            ]
+        )
     resampled = fadrm.resampled(images, new)
     torch.testing.assert_close(
         resampled, torch.from_numpy(np.array(expected)), rtol=1e-12, atol=1e-12
@@ -150,10 +157,8 @@ def test_networks_take_turns() -> None:
 
 def test_distill_takes_several_networks(teachers: tuple[Network, Network]) -> None:
     config = settings(images_per_class=1)
-    plus, first = (
-        ddlab.distill("fadrm", DATA, networks_given, config, progress=False)
-        for networks_given in ([*teachers], teachers[:1])
-    )
+    plus = ddlab.distill("fadrm", DATA, [*teachers], config, progress=False)
+    first = ddlab.distill("fadrm", DATA, teachers[:1], config, progress=False)
     assert not torch.equal(plus.images, first.images)
     by_run = process.run(fadrm, config, Inputs(data=DATA, teachers=teachers))
     assert torch.equal(plus.images, by_run.images)
@@ -360,9 +365,9 @@ def test_crops_and_mosaics_are_those_of_rded(
     start = fadrm.init(config, inputs)
     assert_same(start.images, torch.stack([by_rded.images[0], by_rded.images[2]]))
     # With alpha = 0 every merge gives the patches back, in the second batch its own.
-    returned = [
-        step.state.images for step in process.steps(fadrm, config.replace(merge_ratio=0.0), inputs)
-    ]
+    returned = []
+    for step in process.steps(fadrm, config.replace(merge_ratio=0.0), inputs):
+        returned.append(step.state.images)
     assert_same(returned[1], start.images)
     assert_same(
         returned[config.iterations + 1], torch.stack([by_rded.images[1], by_rded.images[3]])
@@ -373,10 +378,8 @@ def test_noise_is_only_where_it_begins(inputs: Inputs) -> None:
     """The first images differ; what is merged does not: with alpha = 0 all is the same from the
     first merge on.
     """
-    real, noise = (
-        list(process.steps(fadrm, settings(merge_ratio=0.0, initialisation=start), inputs))
-        for start in ("real", "noise")
-    )
+    real = list(process.steps(fadrm, settings(merge_ratio=0.0, initialisation="real"), inputs))
+    noise = list(process.steps(fadrm, settings(merge_ratio=0.0, initialisation="noise"), inputs))
     assert not torch.equal(real[0].state.images, noise[0].state.images)
     assert_same(real[3].state.images, noise[3].state.images)
 
@@ -434,15 +437,15 @@ def test_bad_input(
 def test_in_mixed_precision_images_and_statistics_stay_in_float32(inputs: Inputs) -> None:
     """Half the bits move the statistics a little, and the way of an image hardly."""
     config = settings(precision="mixed", images_per_class=1)
-    mixed, single = (
-        list(process.steps(fadrm, settings_of, inputs))
-        for settings_of in (config, config.replace(precision="single"))
-    )
+    mixed = list(process.steps(fadrm, config, inputs))
+    single = list(process.steps(fadrm, config.replace(precision="single"), inputs))
     assert mixed[-1].state.images.dtype == mixed[0].trace.total_loss.dtype == torch.float32
     mixed_gaps = mixed[0].trace.layer_variance_gaps
     exact = single[0].trace.layer_variance_gaps
     assert not torch.equal(mixed_gaps, exact)
     torch.testing.assert_close(mixed_gaps, exact, rtol=0.1, atol=0.05)
     start = fadrm.init(config, inputs).images
-    movements = [(steps[0].state.images - start).flatten() for steps in (mixed, single)]
+    movements = []
+    for steps in (mixed, single):
+        movements.append((steps[0].state.images - start).flatten())
     assert float(torch.nn.functional.cosine_similarity(*movements, dim=0)) > 0.8

@@ -71,8 +71,12 @@ def written_out(
     each step or the last.
     """
     module: Any = networks.initialise(settings.network.for_data(data), seed=0).module().double()
-    weights = {name: value.clone().requires_grad_() for name, value in start.items()}
-    speed = {name: torch.zeros_like(value) for name, value in weights.items()}
+    weights = {}
+    for name, value in start.items():
+        weights[name] = value.clone().requires_grad_()
+    speed = {}
+    for name, value in weights.items():
+        speed[name] = torch.zeros_like(value)
     losses = []
     for step, rows in enumerate(row_order):
         labels = rows % data.classes
@@ -83,7 +87,8 @@ def written_out(
             images = generators.generate(learned, learned["latents"][rows], labels, shape)
         loss = F.cross_entropy(functional_call(module, weights, (images,)), labels)
         slopes = torch.autograd.grad(loss, list(weights.values()), create_graph=True)
-        rate, momentum = (learned[name][step].exp() for name in ("log_rates", "log_momenta"))
+        rate = learned["log_rates"][step].exp()
+        momentum = learned["log_momenta"][step].exp()
         speed = {
             name: momentum * speed[name] + slope
             for name, slope in zip(weights, slopes, strict=True)
@@ -104,9 +109,13 @@ def test_is_its_objective(
     settings = config(recompute=recompute, **change)
     data = inputs.data
     assert data is not None
-    learned = {name: value.double() for name, value in gtn.init(settings, inputs).learned.items()}
+    learned = {}
+    for name, value in gtn.init(settings, inputs).learned.items():
+        learned[name] = value.double()
     loss, slopes = gtn.gradients(settings, inputs, 1, learned)
-    leaves = {name: value.clone().requires_grad_() for name, value in learned.items()}
+    leaves = {}
+    for name, value in learned.items():
+        leaves[name] = value.clone().requires_grad_()
     tensors = dict(leaves)
     if settings.curriculum == "none":
         tensors["latents"] = _curriculum.latents_of(settings, learned, 1)
@@ -124,16 +133,13 @@ def test_is_its_objective(
 
 def test_orders_keep_what_their_name_says() -> None:
     settings = config(steps=5)
-    orders = {
-        name: _curriculum.order_of(settings.replace(curriculum=name), 0)
-        for name in _curriculum.CURRICULA
-    }
+    orders = {}
+    for name in _curriculum.CURRICULA:
+        orders[name] = _curriculum.order_of(settings.replace(curriculum=name), 0)
     rows = torch.arange(20).view(5, 4)
     assert torch.equal(orders["full"], rows)
-    assert all(
-        any(torch.equal(batch, batch_rows) for batch_rows in rows)
-        for batch in orders["batches_shuffled"]
-    )
+    for batch in orders["batches_shuffled"]:
+        assert any(torch.equal(batch, batch_rows) for batch_rows in rows)
     assert not torch.equal(orders["batches_shuffled"], rows)
     assert orders["all_shuffled"].flatten().tolist() != sorted(
         orders["all_shuffled"].flatten().tolist()
@@ -147,7 +153,9 @@ def test_latent_vectors_of_a_frozen_generator_go_downhill(inputs: Inputs, in_dou
     it is.
     """
     settings = config()
-    learned = {name: value.double() for name, value in gtn.init(settings, inputs).learned.items()}
+    learned = {}
+    for name, value in gtn.init(settings, inputs).learned.items():
+        learned[name] = value.double()
     _, slopes = gtn.gradients(settings, inputs, 0, learned)
 
     def loss_at(latents: Tensor) -> float:
@@ -213,7 +221,9 @@ def test_random_architectures_differ_and_are_no_deeper(inputs: Inputs) -> None:
     settings = config(
         architectures="random", network=networks.spec("convnet", width=8, depth=2, norm="instance")
     )
-    learners = [_curriculum.learner(settings, inputs, step).options for step in range(30)]
+    learners = []
+    for step in range(30):
+        learners.append(_curriculum.learner(settings, inputs, step).options)
     assert {options.depth for options in learners} == {1, 2} and len(
         {options.width for options in learners}
     ) > 5

@@ -31,7 +31,8 @@ def by_joint_covariance(spec: KernelSpec, image: np.ndarray, other_image: np.nda
     other, [2 p, 2 p].
     """
     if spec.kernel.startswith("fc"):
-        image, other_image = (part.reshape(-1, 1, 1) for part in (image, other_image))
+        image = image.reshape(-1, 1, 1)
+        other_image = other_image.reshape(-1, 1, 1)
     channels, height, width = image.shape
     rows = np.concatenate([part.reshape(channels, -1) for part in (image, other_image)], 1).T
     kernel = rows @ rows.T / channels
@@ -42,17 +43,24 @@ def by_joint_covariance(spec: KernelSpec, image: np.ndarray, other_image: np.nda
         return twice @ cell @ twice.T
 
     for layer in kernels.layers(spec):
-        places = [(i, j) for i in range(height) for j in range(width)]
+        places = []
+        for i in range(height):
+            for j in range(width):
+                places.append((i, j))
         if layer == "filter":
-            offsets = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
-            shifts = [
-                np.array([[float((p[0] + i, p[1] + j) == q) for q in places] for p in places])
-                for i, j in offsets
-            ]
-            kernel, tangent = (
-                np.mean([shift_both(shift, value) for shift in shifts], axis=0)
-                for value in (kernel, tangent)
-            )
+            offsets = []
+            for i in (-1, 0, 1):
+                for j in (-1, 0, 1):
+                    offsets.append((i, j))
+            shifts = []
+            for i, j in offsets:
+                shift = np.zeros((len(places), len(places)))
+                for row, p in enumerate(places):
+                    for column, q in enumerate(places):
+                        shift[row, column] = (p[0] + i, p[1] + j) == q
+                shifts.append(shift)
+            kernel = np.mean([shift_both(shift, kernel) for shift in shifts], axis=0)
+            tangent = np.mean([shift_both(shift, tangent) for shift in shifts], axis=0)
         elif layer == "dense":
             kernel = spec.weight_std**2 * kernel + spec.bias_std**2
             tangent = kernel + spec.weight_std**2 * tangent
@@ -67,10 +75,8 @@ def by_joint_covariance(spec: KernelSpec, image: np.ndarray, other_image: np.nda
             )
         else:
             count = height * width
-            kernel, tangent = (
-                np.trace(value.reshape(2, count, 2, count), axis1=1, axis2=3) / count
-                for value in (kernel, tangent)
-            )
+            kernel = np.trace(kernel.reshape(2, count, 2, count), axis1=1, axis2=3) / count
+            tangent = np.trace(tangent.reshape(2, count, 2, count), axis1=1, axis2=3) / count
             height = width = 1
     return float((tangent if spec.kind == "ntk" else kernel)[0, 1])
 
@@ -81,13 +87,14 @@ def test_is_the_covariance_of_all_pixels(name: str, kind: str) -> None:
     spec = KernelSpec(kernel=name, kind=kind, weight_std=1.3, bias_std=0.2)
     first = images(2, 2, 4, 5)
     second = images(3, 2, 4, 5, seed=1)
-    expected = [
-        [
-            by_joint_covariance(spec, row_image.numpy(), column_image.numpy())
-            for column_image in second
-        ]
-        for row_image in first
-    ]
+    expected = []
+    for row_image in first:
+        expected.append(
+            [
+                by_joint_covariance(spec, row_image.numpy(), column_image.numpy())
+                for column_image in second
+            ]
+        )
     np.testing.assert_allclose(kernel_matrix(spec, first, second).numpy(), expected, rtol=1e-9)
 
 
@@ -112,10 +119,9 @@ def test_the_relu_by_quadrature() -> None:
             * quad(lambda phi, a=angle: 2 * math.cos(phi) * math.cos(phi - a), low, high)[0]
             / (2 * math.pi)
         )
-        covariances = [
-            torch.tensor(value, dtype=torch.float64)
-            for value in (correlation * norm, first, second)
-        ]
+        covariances = []
+        for value in (correlation * norm, first, second):
+            covariances.append(torch.tensor(value, dtype=torch.float64))
         kernel, factor = kernels.relu(*covariances)
         assert float(kernel) == pytest.approx(product, rel=1e-10)
         assert float(factor) == pytest.approx((high - low) / (2 * math.pi), rel=1e-12)
@@ -177,8 +183,13 @@ def finite_tangents(spec: KernelSpec, width: int, pair: Tensor, seed: int) -> Te
         return F.linear(hidden.flatten(1), last, parameters[-1] * spec.bias_std)[0, 0]
 
     trained = tuple(range(1, len(weights) + 1))[0 if spec.kind == "ntk" else -2 :]
-    slopes = [torch.func.grad(network, trained)(image, *weights) for image in pair]
-    rows = torch.stack([torch.cat([part.flatten() for part in slope]) for slope in slopes])
+    slopes = []
+    for image in pair:
+        slopes.append(torch.func.grad(network, trained)(image, *weights))
+    flat_slopes = []
+    for slope in slopes:
+        flat_slopes.append(torch.cat([part.flatten() for part in slope]))
+    rows = torch.stack(flat_slopes)
     return rows @ rows.T
 
 
@@ -193,16 +204,16 @@ def test_wide_networks_come_nearer_as_one_over_the_root_of_width(name: str, kind
     exact = kernel_matrix(spec, pair, pair)
     narrow = 24
     wide = 384
-    draws = {
-        width: torch.stack([finite_tangents(spec, width, pair, seed) for seed in range(48)])
-        for width in (narrow, wide)
-    }
-    errors = {
-        width: float((estimates - exact).square().mean().sqrt() / exact.norm())
-        for width, estimates in draws.items()
-    }
+    draws = {}
+    for width in (narrow, wide):
+        draws[width] = torch.stack([finite_tangents(spec, width, pair, seed) for seed in range(48)])
+    errors = {}
+    for width, estimates in draws.items():
+        errors[width] = float((estimates - exact).square().mean().sqrt() / exact.norm())
     assert errors[wide] < 0.1 and 2.8 < errors[narrow] / errors[wide] < 5.7
-    spread = {width: float(estimates.var(0).mean()) for width, estimates in draws.items()}
+    spread = {}
+    for width, estimates in draws.items():
+        spread[width] = float(estimates.var(0).mean())
     assert 8 < spread[narrow] / spread[wide] < 32
     # Three standard errors, of three different numbers.
     mean_error = (draws[wide].mean(0) - exact).abs()

@@ -58,9 +58,9 @@ def test_gradients_pass_through_the_ridge_too() -> None:
             kip.predictions(support, cross, labels, strength=0.3), rows(4, 2, seed=9)
         )
 
-    leaves = [
-        part.requires_grad_() for part in (rows(3, 5), rows(4, 3, seed=1), rows(3, 2, seed=2))
-    ]
+    leaves = []
+    for part in (rows(3, 5), rows(4, 3, seed=1), rows(3, 2, seed=2)):
+        leaves.append(part.requires_grad_())
     assert torch.autograd.gradcheck(loss, leaves)
     kernel = rows(3, 3).requires_grad_()
     torch.testing.assert_close(
@@ -81,7 +81,8 @@ def test_is_its_loss_and_torchs_adam(kernel: str, learn_labels: bool, inputs: In
     state = kip.init(settings, inputs)
     data = inputs.data
     assert data is not None
-    images, labels = (part.clone().requires_grad_() for part in (state.images, state.labels))
+    images = state.images.clone().requires_grad_()
+    labels = state.labels.clone().requires_grad_()
     adam = torch.optim.Adam([images, labels] if learn_labels else [images], lr=0.04)
     for step in process.steps(kip, settings, inputs, state):
         real, targets = kip.target_batch(settings, inputs, step.index - 1)
@@ -96,9 +97,9 @@ def test_is_its_loss_and_torchs_adam(kernel: str, learn_labels: bool, inputs: In
         loss.backward()
         adam.step()
         assert float(step.trace.loss) == pytest.approx(float(loss.detach()), rel=1e-6)
-        right = [
-            int(p.argmax()) == int(w.argmax()) for p, w in zip(predicted, targets, strict=True)
-        ]
+        right = []
+        for p, w in zip(predicted, targets, strict=True):
+            right.append(int(p.argmax()) == int(w.argmax()))
         assert float(step.trace.accuracy_fraction) == pytest.approx(sum(right) / 9)
         torch.testing.assert_close(step.state.images, images.detach(), rtol=1e-4, atol=1e-5)
         torch.testing.assert_close(step.state.labels, labels.detach(), rtol=1e-4, atol=1e-5)
@@ -131,13 +132,16 @@ def test_corrupted_numbers_are_a_share_of_each_image_and_stay(kind: str, inputs:
 
 def test_random_kernels_are_the_six() -> None:
     settings = config(kernel="random", kind="nngp", weight_std=1.1)
-    specs = [kip.draw_kernel(settings, step) for step in range(60)]
+    specs = []
+    for step in range(60):
+        specs.append(kip.draw_kernel(settings, step))
     assert {spec.kernel for spec in specs} == set(kernels.SIX)
     assert {(spec.kind, spec.weight_std) for spec in specs} == {("nngp", 1.1)}
 
 
 def test_real_images_of_a_step_are_drawn_anew_and_augmented(inputs: Inputs) -> None:
-    step_0, step_1 = (kip.target_batch(config(), inputs, step) for step in (0, 1))
+    step_0 = kip.target_batch(config(), inputs, 0)
+    step_1 = kip.target_batch(config(), inputs, 1)
     assert step_0[1].argmax(1).tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2], (
         "of 11 as many of each class"
     )
@@ -169,10 +173,8 @@ def test_learned_points_teach_more_than_the_mean_of_each_class(name: str) -> Non
             config=selection.Config(kind="average", images_per_class=1),
             progress=False,
         )
-        learned, mean = (
-            evaluation.kernel_accuracy(support, data, labels="hard")
-            for support in (distilled, means)
-        )
+        learned = evaluation.kernel_accuracy(distilled, data, labels="hard")
+        mean = evaluation.kernel_accuracy(means, data, labels="hard")
         assert learned > mean + 0.01
 
 

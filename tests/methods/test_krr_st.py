@@ -43,7 +43,9 @@ def inputs(grey: ImageData, teacher: Network) -> Inputs:
 
 
 def doubled(network: Network) -> Network:
-    weights = {n: v.double() if v.is_floating_point() else v for n, v in network.weights.items()}
+    weights = {}
+    for n, v in network.weights.items():
+        weights[n] = v.double() if v.is_floating_point() else v
     return dataclasses.replace(network, weights=weights)
 
 
@@ -55,7 +57,10 @@ def test_the_pool_is_filled_first(inputs: Inputs) -> None:
     later_steps = steps[sum(waiting) :]
     assert [s.trace.phase for s in first] == ["pool"] * sum(waiting) and len(set(waiting)) > 1
     assert [s.trace.phase for s in later_steps] == ["outer"] * settings.iterations
-    trained = [(index, step) for index, count in enumerate(waiting) for step in range(count)]
+    trained = []
+    for index, count in enumerate(waiting):
+        for step in range(count):
+            trained.append((index, step))
     assert [(s.trace.network, s.trace.trained) for s in first] == trained
     assert first[-1].state.pool.trained.tolist() == waiting
     assert {s.trace.learning_rate for s in first} == {0.0}
@@ -124,7 +129,9 @@ def test_how_often_an_outer_step_sees_an_untrained_network(
     waiting = pools.waiting_steps(4, 20, seed=0)
     if reset:
         # 0 ... Z, then anew.
-        cycles = [(z + n - 1) // 21 for z, n in zip(waiting, draws, strict=True)]
+        cycles = []
+        for z, n in zip(waiting, draws, strict=True):
+            cycles.append((z + n - 1) // 21)
         assert untrained == sum(cycles) and untrained / 2000 < 0.06
     else:
         assert untrained == sum(n - (20 - z + 1) for z, n in zip(waiting, draws, strict=True))
@@ -136,9 +143,10 @@ def test_the_loss_falls(inputs: Inputs) -> None:
     images.
     """
     settings = config(iterations=60, pool_steps=10, pool_size=3)
-    losses = [
-        s.trace.loss for s in process.steps(krr_st, settings, inputs) if s.trace.phase == "outer"
-    ]
+    losses = []
+    for s in process.steps(krr_st, settings, inputs):
+        if s.trace.phase == "outer":
+            losses.append(s.trace.loss)
     assert float(torch.stack(losses[-15:]).mean()) < 0.8 * float(torch.stack(losses[:15]).mean())
 
 
@@ -185,7 +193,9 @@ def test_wrong_numbers_are_named(inputs: Inputs, teacher: Network) -> None:
         krr_st.init(config(network=networks.spec("convnet", width=3, depth=5)), inputs)
     with refuses("chosen", "36"):
         krr_st.real_indices(36, 40, seed=0)
-    broken = {n: torch.full_like(v, torch.nan) if v.ndim else v for n, v in teacher.weights.items()}
+    broken = {}
+    for n, v in teacher.weights.items():
+        broken[n] = torch.full_like(v, torch.nan) if v.ndim else v
     with pytest.raises(NonFiniteError, match=r"in the teacher.* at step 0\."):
         krr_st.init(
             config(),

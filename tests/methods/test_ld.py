@@ -28,7 +28,9 @@ def ready(settings: ld.Config, inputs: Inputs) -> ld.State:
     labels = torch.rand(
         state.labels.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64
     )
-    weights = {name: value.double() for name, value in state.weights.items()}
+    weights = {}
+    for name, value in state.weights.items():
+        weights[name] = value.double()
     scale = state.scale.double()
     adam = ld.optimisers.adam_init
     return dataclasses.replace(
@@ -132,10 +134,9 @@ def test_the_second_order_way_is_a_step_of_the_network_and_its_gradient(
     for rows in BATCHES:
         inner = F.cross_entropy(module(state.images[rows]), labels[rows])
         slopes = torch.autograd.grad(inner, list(module.parameters()), create_graph=True)
-        fast = {
-            name: value - 0.01 * slope
-            for (name, value), slope in zip(module.named_parameters(), slopes, strict=True)
-        }
+        fast = {}
+        for (name, value), slope in zip(module.named_parameters(), slopes, strict=True):
+            fast[name] = value - 0.01 * slope
         (labels.grad,) = torch.autograd.grad(
             F.cross_entropy(functional_call(module, fast, (real,)), answers), labels
         )
@@ -157,10 +158,9 @@ def test_the_second_order_way_is_a_step_of_the_network_and_its_gradient(
 
 def test_labels_in_closed_form_have_their_gradient() -> None:
     draws = torch.Generator().manual_seed(2)
-    phi, labels, slopes = (
-        torch.randn(shape, generator=draws, dtype=torch.float64)
-        for shape in ((5, 9), (5, 3), (9, 3))
-    )
+    phi = torch.randn((5, 9), generator=draws, dtype=torch.float64)
+    labels = torch.randn((5, 3), generator=draws, dtype=torch.float64)
+    slopes = torch.randn((9, 3), generator=draws, dtype=torch.float64)
     leaf = labels.clone().requires_grad_()
     (label_steps.ridge_weights(phi, leaf, 0.4) * slopes).sum().backward()
     assert leaf.grad is not None and torch.allclose(
@@ -181,7 +181,9 @@ def test_a_network_that_overfits_is_replaced(inputs: Inputs) -> None:
     recent = torch.zeros(0)
     lowest = torch.tensor(5.0)
     waited = 0
-    sums = [float(errors[max(end - patience, 0) : end].sum()) for end in range(1, 30)]
+    sums = []
+    for end in range(1, 30):
+        sums.append(float(errors[max(end - patience, 0) : end].sum()))
     best = min(range(patience - 1, 29), key=sums.__getitem__)
     for step, error in enumerate(errors):
         recent, lowest, waited, late = ld.watch_errors(recent, lowest, waited, error, patience)
@@ -190,7 +192,10 @@ def test_a_network_that_overfits_is_replaced(inputs: Inputs) -> None:
             assert step + 1 - waited == best + 1
             break
     steps = list(process.steps(ld, ld.SMALL.replace(iterations=40, learning_rate=1e-4), inputs))
-    resets = [step.index for step in steps if step.trace.reset]
+    resets = []
+    for step in steps:
+        if step.trace.reset:
+            resets.append(step.index)
     assert resets and len(steps[-1].state.resets) == len(resets)
     fresh = steps[resets[0] - 1].state
     assert fresh.since_reset == 0 and not fresh.classifier.any() and float(fresh.scale) == 1

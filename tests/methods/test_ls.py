@@ -32,7 +32,9 @@ def test_equation_8_number_by_number() -> None:
     cross = (real @ features.T).numpy()
     gram = cross.T @ cross
     moments = cross.T @ targets.numpy()
-    ridges = [0.2 * np.trace(part) / 4 for part in (support, gram)]
+    ridges = []
+    for part in (support, gram):
+        ridges.append(0.2 * np.trace(part) / 4)
     by_hand = (
         (support + ridges[0] * np.eye(4)) @ np.linalg.inv(gram + ridges[1] * np.eye(4)) @ moments
     )
@@ -80,10 +82,8 @@ def test_images_stay_and_test_images_are_never_seen(inputs: Inputs) -> None:
     other_tests = dataclasses.replace(
         data, test_images=data.test_images.flip(0), test_labels=data.test_labels.flip(0)
     )
-    of_data, of_other_tests = (
-        process.run(ls, settings, Inputs(data=dataset, device="cpu"))
-        for dataset in (data, other_tests)
-    )
+    of_data = process.run(ls, settings, Inputs(data=data, device="cpu"))
+    of_other_tests = process.run(ls, settings, Inputs(data=other_tests, device="cpu"))
     assert torch.equal(
         of_data.target("regression").values, of_other_tests.target("regression").values
     )
@@ -102,10 +102,8 @@ def test_noise_and_images_of_another_dataset_with_solved_labels() -> None:
     )
     assert torch.equal(lent.images, strange.images)
     for image_set in (noise, lent):
-        solved, as_begun = (
-            evaluation.kernel_accuracy(image_set, digits, labels=kind)
-            for kind in ("regression", "hard")
-        )
+        solved = evaluation.kernel_accuracy(image_set, digits, labels="regression")
+        as_begun = evaluation.kernel_accuracy(image_set, digits, labels="hard")
         assert solved > 0.9 > 0.5 > as_begun
 
 

@@ -21,10 +21,10 @@ SHAPES = {"convolution": (4, 3, 2, 2), "linear": (5, 6), "bias": (5,)}
 
 def random_gradients(seed: int) -> dict[str, Tensor]:
     draw = torch.Generator().manual_seed(seed)
-    return {
-        name: torch.randn(shape, generator=draw, dtype=torch.float64)
-        for name, shape in SHAPES.items()
-    }
+    gradients = {}
+    for name, shape in SHAPES.items():
+        gradients[name] = torch.randn(shape, generator=draw, dtype=torch.float64)
+    return gradients
 
 
 def cosine(first: list[float], second: list[float]) -> float:
@@ -36,17 +36,19 @@ def cosine(first: list[float], second: list[float]) -> float:
 def reference(real: dict[str, Tensor], learned: dict[str, Tensor], kind: str) -> dict[str, float]:
     """The three distances number by number."""
     if kind == "channels":
-        return {
-            name: sum(
-                1 - cosine(a.flatten().tolist(), b.flatten().tolist())
-                for a, b in zip(real[name], learned[name], strict=True)
-            )
-            for name in ("convolution", "linear")
-        }
-    real_numbers, learned_numbers = (
-        [number for name in SHAPES for number in gradients[name].flatten().tolist()]
-        for gradients in (real, learned)
-    )
+        distances = dict.fromkeys(("convolution", "linear"), 0.0)
+        for name in distances:
+            for a, b in zip(real[name], learned[name], strict=True):
+                distances[name] += 1 - cosine(a.flatten().tolist(), b.flatten().tolist())
+        return distances
+    real_numbers = []
+    for name in SHAPES:
+        for number in real[name].flatten().tolist():
+            real_numbers.append(number)
+    learned_numbers = []
+    for name in SHAPES:
+        for number in learned[name].flatten().tolist():
+            learned_numbers.append(number)
     if kind == "squared":
         return {
             "all": sum((a - b) ** 2 for a, b in zip(real_numbers, learned_numbers, strict=True))
@@ -104,9 +106,10 @@ def spec(grey: ImageData) -> networks.NetworkSpec:
 
 @pytest.fixture
 def weights(spec: networks.NetworkSpec) -> dict[str, Tensor]:
-    return {
-        name: value.double() for name, value in networks.initialise(spec, seed=0).weights.items()
-    }
+    double_weights = {}
+    for name, value in networks.initialise(spec, seed=0).weights.items():
+        double_weights[name] = value.double()
+    return double_weights
 
 
 def test_the_gradient_of_a_class_is_torchs_whatever_goes_through_at_once(
@@ -116,7 +119,9 @@ def test_the_gradient_of_a_class_is_torchs_whatever_goes_through_at_once(
     module = networks.Network(spec=spec, weights=weights).module().double()
     loss = torch.nn.CrossEntropyLoss()(module(images), torch.full((len(images),), 1))
     loss.backward()
-    expected = {name: value.grad for name, value in module.named_parameters()}
+    expected = {}
+    for name, value in module.named_parameters():
+        expected[name] = value.grad
     for at_once in (None, 5, 1, 100):
         gradients = matching.class_gradient(spec, weights, images, 1, at_once=at_once)
         assert gradients.keys() == expected.keys()
@@ -142,16 +147,15 @@ def test_images_feel_the_distance_of_the_gradients(
 def test_a_real_batch_is_of_its_class_without_repetition(grey: ImageData) -> None:
     config = dc.SMALL.replace(batch_size=8)
     inputs = Inputs(data=grey, device="cpu")
-    batches = [
-        matching.real_batch(config, inputs, label, step=step)
-        for label in range(3)
-        for step in range(5)
-    ]
+    batches = []
+    for label in range(3):
+        for step in range(5):
+            batches.append(matching.real_batch(config, inputs, label, step=step))
     for number, batch in enumerate(batches):
         members = grey.normalised(grey.of_class(number // 5))
-        rows = [
-            next(i for i, real in enumerate(members) if torch.equal(real, image)) for image in batch
-        ]
+        rows = []
+        for image in batch:
+            rows.append(next(i for i, real in enumerate(members) if torch.equal(real, image)))
         assert len(set(rows)) == len(batch) == 8
     assert not any(torch.equal(batches[0], later) for later in batches[1:5]), (
         "another draw at each step"
@@ -165,9 +169,9 @@ def test_a_real_batch_is_of_its_class_without_repetition(grey: ImageData) -> Non
 
 def _order(batch: Tensor, data: ImageData) -> list[int]:
     members = data.normalised(data.of_class(2))
-    rows = [
-        next(i for i, real in enumerate(members) if torch.equal(real, image)) for image in batch
-    ]
+    rows = []
+    for image in batch:
+        rows.append(next(i for i, real in enumerate(members) if torch.equal(real, image)))
     assert sorted(rows) == list(range(12))
     return rows
 
@@ -188,10 +192,8 @@ def test_who_sees_the_operation(views: str, grey: ImageData) -> None:
     images = grey.normalised(grey.of_class(0))
     config = dsa.SMALL.replace(views=views, strategy="scale_rotate")
     step_options: dict[str, Any] = {"step": 3, "label": 1, "classes": 3}
-    real, learned = (
-        matching.augmented(config, images, learned=is_learned, **step_options)
-        for is_learned in (False, True)
-    )
+    real = matching.augmented(config, images, learned=False, **step_options)
+    learned = matching.augmented(config, images, learned=True, **step_options)
     assert torch.equal(real, images) == (views in ("learned", "none"))
     assert torch.equal(learned, images) == (views in ("real", "none"))
     assert torch.equal(real, learned) == (views in ("shared", "none"))

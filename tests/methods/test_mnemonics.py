@@ -29,10 +29,9 @@ def inputs() -> Inputs:
 
 def doubled(settings: mnemonics.Config) -> tuple[dict[str, Tensor], Any]:
     spec = settings.network.for_data(FOUR)
-    weights = {
-        name: value.double()
-        for name, value in ordered.first_weights(spec, "pytorch", seed=1).items()
-    }
+    weights = {}
+    for name, value in ordered.first_weights(spec, "pytorch", seed=1).items():
+        weights[name] = value.double()
     return weights, networks.initialise(spec, seed=0).module().double()
 
 
@@ -46,7 +45,9 @@ def images_of(count: int) -> Tensor:
 def after_temporary_steps(
     module: Any, start: dict[str, Tensor], images: Tensor, labels: Tensor, classes_so_far: int
 ) -> Any:
-    weights = {name: value.clone().requires_grad_() for name, value in start.items()}
+    weights = {}
+    for name, value in start.items():
+        weights[name] = value.clone().requires_grad_()
     for _ in range(SETTINGS.temporary_steps):
         loss = F.cross_entropy(
             functional_call(module, weights, (images,))[:, :classes_so_far], labels
@@ -108,9 +109,8 @@ def test_the_released_loss_is_of_cosines_to_class_means(inputs: Inputs) -> None:
 
 def test_the_models_loss_keeps_earlier_answers_in_its_share() -> None:
     draws = torch.Generator().manual_seed(0)
-    logits, before = (
-        torch.randn(5, count, generator=draws, dtype=torch.float64) for count in (4, 2)
-    )
+    logits = torch.randn(5, 4, generator=draws, dtype=torch.float64)
+    before = torch.randn(5, 2, generator=draws, dtype=torch.float64)
     labels = torch.tensor([0, 1, 2, 3, 3])
     settings = SETTINGS.replace(distillation_weight=0.25, temperature=2.0)
     p, q = (before / 2).softmax(1), (logits[:, :2] / 2).softmax(1)
@@ -162,10 +162,8 @@ def test_an_early_phase_sees_nothing_of_a_later_one(inputs: Inputs) -> None:
     changed = FOUR.train_images.clone()
     changed[FOUR.train_labels >= 2] = 255 - changed[FOUR.train_labels >= 2]
     changed_later = dataclasses.replace(FOUR, train_images=changed)
-    first, second = (
-        run_of(inputs_of, exemplar_step="none")
-        for inputs_of in (inputs, Inputs(data=changed_later, device="cpu"))
-    )
+    first = run_of(inputs, exemplar_step="none")
+    second = run_of(Inputs(data=changed_later, device="cpu"), exemplar_step="none")
     assert all(
         torch.equal(value, second.models[0][name]) for name, value in first.models[0].items()
     )
@@ -179,7 +177,9 @@ def test_fine_tuning_begins_without_the_speed_of_the_part_before(inputs: Inputs)
     steps = [*process.steps(mnemonics, settings, inputs)]
     first = phases.model_steps(settings, inputs, 0, 2)
     before, after = steps[first - 1].state, steps[first].state
-    leaves = {name: value.clone().requires_grad_() for name, value in before.weights.items()}
+    leaves = {}
+    for name, value in before.weights.items():
+        leaves[name] = value.clone().requires_grad_()
     logits = phases.logits_of(settings, inputs, leaves, before.exemplars[:4], 2)
     F.cross_entropy(logits, torch.tensor([0, 0, 1, 1])).backward()
     for name, value in leaves.items():

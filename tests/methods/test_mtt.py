@@ -53,11 +53,15 @@ def test_an_update_is_its_equation(recompute: bool, inputs: Inputs, grey: ImageD
     settings = mtt.Config(**SMALL | {"recompute": recompute})
     state = ready(settings, inputs)
     draws = mtt.randomness.generator(settings.seed, state.step, "expert and start")
-    expert, first_epoch = (int(torch.randint(count, (), generator=draws)) for count in (2, 2))
+    expert = int(torch.randint(2, (), generator=draws))
+    first_epoch = int(torch.randint(2, (), generator=draws))
     start = state.paths[3 * expert + first_epoch]
     aim = state.paths[3 * expert + first_epoch + 1]
     order = mtt.randomness.generator(settings.seed, state.step, "learned batches")
-    batches = [rows for _ in range(2) for rows in torch.randperm(6, generator=order).split(4)]
+    batches = []
+    for _ in range(2):
+        for rows in torch.randperm(6, generator=order).split(4):
+            batches.append(rows)
     images = state.images.clone().requires_grad_()
     rate = state.rate.clone().requires_grad_()
     spec = settings.network.for_data(grey)

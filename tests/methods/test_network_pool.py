@@ -33,7 +33,10 @@ def pool(count: int = 3) -> pools.Pool:
 
 
 def test_waiting_steps_are_uniform_below_z() -> None:
-    waiting = [step for seed in range(300) for step in pools.waiting_steps(4, 5, seed=seed)]
+    waiting = []
+    for seed in range(300):
+        for step in pools.waiting_steps(4, 5, seed=seed):
+            waiting.append(step)
     counts = torch.bincount(torch.tensor(waiting), minlength=6)
     assert counts[0] == counts[5] == 0
     # 1,200 draws of four values: 300 each, with a standard deviation of 15.
@@ -74,10 +77,9 @@ def test_a_network_that_is_drawn_anew_is_new_each_time() -> None:
     trained, _ = pools.train_once(pool(), SPEC, 2, *batch(), **DESCENT)
     once = pools.redraw(trained, SPEC, 2, seed=0, device="cpu")
     twice = pools.redraw(once, SPEC, 2, seed=0, device="cpu")
-    weights = [
-        state_of_pool.network(2)["classifier.weight"]
-        for state_of_pool in (pool(), trained, once, twice)
-    ]
+    weights = []
+    for state_of_pool in (pool(), trained, once, twice):
+        weights.append(state_of_pool.network(2)["classifier.weight"])
     assert all(not torch.equal(a, b) for i, a in enumerate(weights) for b in weights[i + 1 :])
     assert once.trained.tolist() == [0, 0, 0] and twice.births.tolist() == [0, 0, 2]
     assert (

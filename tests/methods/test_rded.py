@@ -75,9 +75,9 @@ class TestBoxes:
         count = 4000
         with torch.random.fork_rng():
             torch.manual_seed(0)
-            theirs = [
-                RandomResizedCrop.get_params(picture, [0.08, 1.0], [1.0, 1.0]) for _ in range(count)
-            ]
+            theirs = []
+            for _ in range(count):
+                theirs.append(RandomResizedCrop.get_params(picture, [0.08, 1.0], [1.0, 1.0]))
         ours = mosaic.crop_boxes(
             count, 1, image_size=(28, 28), smallest_area=0.08, generator=generator()
         )
@@ -206,12 +206,13 @@ def test_the_best_square_of_each_image_then_the_best_of_these(
     count = 1 + int(share * (rows - 1))
     losses = normal(rows, crops, seed=seed).round() if ties else normal(rows, crops, seed=seed)
     table = losses.tolist()
-    best = [min((loss, crop) for crop, loss in enumerate(row)) for row in table]
+    best = []
+    for row in table:
+        best.append(min((loss, crop) for crop, loss in enumerate(row)))
     order = sorted((loss, row, crop) for row, (loss, crop) in enumerate(best))[:count]
     found_rows, found_crops = rded.best_crops(losses, count)
-    assert [found_rows.tolist(), found_crops.tolist()] == [
-        [part[k] for part in order] for k in (1, 2)
-    ]
+    assert found_rows.tolist() == [part[1] for part in order]
+    assert found_crops.tolist() == [part[2] for part in order]
 
 
 @pytest.mark.parametrize(("factor", "ipc"), [(1, 1), (1, 3), (2, 1), (2, 3)])
@@ -326,22 +327,24 @@ def test_a_run_makes_what_the_function_makes(
                 2 * label + mosaic_number, :, side * i : side * (i + 1), side * j : side * (j + 1)
             ]
             assert torch.equal(in_mosaic, patch)
-            row, crop = (
-                part[mosaic_number, cell] for part in (trace.mosaics.rows, trace.mosaics.crops)
-            )
+            row = trace.mosaics.rows[mosaic_number, cell]
+            crop = trace.mosaics.crops[mosaic_number, cell]
             assert (
                 run[-1].state.losses[label, mosaic_number, cell] == trace.mosaics.losses[row, crop]
             )
 
 
 def test_more_candidates_only_add_some(grey: ImageData) -> None:
-    few, many = (rded.candidate_indices(grey, 2, count, seed=1) for count in (4, 300))
+    few = rded.candidate_indices(grey, 2, 4, seed=1)
+    many = rded.candidate_indices(grey, 2, 300, seed=1)
     assert torch.equal(many[:4], few) and sorted(many.tolist()) == grey.of_class(2).tolist()
     assert not torch.equal(rded.candidate_indices(grey, 2, 300, seed=2), many)
 
 
 def test_images_that_are_not_square(grey: ImageData) -> None:
-    cut = {f"{split}_images": grey.images(split)[:, :, :, :4] for split in ("train", "test")}
+    cut = {}
+    for split in ("train", "test"):
+        cut[f"{split}_images"] = grey.images(split)[:, :, :, :4]
     narrow = dataclasses.replace(grey, **cut)
     network = networks.initialise(
         networks.spec("vit", width=5, depth=1, heads=1).for_data(narrow), seed=0

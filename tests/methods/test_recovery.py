@@ -151,10 +151,9 @@ def plain_module(teacher: Network) -> nn.Module:
 
 
 def in_double(teacher: Network) -> Network:
-    weights = {
-        name: value.double() if value.is_floating_point() else value
-        for name, value in teacher.weights.items()
-    }
+    weights = {}
+    for name, value in teacher.weights.items():
+        weights[name] = value.double() if value.is_floating_point() else value
     return dataclasses.replace(teacher, weights=weights)
 
 
@@ -173,11 +172,10 @@ def hooked_gaps(module: nn.Module, images: Tensor) -> tuple[Tensor, Tensor, Tens
         means.append(mean_gap)
         variances.append(variance_gap)
 
-    handles = [
-        layer.register_forward_hook(hook)
-        for layer in module.modules()
-        if isinstance(layer, nn.BatchNorm2d)
-    ]
+    handles = []
+    for layer in module.modules():
+        if isinstance(layer, nn.BatchNorm2d):
+            handles.append(layer.register_forward_hook(hook))
     logits = module(images)
     for handle in handles:
         handle.remove()
@@ -196,16 +194,18 @@ def test_matched_call_equals_a_plain_module_with_hooks(teacher: Network) -> None
     torch.testing.assert_close(matched.variance_gaps, variances, rtol=1e-12, atol=1e-12)
     weights = torch.arange(1.0, len(means) + 1, dtype=torch.float64)
     target = torch.arange(5) % 3
-    our_slope, expected = (
-        torch.autograd.grad(
-            nn.functional.cross_entropy(a, target) + (weights * b).sum() - (c / weights).sum(),
-            images,
-        )[0]
-        for a, b, c in (
-            (matched.outputs.logits, matched.mean_gaps, matched.variance_gaps),
-            (logits, means, variances),
-        )
-    )
+    our_slope = torch.autograd.grad(
+        nn.functional.cross_entropy(matched.outputs.logits, target)
+        + (weights * matched.mean_gaps).sum()
+        - (matched.variance_gaps / weights).sum(),
+        images,
+    )[0]
+    expected = torch.autograd.grad(
+        nn.functional.cross_entropy(logits, target)
+        + (weights * means).sum()
+        - (variances / weights).sum(),
+        images,
+    )[0]
     torch.testing.assert_close(our_slope, expected, rtol=1e-10, atol=1e-12)
     assert_unchanged(before, double)
 
@@ -218,7 +218,8 @@ def test_matched_call_with_other_weights_keeps_the_teachers_targets(
     double = in_double(teacher)
     stranger = in_double(other_teacher)
     moved = dict(double.weights)
-    moved |= {name: stranger.weights[name] for name in networks.parameter_names(teacher.spec)}
+    for name in networks.parameter_names(teacher.spec):
+        moved[name] = stranger.weights[name]
     module = plain_module(dataclasses.replace(teacher, weights=moved))
     logits, means, variances = hooked_gaps(module, images)
     matched = recovery.matched_call(double, images, weights=moved)
@@ -247,9 +248,10 @@ def test_weighted_gap_counts_the_first_layer_ten_times(gaps: list[float]) -> Non
 def test_circular_shift_is_one_roll_of_the_batch(pixels: int, seed: int, step: int) -> None:
     images = draw(2, 1, 8, 8)
     shifted = recovery.circular_shift(images, pixels, seed=seed, step=step)
-    rolls = [
-        torch.roll(images, (y, x), (2, 3)) for y in range(pixels + 1) for x in range(pixels + 1)
-    ]
+    rolls = []
+    for y in range(pixels + 1):
+        for x in range(pixels + 1):
+            rolls.append(torch.roll(images, (y, x), (2, 3)))
     assert any(torch.equal(shifted, roll) for roll in rolls)
     assert torch.equal(shifted, recovery.circular_shift(images, pixels, seed=seed, step=step))
 
@@ -257,12 +259,15 @@ def test_circular_shift_is_one_roll_of_the_batch(pixels: int, seed: int, step: i
 def test_circular_shift_reaches_every_offset() -> None:
     marked = torch.zeros(1, 1, 8, 8)
     marked[0, 0, 0, 0] = 1
-    places = {
-        tuple(
-            torch.nonzero(recovery.circular_shift(marked, 2, seed=0, step=step)[0, 0])[0].tolist()
+    places = set()
+    for step in range(200):
+        places.add(
+            tuple(
+                torch.nonzero(recovery.circular_shift(marked, 2, seed=0, step=step)[0, 0])[
+                    0
+                ].tolist()
+            )
         )
-        for step in range(200)
-    }
     assert places == {(y, x) for y in range(3) for x in range(3)}
 
 
@@ -285,9 +290,8 @@ def test_noise_images(colour: ImageData) -> None:
     many = recovery.noise_images(colour, 500, seed=0, batch=0, device="cpu")
     assert many.shape == (500, 3, 8, 8) and many.dtype == torch.float32
     assert abs(float(many.mean())) < 0.02 and abs(float(many.std()) - 1) < 0.02
-    first, second = (
-        recovery.noise_images(colour, 2, seed=0, batch=b, device="cpu") for b in (0, 1)
-    )
+    first = recovery.noise_images(colour, 2, seed=0, batch=0, device="cpu")
+    second = recovery.noise_images(colour, 2, seed=0, batch=1, device="cpu")
     assert not torch.equal(first, second)
 
 

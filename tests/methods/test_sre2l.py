@@ -122,7 +122,9 @@ def test_updates_equal_a_plain_loop(
 
 
 def test_recovery_loss_is_equation_3() -> None:
-    terms = [torch.tensor(value, dtype=torch.float64) for value in (2.0, 3.0, 5.0)]
+    terms = []
+    for value in (2.0, 3.0, 5.0):
+        terms.append(torch.tensor(value, dtype=torch.float64))
     assert sre2l.recovery_loss(*terms, lambda_mean=0.1, lambda_var=0.01) == pytest.approx(2.35)
     terms = [term.requires_grad_() for term in terms]
     assert torch.autograd.gradcheck(
@@ -147,7 +149,8 @@ def test_batches_do_not_depend_on_each_other(inputs: Inputs) -> None:
 
 
 def test_fewer_images_per_class_are_the_first_of_more(inputs: Inputs) -> None:
-    fewer, more_images = (process.run(sre2l, settings(images_per_class=n), inputs) for n in (1, 2))
+    fewer = process.run(sre2l, settings(images_per_class=1), inputs)
+    more_images = process.run(sre2l, settings(images_per_class=2), inputs)
     assert_same(fewer.images, more_images.images[: len(fewer)])
 
 
@@ -189,11 +192,10 @@ def test_real_start_takes_images_of_the_class(inputs: Inputs, colour: ImageData)
 
 
 def test_noise_start_is_new_for_each_batch_and_seed(inputs: Inputs) -> None:
-    starts = [
-        sre2l._first_images(settings(seed=seed), inputs, batch)
-        for seed in (0, 1)
-        for batch in (0, 1)
-    ]
+    starts = []
+    for seed in (0, 1):
+        for batch in (0, 1):
+            starts.append(sre2l._first_images(settings(seed=seed), inputs, batch))
     assert all(not torch.equal(a, b) for i, a in enumerate(starts) for b in starts[:i])
 
 
@@ -213,9 +215,9 @@ def test_teacher_stays_in_evaluation_mode(inputs: Inputs, colour_teacher: Networ
     """An image's logits do not depend on the other images of the batch."""
     state = sre2l.init(settings(roll_pixels=0), inputs)
     _, trace = sre2l.update(settings(roll_pixels=0), inputs, state)
-    alone = [
-        networks.predict(colour_teacher, image[None]).logits.softmax(1)[0] for image in state.images
-    ]
+    alone = []
+    for image in state.images:
+        alone.append(networks.predict(colour_teacher, image[None]).logits.softmax(1)[0])
     expected = torch.stack([row[label] for label, row in enumerate(alone)])
     torch.testing.assert_close(trace.class_probability, expected)
 

@@ -28,10 +28,9 @@ def double(options: dict[str, Any]) -> tuple[Any, dict[str, Tensor]]:
     """A tiny ConvNet in float64, its norms and their statistics moved away from where they begin."""
     spec = networks.spec("convnet", width=3, depth=2, **options).for_data(made_data())
     weights = networks.initialise(spec, seed=0).weights
-    moved = {
-        name: value.double() if value.is_floating_point() else value
-        for name, value in weights.items()
-    }
+    moved = {}
+    for name, value in weights.items():
+        moved[name] = value.double() if value.is_floating_point() else value
     for seed, name in enumerate(
         name for name in moved if ".normalisation." in name and moved[name].ndim
     ):
@@ -74,13 +73,14 @@ def test_the_gradient_of_a_gradient(options: dict[str, Any]) -> None:
     """
     spec, weights = double(options)
     images, labels = normal_tensor(4, 1, 8, 8), torch.tensor([0, 1, 2, 0])
-    towards = {
-        name: normal_tensor(*weights[name].shape, seed=n)
-        for n, name in enumerate(networks.parameter_names(spec))
-    }
+    towards = {}
+    for n, name in enumerate(networks.parameter_names(spec)):
+        towards[name] = normal_tensor(*weights[name].shape, seed=n)
 
     def matched(at: Tensor) -> Tensor:
-        leaves = {name: weights[name].detach().requires_grad_() for name in towards}
+        leaves = {}
+        for name in towards:
+            leaves[name] = weights[name].detach().requires_grad_()
         loss = F.cross_entropy(
             networks.call(spec, {**weights, **leaves}, at, train=False)[0].logits, labels
         )
@@ -100,9 +100,8 @@ def test_the_gradient_of_a_gradient(options: dict[str, Any]) -> None:
         for seed in (5, 6):
             direction = normal_tensor(*images.shape, seed=seed)
             step = 1e-6
-            ahead, behind = (
-                float(measure(images + sign * step * direction).detach()) for sign in (1, -1)
-            )
+            ahead = float(measure(images + 1 * step * direction).detach())
+            behind = float(measure(images + (-1) * step * direction).detach())
             expected = float((slope * direction).sum())
             assert expected != 0 and (ahead - behind) / (2 * step) == pytest.approx(
                 expected, rel=1e-5, abs=0
@@ -123,10 +122,8 @@ def test_a_first_convolution_that_pads_makes_28_pixels_32() -> None:
     """As in DC's code for grey images: what it sees is the image in a frame of two zeros more."""
     small = {"width": 4, "norm": "instance"}
     wide = networks.spec("convnet", padding=3, **small)  # type: ignore[arg-type]
-    spec, like = (
-        family_spec.for_data(made_data(size=size))
-        for family_spec, size in ((wide, 28), (networks.spec("convnet", **small), 32))
-    )  # type: ignore[arg-type]
+    spec = wide.for_data(made_data(size=28))
+    like = networks.spec("convnet", **small).for_data(made_data(size=32))  # type: ignore[arg-type]
     network = networks.initialise(spec, seed=0)
     assert network.weights["classifier.weight"].shape == (3, 4 * 4 * 4)
     images = normal_tensor(2, 1, 28, 28).float()

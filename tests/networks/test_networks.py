@@ -105,11 +105,10 @@ def test_same_seed_same_weights(spec: NetworkSpec) -> None:
     large_seed = networks.initialise(spec, seed=2**40 + 3)
     assert_same(seed_3.weights, seed_3_again.weights)
     assert seed_3.fingerprint == seed_3_again.fingerprint != large_seed.fingerprint
-    weights = [
-        name
-        for name in networks.parameter_names(spec)
-        if name.endswith("weight") and seed_3.weights[name].ndim > 1
-    ]
+    weights = []
+    for name in networks.parameter_names(spec):
+        if name.endswith("weight") and seed_3.weights[name].ndim > 1:
+            weights.append(name)
     assert weights and not any(
         torch.equal(seed_3.weights[name], large_seed.weights[name]) for name in weights
     )
@@ -163,7 +162,9 @@ def test_gradients_equal_the_plain_modules(spec: NetworkSpec) -> None:
     module(images).square().sum().backward()
     names = networks.parameter_names(spec)
     assert names == [name for name, _ in module.named_parameters()]
-    leaves = {name: network.weights[name].clone().requires_grad_() for name in names}
+    leaves = {}
+    for name in names:
+        leaves[name] = network.weights[name].clone().requires_grad_()
     outputs, _ = networks.call(spec, {**network.weights, **leaves}, images, train=True)
     gradients = torch.autograd.grad(outputs.logits.square().sum(), list(leaves.values()))
     for gradient, (_, parameter) in zip(gradients, module.named_parameters(), strict=True):
@@ -274,15 +275,14 @@ def test_an_error_inside_leaves_no_hook_behind(teacher: Network) -> None:
 
 
 def test_two_threads_with_one_spec(teacher: Network, other_teacher: Network) -> None:
-    work = [
-        (network, batch(seed=seed), train)
-        for seed in range(10)
-        for network in (teacher, other_teacher)
-        for train in (True, False)
-    ]
-    expected = [
-        networks.call(n.spec, n.weights, x, train, batch_norm_inputs=True) for n, x, train in work
-    ]
+    work = []
+    for seed in range(10):
+        for network in (teacher, other_teacher):
+            for train in (True, False):
+                work.append((network, batch(seed=seed), train))
+    expected = []
+    for n, x, train in work:
+        expected.append(networks.call(n.spec, n.weights, x, train, batch_norm_inputs=True))
     results: list[dict[int, Any]] = [{}, {}]
     gate = threading.Barrier(2)
 
@@ -294,7 +294,9 @@ def test_two_threads_with_one_spec(teacher: Network, other_teacher: Network) -> 
                     network.spec, network.weights, images, train, batch_norm_inputs=True
                 )
 
-    threads = [threading.Thread(target=worker, args=(number,)) for number in range(2)]
+    threads = []
+    for number in range(2):
+        threads.append(threading.Thread(target=worker, args=(number,)))
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -311,7 +313,9 @@ def test_running_and_following_shapes_agree_on_sizes(
         made_data(classes=2, channels=3, size=32, train=2, test=2)
     )
     sizes = [(side, side) for side in (1, 2, 7, 8, 16, 31, 32, 33, 64)] + [(32, 40), (64, 16)]
-    run = [calling._runs_on.__wrapped__(spec, *size) for size in sizes]
+    run = []
+    for size in sizes:
+        run.append(calling._runs_on.__wrapped__(spec, *size))
     monkeypatch.setattr(calling, "_PIXELS_RUN", 0)
     assert run == [calling._runs_on.__wrapped__(spec, *size) for size in sizes]
     assert run[sizes.index((32, 32))] is True
@@ -581,7 +585,9 @@ class TestViT:
         """Outputs, and gradients with respect to the images."""
         network = networks.initialise(self.SPEC, seed=0)
         draw = torch.Generator().manual_seed(1)
-        weights = {name: value.double() for name, value in network.weights.items()}
+        weights = {}
+        for name, value in network.weights.items():
+            weights[name] = value.double()
         weights = {
             name: value + 0.1 * torch.randn(value.shape, generator=draw)
             for name, value in weights.items()
@@ -603,11 +609,10 @@ class TestViT:
             layer = nn.TransformerEncoderLayer(
                 12, 3, 48, 0.0, "gelu", batch_first=True, norm_first=True
             ).double()
-            named = {
-                t + p: weights[f"blocks.{number}.{o}{p}"]
-                for t, o in theirs.items()
-                for p in ("weight", "bias")
-            }
+            named = {}
+            for t, o in theirs.items():
+                for p in ("weight", "bias"):
+                    named[t + p] = weights[f"blocks.{number}.{o}{p}"]
             layer.load_state_dict(named)
             tokens = layer(tokens)
         tokens = nn.functional.layer_norm(
@@ -619,17 +624,15 @@ class TestViT:
         torch.testing.assert_close(
             outputs.last_conv, tokens.transpose(1, 2).reshape(5, 12, 4, 3), rtol=1e-10, atol=1e-10
         )
-        slopes = [
-            torch.autograd.grad(logits.square().sum(), images)[0]
-            for logits in (outputs.logits, expected)
-        ]
+        slopes = []
+        for logits in (outputs.logits, expected):
+            slopes.append(torch.autograd.grad(logits.square().sum(), images)[0])
         torch.testing.assert_close(*slopes, rtol=1e-9, atol=1e-9)
 
     def test_has_a_second_derivative_and_no_batch_norm(self) -> None:
-        weights = {
-            name: value.double()
-            for name, value in networks.initialise(self.SPEC, seed=0).weights.items()
-        }
+        weights = {}
+        for name, value in networks.initialise(self.SPEC, seed=0).weights.items():
+            weights[name] = value.double()
         images = torch.randn(
             (1, 3, 8, 6), generator=torch.Generator().manual_seed(0), dtype=torch.float64
         )
@@ -801,7 +804,9 @@ def trained_buffers(network: Network) -> Network:
     begin with.
     """
     draw = torch.Generator().manual_seed(1)
-    moved = {n: v.double() if v.is_floating_point() else v for n, v in network.weights.items()}
+    moved = {}
+    for n, v in network.weights.items():
+        moved[n] = v.double() if v.is_floating_point() else v
     for name in [name for name in moved if ".normalisation." in name and moved[name].ndim]:
         noise = torch.randn(moved[name].shape, generator=draw, dtype=torch.float64)
         moved[name] = noise.exp() if name.endswith("running_var") else moved[name] + noise

@@ -130,7 +130,9 @@ class TestFamily:
     def test_starts_anew_by_the_seed_and_draws_nothing_global(self) -> None:
         spec = networks.spec("mine").for_data(GREY)
         before = global_randomness()
-        seed_3, seed_3_again, seed_4 = (networks.initialise(spec, seed=seed) for seed in (3, 3, 4))
+        seed_3 = networks.initialise(spec, seed=3)
+        seed_3_again = networks.initialise(spec, seed=3)
+        seed_4 = networks.initialise(spec, seed=4)
         skeleton(networks.spec("plain").for_data(GREY))
         assert global_randomness() == before
         assert_same(seed_3.weights, seed_3_again.weights)
@@ -315,7 +317,9 @@ class TestFromModule:
     def test_is_the_module_and_leaves_it(self) -> None:
         net = module().train()
         images = GREY.normalised()[:5]
-        before = {name: value.clone() for name, value in net.state_dict().items()}
+        before = {}
+        for name, value in net.state_dict().items():
+            before[name] = value.clone()
         network = networks.from_module(net, (8, 8), 3, channels=1)
         assert (
             net.training

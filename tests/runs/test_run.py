@@ -194,7 +194,9 @@ def test_a_run_shows_itself(inputs: Inputs, whole: list[Step]) -> None:
 def test_the_history_are_the_numbers_of_the_looks(inputs: Inputs, whole: list[Step]) -> None:
     history = Run(sre2l, SMALL, inputs, keep=Keep((0, 2, 5))).advance().history()
     assert history["step"] == [0, 2, 5]
-    losses = [float(whole[step - 1].trace.total_loss) for step in (2, 5)]
+    losses = []
+    for step in (2, 5):
+        losses.append(float(whole[step - 1].trace.total_loss))
     assert (
         history["total loss"][1:] == losses and history["total loss"][0] != history["total loss"][0]
     )
@@ -368,10 +370,9 @@ def test_an_edited_module_is_another_run(inputs: Inputs) -> None:
             state, trace = sre2l.update(config, inputs, state)
             return dataclasses.replace(state, images=state.images * factor), trace
 
-        parts = {
-            name: getattr(sre2l, name)
-            for name in ("NAME", "Config", "State", "total_steps", "init", "finish")
-        }
+        parts = {}
+        for name in ("NAME", "Config", "State", "total_steps", "init", "finish"):
+            parts[name] = getattr(sre2l, name)
         return SimpleNamespace(**parts, update=update)
 
     def edited(config: Any, inputs: Inputs, state: Any) -> Any:
@@ -395,10 +396,9 @@ def test_what_configs_share_is_computed_once(
     config = MERGED.replace(merges=merges)
     ratios = (0.2, 1.0, 0.6)
     keep = Keep(25, lambda config, inputs, state, trace: state)
-    alone = {
-        ratio: Run(fadrm, config.replace(merge_ratio=ratio), inputs, keep=keep).advance()
-        for ratio in ratios
-    }
+    alone = {}
+    for ratio in ratios:
+        alone[ratio] = Run(fadrm, config.replace(merge_ratio=ratio), inputs, keep=keep).advance()
     updates = counted(monkeypatch, fadrm)
     runs = Runs()
     for ratio in ratios:
@@ -419,7 +419,8 @@ def test_what_configs_share_is_computed_once(
 def test_the_last_runs_stay_and_idle_ones_go_first(inputs: Inputs) -> None:
     run_bytes = Run(sre2l, SMALL, inputs).advance().nbytes
     runs = Runs(megabytes=2.5 * run_bytes / 1e6)
-    first, second = (runs.get(sre2l, SMALL.replace(seed=seed), inputs).advance() for seed in (0, 1))
+    first = runs.get(sre2l, SMALL.replace(seed=0), inputs).advance()
+    second = runs.get(sre2l, SMALL.replace(seed=1), inputs).advance()
     idle = runs.get(sre2l, SMALL.replace(seed=2), inputs)
     runs.get(sre2l, SMALL, inputs)
     third = runs.get(sre2l, SMALL.replace(seed=3), inputs).advance()

@@ -65,10 +65,11 @@ def test_the_loss_is_the_mean_square() -> None:
 
 
 def test_each_view_is_seen_once_per_epoch_in_a_new_order() -> None:
-    epochs = [
-        torch.cat([pretraining.rows(20, 3 * e + b, batch_size=8, seed=0) for b in range(3)])
-        for e in range(4)
-    ]
+    epochs = []
+    for e in range(4):
+        epochs.append(
+            torch.cat([pretraining.rows(20, 3 * e + b, batch_size=8, seed=0) for b in range(3)])
+        )
     assert all(epoch.sort().values.tolist() == list(range(20)) for epoch in epochs)
     assert len({tuple(epoch.tolist()) for epoch in epochs}) == 4
     assert [len(pretraining.rows(20, step, batch_size=8, seed=0)) for step in range(4)] == [
@@ -103,10 +104,9 @@ def test_steps_are_torchs(
     module = specification._build(spec)
     module.load_state_dict(state.weights)
     module.double().train()
-    exact = {
-        name: value.double() if value.is_floating_point() else value
-        for name, value in state.weights.items()
-    }
+    exact = {}
+    for name, value in state.weights.items():
+        exact[name] = value.double() if value.is_floating_point() else value
     state = dataclasses.replace(state, weights=exact, optimiser=_doubled(state.optimiser))
     images, targets = (part.double() for part in distilled.pairs())
     monkeypatch.setattr(DistilledSet, "pairs", lambda self: (images, targets))
@@ -158,10 +158,9 @@ def test_the_published_settings() -> None:
 
 
 def test_the_rate_stays_where_it_was_published_to_stay(distilled: DistilledSet) -> None:
-    rates = [
-        step.trace.learning_rate
-        for step in process.steps(pretraining, small(), Inputs(distilled=distilled))
-    ]
+    rates = []
+    for step in process.steps(pretraining, small(), Inputs(distilled=distilled)):
+        rates.append(step.trace.learning_rate)
     assert rates == [0.1] * 9
 
 
@@ -220,10 +219,8 @@ def test_factors_train_like_what_they_make(augmentation: Any) -> None:
         targets=(Representations(tensors, augmentation, "bias"),),
     )
     whole = pairs_of(factors.images, factors.target("representations").values, augmentation)
-    first, second = (
-        process.run(pretraining, small(), Inputs(distilled=distilled))
-        for distilled in (factors, whole)
-    )
+    first = process.run(pretraining, small(), Inputs(distilled=factors))
+    second = process.run(pretraining, small(), Inputs(distilled=whole))
     assert_same(first.weights, second.weights)
 
 
@@ -275,10 +272,11 @@ def test_a_batch_of_one_view_is_refused_where_there_is_batch_norm(
 
 
 def test_a_batch_larger_than_the_set_is_the_set(distilled: DistilledSet) -> None:
-    trained = [
-        process.run(pretraining, small(batch_size=size), Inputs(distilled=distilled))
-        for size in (20, 21, 10**400)
-    ]
+    trained = []
+    for size in (20, 21, 10**400):
+        trained.append(
+            process.run(pretraining, small(batch_size=size), Inputs(distilled=distilled))
+        )
     assert [network.provenance["step"] for network in trained] == [3, 3, 3]
     for network in trained[1:]:
         assert_same(network.weights, trained[0].weights)

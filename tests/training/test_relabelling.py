@@ -34,10 +34,9 @@ def test_they_are_the_mean_of_modules(
     images = grey.normalised(slice(0, 10))
     before = snapshot((teachers, images))
     logits = teacher_logits(teachers[:count], images)
-    by_teacher = [
-        plain(teacher).double().eval()(images.double()).detach().numpy()
-        for teacher in teachers[:count]
-    ]
+    by_teacher = []
+    for teacher in teachers[:count]:
+        by_teacher.append(plain(teacher).double().eval()(images.double()).detach().numpy())
     np.testing.assert_allclose(logits.numpy(), np.mean(by_teacher, axis=0), rtol=1e-4, atol=1e-4)
     assert_unchanged(before, (teachers, images))
     assert not logits.requires_grad
@@ -60,15 +59,16 @@ def test_teachers_in_training_mode_see_each_part_of_a_batch_for_itself(
     images = grey.normalised(slice(0, count))
     before = snapshot(teachers)
     logits = teacher_logits(teachers[:2], images, batch_parts=batch_parts)
-    by_teacher = [
-        torch.cat(
-            [
-                plain(teacher).double().train()(part.double()).detach()
-                for part in images.split(parts)
-            ]
+    by_teacher = []
+    for teacher in teachers[:2]:
+        by_teacher.append(
+            torch.cat(
+                [
+                    plain(teacher).double().train()(part.double()).detach()
+                    for part in images.split(parts)
+                ]
+            )
         )
-        for teacher in teachers[:2]
-    ]
     torch.testing.assert_close(
         logits.double(), torch.stack(by_teacher).mean(0), rtol=1e-4, atol=1e-4
     )

@@ -66,20 +66,20 @@ class TestAugment:
         for image, original in zip(crops, given_images, strict=True):
             canvas = black[0].expand(-1, size + 2 * pixels, size + 2 * pixels).clone()
             canvas[:, pixels : pixels + size, pixels : pixels + size] = original
-            windows = [
-                canvas[:, y : y + size, x : x + size]
-                for y in range(2 * pixels + 1)
-                for x in range(2 * pixels + 1)
-            ]
+            windows = []
+            for y in range(2 * pixels + 1):
+                for x in range(2 * pixels + 1):
+                    windows.append(canvas[:, y : y + size, x : x + size])
             assert any(torch.allclose(image, window, atol=1e-6) for window in windows)
 
     def test_every_offset_occurs_and_differs_between_images(self) -> None:
         marked = torch.full((2, 1, 7, 7), -1.5)
         marked[:, 0, 3, 3] = 1
-        offsets = [
-            torch.nonzero(view(marked, crop_pixels=1, step=step).images > 0)[:, 2:].tolist()
-            for step in range(100)
-        ]
+        offsets = []
+        for step in range(100):
+            offsets.append(
+                torch.nonzero(view(marked, crop_pixels=1, step=step).images > 0)[:, 2:].tolist()
+            )
         assert {tuple(o[0]) for o in offsets} == {(y, x) for y in (2, 3, 4) for x in (2, 3, 4)}
         assert any(o[0] != o[1] for o in offsets)
 
@@ -137,13 +137,16 @@ class TestAugment:
     def test_mixup_shares_follow_beta(self) -> None:
         from scipy import stats
 
-        shares = [view(images(2), mixup_alpha=0.8, step=step).share for step in range(400)]
+        shares = []
+        for step in range(400):
+            shares.append(view(images(2), mixup_alpha=0.8, step=step).share)
         assert stats.kstest(shares, stats.beta(0.8, 0.8).cdf).pvalue > 0.01
 
     @given(**SEEDS)
     def test_a_function_of_seed_and_step(self, seed: int, step: int) -> None:
         options: dict[str, Any] = {"crop_pixels": 2, "flip": True, "mixup_alpha": 1.0}
-        first, second = (view(images(), seed=seed, step=step, **options) for _ in range(2))
+        first = view(images(), seed=seed, step=step, **options)
+        second = view(images(), seed=seed, step=step, **options)
         assert torch.equal(first.images, second.images) and first.share == second.share
         assert not torch.equal(
             first.images, view(images(), seed=seed, step=step + 1, **options).images
@@ -227,10 +230,8 @@ def plain_training(
         )
         logits = module.train()(viewed.images)
         if config.labels == "hard":
-            first, second = (
-                F.cross_entropy(logits, target)
-                for target in (labels[rows], labels[rows][viewed.partner])
-            )
+            first = F.cross_entropy(logits, labels[rows])
+            second = F.cross_entropy(logits, labels[rows][viewed.partner])
             loss = viewed.share * first + (1 - viewed.share) * second
         else:
             if config.labels == "online":
@@ -352,10 +353,13 @@ def test_every_image_is_seen_once_per_epoch(
     config = supervised.Config(epochs=3, batch_size=batch_size)
     inputs = Inputs(distilled=distilled)
     assert supervised.total_steps(config, inputs) == 3 * per_epoch
-    epochs = [
-        torch.cat([supervised._batch(config, inputs, e * per_epoch + b) for b in range(per_epoch)])
-        for e in range(3)
-    ]
+    epochs = []
+    for e in range(3):
+        epochs.append(
+            torch.cat(
+                [supervised._batch(config, inputs, e * per_epoch + b) for b in range(per_epoch)]
+            )
+        )
     assert all(sorted(epoch.tolist()) == list(range(count)) for epoch in epochs)
     assert len({tuple(epoch.tolist()) for epoch in epochs}) > 1
 
@@ -413,9 +417,9 @@ def test_each_image_of_a_student_is_turned_by_an_angle_of_its_own(distilled: Dis
         )
         for config in (plain_one, plain_one.replace(strategy="rotate")):
             next(iter(process.steps(supervised, config, Inputs(distilled=equal_images))))
-    apart = [
-        float((images - images[:1]).abs().flatten(1).amax(1)[1:].min()) for images in batches[-2:]
-    ]
+    apart = []
+    for images in batches[-2:]:
+        apart.append(float((images - images[:1]).abs().flatten(1).amax(1)[1:].min()))
     assert apart[0] == 0 and apart[1] > 0.01
 
 
@@ -451,9 +455,8 @@ def test_trace(grey: ImageData) -> None:
 
 def test_the_set_goes_before_the_data(grey: ImageData, distilled: DistilledSet) -> None:
     config = supervised.Config(network=networks.spec("convnet", width=4), epochs=1)
-    with_data, alone = (
-        process.run(supervised, config, Inputs(distilled=distilled, data=d)) for d in (grey, None)
-    )
+    with_data = process.run(supervised, config, Inputs(distilled=distilled, data=grey))
+    alone = process.run(supervised, config, Inputs(distilled=distilled, data=None))
     assert_same(with_data.weights, alone.weights)
 
 

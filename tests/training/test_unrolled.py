@@ -108,9 +108,9 @@ def test_the_gradient_is_that_of_finite_differences(
 def test_both_ways_agree_through_a_network_and_with_torchs_sgd(generator: torch.Generator) -> None:
     spec = networks.spec("convnet", width=4, depth=2, norm="instance")
     spec = dataclasses.replace(spec, channels=1, classes=3, image_size=(8, 8))
-    weights = {
-        name: value.double() for name, value in networks.initialise(spec, seed=0).weights.items()
-    }
+    weights = {}
+    for name, value in networks.initialise(spec, seed=0).weights.items():
+        weights[name] = value.double()
     learned = {
         "images": numbers(generator, 3, 1, 8, 8),
         "rate": torch.tensor(0.2, dtype=torch.float64),
@@ -127,16 +127,17 @@ def test_both_ways_agree_through_a_network_and_with_torchs_sgd(generator: torch.
         rate=lambda step, tensors: tensors["rate"],
         momentum=lambda step, tensors: 0.5,
     )
-    results = [
-        outer_gradient(
-            inner,
-            weights,
-            learned,
-            lambda weights_now, tensors: loss_of(real, answers, weights_now),
-            recompute=recompute,
+    results = []
+    for recompute in (False, True):
+        results.append(
+            outer_gradient(
+                inner,
+                weights,
+                learned,
+                lambda weights_now, tensors: loss_of(real, answers, weights_now),
+                recompute=recompute,
+            )
         )
-        for recompute in (False, True)
-    ]
     assert results[0][0] == results[1][0]
     for name, slope in results[0][1].items():
         assert slope.any() and torch.allclose(slope, results[1][1][name], rtol=1e-10, atol=1e-14)

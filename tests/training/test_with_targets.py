@@ -57,10 +57,8 @@ def states(config: with_targets.Config, inputs: Inputs) -> list[Any]:
 
 
 def test_the_loss_is_one_minus_the_cosine() -> None:
-    first, second = (
-        torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(s))
-        for s in (0, 1)
-    )
+    first = torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    second = torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     a, b = first.numpy(), second.numpy()
     expected = np.mean(
         [1 - a[i] @ b[i] / np.linalg.norm(a[i]) / np.linalg.norm(b[i]) for i in range(5)]
@@ -146,17 +144,20 @@ def test_averages_are_as_long_a_part_of_any_run() -> None:
     """What is left of a first value after a tenth of the run is the same."""
     for decay in (0.95, 0.999):
         assert with_targets.scaled_decay(decay, total=with_targets.PUBLISHED_STEPS) == decay
-        tenth_part = [
-            with_targets.scaled_decay(decay, total=total) ** (total / 10)
-            for total in (100, 39_000, 10**6)
-        ]
+        tenth_part = []
+        for total in (100, 39_000, 10**6):
+            tenth_part.append(with_targets.scaled_decay(decay, total=total) ** (total / 10))
         assert tenth_part == pytest.approx([decay**3900] * 3, rel=1e-9)
 
 
 def test_an_epoch_sees_a_part_of_the_images_once() -> None:
     options: dict[str, Any] = {"count": 20, "size": 7, "seed": 3}
-    anew = [with_targets.subset(epoch=epoch, static=False, **options) for epoch in range(40)]
-    once = [with_targets.subset(epoch=epoch, static=True, **options) for epoch in range(40)]
+    anew = []
+    for epoch in range(40):
+        anew.append(with_targets.subset(epoch=epoch, static=False, **options))
+    once = []
+    for epoch in range(40):
+        once.append(with_targets.subset(epoch=epoch, static=True, **options))
     assert all(len(set(rows.tolist())) == 7 for rows in anew + once)
     assert len({*torch.cat(anew).tolist()}) == 20 and len({*torch.cat(once).tolist()}) == 7
     assert (
@@ -186,10 +187,14 @@ def plain_loop(
     spec = objective_config.network.for_data(data)
     module: Any = plain(Network(spec=spec, weights=start.weights))
     projector = module_of(start.projector, objective_config.projector_depth)
-    matrix, bias = (start.projection[name].clone().requires_grad_() for name in ("weight", "bias"))
+    matrix = start.projection["weight"].clone().requires_grad_()
+    bias = start.projection["bias"].clone().requires_grad_()
     hooked: dict[str, Tensor] = {}
     module.classifier.register_forward_pre_hook(lambda _, inputs: hooked.update(features=inputs[0]))
-    learnt = [p for name, p in module.named_parameters() if not name.startswith("classifier")]
+    learnt = []
+    for name, p in module.named_parameters():
+        if not name.startswith("classifier"):
+            learnt.append(p)
     learnt += [*projector.parameters()] if not milder else []
     solver = torch.optim.AdamW(
         [*learnt, *([matrix, bias] if settings.train_projection else [])],
@@ -226,10 +231,9 @@ def plain_loop(
         solver.zero_grad()
         (share * loss + (1 - share) * objective).backward()
         solver.step()
-        norms = [
-            float(torch.cat([p.detach().flatten() for p in of]).norm())
-            for of in (learnt, [matrix, bias])
-        ]
+        norms = []
+        for of in (learnt, [matrix, bias]):
+            norms.append(float(torch.cat([p.detach().flatten() for p in of]).norm()))
         rows_told.append([float(torch.as_tensor(loss).detach()), share, *norms])
     return rows_told
 
@@ -262,8 +266,13 @@ def test_updates_equal_a_plain_loop(
     ours = []
     for step in process.steps(with_targets, config, inputs):
         spec = config.objective_config.network.for_data(data)
-        encoder = {f"network.{name}": value for name, value in step.state.weights.items()}
-        names = [name for name in parts._learnt(spec, {}) if name in encoder]
+        encoder = {}
+        for name, value in step.state.weights.items():
+            encoder[f"network.{name}"] = value
+        names = []
+        for name in parts._learnt(spec, {}):
+            if name in encoder:
+                names.append(name)
         values = [encoder[name] for name in names] + (
             [*step.state.projector.values()] if share < 1 else []
         )
@@ -288,14 +297,14 @@ def test_without_targets_it_is_the_objectives_own_process(
     config = with_targets.Config(
         objective=objective.replace(seed=9), schedule="constant", share=0.0, seed=4
     )
-    expected = [
-        step.state
-        for step in process.steps(Teacher(OBJECTIVES[name]), objective, Inputs(data=data))
-    ]
-    ours = [
-        parts.State(**{f.name: getattr(state, f.name) for f in dataclasses.fields(parts.State)})
-        for state in states(config, inputs)
-    ]
+    expected = []
+    for step in process.steps(Teacher(OBJECTIVES[name]), objective, Inputs(data=data)):
+        expected.append(step.state)
+    ours = []
+    for state in states(config, inputs):
+        ours.append(
+            parts.State(**{f.name: getattr(state, f.name) for f in dataclasses.fields(parts.State)})
+        )
     assert_same(ours, expected)
     assert_same(
         process.run(with_targets, config, inputs).weights,
@@ -335,7 +344,9 @@ def test_after_the_switch_it_is_the_objectives_own_process(inputs: Inputs, data:
     )
     steps = [*process.steps(with_targets, config, inputs)]
     assert [float(step.trace.share) for step in steps] == [1.0] * 9 + [0.0] * 9
-    first, switched, last = (steps[step].state.projection for step in (0, 8, -1))
+    first = steps[0].state.projection
+    switched = steps[8].state.projection
+    last = steps[-1].state.projection
     assert not any(torch.equal(first[name], switched[name]) for name in first)
     assert_same(switched, last)
     spec = config.objective_config.network.for_data(data)
@@ -354,12 +365,13 @@ def test_w_is_trained_only_on_request_and_targets_are_learnt(inputs: Inputs) -> 
         changes: dict[str, Any] = {"schedule": "constant", "share": 1.0, "first_views": "objective"}
         config = small(objective=still, train_projection=trained, **changes)
         steps = [*process.steps(with_targets, config, inputs)]
-        weights = [
-            state.projection["weight"]
-            for state in (steps[-1].state, with_targets.init(config, inputs))
-        ]
+        weights = []
+        for state in (steps[-1].state, with_targets.init(config, inputs)):
+            weights.append(state.projection["weight"])
         assert torch.equal(*weights) != trained
-        losses = [float(step.trace.target_loss) for step in steps]
+        losses = []
+        for step in steps:
+            losses.append(float(step.trace.target_loss))
         assert np.mean(losses[-6:]) < np.mean(losses[:6]) - 0.1
 
 

@@ -20,16 +20,17 @@ NOTHING: Any = None  # no job of the laboratory computes anything
 def compared(labels: str = "hard", seeds: int = 5, **gains: float) -> Comparison:
     """Rows that lie so much above random images, seed by seed."""
     random_accuracies = tuple(0.6 + 0.01 * seed for seed in range(seeds))
-    rows = [
-        Compared(
-            name=name,
-            accuracies=tuple(accuracy + gain for accuracy in random_accuracies),
-            gains=(gain,) * seeds,
-            seconds=1.0,
-            floats=2570,
+    rows = []
+    for name, gain in gains.items():
+        rows.append(
+            Compared(
+                name=name,
+                accuracies=tuple(accuracy + gain for accuracy in random_accuracies),
+                gains=(gain,) * seeds,
+                seconds=1.0,
+                floats=2570,
+            )
         )
-        for name, gain in gains.items()
-    ]
     random = Compared(name="random real images, 1 per class", accuracies=random_accuracies)
     return Comparison(rows=(*rows, random), labels=labels, seeds=tuple(range(seeds)))
 

@@ -53,9 +53,8 @@ def one_by_one(points: Tensor, training: Tensor, scale: int, count: int) -> floa
     """The relative squared error of what `factorisation` makes of each image; bases from a float64
     SVD of scaled images.
     """
-    small, train_small = (
-        factorisation.downsampled(x.double(), scale=scale) for x in (points, training)
-    )
+    small = factorisation.downsampled(points.double(), scale=scale)
+    train_small = factorisation.downsampled(training.double(), scale=scale)
     rows = torch.linalg.svd((train_small - train_small.mean(0)).flatten(1), full_matrices=False).Vh[
         :count
     ]
@@ -158,10 +157,8 @@ def test_the_picture_is_what_the_bases_make(explorer: Laboratory) -> None:
 def test_vector_bases_leave_what_a_projection_leaves(
     explorer: Laboratory, teacher: Network
 ) -> None:
-    train_features, held_out = (
-        networks.predict(teacher, explorer.world.images[split]).features
-        for split in ("train", "test")
-    )
+    train_features = networks.predict(teacher, explorer.world.images["train"]).features
+    held_out = networks.predict(teacher, explorer.world.images["test"]).features
     fitted = fit(explorer.world, None)
     mean = train_features.mean(0)
     assert len(fitted.bases) == bases.rank(train_features)

@@ -45,7 +45,9 @@ def test_histograms_stand_in_any_shape_and_a_single_bin_has_none() -> None:
 def test_pixels_are_counted_by_image_and_channel(monkeypatch: pytest.MonkeyPatch) -> None:
     draw = np.random.default_rng(0)
     images = np.stack([draw.integers(0, top, (3, 7, 5)) for top in (2, 256, 40)]).astype(np.uint8)
-    expected = [np.mean([counted(channel, 256) for channel in image]) for image in images]
+    expected = []
+    for image in images:
+        expected.append(np.mean([counted(channel, 256) for channel in image]))
     bits = entropy.pixel_entropy(torch.from_numpy(images))
     np.testing.assert_allclose(bits, expected, rtol=1e-12)
     monkeypatch.setattr(entropy, "_AT_ONCE", 1)  # one image at a time
@@ -79,12 +81,12 @@ def test_features_of_a_network(grey: ImageData, teacher: Network) -> None:
     number either way.
     """
     references = entropy.reference_images(grey, 6)
-    normalised = {
-        name: (images / 255 - grey.mean[0]) / grey.std[0] for name, images in references.items()
-    }
-    features = {
-        name: networks.predict(teacher, images).last_conv for name, images in normalised.items()
-    }
+    normalised = {}
+    for name, images in references.items():
+        normalised[name] = (images / 255 - grey.mean[0]) / grey.std[0]
+    features = {}
+    for name, images in normalised.items():
+        features[name] = networks.predict(teacher, images).last_conv
     edges = entropy.feature_edges(features["real"])
     assert len(edges) == 65
     for bits in (entropy.feature_entropy(outputs, edges) for outputs in features.values()):
@@ -97,15 +99,18 @@ def test_references_are_what_their_names_say(colour: ImageData) -> None:
     assert {(images.shape, images.dtype) for images in references.values()} == {
         ((5, 3, 8, 8), torch.uint8)
     }
-    rows = [row.tolist() for row in colour.train_images.flatten(1)]
-    indices = [rows.index(image.tolist()) for image in references["real"].flatten(1)]
+    rows = []
+    for row in colour.train_images.flatten(1):
+        rows.append(row.tolist())
+    indices = []
+    for image in references["real"].flatten(1):
+        indices.append(rows.index(image.tolist()))
     assert colour.train_labels[indices].tolist() == [0, 1, 0, 1, 0] and len(set(indices)) == 5
     for real, shuffled, constant in zip(
         references["real"], references["shuffled"], references["constant"], strict=True
     ):
-        colours, shuffled_colours = (
-            sorted(image.flatten(1).T.tolist()) for image in (real, shuffled)
-        )
+        colours = sorted(real.flatten(1).T.tolist())
+        shuffled_colours = sorted(shuffled.flatten(1).T.tolist())
         assert colours == shuffled_colours and not torch.equal(real, shuffled), (
             "the same colours elsewhere"
         )
@@ -118,7 +123,9 @@ def test_references_are_what_their_names_say(colour: ImageData) -> None:
         and values.max() > 245
         and abs(float(values.mean()) - 127.5) < 4 * 74 / math.sqrt(960)
     )
-    orders = [shuffled.flatten().tolist() for shuffled in references["shuffled"]]
+    orders = []
+    for shuffled in references["shuffled"]:
+        orders.append(shuffled.flatten().tolist())
     assert len({tuple(order) for order in orders}) == 5
     again = entropy.reference_images(colour, 5, seed=3)
     assert all(torch.equal(references[name], again[name]) for name in references)
@@ -130,10 +137,9 @@ def test_what_pixel_entropy_says_of_the_references(digits: ImageData) -> None:
     """The control: shuffling does not change it, a colour has none, and noise has more than any
     real image.
     """
-    bits = {
-        name: entropy.pixel_entropy(images)
-        for name, images in entropy.reference_images(digits, 50).items()
-    }
+    bits = {}
+    for name, images in entropy.reference_images(digits, 50).items():
+        bits[name] = entropy.pixel_entropy(images)
     assert torch.equal(bits["real"], bits["shuffled"])
     assert bits["constant"].tolist() == [0] * 50 and not bits["constant"].signbit().any()
     assert bits["noise"].min() > bits["real"].max()
@@ -142,8 +148,11 @@ def test_what_pixel_entropy_says_of_the_references(digits: ImageData) -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.uint8])
 def test_distance_is_the_root_mean_square(dtype: torch.dtype) -> None:
     draw = np.random.default_rng(0)
-    first, second = (draw.integers(0, 256, (3, 2, 4, 5)) for _ in range(2))
-    expected = [float(np.sqrt(np.mean((a - b) ** 2.0))) for a, b in zip(first, second, strict=True)]
+    first = draw.integers(0, 256, (3, 2, 4, 5))
+    second = draw.integers(0, 256, (3, 2, 4, 5))
+    expected = []
+    for a, b in zip(first, second, strict=True):
+        expected.append(float(np.sqrt(np.mean((a - b) ** 2.0))))
     distances = entropy.distance_to(
         *(torch.from_numpy(images).to(dtype) for images in (first, second))
     )

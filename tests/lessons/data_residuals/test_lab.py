@@ -53,7 +53,8 @@ def by_itself(data: ImageData, teacher: Network, **changes: Any) -> dict[int, to
     inputs = Inputs(data=data, teachers=(teacher,))
     config = SMALL.replace(images_per_class=1, **changes)
     images_at = {0: driver.start(fadrm, config, inputs).images}
-    images_at |= {step.index: step.state.images for step in driver.steps(fadrm, config, inputs)}
+    for step in driver.steps(fadrm, config, inputs):
+        images_at[step.index] = step.state.images
     return {step: data.to_uint8(images) for step, images in images_at.items()}
 
 
@@ -112,10 +113,13 @@ def test_every_measure_is_what_it_says(data: ImageData, teacher: Network) -> Non
 )
 def test_the_steps_that_are_kept(iterations: int, merges: int) -> None:
     config = fadrm.Config(iterations=iterations, merges=merges)
-    stages = [
-        fadrm.stage_of(step, iterations=iterations, merges=merges) for step in range(iterations)
-    ]
-    changes = [step for step in range(1, iterations) if stages[step] > stages[step - 1]]
+    stages = []
+    for step in range(iterations):
+        stages.append(fadrm.stage_of(step, iterations=iterations, merges=merges))
+    changes = []
+    for step in range(1, iterations):
+        if stages[step] > stages[step - 1]:
+            changes.append(step)
     steps = kept_steps(config)
     assert list(worlds.merge_steps(config)) == changes
     assert {0, iterations, *changes, *(step - 1 for step in changes)} <= set(steps) and len(
@@ -139,7 +143,9 @@ def test_what_is_shown_is_that_of_the_runs(
 ) -> None:
     moved(lab, merge_ratio=0.3, class_name="c")
     lab.slider.index = 5
-    runs = {alpha: by_itself(data, teacher, merge_ratio=alpha) for alpha in (*worlds.ALPHAS, 0.3)}
+    runs = {}
+    for alpha in (*worlds.ALPHAS, 0.3):
+        runs[alpha] = by_itself(data, teacher, merge_ratio=alpha)
     step = kept_steps(SMALL)[5]
     patches = runs[1.0][0]
 
@@ -183,10 +189,9 @@ def test_students_learn_from_the_runs_images_and_from_their_patches(
     button.click()
     lab.runner.join()
     inputs = Inputs(data=data, teachers=(teacher,))
-    sets = [
-        driver.run(process, config, inputs)
-        for process, config in ((fadrm, SMALL), (selection, selection.Config(images_per_class=2)))
-    ]
+    sets = []
+    for process, config in ((fadrm, SMALL), (selection, selection.Config(images_per_class=2))):
+        sets.append(driver.run(process, config, inputs))
     mine, real = (
         tuple(
             evaluation.evaluate(

@@ -11,11 +11,10 @@ from ddlab.lessons.diversity import checks as diversity
 
 def pushed(network: Any, draw: Any, radius: float, only: str = "") -> Any:
     copied = copy.deepcopy(network).requires_grad_(False)
-    chosen = [
-        (weight, draw(weight.shape))
-        for name, weight in copied.named_parameters()
-        if name.startswith(only)
-    ]
+    chosen = []
+    for name, weight in copied.named_parameters():
+        if name.startswith(only):
+            chosen.append((weight, draw(weight.shape)))
     length = torch.stack([direction.norm() for _, direction in chosen]).norm()
     for weight, direction in chosen:
         weight += radius * direction / length

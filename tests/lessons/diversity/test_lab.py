@@ -101,10 +101,10 @@ def test_what_is_shown_is_what_distill_makes_bit_for_bit(
     assert from_noise.y[list(from_noise.x).index(0.33)] == pytest.approx(
         float(distances.mean()), abs=1e-6
     )
-    pool, points = (
-        embeddings.features_of(data_and_teacher[1], images)
-        for images in (data_and_teacher[0].normalised(lab.world.mapped.pool), by_distill.images)
+    pool = embeddings.features_of(
+        data_and_teacher[1], data_and_teacher[0].normalised(lab.world.mapped.pool)
     )
+    points = embeddings.features_of(data_and_teacher[1], by_distill.images)
     share = f"coverage {measures.nearest_neighbour_coverage(pool, points):.1%}"
     assert share in lab.sentence and f"feature distance {distances.mean():.3f}" in lab.sentence
     assert lab.sentence.startswith("from noise, λ_mean = 0.01, λ_var = 0.33")
@@ -166,10 +166,9 @@ def test_a_press_shows_the_nearest_at_once_and_its_own_run_next(
         assert go_on.wait(20)
         return update(*arguments)
 
-    recorded = {
-        CONFIG.replace(lambda_var=weight): torch.full((6, 1, 8, 8), 9 * n)
-        for n, weight in enumerate((0.3, 1.0))
-    }
+    recorded = {}
+    for n, weight in enumerate((0.3, 1.0)):
+        recorded[CONFIG.replace(lambda_var=weight)] = torch.full((6, 1, 8, 8), 9 * n)
     lab.world.film = {config: images.to(torch.uint8) for config, images in recorded.items()}
     monkeypatch.setattr(dwa, "update", held_back)
     before = lab.widget(labs.pictures).value
@@ -199,7 +198,9 @@ def test_the_film_is_of_the_lessons_data_and_holds_every_stop_of_the_sliders(
         records.film("diversity", data_and_teacher[0]) == []
         and World(*data_and_teacher, CONFIG, points=60).film == {}
     )
-    configs = {dwa.Config.teaching(**settings) for settings, _ in film}
+    configs = set()
+    for settings, _ in film:
+        configs.add(dwa.Config.teaching(**settings))
     for start in ("real", "noise"):
         for weight in labs.WEIGHTS:
             changes = {
@@ -210,10 +211,10 @@ def test_the_film_is_of_the_lessons_data_and_holds_every_stop_of_the_sliders(
             }
             expected = [dwa.Config.teaching(**changes, perturbation="none")]
             for kind in ("random", "directed"):
-                expected += [
-                    dwa.Config.teaching(**changes, perturbation=kind, adjustment_radius=r)
-                    for r in labs.RADII
-                ]
+                for r in labs.RADII:
+                    expected.append(
+                        dwa.Config.teaching(**changes, perturbation=kind, adjustment_radius=r)
+                    )
             assert configs >= set(expected)
     assert all(
         images.shape == (30, 3, 16, 16) and images.dtype == torch.uint8 for _, images in film

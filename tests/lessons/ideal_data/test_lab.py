@@ -49,7 +49,9 @@ def answer_on_show(lab: Laboratory) -> Answer:
 
 def by_themselves(settings: Settings, sweep: Sweep, value: float) -> toys.Trained:
     """One setting, trained without the others."""
-    setting = {name: getattr(settings, name) for name in toys.Config.__dataclass_fields__}
+    setting = {}
+    for name in toys.Config.__dataclass_fields__:
+        setting[name] = getattr(settings, name)
     return toys.train(
         [
             toys.Config(
@@ -160,7 +162,9 @@ def test_the_landscape_has_the_paths_from_a_common_start(lab: Laboratory) -> Non
 def test_a_point_of_the_landscape_is_the_loss_of_those_weights() -> None:
     settings = Settings(steps=60, seeds=3)
     land = answer(settings, SIGMAS).landscape
-    configs = [settings.replace(deviation=sigma, record_every=3) for sigma in (0.1, 0.5, 1.0)]
+    configs = []
+    for sigma in (0.1, 0.5, 1.0):
+        configs.append(settings.replace(deviation=sigma, record_every=3))
     runs = toys.train(configs)
     rows = runs.rows[:, :, 0].movedim(1, 0)
     origin = rows[:, -1].mean(0)
@@ -180,7 +184,8 @@ def test_the_rho_lab_begins_with_the_papers_hardest_case() -> None:
     lab = RhoLab()
     assert (lab.panel.value.deviation, lab.panel.value.relabelling) == (1.0, 0.5)
     assert answer_on_show(lab).values == (0.0, 0.25, 0.5, 0.75, 1.0)
-    targets, labels = (answer_on_show(lab).decisions[name] for name in ("targets", "labels"))
+    targets = answer_on_show(lab).decisions["targets"]
+    labels = answer_on_show(lab).decisions["labels"]
     assert ((targets - 0.5 * labels) >= 0).all() and targets.unique().numel() > 60
     lab.panel.value = lab.panel.value.replace(steps=60, seeds=3)
     moved(lab, relabelling=0.0)

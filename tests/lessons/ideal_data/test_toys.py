@@ -101,7 +101,8 @@ def test_settings_with_one_original_are_judged_like_each_alone() -> None:
         Config(seeds=2, steps=20),
         Config(seeds=2, steps=20, gap=0.5),
     ]
-    together, all_judged = (toys.judge(toys.train(some)) for some in (configs[:2], configs))
+    together = toys.judge(toys.train(configs[:2]))
+    all_judged = toys.judge(toys.train(configs))
     assert torch.equal(together.mean_squared_error, all_judged.mean_squared_error[:, :2])
 
 

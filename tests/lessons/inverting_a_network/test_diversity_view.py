@@ -127,7 +127,9 @@ def test_the_quest_is_met_by_hand_alone_and_lies_above_chance(view) -> None:
     hand = list(view.hand)
     for label in range(3):
         members = (mapped.labels == label).nonzero().flatten().tolist()
-        choices = [(*hand[:label], member, *hand[label + 1 :]) for member in members]
+        choices = []
+        for member in members:
+            choices.append((*hand[:label], member, *hand[label + 1 :]))
         hand = list(
             max(
                 choices,
@@ -153,9 +155,9 @@ def test_sliders_do_what_the_mouse_does(view) -> None:
     )
     sliders.across.value = 0.2
     sliders.up.value = 0.6
-    position = [
-        a + share * (b - a) for share, (a, b) in zip((0.2, 0.6), view.map.extent, strict=True)
-    ]
+    position = []
+    for share, (a, b) in zip((0.2, 0.6), view.map.extent, strict=True):
+        position.append(a + share * (b - a))
     assert view.hand[2] == view.mapped.nearest_on(view.map, 2, *position)
     assert (sliders.across.value, sliders.up.value) == (0.2, 0.6), (
         "the point snaps, the sliders stay"
@@ -225,5 +227,7 @@ def test_the_state_is_a_short_text(view, material) -> None:
 
 
 def test_more_real_images_by_chance_cover_more(view) -> None:
-    shares = [view.mapped.chance("features", count) for count in (1, 2, 5, 20)]
+    shares = []
+    for count in (1, 2, 5, 20):
+        shares.append(view.mapped.chance("features", count))
     assert shares == sorted(shares) and shares[-1] == 1

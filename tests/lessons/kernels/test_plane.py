@@ -69,9 +69,15 @@ def test_the_regression_is_that_of_the_formula() -> None:
 def test_updates_go_down_the_error(kernel: str) -> None:
     dots, labels = real_dots()
     targets = torch.nn.functional.one_hot(labels, 2).double() - 0.5
-    views = [Plane(kernel=kernel, updates=updates) for updates in (0, 1, 60)]
-    answers = [regression(view, moved(view, first_points(6)), dots) for view in views]
-    error = [float((end - targets).square().mean()) for end in answers]
+    views = []
+    for updates in (0, 1, 60):
+        views.append(Plane(kernel=kernel, updates=updates))
+    answers = []
+    for view in views:
+        answers.append(regression(view, moved(view, first_points(6)), dots))
+    error = []
+    for end in answers:
+        error.append(float((end - targets).square().mean()))
     assert error[2] < 0.5 * error[0] and error[1] < error[0]
 
 
@@ -117,10 +123,11 @@ def test_the_quest_is_met_by_hand_alone_and_above_what_takes_no_learning(
     explorer: KernelPlane,
 ) -> None:
     dots, labels = real_dots()
-    centres = [
-        KMeans(2, n_init=10, random_state=0).fit(dots[labels == label]).cluster_centers_
-        for label in (0, 1)
-    ]
+    centres = []
+    for label in (0, 1):
+        centres.append(
+            KMeans(2, n_init=10, random_state=0).fit(dots[labels == label]).cluster_centers_
+        )
     rival = torch.from_numpy(np.stack(centres, 1).reshape(-1, 2))
     for kernel in ("rbf", "fc1", "fc2", "fc3"):
         assert right_fraction(Plane(kernel=kernel), rival) < ENOUGH - 0.03

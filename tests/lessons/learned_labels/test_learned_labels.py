@@ -31,7 +31,9 @@ def lab(grey: ImageData) -> Laboratory:
 def test_scores_are_those_of_students_of_the_labels(lab: Laboratory, grey: ImageData) -> None:
     base = lab.world.base("shapes", 10, 0)
     distilled = process.run(ld, ld.SMALL, Inputs(data=grey, distilled=base, device="cpu"))
-    scores_of_10 = [scores[10] for scores in lab._results().shared[0]]
+    scores_of_10 = []
+    for scores in lab._results().shared[0]:
+        scores_of_10.append(scores[10])
     options = {"labels": "stored", "seeds": range(STUDENTS), "device": "cpu", "progress": False}
     for network, score in ((ld.SMALL.network, scores_of_10[0]), (STRANGER, scores_of_10[1])):
         config = ld.student(distilled, network=network)
@@ -64,15 +66,19 @@ def test_pictures_are_of_their_source_and_more_of_them_begin_alike(
     lab: Laboratory, grey: ImageData
 ) -> None:
     for source in SOURCES:
-        few, many = (lab.world.base(source, count, 1).images for count in (10, 20))
+        few = lab.world.base(source, 10, 1).images
+        many = lab.world.base(source, 20, 1).images
         assert torch.equal(many[:10], few) and not torch.equal(
             few, lab.world.base(source, 10, 2).images
         )
-    real_pixels = {tuple(image.flatten().tolist()) for image in grey.normalised()}
-    inside = {
-        source: tuple(lab.world.base(source, 10, 0).images[0].flatten().tolist()) in real_pixels
-        for source in SOURCES
-    }
+    real_pixels = set()
+    for image in grey.normalised():
+        real_pixels.add(tuple(image.flatten().tolist()))
+    inside = {}
+    for source in SOURCES:
+        inside[source] = (
+            tuple(lab.world.base(source, 10, 0).images[0].flatten().tolist()) in real_pixels
+        )
     assert inside == {"shapes": False, "noise": False, "the data": True}
     (scores, *_), rival = lab._results().shared
     assert quest_met(lab.world, lab.settings, lab._results()) is (scores[10] > rival)

@@ -29,12 +29,12 @@ def place(grey: ImageData) -> world.World:
 def test_what_plays_no_part_makes_no_other_run(place: world.World) -> None:
     settings = place.start.replace(images_per_class=1, exemplar_learning_rate=0.1)
     for memory in place.memories:
-        at_rate_1, at_rate_2 = (
-            place.config(settings.replace(memory=memory, exemplar_learning_rate=rate))
-            for rate in (0.1, 0.2)
-        )
+        at_rate_1 = place.config(settings.replace(memory=memory, exemplar_learning_rate=0.1))
+        at_rate_2 = place.config(settings.replace(memory=memory, exemplar_learning_rate=0.2))
         assert (at_rate_1 == at_rate_2) == (memory != "learned")
-    nothing = [place.config(settings.replace(memory="none", images_per_class=m)) for m in (1, 2)]
+    nothing = []
+    for m in (1, 2):
+        nothing.append(place.config(settings.replace(memory="none", images_per_class=m)))
     assert nothing[0] == nothing[1] and mnemonics.total_steps(nothing[0], place.inputs) > 0
 
 
@@ -65,10 +65,9 @@ def test_the_matrix_fills_as_phases_end(place: world.World) -> None:
 def test_the_quest_asks_for_one_exemplar_and_more_than_means(place: world.World) -> None:
     def met(own_score: float, rival: float, count: int) -> bool:
         settings = place.start.replace(memory="random", images_per_class=count)
-        values = {
-            lab.with_memory(place, settings, name): ((score,),)
-            for name, score in (("random", own_score), (lab.RIVAL, rival))
-        }
+        values = {}
+        for name, score in (("random", own_score), (lab.RIVAL, rival)):
+            values[lab.with_memory(place, settings, name)] = ((score,),)
         return lab.quest_met(place, settings, values.get)  # type: ignore[arg-type]
 
     assert met(0.9, 0.8, 1) and not met(0.8, 0.9, 1) and not met(0.9, 0.8, 2)

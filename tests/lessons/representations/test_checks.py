@@ -25,7 +25,8 @@ def same_covariance(targets: torch.Tensor) -> torch.Tensor:
 
 def difference_of_copies(targets: torch.Tensor) -> torch.Tensor:
     draw = torch.Generator().manual_seed(1)
-    shuffled, reshuffled = (targets[torch.randperm(len(targets), generator=draw)] for _ in range(2))
+    shuffled = targets[torch.randperm(len(targets), generator=draw)]
+    reshuffled = targets[torch.randperm(len(targets), generator=draw)]
     return targets.mean(0) + (shuffled - reshuffled) / 2**0.5
 
 

@@ -99,7 +99,9 @@ def test_every_point_of_the_curves_is_of_the_training(lab: Any, changes: dict[st
         and f"prior itself {lab.world.own[lab.settings.prior]:.1%}" in lab.sentence
     )
     losses, shares = (list(line.y) for line in lab.widget(target_curve).figure.data)
-    contents = [f.content for f in lab.world.run(lab.settings).frames[1:]]
+    contents = []
+    for f in lab.world.run(lab.settings).frames[1:]:
+        contents.append(f.content)
     assert losses == [content.target_loss for content in contents if content.share] and all(
         0 < loss < 2 for loss in losses
     )

@@ -123,16 +123,15 @@ def test_the_quest_asks_for_other_labels_of_the_same_images(material) -> None:
     at = explorer.settings
 
     def quest_is_met(**accuracies: float) -> bool:
-        last_accuracies = {
-            at.replace(labels=labels): accuracy for labels, accuracy in accuracies.items()
-        }
+        last_accuracies = {}
+        for labels, accuracy in accuracies.items():
+            last_accuracies[at.replace(labels=labels)] = accuracy
         last_accuracies[at.replace(images="noise", labels="hard")] = (
             0.1  # other images do not count
         )
-        runs = {
-            settings: SimpleNamespace(frames=[SimpleNamespace(content=end)])
-            for settings, end in last_accuracies.items()
-        }
+        runs = {}
+        for settings, end in last_accuracies.items():
+            runs[settings] = SimpleNamespace(frames=[SimpleNamespace(content=end)])
         return labels_alone_help(
             SimpleNamespace(learned=lambda: runs), at.replace(labels="online"), None
         )  # type: ignore[arg-type]
@@ -158,8 +157,7 @@ def test_what_is_told_of_three_views_is_what_a_student_learns_from(material) -> 
     torch.testing.assert_close(online[2], expected[1])
     for targets in (hard, stored, online):
         torch.testing.assert_close(targets.sum(1), torch.ones(3))
-    drawings = {
-        label_bars(world, settings.replace(labels=labels)).to_json()
-        for labels in ("hard", "stored", "online")
-    }
+    drawings = set()
+    for labels in ("hard", "stored", "online"):
+        drawings.add(label_bars(world, settings.replace(labels=labels)).to_json())
     assert len(drawings) == 3 and strip(world, settings)[1].startswith("A real image of ")

@@ -28,9 +28,10 @@ def settings(key: str, count: int, seed: int) -> list[Any]:
     """
     parameters = TRIALS[key].parameters
     draw = numpy_generator(seed, 0, f"settings of {key}")
-    sliders = {
-        name: field for name, field in describe(parameters).items() if field.explorable is not None
-    }
+    sliders = {}
+    for name, field in describe(parameters).items():
+        if field.explorable is not None:
+            sliders[name] = field
 
     def random_value(field: Any) -> Any:
         if field.choices is not None:
@@ -40,10 +41,13 @@ def settings(key: str, count: int, seed: int) -> list[Any]:
         number = low + step * int(draw.integers(round((high - low) / step) + 1))
         return int(number) if field.type is int else min(float(f"{number:.4g}"), high)
 
-    return [
-        parameters(**{name: random_value(field) for name, field in sliders.items()})
-        for _ in range(count)
-    ]
+    drawn_settings = []
+    for _ in range(count):
+        values = {}
+        for name, field in sliders.items():
+            values[name] = random_value(field)
+        drawn_settings.append(parameters(**values))
+    return drawn_settings
 
 
 def judge_sgd(view: Any) -> Judged:
@@ -139,13 +143,12 @@ def test_the_verdict_is_what_drawn_settings_find(key: str) -> None:
 
 def test_eq_24_does_not_tend_to_one_and_the_share_does() -> None:
     """It fails although it lies in [0, 1] for wide classes: its limit is another."""
-    sentences = [
-        TRIALS["information"].show(trials.Width(spread=spread)).sentence
-        for spread in (0.06, 0.04, 0.02)
-    ]
-    values = [
-        float(re.findall(r"eq 24 gives (-?[\d.e+]+);", sentence)[0]) for sentence in sentences
-    ]
+    sentences = []
+    for spread in (0.06, 0.04, 0.02):
+        sentences.append(TRIALS["information"].show(trials.Width(spread=spread)).sentence)
+    values = []
+    for sentence in sentences:
+        values.append(float(re.findall(r"eq 24 gives (-?[\d.e+]+);", sentence)[0]))
     assert max(values) < 0 and all("I/H(Y) 1.000 in one" in sentence for sentence in sentences)
 
 
@@ -155,7 +158,9 @@ def test_what_corollary_1_is_tried_on_is_lipschitz() -> None:
         for function in ("|x - c|", "random"):
             values = trials.slope_one(trials.Merge(function=function, seed=seed, kink=0.3), places)
             assert np.abs(np.diff(values)).max() <= (places[1] - places[0]) * (1 + 1e-9)
-    views = [trials.Merge(merge_ratio=a, kink=round(1 - 2 * a, 2)) for a in (0.1, 0.25, 0.5, 0.8)]
+    views = []
+    for a in (0.1, 0.25, 0.5, 0.8):
+        views.append(trials.Merge(merge_ratio=a, kink=round(1 - 2 * a, 2)))
     assert not any(TRIALS["chord"].show(view).holds for view in views), (
         "with its kink at z, whatever alpha"
     )

@@ -81,9 +81,9 @@ def test_numbers_beside_are_those_of_the_library(lab: Laboratory, grey: ImageDat
             distilled=means.with_targets(OrderedSteps(torch.full((1, 1), rate), passes=2)),
             device="cpu",
         )
-        runs = [
-            process.run(ordered, student.replace(seed=seed), inputs) for seed in range(STUDENTS)
-        ]
+        runs = []
+        for seed in range(STUDENTS):
+            runs.append(process.run(ordered, student.replace(seed=seed), inputs))
         accuracies.append(sum(ddlab.accuracy(run, grey) for run in runs) / STUDENTS)
     distance_left, rival_accuracy = rivals[CONFIG.inner_steps]
     assert rival_accuracy == pytest.approx(max(accuracies))

@@ -23,9 +23,9 @@ def normal_tensor(*shape: int, seed: int = 0) -> Tensor:
 
 def correlated(count: int = 12, width: int = 4, seed: int = 0) -> tuple[Tensor, Tensor]:
     """Two views that agree in part, with scales and shifts of their own."""
-    shared, first_part, second_part = (
-        normal_tensor(count, width, seed=seed + number) for number in range(3)
-    )
+    shared = normal_tensor(count, width, seed=seed + 0)
+    first_part = normal_tensor(count, width, seed=seed + 1)
+    second_part = normal_tensor(count, width, seed=seed + 2)
     return 3 * (shared + 0.5 * first_part) + 2, 0.2 * (shared + 0.7 * second_part).flip(1) - 5
 
 

@@ -66,12 +66,12 @@ def test_what_is_trained_what_follows_and_what_is_written(optimiser: str, grey: 
         assert all(not torch.equal(old.trained[name], value) for name, value in new.trained.items())
         m = 1 - (1 - settings.target_momentum) * (1 - after.index / total)
         network = networks.parameter_names(settings.network.for_data(grey))
-        learnt = {
-            f"network.{name}": after.state.weights[name]
-            for name in network
-            if "classifier" not in name
-        }
-        learnt |= {f"projector.{name}": value for name, value in after.state.projector.items()}
+        learnt = {}
+        for name in network:
+            if "classifier" not in name:
+                learnt[f"network.{name}"] = after.state.weights[name]
+        for name, value in after.state.projector.items():
+            learnt[f"projector.{name}"] = value
         for name, value in new.target.items():
             if name in learnt:
                 assert torch.equal(value, m * old.target[name] + (1 - m) * learnt[name]), name
@@ -158,10 +158,8 @@ def test_the_result_is_a_network_that_names_the_objective(grey: ImageData) -> No
 
 def test_the_package_is_the_process_by_barlow_twins(grey: ImageData) -> None:
     settings = self_supervised.Config.teaching(**SMALL)
-    by_package, by_objective = (
-        process.run(by, settings, Inputs(data=grey))
-        for by in (self_supervised, self_supervised.teacher_of(settings))
-    )
+    by_package = process.run(self_supervised, settings, Inputs(data=grey))
+    by_objective = process.run(self_supervised.teacher_of(settings), settings, Inputs(data=grey))
     assert_same(by_package.weights, by_objective.weights)
     assert_same(ddlab.train_teacher(grey, settings, progress=False).weights, by_package.weights)
     assert all(name == module.NAME for name, module in self_supervised.OBJECTIVES.items())

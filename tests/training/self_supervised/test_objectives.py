@@ -56,7 +56,9 @@ def assert_same_slopes(
     """The same value, and the same gradient at each place."""
     slopes = []
     for loss in (mine, theirs):
-        free = [place.clone().requires_grad_() for place in places]
+        free = []
+        for place in places:
+            free.append(place.clone().requires_grad_())
         value = loss(*free).reshape(())
         slopes.append((value, *torch.autograd.grad(value, free, materialize_grads=True)))
     torch.testing.assert_close(slopes[0], slopes[1], rtol=1e-9, atol=1e-10)
@@ -135,10 +137,11 @@ class TestAgainstLightly:
             logits, aims = normal_tensor(2, 2, count, width, seed=seed + number)
 
             def mine(*views: Tensor, aims: Tensor = aims, centre: Tensor = centre) -> Tensor:
-                probabilities = [
-                    dino.centred_probabilities(logits, centre, temperature=teacher)
-                    for logits in aims.flip(0)
-                ]
+                probabilities = []
+                for logits in aims.flip(0):
+                    probabilities.append(
+                        dino.centred_probabilities(logits, centre, temperature=teacher)
+                    )
                 pairs = zip(views, probabilities, strict=True)
                 return torch.stack(
                     [dino.dino_loss(view, by, temperature=student) for view, by in pairs]
@@ -176,10 +179,9 @@ class TestAgainstLightly:
 
         def mine(first: Tensor, second: Tensor) -> Tensor:
             pairs = ((first, second), (second, first))
-            assignments = [
-                (view, swav.sinkhorn_assignments(other_view, **options))
-                for view, other_view in pairs
-            ]
+            assignments = []
+            for view, other_view in pairs:
+                assignments.append((view, swav.sinkhorn_assignments(other_view, **options)))
             return torch.stack(
                 [swav.swav_loss(*pair, temperature=temperature) for pair in assignments]
             ).mean()
@@ -248,7 +250,9 @@ def test_the_queue_loses_its_oldest() -> None:
 
 
 def test_target_momentum() -> None:
-    momenta = [target_momentum(progress, first=0.9, last=1.0) for progress in (0.0, 0.5, 1.0)]
+    momenta = []
+    for progress in (0.0, 0.5, 1.0):
+        momenta.append(target_momentum(progress, first=0.9, last=1.0))
     assert momenta == pytest.approx([0.9, 0.95, 1.0])
 
 
@@ -267,9 +271,9 @@ def test_what_each_keeps(name: str, grey: ImageData) -> None:
     """
     changes = {"target_momentum": 1.0, "final_target_momentum": 1.0} if name in MOMENTUM else {}
     config, first, last = updated(name, grey, **changes)
-    names_kept = {
-        part: set(getattr(last.objective, part)) for part in ("trained", "target", "buffers")
-    }
+    names_kept = {}
+    for part in ("trained", "target", "buffers"):
+        names_kept[part] = set(getattr(last.objective, part))
     predictor = {"linear.0", "linear.1", "scale.0", "shift.0"}
     trained = {
         "byol": predictor,
@@ -329,9 +333,8 @@ def test_each_teaches_more_than_is_there_untrained(name: str) -> None:
         config = OBJECTIVES[name].Config.for_data(data, seed=seed, **small)
         trained = process.run(Teacher(OBJECTIVES[name]), config, Inputs(data=data))
         untrained = networks.initialise(config.network.for_data(data), seed=seed)
-        trained_mean, untrained_mean = (
-            probe(network, data, kind="linear", keep=False).mean for network in (trained, untrained)
-        )
+        trained_mean = probe(trained, data, kind="linear", keep=False).mean
+        untrained_mean = probe(untrained, data, kind="linear", keep=False).mean
         gains.append(trained_mean - untrained_mean)
     assert sum(gains) > 0, gains
 

@@ -56,10 +56,9 @@ class TestProjector:
     def test_equals_torchs_layers(self, depth: int) -> None:
         draw = torch.Generator().manual_seed(0)
         weights = projector_weights(5, widths=(4, 3, 2)[:depth], seed=0)
-        moved = {
-            name: value + 0.1 * torch.randn(value.shape, generator=draw)
-            for name, value in weights.items()
-        }
+        moved = {}
+        for name, value in weights.items():
+            moved[name] = value + 0.1 * torch.randn(value.shape, generator=draw)
         features = torch.randn((7, 5), generator=draw)
         torch.testing.assert_close(projected(moved, features), module_of(moved, depth)(features))
 
@@ -103,8 +102,14 @@ def plain_training(
     learnt = [
         p for name, p in module.named_parameters() if not name.startswith("classifier")
     ] + list(projector.parameters())
-    matrices = [p for p in learnt if p.ndim > 1]
-    vectors = [p for p in learnt if p.ndim == 1]
+    matrices = []
+    for p in learnt:
+        if p.ndim > 1:
+            matrices.append(p)
+    vectors = []
+    for p in learnt:
+        if p.ndim == 1:
+            vectors.append(p)
     ratio = settings.bias_learning_rate / settings.learning_rate
     if settings.optimiser == "adamw":
         solver: Any = torch.optim.AdamW(learnt, weight_decay=settings.weight_decay)
@@ -196,12 +201,13 @@ def test_views_come_to_agree(grey: ImageData) -> None:
     first, last = [], []
     for seed in range(3):
         settings = config(optimiser="adamw", learning_rate=0.1, epochs=60, seed=seed)
-        traces = [
-            step.trace for step in process.steps(self_supervised, settings, Inputs(data=grey))
-        ]
+        traces = []
+        for step in process.steps(self_supervised, settings, Inputs(data=grey)):
+            traces.append(step.trace)
         first, last = first + traces[:8], last + traces[-8:]
     for name, rises in (("agreement", True), ("loss", False)):
-        start, end = (sum(float(getattr(trace, name)) for trace in part) for part in (first, last))
+        start = sum(float(getattr(trace, name)) for trace in first)
+        end = sum(float(getattr(trace, name)) for trace in last)
         assert (end > start) is rises, name
 
 
@@ -250,10 +256,9 @@ class TestRepresentations:
             representations(teacher, made_data(**changes))
 
     def test_features_that_are_not_finite(self, grey: ImageData, teacher: Network) -> None:
-        broken = {
-            name: value * torch.nan if value.ndim == 4 else value
-            for name, value in teacher.weights.items()
-        }
+        broken = {}
+        for name, value in teacher.weights.items():
+            broken[name] = value * torch.nan if value.ndim == 4 else value
         with refuses("features", "finite"):
             representations(dataclasses.replace(teacher, weights=broken), grey)
 
