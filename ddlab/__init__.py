@@ -25,23 +25,24 @@ _ROOMS = (
     "explorers",
     "lessons",
     "records",
+    "replication",
 )
 _NAMES = {
     "DDLabError": "core.errors",
     "NonFiniteError": "core.errors",
     "ImageData": "data",
     "DistilledSet": "distilled",
-    "Inputs": "runs.process",
+    "Inputs": "runs",
     "Run": "runs",
-    "distill": "methods.distillation",
-    "train_teacher": "methods.distillation",
-    "from_images": "methods.distillation",
-    "from_loss": "methods.own",
+    "distill": "methods.shared.distillation",
+    "train_teacher": "methods.shared.distillation",
+    "from_images": "methods.shared.distillation",
+    "from_loss": "methods.shared.own",
     "evaluate": "evaluation",
     "accuracy": "evaluation",
     "compare": "evaluation",
-    "published": "records.published",
-    "replicate": "records.replication",
+    "published": "replication",
+    "replicate": "replication",
     "start": "lessons",
 }
 
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
         methods,
         networks,
         records,
+        replication,
         runs,
         training,
     )
@@ -66,12 +68,12 @@ if TYPE_CHECKING:
     from .distilled import DistilledSet
     from .evaluation import accuracy, compare, evaluate
     from .lessons import start
-    from .methods.distillation import distill, from_images, train_teacher
-    from .methods.own import from_loss
-    from .records.published import published
-    from .records.replication import replicate
+    from .methods.shared.distillation import distill, from_images, train_teacher
+    from .methods.shared.own import from_loss
+    from .replication.printed_rows import published
+    from .replication.replicating import replicate
     from .runs import Run
-    from .runs.process import Inputs
+    from .runs.inputs import Inputs
 
 
 def __getattr__(name: str) -> Any:

@@ -27,8 +27,8 @@ from ddlab.data import ImageData  # noqa: E402
 from ddlab.distilled import DistilledSet  # noqa: E402
 from ddlab.methods import selection  # noqa: E402
 from ddlab.networks import Network  # noqa: E402
-from ddlab.runs import cache, process  # noqa: E402
-from ddlab.runs.process import Inputs  # noqa: E402
+from ddlab.runs import cache, run_to_end  # noqa: E402
+from ddlab.runs.inputs import Inputs  # noqa: E402
 from ddlab.training import supervised  # noqa: E402
 from tests.support import made_data  # noqa: E402
 
@@ -52,7 +52,7 @@ def _trained(on: ImageData, seed: int = 0) -> Network:
         learning_rate=0.02,
         seed=seed,
     )
-    return process.run(supervised, config, Inputs(data=on))
+    return run_to_end(supervised, config, Inputs(data=on))
 
 
 @pytest.fixture(autouse=True)
@@ -108,7 +108,7 @@ def inputs(grey: ImageData) -> Inputs:
 def distilled(grey: ImageData, teacher: Network) -> DistilledSet:
     """Two real images per class of `grey`, with hard, stored and online labels."""
     config = selection.Config(images_per_class=2)
-    return process.run(selection, config, Inputs(data=grey, teachers=(teacher,)))
+    return run_to_end(selection, config, Inputs(data=grey, teachers=(teacher,)))
 
 
 @pytest.fixture

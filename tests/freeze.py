@@ -22,8 +22,8 @@ from ddlab.core.storage import fingerprint
 from ddlab.data import ImageData
 from ddlab.methods import selection
 from ddlab.networks import Network
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs import run_to_end
+from ddlab.runs.inputs import Inputs
 from ddlab.training import supervised
 from tests.contract.cases import CASES, bundle, states
 from tests.support import leaves, made_data
@@ -78,14 +78,14 @@ def trained(data: ImageData, seed: int = 0) -> Network:
         learning_rate=0.02,
         seed=seed,
     )
-    return process.run(supervised, config, Inputs(data=data, device="cpu"))
+    return run_to_end(supervised, config, Inputs(data=data, device="cpu"))
 
 
 def lines() -> Iterator[str]:
     """State, Trace and result of every case, after every update."""
     data = made_data()
     teacher = trained(data)
-    chosen = process.run(
+    chosen = run_to_end(
         selection, selection.Config(images_per_class=2), Inputs(data=data, teachers=(teacher,))
     )
     for case in CASES:

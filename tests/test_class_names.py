@@ -17,7 +17,7 @@ from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.methods import mnemonics, rela, selection
 from ddlab.runs import Run, process
-from ddlab.runs.process import Inputs
+from ddlab.runs.inputs import Inputs
 from ddlab.training import supervised
 from tests.support import made_data, refuses
 

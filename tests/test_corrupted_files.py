@@ -18,7 +18,7 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.networks import Network
 from ddlab.runs import checkpoint
-from ddlab.runs.process import Inputs
+from ddlab.runs.inputs import Inputs
 from ddlab.training import supervised
 from tests.support import assert_same, assert_sentence, leaves
 

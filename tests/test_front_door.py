@@ -25,7 +25,7 @@ from ddlab.distilled import DistilledSet, HardLabels
 from ddlab.methods import mnemonics, selection
 from ddlab.networks import Network
 from ddlab.networks.family import REGISTERED
-from ddlab.runs.process import Inputs
+from ddlab.runs.inputs import Inputs
 from tests.contract.cases import PROCESSES
 from tests.contract.material import Material
 from tests.support import refuses
@@ -101,6 +101,11 @@ TABLE: dict[str, Row] = {
         ddlab.Run,
         lambda g: {"process": selection, "config": CONFIG, "inputs": g.inputs},
         [("process", 3), ("config", None), ("inputs", "digits"), ("keep", 5)],
+    ),
+    "runs.run_to_end": (
+        runs.run_to_end,
+        lambda g: {"process": selection, "config": CONFIG, "inputs": g.inputs},
+        [("process", 3), ("config", None), ("inputs", "digits"), ("on_step", 5)],
     ),
     "ddlab.accuracy": (
         ddlab.accuracy,

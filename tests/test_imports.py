@@ -20,11 +20,12 @@ ROOMS = (
     "methods",
     "evaluation",
     "records",
+    "replication",
     "figures",
     "explorers",
     "lessons",
 )
-CORE = ROOMS[: ROOMS.index("records") + 1]
+CORE = ROOMS[: ROOMS.index("replication") + 1]
 HEAVY = {
     "plotly",
     "ipywidgets",

@@ -17,7 +17,7 @@ from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData, whitened
 from ddlab.lessons.build import NOTEBOOKS
 from ddlab.networks import Network
-from ddlab.records import replication
+from ddlab.replication import replicating
 from ddlab.training import supervised
 from tests.support import refuses
 
@@ -33,19 +33,19 @@ FEW: dict[str, Any] = {**ROW, "sets": 2, "students": 2, "iterations": 2, "studen
 def test_every_printed_row_has_a_config_of_its_size(digits: ImageData) -> None:
     rows = []
     for row in ddlab.published().records():
-        if row["method"] in replication.PROTOCOLS:
+        if row["method"] in replicating.PROTOCOLS:
             rows.append(row)
     # A generator has any number.
     rows = [
-        row for row in rows if row["dataset"] in replication._PRESETS and row["method"] != "gtn"
+        row for row in rows if row["dataset"] in replicating._PRESETS and row["method"] != "gtn"
     ]
     assert len(rows) > 90
     for row in rows:
         if row["method"] == "mtt" and row["images_per_class"] == 50:
             with pytest.raises(DDLabError, match="images_per_class"):
-                replication._config("mtt", row, digits, {})
+                replicating._config("mtt", row, digits, {})
             continue
-        config = replication._config(row["method"], row, digits, {})
+        config = replicating._config(row["method"], row, digits, {})
         images_a_step = getattr(config, "images", None) or config.images_per_class * digits.classes
         steps = config.steps if row["method"] in ("dd", "sldd") else 1
         assert images_a_step * steps == row["images_per_class"] * digits.classes, row
@@ -147,7 +147,7 @@ def test_a_fixed_start_has_one_student_and_it_is_the_set_s_own(digits: ImageData
 def interrupted_at(call: int, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Press Ctrl-C in one evaluation; return the list of seeds that is filled as evaluations begin."""
     seeds: list[Any] = []
-    evaluate = replication.evaluate
+    evaluate = replicating.evaluate
 
     def interrupted(*arguments: Any, **options: Any) -> Any:
         seeds.append(options["seeds"])
@@ -155,7 +155,7 @@ def interrupted_at(call: int, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
             raise KeyboardInterrupt
         return evaluate(*arguments, **options)
 
-    monkeypatch.setattr(replication, "evaluate", interrupted)
+    monkeypatch.setattr(replicating, "evaluate", interrupted)
     return seeds
 
 
@@ -166,7 +166,7 @@ def test_the_same_call_goes_on_from_its_folder(
     with pytest.raises(KeyboardInterrupt):
         ddlab.replicate("dm", digits, **FEW, folder=tmp_path)
     monkeypatch.setattr(
-        replication, "distill", lambda *_, **__: pytest.fail("both sets were made already")
+        replicating, "distill", lambda *_, **__: pytest.fail("both sets were made already")
     )
     again = ddlab.replicate("dm", digits, **FEW, folder=tmp_path)
     assert evaluated == [(0,), (1,), (0,), (1,), (1,)]
@@ -181,7 +181,7 @@ def test_the_same_call_goes_on_from_its_folder(
 def test_earlier_sittings_count_at_the_pace_of_the_last(
     monkeypatch: pytest.MonkeyPatch, digits: ImageData
 ) -> None:
-    distill = replication.distill
+    distill = replicating.distill
     step_indices = iter((1, 76))
     seconds = []
 
@@ -189,10 +189,10 @@ def test_earlier_sittings_count_at_the_pace_of_the_last(
         on_step(SimpleNamespace(index=next(step_indices), total=100))
         return distill(*arguments, **options)
 
-    monkeypatch.setattr(replication, "distill", resumed)
+    monkeypatch.setattr(replicating, "distill", resumed)
     for _ in range(2):
         monkeypatch.setattr(
-            replication, "time", SimpleNamespace(monotonic=iter(range(99)).__next__)
+            replicating, "time", SimpleNamespace(monotonic=iter(range(99)).__next__)
         )
         seconds.append(ddlab.replicate("dm", digits, **{**FEW, "sets": 1}).seconds)
     assert seconds[1] - seconds[0] == pytest.approx(3)
@@ -298,16 +298,16 @@ def test_a_history_goes_on_where_a_run_was_interrupted(digits: ImageData, tmp_pa
 def test_a_protocol_s_student_is_its_source_s(
     method: str, row: dict[str, Any], source: dict[str, Any]
 ) -> None:
-    printed = replication._row(method, row["dataset"], row["images_per_class"], row.get("row", ""))
+    printed = replicating._row(method, row["dataset"], row["images_per_class"], row.get("row", ""))
     work: Any = SimpleNamespace(
         name=method,
-        kind=replication.PROTOCOLS[method].student,
+        kind=replicating.PROTOCOLS[method].student,
         printed=printed,
         teachers=("a teacher",),
         student_changes={},
     )
     classes = 100 if row["dataset"] == "CIFAR-100" else 10
-    config = replication._Work.student_config(work, SimpleNamespace(classes=classes))  # type: ignore[arg-type]
+    config = replicating._Work.student_config(work, SimpleNamespace(classes=classes))  # type: ignore[arg-type]
     assert config is not None
     assert {field: getattr(config, field) for field in source} == source
 
@@ -399,9 +399,9 @@ def test_students_of_a_teacher_see_what_its_paper_s_do(
     }
     with pytest.MonkeyPatch.context() as patch:
         calls = []
-        evaluate = replication.evaluate
+        evaluate = replicating.evaluate
         patch.setattr(
-            replication,
+            replicating,
             "evaluate",
             lambda *arguments, **keywords: (
                 calls.append(keywords),
@@ -488,7 +488,7 @@ def test_lesson_95_goes_on_where_it_was(
     with pytest.raises(KeyboardInterrupt):
         exec(cell, dict(space))
     monkeypatch.setattr(
-        replication, "distill", lambda *_, **__: pytest.fail("both sets were made already")
+        replicating, "distill", lambda *_, **__: pytest.fail("both sets were made already")
     )
     exec(cell, dict(space))
     assert seeds == [(0,), (1,), (1,), (0,), (1,)]

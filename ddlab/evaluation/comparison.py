@@ -18,10 +18,10 @@ from ..core.progress import progress_bar
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..methods import selection
-from ..methods.distillation import distill, from_images, train_teacher
+from ..methods.shared.distillation import distill, from_images, train_teacher
 from ..networks import Network
 from ..runs.cache import whole
-from ..runs.process import Inputs
+from ..runs.inputs import Inputs
 from ..training import supervised
 from ..training.relabelling import as_teachers
 from .parallel import LostWorkers, check_jobs, is_here, run_tasks, tell_lost

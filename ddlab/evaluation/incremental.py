@@ -26,8 +26,8 @@ from ..data import ImageData
 from ..distilled import DistilledSet
 from ..methods import mnemonics
 from ..runs import Run
-from ..runs.process import Inputs, require_data
-from ..training.phases import NAME, Phases, class_ends, class_order, logits_of
+from ..runs.inputs import Inputs
+from ..training.phases import Phases, class_ends, class_order, logits_of
 from ..training.unrolled import Tensors
 from .students import distinct_seeds
 from .tables import Tabled, markdown
@@ -119,7 +119,7 @@ def class_accuracies(
     config: Phases, inputs: Inputs, weights: Tensors, classes_met: int
 ) -> tuple[float, ...]:
     """Test accuracy of each class seen, in order of arrival, of a network."""
-    data = require_data(NAME, inputs)
+    data = inputs.data
     with torch.no_grad():
         images = data.normalised(split="test", device=inputs.device)
         places = logits_of(config, inputs, weights, images, classes_met).argmax(1).cpu()
@@ -159,7 +159,8 @@ def class_incremental(
             classes cannot be divided into.
     """
     config = config or mnemonics.Config.teaching()
-    inputs = Inputs(data=data, distilled=distilled, device=device)
+    # Without a set the memory begins empty.
+    inputs = Inputs(data=data, distilled=distilled, device=device)  # type: ignore[arg-type]
     if distilled is not None:
         errors.check_same_classes("distilled", distilled.class_names, data.class_names)
         fewest = int(distilled.labels.bincount(minlength=data.classes).min())

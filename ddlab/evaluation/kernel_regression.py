@@ -13,7 +13,7 @@ from ..data import ImageData
 from ..data.images import Split
 from ..distilled import DistilledSet
 from ..methods import kip
-from ..methods.kernels import KernelSpec, kernel_matrix
+from ..methods.shared.kernels import KernelSpec, kernel_matrix
 from .students import check_like
 
 Ridge = Annotated[float, within(0, 1e30)]

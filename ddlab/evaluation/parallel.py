@@ -19,7 +19,7 @@ from ..core.errors import DDLabError
 from ..data import ImageData
 from ..networks import NetworkSpec
 from ..networks.family import REGISTERED
-from ..runs.process import Inputs
+from ..runs.inputs import Inputs
 
 Outcome = tuple[int, Any, Exception | None]  # number of the task, its result, or what it raised
 

@@ -22,8 +22,9 @@ from ..core.interval import interval, within_accuracy
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import Network
-from ..runs import process
-from ..runs.process import Inputs, Step
+from ..runs import run_to_end
+from ..runs.inputs import Inputs
+from ..runs.process import Step
 from ..training import pretraining
 from ..training.self_supervised import representations
 from .readers import KINDS, checked_setting, predictions
@@ -229,7 +230,7 @@ def probe_score(
 ) -> float:
     """Measure a set without labels by a linear probe of a network that was pre-trained on it."""
     config = pretraining.Config.teaching(seed=seed)
-    network = process.run(
+    network = run_to_end(
         pretraining, config, Inputs(distilled=distilled, device=device), on_step=watch
     )
     return probed(network, data, seed, device=device)

@@ -12,9 +12,10 @@ from ..core import errors
 from ..core.errors import DDLabError
 from ..data import ImageData
 from ..distilled import DistilledSet
-from ..methods.distillation import distill, preset
+from ..methods.shared.distillation import distill, preset
 from ..runs.cache import whole
-from ..runs.process import Inputs, check_call, check_process
+from ..runs.inputs import Inputs
+from ..runs.process import check_call, check_process, needs_teacher
 from .students import check_like
 
 RANDOM = "random real images"
@@ -32,7 +33,7 @@ class Entry:
     @property
     def needs_teacher(self) -> bool:
         """True if the method cannot run without a trained network."""
-        return bool(getattr(self.method, "NEEDS_TEACHER", False))
+        return needs_teacher(self.method)
 
     @property
     def title(self) -> str:
@@ -59,7 +60,7 @@ class Entry:
             self.distilled.target(labels)
             check_counts(name, counts_of(self.distilled), data)
             return
-        check_call(self.method, self.settings, inputs)
+        check_call(self.method, self.settings, inputs, teacher_to_come=True)
         if getattr(self.method, "WITHOUT_LABELS", False):
             kinds: tuple[str, ...] = ()
         else:

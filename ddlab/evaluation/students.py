@@ -20,9 +20,9 @@ from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import NetworkSpec
 from ..networks.family import REGISTERED
-from ..runs import cache
+from ..runs import cache, run_to_end
 from ..runs import process as driver
-from ..runs.process import Inputs
+from ..runs.inputs import Inputs
 from ..runs.threads import limit_threads, thread_count
 from ..training import ordered, supervised
 from ..training.accuracy import accuracy, balanced_accuracy
@@ -431,7 +431,7 @@ def _tested(
     config: Settings, inputs: Inputs, data: ImageData, on_step: Callable[[driver.Step], None] | None
 ) -> Scores:
     process = ordered if isinstance(config, ordered.Config) else supervised
-    student = driver.run(process, config, inputs, on_step=on_step)
+    student = run_to_end(process, config, inputs, on_step=on_step)
     if cache.is_partial(student):
         raise KeyboardInterrupt("the student was still being trained")
     student = student.to(inputs.device)

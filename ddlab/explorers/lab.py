@@ -46,7 +46,7 @@ from .layout import Explorer
 from .lines import Progress, Quest, QuestLine
 from .runner import Runner, TaskLeft
 from .stops import name_stops, set_stops
-from .views import NotYet, View, ViewOnPage, flattened, make_widget
+from .views import NotComputed, View, ViewOnPage, flattened, make_widget
 
 _VALUES = 400  # that are remembered
 Jobs = Sequence["Run | Value"]
@@ -201,10 +201,10 @@ class Results:
         """The frames of the watched run that were kept so far.
 
         Raises:
-            NotYet: nothing was; a view that needs some stays as it was.
+            NotComputed: nothing was; a view that needs some stays as it was.
         """
         if self.run is None or not self.run.frames:
-            raise NotYet
+            raise NotComputed
         return self.run.frames
 
     @cached_property
@@ -649,7 +649,7 @@ class Laboratory(Explorer):
             self._place_slider(results)
             self._enable(results)
             self._draw_views(results)
-            with contextlib.suppress(NotYet):  # as what was on show stays, so do the words
+            with contextlib.suppress(NotComputed):  # as what was on show stays, so do the words
                 if self.quest is not None and self.lab.quest is not None and not self.quest.met:
                     self.quest.look(self.lab.quest.met(self.world, self.settings, results))
                 self.say(
@@ -698,7 +698,7 @@ class Laboratory(Explorer):
     def _asked_by(self, button: Compute, results: Results) -> Jobs:
         try:
             return button.jobs(self.world, self.settings, results)
-        except NotYet:
+        except NotComputed:
             return []
 
     def _waiting(self) -> str:

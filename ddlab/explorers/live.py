@@ -26,7 +26,8 @@ from ..core.parameters import Parameters, describe
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..runs import Frame, Keep, Run
-from ..runs.process import Inputs, Step
+from ..runs.inputs import Inputs
+from ..runs.process import Step
 from ..training import supervised
 from ..training.relabelling import Teachers, as_teachers
 from . import looks

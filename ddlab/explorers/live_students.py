@@ -10,10 +10,12 @@ import torch
 from ..distilled import DistilledSet, Representations
 from ..evaluation.probing import probe_score
 from ..evaluation.students import student_accuracy
-from ..methods import recovery, representation_selection
-from ..methods._labelling import labelled_set
-from ..runs import process
-from ..runs.process import Inputs, Step, require_data
+from ..methods import representation_selection
+from ..methods.shared import recovery
+from ..methods.shared.labelling import labelled_set
+from ..runs import run_to_end
+from ..runs.inputs import Inputs
+from ..runs.process import Step
 from ..training import supervised
 
 
@@ -31,7 +33,7 @@ def accuracies(distilled: DistilledSet, inputs: Inputs, watch: Callable[[Step], 
     Raises:
         DDLabError: a set without images, or with more of a class than there are real ones.
     """
-    data = require_data("a student", inputs)
+    data = inputs.data
     kinds = [target.kind for target in distilled.targets]
     if "representations" in kinds:
         sets = distilled, _real_representations(distilled, inputs)
@@ -58,12 +60,12 @@ def _real_representations(distilled: DistilledSet, inputs: Inputs) -> DistilledS
     config = representation_selection.Config(
         budget=len(distilled), augmentation=target.augmentation
     )
-    return process.run(representation_selection, config, inputs)
+    return run_to_end(representation_selection, config, inputs)
 
 
 def _real_images(distilled: DistilledSet, inputs: Inputs) -> DistilledSet:
     """Draw as many random real images of each class, with the same kinds of labels."""
-    data = require_data("a student", inputs)
+    data = inputs.data
     counts = torch.bincount(distilled.labels, minlength=data.classes)
     recovery.check_images_per_class(data, int(counts.max()))
     indices = recovery.real_image_indices(data, int(counts.max()), seed=0)

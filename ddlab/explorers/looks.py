@@ -13,7 +13,7 @@ from ..core.errors import DDLabError
 from ..data.images import denormalise
 from ..figures import encode_grid, encode_png, loss_curves
 from ..runs import Frame, Look
-from ..runs.process import Inputs
+from ..runs.inputs import Inputs
 from .plot import Plot
 
 _HEIGHT = 330  # of the charts

@@ -23,7 +23,7 @@ from ..figures import add_reference, encode_grid, loss_curves
 from ..methods import selection
 from ..networks import NetworkSpec
 from ..runs import Frame, Keep, Run, Runs, cache
-from ..runs.process import Inputs
+from ..runs.inputs import Inputs
 from .lab import Results
 
 HEIGHT = 330  # of a plot, in pixels

@@ -21,7 +21,7 @@ from .layout import side_by_side
 from .plot import Plot
 
 
-class NotYet(Exception):
+class NotComputed(Exception):
     """There is no frame to be looked at yet."""
 
 
@@ -134,7 +134,7 @@ class ViewOnPage:
         """Bring the view up to date. Nothing is drawn where the data are the same as before."""
         try:
             data = self.view.data(world, settings, results)
-        except NotYet:
+        except NotComputed:
             if self.widget is None:
                 raise
             return

@@ -19,10 +19,10 @@ from ..data import ImageData, load
 from ..data.images import normalise
 from ..distilled import DistilledSet
 from ..methods import selection
-from ..methods.distillation import from_images
+from ..methods.shared.distillation import from_images
 from ..networks import Network
 from ..runs import cache
-from ..runs.process import Inputs
+from ..runs.inputs import Inputs
 from ..training import supervised
 from .lesson import show
 

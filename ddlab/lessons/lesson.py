@@ -92,7 +92,10 @@ class Lesson:
 
 
 def start(name: str, *, seed: int = 0, device: str = "auto") -> Lesson:
-    """Begin a lesson: prints versions and how long it takes to read.
+    """Begin a lesson: print versions and how long it takes to read.
+
+    On a CPU it sets torch's number of threads to 1 for the whole kernel, in which small networks
+    are fastest; `torch.set_num_threads` afterwards takes more.
 
     Args:
         name: of the notebook, without ".ipynb".

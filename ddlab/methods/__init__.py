@@ -10,6 +10,7 @@ from ..core import errors
 from ..core.parameters import parameter
 from ..core.public import listing
 from ..core.randomness import generator
+from ..runs.process import check_process
 
 __all__ = ["MODULES", "generator", "get", "names", "parameter"]
 
@@ -73,8 +74,6 @@ def get(name: Any) -> Any:
     'squeeze_recover_relabel'
     """
     if not isinstance(name, str):
-        from ..runs.process import check_process
-
         return check_process("method", name)
     by_alias = {}
     for method_name, aliases in MODULES.items():

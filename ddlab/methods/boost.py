@@ -58,15 +58,20 @@ from ..distilled.bases import is_exact, principal_bases, rank
 from ..distilled.factorisation import decoded, downsampled, fitted, reconstruct
 from ..distilled.storage_budget import SHIFTS, Factorised, Shift
 from ..runs import cache
+from ..runs.inputs import Inputs
 from ..runs.look import Look
-from ..runs.process import Inputs, require_data, require_teacher
 from . import krr_st
-from ._unlabelled import real_indices, require_finite_teacher, teacher_features, unlabelled_set
 from .krr_st import Parameterised, State, Trace, total_steps
+from .shared.unlabelled import (
+    real_indices,
+    require_finite_teacher,
+    teacher_features,
+    unlabelled_set,
+)
 
 NAME = "parameterised_self_supervised"
 ALIASES = ("boost",)
-NEEDS_TEACHER = True
+NEEDS = ("data", "teacher")
 WITHOUT_LABELS = True
 STARTS = ("principal", "real", "random")
 _FEW = 10**7  # numbers: 40 MB
@@ -180,8 +185,7 @@ TABLE_5 = {25: (50, 50), 50: (100, 100), 100: (200, 200), 1000: (500, 500), 5000
 
 def factors(config: Config, inputs: Inputs) -> Factorised:
     """Return the sizes of the set, from which follow its bill and m."""
-    data = require_data(NAME, inputs)
-    _ = require_teacher(NAME, inputs)
+    data = inputs.data
     height, width = data.image_size
     return Factorised(
         channels=data.channels,
@@ -233,7 +237,7 @@ def image_start(config: Config, inputs: Inputs, chosen: Tensor) -> tuple[Tensor,
         DDLabError: a scale that does not divide the images' sides, or more bases than the rank of
             the images.
     """
-    small = _scaled_down(require_data(NAME, inputs), config.scale)
+    small = _scaled_down(inputs.data, config.scale)
     bases = _first_bases(config, small, config.image_bases, "image bases", centred=True)
     return bases, _coefficients(config, small[chosen], bases, "image coefficients")
 
@@ -255,7 +259,7 @@ def init(config: Config, inputs: Inputs) -> State:
             the views cannot take, or more pairs than there are images.
     """
     require_finite_teacher(NAME, inputs)
-    teacher = require_teacher(NAME, inputs)
+    teacher = inputs.teacher
     features = teacher_features(inputs)
     count = count_pairs(config, inputs)
     if count > len(features):

@@ -52,14 +52,14 @@ from ..core.parameters import parameter
 from ..data.siamese_views import siamese_view
 from ..distilled import DistilledSet
 from ..networks import NetworkSpec
+from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from ..runs.process import Inputs, require_data
 from ..training import supervised
-from . import descent, matching
+from .shared import descent, matching
 
 NAME = "gradient_matching"
 ALIASES = ("dc",)
-NEEDS_TEACHER = False
+NEEDS = ("data",)
 DATASETS = ("mnist", "fashion-mnist", "svhn", "cifar10", "cifar100")
 SCHEDULE = {1: (1, 1), 10: (10, 50), 20: (20, 25), 30: (30, 20), 40: (40, 15), 50: (50, 10)}
 """Images per class -> T and epochs between two matchings, of the reference code."""
@@ -179,7 +179,7 @@ def schedule(images_per_class: int) -> tuple[int, int]:
 
 def network_spec(config: Config, inputs: Inputs) -> NetworkSpec:
     """Return the architecture for the data."""
-    return config.network.for_data(require_data(NAME, inputs))
+    return config.network.for_data(inputs.data)
 
 
 def fresh_network(config: Config, inputs: Inputs, number: int) -> dict[str, Tensor]:
@@ -194,7 +194,7 @@ def warmed_up(config: Config, inputs: Inputs, state: State) -> dict[str, Tensor]
     Without batch norm it is as it was.
     """
     spec = network_spec(config, inputs)
-    data = require_data(NAME, inputs)
+    data = inputs.data
     if not networks.batch_norm_layers(spec):
         return state.network
     real = []
@@ -213,7 +213,7 @@ def matched_step(
     """Return the gradient of equation 9 for all images at one t, and the distances by layer,
     [classes] each.
     """
-    data = require_data(NAME, inputs)
+    data = inputs.data
     spec = network_spec(config, inputs)
     gradient = torch.zeros_like(state.images)
     distances_by_class: list[dict[str, Tensor]] = []
@@ -253,7 +253,7 @@ def train_between(
 
     It trains on the learned images by SGD on class labels.
     """
-    data = require_data(NAME, inputs)
+    data = inputs.data
     spec = network_spec(config, inputs)
     names = networks.parameter_names(spec)
     labels = descent.classes_in_turn(len(state.images), data).to(state.images.device)

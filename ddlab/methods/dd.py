@@ -38,16 +38,17 @@ from torch.nn.functional import cross_entropy
 
 from .. import networks
 from ..core import errors, optimisers, randomness
+from ..core.errors import DDLabError
 from ..core.optimisers import AdamState
 from ..core.parameters import parameter, with_default
 from ..distilled import DistilledSet, OrderedSteps
 from ..networks import NetworkSpec
+from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from ..runs.process import Inputs, require_data, require_teacher
 from ..training import ordered
 from ..training.unrolled import Inner, Tensors, diverging, outer_gradient
-from . import descent, recovery
-from ._ordered_set import (
+from .shared import descent, recovery
+from .shared.ordered_set import (
     OrderedSet,
     class_numbers,
     first_labels,
@@ -58,7 +59,7 @@ from ._ordered_set import (
 
 NAME = "dataset_distillation"
 ALIASES = ("dd",)
-NEEDS_TEACHER = False
+NEEDS = ("data",)
 LABELS = ("hard",)  # and its steps; a teacher has nothing to say of them
 BETAS = (0.5, 0.999)
 _LENET = networks.spec("lenet")
@@ -207,13 +208,13 @@ def outer_loss(spec: NetworkSpec, weights: Tensors, images: Tensor, labels: Tens
 def network_of(config: Config, inputs: Inputs) -> NetworkSpec:
     """Return the architecture that is trained."""
     if config.starts == "pretrained":
-        return require_teacher(config.process, inputs).spec
-    return config.network.for_data(require_data(config.process, inputs))
+        return inputs.teacher.spec
+    return config.network.for_data(inputs.data)
 
 
 def inner_of(config: Config, inputs: Inputs, buffers: Tensors) -> Inner:
     """Return the ordered steps of a network with these buffers, as functions of what is learned."""
-    classes = require_data(config.process, inputs).classes
+    classes = inputs.data.classes
     return ordered.inner(
         network_of(config, inputs),
         buffers,
@@ -244,7 +245,7 @@ def starts(config: Config, inputs: Inputs, step: int) -> Iterable[dict[str, Tens
 
 def real_batch(config: Config, inputs: Inputs, step: int) -> tuple[Tensor, Tensor]:
     """Draw random real images [n, c, h, w] and their classes [n]."""
-    data = require_data(config.process, inputs)
+    data = inputs.data
     order = torch.randperm(
         len(data.train_labels), generator=randomness.generator(config.seed, step, "real images")
     )
@@ -290,7 +291,11 @@ def init(config: Config, inputs: Inputs) -> State:
     Raises:
         DDLabError: no data, no network where `starts` asks for one, or a network with batch norm.
     """
-    data = require_data(config.process, inputs)
+    data = inputs.data
+    if config.starts == "pretrained" and not inputs.teachers:
+        raise DDLabError(
+            f"teacher must be given to {config.process} with pretrained starts; given none."
+        )
     ordered.check_plain(network_of(config, inputs))
     for name in ("attacked_class", "taken_for"):
         if (getattr(config, name) or 0) >= data.classes:
@@ -327,7 +332,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
 
     Beside learned labels the class labels are the largest of each.
     """
-    classes = require_data(config.process, inputs).classes
+    classes = inputs.data.classes
     rates = learned_rates(state.learned["raw_rates"]).detach().cpu()
     learned = (
         inner_targets(config, state.learned, classes).detach().cpu()
@@ -359,7 +364,7 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
         }
     return Look(
         images,
-        class_numbers(config, require_data(config.process, inputs).classes).to(images.device),
+        class_numbers(config, inputs.data.classes).to(images.device),
         numbers,
     )
 

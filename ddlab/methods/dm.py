@@ -33,14 +33,15 @@ from ..core.parameters import parameter, with_default
 from ..data import ImageData, siamese_views
 from ..distilled import DistilledSet
 from ..networks import NetworkSpec
+from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from ..runs.process import Inputs, require_data
 from ..training import supervised
-from . import dc, descent, dsa, matching
+from . import dc, dsa
+from .shared import descent, matching
 
 NAME = "distribution_matching"
 ALIASES = ("dm",)
-NEEDS_TEACHER = False
+NEEDS = ("data",)
 LEARNED_AT_ONCE = 64  # learned images in one pass, at least one class's
 
 
@@ -138,7 +139,7 @@ def fresh_network(
     config: Config, inputs: Inputs, step: int
 ) -> tuple[NetworkSpec, dict[str, Tensor]]:
     """Return the network of one update: architecture and weights, drawn anew, or one of so many in turn."""
-    spec = config.network.for_data(require_data(NAME, inputs))
+    spec = config.network.for_data(inputs.data)
     seed = randomness.derived_seed(
         config.seed, step % config.networks if config.networks else step, "network"
     )
@@ -179,7 +180,7 @@ def class_distances(
     Returns:
         Distances [classes given], differentiable with respect to the synthetic images.
     """
-    classes = require_data(NAME, inputs).classes
+    classes = inputs.data.classes
     real_views = []
     synthetic_views = []
     for label, synthetic_images in images_by_class.items():
@@ -206,7 +207,7 @@ def class_distances(
 
 def matched_step(config: Config, inputs: Inputs, state: State) -> tuple[Tensor, Tensor]:
     """Return the gradient of equation 6 with respect to all images, and the distance of each class."""
-    classes = require_data(NAME, inputs).classes
+    classes = inputs.data.classes
     spec, weights = fresh_network(config, inputs, state.step)
     # Some classes at a time keep a pass small; batch norm sees all of them together.
     classes_at_once = (

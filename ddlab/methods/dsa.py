@@ -27,14 +27,15 @@ from ..core import errors
 from ..core.parameters import with_default
 from ..data import siamese_views
 from ..distilled import DistilledSet
-from ..runs.process import Inputs, require_data
+from ..runs.inputs import Inputs
 from ..training import supervised
-from . import dc, descent, matching
+from . import dc
 from .dc import State, Trace, look, total_steps, update  # noqa: F401
+from .shared import descent, matching
 
 NAME = "siamese_gradient_matching"
 ALIASES = ("dsa",)
-NEEDS_TEACHER = False
+NEEDS = ("data",)
 DIGITS = ("mnist", "svhn")
 
 
@@ -67,8 +68,7 @@ class Config(dc.Config, matching.Siamese):
 
 
 def init(config: Config, inputs: Inputs) -> State:
-    """DC's: first images, and the first network. Errors as there."""
-    require_data(NAME, inputs)
+    """Return DC's first images and first network. Errors as there."""
     return dc.init(config, inputs)
 
 

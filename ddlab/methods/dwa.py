@@ -57,13 +57,14 @@ from ..core import errors, randomness
 from ..core.parameters import parameter, with_default
 from ..distilled import DistilledSet
 from ..networks import Network
+from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from ..runs.process import Inputs, require_data, require_teacher
-from . import recovery, sre2l
+from . import sre2l
+from .shared import recovery
 
 NAME = "directed_weight_adjustment"
 ALIASES = ("dwa",)
-NEEDS_TEACHER = True
+NEEDS = ("data", "teacher")
 # Images in one pass for the adjustment: a hundred of 32 px through ResNet-18 would take 1.9 GB.
 AT_ONCE = 50
 SMALLEST_LENGTH = 1e-12  # added to a gradient's length, as in the reference code
@@ -217,8 +218,8 @@ def init(config: Config, inputs: Inputs) -> State:
         DDLabError: no data, no teacher, a teacher without batch norm, or more images per class than
             a class has.
     """
-    data = require_data(NAME, inputs)
-    teacher = require_teacher(NAME, inputs)
+    data = inputs.data
+    teacher = inputs.teacher
     recovery.require_batch_norm_teacher(NAME, teacher)
     recovery.check_images_per_class(data, config.images_per_class)
     return State(**vars(sre2l.init(config, inputs)), **_adjustment(config, inputs, batch=0))
@@ -229,7 +230,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
     After the last update of a batch the teacher is adjusted anew for the next.
     """
-    teacher = require_teacher(NAME, inputs)
+    teacher = inputs.teacher
     length = state.adjustment_length
     state, trace = sre2l.image_step(config, inputs, state, weights=teacher.weights | state.adjusted)
     batch, iteration = divmod(state.step, config.iterations)
@@ -260,8 +261,8 @@ def _adjustment(config: Config, inputs: Inputs, batch: int) -> dict[str, Any]:
 
     It starts from the untouched teacher, whatever was done before.
     """
-    data = require_data(NAME, inputs)
-    teacher = require_teacher(NAME, inputs)
+    data = inputs.data
+    teacher = inputs.teacher
     if (
         config.perturbation == "none"
         or config.adjustment_steps == 0

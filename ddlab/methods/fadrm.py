@@ -60,13 +60,14 @@ from ..core.errors import NonFiniteError
 from ..core.parameters import parameter, with_default
 from ..distilled import DistilledSet
 from ..runs import cache
+from ..runs.inputs import Inputs
 from ..runs.look import Look
-from ..runs.process import Inputs, require_data, require_teacher
-from . import rded, recovery, sre2l
+from . import rded, sre2l
+from .shared import recovery
 
 NAME = "data_residual_matching"
 ALIASES = ("fadrm",)
-NEEDS_TEACHER = True
+NEEDS = ("data", "teacher")
 _FACTORS = {"crop": 1, "mosaic": 2}  # parts of real images along each side
 
 
@@ -237,8 +238,7 @@ def init(config: Config, inputs: Inputs) -> State:
         DDLabError: no data, no teacher, one without batch norm, more images per class than a class
             has, a small size that is not below the images' or that a teacher cannot take.
     """
-    data = require_data(NAME, inputs)
-    _ = require_teacher(NAME, inputs)
+    data = inputs.data
     recovery.check_images_per_class(data, config.images_per_class)
     size = stage_size(1, image_size=data.image_size, small_size=config.small_size)
     if config.roll_pixels >= min(size):
@@ -266,7 +266,6 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
     The last update of a stage merges, that of a batch starts the next batch.
     """
-    require_teacher(NAME, inputs)
     batch, iteration = divmod(state.step, config.iterations)
     stage = stage_of(iteration, iterations=config.iterations, merges=config.merges)
     network = network_of(iteration, networks=len(inputs.teachers))
@@ -284,20 +283,20 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
 
     An interrupted run gives the batches done and the one under work, at full size.
     """
-    full = resampled(state.images, require_data(NAME, inputs).image_size)
+    full = resampled(state.images, inputs.data.image_size)
     distilled = sre2l.finish(config, inputs, replace(state, images=full))
     return replace(distilled, provenance=distilled.provenance | {"method": NAME})
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
     """SRe2L's; the images of the small stages are scaled up."""
-    full = resampled(state.images, require_data(NAME, inputs).image_size)
+    full = resampled(state.images, inputs.data.image_size)
     return replace(sre2l.look(config, inputs, state, trace), images=full)
 
 
 def _next_stage(config: Config, inputs: Inputs, state: State, batch: int, stage: int) -> State:
     """Return the other size, the patches merged in, a fresh optimiser."""
-    data = require_data(NAME, inputs)
+    data = inputs.data
     size = stage_size(stage, image_size=data.image_size, small_size=config.small_size)
     mixed_in = patches(config, inputs, batch).to(state.images.dtype)
     images = merged_with_residual(resampled(state.images, size), mixed_in, config.merge_ratio)
@@ -305,14 +304,14 @@ def _next_stage(config: Config, inputs: Inputs, state: State, batch: int, stage:
 
 
 def _next_batch(config: Config, inputs: Inputs, state: State, batch: int) -> State:
-    full = resampled(state.images, require_data(NAME, inputs).image_size)
+    full = resampled(state.images, inputs.data.image_size)
     first = functools.partial(_first_images, config, inputs)
     return recovery.next_batch(state, batch, full, count=config.images_per_class, first=first)
 
 
 def _first_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
     """Return the first images of a batch, at the size of the first stage."""
-    data = require_data(NAME, inputs)
+    data = inputs.data
     size = stage_size(1, image_size=data.image_size, small_size=config.small_size)
     if config.initialisation == "real":
         return resampled(patches(config, inputs, batch), size)
@@ -323,7 +322,7 @@ def patches(config: Config, inputs: Inputs, batch: int = 0) -> Tensor:
     """Return P, one real image, crop or mosaic of each class, another one in each batch. [classes,
     channels, H, W], normalised.
     """
-    data = require_data(NAME, inputs)
+    data = inputs.data
     if config.patches in _FACTORS:
         # The first network chooses. The choice is a function of config and inputs, so it is looked
         # up, not kept in every state.

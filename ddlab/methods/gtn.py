@@ -40,8 +40,8 @@ from ..core import errors, optimisers, randomness
 from ..core.optimisers import AdamState
 from ..core.parameters import parameter
 from ..distilled import DistilledSet, OrderedSteps, generators
+from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from ..runs.process import Inputs, require_data
 from ..training import ordered
 from ..training.unrolled import (
     Tensors,
@@ -51,8 +51,10 @@ from ..training.unrolled import (
     leaves_of,
     outer_gradient,
 )
-from . import dc, descent
-from ._curriculum import (
+from . import dc
+from .dd import outer_loss
+from .shared import descent
+from .shared.curriculum import (
     NAME,
     Curriculum,
     images_of,
@@ -62,10 +64,9 @@ from ._curriculum import (
     real_batches,
     shape_of,
 )
-from .dd import outer_loss
 
 ALIASES = ("gtn",)
-NEEDS_TEACHER = False
+NEEDS = ("data",)
 LAST_SHARE = 0.1  # of Adam's rate, at the end of its cosine
 
 
@@ -230,7 +231,7 @@ def init(config: Config, inputs: Inputs) -> State:
         DDLabError: no data, fewer than two classes, a class without images, a network with batch
             norm, or images that a convolutional generator cannot make.
     """
-    data = require_data(NAME, inputs)
+    data = inputs.data
     if data.classes < 2 or not bool(data.class_counts().all()):
         errors.fail(
             "data",
@@ -283,7 +284,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
 
     Of fresh noise, and of real batches, it holds one draw.
     """
-    data = require_data(NAME, inputs)
+    data = inputs.data
     in_order = order_of(config.replace(curriculum="full"), 0)
     with torch.no_grad():
         images, labels = images_of(config, inputs, state.learned, config.iterations, in_order)

@@ -36,14 +36,15 @@ from ..core.optimisers import AdamState
 from ..core.parameters import describe, parameter
 from ..data.siamese_views import operations, siamese_view
 from ..distilled import DistilledSet, RegressionLabels
+from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from ..runs.process import Inputs, require_data
-from . import dc, descent, kernel_ridge
-from .kernels import KERNELS, SIX, KernelSpec, support_and_cross
+from . import dc
+from .shared import descent, kernel_ridge
+from .shared.kernels import KERNELS, SIX, KernelSpec, support_and_cross
 
 NAME = "kernel_inducing_points"
 ALIASES = ("kip",)
-NEEDS_TEACHER = False
+NEEDS = ("data",)
 RANDOM = "random"
 
 
@@ -215,7 +216,7 @@ def target_batch(config: Config, inputs: Inputs, step: int) -> tuple[Tensor, Ten
 
     There are as many of each class, none twice.
     """
-    data = require_data(NAME, inputs)
+    data = inputs.data
     rows = torch.arange(len(data.train_labels))
     draw = randomness.generator(config.seed, step, "real batch")
     if config.batch_size < len(rows):
@@ -258,7 +259,7 @@ def corrupted(config: Config, images: Tensor) -> tuple[Tensor, Tensor]:
 
 def first_labels(inputs: Inputs, count: int) -> Tensor:
     """y_s as it begins, float64 [count, classes], of images whose classes come in turn."""
-    classes = require_data(NAME, inputs).classes
+    classes = inputs.data.classes
     return centred_labels(torch.arange(count) % classes, classes).to(inputs.device)
 
 

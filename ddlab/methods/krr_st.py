@@ -58,16 +58,21 @@ from ..core.parameters import Parameters, parameter
 from ..distilled import DistilledSet, Representations
 from ..networks import NetworkSpec
 from ..networks.folding import folded
+from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from ..runs.process import Inputs, require_data
-from . import _network_pool as pools
-from . import kernel_ridge
-from ._network_pool import Pool
-from ._unlabelled import real_indices, require_finite_teacher, teacher_features, unlabelled_set
+from .shared import kernel_ridge
+from .shared import network_pool as pools
+from .shared.network_pool import Pool
+from .shared.unlabelled import (
+    real_indices,
+    require_finite_teacher,
+    teacher_features,
+    unlabelled_set,
+)
 
 NAME = "kernel_ridge_self_supervised"
 ALIASES = ("krr_st",)
-NEEDS_TEACHER = True
+NEEDS = ("data", "teacher")
 WITHOUT_LABELS = True
 
 Parameterised = dict[str, Tensor]
@@ -200,9 +205,7 @@ def inner_spec(config: Config, inputs: Inputs) -> NetworkSpec:
 
     Its last layer has as many outputs as the teacher has features.
     """
-    return config.network.for_data(
-        require_data(NAME, inputs), outputs=teacher_features(inputs).shape[1]
-    )
+    return config.network.for_data(inputs.data, outputs=teacher_features(inputs).shape[1])
 
 
 def outer_step(
@@ -217,7 +220,7 @@ def outer_step(
     iteration = state.step - filling_steps(config)
     draw = randomness.generator(config.seed, iteration, "outer step")
     index = int(torch.randint(config.pool_size, (), generator=draw))
-    count = len(require_data(NAME, inputs).train_labels)
+    count = len(inputs.data.train_labels)
     parts, real_targets = _real_batch(
         inputs, torch.randperm(count, generator=draw)[: config.batch_size]
     )
@@ -323,7 +326,7 @@ def init(config: Config, inputs: Inputs) -> State:
         DDLabError: no data or teacher, or more pairs than there are images.
     """
     require_finite_teacher(NAME, inputs)
-    data = require_data(NAME, inputs)
+    data = inputs.data
     features = teacher_features(inputs)
     if config.budget > len(features):
         errors.fail(
@@ -377,7 +380,7 @@ def _real_batch(inputs: Inputs, batch: Tensor) -> tuple[Iterable[Tensor], Tensor
 
     The first layer's maps of a thousand images alone are half a gigabyte.
     """
-    data = require_data(NAME, inputs)
+    data = inputs.data
     # A GPU takes all of them.
     at_once = _AT_ONCE if torch.device(inputs.device).type == "cpu" else len(batch) * _AT_ONCE
     size = max(at_once // (data.image_size[0] * data.image_size[1]), 1)

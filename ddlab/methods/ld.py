@@ -38,16 +38,17 @@ from ..core.optimisers import AdamState
 from ..core.parameters import Parameters, parameter
 from ..distilled import DistilledSet, StoredLabels
 from ..networks import NetworkSpec
+from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from ..runs.process import Inputs, require_data
 from ..training import ordered, supervised
 from ..training.trajectories import buffers_of
-from . import dc, descent, ls
-from .label_steps import ridge_step, second_order_step, with_ones
+from . import dc, ls
+from .shared import descent
+from .shared.label_steps import ridge_step, second_order_step, with_ones
 
 NAME = "label_distillation"
 ALIASES = ("ld",)
-NEEDS_TEACHER = False
+NEEDS = ("data",)
 SMALLEST = 1e-6  # probability whose logarithm is stored
 
 
@@ -191,7 +192,7 @@ def init(config: Config, inputs: Inputs) -> State:
         DDLabError: no data, more real images per class than a class has, a distilled set of another
             shape, or batch norm.
     """
-    data = require_data(NAME, inputs)
+    data = inputs.data
     spec = config.network.for_data(data)
     ordered.check_plain(spec)
     images = ls.fixed_images(NAME, config, inputs)
@@ -211,7 +212,7 @@ def fresh(config: Config, inputs: Inputs, number: int) -> dict[str, Any]:
 
     The network, W = 0, its scale of 1, their optimisers, and the window.
     """
-    data = require_data(NAME, inputs)
+    data = inputs.data
     device = inputs.device
     spec = config.network.for_data(data)
     seed = randomness.derived_seed(config.seed, number, "network")
@@ -237,7 +238,7 @@ def fresh(config: Config, inputs: Inputs, number: int) -> dict[str, Any]:
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """Take one step of labels and network; a network that overfits is replaced."""
-    data = require_data(NAME, inputs)
+    data = inputs.data
     spec = config.network.for_data(data)
     chosen = randomness.generator(config.seed, state.step, "images of a step")
     rows = torch.randperm(len(state.images), generator=chosen)[: config.inner_batch].to(

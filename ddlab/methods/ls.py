@@ -30,10 +30,9 @@ from torch import Tensor
 from ..core import errors
 from ..core.parameters import parameter
 from ..distilled import DistilledSet
+from ..runs.inputs import Inputs
 from ..runs.look import Look
-from ..runs.process import Inputs, require_data
-from . import dc, descent, kernel_ridge
-from .kernels import KernelSpec, kernel_matrix
+from . import dc
 from .kip import (
     centred_labels,
     first_labels,
@@ -43,10 +42,12 @@ from .kip import (
     regression_numbers,
     regression_set,
 )
+from .shared import descent, kernel_ridge
+from .shared.kernels import KernelSpec, kernel_matrix
 
 NAME = "label_solve"
 ALIASES = ("ls",)
-NEEDS_TEACHER = False
+NEEDS = ("data",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +128,7 @@ def solved_labels(
 
 def total_steps(config: Config, inputs: Inputs) -> int:
     """Batches that the training images make."""
-    return math.ceil(len(require_data(NAME, inputs).train_labels) / config.batch_size)
+    return math.ceil(len(inputs.data.train_labels) / config.batch_size)
 
 
 def fixed_images(name: str, config: Any, inputs: Inputs) -> Tensor:
@@ -137,7 +138,7 @@ def fixed_images(name: str, config: Any, inputs: Inputs) -> Tensor:
     """
     if inputs.distilled is None:
         return descent.first_images(name, config, inputs)
-    data = require_data(name, inputs)
+    data = inputs.data
     images = inputs.distilled.images.to(inputs.device)
     shape = [data.channels, *data.image_size]
     if list(images.shape[1:]) != shape or not len(images):
@@ -160,7 +161,7 @@ def init(config: Config, inputs: Inputs) -> State:
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """Return the sums with one more batch of real images, and the labels for them."""
-    data = require_data(NAME, inputs)
+    data = inputs.data
     start = state.step * config.batch_size
     rows = slice(start, start + config.batch_size)
     real = data.normalised(rows, device=inputs.device).double()

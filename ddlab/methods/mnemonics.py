@@ -37,8 +37,8 @@ from ..core import errors, optimisers, randomness
 from ..core.optimisers import AdamState
 from ..data.images import normalise
 from ..distilled import DistilledSet
+from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from ..runs.process import Inputs, require_data
 from ..training import ordered
 from ..training.phases import (
     arrived,
@@ -51,8 +51,9 @@ from ..training.phases import (
     rate_at,
 )
 from ..training.unrolled import diverging, leaves_of
-from . import dc, descent, selection
-from ._exemplars import (
+from . import dc, selection
+from .shared import descent
+from .shared.exemplars import (
     NAME,
     Exemplars,
     adjusting_gradient,
@@ -62,7 +63,7 @@ from ._exemplars import (
 )
 
 ALIASES = ()
-NEEDS_TEACHER = False
+NEEDS = ("data",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +157,7 @@ def init(config: Config, inputs: Inputs) -> State:
         DDLabError: no data, classes that the phases cannot share, fewer images in a class than
             exemplars, batch norm, or "given" without a distilled set that has exemplars enough.
     """
-    data = require_data(NAME, inputs)
+    data = inputs.data
     spec = config.network.for_data(data)
     ordered.check_plain(spec)
     class_ends(config, data.classes)
@@ -195,7 +196,7 @@ def init(config: Config, inputs: Inputs) -> State:
 
 def first_exemplars(config: Config, inputs: Inputs, state: State, phase: int) -> Tensor:
     """Return all exemplars, with those of a phase's classes as they begin."""
-    data = require_data(NAME, inputs)
+    data = inputs.data
     exemplars = state.exemplars.clone()
     rows, places = arrived(config, data, phase)
     order = class_order(data.classes, config.order_seed)
@@ -237,7 +238,7 @@ class Place(NamedTuple):
 
 def place_of(config: Config, inputs: Inputs, step: int) -> Place:
     """Return the position of a step."""
-    ends = [0, *class_ends(config, require_data(NAME, inputs).classes)]
+    ends = [0, *class_ends(config, inputs.data.classes)]
     for phase, part, steps in parts(config, inputs):
         if step < steps:
             return Place(phase, part, step, steps, ends[phase], ends[phase + 1])
@@ -310,7 +311,7 @@ def exemplars_step(
         )
     state = replace(state, exemplars=moved["exemplars"], optimiser=adam)
     if config.exemplar_step == "released" and place.index == place.steps - 1:
-        data = require_data(NAME, inputs)
+        data = inputs.data
         rounded = normalise(data.to_uint8(state.exemplars), data.mean, data.std)
         state = replace(state, exemplars=rounded.to(inputs.device))
     return state, loss
@@ -330,9 +331,7 @@ def network_step(
     """Take one step of SGD on images and labels, and on the earlier network's logits where there
     are some.
     """
-    trainable, buffers = ordered.split_buffers(
-        config.network.for_data(require_data(NAME, inputs)), state.weights
-    )
+    trainable, buffers = ordered.split_buffers(config.network.for_data(inputs.data), state.weights)
     leaves = leaves_of(trainable)
     with torch.enable_grad():
         loss = model_loss(
@@ -364,7 +363,7 @@ def exemplars_gradient(
     config: Config, inputs: Inputs, state: State, place: Place
 ) -> tuple[Tensor, Tensor]:
     """Return the gradient that moves all exemplars, and the loss of the new ones, []."""
-    data = require_data(NAME, inputs)
+    data = inputs.data
     labels = labels_of(config, inputs, place.now)
     rows, places = arrived(config, data, place.phase)
     draws = randomness.generator(config.seed, place.index, f"judging images of phase {place.phase}")
@@ -392,7 +391,7 @@ def exemplars_gradient(
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """Return the exemplars of all classes that have come."""
-    data = require_data(NAME, inputs)
+    data = inputs.data
     order = class_order(data.classes, config.order_seed)
     count = exemplars_per_class(config)
     seen_classes = ([0, *class_ends(config, data.classes)])[len(state.models)]
@@ -405,7 +404,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
     """Return the exemplars so far, and the loss."""
-    data = require_data(NAME, inputs)
+    data = inputs.data
     labels = torch.tensor(class_order(data.classes, config.order_seed)).repeat_interleave(
         exemplars_per_class(config)
     )

@@ -45,16 +45,17 @@ from ..core.parameters import parameter, with_default
 from ..data import siamese_views
 from ..data.siamese_views import siamese_view
 from ..distilled import DistilledSet, OrderedSteps
+from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from ..runs.process import Inputs, require_data
 from ..training import ordered
 from ..training.trajectories import buffers_of, by_name, sgd_epoch, vector
 from ..training.unrolled import Inner, Tensors, diverging, outer_gradient
-from . import descent, dsa, matching
+from . import dsa
+from .shared import descent, matching
 
 NAME = "trajectory_matching"
 ALIASES = ("mtt",)
-NEEDS_TEACHER = False
+NEEDS = ("data",)
 _LARGEST_RATE = 1e3  # no student learns at such a rate: it has diverged
 
 
@@ -247,7 +248,7 @@ def inner_of(config: Config, inputs: Inputs, step: int) -> Inner:
     """Return N steps on batches of the learned "images" at the learned "rate", with this update's
     draws (Algorithm 1, lines 7 and 8).
     """
-    data = require_data(NAME, inputs)
+    data = inputs.data
     spec = config.network.for_data(data)
     labels = descent.classes_in_turn(config.images_per_class * data.classes, data).to(inputs.device)
     draws = randomness.generator(config.seed, step, "learned batches")
@@ -281,7 +282,7 @@ def matched_step(config: Config, inputs: Inputs, state: State) -> tuple[Tensor, 
     row = expert * (config.expert_epochs + 1) + start_epoch
     start = state.paths[row]
     goal = state.paths[row + config.matched_epochs]
-    weights = by_name(config.network.for_data(require_data(NAME, inputs)), start)
+    weights = by_name(config.network.for_data(inputs.data), start)
     inner = inner_of(config, inputs, state.step)
 
     learned = {"images": state.images, "rate": state.rate}
@@ -331,7 +332,7 @@ def init(config: Config, inputs: Inputs) -> State:
     Raises:
         DDLabError: no data, more images per class than a class has, or a network with batch norm.
     """
-    ordered.check_plain(config.network.for_data(require_data(NAME, inputs)))
+    ordered.check_plain(config.network.for_data(inputs.data))
     images = descent.first_images(NAME, config, inputs)
     rate = torch.tensor(config.initial_rate, device=inputs.device)
     return State(
@@ -348,7 +349,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """Return an epoch of an expert, or one update of images and rate."""
     if state.step < expert_updates(config):
         expert, epoch = divmod(state.step, config.expert_epochs)
-        spec = config.network.for_data(require_data(NAME, inputs))
+        spec = config.network.for_data(inputs.data)
         paths = state.paths
         if epoch == 0:
             seed = randomness.derived_seed(config.seed, expert, "expert")
@@ -393,7 +394,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     A teacher's labels come along where there is one.
     """
     provenance = {
-        "network": config.network.for_data(require_data(NAME, inputs)).to_dict(),
+        "network": config.network.for_data(inputs.data).to_dict(),
         "initial_weights": "pytorch",
     }
     distilled = descent.images_in_turn(

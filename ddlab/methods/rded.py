@@ -55,14 +55,14 @@ from ..core.parameters import Parameters, parameter
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import Network
+from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from ..runs.process import Inputs, check_finite, require_data, require_teacher
-from . import _mosaic as mosaic
-from . import descent
+from ..runs.process import check_finite
+from .shared import descent, mosaic
 
 NAME = "realism_selection"
 ALIASES = ("rded",)
-NEEDS_TEACHER = True
+NEEDS = ("data", "teacher")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,7 +262,7 @@ def class_mosaics(
 
 def total_steps(config: Config, inputs: Inputs) -> int:
     """Take one step per class."""
-    return require_data(NAME, inputs).classes
+    return inputs.data.classes
 
 
 def init(config: Config, inputs: Inputs) -> State:
@@ -272,8 +272,7 @@ def init(config: Config, inputs: Inputs) -> State:
         DDLabError: no data or teacher, a side of the images that the factor does not divide, or a
             class with fewer images than patches.
     """
-    data = require_data(NAME, inputs)
-    require_teacher(NAME, inputs)
+    data = inputs.data
     mosaic.patch_size_of(data.image_size, config.factor)
     counts = torch.bincount(data.train_labels, minlength=data.classes)
     words = f"images of class {data.class_names[int(counts.argmin())]!r}"
@@ -294,8 +293,8 @@ def init(config: Config, inputs: Inputs) -> State:
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """Make the mosaics of one class."""
-    data = require_data(NAME, inputs)
-    teacher = require_teacher(NAME, inputs)
+    data = inputs.data
+    teacher = inputs.teacher
     label = state.step
     candidates = candidate_indices(data, label, config.candidates_per_class, seed=config.seed)
     mosaics = class_mosaics(

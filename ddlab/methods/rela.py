@@ -40,14 +40,14 @@ from ..core.errors import DDLabError
 from ..core.parameters import Parameters, parameter
 from ..distilled import DistilledSet, Representations
 from ..networks import NetworkSpec
+from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from ..runs.process import Inputs, require_data, require_teacher
 from ..training.self_supervised.teacher import feature_size
-from ._unlabelled import real_indices, require_finite_teacher, unlabelled_set
+from .shared.unlabelled import real_indices, require_finite_teacher, unlabelled_set
 
 NAME = "representations_as_targets"
 ALIASES = ("rela", "rela_d")
-NEEDS_TEACHER = True
+NEEDS = ("data", "teacher")
 WITHOUT_LABELS = True
 EPSILON = 1e-6  # of the largest standard deviation
 
@@ -158,7 +158,7 @@ def init(config: Config, inputs: Inputs) -> State:
     """
     require_finite_teacher(NAME, inputs)
     _components(config, inputs)
-    count = len(require_data(NAME, inputs).train_labels)
+    count = len(inputs.data.train_labels)
     size = _size(config, inputs)
     indices = torch.arange(count)
     if size < count:
@@ -169,7 +169,7 @@ def init(config: Config, inputs: Inputs) -> State:
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """Return the features of one batch."""
     rows = _batches(config, state)[state.step]
-    features = _features(inputs, require_data(NAME, inputs).normalised(rows, device=inputs.device))
+    features = _features(inputs, inputs.data.normalised(rows, device=inputs.device))
     after = State(state.step + 1, state.indices, (*state.features, features.cpu()))
     return after, Trace(rows, features.var(0, correction=0).sum())
 
@@ -179,7 +179,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
 
     A single image has none.
     """
-    data = require_data(NAME, inputs)
+    data = inputs.data
     k = _components(config, inputs)
     features = (
         torch.cat([part.cpu() for part in state.features]) if state.features else torch.zeros(0, k)
@@ -193,7 +193,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     representations = Representations(tensors={"representations": values[None]})
     total = total_steps(config, inputs)
     tensors = {"pixels": pixels}
-    prior = require_teacher(NAME, inputs).fingerprint
+    prior = inputs.teacher.fingerprint
     return unlabelled_set(
         NAME,
         config,
@@ -210,7 +210,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
     """Return the images of the last batch, and how much its features vary."""
     rows = _batches(config, state)[0] if trace is None else trace.indices
-    images = require_data(NAME, inputs).normalised(rows.cpu(), device=inputs.device)
+    images = inputs.data.normalised(rows.cpu(), device=inputs.device)
     return (
         Look(images)
         if trace is None
@@ -235,7 +235,7 @@ def with_targets(distilled: DistilledSet, config: Config, inputs: Inputs) -> Dis
     while state.step < total:
         state, _ = update(config, inputs, state)
     basis = principal_components(torch.cat(state.features), _components(config, inputs))
-    data = require_data(NAME, inputs)
+    data = inputs.data
     if (distilled.channels, distilled.image_size) != (data.channels, data.image_size):
         requirement = f"of {data.channels} channels and {data.image_size} pixels, like the data"
         errors.fail("distilled", requirement, (distilled.channels, distilled.image_size))
@@ -248,7 +248,7 @@ def with_targets(distilled: DistilledSet, config: Config, inputs: Inputs) -> Dis
 
 
 def _features(inputs: Inputs, images: Tensor) -> Tensor:
-    features = networks.predict(require_teacher(NAME, inputs), images).features
+    features = networks.predict(inputs.teacher, images).features
     return errors.check_tensor("the teacher's features", features)
 
 
@@ -257,7 +257,7 @@ def _batches(config: Config, state: State) -> tuple[Tensor, ...]:
 
 
 def _size(config: Config, inputs: Inputs) -> int:
-    count = len(require_data(NAME, inputs).train_labels)
+    count = len(inputs.data.train_labels)
     size = round(config.ratio * count)
     if size < 2:
         errors.fail("ratio", f"so large that at least two of {count} images are kept", config.ratio)
@@ -266,8 +266,8 @@ def _size(config: Config, inputs: Inputs) -> int:
 
 def _components(config: Config, inputs: Inputs) -> int:
     """Return k."""
-    student = feature_size(config.network.for_data(require_data(NAME, inputs)))
-    largest = min(student, feature_size(require_teacher(NAME, inputs).spec))
+    student = feature_size(config.network.for_data(inputs.data))
+    largest = min(student, feature_size(inputs.teacher.spec))
     if config.components is not None and config.components > largest:
         allowed = f"at most {largest}, the smaller number of features of student and teacher"
         errors.fail("components", allowed, config.components)

@@ -28,14 +28,19 @@ from ..core import errors, randomness
 from ..core.parameters import Parameters, parameter
 from ..data.predefined_views import KINDS, NAMES, Kind, augmented
 from ..distilled import DistilledSet, Representations
+from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from ..runs.process import Inputs, require_data, require_teacher
-from ._unlabelled import real_indices, require_finite_teacher, teacher_features, unlabelled_set
 from .selection import k_means
+from .shared.unlabelled import (
+    real_indices,
+    require_finite_teacher,
+    teacher_features,
+    unlabelled_set,
+)
 
 NAME = "representation_selection"
 ALIASES = ()
-NEEDS_TEACHER = True
+NEEDS = ("data", "teacher")
 WITHOUT_LABELS = True
 
 
@@ -145,12 +150,10 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """Take one image, and ask the teacher about all its views."""
     taken_indices = state.order[: state.step + 1]
     views = augmented(
-        require_data(NAME, inputs).normalised(taken_indices[-1:], device=inputs.device),
+        inputs.data.normalised(taken_indices[-1:], device=inputs.device),
         config.augmentation,
     )
-    view_features = networks.predict(
-        require_teacher(NAME, inputs), views.flatten(0, 1)
-    ).features.cpu()
+    view_features = networks.predict(inputs.teacher, views.flatten(0, 1)).features.cpu()
     representations = torch.cat([state.representations.cpu(), view_features[:, None]], 1)
     features = teacher_features(inputs)
     # In float32 an image would be a little away from itself.
@@ -169,7 +172,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     total = total_steps(config, inputs)
     representations = {"representations": state.representations.cpu()}
     targets = Representations(tensors=representations, augmentation=config.augmentation)
-    tensors = {"images": require_data(NAME, inputs).normalised(indices)}
+    tensors = {"images": inputs.data.normalised(indices)}
     return unlabelled_set(
         NAME,
         config,
@@ -184,7 +187,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
     """Return the images taken; how far all others are from the nearest of them, in features."""
-    images = require_data(NAME, inputs).normalised(state.order[: state.step], device=inputs.device)
+    images = inputs.data.normalised(state.order[: state.step], device=inputs.device)
     name = "distance to the nearest image taken"
     return Look(
         images, None, {} if trace is None else {name: Number(trace.distance, x_label="image")}
@@ -192,8 +195,7 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
 
 
 def _count(config: Config, inputs: Inputs) -> int:
-    data = require_data(NAME, inputs)
-    _ = require_teacher(NAME, inputs)
+    data = inputs.data
     width = teacher_features(inputs).shape[1]
     image_floats = data.channels * data.image_size[0] * data.image_size[1]
     floats = width * len(NAMES[config.augmentation]) if config.targets_count else 0

@@ -28,15 +28,17 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, randomness
+from ..core.errors import DDLabError
 from ..core.parameters import Parameters, parameter
 from ..distilled import DistilledSet
+from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from ..runs.process import Inputs, check_finite, require_data, require_teacher
-from . import descent, recovery
+from ..runs.process import check_finite
+from .shared import descent, recovery
 
 NAME = "selection"
 ALIASES = ()
-NEEDS_TEACHER = False
+NEEDS = ("data",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +188,7 @@ def average(images: Tensor, count: int, *, generator: torch.Generator) -> Tensor
 
 def total_steps(config: Config, inputs: Inputs) -> int:
     """Take one step per class."""
-    return require_data(NAME, inputs).classes
+    return inputs.data.classes
 
 
 def init(config: Config, inputs: Inputs) -> State:
@@ -196,16 +198,16 @@ def init(config: Config, inputs: Inputs) -> State:
         DDLabError: no data, more images per class than a class has, or no teacher where its
             features are asked for.
     """
-    data = require_data(NAME, inputs)
+    data = inputs.data
     recovery.check_images_per_class(data, config.images_per_class)
-    if config.space == "features":
-        require_teacher("selection by features", inputs)
+    if config.space == "features" and not inputs.teachers:
+        raise DDLabError("teacher must be given to a selection by features; given none.")
     return State(0, (), torch.zeros((0, config.images_per_class), dtype=torch.int64))
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """Select for one class."""
-    data = require_data(NAME, inputs)
+    data = inputs.data
     label = state.step
     ipc = config.images_per_class
     members = data.of_class(label)
@@ -254,7 +256,7 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
 
 
 def _joined(inputs: Inputs, state: State) -> Tensor:
-    data = require_data(NAME, inputs)
+    data = inputs.data
     return torch.cat(
         [torch.zeros((0, data.channels, *data.image_size), device=inputs.device), *state.images]
     )
@@ -284,7 +286,7 @@ def _rows(config: Config, features: Tensor, label: int) -> Tensor:
 
 def _features(config: Config, inputs: Inputs, images: Tensor) -> Tensor:
     if config.space == "features":
-        return networks.predict(require_teacher(NAME, inputs), images).features
+        return networks.predict(inputs.teacher, images).features
     return images.flatten(1)
 
 

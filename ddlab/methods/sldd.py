@@ -22,7 +22,7 @@ from .dd import State, Trace, finish, init, look, total_steps, update  # noqa: F
 
 NAME = "soft_label_dataset_distillation"
 ALIASES = ("sldd",)
-NEEDS_TEACHER = False
+NEEDS = ("data",)
 LABELS = ("hard",)
 
 

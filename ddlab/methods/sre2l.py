@@ -50,13 +50,13 @@ from ..core import errors, optimisers
 from ..core.parameters import Parameters, parameter
 from ..distilled import DistilledSet
 from ..networks import Network
+from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from ..runs.process import Inputs, require_data, require_teacher
-from . import descent, recovery
+from .shared import descent, recovery
 
 NAME = "squeeze_recover_relabel"
 ALIASES = ("sre2l",)
-NEEDS_TEACHER = True
+NEEDS = ("data", "teacher")
 CROPPED_FROM_PIXELS = 64
 SMALLEST_CROP = 0.08  # torchvision's default, which the reference code uses
 BETAS = (0.5, 0.9)  # Adam's, of the reference code
@@ -228,8 +228,8 @@ def init(config: Config, inputs: Inputs) -> State:
         DDLabError: no data, no teacher, a teacher without batch norm, or more images per class than
             a class has (real start).
     """
-    data = require_data(NAME, inputs)
-    teacher = require_teacher(NAME, inputs)
+    data = inputs.data
+    teacher = inputs.teacher
     recovery.require_batch_norm_teacher(NAME, teacher)
     if config.initialisation == "real":
         recovery.check_images_per_class(data, config.images_per_class)
@@ -246,7 +246,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
     The last update of a batch moves it to the done ones and starts the next.
     """
-    return image_step(config, inputs, state, weights=require_teacher(NAME, inputs).weights)
+    return image_step(config, inputs, state, weights=inputs.teacher.weights)
 
 
 def image_step(
@@ -257,7 +257,7 @@ def image_step(
     Args:
         weights: all parameters and buffers that the images are run with.
     """
-    teacher = require_teacher(NAME, inputs)
+    teacher = inputs.teacher
     batch, iteration = divmod(state.step, config.iterations)
     state, trace = gradient_step(config, inputs, state, teacher=teacher, weights=weights)
     if iteration + 1 < config.iterations:
@@ -284,7 +284,7 @@ def gradient_step(
         teacher: one of the networks; its running statistics are the targets.
         weights: as in `image_step`; None takes the teacher's own.
     """
-    data = require_data(NAME, inputs)
+    data = inputs.data
     labels = torch.arange(data.classes, device=state.images.device)
     learning_rate = optimisers.cosine(
         state.step % config.iterations, config.iterations, config.learning_rate
@@ -366,7 +366,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """
     total = total_steps(config, inputs)
     images = torch.cat(state.done if state.step >= total else (*state.done, state.images))
-    labels = descent.classes_in_turn(len(images), require_data(NAME, inputs))
+    labels = descent.classes_in_turn(len(images), inputs.data)
     return descent.distilled(NAME, config, inputs, state, images, labels, total)
 
 
@@ -390,9 +390,7 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
 def _first_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
     if config.initialisation == "noise":
         return noise_images(config, inputs, batch)
-    return require_data(NAME, inputs).normalised(
-        real_images(config, inputs, batch), device=inputs.device
-    )
+    return inputs.data.normalised(real_images(config, inputs, batch), device=inputs.device)
 
 
 def noise_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
@@ -401,7 +399,7 @@ def noise_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
 
     FADRM stands on it.
     """
-    data = require_data(NAME, inputs)
+    data = inputs.data
     return recovery.noise_images(
         data, data.classes, seed=config.seed, batch=batch, device=inputs.device
     )
@@ -411,9 +409,9 @@ def real_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
     """Return a training image of each class for a batch, by `recovery.real_image_indices`, int64
     [classes]. DWA and FADRM build on this.
     """
-    return recovery.real_image_indices(
-        require_data(NAME, inputs), config.images_per_class, seed=config.seed
-    )[batch]
+    return recovery.real_image_indices(inputs.data, config.images_per_class, seed=config.seed)[
+        batch
+    ]
 
 
 SMALL = Config(images_per_class=2, iterations=3, roll_pixels=2)  # for the contract tests

@@ -24,7 +24,7 @@ from .dd import State, Trace, finish, init, look, total_steps, update  # noqa: F
 
 NAME = "text_dataset_distillation"
 ALIASES = ("tdd",)
-NEEDS_TEACHER = False
+NEEDS = ("data",)
 LABELS = ("hard",)
 _LSTM = networks.spec("text_lstm")
 

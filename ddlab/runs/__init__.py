@@ -36,7 +36,7 @@ teacher is surer of it:
 ...     made = ddlab.from_images(images, torch.arange(len(images)), inputs.data, inputs.teachers[0])
 ...     return replace(made, complete=state.step >= config.steps)
 >>> mine = SimpleNamespace(
-...     NAME="moved_means", NEEDS_TEACHER=True, Config=Config, State=State, Trace=Trace,
+...     NAME="moved_means", NEEDS=("data", "teacher"), Config=Config, State=State, Trace=Trace,
 ...     total_steps=lambda config, inputs: config.steps, init=init, update=update, finish=finish,
 ... )
 
@@ -57,12 +57,14 @@ from ..core.parameters import Parameters, parameter
 from ..core.public import listing
 from ..core.source import source
 from . import cache, checkpoint, process
+from .inputs import Inputs
 from .look import Look, Number, default_look, look
 from .process import Process, Step, every, steps
-from .run import Frame, Keep, Run, Runs
+from .run import Frame, Keep, Run, Runs, run_to_end
 
 __all__ = [
     "Frame",
+    "Inputs",
     "Keep",
     "Look",
     "Number",
@@ -78,6 +80,7 @@ __all__ = [
     "look",
     "parameter",
     "process",
+    "run_to_end",
     "source",
     "steps",
 ]

@@ -20,7 +20,9 @@ import torch
 from ..core import errors, storage
 from ..core.source import source, unhashable
 from . import process as driver
-from .process import Inputs, Process
+from .inputs import Inputs
+from .process import Process
+from .run import run_to_end
 from .threads import thread_count
 
 MEMORY = 64
@@ -87,10 +89,10 @@ def _look_up(key: str, compute: Callable[[], Any]) -> Any:
 
 
 def run(process: Process, config: Any, inputs: Inputs, **options: Any) -> Any:
-    """Return `process.run(...)` through the cache. A run that was interrupted raises.
+    """Return `run_to_end(...)` through the cache. A run that was interrupted raises.
 
     Args:
-        options: of `ddlab.runs.process.run`.
+        options: of `ddlab.runs.run_to_end`.
 
     Raises:
         KeyboardInterrupt: the run was interrupted: it is one of several, and the next one is not
@@ -98,7 +100,7 @@ def run(process: Process, config: Any, inputs: Inputs, **options: Any) -> Any:
     """
     driver.check_call(process, config, inputs)
     if unhashable(process):
-        return whole(driver.run(process, config, inputs, **options))
+        return whole(run_to_end(process, config, inputs, **options))
     key = _key(
         process,
         inputs.device,
@@ -107,7 +109,7 @@ def run(process: Process, config: Any, inputs: Inputs, **options: Any) -> Any:
         config,
         inputs.fingerprint,
     )
-    return _look_up(key, lambda: whole(driver.run(process, config, inputs, **options)))
+    return _look_up(key, lambda: whole(run_to_end(process, config, inputs, **options)))
 
 
 def clear() -> None:

@@ -9,7 +9,8 @@ A process is a module with
     update(config, inputs, state) -> (State, Trace)
     finish(config, inputs, state) -> result
 
-`State` is all that is needed to go on and has an int field `step`. `Trace` is what figures need.
+and, where it needs any of `Inputs`, `NEEDS = ("data", "teacher", "distilled")` or a part of these:
+it is checked once, before `init`. `State` is all that is needed to go on and has an int field `step`. `Trace` is what figures need.
 Functions change nothing in place and draw all randomness from `randomness.generator(seed, step,
 stream)`, so a run can be replayed, paused, cancelled and resumed bit for bit. A method is a process
 whose `finish` returns a `DistilledSet`; training a network is a process whose `finish` returns a
@@ -17,136 +18,18 @@ whose `finish` returns a `DistilledSet`; training a network is a process whose `
 """
 
 import dataclasses
-import os
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from ..core import devices, errors, storage
+from ..core import errors
 from ..core.arithmetic import exact_float32
 from ..core.errors import DDLabError, NonFiniteError
-from ..data import ImageData
-from ..data.images import resident
-from ..distilled import DistilledSet
-from ..networks import Network
-
-# Deviations between means, and between logarithms of deviations; another split of the same data
-# stays far below.
-SAME_NORMALISATION = 0.1
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Inputs:
-    """Everything that a run is given and never changes.
-
-    Attributes:
-        data: the original dataset.
-        teachers: trained networks, for methods that need them.
-        distilled: a distilled set, for processes that train on one.
-        device: "cpu", "cuda", ..., or "auto" (CUDA when there is one).
-
-    Raises:
-        DDLabError: a wrong type, a device that is not there, teachers of another shape than the
-            data, or of other classes.
-    """
-
-    data: ImageData | None = None
-    teachers: tuple[Network, ...] = ()
-    distilled: DistilledSet | None = None
-    device: torch.device | str = "auto"
-
-    def __post_init__(self) -> None:
-        for name, kind, words in (
-            ("data", ImageData, "an ImageData"),
-            ("distilled", DistilledSet, "a DistilledSet"),
-        ):
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, kind):
-                errors.fail(name, words, value)
-        if not isinstance(self.teachers, tuple) or not all(
-            isinstance(t, Network) for t in self.teachers
-        ):
-            errors.fail("teachers", "a tuple of Networks", self.teachers)
-        source = self.data or self.distilled
-        for teacher in self.teachers:
-            spec = teacher.spec
-            if source is not None and (spec.channels, spec.classes) != (
-                source.channels,
-                source.classes,
-            ):
-                requirement = (
-                    f"a network for {source.channels} channels and {source.classes} classes"
-                )
-                errors.fail(
-                    "teacher",
-                    requirement,
-                    f"{spec.title} for {spec.channels} channels and {spec.classes} classes",
-                )
-            if source is not None and spec.image_size != tuple(source.image_size):
-                errors.fail(
-                    "teacher",
-                    f"a network for images of {tuple(source.image_size)} pixels",
-                    spec.image_size,
-                )
-            _check_names("teacher", teacher.class_names, source)
-        if self.distilled is not None:
-            _check_names("distilled", self.distilled.class_names, self.data)
-        object.__setattr__(self, "device", devices.checked_device(self.device))
-        on_device = tuple(teacher.to(self.device) for teacher in self.teachers)
-        object.__setattr__(self, "teachers", on_device)
-        if self.data is not None:
-            object.__setattr__(self, "data", resident(self.data, self.device))
-
-    @property
-    def fingerprint(self) -> str:
-        """A hash of data, teachers and distilled set, as they are now (not of the device)."""
-        parts = []
-        for part in (self.data, self.distilled):
-            parts.append(None if part is None else part.fingerprint)
-        return storage.fingerprint(parts, [teacher.fingerprint for teacher in self.teachers])
-
-
-def warn_of_other_normalisation(argument: str, network: Network, source: Any) -> None:
-    """Warn where a network gets images that are normalised otherwise than those that it was trained
-    on. Whitened images are an example.
-
-    Args:
-        source: an ImageData or a DistilledSet; None says nothing.
-    """
-    if source is None or network.normalisation is None:
-        return
-    mean, std = (torch.tensor(values) for values in network.normalisation)
-    shift = float(((source.mean - mean).abs() / std).max())
-    stretch = float((source.std / std).log().abs().max())
-    if max(shift, stretch) > SAME_NORMALISATION:
-        warnings.warn(
-            f"{argument} was trained on images with mean {_numbers(mean)} and deviation "
-            f"{_numbers(std)}; these have "
-            f"{_numbers(source.mean)} and {_numbers(source.std)}, so it sees other values "
-            "than it knows.",
-            stacklevel=2,
-        )
-
-
-def _numbers(values: Tensor) -> str:
-    return " ".join(f"{value:.3f}" for value in values.tolist())
-
-
-def _check_names(
-    argument: str, names: Sequence[str] | None, source: Any, *, strict: bool = False
-) -> None:
-    """Raise if the classes are not those that the labels of `source` mean, in the same order.
-
-    Where no class number is read, pictures and features may be of something else altogether: but
-    with `strict`.
-    """
-    data_names = () if source is None else source.class_names
-    if names and data_names and (strict or not set(names).isdisjoint(data_names)):
-        errors.check_same_classes(argument, names, data_names)
+from . import threads
+from .inputs import Inputs, check_names, warn_of_other_normalisation
 
 
 @dataclass(frozen=True)
@@ -195,25 +78,51 @@ def start(process: Process, config: Any, inputs: Inputs) -> Any:
     return process.init(config, inputs)
 
 
-def check_call(process: Process, config: Any, inputs: Any, state: Any = None) -> None:
+def check_call(
+    process: Process, config: Any, inputs: Any, state: Any = None, *, teacher_to_come: bool = False
+) -> None:
     """Raise if these do not belong together.
 
-    A process, a config of its own, inputs, and a state of its own if one is given.
+    Args:
+        process: what runs.
+        config: of the process's own class.
+        inputs: with all that the process needs.
+        state: of the process's own class, if one is given.
+        teacher_to_come: a teacher that the process needs will be trained before it begins.
     """
     check_process("process", process)
     if type(config) is not process.Config:  # not isinstance: a method's Config may extend another's
         errors.fail("config", f"a {process.NAME} Config", config)
     if not isinstance(inputs, Inputs):
         errors.fail("inputs", "an Inputs", inputs)
+    check_needs(process, inputs, teacher_to_come)
     reads_labels = not getattr(process, "WITHOUT_LABELS", False)
     if reads_labels:
         source = inputs.data or inputs.distilled
         for teacher in inputs.teachers:
-            _check_names("teacher", teacher.class_names, source, strict=True)
+            check_names("teacher", teacher.class_names, source, strict=True)
             warn_of_other_normalisation("teacher", teacher, source)
     if state is not None:
         errors.check_instance("state", state, process.State, f"a State of {process.NAME}")
         errors.check_integer("state.step", state.step, 0)
+
+
+def check_needs(process: Process, inputs: Inputs, teacher_to_come: bool = False) -> None:
+    """Raise if `inputs` lack what the process says it needs, so that its equations need not ask.
+
+    A process says it as `NEEDS`, a tuple of "data", "teacher" and "distilled".
+    """
+    for need in getattr(process, "NEEDS", ()):
+        if need == "teacher" and teacher_to_come:
+            continue
+        given = inputs.teachers if need == "teacher" else getattr(inputs, need)
+        if given is None or given == ():
+            raise DDLabError(f"{need} must be given to {process.NAME}; given none.")
+
+
+def needs_teacher(process: Any) -> bool:
+    """Return whether a process says that it cannot run without a trained network."""
+    return "teacher" in getattr(process, "NEEDS", ())
 
 
 def check_process(argument: str, process: Any) -> Process:
@@ -261,8 +170,6 @@ def check_goes_on(process: Process, before: int, state: Any) -> None:
 
 
 def _steps(process: Process, config: Any, inputs: Inputs, state: Any) -> Iterator[Step]:
-    from . import threads
-
     exact_float32(inputs.device)
     total = process.total_steps(config, inputs)
     count = threads.thread_count(config, inputs)
@@ -313,57 +220,3 @@ def _tensors(part: Any, name: str = "") -> Iterator[tuple[str, Tensor]]:
             yield from _tensors(
                 getattr(part, field.name), f"{name}.{field.name}" if name else field.name
             )
-
-
-def run(
-    process: Process,
-    config: Any,
-    inputs: Inputs,
-    *,
-    state: Any = None,
-    on_step: Callable[[Step], None] | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_seconds: float = 30.0,
-    resume_anyway: bool = False,
-    keep_checkpoint: bool = False,
-    progress: bool = False,
-) -> Any:
-    """Drive a process to its end and return what `finish` makes of it.
-
-    Args:
-        state: where to start; default the checkpoint if it exists, else the beginning.
-        on_step: called after every update.
-        checkpoint: file that is written every `checkpoint_seconds` and on interrupt; when it exists
-            the run goes on there. It is taken away when the run is complete, unless
-            `keep_checkpoint`.
-        resume_anyway: also where the process's source was edited since.
-        progress: write one line of progress to standard output.
-
-    On a keyboard interrupt the run stops after the last whole update, the checkpoint is written and
-    `finish` returns what there is, marked as not complete; a line on standard output says so.
-    """
-    from . import Keep, Run
-
-    run = Run(process, config, inputs, state=state, keep=Keep(()), states=0)
-    options: dict[str, Any] = {
-        "checkpoint_seconds": checkpoint_seconds,
-        "resume_anyway": resume_anyway,
-    }
-    options["keep_checkpoint"] = keep_checkpoint
-    return run.to_end(checkpoint=checkpoint, progress=progress, on_step=on_step, **options)
-
-
-def require_data(name: str, inputs: Inputs) -> ImageData:
-    """Return the data of `inputs`, or the error that it is missing."""
-    errors.check_instance("inputs", inputs, Inputs)
-    if inputs.data is None:
-        raise DDLabError(f"data must be given to {name}; given None.")
-    return inputs.data
-
-
-def require_teacher(name: str, inputs: Inputs) -> Network:
-    """Return the first teacher of `inputs`, or the error that it is missing."""
-    errors.check_instance("inputs", inputs, Inputs)
-    if not inputs.teachers:
-        raise DDLabError(f"teacher must be given to {name}; given none.")
-    return inputs.teachers[0]

@@ -32,8 +32,10 @@ from ..data.images import denormalise
 from ..distilled import DistilledSet
 from ..networks import Network
 from . import threads
+from .checkpoint import Autosave
+from .inputs import Inputs
 from .look import look
-from .process import Inputs, Process, Step, check_call, check_finite, check_goes_on
+from .process import Process, Step, check_call, check_finite, check_goes_on
 
 # Config, inputs, state, trace (None before the first update).
 Make = Callable[[Any, Inputs, Any, Any], Any]
@@ -402,8 +404,6 @@ class Run:
             DDLabError: a State that no file can hold, or a place that cannot be written to, before
                 the first update.
         """
-        from .checkpoint import Autosave
-
         errors.check_function("on_step", on_step, optional=True)
         path = None if checkpoint is None else storage.checked_path(checkpoint, "checkpoint")
         file = Autosave(
@@ -530,6 +530,42 @@ class Run:
             self._states[step] = state
         self._state = state
         self._trace = trace
+
+
+def run_to_end(
+    process: Process,
+    config: Any,
+    inputs: Inputs,
+    *,
+    state: Any = None,
+    on_step: Callable[[Step], None] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_seconds: float = 30.0,
+    resume_anyway: bool = False,
+    keep_checkpoint: bool = False,
+    progress: bool = False,
+) -> Any:
+    """Drive a process to its end and return what `finish` makes of it.
+
+    Args:
+        state: where to start; default the checkpoint if it exists, else the beginning.
+        on_step: called after every update.
+        checkpoint: file that is written every `checkpoint_seconds` and on interrupt; when it exists
+            the run goes on there. It is taken away when the run is complete, unless
+            `keep_checkpoint`.
+        resume_anyway: also where the process's source was edited since.
+        progress: write one line of progress to standard output.
+
+    On a keyboard interrupt the run stops after the last whole update, the checkpoint is written and
+    `finish` returns what there is, marked as not complete; a line on standard output says so.
+    """
+    run = Run(process, config, inputs, state=state, keep=Keep(()), states=0)
+    options: dict[str, Any] = {
+        "checkpoint_seconds": checkpoint_seconds,
+        "resume_anyway": resume_anyway,
+    }
+    options["keep_checkpoint"] = keep_checkpoint
+    return run.to_end(checkpoint=checkpoint, progress=progress, on_step=on_step, **options)
 
 
 class Runs:

@@ -19,7 +19,7 @@ from ..core.arithmetic import torch_as_usual
 from ..networks import NetworkSpec
 from ..networks.family import zeros_of
 from ..networks.specification import skeleton
-from .process import Inputs
+from .inputs import Inputs
 
 LARGE = 2e9  # multiply-adds in a forward pass of a batch
 _UNKNOWN = 100  # multiply-adds for each weight of a network that cannot say it

@@ -12,7 +12,7 @@ from ..core.boundary import checked, within
 from ..data import ImageData
 from ..data.images import Split
 from ..networks import Network
-from ..runs.process import warn_of_other_normalisation
+from ..runs.inputs import warn_of_other_normalisation
 
 
 @as_usual

@@ -31,16 +31,17 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, optimisers, randomness
-from ..core.errors import DDLabError
 from ..core.parameters import Parameters, parameter
 from ..distilled import DistilledSet
 from ..networks import Network, NetworkSpec
+from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from ..runs.process import Inputs, run
+from ..runs.run import run_to_end
 from .trained import trained_network
 from .unrolled import Inner, Tensors, leaves_of
 
 NAME = "ordered_training"
+NEEDS = ("distilled",)
 _LENET = networks.spec("lenet")
 
 
@@ -173,7 +174,7 @@ def split_buffers(
 
 def total_steps(config: Config, inputs: Inputs) -> int:
     """Passes times epochs times steps of the set."""
-    return _set(inputs).target("steps").total
+    return inputs.distilled.target("steps").total
 
 
 def init(config: Config, inputs: Inputs) -> State:
@@ -183,7 +184,7 @@ def init(config: Config, inputs: Inputs) -> State:
         DDLabError: no set, one without ordered steps, or a network with batch norm.
     """
     total_steps(config, inputs)
-    spec = config.network.for_data(_set(inputs))
+    spec = config.network.for_data(inputs.distilled)
     check_plain(spec)
     weights = first_weights(spec, config.initial_weights, seed=config.seed, device=inputs.device)
     if inputs.teachers:
@@ -198,7 +199,7 @@ def init(config: Config, inputs: Inputs) -> State:
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """Take one ordered step."""
-    distilled = _set(inputs)
+    distilled = inputs.distilled
     target = distilled.target("steps")
     answers = distilled.labels if target.labels is None else target.labels
     learned = {}
@@ -237,7 +238,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
 def finish(config: Config, inputs: Inputs, state: State) -> Network:
     """Return the network with its weights, and whether its training was complete in `provenance`."""
-    spec = config.network.for_data(_set(inputs))
+    spec = config.network.for_data(inputs.distilled)
     total = total_steps(config, inputs)
     return trained_network(NAME, config, inputs, spec, state, total)
 
@@ -256,14 +257,8 @@ def after_steps(distilled: DistilledSet, start: Network) -> Network:
     """Return a network of one's own after the steps of a set: what it is taught, or what poisons it."""
     changes = {"network": replace(start.spec, channels=None, classes=None, image_size=None)}
     process: Any = sys.modules[__name__]
-    return run(
+    return run_to_end(
         process,
         Config.for_set(distilled, **changes),
         Inputs(distilled=distilled, teachers=(start,)),
     )
-
-
-def _set(inputs: Inputs) -> DistilledSet:
-    if inputs.distilled is None:
-        raise DDLabError("distilled must be given: a set with ordered steps; given None.")
-    return inputs.distilled

@@ -14,7 +14,7 @@ from ..core import errors, randomness
 from ..core.parameters import Parameters, parameter
 from ..data import ImageData
 from ..networks import NetworkSpec
-from ..runs.process import Inputs, require_data
+from ..runs.inputs import Inputs
 from .losses import distillation_loss, soft_targets
 from .unrolled import Tensors
 
@@ -118,7 +118,7 @@ def logits_of(
 
     A class that has not come is in no softmax.
     """
-    data = require_data(NAME, inputs)
+    data = inputs.data
     order = torch.tensor(
         class_order(data.classes, config.order_seed)[:seen_classes], device=images.device
     )
@@ -149,7 +149,7 @@ def batch_of(
 
     New ones stand with exemplars [seen * m, c, h, w] among or beside them.
     """
-    data = require_data(NAME, inputs)
+    data = inputs.data
     rows, labels = arrived(config, data, phase)
     pool = len(rows) + (len(exemplars) if config.replay_batch_size is None else 0)
     epoch, place = divmod(index, -(-pool // config.batch_size))
@@ -174,7 +174,7 @@ def batch_of(
 
 def model_steps(config: Phases, inputs: Inputs, phase: int, exemplars: int) -> int:
     """Steps on the images of a phase, with so many exemplars of a class."""
-    data = require_data(NAME, inputs)
+    data = inputs.data
     start, end = [0, *class_ends(config, data.classes)][phase : phase + 2]
     images = int(data.class_counts()[class_order(data.classes, config.order_seed)[start:end]].sum())
     pool = images + (exemplars * start if config.replay_batch_size is None else 0)

@@ -31,14 +31,14 @@ from .. import networks
 from ..core import devices, errors, optimisers, randomness
 from ..core.errors import DDLabError
 from ..core.parameters import Parameters, parameter
-from ..distilled import DistilledSet
 from ..networks import Network, NetworkSpec
+from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from ..runs.process import Inputs
 from . import losses
 from .trained import State, initial_state, train_step, trained_network
 
 NAME = "pretraining"
+NEEDS = ("distilled",)
 _PAPER = "Boost, A.1"
 # Boost, Table 5: budget in images -> weight decay.
 _WEIGHT_DECAYS = {25: 1e-3, 50: 1e-3, 100: 1e-3, 1000: 1e-4, 5000: 1e-4}
@@ -199,18 +199,12 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
     )
 
 
-def _distilled(inputs: Inputs) -> DistilledSet:
-    if inputs.distilled is None:
-        raise DDLabError("distilled must be given to pretraining; given None.")
-    return inputs.distilled
-
-
 def _pairs(inputs: Inputs) -> tuple[Tensor, Tensor]:
-    return _distilled(inputs).pairs()
+    return inputs.distilled.pairs()
 
 
 def _spec(config: Config, inputs: Inputs) -> NetworkSpec:
-    source = _distilled(inputs)
+    source = inputs.distilled
     size = source.target("representations").size
     return dataclasses.replace(
         config.network, channels=source.channels, classes=size, image_size=source.image_size

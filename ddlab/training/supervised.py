@@ -35,8 +35,8 @@ from ..data.augmentation import View, Views
 from ..data.siamese_views import ALL, UPRIGHT, operations, siamese_view
 from ..distilled import DistilledSet, OnlineTeacher, Targets
 from ..networks import Network, NetworkSpec
+from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from ..runs.process import Inputs, require_teacher
 from . import losses
 from .relabelling import Teachers, as_teachers, teacher_logits
 from .trained import State, initial_state, train_step, trained_network
@@ -475,7 +475,8 @@ def _check_labels(config: Config, inputs: Inputs) -> None:
             )
         inputs.distilled.target(config.labels)
     if config.labels == "online":
-        require_teacher("training with online labels", inputs)
+        if not inputs.teachers:
+            raise DDLabError("teacher must be given to training with online labels; given none.")
         named_target = next(
             (target for target in _targets(inputs) if isinstance(target, OnlineTeacher)), None
         )
@@ -495,7 +496,6 @@ def _targets_of(
     config: Config, inputs: Inputs, view: View, labels: Tensor, stored: Tensor | None
 ) -> Tensor:
     if config.labels == "online":
-        require_teacher("training with online labels", inputs)
         return online_targets(
             view,
             inputs.teachers,

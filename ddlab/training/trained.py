@@ -14,7 +14,7 @@ from .. import networks
 from ..core import optimisers
 from ..core.parameters import Parameters
 from ..networks import Network, NetworkSpec
-from ..runs.process import Inputs
+from ..runs.inputs import Inputs
 
 
 @dataclass(frozen=True)

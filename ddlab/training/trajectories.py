@@ -11,7 +11,7 @@ from ..core import optimisers, randomness
 from ..data.siamese_views import siamese_view
 from ..networks import NetworkSpec
 from ..networks.specification import skeleton
-from ..runs.process import Inputs, require_data
+from ..runs.inputs import Inputs
 from .unrolled import Tensors, leaves_of
 
 
@@ -65,7 +65,7 @@ def sgd_epoch(
     Returns:
         The parameters after it, [P], and the mean loss, [].
     """
-    data = require_data("an epoch", inputs)
+    data = inputs.data
     losses = []
     parameters = by_name(spec, row)
     fixed = buffers_of(spec, inputs.device)

@@ -50,18 +50,17 @@ from torch import Tensor
 
 from ..core import errors, randomness
 from ..core.devices import moved
-from ..core.errors import DDLabError
 from ..core.parameters import Parameters, parameter
-from ..distilled import DistilledSet
 from ..networks import Network, NetworkSpec
+from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from ..runs.process import Inputs
 from . import self_supervised
 from .self_supervised import Training, byol
 from .self_supervised import teacher as parts
 from .trained import trained_network
 
 NAME = "rela_f"
+NEEDS = ("distilled",)
 # 100 epochs of CIFAR-10 in batches of 128, for which Algorithm 1 has its numbers.
 PUBLISHED_STEPS = 39_000
 LARGEST_SHARE = 0.8
@@ -367,7 +366,7 @@ def batch_of(
     `alone` says that the targets' loss is all there is.
     """
     objective_config = config.objective_config
-    source = _distilled(inputs)
+    source = inputs.distilled
     size = _size(config, inputs)
     epoch, number = divmod(step, objective_config.steps_per_epoch(size))
     order = subset(
@@ -450,18 +449,12 @@ def _trained_tensors(
     return projection if config.train_projection and share != 0 else {}
 
 
-def _distilled(inputs: Inputs) -> DistilledSet:
-    if inputs.distilled is None:
-        raise DDLabError(f"distilled must be given to {NAME}; given None.")
-    return inputs.distilled
-
-
 def _targets(inputs: Inputs) -> Tensor:
-    return _distilled(inputs).target("representations").values[0]
+    return inputs.distilled.target("representations").values[0]
 
 
 def _size(config: Config, inputs: Inputs) -> int:
-    count = len(_distilled(inputs))
+    count = len(inputs.distilled)
     size = round(config.ratio * count)
     if size < 2:
         allowed = f"so large that an epoch sees at least two of {count} images"
@@ -470,7 +463,7 @@ def _size(config: Config, inputs: Inputs) -> int:
 
 
 def _spec(config: Config, inputs: Inputs) -> NetworkSpec:
-    source = _distilled(inputs)
+    source = inputs.distilled
     return config.objective.network.for_data(source, outputs=max(source.classes, 1))
 
 

@@ -13,7 +13,8 @@ from table import save
 
 import ddlab
 from ddlab import data as datasets
-from ddlab.methods import recovery, selection, sre2l
+from ddlab.methods.shared import recovery
+from ddlab.methods import selection, sre2l
 from ddlab.training import supervised
 
 SEEDS = range(10)

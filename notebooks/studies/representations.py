@@ -26,9 +26,10 @@ from ddlab.lessons.representations.setting import NETWORK, UNTRAINED, make_prior
 from ddlab.methods import rded, rela, selection, sre2l
 from ddlab.networks import Network
 from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs.inputs import Inputs
 from ddlab.training import with_targets
 from ddlab.training import supervised
+from ddlab.runs import run_to_end
 
 OTHER_OBJECTIVES = ("byol", "barlow_twins", "vicreg", "simsiam", "dino", "moco", "swav")
 PER_CLASS = 10
@@ -50,7 +51,7 @@ def trained(distilled: DistilledSet, seed: int, name: str = "simclr", epochs: in
     training = objective(shapes, name, epochs=epochs)
     usual: dict[str, Any] = {"schedule": "switch", "first_views": "objective"}
     config = with_targets.Config(objective=training, ratio=ratio, seed=seed, **usual | changes)
-    return process.run(with_targets, config, Inputs(distilled=distilled, device="cpu"))
+    return run_to_end(with_targets, config, Inputs(distilled=distilled, device="cpu"))
 
 
 def with_other(distilled: DistilledSet, targets: Tensor) -> DistilledSet:
@@ -95,7 +96,7 @@ def measure(seed: int) -> None:
         row("untrained", name, "all", 600, trained(plain, seed, name))
     # Appendix K: a distilled set's own images with the targets of the teacher that made it.
     learning = supervised.Config.teaching(network=networks.spec("convnet", width=32), epochs=10, seed=seed)
-    teacher = process.run(supervised, learning, Inputs(data=shapes, device="cpu"))
+    teacher = run_to_end(supervised, learning, Inputs(data=shapes, device="cpu"))
     inputs = Inputs(data=shapes, teachers=(teacher,), device="cpu")
     row("classifier", "none", "all", 0, teacher)
     config = rela.Config(network=NETWORK)

@@ -16,7 +16,8 @@ from ddlab.lessons.bases import unlabelled
 from ddlab.lessons.bases.world import World
 from ddlab.methods import boost, krr_st, representation_selection
 from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs.inputs import Inputs
+from ddlab.runs import run_to_end
 
 SEEDS = range(10)
 SHARED: dict[str, Any] = {"budget": unlabelled.BUDGET}
@@ -52,7 +53,7 @@ def main() -> None:
     for seed in SEEDS:
         for arm in ARMS:
             method, config = config_of(arm, seed)
-            distilled = process.run(method, config, inputs)
+            distilled = run_to_end(method, config, inputs)
             rows.append([arm, seed, distilled.storage_floats(), round(probing.probe_score(distilled, data, seed=seed), 4)])
         for arm, vector_bases in (("principal", unlabelled.config(seed=0).representation_bases), ("principal, few", FEW)):
             split = (2, unlabelled.config(seed=0).image_bases, vector_bases)

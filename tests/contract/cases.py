@@ -24,10 +24,11 @@ from ddlab.distilled import (
     Representations,
 )
 from ddlab.methods import fadrm, selection
-from ddlab.methods.own import from_loss
+from ddlab.methods.shared.own import from_loss
 from ddlab.networks import Network
 from ddlab.runs import process
-from ddlab.runs.process import Inputs, Step
+from ddlab.runs.inputs import Inputs
+from ddlab.runs.process import Step, needs_teacher
 from ddlab.training import ordered, pretraining, self_supervised, supervised, with_targets
 from ddlab.training.self_supervised import barlow_twins
 
@@ -60,7 +61,7 @@ class ByObjective(self_supervised.Teacher):
 PARTS = (
     "NAME",
     "ALIASES",
-    "NEEDS_TEACHER",
+    "NEEDS",
     "Config",
     "State",
     "Trace",
@@ -104,7 +105,7 @@ def method_cases() -> Iterator[Case]:
                     runs_on = PLAIN_TEACHERS if choice == "pretrained" else "data and teacher"
                     runs_on = "data, set and teacher" if choice == "given" else runs_on
                     yield Case(f"{name}-{field}-{choice}", module, changed, runs_on)
-        if not module.NEEDS_TEACHER:
+        if not needs_teacher(module):
             yield Case(f"{name}-without-teacher", module, module.SMALL, "data")
     for kind in ("average", "k_means", "herding", "k_center"):
         config = selection.SMALL.replace(kind=kind, space="features")

@@ -17,8 +17,8 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.methods import representation_selection, selection
 from ddlab.networks import Network
-from ddlab.runs import Keep, Run, checkpoint, process
-from ddlab.runs.process import Inputs
+from ddlab.runs import Keep, Run, checkpoint, run_to_end
+from ddlab.runs.inputs import Inputs
 from ddlab.training import supervised
 from tests.contract.cases import MAIN, Case, bundle
 from tests.stand_in_device import DeviceTensor, MixedDevices, stand_in_device
@@ -154,7 +154,7 @@ def test_a_process_runs_and_resumes_on_its_device(
     # Of a bias in front of batch norm, whose slope is rounding alone, Adam would make a whole step.
     file = tmp_path / "run"
     on_cpu = dataclasses.replace(bundle(case, grey, teacher, distilled), device="cpu")
-    expected = process.run(case.module, case.config, on_cpu)
+    expected = run_to_end(case.module, case.config, on_cpu)
     with stand_in_device() as device:
         inputs = dataclasses.replace(on_cpu, device="auto")
         assert inputs.device == device and all(
@@ -170,7 +170,7 @@ def test_a_process_runs_and_resumes_on_its_device(
             if torch.is_tensor(tensor)
         )
         checkpoint.save(file, case.module, case.config, inputs, run.state())
-        resumed = process.run(case.module, case.config, inputs, checkpoint=file)
+        resumed = run_to_end(case.module, case.config, inputs, checkpoint=file)
     assert_close(resumed, expected)
 
 
@@ -186,15 +186,15 @@ def test_a_run_changes_its_device(grey: ImageData, teacher: Network, tmp_path: P
             continue
         on_cpu = Inputs(data=grey, teachers=(teacher,), device="cpu")
         file = tmp_path / case.name
-        expected = process.run(case.module, case.config, on_cpu)
+        expected = run_to_end(case.module, case.config, on_cpu)
         with stand_in_device():
             inputs = dataclasses.replace(on_cpu, device="auto")
             state = Run(case.module, case.config, on_cpu).advance(until=1).state()
             checkpoint.save(file, case.module, case.config, on_cpu, state)
-            on_device = process.run(case.module, case.config, inputs, checkpoint=file)
+            on_device = run_to_end(case.module, case.config, inputs, checkpoint=file)
             state = Run(case.module, case.config, inputs).advance(until=1).state()
             checkpoint.save(file, case.module, case.config, inputs, state)
-        back = process.run(case.module, case.config, on_cpu, checkpoint=file)
+        back = run_to_end(case.module, case.config, on_cpu, checkpoint=file)
         assert_close((on_device, back), (expected, expected))
 
 
@@ -217,7 +217,7 @@ def test_teachers_students_and_probes(
             ddlab.evaluate(chosen, grey, **options).mean,
             evaluation.accuracy(learned.to("auto"), grey),
         ]
-        represented = process.run(
+        represented = run_to_end(
             representation_selection,
             representation_selection.Config(budget=9),
             Inputs(data=grey, teachers=(learned,)),

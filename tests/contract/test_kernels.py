@@ -21,7 +21,8 @@ from ddlab import networks, runs
 from ddlab.core import devices
 from ddlab.data import ImageData
 from ddlab.methods import dm, dwa, fadrm, krr_st, sre2l
-from ddlab.runs.process import Inputs
+from ddlab.runs.inputs import Inputs
+from ddlab.runs.process import needs_teacher
 from ddlab.training import self_supervised, supervised
 from tests.stand_in_device import DeviceTensor, stand_in_device
 from tests.support import made_data
@@ -107,7 +108,7 @@ def waits(module: Any, config: Any, inputs: Inputs, **changed: Any) -> list[str]
 def test_a_step_waits_for_nothing(module: Any) -> None:
     data = made_data(size=8)
     with stand_in_device() as device:
-        teachers = (teacher(data),) if getattr(module, "NEEDS_TEACHER", False) else ()
+        teachers = (teacher(data),) if needs_teacher(module) else ()
         config = module.SMALL.replace(**{"crop": "always"} if module is sre2l else {})
         assert waits(module, config, Inputs(data=data, teachers=teachers, device=device)) == []
 

@@ -16,9 +16,10 @@ from ddlab.core.errors import NonFiniteError
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.networks import Network
-from ddlab.runs import checkpoint, look, process
+from ddlab.runs import checkpoint, look, process, run_to_end
 from ddlab.runs import run as run_module
-from ddlab.runs.process import Inputs, Step
+from ddlab.runs.inputs import Inputs
+from ddlab.runs.process import Step, needs_teacher
 from ddlab.training import self_supervised
 from tests.contract.cases import (
     CASES,
@@ -87,7 +88,7 @@ def test_a_method_has_its_names_and_presets_and_asks_for_what_it_needs(
     for begin in (process.start, process.steps):
         with refuses("data", name):
             begin(module, module.SMALL, Inputs(teachers=(teacher,)))
-        if module.NEEDS_TEACHER:
+        if needs_teacher(module):
             with refuses("teacher", name):
                 begin(module, module.SMALL, Inputs(data=grey))
         else:
@@ -114,7 +115,11 @@ def test_offers_what_a_process_is(case: Case, inputs: Inputs, whole: list[Step])
             module.Config.paper(), module.Config
         )
     if module not in NETWORKS:
-        assert isinstance(module.ALIASES, tuple) and isinstance(module.NEEDS_TEACHER, bool)
+        assert isinstance(module.ALIASES, tuple) and {*module.NEEDS} <= {
+            "data",
+            "teacher",
+            "distilled",
+        }
     total = module.total_steps(case.config, inputs)
     run = whole
     assert [step.index for step in run] == list(range(1, total + 1)) and {
@@ -168,7 +173,7 @@ def test_two_runs_are_bit_identical_and_leave_all_as_it_was(
     second = []
     snapshots = []
     randomness = global_randomness()
-    process.run(case.module, case.config, inputs)
+    run_to_end(case.module, case.config, inputs)
     assert global_randomness() == randomness
     for step in process.steps(case.module, case.config, inputs, start):
         draw_globally()
@@ -335,7 +340,7 @@ def test_foreign_checkpoints_and_configs_are_refused(
     if inputs.teachers:
         foreign.append(dataclasses.replace(inputs, teachers=(other_teacher,)))
         with refuses("checkpoint", "data and teacher"):
-            process.run(module, config, foreign[-1], checkpoint=file)
+            run_to_end(module, config, foreign[-1], checkpoint=file)
     for foreign_inputs in foreign:
         with refuses("checkpoint", "data and teacher"):
             checkpoint.load(file, module, config, foreign_inputs)
@@ -345,9 +350,9 @@ def test_foreign_checkpoints_and_configs_are_refused(
     with refuses("checkpoint", other_process.NAME, module.NAME):
         checkpoint.load(file, other_process, other_process.Config(), inputs)
     for begin in (
-        lambda: process.run(module, other_process.Config(), inputs),
+        lambda: run_to_end(module, other_process.Config(), inputs),
         lambda: process.steps(module, other_process.Config(), inputs, state=start),
-        lambda: process.run(module, other_process.Config(), inputs, checkpoint=file),
+        lambda: run_to_end(module, other_process.Config(), inputs, checkpoint=file),
     ):
         with refuses("config", module.NAME):
             begin()
@@ -373,7 +378,7 @@ def test_values_that_are_not_finite_raise(
     monkeypatch.setattr(run_module, "_BETWEEN_LOOKS", 1e9)
     file = tmp_path / "run.safetensors" if with_file else None
     with pytest.raises(NonFiniteError) as caught:
-        process.run(
+        run_to_end(
             case.module,
             case.config,
             inputs,
@@ -397,7 +402,7 @@ def test_values_that_are_not_finite_raise(
 
 def _asks_the_teacher(case: Case) -> bool:
     settings = case.config.to_dict()
-    return getattr(case.module, "NEEDS_TEACHER", False) or settings.get("labels") == "online"
+    return needs_teacher(case.module) or settings.get("labels") == "online"
 
 
 @pytest.mark.parametrize("case", list(filter(_asks_the_teacher, MAIN)), ids=lambda case: case.name)
@@ -417,7 +422,7 @@ def test_a_teacher_that_is_not_finite_is_named(case: Case, inputs: Inputs) -> No
             broken, distilled=dataclasses.replace(distilled, targets=tuple(targets))
         )
     with pytest.raises(NonFiniteError) as caught:
-        process.run(case.module, case.config, broken)
+        run_to_end(case.module, case.config, broken)
     assert_sentence(caught.value, case.module.NAME, "at step ", "NaN")
 
 
@@ -453,7 +458,7 @@ def test_an_interrupt_leaves_a_partial_result_and_a_checkpoint(
     with monkeypatch.context() as patch:
         if patched:
             patch.setattr(case.module, "update", interrupted)
-        partial = process.run(case.module, case.config, inputs, checkpoint=file, on_step=interrupt)
+        partial = run_to_end(case.module, case.config, inputs, checkpoint=file, on_step=interrupt)
     assert f"interrupted after step {last_step} of {total}" in capsys.readouterr().out
     assert_usable(partial, inputs)
     assert (
@@ -465,7 +470,7 @@ def test_an_interrupt_leaves_a_partial_result_and_a_checkpoint(
         checkpoint.load(file, case.module, case.config, inputs, resume_anyway=patched).step
         == last_step
     )
-    resumed = process.run(case.module, case.config, inputs, checkpoint=file, resume_anyway=patched)
+    resumed = run_to_end(case.module, case.config, inputs, checkpoint=file, resume_anyway=patched)
     assert_same(resumed, result)
     assert resumed.fingerprint == result.fingerprint
     assert not list(tmp_path.iterdir()), "nothing stays of a run that is complete"

@@ -23,8 +23,8 @@ from ddlab.distilled import (
 )
 from ddlab.evaluation import measures
 from ddlab.networks import Network
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs import run_to_end
+from ddlab.runs.inputs import Inputs
 from ddlab.training import supervised
 from tests.support import assert_same, made_data, refuses
 
@@ -372,7 +372,7 @@ def test_a_set_without_labels_can_be_given_some(colour: ImageData, colour_teache
     )
     assert measures.feature_distance(whole, colour_teacher).isfinite().all()
     student = supervised.Config.for_data(colour, epochs=1)
-    assert process.run(supervised, student, Inputs(distilled=whole)).provenance["complete"]
+    assert run_to_end(supervised, student, Inputs(distilled=whole)).provenance["complete"]
 
 
 def test_an_empty_set_is_allowed() -> None:

@@ -19,8 +19,8 @@ import ddlab
 from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.methods import dd, dm, krr_st, selection, sre2l
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs import run_to_end
+from ddlab.runs.inputs import Inputs
 from ddlab.training import supervised
 from tests.contract import cases
 from tests.support import made_data, refuses
@@ -389,7 +389,7 @@ def test_uneven_test_classes_show_balanced_accuracy_too(grey: ImageData) -> None
         evaluation.balanced is not None
         and f"balanced accuracy {evaluation.balanced:.3f}" in str(evaluation)
     )
-    student = process.run(supervised, STUDENT.replace(seed=0), Inputs(distilled=distilled))
+    student = run_to_end(supervised, STUDENT.replace(seed=0), Inputs(distilled=distilled))
     right = (
         networks.predict(student, uneven.normalised(split="test")).logits.argmax(1)
         == uneven.test_labels

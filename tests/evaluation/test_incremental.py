@@ -6,8 +6,8 @@ from ddlab import networks
 from ddlab.evaluation import Incremental, class_incremental
 from ddlab.evaluation.incremental import class_accuracies
 from ddlab.methods import mnemonics, selection
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs import process, run_to_end
+from ddlab.runs.inputs import Inputs
 from tests.support import made_data, refuses
 
 FOUR = made_data(classes=4, train=8, test=5, seed=3)
@@ -56,7 +56,7 @@ def test_the_matrix_is_read_from_the_networks_of_the_phases() -> None:
 
 def test_a_sets_images_are_the_memory() -> None:
     inputs = Inputs(data=FOUR, device="cpu")
-    memory = process.run(selection, selection.Config(images_per_class=2), inputs)
+    memory = run_to_end(selection, selection.Config(images_per_class=2), inputs)
     options = {"config": SETTINGS, "seeds": (0, 4), "device": "cpu", "progress": False}
     incremental = class_incremental(memory, FOUR, **options)
     seed_config = SETTINGS.replace(start="given", exemplar_step="none", seed=4)
@@ -68,7 +68,7 @@ def test_a_sets_images_are_the_memory() -> None:
 
 
 def test_what_is_refused() -> None:
-    memory = process.run(
+    memory = run_to_end(
         selection, selection.Config(images_per_class=1), Inputs(data=FOUR, device="cpu")
     )
     with refuses("tasks", "shared evenly"):

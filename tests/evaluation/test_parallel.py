@@ -196,7 +196,7 @@ def test_own_networks_and_processes_of_joblibs_config(grey: ImageData, no_cache:
 
 def test_a_cluster_gives_the_same_numbers(cluster: Any, grey: ImageData, no_cache: None) -> None:
     method = ddlab.from_loss("class_means", own_loss(), iterations=5)
-    replication: dict[str, Any] = {
+    replicating: dict[str, Any] = {
         "dataset": "MNIST",
         "images_per_class": 1,
         "sets": 2,
@@ -212,7 +212,7 @@ def test_a_cluster_gives_the_same_numbers(cluster: Any, grey: ImageData, no_cach
         comparison = ddlab.compare([method, "dm"], grey, seeds=(0, 1), **SETTINGS)
         distilled = ddlab.distill("selection", grey, config=selection.Config(), progress=False)
         evaluation = ddlab.evaluate(distilled, grey, labels="hard", seeds=(0, 1), **SETTINGS)
-        replicated = ddlab.replicate("dm", grey, **replication)
+        replicated = ddlab.replicate("dm", grey, **replicating)
         rows = []
         for row in comparison.rows:
             rows.append((row.name, row.accuracies, row.gains))
@@ -252,7 +252,7 @@ def test_replicate_says_where_finished_work_is(
         "student": {"epochs": 2},
         "progress": False,
     }
-    from ddlab.records import replication
+    from ddlab.replication import replicating
 
     def lost(function: Any, tasks: Any, *, jobs: int | None) -> Iterator[Any]:
         yield 0, function(*next(iter(tasks)))
@@ -263,10 +263,10 @@ def test_replicate_says_where_finished_work_is(
         pytest.MonkeyPatch.context() as patch,
         pytest.raises(DDLabError, match="goes on from its folder"),
     ):
-        patch.setattr(replication, "run_tasks", lost)
+        patch.setattr(replicating, "run_tasks", lost)
         ddlab.replicate("dm", grey, folder=tmp_path, **options)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            replication, "distill", lambda *_, **__: pytest.fail("the set was made already")
+            replicating, "distill", lambda *_, **__: pytest.fail("the set was made already")
         )
         assert len(ddlab.replicate("dm", grey, folder=tmp_path, **options).accuracies[0]) == 2

@@ -19,11 +19,11 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, HardLabels
 from ddlab.evaluation import Evaluation, accuracy, evaluate, interval
 from ddlab.evaluation.students import evaluate_all, student_accuracy
-from ddlab.methods.distillation import from_images
+from ddlab.methods.shared.distillation import from_images
 from ddlab.networks import Network
 from ddlab.networks.family import REGISTERED
-from ddlab.runs import cache, process
-from ddlab.runs.process import Inputs
+from ddlab.runs import cache, run_to_end
+from ddlab.runs.inputs import Inputs
 from ddlab.training import supervised
 from tests.support import assert_same, made_data, refuses
 
@@ -86,7 +86,7 @@ def test_the_last_weights_count(
     for seed in (3, 7):
         inputs = Inputs(distilled=distilled, teachers=(teacher,))
         expected[seed] = plain_accuracy(
-            process.run(supervised, CONFIG.replace(labels=labels, seed=seed), inputs), grey
+            run_to_end(supervised, CONFIG.replace(labels=labels, seed=seed), inputs), grey
         )
     assert evaluation.per_seed == pytest.approx(expected)
     values = list(expected.values())

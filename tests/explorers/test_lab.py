@@ -32,7 +32,7 @@ from ddlab.explorers import (
 from ddlab.explorers.views import step_on_show
 from ddlab.figures import encode_grid, loss_curves
 from ddlab.runs import Keep, Run
-from ddlab.runs.process import Inputs
+from ddlab.runs.inputs import Inputs
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,15 +46,15 @@ from ddlab.methods import (
     ld,
     mnemonics,
     mtt,
-    recovery,
     selection,
     sre2l,
 )
 from ddlab.methods import rela as rela_d
-from ddlab.methods.kernels import KernelSpec, kernel_matrix
+from ddlab.methods.shared import recovery
+from ddlab.methods.shared.kernels import KernelSpec, kernel_matrix
 from ddlab.networks import Network
-from ddlab.runs import cache, process
-from ddlab.runs.process import Inputs
+from ddlab.runs import cache, run_to_end
+from ddlab.runs.inputs import Inputs
 from ddlab.training import losses, ordered, supervised, trajectories, with_targets
 from ddlab.training.phases import arrived
 from ddlab.training.self_supervised import simclr
@@ -558,7 +558,7 @@ def prior() -> Network:
 @functools.cache
 def made_rela() -> DistilledSet:
     inputs = Inputs(data=data_of(**FOUR), teachers=(prior(),), device="cpu")
-    return process.run(rela_d, rela_d.Config(network=RELA), inputs)
+    return run_to_end(rela_d, rela_d.Config(network=RELA), inputs)
 
 
 def rela_config() -> with_targets.Config:

@@ -18,10 +18,11 @@ from ddlab.data import ImageData, predefined_views
 from ddlab.data.predefined_views import Kind
 from ddlab.distilled import DistilledSet, bases, shift_models
 from ddlab.distilled.storage_budget import Shift
-from ddlab.methods import _unlabelled, boost, kernel_ridge, krr_st
+from ddlab.methods import boost, krr_st
+from ddlab.methods.shared import kernel_ridge, unlabelled
 from ddlab.networks import Network
-from ddlab.runs import cache, process
-from ddlab.runs.process import Inputs
+from ddlab.runs import cache, process, run_to_end
+from ddlab.runs.inputs import Inputs
 from tests.methods.test_krr_st import doubled
 from tests.support import assert_same, made_data, refuses
 
@@ -57,7 +58,7 @@ def inputs(many: ImageData, teacher: Network) -> Inputs:
 def wide(data: ImageData, monkeypatch: pytest.MonkeyPatch, width: int = 512) -> Inputs:
     """Inputs whose teacher seems to have so many features."""
     monkeypatch.setattr(
-        _unlabelled,
+        unlabelled,
         "representations",
         lambda teacher, data, **_: torch.zeros(len(data.train_labels), width),
     )
@@ -273,7 +274,7 @@ def test_all_views_enter_both_losses(
 
     monkeypatch.setattr(kernel_ridge, "outer_loss", watched_loss)
     monkeypatch.setattr(krr_st.pools, "train_once", taught)
-    process.run(boost, config(augmentation=augmentation), inputs)
+    run_to_end(boost, config(augmentation=augmentation), inputs)
     views = {"none": 0, "rotation": 3, "jigsaw": 3, "crop": 5}[augmentation]
     assert set(rows) == {(40, 5 * (views + 1), 5 * (views + 1))} and len(rows) == 4
     assert set(learnt) == {(5 * (views + 1), 5 * (views + 1))}
@@ -393,7 +394,7 @@ def test_what_is_finished_takes_what_the_bill_says(
 
 
 def test_a_finished_set_is_read_from_its_file(inputs: Inputs, tmp_path: Any) -> None:
-    distilled = process.run(boost, config(), inputs)
+    distilled = run_to_end(boost, config(), inputs)
     read = DistilledSet.load(distilled.save(tmp_path / "set.safetensors"))
     assert_same(list(distilled.pairs()), list(read.pairs()))
     assert read.fingerprint == distilled.fingerprint and read.provenance["method"] == boost.NAME
@@ -433,7 +434,7 @@ def test_views_that_images_cannot_have(grey: ImageData) -> None:
     inputs = Inputs(data=oblong, teachers=(teacher,))
     with refuses("images", "square"):
         boost.init(config(), inputs)
-    assert process.run(boost, config(augmentation="jigsaw"), inputs).image_size == (8, 16)
+    assert run_to_end(boost, config(augmentation="jigsaw"), inputs).image_size == (8, 16)
 
 
 def test_presets() -> None:

@@ -11,7 +11,7 @@ from ddlab.distilled.bases import principal_bases
 from ddlab.distilled.factorisation import downsampled
 from ddlab.methods import boost, krr_st
 from ddlab.runs import cache
-from ddlab.runs.process import Inputs
+from ddlab.runs.inputs import Inputs
 from tests.support import made_data, refuses
 
 

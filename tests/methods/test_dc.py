@@ -15,9 +15,10 @@ from ddlab import networks
 from ddlab.core import randomness
 from ddlab.core.errors import NonFiniteError
 from ddlab.data import ImageData
-from ddlab.methods import dc, matching
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.methods import dc
+from ddlab.methods.shared import matching
+from ddlab.runs import process, run_to_end
+from ddlab.runs.inputs import Inputs
 from tests.support import assert_same, made_data, refuses
 
 SMALL: dict[str, Any] = {
@@ -153,16 +154,16 @@ def test_provenance_says_where_loops_are_interpolated(inputs: Inputs) -> None:
         settings = dc.SMALL.replace(
             images_per_class=count, outer_steps=None, inner_epochs=None, networks=1
         )
-        distilled = process.run(dc, settings, inputs)
+        distilled = run_to_end(dc, settings, inputs)
         assert distilled.provenance["loops_interpolated"] is interpolated
         assert tuple(distilled.provenance["loops"]) == dc.schedule(count)
 
 
 def test_a_network_that_does_not_learn_is_matched_at_its_start(inputs: Inputs) -> None:
-    still = process.run(dc, config(network_learning_rate=0.0), inputs)
-    untrained = process.run(dc, config(inner_epochs=0), inputs)
+    still = run_to_end(dc, config(network_learning_rate=0.0), inputs)
+    untrained = run_to_end(dc, config(inner_epochs=0), inputs)
     assert torch.equal(still.images, untrained.images)
-    assert not torch.equal(process.run(dc, config(), inputs).images, still.images)
+    assert not torch.equal(run_to_end(dc, config(), inputs).images, still.images)
 
 
 def test_each_network_is_fresh_and_the_last_matching_trains_none(inputs: Inputs) -> None:
@@ -218,9 +219,9 @@ def test_batch_norm_sees_real_images_and_then_stands_still(inputs: Inputs) -> No
 def test_passes_of_real_images_change_rounding_alone(
     inputs: Inputs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at_once = process.run(dc, config(networks=1), inputs).images
+    at_once = run_to_end(dc, config(networks=1), inputs).images
     monkeypatch.setattr(matching, "passes", lambda spec, device: 2)
-    in_parts = process.run(dc, config(networks=1), inputs).images
+    in_parts = run_to_end(dc, config(networks=1), inputs).images
     torch.testing.assert_close(at_once, in_parts, rtol=1e-4, atol=1e-4)
 
 
@@ -254,5 +255,5 @@ def test_refuses_in_a_sentence(inputs: Inputs) -> None:
 
 def test_one_image_of_each_class_is_enough() -> None:
     lonely = Inputs(data=made_data(train=1), device="cpu")
-    distilled = process.run(dc, config(images_per_class=1, initialisation="real"), lonely)
+    distilled = run_to_end(dc, config(images_per_class=1, initialisation="real"), lonely)
     assert len(distilled) == 3 and bool(torch.isfinite(distilled.images).all())

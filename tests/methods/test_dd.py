@@ -17,8 +17,8 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, OrderedSteps
 from ddlab.lessons.learning_through_training.attack import attack_rates
 from ddlab.methods import dd, sldd
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs import process, run_to_end
+from ddlab.runs.inputs import Inputs
 from ddlab.training import ordered
 from ddlab.training.unrolled import trained
 from tests.support import assert_same, refuses
@@ -44,7 +44,7 @@ def soft(**changes: Any) -> sldd.Config:
 
 
 def distilled_by(settings: dd.Config, inputs: Inputs) -> DistilledSet:
-    return process.run(dd if type(settings) is dd.Config else sldd, settings, inputs)
+    return run_to_end(dd if type(settings) is dd.Config else sldd, settings, inputs)
 
 
 def in_double(state: dd.State) -> dd.State:
@@ -205,7 +205,7 @@ def test_a_set_is_its_own_training(inputs: Inputs, grey: ImageData, tmp_path: An
     assert again.fingerprint == distilled.fingerprint and torch.equal(
         again.target("steps").rates, target.rates
     )
-    student = process.run(
+    student = run_to_end(
         ordered, ordered.Config.for_set(again, seed=3), Inputs(distilled=again, device="cpu")
     )
     (start,) = dd.starts(settings, inputs, 0)
@@ -260,12 +260,12 @@ def test_pretrained_starts_learn_what_one_step_undoes(grey: ImageData) -> None:
     settings = config(steps=1, epochs=1, iterations=60, learning_rate=0.05, halvings=0, **attack)
     distilled = distilled_by(settings, Inputs(data=grey, teachers=teachers))
     config_of = ordered.Config.for_set(distilled, network=networks.spec("mlp", width=16))
-    fooled = process.run(ordered, config_of, Inputs(distilled=distilled, teachers=teachers))
+    fooled = run_to_end(ordered, config_of, Inputs(distilled=distilled, teachers=teachers))
     rates = attack_rates(fooled, grey, 0, 2)
     assert rates["taken"] > rates["right"] and distilled.target("steps").rates.shape == (1, 1)
     stranger = networks.initialise(networks.spec("mlp", width=5).for_data(grey), seed=0)
     with refuses("teacher", "mlp(width=16)"):
-        process.run(ordered, config_of, Inputs(distilled=distilled, teachers=(stranger,)))
+        run_to_end(ordered, config_of, Inputs(distilled=distilled, teachers=(stranger,)))
 
 
 def test_training_that_diverges_says_where(inputs: Inputs) -> None:
@@ -296,7 +296,7 @@ def test_what_is_refused(inputs: Inputs, grey: ImageData) -> None:
     with refuses("labels", "steps"):
         ddlab.evaluate(ddlab.distill("selection", grey, progress=False), grey, labels="steps")
     with refuses("distilled"):
-        process.run(ordered, ordered.Config(), Inputs(device="cpu"))
+        run_to_end(ordered, ordered.Config(), Inputs(device="cpu"))
     for wrong in ({"attacked_class": 1}, {"attacked_class": 1, "taken_for": 1}):
         with refuses("taken_for"):
             config(**wrong)

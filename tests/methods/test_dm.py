@@ -13,9 +13,10 @@ from torch import Tensor
 import ddlab
 from ddlab import networks
 from ddlab.data import siamese_views
-from ddlab.methods import dm, matching
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.methods import dm
+from ddlab.methods.shared import matching
+from ddlab.runs import process, run_to_end
+from ddlab.runs.inputs import Inputs
 from tests.support import made_data, refuses
 
 SMALL: dict[str, Any] = {
@@ -133,12 +134,10 @@ def test_the_real_images_themselves_are_at_no_distance(inputs: Inputs) -> None:
 def test_classes_at_a_time_change_nothing_but_rounding(
     inputs: Inputs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = process.run(dm, config(), inputs).images
+    whole = run_to_end(dm, config(), inputs).images
     monkeypatch.setattr(dm, "LEARNED_AT_ONCE", 2)
     monkeypatch.setattr(matching, "passes", lambda spec, device: 3)
-    torch.testing.assert_close(
-        process.run(dm, config(), inputs).images, whole, rtol=1e-4, atol=1e-5
-    )
+    torch.testing.assert_close(run_to_end(dm, config(), inputs).images, whole, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.slow
@@ -153,7 +152,7 @@ def test_learned_digits_teach_more_than_random_ones() -> None:
 
 
 def test_one_image_of_each_class_is_enough() -> None:
-    distilled = process.run(
+    distilled = run_to_end(
         dm, config(images_per_class=1), Inputs(data=made_data(train=1), device="cpu")
     )
     assert len(distilled) == 3 and bool(torch.isfinite(distilled.images).all())

@@ -7,9 +7,10 @@ import torch.nn.functional as F
 
 from ddlab import networks
 from ddlab.data import siamese_views
-from ddlab.methods import dc, dsa, matching
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.methods import dc, dsa
+from ddlab.methods.shared import matching
+from ddlab.runs import run_to_end
+from ddlab.runs.inputs import Inputs
 from tests.support import refuses
 
 SMALL: dict[str, Any] = {
@@ -25,7 +26,7 @@ SMALL: dict[str, Any] = {
 
 
 def images(config: dc.Config, inputs: Inputs) -> torch.Tensor:
-    return process.run(dsa if isinstance(config, dsa.Config) else dc, config, inputs).images
+    return run_to_end(dsa if isinstance(config, dsa.Config) else dc, config, inputs).images
 
 
 def test_without_a_strategy_it_is_dc_bit_for_bit(inputs: Inputs) -> None:

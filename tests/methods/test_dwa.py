@@ -13,10 +13,11 @@ from torch import Tensor, nn
 from ddlab import networks
 from ddlab.core.errors import NonFiniteError
 from ddlab.data import ImageData
-from ddlab.methods import dwa, recovery, sre2l
+from ddlab.methods import dwa, sre2l
+from ddlab.methods.shared import recovery
 from ddlab.networks import Network
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs import process, run_to_end
+from ddlab.runs.inputs import Inputs
 from tests.methods.test_recovery import in_double, plain_module
 from tests.support import assert_same, assert_unchanged, refuses, snapshot
 
@@ -174,7 +175,7 @@ def test_without_adjustment_it_is_sre2l_bit_for_bit(
             assert_same(getattr(our_step.state, part.name), getattr(their_step.state, part.name))
         for part in dataclasses.fields(sre2l.Trace):
             assert_same(getattr(our_step.trace, part.name), getattr(their_step.trace, part.name))
-    assert_same(process.run(dwa, config, inputs).tensors, process.run(sre2l, alike, inputs).tensors)
+    assert_same(run_to_end(dwa, config, inputs).tensors, run_to_end(sre2l, alike, inputs).tensors)
 
 
 def test_each_batch_is_adjusted_from_the_untouched_teacher(inputs: Inputs) -> None:
@@ -211,7 +212,7 @@ def test_one_step_of_the_adjustment_goes_along_the_gradient(
 def test_labels_and_result_come_from_the_untouched_teacher(
     inputs: Inputs, colour_teacher: Network
 ) -> None:
-    distilled = process.run(dwa, settings(adjustment_radius=3.0), inputs)
+    distilled = run_to_end(dwa, settings(adjustment_radius=3.0), inputs)
     assert torch.equal(
         distilled.target("stored").logits, networks.predict(colour_teacher, distilled.images).logits
     )
@@ -230,7 +231,7 @@ def test_bad_input(inputs: Inputs, colour: ImageData, colour_teacher: Network) -
     with refuses("images_per_class", "at most 8", "9"):
         dwa.init(settings(images_per_class=9, initialisation="noise"), inputs)
     with refuses("config", "squeeze_recover_relabel Config"):
-        process.run(sre2l, settings(), inputs)
+        run_to_end(sre2l, settings(), inputs)
     images, labels = real_batch(settings(), colour, 0)
     with pytest.raises(NonFiniteError, match=r"at step \d of 3, with radius=1e\+25"):
         dwa.directed_adjustment(colour_teacher, images.float(), labels, steps=3, radius=1e25)

@@ -17,10 +17,12 @@ import ddlab
 from ddlab import methods, networks
 from ddlab.core import optimisers
 from ddlab.data import ImageData
-from ddlab.methods import fadrm, recovery, sre2l
+from ddlab.methods import fadrm, sre2l
+from ddlab.methods.shared import recovery
 from ddlab.networks import Network, zoo
-from ddlab.runs import process
-from ddlab.runs.process import Inputs, Step
+from ddlab.runs import process, run_to_end
+from ddlab.runs.inputs import Inputs
+from ddlab.runs.process import Step
 from tests.methods.test_recovery import draw, hooked_gaps, in_double
 from tests.support import assert_same, made_data, refuses
 
@@ -160,7 +162,7 @@ def test_distill_takes_several_networks(teachers: tuple[Network, Network]) -> No
     plus = ddlab.distill("fadrm", DATA, [*teachers], config, progress=False)
     first = ddlab.distill("fadrm", DATA, teachers[:1], config, progress=False)
     assert not torch.equal(plus.images, first.images)
-    by_run = process.run(fadrm, config, Inputs(data=DATA, teachers=teachers))
+    by_run = run_to_end(fadrm, config, Inputs(data=DATA, teachers=teachers))
     assert torch.equal(plus.images, by_run.images)
     with refuses("teacher must be a Network or a sequence of Networks"):
         ddlab.distill("fadrm", DATA, [3], config, progress=False)  # type: ignore[list-item]
@@ -270,9 +272,7 @@ def test_without_merges_it_is_sre2l_from_real_images(inputs: Inputs) -> None:
     theirs = list(process.steps(sre2l, alike, inputs))
     for our_step, their_step in zip(ours, theirs, strict=True):
         _assert_shared_parts_same(our_step, their_step)
-    assert_same(
-        process.run(fadrm, config, inputs).tensors, process.run(sre2l, alike, inputs).tensors
-    )
+    assert_same(run_to_end(fadrm, config, inputs).tensors, run_to_end(sre2l, alike, inputs).tensors)
 
 
 def test_merging_nothing_is_sre2l_with_a_fresh_adam_in_each_stage(inputs: Inputs) -> None:
@@ -357,7 +357,7 @@ def test_crops_and_mosaics_are_those_of_rded(
     inputs = Inputs(data=DATA, teachers=teachers)
     config = settings(patches=patches, seed=5)
     rded = methods.get("rded")
-    by_rded = process.run(
+    by_rded = run_to_end(
         rded,
         rded.Config(images_per_class=2, factor=factor, seed=5),
         Inputs(data=DATA, teachers=teachers[:1]),
@@ -386,7 +386,7 @@ def test_noise_is_only_where_it_begins(inputs: Inputs) -> None:
 
 def test_the_stored_labels_are_the_networks_mean(teachers: tuple[Network, Network]) -> None:
     inputs = Inputs(data=DATA, teachers=teachers)
-    distilled = process.run(fadrm, settings(small_size=9, merges=1), inputs)
+    distilled = run_to_end(fadrm, settings(small_size=9, merges=1), inputs)
     mean = sum(networks.predict(network, distilled.images).logits for network in teachers) / 2
     torch.testing.assert_close(distilled.target("stored").logits, mean)
     assert distilled.target("online").fingerprints == tuple(
@@ -419,7 +419,7 @@ def test_bad_input(
         fadrm.init(settings(small_size=2), Inputs(data=DATA, teachers=teachers))
     state = fadrm.init(settings(), inputs)
     with refuses("teacher", fadrm.NAME):
-        fadrm.update(settings(), Inputs(data=colour), state)
+        process.steps(fadrm, settings(), Inputs(data=colour), state)
     with refuses("images_per_class", "at most 8", "9"):
         fadrm.init(settings(images_per_class=9, initialisation="noise"), inputs)
     three_classes = networks.initialise(

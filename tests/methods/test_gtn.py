@@ -14,9 +14,10 @@ import ddlab
 from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, OrderedSteps, generators
-from ddlab.methods import _curriculum, gtn
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.methods import gtn
+from ddlab.methods.shared import curriculum
+from ddlab.runs import process, run_to_end
+from ddlab.runs.inputs import Inputs
 from ddlab.training import ordered
 from tests.support import refuses
 
@@ -37,7 +38,7 @@ CHANGES: list[dict[str, Any]] = [
 def in_double(monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights and real images of an update in float64."""
     first = ordered.first_weights
-    draw_batches = _curriculum.real_batches
+    draw_batches = curriculum.real_batches
     monkeypatch.setattr(
         gtn, "real_batches", lambda *args: [(x.double(), y) for x, y in draw_batches(*args)]
     )
@@ -118,10 +119,10 @@ def test_is_its_objective(
         leaves[name] = value.clone().requires_grad_()
     tensors = dict(leaves)
     if settings.curriculum == "none":
-        tensors["latents"] = _curriculum.latents_of(settings, learned, 1)
+        tensors["latents"] = curriculum.latents_of(settings, learned, 1)
     seed = gtn.randomness.derived_seed(settings.seed, 1, "start")
     start = ordered.first_weights(settings.network.for_data(data), "pytorch", seed=seed)
-    row_order = list(_curriculum.order_of(settings, 1))
+    row_order = list(curriculum.order_of(settings, 1))
     by_hand = written_out(
         settings, data, tensors, row_order, start, gtn.real_batches(settings, inputs, 1)
     )
@@ -134,8 +135,8 @@ def test_is_its_objective(
 def test_orders_keep_what_their_name_says() -> None:
     settings = config(steps=5)
     orders = {}
-    for name in _curriculum.CURRICULA:
-        orders[name] = _curriculum.order_of(settings.replace(curriculum=name), 0)
+    for name in curriculum.CURRICULA:
+        orders[name] = curriculum.order_of(settings.replace(curriculum=name), 0)
     rows = torch.arange(20).view(5, 4)
     assert torch.equal(orders["full"], rows)
     for batch in orders["batches_shuffled"]:
@@ -144,7 +145,7 @@ def test_orders_keep_what_their_name_says() -> None:
     assert orders["all_shuffled"].flatten().tolist() != sorted(
         orders["all_shuffled"].flatten().tolist()
     )
-    again = _curriculum.order_of(settings.replace(curriculum="all_shuffled"), 1)
+    again = curriculum.order_of(settings.replace(curriculum="all_shuffled"), 1)
     assert not torch.equal(orders["all_shuffled"], again)
 
 
@@ -192,7 +193,7 @@ def test_a_set_is_its_own_training(
     assert again.fingerprint == distilled.fingerprint and torch.equal(
         again.target("steps").momenta, target.momenta
     )
-    student = process.run(
+    student = run_to_end(
         ordered, ordered.Config.for_set(again, seed=3), Inputs(distilled=again, device="cpu")
     )
     module: Any = networks.initialise(student.spec, seed=3).module()
@@ -223,7 +224,7 @@ def test_random_architectures_differ_and_are_no_deeper(inputs: Inputs) -> None:
     )
     learners = []
     for step in range(30):
-        learners.append(_curriculum.learner(settings, inputs, step).options)
+        learners.append(curriculum.learner(settings, inputs, step).options)
     assert {options.depth for options in learners} == {1, 2} and len(
         {options.width for options in learners}
     ) > 5
@@ -236,10 +237,10 @@ def test_real_steps_are_of_their_classes_and_only_rates_learn(
     settings = config(generator="real")
     state = gtn.init(settings, inputs)
     assert state.learned.keys() == {"log_rates", "log_momenta"}
-    labels = _curriculum.class_numbers(settings, grey.classes)
-    rows = _curriculum.real_rows(settings, inputs, 0, labels)
+    labels = curriculum.class_numbers(settings, grey.classes)
+    rows = curriculum.real_rows(settings, inputs, 0, labels)
     assert torch.equal(grey.train_labels[rows], labels)
-    assert not torch.equal(rows, _curriculum.real_rows(settings, inputs, 1, labels))
+    assert not torch.equal(rows, curriculum.real_rows(settings, inputs, 1, labels))
 
 
 def test_what_is_refused(inputs: Inputs, grey: ImageData) -> None:

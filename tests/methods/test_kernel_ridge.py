@@ -5,7 +5,7 @@ import pytest
 import torch
 from sklearn.kernel_ridge import KernelRidge
 
-from ddlab.methods import kernel_ridge
+from ddlab.methods.shared import kernel_ridge
 from tests.support import refuses
 
 

@@ -15,8 +15,8 @@ from scipy.integrate import quad
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
-from ddlab.methods import kernels
-from ddlab.methods.kernels import KernelSpec, kernel_matrix
+from ddlab.methods.shared import kernels
+from ddlab.methods.shared.kernels import KernelSpec, kernel_matrix
 from tests.support import refuses
 
 NETWORKS = [name for name in kernels.KERNELS if name != "rbf"]

@@ -14,10 +14,11 @@ from torch import Tensor
 import ddlab
 from ddlab import evaluation
 from ddlab.distilled import DistilledSet, RegressionLabels
-from ddlab.methods import kernels, kip, selection
-from ddlab.methods.kernels import kernel_matrix
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.methods import kip, selection
+from ddlab.methods.shared import kernels
+from ddlab.methods.shared.kernels import kernel_matrix
+from ddlab.runs import process, run_to_end
+from ddlab.runs.inputs import Inputs
 from tests.support import made_data, refuses
 
 SMALL: dict[str, Any] = {"images_per_class": 2, "iterations": 4, "batch_size": 11}
@@ -164,7 +165,7 @@ def test_real_images_of_a_step_are_drawn_anew_and_augmented(inputs: Inputs) -> N
 def test_learned_points_teach_more_than_the_mean_of_each_class(name: str) -> None:
     data = ddlab.data.load(name, size=16)
     for seed in range(2):
-        distilled = process.run(
+        distilled = run_to_end(
             kip, kip.Config.teaching(iterations=150, seed=seed), Inputs(data=data, device="cpu")
         )
         means = ddlab.distill(
@@ -183,7 +184,7 @@ def test_the_set_has_labels_for_a_regression_and_for_students(
 ) -> None:
     data = inputs.data
     assert data is not None
-    distilled = process.run(kip, config(learn_labels=True, iterations=30), inputs)
+    distilled = run_to_end(kip, config(learn_labels=True, iterations=30), inputs)
     assert isinstance(
         distilled.target("regression"), RegressionLabels
     ) and distilled.labels.tolist() == [
@@ -215,7 +216,7 @@ def test_bad_input_is_named(inputs: Inputs) -> None:
     with refuses("images_per_class", "at most 12"):
         process.start(kip, config(images_per_class=13), inputs)
     # More points than images.
-    many = process.run(kip, config(images_per_class=20, initialisation="noise"), inputs)
+    many = run_to_end(kip, config(images_per_class=20, initialisation="noise"), inputs)
     assert len(many) == 60 and bool(torch.isfinite(many.images).all())
     twice = made_data(train=1)
     equal = Inputs(
@@ -225,12 +226,12 @@ def test_bad_input_is_named(inputs: Inputs) -> None:
         device="cpu",
     )
     with refuses("ridge", "invertible"):
-        process.run(kip, config(images_per_class=1, ridge=0.0), equal)
-    distilled = process.run(
+        run_to_end(kip, config(images_per_class=1, ridge=0.0), equal)
+    distilled = run_to_end(
         kip, config(images_per_class=1), equal
     )  # constant images, and all the same
     assert bool(torch.isfinite(distilled.images).all())
-    assert bool(torch.isfinite(process.run(kip, config(ridge=0.0), inputs).images).all())
+    assert bool(torch.isfinite(run_to_end(kip, config(ridge=0.0), inputs).images).all())
     for changes, words in (
         ({"strategy": "colour"}, "color"),
         ({"corruption": 1.0}, "0.99"),

@@ -13,11 +13,11 @@ from ddlab import networks
 from ddlab.core import randomness
 from ddlab.core.errors import NonFiniteError
 from ddlab.data import ImageData
-from ddlab.methods import _network_pool as pools
 from ddlab.methods import krr_st
+from ddlab.methods.shared import network_pool as pools
 from ddlab.networks import Network
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs import process, run_to_end
+from ddlab.runs.inputs import Inputs
 from ddlab.training import self_supervised, supervised
 from tests.support import refuses
 
@@ -165,7 +165,7 @@ def test_a_teacher_of_its_own_has_seen_no_labels(
     distilled = ddlab.distill("krr_st", grey, config=config(), device="cpu", progress=False)
     monkeypatch.undo()
     assert trained_on == [grey]
-    teacher = process.run(self_supervised, recipe, Inputs(data=grey))
+    teacher = run_to_end(self_supervised, recipe, Inputs(data=grey))
     again = ddlab.distill("krr_st", grey, teacher, config(), device="cpu", progress=False)
     assert torch.equal(distilled.images, again.images)
 
@@ -208,5 +208,5 @@ def test_twice_the_same_image_needs_a_ridge(grey: ImageData, teacher: Network) -
     images[:] = images[:18].repeat(2, 1, 1, 1)
     inputs = Inputs(data=dataclasses.replace(grey, train_images=images), teachers=(teacher,))
     with refuses("ridge", "invertible"):
-        process.run(krr_st, config(budget=36, ridge=0.0), inputs)
-    assert process.run(krr_st, config(budget=36, ridge=1e-6, iterations=2), inputs).complete
+        run_to_end(krr_st, config(budget=36, ridge=0.0), inputs)
+    assert run_to_end(krr_st, config(budget=36, ridge=1e-6, iterations=2), inputs).complete

@@ -6,9 +6,9 @@ import torch
 import ddlab
 from ddlab import networks
 from ddlab.data import ImageData
-from ddlab.methods._labelling import labelled_set
+from ddlab.methods.shared.labelling import labelled_set
 from ddlab.networks import Network
-from ddlab.runs.process import Inputs
+from ddlab.runs.inputs import Inputs
 
 
 def test_labelled_set(grey: ImageData, teacher: Network) -> None:

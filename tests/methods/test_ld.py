@@ -14,9 +14,10 @@ import ddlab
 from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
-from ddlab.methods import label_steps, ld
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.methods import ld
+from ddlab.methods.shared import label_steps
+from ddlab.runs import process, run_to_end
+from ddlab.runs.inputs import Inputs
 from tests.support import made_data, refuses
 
 BATCHES = ([0, 2, 5], [1, 4, 5], [3, 2, 0])
@@ -213,7 +214,7 @@ def test_labels_of_other_images_than_the_data(
     with_set = dataclasses.replace(
         inputs, distilled=ddlab.from_images(images, torch.arange(4) % 3, grey)
     )
-    distilled = process.run(ld, ld.SMALL, with_set)
+    distilled = run_to_end(ld, ld.SMALL, with_set)
     probabilities = distilled.target("stored").logits.exp()
     assert torch.equal(distilled.images, images) and torch.allclose(
         probabilities.sum(1), torch.ones(4), atol=1e-4

@@ -13,10 +13,10 @@ from torch import Tensor
 import ddlab
 from ddlab import evaluation
 from ddlab.methods import kip, ls
-from ddlab.methods.distillation import from_images
-from ddlab.methods.kernels import KernelSpec, kernel_matrix
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.methods.shared.distillation import from_images
+from ddlab.methods.shared.kernels import KernelSpec, kernel_matrix
+from ddlab.runs import process, run_to_end
+from ddlab.runs.inputs import Inputs
 from tests.support import made_data, refuses
 
 
@@ -57,8 +57,8 @@ def test_without_a_ridge_the_predictions_are_the_nearest_that_any_labels_give() 
 @pytest.mark.parametrize("kernel", ["fc1", "conv2"])
 def test_batches_give_the_labels_of_all_images_at_once(kernel: str, inputs: Inputs) -> None:
     settings: dict[str, Any] = {"kernel": kernel, "images_per_class": 2, "ridge": 1e-3}
-    parts = process.run(ls, ls.Config(batch_size=7, **settings), inputs)
-    whole = process.run(ls, ls.Config(batch_size=99, **settings), inputs)
+    parts = run_to_end(ls, ls.Config(batch_size=7, **settings), inputs)
+    whole = run_to_end(ls, ls.Config(batch_size=99, **settings), inputs)
     data = inputs.data
     torch.testing.assert_close(
         parts.target("regression").values, whole.target("regression").values, rtol=1e-4, atol=1e-5
@@ -82,8 +82,8 @@ def test_images_stay_and_test_images_are_never_seen(inputs: Inputs) -> None:
     other_tests = dataclasses.replace(
         data, test_images=data.test_images.flip(0), test_labels=data.test_labels.flip(0)
     )
-    of_data = process.run(ls, settings, Inputs(data=data, device="cpu"))
-    of_other_tests = process.run(ls, settings, Inputs(data=other_tests, device="cpu"))
+    of_data = run_to_end(ls, settings, Inputs(data=data, device="cpu"))
+    of_other_tests = run_to_end(ls, settings, Inputs(data=other_tests, device="cpu"))
     assert torch.equal(
         of_data.target("regression").values, of_other_tests.target("regression").values
     )
@@ -93,11 +93,11 @@ def test_images_stay_and_test_images_are_never_seen(inputs: Inputs) -> None:
 def test_noise_and_images_of_another_dataset_with_solved_labels() -> None:
     digits = ddlab.data.load("digits")
     shapes = ddlab.data.aligned(ddlab.data.load("shapes", size=16), digits)
-    noise = process.run(
+    noise = run_to_end(
         ls, ls.Config.teaching(initialisation="noise"), Inputs(data=digits, device="cpu")
     )
     strange = from_images(shapes.normalised(range(100)), shapes.train_labels[:100], shapes)
-    lent = process.run(
+    lent = run_to_end(
         ls, ls.Config.teaching(), Inputs(data=digits, distilled=strange, device="cpu")
     )
     assert torch.equal(lent.images, strange.images)
@@ -113,9 +113,9 @@ def test_refuses_in_a_sentence(inputs: Inputs) -> None:
     few = Inputs(data=made_data(train=1), device="cpu")
     # More points than images: the ridge alone decides.
     nine_each = ls.Config(images_per_class=9, initialisation="noise")
-    assert bool(torch.isfinite(process.run(ls, nine_each, few).target("regression").values).all())
+    assert bool(torch.isfinite(run_to_end(ls, nine_each, few).target("regression").values).all())
     with refuses("ridge", "invertible", "27 rows"):
-        process.run(ls, nine_each.replace(ridge=0.0), few)
+        run_to_end(ls, nine_each.replace(ridge=0.0), few)
     colour = made_data(channels=3)
     wrong = from_images(colour.normalised([0, 1]), colour.train_labels[:2], colour)
     with refuses("distilled", "like the data"):

@@ -12,9 +12,10 @@ from torch import Tensor
 from torch.func import functional_call
 
 from ddlab import networks
-from ddlab.methods import _exemplars, mnemonics, selection
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.methods import mnemonics, selection
+from ddlab.methods.shared import exemplars
+from ddlab.runs import process, run_to_end
+from ddlab.runs.inputs import Inputs
 from ddlab.training import ordered, phases
 from tests.support import made_data, refuses
 
@@ -67,7 +68,7 @@ def test_exemplars_feel_the_loss_of_the_copy_that_they_trained(inputs: Inputs) -
     last = after_temporary_steps(module, weights, images, labels, 2)
     loss = F.cross_entropy(functional_call(module, last, (judged[0],))[:, :2], judged[1])
     (expected,) = torch.autograd.grad(loss, images)
-    our_loss, slopes = _exemplars.exemplar_gradient(
+    our_loss, slopes = exemplars.exemplar_gradient(
         SETTINGS, inputs, weights, images.detach(), labels, judged, 2
     )
     assert float(our_loss) == pytest.approx(loss.item(), rel=1e-12)
@@ -77,7 +78,7 @@ def test_exemplars_feel_the_loss_of_the_copy_that_they_trained(inputs: Inputs) -
 def test_old_halves_are_judged_by_each_other(inputs: Inputs) -> None:
     weights, module = doubled(SETTINGS)
     images, labels = images_of(4).requires_grad_(), torch.tensor([0, 0, 1, 1])
-    slopes = _exemplars.adjusting_gradient(SETTINGS, inputs, weights, images.detach(), labels, 4)
+    slopes = exemplars.adjusting_gradient(SETTINGS, inputs, weights, images.detach(), labels, 4)
     for half, other_half in (([0, 2], [1, 3]), ([1, 3], [0, 2])):
         last = after_temporary_steps(module, weights, images[half], labels[half], 4)
         judged = images.detach()[other_half]
@@ -100,7 +101,7 @@ def test_the_released_loss_is_of_cosines_to_class_means(inputs: Inputs) -> None:
         networks.call(spec, weights, real)[0].features[:, None], means[None], dim=2
     )
     loss = F.cross_entropy(cosines, answers - 2)
-    our_loss, slopes = _exemplars.released_gradient(
+    our_loss, slopes = exemplars.released_gradient(
         SETTINGS, inputs, weights, images.detach(), labels, (real, answers)
     )
     assert float(our_loss) == pytest.approx(loss.item(), rel=1e-10)
@@ -189,7 +190,7 @@ def test_fine_tuning_begins_without_the_speed_of_the_part_before(inputs: Inputs)
 
 
 def test_given_exemplars_are_those_of_the_set(inputs: Inputs) -> None:
-    chosen = process.run(selection, selection.Config(images_per_class=2), inputs)
+    chosen = run_to_end(selection, selection.Config(images_per_class=2), inputs)
     with_set = Inputs(data=FOUR, distilled=chosen, device="cpu")
     state = run_of(with_set, start="given", exemplar_step="none")
     assert torch.equal(state.exemplars, chosen.images[chosen.labels.argsort(stable=True)])

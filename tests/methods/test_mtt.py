@@ -17,8 +17,8 @@ from ddlab.data import ImageData
 from ddlab.data.siamese_views import siamese_view
 from ddlab.distilled import DistilledSet, OrderedSteps
 from ddlab.methods import mtt
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs import process, run_to_end
+from ddlab.runs.inputs import Inputs
 from ddlab.training.trajectories import by_name, vector
 from tests.support import refuses
 
@@ -142,7 +142,7 @@ def test_what_is_refused(inputs: Inputs) -> None:
     with refuses("matched_epochs", "at most, 1"):
         mtt.Config(**SMALL | {"matched_epochs": 2})
     with refuses("network", "without batch norm"):
-        process.run(
+        run_to_end(
             mtt, mtt.Config(**SMALL | {"network": networks.spec("convnet", width=4)}), inputs
         )
 
@@ -159,7 +159,7 @@ def test_what_a_run_can_learn_its_set_can_hold(inputs: Inputs) -> None:
     """
     data = inputs.data
     assert data is not None
-    distilled = process.run(mtt, mtt.SMALL, inputs).with_targets(
+    distilled = run_to_end(mtt, mtt.SMALL, inputs).with_targets(
         OrderedSteps(torch.tensor([[-0.05]]), passes=2)
     )
     assert 0 <= ddlab.evaluate(distilled, data, labels="steps", seeds=[0], progress=False).mean <= 1
@@ -168,7 +168,7 @@ def test_what_a_run_can_learn_its_set_can_hold(inputs: Inputs) -> None:
         match=r"learned rate must stay within 1000 of 0; given .* at step \d+; a smaller "
         r"rate_learning",
     ):
-        process.run(mtt, mtt.SMALL.replace(rate_learning_rate=1e5, iterations=30), inputs)
+        run_to_end(mtt, mtt.SMALL.replace(rate_learning_rate=1e5, iterations=30), inputs)
 
 
 def test_published_experts_train_as_long_as_they_are_read() -> None:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from ddlab import networks
-from ddlab.methods import _network_pool as pools
+from ddlab.methods.shared import network_pool as pools
 from tests.support import assert_same, assert_unchanged, snapshot
 
 SPEC = networks.NetworkSpec.from_dict(

@@ -12,9 +12,9 @@ import ddlab
 from ddlab import networks
 from ddlab.core.parameters import describe, parameter
 from ddlab.data import ImageData
-from ddlab.methods.own import from_loss
+from ddlab.methods.shared.own import from_loss
 from ddlab.runs import Keep, Run, source
-from ddlab.runs.process import Inputs
+from ddlab.runs.inputs import Inputs
 from tests.support import refuses
 
 

@@ -19,11 +19,11 @@ from ddlab import networks
 from ddlab.core import randomness
 from ddlab.core.errors import NonFiniteError
 from ddlab.data import ImageData
-from ddlab.methods import _mosaic as mosaic
 from ddlab.methods import rded
+from ddlab.methods.shared import mosaic
 from ddlab.networks import Network
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs import process, run_to_end
+from ddlab.runs.inputs import Inputs
 from tests.support import assert_same, assert_sentence, made_data, refuses
 
 WHOLE: dict[str, Any] = {"smallest_area": 1.0}
@@ -275,7 +275,7 @@ def test_whole_images_and_one_to_a_mosaic_are_those_of_least_loss(
     crops: int, grey: ImageData, teacher: Network
 ) -> None:
     config = rded.Config(images_per_class=3, crops_per_image=crops, **WHOLE)
-    distilled = process.run(rded, config, Inputs(data=grey, teachers=(teacher,)))
+    distilled = run_to_end(rded, config, Inputs(data=grey, teachers=(teacher,)))
     for label in range(3):
         members = grey.of_class(label)
         targets = torch.full((12,), label)
@@ -349,7 +349,7 @@ def test_images_that_are_not_square(grey: ImageData) -> None:
     network = networks.initialise(
         networks.spec("vit", width=5, depth=1, heads=1).for_data(narrow), seed=0
     )
-    distilled = process.run(
+    distilled = run_to_end(
         rded, rded.Config(images_per_class=2, factor=2), Inputs(data=narrow, teachers=(network,))
     )
     assert distilled.images.shape == (6, 1, 8, 4)

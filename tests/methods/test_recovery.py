@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ddlab import networks
 from ddlab.data import ImageData
-from ddlab.methods import recovery
+from ddlab.methods.shared import recovery
 from ddlab.networks import Network, convnet
 from tests.support import assert_unchanged, refuses, snapshot
 

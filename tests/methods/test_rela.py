@@ -13,8 +13,8 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.methods import rela, selection
 from ddlab.networks import Network
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs import process, run_to_end
+from ddlab.runs.inputs import Inputs
 from tests.support import assert_same, made_data, refuses
 
 
@@ -82,7 +82,7 @@ def test_the_set(
     read.
     """
     config = rela.SMALL.replace(ratio=1.0, batch_size=batch_size)
-    distilled = process.run(rela, config, inputs)
+    distilled = run_to_end(rela, config, inputs)
     assert (
         distilled.kind == "bytes"
         and distilled.tensors["pixels"].data_ptr() == grey.train_images.data_ptr()
@@ -116,7 +116,7 @@ def test_the_set(
 def test_a_static_part(inputs: Inputs, grey: ImageData) -> None:
     config = rela.SMALL.replace(ratio=0.5, seed=3)
     first = process.start(rela, config, inputs)
-    distilled = process.run(rela, config, inputs)
+    distilled = run_to_end(rela, config, inputs)
     assert len(distilled) == 18 == len({*first.indices.tolist()})
     assert torch.equal(distilled.images, grey.normalised(first.indices))
     assert not torch.equal(
@@ -139,11 +139,11 @@ def test_a_static_part(inputs: Inputs, grey: ImageData) -> None:
 
 def test_a_labelled_set_gets_targets(inputs: Inputs) -> None:
     """Of a set of training images those that the whole run gives them; its labels stay."""
-    chosen = process.run(selection, selection.Config(images_per_class=2), inputs)
+    chosen = run_to_end(selection, selection.Config(images_per_class=2), inputs)
     config = rela.SMALL.replace(ratio=1.0)
     with_targets = rela.with_targets(chosen, config, inputs)
     assert torch.equal(with_targets.labels, chosen.labels)
-    whole = process.run(rela, config, inputs)
+    whole = run_to_end(rela, config, inputs)
     places = []
     for image in chosen.images:
         places.append(int((whole.images == image).flatten(1).all(1).nonzero()[0]))
@@ -153,7 +153,7 @@ def test_a_labelled_set_gets_targets(inputs: Inputs) -> None:
         atol=1e-4,
         rtol=1e-4,
     )
-    colour = process.run(
+    colour = run_to_end(
         selection, selection.Config(images_per_class=1), Inputs(data=made_data(channels=3))
     )
     with refuses("distilled", "1 channels"):
@@ -162,19 +162,19 @@ def test_a_labelled_set_gets_targets(inputs: Inputs) -> None:
 
 def test_what_it_cannot_make(inputs: Inputs, grey: ImageData, teacher: Network) -> None:
     with refuses("components", "at most 4", "5"):
-        process.run(rela, rela.SMALL.replace(components=5), inputs)
+        run_to_end(rela, rela.SMALL.replace(components=5), inputs)
     wide = rela.SMALL.replace(network=networks.spec("convnet", width=64), components=33)
     with refuses("components", "at most 8", "33"):  # the teacher's
-        process.run(rela, wide, inputs)
+        run_to_end(rela, wide, inputs)
     with refuses("ratio", "at least two of 36"):
-        process.run(rela, rela.SMALL.replace(ratio=0.03), inputs)
+        run_to_end(rela, rela.SMALL.replace(ratio=0.03), inputs)
     with refuses("ratio", "(0, 1]"):
         rela.Config(ratio=0.0)
     still = dataclasses.replace(
         grey, train_images=grey.train_images[:1].expand(36, -1, -1, -1).clone()
     )
     with refuses("teacher", "differ between images", "36"):
-        process.run(rela, rela.SMALL.replace(ratio=1.0), Inputs(data=still, teachers=(teacher,)))
+        run_to_end(rela, rela.SMALL.replace(ratio=1.0), Inputs(data=still, teachers=(teacher,)))
     with refuses("components", "6", "7"):
         rela.principal_components(random_features(), 7)
     with refuses("features", "two images"):

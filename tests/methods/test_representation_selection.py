@@ -16,8 +16,8 @@ from ddlab.data.predefined_views import Kind
 from ddlab.methods import krr_st
 from ddlab.methods import representation_selection as selected
 from ddlab.networks import Network
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs import process, run_to_end
+from ddlab.runs.inputs import Inputs
 from tests.methods.test_boost import wide
 from tests.support import made_data, refuses
 
@@ -33,7 +33,7 @@ def rows(inputs: Inputs) -> np.ndarray:
 
 def test_k_means_takes_the_image_nearest_to_each_centre(inputs: Inputs) -> None:
     """scikit-learn on the teacher's features of all images at once, of whatever class."""
-    distilled = process.run(selected, selected.Config(kind="k_means", budget=6), inputs)
+    distilled = run_to_end(selected, selected.Config(kind="k_means", budget=6), inputs)
     points = rows(inputs)
     seed = randomness.derived_seed(0, 0, "k-means of all")
     centres = KMeans(6, n_init=4, random_state=seed).fit(points).cluster_centers_
@@ -46,7 +46,7 @@ def test_k_means_takes_the_image_nearest_to_each_centre(inputs: Inputs) -> None:
 
 
 def test_random_images_are_those_that_krr_st_begins_with(inputs: Inputs, grey: ImageData) -> None:
-    distilled = process.run(selected, selected.Config(budget=9, seed=4), inputs)
+    distilled = run_to_end(selected, selected.Config(budget=9, seed=4), inputs)
     indices = krr_st.real_indices(36, 9, seed=4)
     assert distilled.provenance["indices"] == indices.tolist()
     assert torch.equal(distilled.images, grey.normalised(indices))
@@ -75,7 +75,7 @@ def test_both_conventions_of_a_budget(
 @pytest.mark.parametrize("budget", [3, 7, 20])
 def test_what_is_counted_fits_and_one_more_would_not(budget: int, inputs: Inputs) -> None:
     config = selected.Config(budget=budget, targets_count=True, augmentation="crop")
-    distilled = process.run(selected, config, inputs)
+    distilled = run_to_end(selected, config, inputs)
     assert (
         distilled.storage_floats()
         <= budget * 64
@@ -85,7 +85,7 @@ def test_what_is_counted_fits_and_one_more_would_not(budget: int, inputs: Inputs
 
 @pytest.mark.parametrize("views", predefined_views.KINDS)
 def test_representations_are_the_teachers(views: Kind, inputs: Inputs, teacher: Network) -> None:
-    distilled = process.run(selected, selected.Config(budget=5, augmentation=views), inputs)
+    distilled = run_to_end(selected, selected.Config(budget=5, augmentation=views), inputs)
     images, targets = distilled.pairs()
     count = len(predefined_views.NAMES[views])
     assert len(images) == 5 * count

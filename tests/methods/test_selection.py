@@ -13,10 +13,11 @@ from torch import Tensor
 import ddlab
 from ddlab import networks
 from ddlab.data import ImageData
-from ddlab.methods import recovery, selection
+from ddlab.methods import selection
+from ddlab.methods.shared import recovery
 from ddlab.networks import Network
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs import process, run_to_end
+from ddlab.runs.inputs import Inputs
 from tests.support import refuses
 
 KINDS = ("random", "average", "k_means", "herding", "k_center", "centres")
@@ -131,12 +132,10 @@ def test_centres_are_the_same_on_any_number_of_cores() -> None:
 
 def test_a_run_of_centres_holds_them(grey: ImageData) -> None:
     settings: dict[str, Any] = {"images_per_class": 3, "seed": 2}
-    distilled = process.run(
+    distilled = run_to_end(
         selection, selection.Config(kind="centres", **settings), Inputs(data=grey)
     )
-    nearest = process.run(
-        selection, selection.Config(kind="k_means", **settings), Inputs(data=grey)
-    )
+    nearest = run_to_end(selection, selection.Config(kind="k_means", **settings), Inputs(data=grey))
     for label in range(3):
         class_centres = distilled.images[distilled.labels == label]
         of_class = grey.normalised(grey.of_class(label))
@@ -200,7 +199,7 @@ def _space(space: str, teacher: Network, images: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_whole_class_may_be_taken(kind: str, grey: ImageData) -> None:
-    distilled = process.run(
+    distilled = run_to_end(
         selection, selection.Config(kind=kind, images_per_class=12), Inputs(data=grey)
     )
     assert len(distilled) == 36
@@ -212,7 +211,7 @@ def test_the_whole_class_may_be_taken(kind: str, grey: ImageData) -> None:
 
 @pytest.mark.parametrize("kind", ["average", "centres"])
 def test_one_average_is_the_class_mean(kind: str, colour: ImageData) -> None:
-    distilled = process.run(
+    distilled = run_to_end(
         selection, selection.Config(kind=kind, images_per_class=1), Inputs(data=colour)
     )
     for label in range(2):
@@ -224,9 +223,9 @@ def test_one_average_is_the_class_mean(kind: str, colour: ImageData) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_bad_input(kind: str, grey: ImageData) -> None:
     with refuses("images_per_class", "at most 12", "'a'", "13"):
-        process.run(selection, selection.Config(kind=kind, images_per_class=13), Inputs(data=grey))
+        run_to_end(selection, selection.Config(kind=kind, images_per_class=13), Inputs(data=grey))
     with refuses("teacher" if kind != "centres" else "'pixels'", "features"):
-        process.run(selection, selection.Config(kind=kind, space="features"), Inputs(data=grey))
+        run_to_end(selection, selection.Config(kind=kind, space="features"), Inputs(data=grey))
 
 
 def test_ipc_is_held_against_the_smallest_class(grey: ImageData) -> None:
@@ -234,9 +233,9 @@ def test_ipc_is_held_against_the_smallest_class(grey: ImageData) -> None:
     uneven = dataclasses.replace(
         grey, train_images=grey.train_images[keep], train_labels=grey.train_labels[keep]
     )
-    process.run(selection, selection.Config(images_per_class=11), Inputs(data=uneven))
+    run_to_end(selection, selection.Config(images_per_class=11), Inputs(data=uneven))
     with refuses("images_per_class", "at most 11", "'b'", "12"):
-        process.run(selection, selection.Config(images_per_class=12), Inputs(data=uneven))
+        run_to_end(selection, selection.Config(images_per_class=12), Inputs(data=uneven))
 
 
 def test_each_class_is_drawn_once(grey: ImageData, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,7 +250,7 @@ def test_each_class_is_drawn_once(grey: ImageData, monkeypatch: pytest.MonkeyPat
         return draw(members, count, label=label, seed=seed)
 
     monkeypatch.setattr(recovery, "real_image_rows", watched)
-    chosen = process.run(selection, selection.Config(images_per_class=4, seed=5), Inputs(data=grey))
+    chosen = run_to_end(selection, selection.Config(images_per_class=4, seed=5), Inputs(data=grey))
     assert labels_drawn == [0, 1, 2]
     indices = recovery.real_image_indices(grey, 4, seed=5).T
     assert chosen.provenance["indices"] == indices.tolist()

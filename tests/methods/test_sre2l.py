@@ -12,10 +12,11 @@ from torch import Tensor
 from ddlab import networks
 from ddlab.core import optimisers, randomness
 from ddlab.data import ImageData
-from ddlab.methods import recovery, sre2l
+from ddlab.methods import sre2l
+from ddlab.methods.shared import recovery
 from ddlab.networks import Network
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs import process, run_to_end
+from ddlab.runs.inputs import Inputs
 from tests.methods.test_recovery import hooked_gaps, in_double, plain_module
 from tests.support import assert_same, made_data, refuses
 
@@ -149,15 +150,15 @@ def test_batches_do_not_depend_on_each_other(inputs: Inputs) -> None:
 
 
 def test_fewer_images_per_class_are_the_first_of_more(inputs: Inputs) -> None:
-    fewer = process.run(sre2l, settings(images_per_class=1), inputs)
-    more_images = process.run(sre2l, settings(images_per_class=2), inputs)
+    fewer = run_to_end(sre2l, settings(images_per_class=1), inputs)
+    more_images = run_to_end(sre2l, settings(images_per_class=2), inputs)
     assert_same(fewer.images, more_images.images[: len(fewer)])
 
 
 def test_result_is_one_image_per_class_and_batch(
     inputs: Inputs, colour: ImageData, colour_teacher: Network
 ) -> None:
-    distilled = process.run(sre2l, settings(), inputs)
+    distilled = run_to_end(sre2l, settings(), inputs)
     assert (
         distilled.labels.tolist() == [0, 1, 0, 1]
         and distilled.complete
@@ -260,5 +261,5 @@ def test_crops_come_with_size(
     data = made_data(classes=2, size=size)
     network = networks.initialise(networks.spec("convnet", width=2).for_data(data), seed=0)
     config = sre2l.Config(iterations=2, images_per_class=1, roll_pixels=0, crop=crop)
-    process.run(sre2l, config, Inputs(data=data, teachers=(network,)))
+    run_to_end(sre2l, config, Inputs(data=data, teachers=(network,)))
     assert len(calls) == (2 if cropped else 0)

@@ -20,8 +20,8 @@ from ddlab.data import ImageData
 from ddlab.networks import Network, NetworkSpec, calling, convnet, zoo
 from ddlab.networks.folding import folded
 from ddlab.networks.specification import hooked_layers, skeleton
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs import run_to_end
+from ddlab.runs.inputs import Inputs
 from ddlab.training import supervised
 from tests.support import (
     assert_same,
@@ -889,7 +889,7 @@ def test_a_network_remembers_the_normalisation_of_its_images(
         "teacher", network=networks.spec("convnet", width=4), epochs=1
     )
     inputs = Inputs(data=grey, device="cpu")
-    teacher = process.run(supervised, config, inputs)
+    teacher = run_to_end(supervised, config, inputs)
     assert teacher.normalisation == (tuple(grey.mean.tolist()), tuple(grey.std.tolist()))
     teacher.save(tmp_path / "teacher")
     assert networks.load(tmp_path / "teacher").normalisation == teacher.normalisation

@@ -23,8 +23,8 @@ from ddlab.lessons.data_residuals import entropy
 from ddlab.networks import Network
 from ddlab.networks.family import REGISTERED
 from ddlab.networks.specification import hooked_layers, skeleton
-from ddlab.runs import Runs, checkpoint, process
-from ddlab.runs.process import Inputs
+from ddlab.runs import Runs, checkpoint, process, run_to_end
+from ddlab.runs.inputs import Inputs
 from ddlab.training import self_supervised, supervised
 from tests.support import assert_same, global_randomness, made_data, refuses
 
@@ -253,7 +253,7 @@ class TestSource:
             config = supervised.SMALL.replace(network="edited", epochs=1)
             inputs = Inputs(distilled=distilled, device="cpu")
             run = runs.get(supervised, config, inputs)
-            student = process.run(supervised, config, inputs)
+            student = run_to_end(supervised, config, inputs)
             return config, inputs, run, student, storage.fingerprint(config)
 
         runs = Runs()
@@ -352,7 +352,7 @@ class TestFromModule:
         with refuses("networks.register('Net', factory)"):
             networks.spec("Net")
         with refuses("networks.register('Net', factory)", "a module that was handed in"):
-            process.run(
+            run_to_end(
                 supervised,
                 supervised.SMALL.replace(network=network.spec),
                 Inputs(distilled=distilled),
@@ -502,7 +502,7 @@ def test_students_labels_and_measures(
         config=supervised.SMALL,
     )
     assert list(across.evaluations) == [network_name, "vit"]
-    learnt = process.run(
+    learnt = run_to_end(
         self_supervised,
         self_supervised.SMALL.replace(network=network_name),
         Inputs(data=grey, device="cpu"),

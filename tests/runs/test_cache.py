@@ -13,8 +13,9 @@ import torch
 from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.methods import selection
-from ddlab.runs import cache, process, source
-from ddlab.runs.process import Inputs, Step
+from ddlab.runs import cache, run_to_end, source
+from ddlab.runs.inputs import Inputs
+from ddlab.runs.process import Step
 from ddlab.training import supervised
 from tests.support import assert_same, refuses
 
@@ -104,7 +105,7 @@ def test_a_run_is_done_once(grey: ImageData, colour: ImageData) -> None:
     before = count.call_count
     cache.run(supervised, CONFIG.replace(seed=1), Inputs(data=grey), on_step=count)
     assert count.call_count > before
-    assert_same(first, process.run(supervised, CONFIG, Inputs(data=grey)))
+    assert_same(first, run_to_end(supervised, CONFIG, Inputs(data=grey)))
 
 
 def test_an_edit_in_place_spoils_nothing_for_others(grey: ImageData) -> None:
@@ -128,7 +129,7 @@ def test_edited_data_are_other_data(grey: ImageData) -> None:
     data.train_images.copy_(255 - data.train_images)
     after = cache.run(selection, config, Inputs(data=data)).images
     assert not torch.equal(before, after)
-    assert torch.equal(after, process.run(selection, config, Inputs(data=data)).images)
+    assert torch.equal(after, run_to_end(selection, config, Inputs(data=data)).images)
 
 
 @pytest.mark.parametrize("kind", ["set", "network"])
@@ -145,7 +146,7 @@ def test_an_interrupted_run_is_no_result(
         cache.run(module, config, Inputs(data=grey), on_step=interrupt)
     whole = cache.run(module, config, Inputs(data=grey))
     assert not cache.is_partial(whole)
-    assert_same(whole, process.run(module, config, Inputs(data=grey)))
+    assert_same(whole, run_to_end(module, config, Inputs(data=grey)))
     assert "interrupted" in capsys.readouterr().out
 
 

@@ -21,8 +21,8 @@ from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData
 from ddlab.methods import dm, selection
 from ddlab.networks import Network
-from ddlab.runs import Run, checkpoint, process
-from ddlab.runs.process import Inputs
+from ddlab.runs import Run, checkpoint, process, run_to_end
+from ddlab.runs.inputs import Inputs
 from ddlab.training import supervised
 from tests.support import assert_same, refuses
 
@@ -145,7 +145,7 @@ def test_truncated_anywhere(run: tuple[supervised.Config, Inputs], tmp_path: Pat
     for place in range(100):
         file.write_bytes(content[: len(content) * place // 100])
         with refuses("path", "complete ddlab checkpoint"):
-            process.run(supervised, *run, checkpoint=file)
+            run_to_end(supervised, *run, checkpoint=file)
 
 
 def test_a_run_writes_now_and_then(run: tuple[supervised.Config, Inputs], tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_run_writes_now_and_then(run: tuple[supervised.Config, Inputs], tmp_pa
     def look(step: process.Step) -> None:
         steps_in_file.append(checkpoint.load(file, supervised, *run).step if file.exists() else 0)
 
-    process.run(supervised, *run, checkpoint=file, checkpoint_seconds=0.0, on_step=look)
+    run_to_end(supervised, *run, checkpoint=file, checkpoint_seconds=0.0, on_step=look)
     assert steps_in_file == [0, 1, 2, 3, 4, 5] and not file.exists()
 
 
@@ -164,11 +164,11 @@ def test_where_a_run_goes_on_is_said(
 ) -> None:
     half = next(iter(process.every(process.steps(supervised, *run), 4))).state
     file = checkpoint.save(tmp_path / "x", supervised, *run, half)
-    whole = process.run(supervised, *run, checkpoint=file, keep_checkpoint=True, progress=True)
+    whole = run_to_end(supervised, *run, checkpoint=file, keep_checkpoint=True, progress=True)
     assert f"training: going on from step 4 of 6 ({str(file)!r})." in capsys.readouterr().out
     assert checkpoint.load(file, supervised, *run).step == 6
     assert (
-        process.run(supervised, *run, checkpoint=file).fingerprint == whole.fingerprint
+        run_to_end(supervised, *run, checkpoint=file).fingerprint == whole.fingerprint
         and not file.exists()
     )
 
@@ -177,9 +177,9 @@ def test_a_given_state_goes_before_the_file(
     run: tuple[supervised.Config, Inputs], tmp_path: Path
 ) -> None:
     file = tmp_path / "x"
-    process.run(supervised, *run, checkpoint=file, keep_checkpoint=True)
+    run_to_end(supervised, *run, checkpoint=file, keep_checkpoint=True)
     indices: list[int] = []
-    process.run(
+    run_to_end(
         supervised,
         *run,
         checkpoint=file,
@@ -196,7 +196,7 @@ def test_an_error_in_the_consumer_is_not_hidden(
         raise RuntimeError("mine")
 
     with pytest.raises(RuntimeError, match="mine"):
-        process.run(supervised, *run, on_step=fails)
+        run_to_end(supervised, *run, on_step=fails)
 
 
 def test_the_device_is_not_part_of_the_fingerprint(grey: ImageData) -> None:

@@ -19,9 +19,21 @@ from ddlab.core.errors import DDLabError, NonFiniteError
 from ddlab.core.parameters import Parameters, parameter
 from ddlab.distilled import DistilledSet
 from ddlab.methods import fadrm, selection, sre2l
-from ddlab.runs import Frame, Keep, Look, Number, Run, Runs, checkpoint, look, process, source
+from ddlab.runs import (
+    Frame,
+    Keep,
+    Look,
+    Number,
+    Run,
+    Runs,
+    checkpoint,
+    look,
+    run_to_end,
+    source,
+)
 from ddlab.runs import run as run_module
-from ddlab.runs.process import Inputs, Step, steps
+from ddlab.runs.inputs import Inputs
+from ddlab.runs.process import Step, steps
 from ddlab.training import supervised
 from tests.support import assert_same, made_data, refuses
 
@@ -491,7 +503,7 @@ def test_results_are_whole_or_marked(inputs: Inputs) -> None:
     )
     assert not Run(forgetful, SMALL, inputs).advance(until=4).result().complete
     assert (
-        not process.run(forgetful, SMALL, inputs, on_step=stop_at(4)).complete
+        not run_to_end(forgetful, SMALL, inputs, on_step=stop_at(4)).complete
         and Run(forgetful, SMALL, inputs).to_end().complete
     )
     learner = SimpleNamespace(

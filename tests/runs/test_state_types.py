@@ -22,8 +22,8 @@ from torch import Tensor
 from ddlab import networks
 from ddlab.core.parameters import Parameters
 from ddlab.networks import Network
-from ddlab.runs import checkpoint, process
-from ddlab.runs.process import Inputs
+from ddlab.runs import checkpoint, run_to_end
+from ddlab.runs.inputs import Inputs
 from tests.support import assert_same, refuses
 
 
@@ -143,7 +143,7 @@ def process_of(annotation: Any, value: Any) -> Any:
 @pytest.mark.parametrize("name", COMES_BACK)
 def test_comes_back_as_it_was(name: str, tmp_path: Any) -> None:
     mine = process_of(*COMES_BACK[name])
-    result = process.run(mine, Config(), Inputs(), checkpoint=tmp_path / "x", keep_checkpoint=True)
+    result = run_to_end(mine, Config(), Inputs(), checkpoint=tmp_path / "x", keep_checkpoint=True)
     read = checkpoint.load(tmp_path / "x", mine, Config(), Inputs())
     assert read.step == 2 and type(read.part) is type(result.part)
     if isinstance(result.part, Network):
@@ -166,10 +166,10 @@ def test_is_refused_before_the_first_update(name: str, tmp_path: Any) -> None:
     mine = process_of(*IS_REFUSED[name])
     steps_done: list[Any] = []
     with refuses("State.part", "must be"):
-        process.run(mine, Config(), Inputs(), checkpoint=tmp_path / "x", on_step=steps_done.append)
+        run_to_end(mine, Config(), Inputs(), checkpoint=tmp_path / "x", on_step=steps_done.append)
     assert not steps_done
 
 
 def test_without_a_checkpoint_anything_goes() -> None:
     mine = process_of(set, {1, 2})
-    assert process.run(mine, Config(), Inputs()).part == {1, 2}
+    assert run_to_end(mine, Config(), Inputs()).part == {1, 2}

@@ -10,7 +10,7 @@ import torch
 from ddlab import networks
 from ddlab.methods import dm, kip
 from ddlab.runs import Keep, Run, threads
-from ddlab.runs.process import Inputs
+from ddlab.runs.inputs import Inputs
 from tests.support import assert_same, made_data
 
 DATA = made_data(channels=3, size=16, classes=4, train=40)

@@ -15,8 +15,8 @@ from ddlab.core.errors import NonFiniteError
 from ddlab.data import ImageData, predefined_views
 from ddlab.distilled import DistilledSet, HardLabels, Representations
 from ddlab.networks import specification
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs import process, run_to_end
+from ddlab.runs.inputs import Inputs
 from ddlab.training import losses, pretraining
 from tests.support import assert_same, refuses
 
@@ -167,7 +167,7 @@ def test_the_rate_stays_where_it_was_published_to_stay(distilled: DistilledSet) 
 def test_a_network_learns_its_pairs(distilled: DistilledSet) -> None:
     losses = []
     inputs = Inputs(distilled=distilled)
-    process.run(
+    run_to_end(
         pretraining,
         small(epochs=60),
         inputs,
@@ -177,7 +177,7 @@ def test_a_network_learns_its_pairs(distilled: DistilledSet) -> None:
 
 
 def test_the_network_says_representations(distilled: DistilledSet, tmp_path: Path) -> None:
-    network = process.run(pretraining, small(), Inputs(distilled=distilled))
+    network = run_to_end(pretraining, small(), Inputs(distilled=distilled))
     assert network.spec.classes == D and networks.predict(
         network, distilled.images
     ).logits.shape == (M, D)
@@ -219,8 +219,8 @@ def test_factors_train_like_what_they_make(augmentation: Any) -> None:
         targets=(Representations(tensors, augmentation, "bias"),),
     )
     whole = pairs_of(factors.images, factors.target("representations").values, augmentation)
-    first = process.run(pretraining, small(), Inputs(distilled=factors))
-    second = process.run(pretraining, small(), Inputs(distilled=whole))
+    first = run_to_end(pretraining, small(), Inputs(distilled=factors))
+    second = run_to_end(pretraining, small(), Inputs(distilled=whole))
     assert_same(first.weights, second.weights)
 
 
@@ -230,14 +230,14 @@ def test_pairs_are_made_once(distilled: DistilledSet, monkeypatch: pytest.Monkey
     monkeypatch.setattr(
         predefined_views, "augmented", lambda *arguments: calls.append(1) or augmented(*arguments)
     )
-    process.run(pretraining, small(), Inputs(distilled=distilled))
-    process.run(pretraining, small(seed=1), Inputs(distilled=distilled))
+    run_to_end(pretraining, small(), Inputs(distilled=distilled))
+    run_to_end(pretraining, small(seed=1), Inputs(distilled=distilled))
     assert len(calls) == 1
 
 
 def test_what_it_cannot_train_on(distilled: DistilledSet, grey: ImageData) -> None:
     def run(inputs: Inputs, **changes: Any) -> Any:
-        return process.run(pretraining, small(**changes), inputs)
+        return run_to_end(pretraining, small(**changes), inputs)
 
     with refuses("distilled", "pretraining", "None"):
         run(Inputs())
@@ -264,9 +264,9 @@ def test_a_batch_of_one_view_is_refused_where_there_is_batch_norm(
         distilled=pairs_of(normal_tensor(images, 3, 8, 8), normal_tensor(1, images, D), "none")
     )
     with refuses("batch_size", f"the {images} views", "batch norm", str(batch_size)):
-        process.run(pretraining, small(batch_size=batch_size), inputs)
+        run_to_end(pretraining, small(batch_size=batch_size), inputs)
     plain = networks.spec("convnet", width=4, norm="instance")
-    assert process.run(pretraining, small(batch_size=batch_size, network=plain), inputs).provenance[
+    assert run_to_end(pretraining, small(batch_size=batch_size, network=plain), inputs).provenance[
         "complete"
     ]
 
@@ -274,9 +274,7 @@ def test_a_batch_of_one_view_is_refused_where_there_is_batch_norm(
 def test_a_batch_larger_than_the_set_is_the_set(distilled: DistilledSet) -> None:
     trained = []
     for size in (20, 21, 10**400):
-        trained.append(
-            process.run(pretraining, small(batch_size=size), Inputs(distilled=distilled))
-        )
+        trained.append(run_to_end(pretraining, small(batch_size=size), Inputs(distilled=distilled)))
     assert [network.provenance["step"] for network in trained] == [3, 3, 3]
     for network in trained[1:]:
         assert_same(network.weights, trained[0].weights)
@@ -285,7 +283,7 @@ def test_a_batch_larger_than_the_set_is_the_set(distilled: DistilledSet) -> None
 def test_divergence_is_said(distilled: DistilledSet) -> None:
     plain = networks.spec("convnet", width=4, norm="none")
     with pytest.raises(NonFiniteError, match="pretraining must stay finite"):
-        process.run(
+        run_to_end(
             pretraining,
             small(network=plain, learning_rate=1e3, epochs=30),
             Inputs(distilled=distilled),

@@ -12,8 +12,8 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, OnlineTeacher
 from ddlab.methods import selection
 from ddlab.networks import Network
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs import run_to_end
+from ddlab.runs.inputs import Inputs
 from ddlab.training import supervised
 from ddlab.training.relabelling import teacher_logits
 from tests.networks.test_networks import plain
@@ -92,7 +92,7 @@ def test_what_is_refused(teacher: Network, grey: ImageData) -> None:
 def test_a_set_of_several_teachers_stores_their_mean_and_needs_them_all_in_any_order(
     grey: ImageData, distilled: DistilledSet, teachers: tuple[Network, ...]
 ) -> None:
-    several_teachers_set = process.run(
+    several_teachers_set = run_to_end(
         selection, selection.Config(images_per_class=2), Inputs(data=grey, teachers=teachers)
     )
     torch.testing.assert_close(
@@ -103,13 +103,13 @@ def test_a_set_of_several_teachers_stores_their_mean_and_needs_them_all_in_any_o
     assert several_teachers_set.target("online") == OnlineTeacher(first, tuple(later_fingerprints))
     config = supervised.SMALL.replace(labels="online", epochs=1)
     for some_teachers in (teachers, teachers[::-1]):
-        process.run(
+        run_to_end(
             supervised, config, Inputs(distilled=several_teachers_set, teachers=some_teachers)
         )
     for some_teachers in (teachers[:2], (*teachers, teachers[0]), teachers[:1]):
         with refuses("teacher", "ones that made the set", teachers[2].fingerprint):
-            process.run(
+            run_to_end(
                 supervised, config, Inputs(distilled=several_teachers_set, teachers=some_teachers)
             )
     with refuses("teacher", "the one that made the set"):
-        process.run(supervised, config, Inputs(distilled=distilled, teachers=teachers))
+        run_to_end(supervised, config, Inputs(distilled=distilled, teachers=teachers))

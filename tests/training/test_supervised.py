@@ -17,8 +17,8 @@ from ddlab.data import ImageData, augmentation
 from ddlab.distilled import DistilledSet, HardLabels
 from ddlab.evaluation import accuracy
 from ddlab.networks import Network
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs import process, run_to_end
+from ddlab.runs.inputs import Inputs
 from ddlab.training import supervised
 from tests.networks.test_networks import plain
 from tests.support import assert_same, made_data, refuses
@@ -427,7 +427,7 @@ def test_a_teacher_learns(digits: ImageData) -> None:
     config = supervised.Config.teaching(
         "teacher", epochs=3, network=networks.spec("convnet", width=16)
     )
-    teacher = process.run(supervised, config, Inputs(data=digits))
+    teacher = run_to_end(supervised, config, Inputs(data=digits))
     assert accuracy(teacher, digits) > 0.85
     assert teacher.provenance["complete"] and teacher.provenance["config"] == config.to_dict()
 
@@ -455,8 +455,8 @@ def test_trace(grey: ImageData) -> None:
 
 def test_the_set_goes_before_the_data(grey: ImageData, distilled: DistilledSet) -> None:
     config = supervised.Config(network=networks.spec("convnet", width=4), epochs=1)
-    with_data = process.run(supervised, config, Inputs(distilled=distilled, data=grey))
-    alone = process.run(supervised, config, Inputs(distilled=distilled, data=None))
+    with_data = run_to_end(supervised, config, Inputs(distilled=distilled, data=grey))
+    alone = run_to_end(supervised, config, Inputs(distilled=distilled, data=None))
     assert_same(with_data.weights, alone.weights)
 
 
@@ -465,27 +465,27 @@ class TestBadInput:
 
     def test_nothing_to_train_on(self) -> None:
         with refuses("data or distilled", "training"):
-            process.run(supervised, self.config, Inputs())
+            run_to_end(supervised, self.config, Inputs())
 
     def test_labels_that_are_not_there(
         self, grey: ImageData, distilled: DistilledSet, teacher: Network
     ) -> None:
         with refuses("labels", "'stored'"):
-            process.run(
+            run_to_end(
                 supervised,
                 self.config.replace(labels="stored"),
                 Inputs(data=grey, teachers=(teacher,)),
             )
         bare = dataclasses.replace(distilled, targets=(HardLabels(distilled.labels),))
         with refuses("labels", "['hard']", "'stored'"):
-            process.run(supervised, self.config.replace(labels="stored"), Inputs(distilled=bare))
+            run_to_end(supervised, self.config.replace(labels="stored"), Inputs(distilled=bare))
         for inputs in (Inputs(data=grey), Inputs(distilled=distilled)):
             with refuses("teacher", "online"):
-                process.run(supervised, self.config.replace(labels="online"), inputs)
+                run_to_end(supervised, self.config.replace(labels="online"), inputs)
 
     def test_another_teacher(self, distilled: DistilledSet, other_teacher: Network) -> None:
         with refuses("teacher", "made the set", other_teacher.fingerprint):
-            process.run(
+            run_to_end(
                 supervised,
                 self.config.replace(labels="online"),
                 Inputs(distilled=distilled, teachers=(other_teacher,)),
@@ -498,15 +498,15 @@ class TestBadInput:
             targets=(HardLabels(distilled.labels[:0]),),
         )
         with refuses("distilled", "at least one image"):
-            process.run(supervised, self.config, Inputs(distilled=empty))
+            run_to_end(supervised, self.config, Inputs(distilled=empty))
 
     def test_crop_larger_than_the_image(self, grey: ImageData) -> None:
         with refuses("crop_pixels", "below the image size of 8 px"):
-            process.run(supervised, self.config.replace(crop_pixels=8), Inputs(data=grey))
+            run_to_end(supervised, self.config.replace(crop_pixels=8), Inputs(data=grey))
 
     def test_images_that_are_too_small(self) -> None:
         with refuses("image_size", "at least 8"):
-            process.run(
+            run_to_end(
                 supervised, self.config.replace(crop_pixels=0), Inputs(data=made_data(size=4))
             )
 
@@ -514,7 +514,7 @@ class TestBadInput:
         """ResNet-18 has one pixel left at 8 px: one image alone has no variance there."""
         config = self.config.replace(network=networks.spec("resnet18"), batch_size=5)
         with refuses("batch_size"):
-            process.run(supervised, config, Inputs(distilled=distilled))
+            run_to_end(supervised, config, Inputs(distilled=distilled))
 
     def test_a_short_student_follows_the_labels_and_the_number_of_images(
         self, grey: ImageData, colour: ImageData

@@ -16,8 +16,8 @@ from ddlab.core.parameters import Parameters
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, HardLabels, Representations
 from ddlab.networks import Network
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs import process, run_to_end
+from ddlab.runs.inputs import Inputs
 from ddlab.training import self_supervised, with_targets
 from ddlab.training.self_supervised import OBJECTIVES, Teacher, barlow_twins, byol
 from ddlab.training.self_supervised import teacher as parts
@@ -41,7 +41,7 @@ def inputs(data: ImageData) -> Inputs:
     prior = networks.initialise(networks.spec("convnet", width=8).for_data(data), seed=1)
     method = methods.get("rela")
     return Inputs(
-        distilled=process.run(
+        distilled=run_to_end(
             method, method.SMALL.replace(ratio=1.0), Inputs(data=data, teachers=(prior,))
         )
     )
@@ -134,10 +134,10 @@ def test_at_the_plateau_the_objective_takes_over_for_good(
     shares = [float(step.trace.share) for step in steps]
     at = shares.index(0.0)
     assert 2 < at < 12 and shares == [1.0] * at + [0.0] * (len(steps) - at)
-    by_switch = process.run(
+    by_switch = run_to_end(
         with_targets, config.replace(schedule="switch", switch=at / len(steps)), inputs
     )
-    assert_same(process.run(with_targets, config, inputs).weights, by_switch.weights)
+    assert_same(run_to_end(with_targets, config, inputs).weights, by_switch.weights)
 
 
 def test_averages_are_as_long_a_part_of_any_run() -> None:
@@ -307,8 +307,8 @@ def test_without_targets_it_is_the_objectives_own_process(
         )
     assert_same(ours, expected)
     assert_same(
-        process.run(with_targets, config, inputs).weights,
-        process.run(Teacher(OBJECTIVES[name]), objective, Inputs(data=data)).weights,
+        run_to_end(with_targets, config, inputs).weights,
+        run_to_end(Teacher(OBJECTIVES[name]), objective, Inputs(data=data)).weights,
     )
 
 
@@ -379,7 +379,7 @@ def test_w_is_trained_only_on_request_and_targets_are_learnt(inputs: Inputs) -> 
 def test_few_images_make_one_batch(subset: str, inputs: Inputs) -> None:
     config = small(ratio=0.2, subset=subset)
     assert with_targets.total_steps(config, inputs) == BARLOW.epochs  # 5 of 24 images, batches of 8
-    assert process.run(with_targets, config, inputs).provenance["complete"]
+    assert run_to_end(with_targets, config, inputs).provenance["complete"]
 
 
 def test_a_config_is_text_and_back() -> None:
@@ -421,9 +421,9 @@ def test_presets() -> None:
 
 def test_what_it_cannot_train_on(inputs: Inputs, data: ImageData) -> None:
     with refuses("distilled", "rela_f", "None"):
-        process.run(with_targets, small(), Inputs(data=data))
+        run_to_end(with_targets, small(), Inputs(data=data))
     with refuses("ratio", "at least two of 24 images", "0.05"):
-        process.run(with_targets, small(ratio=0.05), inputs)
+        run_to_end(with_targets, small(ratio=0.05), inputs)
     with refuses("ratio", "(0, 1]", "0.0"):
         small(ratio=0.0)
     with refuses("objective", "Training"):
@@ -437,10 +437,10 @@ def test_what_it_cannot_train_on(inputs: Inputs, data: ImageData) -> None:
         std=data.std,
     )
     with refuses("labels", "'representations'"):
-        process.run(with_targets, small(), Inputs(distilled=labelled))
+        run_to_end(with_targets, small(), Inputs(distilled=labelled))
     labelled_pairs = labelled.with_targets(
         Representations({"representations": torch.ones(1, 24, 3)})
     )
-    assert process.run(with_targets, small(), Inputs(distilled=labelled_pairs)).provenance[
+    assert run_to_end(with_targets, small(), Inputs(distilled=labelled_pairs)).provenance[
         "complete"
     ]

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ...core import randomness
 from ...distilled.storage_budget import Factorised, plain_floats
-from ...methods import kernel_ridge
+from ...methods.shared import kernel_ridge
 from ..answers import NotYet, call_answer
 
 

@@ -19,7 +19,8 @@ from ...evaluation.probing import probed
 from ...methods import boost
 from ...networks import Network
 from ...runs import process
-from ...runs.process import Inputs, Step
+from ...runs.inputs import Inputs
+from ...runs.process import Step
 from ...training import pretraining
 
 __all__ = [

@@ -16,10 +16,11 @@ from ...core.parameters import narrowed, parameter, with_default
 from ...data import ImageData
 from ...data.images import normalise
 from ...explorers.ready import MethodWorld, Watch
-from ...methods import fadrm, recovery, selection
+from ...methods import fadrm, selection
+from ...methods.shared import recovery
 from ...networks import Network
 from ...runs import Keep, Run
-from ...runs.process import Inputs
+from ...runs.inputs import Inputs
 from ...training import supervised
 from . import entropy
 
@@ -152,9 +153,8 @@ class World(MethodWorld):
 
     def run(self, settings: Settings) -> Run:
         """Return the run that is watched: of one image per class."""
-        return self.with_ratio(
-            self.config(settings).replace(images_per_class=1), settings.merge_ratio
-        )
+        config = self.config(settings).replace(images_per_class=1)
+        return self.with_ratio(config, config.merge_ratio)
 
     def with_ratio(self, config: fadrm.Config, alpha: float) -> Run:
         """Return the same with another ratio; without merges it is 1."""

@@ -27,7 +27,8 @@ from ...figures.theme import (
     series_style,
     stacked_figure,
 )
-from ...methods import dwa, recovery, selection
+from ...methods import dwa, selection
+from ...methods.shared import recovery
 from . import students
 from .world import Images, NamedImages, Settings, Source, World, decisive, real, settings_distance
 

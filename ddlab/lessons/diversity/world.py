@@ -19,7 +19,8 @@ from ...data.images import normalise
 from ...distilled import DistilledSet
 from ...evaluation import embeddings, measures
 from ...explorers.ready import MethodWorld, Watch
-from ...methods import distillation, dwa, selection
+from ...methods import dwa, selection
+from ...methods.shared import distillation
 from ...networks import Network
 from ...runs import Keep, Run
 from ...training import supervised

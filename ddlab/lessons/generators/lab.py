@@ -34,7 +34,7 @@ from ...figures.theme import (
 )
 from ...methods import gtn
 from ...runs import Frame, Run, process
-from ...runs.process import Inputs
+from ...runs.inputs import Inputs
 from ...training import ordered
 from ...training.accuracy import accuracy
 

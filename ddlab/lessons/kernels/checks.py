@@ -11,9 +11,9 @@ from ...core.errors import DDLabError
 from ...core.parameters import describe
 from ...evaluation import kernel_accuracy
 from ...methods import kip, selection
-from ...methods.kernels import KernelSpec, kernel_matrix
+from ...methods.shared.kernels import KernelSpec, kernel_matrix
 from ...runs import cache
-from ...runs.process import Inputs
+from ...runs.inputs import Inputs
 from ..answers import NotYet, call_answer, float64
 
 _FROZEN = 0.7  # share of the pixels in exercise 3

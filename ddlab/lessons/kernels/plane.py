@@ -24,8 +24,8 @@ from ...explorers.lines import QuestLine
 from ...explorers.plot import Plot
 from ...explorers.pointer import PointSliders
 from ...figures import decision_map, move_decisions, series_style
-from ...methods.kernels import KernelSpec, support_and_cross
 from ...methods.kip import centred_labels, kernel_loss, predictions
+from ...methods.shared.kernels import KernelSpec, support_and_cross
 
 EXTENT = ((-2.5, 2.5), (-2.0, 2.0))
 SUPPORT = "support points"

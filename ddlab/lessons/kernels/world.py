@@ -13,9 +13,9 @@ from ...data import ImageData
 from ...evaluation import kernel_predictions
 from ...explorers.ready import MethodWorld, Watch
 from ...methods import kip
-from ...methods.kernels import KernelSpec
+from ...methods.shared.kernels import KernelSpec
 from ...runs import Keep
-from ...runs.process import Inputs
+from ...runs.inputs import Inputs
 
 _DRAWS = (0, 1, 2)  # of random real images
 _NATURAL = (1, 10, 100)  # per class

@@ -11,10 +11,11 @@ from ... import data as datasets
 from ...core.errors import DDLabError
 from ...data.aligning import aligned
 from ...evaluation.students import evaluate
-from ...methods import label_steps, ld
-from ...methods.distillation import from_images
+from ...methods import ld
+from ...methods.shared import label_steps
+from ...methods.shared.distillation import from_images
 from ...runs import Run
-from ...runs.process import Inputs
+from ...runs.inputs import Inputs
 from ..answers import NotYet, call_answer, float64
 
 _PICTURES = 100

@@ -36,10 +36,10 @@ from ...figures.theme import (
     start_figure,
 )
 from ...methods import ld
-from ...methods.distillation import from_images
+from ...methods.shared.distillation import from_images
 from ...networks import NetworkSpec
 from ...runs import Frame, Run
-from ...runs.process import Inputs
+from ...runs.inputs import Inputs
 from ...training import supervised
 
 SOURCES = ("shapes", "noise", "the data")

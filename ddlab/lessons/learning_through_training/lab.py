@@ -56,12 +56,12 @@ OTHER_STARTS = 5  # starts beside the own one
 class Settings(dd.Config):
     """DD's hyper-parameters as a reader moves them."""
 
-    epochs: int = parameter(
+    inner_steps: int = parameter(
         1,
         symbol="N",
         range=(1, 10),
         explorable=(1, 10),
-        help="Steps of training on the ten images.",
+        help="Steps of training, each on all ten images: DD's epochs of one step.",
     )
     learner: str = parameter(
         "perceptron", choices=tuple(NETWORKS), explorable=True, help="The network that is trained."
@@ -98,24 +98,19 @@ class World(MethodWorld):
             config.network.title,
         )
         learners = tuple(dict.fromkeys((learner, *NETWORKS)))
-        return narrowed(Settings, learner=learners)(**vars(config), learner=learner)
+        fields = vars(config) | {"learner": learner, "inner_steps": config.epochs}
+        return narrowed(Settings, learner=learners)(**fields)
 
     def config(self, settings: Settings) -> dd.Config:
-        """Return the config of a run.
-
-        A ConvNet in the place of another network takes fewer updates and, where N is large, smaller
-        rates.
-        """
-        config = super().config(settings)
-        network = NETWORKS.get(settings.learner, settings.network)
-        if network == config.network:
-            return config
-        if settings.learner == "ConvNet":
-            rate = config.initial_rate / (5 if config.epochs > 5 else 1)
-            config = config.replace(
-                iterations=max(config.iterations * 3 // 5, 1), initial_rate=rate
+        """Return the config of a run: the settings as they are on show."""
+        return (
+            super()
+            .config(settings)
+            .replace(
+                epochs=settings.inner_steps,
+                network=NETWORKS.get(settings.learner, settings.network),
             )
-        return config.replace(network=network)
+        )
 
     def scores(self, settings: Settings, *, watch: Watch) -> tuple[float, ...]:
         """Return the test accuracies after N steps from the run's own start, then from other
@@ -150,7 +145,7 @@ def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     return [
         run,
         Value(world.scores, settings),
-        Value(world.rival, run.config.network, settings.epochs),
+        Value(world.rival, run.config.network, settings.inner_steps),
     ]
 
 
@@ -166,7 +161,7 @@ def share_scores(
     for (rival_network, steps), value in results.every(world.rival):
         if rival_network == network:
             rivals[steps] = value
-    return values_by_setting(results, world.scores, settings, "epochs"), dict(
+    return values_by_setting(results, world.scores, settings, "inner_steps"), dict(
         sorted(rivals.items())
     )
 
@@ -266,10 +261,8 @@ def curve(learner: str, starts: str, scores_by_steps: tuple, rivals: tuple) -> g
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
     """Say what the images teach from their own start and from others."""
-    scores, rival = (values.get(settings.epochs) for values in results.shared)
-    setting = (
-        f"Ten images, {settings.epochs} step{'s' * (settings.epochs > 1)} of a {settings.learner}"
-    )
+    scores, rival = (values.get(settings.inner_steps) for values in results.shared)
+    setting = f"Ten images, {settings.inner_steps} step{'s' * (settings.inner_steps > 1)} of a {settings.learner}"
     if scores is None:
         return f"{setting}: learning, update {results.run.step} of {results.run.total}."
     beside = "" if rival is None else f" Class means, which learn nothing, reach {rival:.1%}."
@@ -281,7 +274,7 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
 
 def quest_met(world: World, settings: Settings, results: Results) -> bool:
     """Return whether the images are ahead of class means from starts that they have not met."""
-    scores, rival = (values.get(settings.epochs) for values in results.shared)
+    scores, rival = (values.get(settings.inner_steps) for values in results.shared)
     return (
         scores is not None and rival is not None and statistics.fmean(scores[1:]) >= rival + AHEAD
     )
@@ -290,10 +283,10 @@ def quest_met(world: World, settings: Settings, results: Results) -> bool:
 StepsLab = Lab(
     "What do N steps of training ask of ten images?",
     World,
-    controls=("epochs", "learner", "starts"),
+    controls=("inner_steps", "learner", "starts"),
     folded=("networks", "iterations", "learning_rate", "initial_rate", "seed"),
     labels={
-        "epochs": "steps N",
+        "inner_steps": "steps N",
         "networks": "starts an update",
         "iterations": "updates",
         "initial_rate": "first rate",

@@ -13,7 +13,7 @@ from ...core.parameters import parameter, with_default
 from ...data import ImageData
 from ...explorers.ready import MethodWorld, Watch
 from ...methods import dm
-from ...methods.distillation import from_images
+from ...methods.shared.distillation import from_images
 from ...runs import Frame, Keep, Run
 from ...training import supervised
 

@@ -10,7 +10,7 @@ from ...data import load
 from ...evaluation import class_incremental
 from ...evaluation.incremental import Incremental
 from ...methods import mnemonics
-from ...methods.distillation import from_images
+from ...methods.shared.distillation import from_images
 from ..answers import NotYet, call_answer, two
 
 _LEAD = 0.03  # of accuracy, exercise 2

@@ -26,7 +26,7 @@ from ...explorers.ready import HEIGHT
 from ...explorers.views import Chart, Row
 from ...figures.theme import faint, finish_figure, neutral, series_style, start_figure
 from ...methods import mnemonics
-from ...methods.distillation import from_images
+from ...methods.shared.distillation import from_images
 from ...runs import Run
 from ...training.phases import class_ends, logits_of
 from .lab import DECLARED, bars, bars_data

@@ -17,7 +17,7 @@ from ...evaluation.incremental import Matrix, class_accuracies
 from ...explorers.ready import MethodWorld, Watch
 from ...methods import mnemonics
 from ...runs import Keep, Run
-from ...runs.process import Inputs, require_data
+from ...runs.inputs import Inputs
 from ...training.phases import class_ends
 
 NONE = "none"
@@ -66,7 +66,7 @@ def moment(
 ) -> Moment:
     """Return what is kept of a step."""
     phase, part = (0, "model") if trace is None else (trace.phase, trace.part)
-    classes_met = class_ends(config, require_data(mnemonics.NAME, inputs).classes)[phase]
+    classes_met = class_ends(config, inputs.data.classes)[phase]
     return Moment(
         phase,
         part,

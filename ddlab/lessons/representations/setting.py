@@ -15,7 +15,7 @@ from ...distilled import DistilledSet
 from ...methods import rela
 from ...networks import Network, NetworkSpec
 from ...runs import cache
-from ...runs.process import Inputs
+from ...runs.inputs import Inputs
 from ...training import self_supervised
 
 UNTRAINED = "untrained"

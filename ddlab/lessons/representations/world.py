@@ -16,7 +16,7 @@ from ...data import ImageData
 from ...evaluation.readers import predictions
 from ...networks import Network, NetworkSpec
 from ...runs import Keep, Run, Runs
-from ...runs.process import Inputs
+from ...runs.inputs import Inputs
 from ...training import self_supervised, with_targets
 from .setting import NETWORK, PRIORS, UNTRAINED, make_set, objective
 

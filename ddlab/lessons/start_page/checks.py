@@ -17,7 +17,7 @@ from ...evaluation import evaluate_all, interval
 from ...methods import selection, sre2l
 from ...networks import Network
 from ...runs import cache
-from ...runs.process import Inputs
+from ...runs.inputs import Inputs
 from ...training import supervised
 from ..answers import NotYet
 

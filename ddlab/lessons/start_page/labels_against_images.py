@@ -30,7 +30,7 @@ from ...figures import cell_table, encode_grid, loss_curves
 from ...figures.theme import finish_figure, legend_beside, literal, series_style, start_figure
 from ...networks import Network
 from ...runs import Keep, Run
-from ...runs.process import Inputs
+from ...runs.inputs import Inputs
 from ...training import losses, supervised
 
 LABELS = ("hard", "stored", "online")

@@ -15,7 +15,7 @@ from ...distilled import DistilledSet
 from ...explorers.ready import MethodWorld, Watch, in_steps
 from ...methods import mtt
 from ...runs import Keep
-from ...runs.process import Inputs
+from ...runs.inputs import Inputs
 from ...training import ordered
 from ...training.trajectories import by_name, vector
 from ...training.unrolled import trained

@@ -1,7 +1,7 @@
 """Teachers without labels: a network learns from two views of each image, as a process.
 
     config = ddlab.training.self_supervised.Config.for_data(data)
-    teacher = process.run(self_supervised, config, ddlab.Inputs(data=data))
+    teacher = ddlab.runs.run_to_end(self_supervised, config, ddlab.Inputs(data=data))
     features = ddlab.training.self_supervised.representations(teacher, data)
     print(ddlab.evaluation.probe(teacher, data, kind="linear"))
 
@@ -33,7 +33,7 @@ from .momentum import MomentumTraining, target_momentum
 from .objective import Batch, NarrowTraining, ObjectiveState, Training, followed
 from .optimising import lars_direction, warmed_cosine
 from .projector import projected, projector_weights
-from .teacher import NAME, State, Teacher, Trace
+from .teacher import NAME, NEEDS, State, Teacher, Trace
 from .views import TwoViews, solarised, with_brightness, with_contrast, with_hue, with_saturation
 
 OBJECTIVES: dict[str, ModuleType] = {
@@ -59,6 +59,7 @@ def teacher_of(config: Training) -> Teacher:
 
 __all__ = [
     "NAME",
+    "NEEDS",
     "OBJECTIVES",
     "SMALL",
     "Batch",

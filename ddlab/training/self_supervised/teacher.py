@@ -41,8 +41,8 @@ from ...core import optimisers
 from ...core.errors import DDLabError
 from ...networks import Network, NetworkSpec
 from ...networks.specification import hooked_layers, skeleton
+from ...runs.inputs import Inputs
 from ...runs.look import Look, Number
-from ...runs.process import Inputs, require_data
 from ..trained import trained_network
 from .barlow_twins import standardised
 from .objective import RATE_BATCH, Batch, ObjectiveState, Training
@@ -50,6 +50,7 @@ from .optimising import lars_direction, warmed_cosine
 from .projector import projected, projector_weights
 
 NAME = "self_supervised"
+NEEDS = ("data",)
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ class Teacher:
 
     objective: Any
     NAME: ClassVar[str] = NAME
+    NEEDS: ClassVar[tuple[str, ...]] = NEEDS
     State: ClassVar[type] = State
     Trace: ClassVar[type] = Trace
 
@@ -112,13 +114,13 @@ class Teacher:
         return initial_state(
             self.objective,
             config,
-            config.network.for_data(require_data(NAME, inputs)),
+            config.network.for_data(inputs.data),
             device=inputs.device,
         )
 
     def update(self, config: Training, inputs: Inputs, state: State) -> tuple[State, Trace]:
         """Take one step on one batch."""
-        data = require_data(NAME, inputs)
+        data = inputs.data
         total = self.total_steps(config, inputs)
         images = data.normalised(config.indices(_count(inputs), state.step), device=inputs.device)
         views = config.pair(images, mean=data.mean, std=data.std, step=state.step)
@@ -137,7 +139,7 @@ class Teacher:
 
         `provenance` says how it came about and whether its training was complete.
         """
-        spec = config.network.for_data(require_data(NAME, inputs))
+        spec = config.network.for_data(inputs.data)
         total = self.total_steps(config, inputs)
         return trained_network(NAME, config, inputs, spec, state, total, classifier="untrained")
 
@@ -352,7 +354,7 @@ def _optimiser(
 
 
 def _count(inputs: Inputs) -> int:
-    count = len(require_data(NAME, inputs).train_labels)
+    count = len(inputs.data.train_labels)
     if count < 2:
         raise DDLabError(
             f"data must hold at least two training images to correlate over; given {count}."

@@ -6,7 +6,7 @@ import torch
 
 import ddlab
 from ddlab.lessons.bases import checks
-from ddlab.methods import kernel_ridge
+from ddlab.methods.shared import kernel_ridge
 
 
 def best(real: Any, features: Any, distilled: Any) -> Any:

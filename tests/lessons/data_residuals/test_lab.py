@@ -22,7 +22,8 @@ from ddlab.lessons.data_residuals.world import DISTANCE, PIXELS, World, kept_ste
 from ddlab.methods import fadrm, selection
 from ddlab.networks import Network
 from ddlab.runs import process as driver
-from ddlab.runs.process import Inputs
+from ddlab.runs import run_to_end
+from ddlab.runs.inputs import Inputs
 from ddlab.training import supervised
 from tests.support import made_data, moved, refuses
 
@@ -191,7 +192,7 @@ def test_students_learn_from_the_runs_images_and_from_their_patches(
     inputs = Inputs(data=data, teachers=(teacher,))
     sets = []
     for process, config in ((fadrm, SMALL), (selection, selection.Config(images_per_class=2))):
-        sets.append(driver.run(process, config, inputs))
+        sets.append(run_to_end(process, config, inputs))
     mine, real = (
         tuple(
             evaluation.evaluate(

@@ -11,7 +11,8 @@ import ddlab
 from ddlab.data import ImageData
 from ddlab.lessons.generators import checks, lab
 from ddlab.methods import gtn
-from ddlab.runs.process import Inputs, run
+from ddlab.runs import run_to_end
+from ddlab.runs.inputs import Inputs
 from ddlab.training import ordered
 
 SMALL = gtn.SMALL.replace(inner_batch=6, steps=3)
@@ -56,7 +57,9 @@ def test_the_last_point_of_a_path_is_the_student(world: lab.World, grey: ImageDa
     for seed in range(lab.STUDENTS):
         inputs = Inputs(distilled=lab.shuffled(distilled, "batches", seed), device="cpu")
         last_accuracies.append(
-            ddlab.accuracy(run(ordered, ordered.Config.for_set(distilled, seed=seed), inputs), grey)
+            ddlab.accuracy(
+                run_to_end(ordered, ordered.Config.for_set(distilled, seed=seed), inputs), grey
+            )
         )
     assert paths["batches"][-1] == pytest.approx(sum(last_accuracies) / lab.STUDENTS)
     assert world.path_on_show(SMALL, SMALL.iterations, "batches")[-1] == last_accuracies[0]

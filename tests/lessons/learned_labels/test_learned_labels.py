@@ -19,8 +19,8 @@ from ddlab.lessons.learned_labels.lab import (
     quest_met,
 )
 from ddlab.methods import ld
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs import run_to_end
+from ddlab.runs.inputs import Inputs
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def lab(grey: ImageData) -> Laboratory:
 
 def test_scores_are_those_of_students_of_the_labels(lab: Laboratory, grey: ImageData) -> None:
     base = lab.world.base("shapes", 10, 0)
-    distilled = process.run(ld, ld.SMALL, Inputs(data=grey, distilled=base, device="cpu"))
+    distilled = run_to_end(ld, ld.SMALL, Inputs(data=grey, distilled=base, device="cpu"))
     scores_of_10 = []
     for scores in lab._results().shared[0]:
         scores_of_10.append(scores[10])

@@ -18,8 +18,8 @@ from ddlab.lessons.learning_through_training.lab import (
     quest_met,
 )
 from ddlab.methods import dd, selection
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs import run_to_end
+from ddlab.runs.inputs import Inputs
 from ddlab.training import ordered
 
 
@@ -33,7 +33,7 @@ def silent(words: str, share: float) -> None: ...
 
 def test_scores_are_those_of_ordered_students(lab: Laboratory, grey: ImageData) -> None:
     config = lab.world.config(lab.settings)
-    distilled = process.run(dd, config, Inputs(data=grey, device="cpu"))
+    distilled = run_to_end(dd, config, Inputs(data=grey, device="cpu"))
     scored = ddlab.evaluate(
         distilled, grey, labels="steps", seeds=range(OTHER_STARTS + 1), progress=False
     )
@@ -59,7 +59,7 @@ def test_the_rival_is_the_best_of_class_means_that_learned_nothing(
         )
         runs = []
         for seed in range(1, OTHER_STARTS + 1):
-            runs.append(process.run(ordered, student.replace(seed=seed), inputs))
+            runs.append(run_to_end(ordered, student.replace(seed=seed), inputs))
         accuracies.append(sum(ddlab.accuracy(run, grey) for run in runs) / OTHER_STARTS)
     assert lab.world.rival(config.network, 2, watch=silent) == pytest.approx(max(accuracies))
 
@@ -68,12 +68,9 @@ def test_settings_reach_the_method_and_the_quest_asks_for_other_starts(lab: Labo
     start = lab.world.start
     config_of = lab.world.config
     assert config_of(start.replace(starts="random", networks=3)).networks == 3
-    convnet = config_of(start.replace(learner="ConvNet", epochs=10, iterations=100))
-    assert (
-        convnet.network.family == "convnet"
-        and convnet.iterations == 60
-        and convnet.initial_rate == pytest.approx(0.02)
-    )
+    convnet = config_of(start.replace(learner="ConvNet", inner_steps=10, iterations=100))
+    assert convnet.network.family == "convnet" and convnet.epochs == 10
+    assert (convnet.iterations, convnet.initial_rate) == (100, start.initial_rate)
     scores = lab._results().shared[0][1]
     rival = lab.world.rival(start.network, 1, watch=silent)
     assert quest_met(lab.world, lab.settings, lab._results()) is (

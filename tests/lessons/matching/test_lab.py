@@ -19,7 +19,7 @@ from ddlab.lessons.matching.lab import MatchingLab, scores
 from ddlab.lessons.matching.world import LEARNED, REAL, World, student_config
 from ddlab.methods import dm, selection
 from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs.inputs import Inputs
 from ddlab.training import supervised
 from tests.support import made_data
 

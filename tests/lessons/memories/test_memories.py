@@ -13,8 +13,8 @@ from ddlab.data import ImageData
 from ddlab.evaluation import class_incremental
 from ddlab.lessons.memories import checks, lab, plane, world
 from ddlab.methods import mnemonics, selection
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs import run_to_end
+from ddlab.runs.inputs import Inputs
 from tests.support import refuses
 
 
@@ -22,7 +22,7 @@ from tests.support import refuses
 def place(grey: ImageData) -> world.World:
     chosen = selection.Config(images_per_class=1)
     return world.World(
-        grey, {1: process.run(selection, chosen, Inputs(data=grey))}, mnemonics.SMALL, device="cpu"
+        grey, {1: run_to_end(selection, chosen, Inputs(data=grey))}, mnemonics.SMALL, device="cpu"
     )
 
 

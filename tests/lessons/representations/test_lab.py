@@ -22,7 +22,7 @@ from ddlab.lessons.representations.lab import (
 from ddlab.lessons.representations.world import Moment, World
 from ddlab.networks import Network
 from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs.inputs import Inputs
 from ddlab.training import with_targets
 from ddlab.training.self_supervised import OBJECTIVES
 from tests.support import made_data, refuses

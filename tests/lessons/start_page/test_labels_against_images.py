@@ -22,7 +22,7 @@ from ddlab.lessons.start_page.labels_against_images import (
 from ddlab.methods import selection
 from ddlab.networks import Network
 from ddlab.runs import process as driver
-from ddlab.runs.process import Inputs
+from ddlab.runs.inputs import Inputs
 from ddlab.training import supervised
 from tests.support import made_data
 

@@ -20,8 +20,8 @@ from ddlab.lessons.trajectories.lab import (
 )
 from ddlab.lessons.trajectories.world import RATES, STUDENTS
 from ddlab.methods import mtt, selection
-from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs import process, run_to_end
+from ddlab.runs.inputs import Inputs
 from ddlab.training import ordered
 
 CONFIG = mtt.SMALL.replace(strategy="", passes=2, experts=3)
@@ -62,7 +62,7 @@ def test_the_plane_shows_the_steps_of_a_student_and_of_the_expert(
 
 
 def test_numbers_beside_are_those_of_the_library(lab: Laboratory, grey: ImageData) -> None:
-    distilled = process.run(mtt, CONFIG, Inputs(data=grey, device="cpu"))
+    distilled = run_to_end(mtt, CONFIG, Inputs(data=grey, device="cpu"))
     learned, rivals = lab._results().shared
     scored = ddlab.evaluate(distilled, grey, labels="steps", seeds=range(STUDENTS), progress=False)
     assert learned[CONFIG.inner_steps][1:] == pytest.approx(
@@ -83,7 +83,7 @@ def test_numbers_beside_are_those_of_the_library(lab: Laboratory, grey: ImageDat
         )
         runs = []
         for seed in range(STUDENTS):
-            runs.append(process.run(ordered, student.replace(seed=seed), inputs))
+            runs.append(run_to_end(ordered, student.replace(seed=seed), inputs))
         accuracies.append(sum(ddlab.accuracy(run, grey) for run in runs) / STUDENTS)
     distance_left, rival_accuracy = rivals[CONFIG.inner_steps]
     assert rival_accuracy == pytest.approx(max(accuracies))

@@ -14,8 +14,9 @@ from torch import Tensor
 import ddlab
 from ddlab import networks
 from ddlab.data import ImageData
-from ddlab.runs import checkpoint, process
-from ddlab.runs.process import Inputs, Step
+from ddlab.runs import checkpoint, process, run_to_end
+from ddlab.runs.inputs import Inputs
+from ddlab.runs.process import Step
 from ddlab.training import self_supervised
 from ddlab.training.self_supervised import Batch, ObjectiveState, Teacher, barlow_twins, followed
 from tests.support import assert_same, draw_globally, global_randomness, refuses
@@ -151,15 +152,15 @@ def test_resumes_bit_for_bit_from_a_file(grey: ImageData, tmp_path: Path) -> Non
 
 
 def test_the_result_is_a_network_that_names_the_objective(grey: ImageData) -> None:
-    network = process.run(TOY, config(), Inputs(data=grey))
+    network = run_to_end(TOY, config(), Inputs(data=grey))
     assert network.provenance["config"]["loss"] == "toy" and network.provenance["complete"]
     assert toy.Config.from_string(config().to_string()) == config()
 
 
 def test_the_package_is_the_process_by_barlow_twins(grey: ImageData) -> None:
     settings = self_supervised.Config.teaching(**SMALL)
-    by_package = process.run(self_supervised, settings, Inputs(data=grey))
-    by_objective = process.run(self_supervised.teacher_of(settings), settings, Inputs(data=grey))
+    by_package = run_to_end(self_supervised, settings, Inputs(data=grey))
+    by_objective = run_to_end(self_supervised.teacher_of(settings), settings, Inputs(data=grey))
     assert_same(by_package.weights, by_objective.weights)
     assert_same(ddlab.train_teacher(grey, settings, progress=False).weights, by_package.weights)
     assert all(name == module.NAME for name, module in self_supervised.OBJECTIVES.items())
@@ -177,7 +178,7 @@ def test_followed_is_the_moving_average() -> None:
 
 def test_configs_of_others(grey: ImageData) -> None:
     with refuses("config", "Config"):
-        process.run(TOY, self_supervised.Config.teaching(**SMALL), Inputs(data=grey))
+        run_to_end(TOY, self_supervised.Config.teaching(**SMALL), Inputs(data=grey))
     with refuses("config.loss", "'barlow_twins'", "'toy'"):
         ddlab.train_teacher(grey, config(), progress=False)
 

@@ -21,7 +21,7 @@ from ddlab import networks
 from ddlab.data import ImageData, load
 from ddlab.evaluation import probe
 from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs.inputs import Inputs
 from ddlab.training import self_supervised
 from ddlab.training.self_supervised import (
     OBJECTIVES,
@@ -40,6 +40,8 @@ from tests.support import refuses
 os.environ["LIGHTLY_DID_VERSION_CHECK"] = "True"  # else its import asks the network
 from lightly.loss import DINOLoss, NegativeCosineSimilarity, NTXentLoss, SwaVLoss, VICRegLoss
 from lightly.loss.swav_loss import sinkhorn
+
+from ddlab.runs import run_to_end
 
 SIZES = {"seed": st.integers(0, 10**6), "count": st.integers(2, 9), "width": st.integers(2, 6)}
 TEMPERATURE = st.floats(0.05, 2)
@@ -331,7 +333,7 @@ def test_each_teaches_more_than_is_there_untrained(name: str) -> None:
     gains = []
     for seed in range(3 if name in ("byol", "dino", "simsiam") else 1):
         config = OBJECTIVES[name].Config.for_data(data, seed=seed, **small)
-        trained = process.run(Teacher(OBJECTIVES[name]), config, Inputs(data=data))
+        trained = run_to_end(Teacher(OBJECTIVES[name]), config, Inputs(data=data))
         untrained = networks.initialise(config.network.for_data(data), seed=seed)
         trained_mean = probe(trained, data, kind="linear", keep=False).mean
         untrained_mean = probe(untrained, data, kind="linear", keep=False).mean

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.networks import Network
-from ddlab.runs import cache, process
-from ddlab.runs.process import Inputs
+from ddlab.runs import cache, process, run_to_end
+from ddlab.runs.inputs import Inputs
 from ddlab.training import self_supervised
 from ddlab.training.self_supervised import projected, projector_weights, representations
 from ddlab.training.self_supervised.teacher import _learning_rate
@@ -182,7 +182,7 @@ def test_what_is_trained_and_what_is_dropped(grey: ImageData) -> None:
     inputs = Inputs(data=grey)
     settings = config(optimiser="adamw", learning_rate=0.1)
     before = self_supervised.init(settings, inputs).weights
-    network = process.run(self_supervised, settings, inputs)
+    network = run_to_end(self_supervised, settings, inputs)
     assert network.weights.keys() == before.keys() and network.spec == settings.network.for_data(
         grey
     )
@@ -214,7 +214,7 @@ def test_views_come_to_agree(grey: ImageData) -> None:
 def test_fewer_images_than_a_batch(grey: ImageData) -> None:
     settings = config(batch_size=1000, epochs=2, warmup_epochs=0)
     assert self_supervised.total_steps(settings, Inputs(data=grey)) == 2
-    assert process.run(self_supervised, settings, Inputs(data=grey)).provenance["complete"]
+    assert run_to_end(self_supervised, settings, Inputs(data=grey)).provenance["complete"]
 
 
 class TestRepresentations:

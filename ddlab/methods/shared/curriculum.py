@@ -9,13 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import networks
-from ..core import errors, randomness
-from ..core.parameters import Parameters, parameter
-from ..distilled import generators
-from ..networks import NetworkSpec
-from ..runs.process import Inputs, require_data
-from ..training.unrolled import Tensors
+from ... import networks
+from ...core import errors, randomness
+from ...core.parameters import Parameters, parameter
+from ...distilled import generators
+from ...networks import NetworkSpec
+from ...runs.inputs import Inputs
+from ...training.unrolled import Tensors
 
 NAME = "generative_teaching"
 CURRICULA = ("full", "batches_shuffled", "all_shuffled", "none")
@@ -99,7 +99,7 @@ def images_of(
 
     Both are functions of what is learned.
     """
-    data = require_data(NAME, inputs)
+    data = inputs.data
     rows = order.flatten()
     labels = class_numbers(config, data.classes)[rows]
     device = learned["log_rates"].device
@@ -122,7 +122,7 @@ def images_of(
 
 def real_rows(config: Curriculum, inputs: Inputs, step: int, labels: Tensor) -> Tensor:
     """Rows of random real images of these classes: int64, of the labels' shape."""
-    data = require_data(NAME, inputs)
+    data = inputs.data
     rows = torch.zeros_like(labels)
     draws = randomness.generator(config.seed, step, "real steps")
     for label in range(data.classes):
@@ -134,7 +134,7 @@ def real_rows(config: Curriculum, inputs: Inputs, step: int, labels: Tensor) -> 
 
 def shape_of(inputs: Inputs) -> tuple[int, int, int]:
     """(channels, h, w) of an image."""
-    data = require_data(NAME, inputs)
+    data = inputs.data
     return data.channels, *data.image_size
 
 
@@ -149,12 +149,12 @@ def learner(config: Curriculum, inputs: Inputs, step: int) -> NetworkSpec:
         )
         depth = int(torch.randint(1, (options.depth or 3) + 1, (), generator=draws))
         spec = replace(spec, options=options.replace(width=width, depth=depth))
-    return spec.for_data(require_data(NAME, inputs))
+    return spec.for_data(inputs.data)
 
 
 def real_batches(config: Curriculum, inputs: Inputs, step: int) -> list[tuple[Tensor, Tensor]]:
     """Draw real images [b, c, h, w] and classes [b], for each place where the loss is taken."""
-    data = require_data(NAME, inputs)
+    data = inputs.data
     draws = randomness.generator(config.seed, step, "real images")
     batches = []
     for _ in range(config.steps if config.real_loss == "every_step" else 1):

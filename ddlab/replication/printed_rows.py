@@ -13,7 +13,7 @@ from .. import methods
 from ..core import errors
 from ..evaluation.tables import Tabled, markdown
 
-_FILE = Path(__file__).parent / "tables/published.csv"
+_FILE = Path(__file__).parent / "published.csv"
 _COLUMNS = (
     "method",
     "dataset",

@@ -22,14 +22,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..core import errors, optimisers
-from ..core.boundary import checked
-from ..core.optimisers import AdamState
-from ..core.parameters import Parameters, describe, parameter, with_default
-from ..distilled import DistilledSet
-from ..networks import NetworkSpec
-from ..runs.look import Look, Number
-from ..runs.process import Inputs, require_data
+from ...core import errors, optimisers
+from ...core.boundary import checked
+from ...core.optimisers import AdamState
+from ...core.parameters import Parameters, describe, parameter, with_default
+from ...distilled import DistilledSet
+from ...networks import NetworkSpec
+from ...runs.inputs import Inputs
+from ...runs.look import Look, Number
 from . import descent, recovery
 
 Loss = Callable[[Any, Inputs, Tensor, Tensor, int], Any]
@@ -101,7 +101,7 @@ class FromLoss:
     ) -> None:
         self.NAME = name
         self.loss = loss
-        self.NEEDS_TEACHER = needs_teacher
+        self.NEEDS = ("data", "teacher") if needs_teacher else ("data",)
         self.Config: Any = config
         self.Config.of_method = self  # so that a Config says whose it is, as one of a module does
         self.__module__ = config.__module__  # the user's: whose source a checkpoint is of
@@ -117,9 +117,7 @@ class FromLoss:
     def update(self, config: Any, inputs: Inputs, state: State) -> tuple[State, Trace]:
         """Take one Adam step against the gradient of the loss with respect to the images."""
         images = state.images.detach().requires_grad_()
-        labels = descent.classes_in_turn(len(images), require_data(self.NAME, inputs)).to(
-            images.device
-        )
+        labels = descent.classes_in_turn(len(images), inputs.data).to(images.device)
         with torch.enable_grad():
             terms = _checked_terms(self.NAME, self.loss(config, inputs, images, labels, state.step))
             loss = torch.stack(list(terms.values())).sum()
@@ -143,7 +141,7 @@ class FromLoss:
         images_after = moved["images"]
         if config.valid_pixels:
             images_after = recovery.clamp_to_valid(
-                images_after, *require_data(self.NAME, inputs).valid_range(inputs.device)
+                images_after, *inputs.data.valid_range(inputs.device)
             )
         shown_terms = (
             {name: term.detach() for name, term in terms.items()} if len(terms) > 1 else {}

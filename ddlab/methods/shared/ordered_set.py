@@ -9,9 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..core import errors, randomness
-from ..core.parameters import Parameters, parameter
-from ..training.unrolled import Tensors
+from ...core import errors, randomness
+from ...core.parameters import Parameters, parameter
+from ...training.unrolled import Tensors
 
 SMOOTHING = 0.1
 

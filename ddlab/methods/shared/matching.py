@@ -32,12 +32,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .. import networks
-from ..core import errors, randomness
-from ..core.parameters import Parameters, parameter
-from ..data.siamese_views import operations, siamese_view
-from ..networks import NetworkSpec
-from ..runs.process import Inputs, require_data
+from ... import networks
+from ...core import errors, randomness
+from ...core.parameters import Parameters, parameter
+from ...data.siamese_views import operations, siamese_view
+from ...networks import NetworkSpec
+from ...runs.inputs import Inputs
 
 DISTANCES = ("channels", "squared", "vector")
 VIEWS = ("shared", "independent", "real", "learned", "none")
@@ -224,7 +224,7 @@ def real_batch(
     Args:
         count: default `config.batch_size`.
     """
-    data = require_data("matching", inputs)
+    data = inputs.data
     members = data.of_class(label)
     order = torch.randperm(
         len(members), generator=randomness.generator(config.seed, step, f"real images of {label}")

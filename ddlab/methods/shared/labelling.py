@@ -5,10 +5,10 @@ from typing import Any
 
 from torch import Tensor
 
-from ..core.errors import DDLabError
-from ..distilled import DistilledSet, HardLabels, OnlineTeacher, StoredLabels
-from ..runs.process import Inputs
-from ..training.relabelling import teacher_logits
+from ...core.errors import DDLabError
+from ...distilled import DistilledSet, HardLabels, OnlineTeacher, StoredLabels
+from ...runs.inputs import Inputs
+from ...training.relabelling import teacher_logits
 
 _FAR = 100.0  # standard deviations
 

@@ -20,12 +20,12 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from .. import networks
-from ..core import errors, optimisers, randomness
-from ..core.errors import DDLabError
-from ..data import ImageData
-from ..data.augmentation import random_rectangle
-from ..networks import Network, Outputs
+from ... import networks
+from ...core import errors, optimisers, randomness
+from ...core.errors import DDLabError
+from ...data import ImageData
+from ...data.augmentation import random_rectangle
+from ...networks import Network, Outputs
 
 # E[x^2] / variance up to which E[x^2] - mean^2 keeps float32's precision but for two digits.
 FIRST_LAYER = 10.0  # how often the first batch-norm layer counts

@@ -9,21 +9,23 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from .. import methods
-from ..core import errors, storage
-from ..core.arithmetic import as_usual
-from ..core.boundary import checked, tensor
-from ..core.errors import DDLabError
-from ..data import ImageData
-from ..distilled import DistilledSet
-from ..networks import Network
-from ..runs import process as driver
-from ..runs.checkpoint import remove
-from ..runs.process import Inputs
-from ..training import self_supervised, supervised
-from ..training.accuracy import accuracy
-from ..training.relabelling import Teachers, as_teachers
-from ._labelling import labelled_set
+from ... import methods
+from ...core import errors, storage
+from ...core.arithmetic import as_usual
+from ...core.boundary import checked, tensor
+from ...core.errors import DDLabError
+from ...data import ImageData
+from ...distilled import DistilledSet
+from ...networks import Network
+from ...runs import process as driver
+from ...runs import run_to_end
+from ...runs.checkpoint import remove
+from ...runs.inputs import Inputs
+from ...runs.process import needs_teacher
+from ...training import self_supervised, supervised
+from ...training.accuracy import accuracy
+from ...training.relabelling import Teachers, as_teachers
+from .labelling import labelled_set
 
 
 @as_usual
@@ -64,7 +66,7 @@ def _train(
         if isinstance(config, self_supervised.Training)
         else supervised
     )
-    network = driver.run(
+    network = run_to_end(
         process, config, Inputs(data=data, device=device), progress=progress, **files
     )
     if progress and process is supervised:
@@ -169,7 +171,7 @@ def distill(
         )
     config = dataclasses.replace(config, **options)
     teacher_checkpoint = None
-    if not teachers and getattr(module, "NEEDS_TEACHER", False):
+    if not teachers and needs_teacher(module):
         teacher_checkpoint = None if checkpoint is None else f"{os.fspath(checkpoint)}.teacher"
         unlabelled = getattr(module, "WITHOUT_LABELS", False)
         teacher_config = (
@@ -189,7 +191,7 @@ def distill(
             raise KeyboardInterrupt("the teacher was still being trained")
     inputs = Inputs(data=data, teachers=teachers, device=device)
     files: dict[str, Any] = {"checkpoint": checkpoint, "resume_anyway": resume_anyway}
-    distilled = driver.run(module, config, inputs, on_step=on_step, progress=progress, **files)
+    distilled = run_to_end(module, config, inputs, on_step=on_step, progress=progress, **files)
     errors.check_instance(f"what {module.NAME} finishes with", distilled, DistilledSet)
     if teacher_checkpoint is not None and distilled.complete:
         with contextlib.suppress(DDLabError):  # nobody's set is to be lost for a file that stays

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .. import networks
-from ..core import optimisers, randomness
-from ..networks import NetworkSpec
-from ..training import losses
+from ... import networks
+from ...core import optimisers, randomness
+from ...networks import NetworkSpec
+from ...training import losses
 
 
 @dataclass(frozen=True)

@@ -29,14 +29,14 @@ from ..evaluation.parallel import LostWorkers, check_jobs, is_here, run_tasks
 from ..evaluation.students import Jobs, evaluate
 from ..evaluation.tables import Tabled, markdown
 from ..methods import ld
-from ..methods.distillation import distill
+from ..methods.shared.distillation import distill
 from ..networks import Network, NetworkSpec
-from ..runs import Run
-from ..runs import process as driver
-from ..runs.process import Inputs, Step
+from ..runs import Run, run_to_end
+from ..runs.inputs import Inputs
+from ..runs.process import Step, needs_teacher
 from ..training import supervised
 from ..training.relabelling import Teachers, as_teachers
-from .published import plain, published
+from .printed_rows import plain, published
 
 _PRESETS = {
     "MNIST": "mnist",
@@ -325,7 +325,7 @@ def replicate(
         place.mkdir(parents=True, exist_ok=True)
     teachers = as_teachers(teacher, "teacher")
     _check_teachers(printed, teachers)
-    if not teachers and getattr(module, "NEEDS_TEACHER", False):
+    if not teachers and needs_teacher(module):
         teachers = (_teacher(printed, protocol, Inputs(data=data, device=device), place, progress),)
     # With one fixed start there is one student, and it starts there.
     is_fixed = protocol.student == "steps" and getattr(config, "starts", "") == "fixed"
@@ -627,7 +627,7 @@ def _teacher(
     config = supervised.Config.paper(
         _PRESETS[printed["dataset"]], "teacher", recipe=protocol.student, **_network(printed)
     )
-    trained = driver.run(
+    trained = run_to_end(
         supervised,
         config,
         inputs,

@@ -11,14 +11,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..core import optimisers
-from ..core.optimisers import SGDState
-from ..data import ImageData
-from ..distilled import DistilledSet
-from ..runs.look import Look, Number
-from ..runs.process import Inputs, require_data
+from ...core import optimisers
+from ...core.optimisers import SGDState
+from ...data import ImageData
+from ...distilled import DistilledSet
+from ...runs.inputs import Inputs
+from ...runs.look import Look, Number
 from . import recovery
-from ._labelling import labelled_set
+from .labelling import labelled_set
 
 
 def total_steps(config: Any, inputs: Inputs) -> int:
@@ -34,7 +34,7 @@ def first_images(name: str, config: Any, inputs: Inputs) -> Tensor:
     Raises:
         DDLabError: no data for the method `name`, or more real images per class than a class has.
     """
-    data = require_data(name, inputs)
+    data = inputs.data
     if config.initialisation == "real":
         rows = recovery.real_image_indices(data, config.images_per_class, seed=config.seed)
         return data.normalised(rows.flatten(), device=inputs.device)
@@ -83,11 +83,11 @@ def images_in_turn(
     name: str, config: Any, inputs: Inputs, state: Any, total: int, **provenance: Any
 ) -> DistilledSet:
     """Return the set of `state.images`, whose classes come in turn."""
-    labels = classes_in_turn(len(state.images), require_data(name, inputs))
+    labels = classes_in_turn(len(state.images), inputs.data)
     return distilled(name, config, inputs, state, state.images, labels, total, **provenance)
 
 
 def look_at(inputs: Inputs, state: Any, numbers: dict[str, Number]) -> Look:
     """Return the images of a state, whose classes come in turn, and some numbers."""
-    labels = classes_in_turn(len(state.images), require_data("a look", inputs))
+    labels = classes_in_turn(len(state.images), inputs.data)
     return Look(state.images, labels.to(state.images.device), numbers)

@@ -7,23 +7,23 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..core import errors, randomness
-from ..core.parameters import Parameters
-from ..distilled import DistilledSet, Representations
-from ..runs.process import Inputs, check_finite, require_data, require_teacher
-from ..training.self_supervised import representations
+from ...core import errors, randomness
+from ...core.parameters import Parameters
+from ...distilled import DistilledSet, Representations
+from ...runs.inputs import Inputs
+from ...runs.process import check_finite
+from ...training.self_supervised import representations
 
 
 def require_finite_teacher(name: str, inputs: Inputs) -> None:
     """Raise if data or teacher are missing or its weights are not finite. All targets come from it."""
-    require_data(name, inputs)
-    check_finite(name, 0, {"the teacher": require_teacher(name, inputs).weights})
+    check_finite(name, 0, {"the teacher": inputs.teacher.weights})
 
 
 def teacher_features(inputs: Inputs) -> Tensor:
     """Return g_phi(X_t) of all training images, float32 [n, d_y] on the CPU, computed once."""
-    teacher = require_teacher("representations", inputs)
-    return representations(teacher, require_data("representations", inputs), device=inputs.device)
+    teacher = inputs.teacher
+    return representations(teacher, inputs.data, device=inputs.device)
 
 
 def real_indices(count: int, chosen: int, *, seed: int) -> Tensor:
@@ -54,7 +54,7 @@ def unlabelled_set(
 
     Further arguments join the provenance.
     """
-    data = require_data(name, inputs)
+    data = inputs.data
     record = {"method": name, "step": state.step} | provenance
     record |= {"config": config.to_dict(), "data": data.name, "inputs": inputs.fingerprint}
     return DistilledSet(

@@ -25,12 +25,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .. import networks
-from ..core import optimisers
-from ..core.optimisers import AdamState
-from ..networks import NetworkSpec
-from ..training.trajectories import buffers_of
-from ..training.unrolled import Inner, Tensors, detached, inner_step, leaves_of
+from ... import networks
+from ...core import optimisers
+from ...core.optimisers import AdamState
+from ...networks import NetworkSpec
+from ...training.trajectories import buffers_of
+from ...training.unrolled import Inner, Tensors, detached, inner_step, leaves_of
 from . import kernel_ridge
 
 PULL = 0.01  # alpha: how far W moves to that of a step

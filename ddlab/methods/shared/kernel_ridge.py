@@ -29,7 +29,7 @@ indefinite. What rounding is left is that of float32 features in K itself: at a 
 import torch
 from torch import Tensor
 
-from ..core import errors
+from ...core import errors
 
 
 def gram(first: Tensor, second: Tensor) -> Tensor:

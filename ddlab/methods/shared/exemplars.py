@@ -9,12 +9,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .. import networks
-from ..core.parameters import parameter
-from ..runs.process import Inputs, require_data
-from ..training import ordered
-from ..training.phases import Phases, logits_of
-from ..training.unrolled import Inner, Tensors, outer_gradient
+from ... import networks
+from ...core.parameters import parameter
+from ...runs.inputs import Inputs
+from ...training import ordered
+from ...training.phases import Phases, logits_of
+from ...training.unrolled import Inner, Tensors, outer_gradient
 
 NAME = "mnemonics"
 
@@ -100,9 +100,7 @@ def exemplar_gradient(
 
     The judged network took its temporary steps on the exemplars.
     """
-    trainable, buffers = ordered.split_buffers(
-        config.network.for_data(require_data(NAME, inputs)), dict(weights)
-    )
+    trainable, buffers = ordered.split_buffers(config.network.for_data(inputs.data), dict(weights))
     inner = temporary(config, inputs, buffers, labels, seen_classes)
 
     def outer(last: Tensors, _: Tensors) -> Tensor:
@@ -153,7 +151,7 @@ def released_gradient(
     As in its first phase; later ones leave the old classes' means and exemplars out of the real
     images.
     """
-    spec = config.network.for_data(require_data(NAME, inputs))
+    spec = config.network.for_data(inputs.data)
     classes = labels.unique()
     leaf = images.detach().requires_grad_()
     with torch.enable_grad():
