@@ -21,7 +21,7 @@ from ..core.errors import DDLabError
 from ..data import pictures, predefined_views
 from ..data.images import above_zero, denormalise, normalise
 from ..networks import Network
-from . import factorisation, generators
+from . import export, factorisation, generators
 from . import targets as _targets
 from .representations import Representations
 from .targets import HardLabels, OnlineTeacher, RegressionLabels, StoredLabels, Targets
@@ -432,8 +432,6 @@ class DistilledSet:
             DDLabError: something is there, a place that cannot be written to, a set without class
                 numbers, channels other than 1 and 3.
         """
-        from . import export
-
         return export.export_folder(self, path)
 
     @staticmethod
@@ -446,9 +444,9 @@ class DistilledSet:
             DDLabError: a folder without its table, or with another program's; a file that is
                 missing, no image, or elsewhere.
         """
-        from . import export
-
-        return export.from_folder(path)
+        fields = export.read_folder(path)
+        with storage.made_from(path, "distilled set"):
+            return DistilledSet(**fields)
 
     def to_uint8(self) -> Tensor:
         """Return the images as bytes [n, channels, height, width], for showing."""

@@ -7,7 +7,7 @@ import shutil
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,15 +20,13 @@ from ..data.folder import LABELS
 from ..data.images import normalise
 from ..data.pictures import Reading
 from ..data.tree import TESTS, TRAINS
-
-if TYPE_CHECKING:
-    from .distilled_set import DistilledSet
+from .targets import HardLabels, StoredLabels
 
 _LONGEST = 60
 _UNSAFE = re.compile(r"[^\w ()+,.=@~-]")
 
 
-def export_folder(distilled: "DistilledSet", path: str | os.PathLike[str]) -> Path:
+def export_folder(distilled: Any, path: str | os.PathLike[str]) -> Path:
     """Write a set as a folder; see `DistilledSet.export_folder`."""
     place = storage.checked_path(path)
     if os.path.lexists(place):
@@ -81,10 +79,8 @@ def export_folder(distilled: "DistilledSet", path: str | os.PathLike[str]) -> Pa
     return place
 
 
-def from_folder(path: str | os.PathLike[str]) -> "DistilledSet":
-    """Read such a folder; see `DistilledSet.from_folder`."""
-    from .distilled_set import DistilledSet, HardLabels, StoredLabels
-
+def read_folder(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the fields of the set in such a folder; see `DistilledSet.from_folder`."""
     root = storage.checked_path(path, "path", "a folder's path")
     try:
         table = json.loads((root / LABELS).read_text(encoding="utf-8"))
@@ -106,15 +102,15 @@ def from_folder(path: str | os.PathLike[str]) -> "DistilledSet":
         images = np.stack([_read(root, row["file"], len(mean)) for row in rows]).transpose(
             0, 3, 1, 2
         )
-        return DistilledSet(
-            tensors={"images": normalise(torch.from_numpy(images.copy()), mean, std)},
-            targets=tuple(targets),
-            class_names=tuple(folder["name"] for folder in table["classes"]),
-            mean=mean,
-            std=std,
-            complete=table["complete"],
-            provenance=table.get("provenance", {}),
-        )
+        return {
+            "tensors": {"images": normalise(torch.from_numpy(images.copy()), mean, std)},
+            "targets": tuple(targets),
+            "class_names": tuple(folder["name"] for folder in table["classes"]),
+            "mean": mean,
+            "std": std,
+            "complete": table["complete"],
+            "provenance": table.get("provenance", {}),
+        }
 
 
 def _read(root: Path, file: str, channels: int) -> np.ndarray:
@@ -158,6 +154,6 @@ def folder_names(class_names: Sequence[str]) -> list[str]:
     return [f"{number:0{digits}}_{name}" for number, name in enumerate(safe)]
 
 
-def _logits(distilled: "DistilledSet") -> Tensor | None:
+def _logits(distilled: Any) -> Tensor | None:
     has = any(target.kind == "stored" for target in distilled.targets)
     return distilled.target("stored").logits if has else None

@@ -13,6 +13,7 @@ from ..core.errors import DDLabError, check_number, fail
 from . import alt as words
 from . import theme as look
 from ._check import Named, Share, as_array, as_extent, as_names
+from .comparison import bars
 
 # The densest 90%, 60% and 30% of the points lie inside.
 _CONTOURS = {"start": 0.1, "end": 0.7, "size": 0.3}
@@ -138,8 +139,6 @@ def coverage_bars(
 
     A dashed line shows the share that as many random real images cover.
     """
-    from .comparison import bars
-
     coverage = {
         name: check_number(f"coverage[{name!r}]", share, 0, 1) for name, share in coverage.items()
     }
