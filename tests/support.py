@@ -5,7 +5,8 @@ import contextlib
 import dataclasses
 import random
 import re
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -162,3 +163,21 @@ def statement_count(code: str) -> int:
     lines = code.splitlines()
     python = "\n".join("" if line.lstrip().startswith(("%", "!")) else line for line in lines)
     return sum(isinstance(node, ast.stmt) for node in ast.walk(ast.parse(python)))
+
+
+def share_of_checks(press: Callable[[], Any]) -> float:
+    """The share of checks among the calls of ddlab's functions while `press` runs."""
+    checking = ("core/errors.py", "core/boundary.py", "core/parameters.py", "figures/_check.py")
+    counts = {True: 0, False: 0}
+
+    def count(frame: Any, event: str, _argument: Any) -> None:
+        file = frame.f_code.co_filename
+        if event == "call" and "/ddlab/" in file and "/tests/" not in file:
+            counts[file.endswith(checking)] += 1
+
+    sys.setprofile(count)
+    try:
+        press()
+    finally:
+        sys.setprofile(None)
+    return counts[True] / sum(counts.values())

@@ -106,16 +106,38 @@ class Parameters:
         return cls(**settings | changes)
 
     def replace(self, **changes: Any) -> Self:
-        """Return a copy with some fields changed, checked again."""
+        """Return a copy with some fields changed.
+
+        Only these are checked, and the rules across fields: the others were checked before.
+        """
         self._known(changes)
-        return dataclasses.replace(self, **changes)
+        values = {name: getattr(self, name) for name in _described(type(self))}
+        return self._of_checked(values | changes, changes)
 
     def part(self, config: type[errors.Kind]) -> errors.Kind:
-        """Return the config that these settings extend, with every field as it is here."""
+        """Return the config that these settings extend, with every field as it is here.
+
+        Only fields of which the config says something else than these settings are checked again.
+        """
         values = {}
         for field in dataclasses.fields(config):  # type: ignore[arg-type]
             values[field.name] = getattr(self, field.name)
-        return config(**values)
+        if not issubclass(config, Parameters):
+            return config(**values)
+        return config._of_checked(values, _described_otherwise(type(self), config))
+
+    @classmethod
+    def _of_checked(cls, values: dict[str, Any], unchecked: typing.Iterable[str]) -> Self:
+        """Return a config of these values, of which only some were not checked before."""
+        config = object.__new__(cls)
+        # A frozen dataclass refuses assignment, not its dictionary.
+        fields = vars(config)
+        fields.update(values)
+        for name in unchecked:
+            argument = f"{_owner(cls)}.{name}"
+            fields[name] = _described(cls)[name].check(argument, values[name])
+        config.rules()
+        return config
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON types, nested configs included."""
@@ -223,6 +245,24 @@ def _described(owner: type) -> dict[str, Parameter]:
     return described
 
 
+@functools.cache
+def _described_otherwise(settings: type, config: type) -> tuple[str, ...]:
+    """Return the fields of `config` that may take other values there than in `settings`."""
+    names = []
+    for name, description in _described(config).items():
+        ours = _described(settings)[name]
+        if (ours.type, ours.optional, ours.range, ours.open_low, ours.choices) != (
+            description.type,
+            description.optional,
+            description.range,
+            description.open_low,
+            description.choices,
+        ):
+            names.append(name)
+    return tuple(names)
+
+
+@functools.cache
 def _owner(cls: type) -> str:
     return f"{cls.__module__.rpartition('.')[2]}.{cls.__qualname__}"
 

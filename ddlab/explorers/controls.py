@@ -151,7 +151,9 @@ class Controls(widgets.VBox):
         self.observe(self._value_set, "value")
 
     def __getitem__(self, name: str) -> widgets.ValueWidget:
-        return self._controls[check_choice("the name of a control", name, list(self._controls))]
+        if name not in self._controls:
+            check_choice("the name of a control", name, list(self._controls))
+        return self._controls[name]
 
     def __iter__(self) -> Any:
         return iter(self._controls)
@@ -175,9 +177,12 @@ class Controls(widgets.VBox):
     def _control_moved(self, _change: Any) -> None:
         if self._moving:
             return
+        # Not the moved control alone: another may still show a value that was refused.
         values = {}
         for name, control in self._controls.items():
-            values[name] = _read(control)
+            value = _read(control)
+            if value != getattr(self.value, name):
+                values[name] = value
         try:
             config = self.value.replace(**values)
         except DDLabError as error:

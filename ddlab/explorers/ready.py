@@ -6,6 +6,7 @@ class World(MethodWorld):
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -77,7 +78,7 @@ class MethodWorld:
 
     def config(self, settings: Any) -> Any:
         """Return the config that the method is given."""
-        return settings.part(self.method.Config)
+        return _method_config(settings, self.method.Config)
 
     def run(self, settings: Any) -> Run:
         """Return the run with these settings, as far as it has come."""
@@ -112,6 +113,12 @@ class MethodWorld:
             on_step = lambda step, words=words: watch(words, step.index / step.total)  # noqa: E731
             accuracies.append(student_accuracy(config, inputs, self.data, on_step=on_step))
         return tuple(accuracies)
+
+
+# A drawing asks for the configs of the settings on show and of those before: each is built once.
+@functools.lru_cache(maxsize=256)
+def _method_config(settings: Any, config: type[Any]) -> Any:
+    return settings.part(config)
 
 
 def in_steps(

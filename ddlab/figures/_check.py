@@ -2,6 +2,7 @@
 sentence says why not.
 """
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -9,11 +10,6 @@ import numpy as np
 
 from ..core.boundary import within
 from ..core.errors import DDLabError, check_number, check_text, fail
-
-
-def worded(argument: str, value: Any) -> str:
-    """Require a text that is not empty."""
-    return check_text(argument, value, empty=False)
 
 
 def named(argument: str, value: Any) -> Mapping[str, Any]:
@@ -36,7 +32,7 @@ Format = Annotated[str, number_format]
 Named = Annotated[Mapping[str, Any], named]
 Scale = Annotated[int, within(1, 64)]
 Share = Annotated[float, within(0, 1)]
-Words = Annotated[str, worded]
+Words = Annotated[str, functools.partial(check_text, empty=False)]
 
 
 def as_array(argument: str, value: Any, *, dimensions: tuple[int, ...] = (1,)) -> np.ndarray:

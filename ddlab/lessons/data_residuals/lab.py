@@ -7,6 +7,7 @@ The chosen ratio is computed first, then 1, which has no residual, then those ne
 one.
 """
 
+import functools
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -141,9 +142,12 @@ def sets(world: World, settings: Settings) -> tuple[fadrm.Config, selection.Conf
 
     With the usual patches those are the ones that FADRM's images began as.
     """
-    return world.config(settings), selection.Config(
-        images_per_class=settings.images_per_class, seed=settings.seed
-    )
+    return world.config(settings), _real_images(settings.images_per_class, settings.seed)
+
+
+@functools.lru_cache(maxsize=64)
+def _real_images(images_per_class: int, seed: int) -> selection.Config:
+    return selection.Config(images_per_class=images_per_class, seed=seed)
 
 
 def students(world: World, settings: Settings, results: Results) -> list[Run | Value]:

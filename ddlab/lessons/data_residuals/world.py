@@ -3,6 +3,7 @@ much is left of an image.
 """
 
 import dataclasses
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,7 @@ LOSS = "teacher's loss"
 UNITS = {DISTANCE: "pixel values", FEATURES: "bits", PIXELS: "bits", LOSS: "nats"}
 # Frames of a run beside those around the merges; images of each class and kind.
 _EVEN = 16
+_LAST = Keep(1)
 _REFERENCES = 8
 
 
@@ -71,6 +73,11 @@ def kept_steps(config: fadrm.Config) -> tuple[int, ...]:
     return tuple(
         sorted(even | {kept_step for step in merge_steps(config) for kept_step in (step - 1, step)})
     )
+
+
+@functools.lru_cache(maxsize=256)
+def _with_ratio(config: fadrm.Config, alpha: float) -> fadrm.Config:
+    return config.replace(merge_ratio=alpha)
 
 
 def by_nearness(chosen: float) -> list[float]:
@@ -138,6 +145,7 @@ class World(MethodWorld):
         self.learning = supervised.Config.quick(data) if student is None else student
         few = min(_REFERENCES, int(data.train_labels.bincount().min()))
         references = entropy.reference_images(data, few * data.classes)
+        self._keeps: dict[tuple[int, ...], Keep] = {}
         self._kinds = {}
         for kind in ("real", "noise", "constant"):
             self._kinds[kind] = references[kind]
@@ -158,11 +166,14 @@ class World(MethodWorld):
 
     def with_ratio(self, config: fadrm.Config, alpha: float) -> Run:
         """Return the same with another ratio; without merges it is 1."""
-        return self.of(config.replace(merge_ratio=alpha if config.merges else 1.0))
+        return self.of(_with_ratio(config, alpha if config.merges else 1.0))
 
     def keep(self, config: fadrm.Config) -> Keep:
         """Return the steps around the merges, too; each frame is a `Moment`."""
-        return Keep(kept_steps(config), self.frame)
+        steps = kept_steps(config)
+        if steps not in self._keeps:
+            self._keeps[steps] = Keep(steps, self.frame)
+        return self._keeps[steps]
 
     def mixed_in(self, patches: str, candidates_per_class: int, seed: int) -> MixedIn:
         """Return the patches of such settings, and what they and other images have of each measure."""
@@ -216,7 +227,7 @@ class World(MethodWorld):
     def distilled_run(self, config: fadrm.Config | selection.Config) -> Run:
         """Return the run that makes a whole set, or chooses one, for students."""
         process = selection if isinstance(config, selection.Config) else fadrm
-        return self._runs.get(process, config, self.inputs, Keep(1))
+        return self._runs.get(process, config, self.inputs, _LAST)
 
     def student(self, config: Any, seed: int, *, watch: Watch) -> float:
         """Return the test accuracy of one student of such a set, by the teacher's labels.

@@ -8,6 +8,7 @@ nearest images there are, recorded for the lesson's data or made before, at once
 asked for follows.
 """
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from .world import Images, NamedImages, Settings, Source, World, decisive, real,
 WEIGHTS = (0.01, 0.03, 0.11, 0.33, 1.0)
 RADII = (0.015, 0.05, 0.15, 0.5)
 _HEIGHT = 310  # of a plot, in pixels: the pictures stand above it
+_PCA = embeddings.Config()  # the map's
 STARTS = ("noise", "real")
 THIS_RUN = "this run"
 NEAREST_RUN = "nearest so far"
@@ -87,7 +89,7 @@ def map_data(world: World, settings: Settings, results: Results) -> tuple:
         for _, images in results.every(compute):
             placed.append(images.places[layer])
     x, y = zip(
-        *(place.extent for place in [world.mapped.map(layer, embeddings.Config()), *placed]),
+        *(place.extent for place in [world.mapped.map(layer, _PCA), *placed]),
         strict=True,
     )
     ranges = []
@@ -103,7 +105,7 @@ def map_figure(world: World, image_sets: NamedImages, layer: str, extent: Any) -
     The title has the coverage of those on show.
     """
     classes = world.data.class_names
-    on = world.mapped.map(layer, embeddings.Config())
+    on = world.mapped.map(layer, _PCA)
     points_by_set = {}
     classes_by_set = {}
     for name, images in image_sets:
@@ -164,6 +166,16 @@ def pictures(world: World, image_sets: NamedImages) -> tuple[bytes, str]:
     return encode_grid(np.concatenate(rows), data.classes, scale, row_labels=names), alt
 
 
+@functools.lru_cache(maxsize=64)
+def grid_configs(config: dwa.Config) -> tuple[dwa.Config, ...]:
+    """Return the config with each start and each weight of the grid, and with its own weight."""
+    configs = []
+    for start in STARTS:
+        for weight in sorted({*WEIGHTS, config.lambda_var}):
+            configs.append(config.replace(initialisation=start, lambda_var=weight))
+    return tuple(configs)
+
+
 def grid_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return (lambda_var, distance, coverage) by start, of the push on show.
 
@@ -171,16 +183,15 @@ def grid_data(world: World, settings: Settings, results: Results) -> tuple:
     """
     config = results.jobs[0].config
     points_by_start = dict[str, list[tuple[float, float, float]]]()
-    for start in STARTS:
-        for weight in sorted({*WEIGHTS, config.lambda_var}):
-            grid_config = config.replace(initialisation=start, lambda_var=weight)
-            images = results(Value(world.images, grid_config))
-            recorded = world.recorded_as.get(decisive(grid_config))
-            if images is None and recorded is not None:
-                images = results.compute_now(world.recorded, recorded)
-            if images is not None:
-                scores = float(images.distances.mean()), images.places[settings.layer].coverage
-                points_by_start.setdefault(start, []).append((weight, *scores))
+    for grid_config in grid_configs(config):
+        images = results(Value(world.images, grid_config))
+        recorded = world.recorded_as.get(decisive(grid_config))
+        if images is None and recorded is not None:
+            images = results.compute_now(world.recorded, recorded)
+        if images is not None:
+            scores = float(images.distances.mean()), images.places[settings.layer].coverage
+            points = points_by_start.setdefault(grid_config.initialisation, [])
+            points.append((grid_config.lambda_var, *scores))
     chosen = results.shared[REAL]
     real_scores = float(chosen.distances.mean()), chosen.places[settings.layer].coverage
     current = config.initialisation, config.lambda_var, config.perturbation

@@ -3,6 +3,7 @@ what they are worth.
 """
 
 import dataclasses
+import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,8 @@ from ...networks import Network
 from ...runs import Keep, Run
 from ...training import supervised
 from ..shared.coverage import MappedImages, Place
+
+_NONE = Keep(())
 
 Source = dwa.Config | selection.Config
 """What images come from: a recovery, or a choice of real ones."""
@@ -59,6 +62,7 @@ class Settings(dwa.Config):
     )
 
 
+@functools.lru_cache(maxsize=64)
 def real(config: Source) -> selection.Config:
     """Return settings of as many real images of each class, drawn by the same seed.
 
@@ -103,6 +107,7 @@ NamedImages = tuple[tuple[str, Images], ...]
 """Images under their names, those on show first, then random real ones."""
 
 
+@functools.lru_cache(maxsize=64)
 def decisive(config: dwa.Config) -> dwa.Config:
     """Return the settings that decide on the images.
 
@@ -173,7 +178,7 @@ class World(MethodWorld):
         real images.
         """
         process = selection if isinstance(config, selection.Config) else dwa
-        return self._runs.get(process, config, self.inputs, Keep(()))
+        return self._runs.get(process, config, self.inputs, _NONE)
 
     def images(self, source: Source) -> Images:
         """Return the images that a run has made, and what they are worth without students."""

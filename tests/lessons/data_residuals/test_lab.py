@@ -25,7 +25,7 @@ from ddlab.runs import process as driver
 from ddlab.runs import run_to_end
 from ddlab.runs.inputs import Inputs
 from ddlab.training import supervised
-from tests.support import made_data, moved, refuses
+from tests.support import made_data, moved, refuses, share_of_checks
 
 SMALL = fadrm.Config(images_per_class=2, iterations=12, merges=2, roll_pixels=1)
 STUDENT = supervised.Config.teaching(network=networks.spec("convnet", width=4), epochs=2)
@@ -217,3 +217,12 @@ def test_students_learn_from_the_runs_images_and_from_their_patches(
     assert (
         not button.disabled and labs.student_data(lab.world, lab.settings, lab._results())[0] == ()
     )
+
+
+def test_a_press_computes_more_than_it_checks(lab: Laboratory) -> None:
+    """Settings that were seen before: what is left is drawing, and every check is one too many."""
+    for value in (0.4, 0.6) * 2:
+        lab.panel.value = lab.panel.value.replace(merge_ratio=value)
+        lab.run()
+    settings = lab.panel.value.replace(merge_ratio=(0.4, 0.6)[0])
+    assert share_of_checks(lambda: setattr(lab.panel, "value", settings)) < 0.2

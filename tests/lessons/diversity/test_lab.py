@@ -34,7 +34,7 @@ from ddlab.lessons.diversity.students import scores_text
 from ddlab.methods import dwa, selection
 from ddlab.networks import Network
 from ddlab.training import supervised
-from tests.support import assert_same, made_data, moved
+from tests.support import assert_same, made_data, moved, share_of_checks
 
 SPEC = networks.spec("convnet", width=8)
 STUDENT = supervised.Config.teaching(network=SPEC, epochs=40)
@@ -238,3 +238,12 @@ def test_the_quest_asks_for_more_distance_and_less_coverage_than_before(lab: Lab
             shared={THIS_RUN: this_run, REAL: images, BEFORE: measured(0.6, 0.2)}
         )
         assert labs.farther_and_covering_less(lab.world, lab.settings, results) is met  # type: ignore[arg-type]
+
+
+def test_a_press_computes_more_than_it_checks(lab: Laboratory) -> None:
+    """Settings that were seen before: what is left is drawing, and every check is one too many."""
+    for value in (0.33, 0.11) * 2:
+        lab.panel.value = lab.panel.value.replace(lambda_var=value)
+        lab.run()
+    settings = lab.panel.value.replace(lambda_var=(0.33, 0.11)[0])
+    assert share_of_checks(lambda: setattr(lab.panel, "value", settings)) < 0.2
