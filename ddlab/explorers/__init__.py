@@ -25,14 +25,17 @@ from .live import Live
 from .plot import Plot
 from .prediction import Prediction
 from .runner import Runner
-from .views import Chart, Html, Row, Strip, Tabs
+from .views import Chart, Drag, Formulas, Handles, Html, Row, Strip, Tabs
 
 __all__ = [
     "Change",
     "Chart",
     "Compute",
     "Controls",
+    "Drag",
     "Explorer",
+    "Formulas",
+    "Handles",
     "Html",
     "Lab",
     "Laboratory",

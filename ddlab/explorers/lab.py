@@ -2,7 +2,7 @@
 
     ResidualLab = Lab(
         "Does a residual bring the image back?", World,
-        controls=("merge_ratio", "merges"), more=("learning_rate", "iterations"),
+        controls=("merge_ratio", "merges"), folded=("learning_rate", "iterations"),
         run=World.run,                       # the slider of steps moves along this run
         jobs=lambda world, settings, run: [run, world.with_ratio(run.config, 1.0)],
         buttons=[Compute("Train students", students)],
@@ -44,9 +44,11 @@ from ..runs import Frame, Run
 from .controls import Controls
 from .layout import Explorer
 from .lines import Progress, Quest, QuestLine
+from .pointer import PointSliders
+from .prediction import Prediction
 from .runner import Runner, TaskLeft
 from .stops import name_stops, set_stops
-from .views import NotComputed, View, ViewOnPage, flattened, make_widget
+from .views import Drag, NotComputed, View, ViewOnPage, flattened, make_widget
 
 _VALUES = 400  # that are remembered
 Jobs = Sequence["Run | Value"]
@@ -125,7 +127,9 @@ class Declared:
         labels: field -> words.
         choice_words: world -> field -> (choice -> its words).
         stops: world -> field -> (low, high) of a slider with round numbers, or stop -> its words.
-        quest: what the reader is asked to reach; checked at every drawing.
+        quest: what the reader is asked to reach, or world -> this; checked at every drawing.
+        question: (words, answers): what the reader commits to before a control moves. Until then
+            `results.answer` is None, and the views show nothing that gives it away.
     """
 
     controls: Sequence[str] | Callable[[Any], Sequence[str]]
@@ -146,7 +150,8 @@ class Declared:
     labels: Mapping[str, str] = field(default_factory=dict)
     choice_words: Callable[[Any], dict[str, Callable[[Any], str]]] = lambda world: {}
     stops: Callable[[Any], Mapping[str, tuple[int, int] | Mapping[Any, str]]] = lambda world: {}
-    quest: Quest | None = None
+    quest: Quest | Callable[[Any], Quest] | None = None
+    question: tuple[str, Sequence[str]] | None = None
 
 
 class Lab:
@@ -155,7 +160,15 @@ class Lab:
     See the module and `Declared`.
     """
 
-    def __init__(self, title: str, world: Callable[..., Any], **declared: Any) -> None:
+    def __init__(
+        self, title: str | Callable[[Any], str], world: Callable[..., Any], **declared: Any
+    ) -> None:
+        """
+        Args:
+            title: the question that the laboratory answers, or world -> this.
+            world: makes the world from the arguments of a call.
+            declared: the fields of `Declared`.
+        """
         self.title = title
         self.world = world
         self.declared = Declared(**declared)
@@ -168,9 +181,9 @@ class Lab:
 
         An earlier one of this `key` (default: the title) is closed.
         """
-        return Laboratory(
-            self, self.world(*arguments, **options), self.title if key is None else key
-        )
+        world = self.world(*arguments, **options)
+        title = self.title if isinstance(self.title, str) else self.title(world)
+        return Laboratory(self, world, title, title if key is None else key)
 
 
 class Results:
@@ -182,10 +195,12 @@ class Results:
         jobs: those of the settings on show.
         past: the settings that were on show, each once, the newest first; they begin with those on
             show now.
+        answer: what the reader has locked, None before, and where nothing is asked.
     """
 
     def __init__(self, lab: "Laboratory", step: int | None) -> None:
         self._lab = lab
+        self.answer: str | None = None if lab.prediction is None else lab.prediction.locked
         self.step = step
         self.past = lab.past
         self.run: Any = lab.watched_run
@@ -279,7 +294,7 @@ class Laboratory(Explorer):
         beside: the thread of values that views ask for.
     """
 
-    def __init__(self, lab: Lab, world: Any, key: str) -> None:
+    def __init__(self, lab: Lab, world: Any, title: str, key: str) -> None:
         """Show the first settings.
 
         Raises:
@@ -303,7 +318,11 @@ class Laboratory(Explorer):
         self._views_on_show = []
         for view in flattened(declared):
             self._views_on_show.append(ViewOnPage(view))
-        self.quest = None if self.lab.quest is None else QuestLine(self.lab.quest.words)
+        quest = self.lab.quest
+        self._quest = quest if quest is None or isinstance(quest, Quest) else quest(world)
+        self.quest = None if self._quest is None else QuestLine(self._quest.words)
+        question = self.lab.question
+        self.prediction = None if question is None else Prediction(*question)
         self._show(self.start)
         self.runner = Runner(
             self._compute, on_error=self._failed, on_busy=self._busy, name="ddlab-lab"
@@ -316,14 +335,19 @@ class Laboratory(Explorer):
         if self.watched_run is not None:
             self.watched_run.begin()
         self._make_widgets()
+        for view_on_page in self._views_on_show:
+            if view_on_page.view.drag is not None:
+                move = functools.partial(self._put, view_on_page.view.drag)
+                view_on_page.sliders = PointSliders(move, self.guard)
         self._draw_views(self._results())
         views = []
         for view in declared:
             views.append(make_widget(view, self._views_on_show))
         super().__init__(
-            lab.title,
+            title,
             controls=[
                 *([self.quest] if self.quest else []),
+                *([self.prediction] if self.prediction else []),
                 self.panel,
                 self._button_row,
                 self.progress,
@@ -339,8 +363,15 @@ class Laboratory(Explorer):
                 view_on_page.widget.observe(
                     self.guard(functools.partial(self._clicked, view_on_page.view.click)), "clicked"
                 )
+            if view_on_page.view.drag is not None:
+                view_on_page.widget.observe(
+                    self.guard(functools.partial(self._dragged, view_on_page)), "dragged"
+                )
+        if self.prediction is not None:
+            self.prediction.observe(self.guard(self._answered), "locked")
         self.panel.observe(self.guard(self._moved), "value")
         self.share(self.panel)
+        self.share_field.disabled = self.prediction is not None
         scrubbed = self.guard(self._scrubbed)
         self.slider.observe(
             lambda change: None if self._placing == threading.get_ident() else scrubbed(change),
@@ -366,6 +397,20 @@ class Laboratory(Explorer):
             self._compute(_Task([*self.jobs, *self._watched()]), lambda: None)
         finally:
             self._busy(False)
+        return self
+
+    def commit(self, answer: str) -> Self:
+        """Choose and lock an answer to the question, as clicks would; the first one stays.
+
+        Returns the laboratory.
+
+        Raises:
+            DDLabError: an answer that is none, or a laboratory that asks nothing.
+        """
+        if self.prediction is None:
+            raise DDLabError(f"{self.title!r} asks no question; given the answer {answer!r}.")
+        self.prediction.choose(answer)
+        self.prediction.lock()
         return self
 
     def widget(self, draw: Callable[..., Any]) -> Any:
@@ -418,6 +463,25 @@ class Laboratory(Explorer):
     def _clicked(self, click: Callable[[Any, Any, dict[str, Any]], Any], change: Any) -> None:
         if change["new"]:
             self.panel.value = click(self.world, self.panel.value, change["new"])
+
+    def _dragged(self, view_on_page: ViewOnPage, change: Any) -> None:
+        place = change["new"]
+        drag = view_on_page.view.drag
+        if place and drag is not None and view_on_page.sliders is not None:
+            view_on_page.sliders.point.value = int(place["point"])
+            self._put(drag, int(place["point"]), float(place["x"]), float(place["y"]))
+
+    def _put(self, drag: Drag, point: int, x: float, y: float) -> None:
+        settings = drag.put(self.world, self.panel.value, point, x, y)
+        # What cannot be is refused before anything moves: a point would jump back under the hand.
+        self.lab.check(self.world, settings)
+        self.panel.value = settings
+
+    def _answered(self, _change: Any) -> None:
+        """Open what waited for the answer."""
+        self.share_field.disabled = False
+        self._draw()
+        self._ask()
 
     def _scrubbed(self, change: Any) -> None:
         if change["new"] is None:
@@ -650,8 +714,8 @@ class Laboratory(Explorer):
             self._enable(results)
             self._draw_views(results)
             with contextlib.suppress(NotComputed):  # as what was on show stays, so do the words
-                if self.quest is not None and self.lab.quest is not None and not self.quest.met:
-                    self.quest.look(self.lab.quest.met(self.world, self.settings, results))
+                if self.quest is not None and self._quest is not None and not self.quest.met:
+                    self.quest.look(self._quest.met(self.world, self.settings, results))
                 self.say(
                     f"{self.lab.sentence(self.world, self.settings, results)} {self._waiting()}".strip()
                 )
@@ -674,8 +738,9 @@ class Laboratory(Explorer):
 
     def _enable(self, results: Results) -> None:
         unused = self.lab.unused(self.world, self.settings)
+        waits = self.prediction is not None and self.prediction.locked is None
         for name in self.panel:
-            setattr(self.panel[name], "disabled", name in unused)  # noqa: B010
+            setattr(self.panel[name], "disabled", waits or name in unused)  # noqa: B010
         task = self.runner.task
         for button, pressed in self.buttons.items():
             if isinstance(button, Change):

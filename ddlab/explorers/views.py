@@ -4,38 +4,73 @@ draws them.
     Chart(curve_data, vanishing, cursor=step_on_show)     # draw(*data) -> plotly figure
     Strip(strip_data, strip)                                          # draw(*data) -> (encoded images, alt text)
     Html(score_data, score_table)                                     # draw(*data) -> HTML
+    Chart(plane_data, plane, drag=Drag("support points", put, handles))   # points that a reader moves
     Row(view, view), Tabs(("Curve", view), ("Stages", view))
 
-The data function takes (world, settings, known) and returns a tuple, or None to leave what is on
+The data function takes (world, settings, results) and returns a tuple, or None to leave what is on
 show. A view is drawn anew only where that tuple is another one, so it holds plain values and
 frames, not tensors.
 """
 
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
 
 import ipywidgets as widgets
+from torch import Tensor
 
 from .images import Picture
 from .layout import side_by_side
 from .plot import Plot
+from .pointer import PointSliders
 
 
 class NotComputed(Exception):
     """There is no frame to be looked at yet."""
 
 
+class Handles(NamedTuple):
+    """The points of a chart that can be moved, as they are drawn now.
+
+    Attributes:
+        names: of the points, for who moves them by keyboard.
+        positions: [n, 2], in the axes' units.
+        extent: (low, high) of both axes.
+    """
+
+    names: Sequence[str]
+    positions: Tensor
+    extent: tuple[tuple[float, float], tuple[float, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Drag:
+    """Points of a chart that a reader moves, by mouse or with sliders.
+
+    Attributes:
+        trace: the name of their scatter trace, whose x and y are plain lists.
+        put: (world, settings, point, x, y) -> the settings to show next.
+        handles: (world, settings, results) -> the points as they are drawn, or None while nothing
+            can be moved.
+    """
+
+    trace: str
+    put: Callable[[Any, Any, int, float, float], Any]
+    handles: Callable[[Any, Any, Any], Handles | None]
+
+
 class View:
     """One view: data and drawing; see the module.
 
     Args:
-        data: (world, settings, known) -> a tuple.
+        data: (world, settings, results) -> a tuple.
         draw: takes its members.
-        cursor: (world, settings, known) -> where the vertical line of a chart stands.
+        cursor: (world, settings, results) -> where the vertical line of a chart stands.
         move: of a chart: (figure, *data) -> a figure to show next, mostly the same one changed in
             place, which is ten times faster.
         click: of a chart: (world, settings, what was clicked: `Plot.clicked`) -> the settings to
             show next.
+        drag: of a chart: its points that can be moved.
     """
 
     def __init__(
@@ -46,12 +81,14 @@ class View:
         cursor: Callable[[Any, Any, Any], float | None] | None = None,
         move: Callable[..., Any] | None = None,
         click: Callable[[Any, Any, dict[str, Any]], Any] | None = None,
+        drag: Drag | None = None,
     ) -> None:
         self.data = data
         self.draw = draw
         self.cursor = cursor
         self.move = move
         self.click = click
+        self.drag = drag
 
     def widget(self, drawing: Any) -> widgets.Widget:
         """Return a widget that shows a first drawing."""
@@ -71,7 +108,8 @@ class Chart(View):
     """A plotly figure."""
 
     def widget(self, drawing: Any) -> widgets.Widget:
-        return Plot(drawing, announce=False)
+        draggable = "" if self.drag is None else self.drag.trace
+        return Plot(drawing, announce=False, draggable=draggable)
 
     def show(self, widget: Any, drawing: Any) -> None:
         widget.figure = drawing
@@ -97,6 +135,13 @@ class Html(View):
         widget.value = drawing
 
 
+class Formulas(Html):
+    """HTML with formulas between dollar signs."""
+
+    def widget(self, drawing: Any) -> widgets.Widget:
+        return widgets.HTMLMath(drawing)
+
+
 class Row:
     """Views beside each other; they wrap on a narrow page."""
 
@@ -118,11 +163,12 @@ class ViewOnPage:
     def __init__(self, view: View) -> None:
         self.view = view
         self.widget: Any = None
+        self.sliders: PointSliders | None = None  # of points that can be moved
         self._data: Any = None
         self._tab: tuple[Any, int] | None = None
 
     def stands_in(self, buttons: Any, number: int) -> None:
-        """Return whether this button of tabs stands for the view, or for a part of it."""
+        """Note that this button of tabs stands for the view, or for a part of it."""
         self._tab = buttons, number
 
     def bring_forward(self) -> None:
@@ -145,6 +191,10 @@ class ViewOnPage:
             at = self.view.cursor(world, settings, results)
             widget = cast(Any, self.widget)
             widget.cursor = None if at is None else float(at)
+        if self.view.drag is not None and self.sliders is not None:
+            handles = self.view.drag.handles(world, settings, results)
+            if handles is not None:
+                self.sliders.follow(*handles)
 
     def _show(self, data: Any) -> None:
         widget: Any = self.widget
@@ -159,8 +209,9 @@ class ViewOnPage:
 def make_widget(view: Any, views_on_page: list[ViewOnPage]) -> widgets.Widget:
     """Return the widgets of a declaration, whose first drawings have been made."""
     if isinstance(view, View):
-        return next(
-            view_on_page.widget for view_on_page in views_on_page if view_on_page.view is view
+        shown = next(view_on_page for view_on_page in views_on_page if view_on_page.view is view)
+        return (
+            shown.widget if shown.sliders is None else widgets.VBox([shown.widget, shown.sliders])
         )
     children = []
     for part in view.views:

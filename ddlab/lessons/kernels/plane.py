@@ -11,18 +11,13 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-import ipywidgets as widgets
 import plotly.graph_objects as go
 import torch
 from torch import Tensor
 
 from ...core import errors, optimisers, randomness
 from ...core.parameters import Parameters, parameter
-from ...explorers.controls import Controls
-from ...explorers.layout import Explorer
-from ...explorers.lines import QuestLine
-from ...explorers.plot import Plot
-from ...explorers.pointer import PointSliders
+from ...explorers import Chart, Drag, Handles, Lab, Quest, Results
 from ...figures import decision_map, move_decisions, series_style
 from ...methods.kip import centred_labels, kernel_loss, predictions
 from ...methods.shared.kernels import KernelSpec, support_and_cross
@@ -34,6 +29,22 @@ _REAL = 200
 _GRID = (41, 33)
 _UPDATES = 60
 _RATE = 0.05  # of Adam
+
+
+def _numbers(points: str) -> Tensor:
+    """Return "1.0 2.0; 3.0 4.0" as float64 [n, 2].
+
+    Raises:
+        DDLabError: a text that is none of these.
+    """
+    rows: list[list[float]] = []
+    try:
+        for pair in filter(str.strip, points.split(";")):
+            x, y = pair.split()
+            rows.append([float(x), float(y)])
+    except ValueError:
+        errors.fail("points", "pairs of numbers such as '1.0 2.0; 3.0 4.0', or empty", points)
+    return torch.tensor(rows, dtype=torch.float64).view(-1, 2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +74,13 @@ class Plane(Parameters):
         explorable=(0, _UPDATES),
         help="How many updates of KIP have moved the points.",
     )
+    points: str = parameter(
+        "", help="Where points were put, such as '1.0 2.0; 3.0 4.0'; empty: real dots."
+    )
+
+    def rules(self) -> None:
+        """Raise unless the points are pairs of numbers."""
+        _numbers(self.points)
 
     @property
     def spec(self) -> KernelSpec:
@@ -127,155 +145,157 @@ def right_fraction(view: Plane, support: Tensor) -> float:
     return float((regression(view, support, dots).argmax(1) == labels).double().mean())
 
 
-class KernelPlane(Explorer):
-    """Support points to be dragged, and what the regression on them says of the plane; see the
-    module.
+def begin_of(view: Plane) -> Tensor:
+    """Return where the support points begin: put by hand, else at real dots; float64 [n, 2].
 
-    Attributes:
-        panel: its `value` is a `Plane`. support: the points on the screen, float64 [n, 2]. by_hand:
-            whether a reader moved one.
+    Points that were put are forgotten where another number of them is asked for.
     """
+    count = 2 * view.per_class
+    return _numbers(view.points) if is_by_hand(view) else first_points(count)
 
-    def __init__(self, *, key: str = "kernel plane") -> None:
-        self.panel = Controls(
-            Plane(),
-            labels={"per_class": "points per class", "ridge": "ridge (λ)"},
-            stacked=True,
-            choice_words={"kernel": str.upper},
-        )
-        self.by_hand = False
-        self.support = self._begin = first_points(2 * self.panel.value.per_class)
-        self.plot = Plot(self._first_figure(), announce=False, draggable=SUPPORT)
-        self.quest = QuestLine(
-            f"Put {ENOUGH:.0%} of the dots on the right side by hand, with two points per class."
-        )
-        self.reset_button = widgets.Button(
-            description="Reset", tooltip="The points where they began"
-        )
-        self.sliders = PointSliders(self._move, self.guard)
-        super().__init__(
-            "Drag a point: what changes where?",
-            controls=[self.quest, self.panel, self.reset_button],
-            views=[self.plot, self.sliders],
-            key=key,
-            beside=True,
-        )
-        self.panel.observe(self.guard(lambda _: self._draw(self._begin)), "value")
-        self.plot.observe(self.guard(self._dragged), "dragged")
-        self.reset_button.on_click(self.guard(lambda _: self._put(None)))
-        self._tell()
 
-    def _dragged(self, change: Any) -> None:
-        if to := change["new"]:
-            self._move(int(to["point"]), float(to["x"]), float(to["y"]))
+# Asked for by the map, the sliders, the sentence and the quest of one drawing.
+@functools.lru_cache(maxsize=8)
+def support_of(view: Plane) -> Tensor:
+    """Return the support points on show, float64 [n, 2]: read them, or copy them to change them."""
+    return moved(view, begin_of(view))
 
-    def _move(self, point: int, x: float, y: float) -> None:
-        """Put a point at (x, y); KIP begins anew from where the points are now."""
-        errors.check_choice("point", point, range(len(self.support)))
-        points = self.support.clone()
-        points[point] = torch.tensor([x, y], dtype=torch.float64)
-        self.sliders.point.value = point
-        self._put(
-            torch.stack([points[:, axis].clamp(*limits) for axis, limits in enumerate(EXTENT)], 1)
-        )
 
-    def _put(self, points: Tensor | None) -> None:
-        """Begin at these points, put by hand; None: at real dots."""
-        count = 2 * self.panel.value.per_class
-        begin = first_points(count) if points is None else points
-        # Refuses what cannot be solved, before anything moves.
-        regression(self.panel.value, begin, begin)
-        self._begin = begin
-        self.by_hand = points is not None
-        if self.panel.value.updates:
-            self.panel.value = self.panel.value.replace(updates=0)  # draws
-        else:
-            self._draw(begin)
+def is_by_hand(view: Plane) -> bool:
+    """Return whether a reader put the points that are on show."""
+    return len(_numbers(view.points)) == 2 * view.per_class
 
-    def _draw(self, begin: Tensor) -> None:
-        """Show where the points come from `begin`, and what the regression on them says.
 
-        Another number of points begins anew.
-        """
-        view = self.panel.value
-        if len(begin) != 2 * view.per_class:
-            return self._put(None)
-        self.support = moved(view, begin)
-        self.plot.figure = self._with_support(move_decisions(self.plot.figure, **self._decisions()))
-        return self._tell()
+class World:
+    """The half moons, and points that learn to stand for them."""
 
-    def _decisions(self) -> dict[str, Any]:
-        x, y = (
-            torch.linspace(*limits, count, dtype=torch.float64)
-            for limits, count in zip(EXTENT, _GRID, strict=True)
-        )
-        grid = torch.cartesian_prod(y, x).flip(1)
-        outputs = (
-            regression(self.panel.value, self.support, grid)[:, 1]
-            .add(0.5)
-            .clamp(0, 1)
-            .view(len(y), len(x))
-        )
-        dots, labels = real_dots()
-        return {
-            "x": x,
-            "y": y,
-            "outputs": outputs,
-            "points": dots,
-            "labels": labels,
-            "targets": labels.double(),
-        }
+    start = Plane()
 
-    def _first_figure(self) -> go.Figure:
-        figure = decision_map(
-            **self._decisions(),
-            extent=EXTENT,
-            title="What the regression says, and the real dots",
-            height=430,
-        )
-        classes = [figure.data[-2], figure.data[-1]]
-        for dots in classes:
-            dots.marker.update(size=5, opacity=0.6)
-        marker = {"size": 19, "line": {"width": 3, "color": classes[0].marker.line.color}}
-        figure.add_scatter(
-            mode="markers+text",
-            name=SUPPORT,
-            marker=marker,
-            texttemplate="%{customdata}",
-            textfont={"size": 11},
-            hovertemplate="point %{customdata}: %{x:.2f}, %{y:.2f}<extra></extra>",
-        )
-        return self._with_support(figure)
+    def check(self, view: Plane) -> None:
+        """Raise if no regression on these points can be solved: equal points need a ridge."""
+        begin = begin_of(view)
+        regression(view, begin, begin)
 
-    def _with_support(self, figure: go.Figure) -> go.Figure:
-        trace = figure.data[-1]
-        count = len(self.support)
-        # Plain lists: the plot widget moves single points of this trace.
-        trace.x = self.support[:, 0].tolist()
-        trace.y = self.support[:, 1].tolist()
-        trace.customdata = list(range(1, count + 1))
-        trace.marker.symbol = ["circle", "square"] * (count // 2)
-        trace.marker.color = [series_style(1).colour, series_style(0).colour] * (count // 2)
-        return figure
 
-    def _tell(self) -> None:
-        view = self.panel.value
-        right = right_fraction(view, self.support)
-        self.quest.look(
-            right >= ENOUGH and self.by_hand and not view.updates and view.per_class <= 2
+def put(world: World, view: Plane, point: int, x: float, y: float) -> Plane:
+    """Return the settings with a point at (x, y); KIP begins anew from where the points are."""
+    points = support_of(view).clone()
+    errors.check_choice("point", point, range(len(points)))
+    points[point] = torch.tensor([x, y], dtype=torch.float64)
+    pairs = []
+    for across, up in points.tolist():
+        inside = (
+            min(max(across, EXTENT[0][0]), EXTENT[0][1]),
+            min(max(up, EXTENT[1][0]), EXTENT[1][1]),
         )
-        names = []
-        for number in range(len(self.support)):
-            names.append(f"class {number % 2}")
-        self.sliders.follow(names, self.support, EXTENT)
-        origin = (
-            f"after {view.updates} updates of KIP"
-            if view.updates
-            else "put by hand"
-            if self.by_hand
-            else "real dots"
-        )
-        self.say(
-            f"{len(self.support)} support points, {origin}: the regression puts {right:.1%} of "
-            f"{_REAL} dots on their side."
-        )
+        pairs.append(f"{inside[0]:.4f} {inside[1]:.4f}")
+    return view.replace(points="; ".join(pairs), updates=0)
+
+
+def handles(world: World, view: Plane, results: Results) -> Handles:
+    """Return the support points as they are on show."""
+    support = support_of(view)
+    return Handles([f"class {number % 2}" for number in range(len(support))], support, EXTENT)
+
+
+def plane_data(world: World, view: Plane, results: Results) -> tuple[Plane]:
+    """Return the settings, from which all that is drawn follows."""
+    return (view,)
+
+
+def decisions(view: Plane) -> dict[str, Any]:
+    """Return what `decision_map` draws: the regression over the plane, and the real dots."""
+    x, y = (
+        torch.linspace(*limits, count, dtype=torch.float64)
+        for limits, count in zip(EXTENT, _GRID, strict=True)
+    )
+    grid = torch.cartesian_prod(y, x).flip(1)
+    outputs = regression(view, support_of(view), grid)[:, 1]
+    dots, labels = real_dots()
+    return {
+        "x": x,
+        "y": y,
+        "outputs": outputs.add(0.5).clamp(0, 1).view(len(y), len(x)),
+        "points": dots,
+        "labels": labels,
+        "targets": labels.double(),
+    }
+
+
+def plane(view: Plane) -> go.Figure:
+    """Draw the regression over the plane, the real dots, and the support points."""
+    figure = decision_map(
+        **decisions(view),
+        extent=EXTENT,
+        title="What the regression says, and the real dots",
+        height=430,
+    )
+    classes = [figure.data[-2], figure.data[-1]]
+    for dots in classes:
+        dots.marker.update(size=5, opacity=0.6)
+    marker = {"size": 19, "line": {"width": 3, "color": classes[0].marker.line.color}}
+    figure.add_scatter(
+        mode="markers+text",
+        name=SUPPORT,
+        marker=marker,
+        texttemplate="%{customdata}",
+        textfont={"size": 11},
+        hovertemplate="point %{customdata}: %{x:.2f}, %{y:.2f}<extra></extra>",
+    )
+    return _with_support(figure, view)
+
+
+def move_plane(figure: go.Figure, view: Plane) -> go.Figure:
+    """Give other settings to such a figure, in place."""
+    return _with_support(move_decisions(figure, **decisions(view)), view)
+
+
+def _with_support(figure: go.Figure, view: Plane) -> go.Figure:
+    support = support_of(view)
+    trace = figure.data[-1]
+    count = len(support)
+    # Plain lists: the plot widget moves single points of this trace.
+    trace.x = support[:, 0].tolist()
+    trace.y = support[:, 1].tolist()
+    trace.customdata = list(range(1, count + 1))
+    trace.marker.symbol = ["circle", "square"] * (count // 2)
+    trace.marker.color = [series_style(1).colour, series_style(0).colour] * (count // 2)
+    return figure
+
+
+def sentence(world: World, view: Plane, results: Results) -> str:
+    """Say how many dots the regression puts on their side."""
+    support = support_of(view)
+    origin = "put by hand" if is_by_hand(view) else "real dots"
+    if view.updates:
+        origin = f"after {view.updates} updates of KIP"
+    return (
+        f"{len(support)} support points, {origin}: the regression puts "
+        f"{right_fraction(view, support):.1%} of {_REAL} dots on their side."
+    )
+
+
+def quest_met(world: World, view: Plane, results: Results) -> bool:
+    """Return whether few points that were put by hand decide nearly all dots."""
+    return (
+        is_by_hand(view)
+        and not view.updates
+        and view.per_class <= 2
+        and right_fraction(view, begin_of(view)) >= ENOUGH
+    )
+
+
+KernelPlane = Lab(
+    "Drag a point: what changes where?",
+    World,
+    controls=("kernel", "per_class", "ridge", "updates"),
+    labels={"per_class": "points per class", "ridge": "ridge (λ)"},
+    choice_words=lambda world: {"kernel": str.upper},
+    check=World.check,
+    views=[Chart(plane_data, plane, move=move_plane, drag=Drag(SUPPORT, put, handles))],
+    sentence=sentence,
+    quest=Quest(
+        f"Put {ENOUGH:.0%} of the dots on the right side by hand, with two points per class.",
+        quest_met,
+    ),
+)

@@ -39,7 +39,7 @@ class PointsOnShow:
     hand: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Map:
     """One fitted map: where the real points [n, 2], each set [m, 2] and each film [frames, m, 2]
     lie, and what is drawn below them.

@@ -13,17 +13,14 @@ settings, and below it stand verdict, right form and reason.
 import html
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
-import ipywidgets as widgets
 import plotly.graph_objects as go
 
 from ...core import errors
-from ...core.parameters import Parameters
-from ...explorers.controls import Controls
-from ...explorers.layout import Explorer
-from ...explorers.plot import Plot
-from ...explorers.prediction import Prediction
+from ...core.parameters import Parameters, describe
+from ...explorers import Chart, Formulas, Lab, Results
+from ...figures.theme import finish_figure, start_figure
 
 HOLDS = "holds"
 FAILS = "fails"
@@ -81,97 +78,113 @@ class Trial:
     survives: str = ""
 
 
-class TrialCard(Explorer):
-    """One trial as an explorer; see the module.
+class World:
+    """One trial, and where its sliders begin.
 
-    Attributes:
-        trial: what is tried. panel: its `value` is an instance of `trial.parameters`. prediction:
-            the question.
-        plot: the figure, None until an answer is locked. shown: what `trial.show` gave last, or
-            None.
+    Args:
+        trial: what is tried.
+        settings: where the sliders begin, as the card's own text of that name says it, such as
+            "spread=0.2".
     """
 
-    def __init__(self, trial: Trial, settings: str = "", *, key: str = "") -> None:
-        """
-        Args:
-            settings: where the sliders begin, as the card's own text of that name says it, such as
-                "spread=0.2".
-            key: of the card that this one replaces; default: that of the trial.
-        """
+    def __init__(self, trial: Trial, settings: str = "") -> None:
         self.trial = errors.check_instance("trial", trial, Trial)
-        self.panel = Controls(trial.parameters.from_string(settings), stacked=True)
-        self.panel.disabled = True
-        self.prediction = Prediction("Your verdict on it, as printed?", ANSWERS)
-        self.plot: Plot | None = None
-        self.shown: Outcome | None = None
-        self._verdict = widgets.HTMLMath(layout=widgets.Layout(display="none"))
-        symbols_text = (
-            f"<p><small>{html.escape(trial.symbols)}</small></p>" if trial.symbols else ""
-        )
-        statement = widgets.HTMLMath(
-            f'<div style="font-size:15px">{html.escape(trial.statement)}{symbols_text}</div>'
-        )
-        super().__init__(
-            f"On trial: {trial.source}",
-            controls=[self.prediction, self.panel],
-            key=errors.check_text("key", key) or f"trial {trial.key}",
-            beside=True,
-        )
-        # What is read goes across: the statement above sliders and figure, the verdict below.
-        self.children = (self._title, statement, *self.children[1:], self._verdict)
-        # First: the plot is sent before the text that can be shared.
-        self.panel.observe(self.guard(self._moved), "value")
-        self.share(self.panel)
-        self.share_field.disabled = True
-        self.prediction.observe(self.guard(self._opened), "locked")
-        self.say("Lock an answer: then the sliders open.")
+        self.start = trial.parameters.from_string(settings)
 
-    def commit(self, answer: str) -> Self:
-        """Choose and lock an answer, one of `ANSWERS`, as clicks would; the first one stays.
-
-        Returns the card.
-        """
-        self.prediction.choose(errors.check_choice("answer", answer, ANSWERS))
-        self.prediction.lock()
-        return self
-
-    def _opened(self, _change: Any) -> None:
-        outcome = self._computed()
-        self.plot = Plot(outcome.figure, announce=False, cursor=outcome.cursor)
-        self.views_box.children = (self.plot,)
-        self.panel.disabled = self.share_field.disabled = False
-        self.prediction.layout.display = "none"  # the verdict repeats the answer
-        self._show(outcome)
-        self._verdict.value = self._verdict_in_words()
-        self._verdict.layout.display = None
-
-    def _moved(self, _change: Any) -> None:
-        if self.plot is None:
-            return
-        outcome = self._computed()
-        self.plot.figure = outcome.figure
-        self.plot.cursor = outcome.cursor
-        self._show(outcome)
-
-    def _computed(self) -> Outcome:
+    def outcome(self, settings: Any) -> Outcome:
+        """Return what the trial shows for these sliders."""
         return errors.check_instance(
-            "what Trial.show gives", self.trial.show(self.panel.value), Outcome, "an Outcome"
+            "what Trial.show gives", self.trial.show(settings), Outcome, "an Outcome"
         )
 
-    def _show(self, outcome: Outcome) -> None:
-        self.shown, view = outcome, self.panel.value
-        for name in self.panel:
-            self.panel[name].disabled = name == getattr(view, "unused", None)
-        self.say(f"{outcome.sentence} Here the statement {'holds' if outcome.holds else 'fails'}.")
 
-    def _verdict_in_words(self) -> str:
-        trial = self.trial
-        verdict_locked = html.escape(self.prediction.locked)
-        survives = (
-            f"<br><b>What survives:</b> {html.escape(trial.survives)}" if trial.survives else ""
-        )
-        return (
-            f'<div role="status"><b>Verdict: {trial.verdict}.</b> You said: <i>{verdict_locked}</i>{survives}'
-            f"<br><b>Right:</b> {html.escape(trial.right)}"
-            f"<br><b>Why:</b> {html.escape(trial.reason)}</div>"
-        )
+def shown(world: World, settings: Any, results: Results) -> Outcome | None:
+    """Return the outcome at the sliders, None before an answer is locked."""
+    return None if results.answer is None else world.outcome(settings)
+
+
+def statement_data(world: World, settings: Any, results: Results) -> tuple[str, str]:
+    """Return the statement and its symbols."""
+    return world.trial.statement, world.trial.symbols
+
+
+def statement(words: str, symbols: str) -> str:
+    """Return the statement as HTML, its symbols in small print below it."""
+    small = f"<p><small>{html.escape(symbols)}</small></p>" if symbols else ""
+    return f'<div style="font-size:15px">{html.escape(words)}{small}</div>'
+
+
+def outcome_data(world: World, settings: Any, results: Results) -> tuple[Any, ...]:
+    """Return the figure at the sliders, None before an answer is locked."""
+    return (None if results.shared is None else results.shared.figure,)
+
+
+def outcome_figure(figure: go.Figure | None) -> go.Figure:
+    """Return the figure, or an empty one that says what opens it."""
+    if figure is not None:
+        return figure
+    title = "Lock an answer: then the figure opens"
+    empty = start_figure(title=title, x_label="setting", y_label="printed and true", height=330)
+    return finish_figure(empty, alt="Nothing is drawn before an answer is locked.")
+
+
+def cursor(world: World, settings: Any, results: Results) -> float | None:
+    """Return where the sliders stand on the x axis."""
+    return None if results.shared is None else results.shared.cursor
+
+
+def verdict_data(world: World, settings: Any, results: Results) -> tuple[Trial, str | None]:
+    """Return the trial and the reader's answer."""
+    return world.trial, results.answer
+
+
+def verdict(trial: Trial, answer: str | None) -> str:
+    """Return verdict, right form and reason as HTML, once an answer is locked."""
+    if answer is None:
+        return ""
+    survives = f"<br><b>What survives:</b> {html.escape(trial.survives)}" if trial.survives else ""
+    return (
+        f'<div role="status"><b>Verdict: {trial.verdict}.</b> You said: '
+        f"<i>{html.escape(answer)}</i>{survives}"
+        f"<br><b>Right:</b> {html.escape(trial.right)}"
+        f"<br><b>Why:</b> {html.escape(trial.reason)}</div>"
+    )
+
+
+def sentence(world: World, settings: Any, results: Results) -> str:
+    """Say both numbers, and whether the statement holds at the sliders."""
+    outcome = results.shared
+    if outcome is None:
+        return "Lock an answer: then the sliders open."
+    return f"{outcome.sentence} Here the statement {'holds' if outcome.holds else 'fails'}."
+
+
+def controls(world: World) -> list[str]:
+    """Return the fields of the trial that have a slider."""
+    names = []
+    for name, described in describe(world.start).items():
+        if described.explorable is not None:
+            names.append(name)
+    return names
+
+
+def unused(world: World, settings: Any) -> list[str]:
+    """Return the field that plays no part, if the trial names one."""
+    name = getattr(settings, "unused", None)
+    return [] if name is None else [name]
+
+
+TrialCard = Lab(
+    lambda world: f"On trial: {world.trial.source}",
+    World,
+    controls=controls,
+    shared=shown,
+    unused=unused,
+    question=("Your verdict on it, as printed?", ANSWERS),
+    views=[
+        Formulas(statement_data, statement),
+        Chart(outcome_data, outcome_figure, cursor=cursor),
+        Formulas(verdict_data, verdict),
+    ],
+    sentence=sentence,
+)

@@ -11,8 +11,16 @@ import ipywidgets as widgets
 import pytest
 
 from ddlab.core.parameters import Parameters, parameter
+from ddlab.explorers import Laboratory
 from ddlab.figures import loss_curves
-from ddlab.lessons.theorems_on_trial.trial_card import Outcome, Trial, TrialCard
+from ddlab.lessons.theorems_on_trial.trial_card import (
+    Outcome,
+    Trial,
+    TrialCard,
+    outcome_figure,
+    statement,
+    verdict,
+)
 from ddlab.lessons.theorems_on_trial.trials import TRIALS
 
 
@@ -57,26 +65,26 @@ def square_trial(**changes: Any) -> Trial:
 
 
 @pytest.fixture
-def card() -> Iterator[TrialCard]:
+def card() -> Iterator[Laboratory]:
     SIZES_SHOWN.clear()
-    trial_card = TrialCard(square_trial())
-    yield trial_card
-    trial_card.close()
+    laboratory = TrialCard(square_trial())
+    yield laboratory
+    laboratory.close()
 
 
-def test_it_waits_for_an_answer(card: TrialCard) -> None:
-    assert SIZES_SHOWN == [] and card.plot is None and card.shown is None
+def test_it_waits_for_an_answer(card: Laboratory) -> None:
+    assert SIZES_SHOWN == [] and card.title == "On trial: Nobody, eq 1"
     assert card.panel.disabled and card.share_field.disabled
+    assert list(card.widget(outcome_figure).figure.data) == []
     assert card.sentence == "Lock an answer: then the sliders open."
-    statement, verdict = (box.value for box in card.children if isinstance(box, widgets.HTMLMath))
-    assert (
-        r"$n^2 \le 10$ &amp; so on" in statement and "$n$: a number" in statement and verdict == ""
-    )
+    words = card.widget(statement)
+    assert isinstance(words, widgets.HTMLMath) and r"$n^2 \le 10$ &amp; so on" in words.value
+    assert "$n$: a number" in words.value and card.widget(verdict).value == ""
     card.panel["size"].value = 7  # a reader cannot, but whatever happens nothing is given away
-    assert SIZES_SHOWN == [] and card.plot is None
+    assert SIZES_SHOWN == [] and list(card.widget(outcome_figure).figure.data) == []
 
 
-def test_a_click_opens_it(card: TrialCard) -> None:
+def test_a_click_opens_it(card: Laboratory) -> None:
     answers, row = card.prediction.children[1:]
     answers.value = "fails"
     assert SIZES_SHOWN == [], "chosen is not locked"
@@ -86,29 +94,24 @@ def test_a_click_opens_it(card: TrialCard) -> None:
         and not card.panel.disabled
         and not card.share_field.disabled
     )
-    assert card.plot is not None and card.plot in card.views_box.children and card.plot.cursor == 3
+    plot = card.widget(outcome_figure)
+    assert [trace.name for trace in plot.figure.data] == ["square"] and plot.cursor == 3
     assert card.sentence == "The square is 9. Here the statement holds."
-    _statement, verdict = (box for box in card.children if isinstance(box, widgets.HTMLMath))
-    words = re.sub("<[^>]*>", "", verdict.value)
+    words = re.sub("<[^>]*>", "", card.widget(verdict).value)
     assert (
         r"Verdict: fails. You said: fails" in words
         and r"What survives: It is true while $n \le 3$." in words
     )
     assert r"Right: $n^2 &lt; 11$" in words and "Why: Squares grow." in words
-    assert 'role="status"' in verdict.value and verdict.layout.display is None
+    assert 'role="status"' in card.widget(verdict).value
 
 
-def test_sliders_move_figure_cursor_and_sentence(card: TrialCard) -> None:
+def test_sliders_move_figure_cursor_and_sentence(card: Laboratory) -> None:
     card.commit("holds")
     card.panel["size"].value = 4
     assert card.sentence == "The square is 16. Here the statement fails."
-    assert (
-        card.plot is not None
-        and card.plot.cursor == 4
-        and card.shown is not None
-        and not card.shown.holds
-    )
-    assert SIZES_SHOWN == [3, 4]
+    assert card.widget(outcome_figure).cursor == 4
+    assert SIZES_SHOWN == [3, 4], "each drawing tries it once"
 
 
 def test_a_slider_that_plays_no_part_is_grey() -> None:
