@@ -212,6 +212,18 @@ def narrowed(config: type[Parameters], **choices: tuple[Any, ...]) -> Any:
         fields.append(
             (name, hint, dataclasses.field(default=default, metadata={"parameter": restricted}))
         )
+    return _extended(config, fields)
+
+
+def with_field(config: type[Parameters], **fields: tuple[Any, Any]) -> Any:
+    """Return a subclass of `config` with more fields: name -> (annotation, `parameter(...)`).
+
+    Its name stays that of `config`.
+    """
+    return _extended(config, [(name, hint, field) for name, (hint, field) in fields.items()])
+
+
+def _extended(config: type[Parameters], fields: list[tuple[str, Any, Any]]) -> Any:
     namespace = {
         "__module__": config.__module__,
         "__qualname__": config.__qualname__,

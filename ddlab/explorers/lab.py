@@ -12,8 +12,8 @@
     ResidualLab(data, teacher)               # World(data, teacher); its `start` are first settings
     ResidualLab(data, teacher).run()         # does all jobs in the foreground, to be displayed
 
-A job is a `Run`, left anywhere and resumed where it stood, or a `Value`, which is finished and
-kept. Every function takes the world and the settings, which are without a step; it computes nothing
+A job is a `Run`, left anywhere and resumed where it stood, a `Part` of one, or a `Value`, which is
+finished and kept. Every function takes the world and the settings, which are without a step; it computes nothing
 that takes long and changes nothing. All else is written here, once: the threads, newest settings
 first, stop and reset, progress and the time that is left, the slider of steps, redrawing what
 changed, errors in a sentence.
@@ -34,7 +34,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, Union
 
 import ipywidgets as widgets
 
@@ -44,6 +44,7 @@ from ..runs import Frame, Run
 from .controls import Controls
 from .layout import Explorer
 from .lines import Progress, Quest, QuestLine
+from .plot import Plot
 from .pointer import PointSliders
 from .prediction import Prediction
 from .runner import Runner, TaskLeft
@@ -51,7 +52,11 @@ from .stops import name_stops, set_stops
 from .views import Drag, NotComputed, View, ViewOnPage, flattened, make_widget
 
 _VALUES = 400  # that are remembered
-Jobs = Sequence["Run | Value"]
+# Seconds between two pictures of what goes on.
+_GAP = 0.1
+_REDUCED_GAP = 0.5
+Job = Union[Run, "Part", "Value"]
+Jobs = Sequence[Job]
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,14 @@ class Value:
         object.__setattr__(self, "arguments", arguments)
 
 
+@dataclass(frozen=True)
+class Part:
+    """A run as far as step `until`, where it can be looked at later."""
+
+    run: Run
+    until: int
+
+
 @dataclass(frozen=True, eq=False)
 class Compute:
     """A button that asks for jobs. It is grey while they are done and when all are finished.
@@ -79,6 +92,9 @@ class Compute:
         jobs: (world, settings, results) -> jobs.
         icon, hint: of the button.
         stays: whether it goes on while the reader looks at other settings; else these come first.
+        goes_on: whether it is pressed again by itself for the settings that come next, while its
+            jobs are done.
+        shows_end: whether a press shows the end of the run. One that asks for the watched run does.
         view: what is brought to the front, out of its tab.
     """
 
@@ -87,6 +103,8 @@ class Compute:
     icon: str = "play"
     hint: str = ""
     stays: bool = False
+    goes_on: bool = False
+    shows_end: bool = False
     view: View | None = None
 
 
@@ -123,7 +141,9 @@ class Declared:
             settings before them then stay on show.
         unused: names of fields that play no part.
         job_words: (world, job) -> what is said beside the bar.
-        buttons: of `Compute` and `Change`.
+        buttons: of `Compute` and `Change`, or world -> these.
+        shows_newest: whether a run that goes on is shown as it stands, also between the steps that
+            it keeps.
         labels: field -> words.
         choice_words: world -> field -> (choice -> its words).
         stops: world -> field -> (low, high) of a slider with round numbers, or stop -> its words.
@@ -146,7 +166,8 @@ class Declared:
     check: Callable[[Any, Any], None] = lambda world, settings: None
     unused: Callable[[Any, Any], Sequence[str]] = lambda world, settings: ()
     job_words: Callable[[Any, Run], str] = lambda world, run: run.process.NAME
-    buttons: Sequence[Compute | Change] = ()
+    buttons: Sequence[Compute | Change] | Callable[[Any], Sequence[Compute | Change]] = ()
+    shows_newest: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     choice_words: Callable[[Any], dict[str, Callable[[Any], str]]] = lambda world: {}
     stops: Callable[[Any], Mapping[str, tuple[int, int] | Mapping[Any, str]]] = lambda world: {}
@@ -220,7 +241,9 @@ class Results:
         """
         if self.run is None or not self.run.frames:
             raise NotComputed
-        return self.run.frames
+        frames = self.run.frames
+        newest = self._lab.newest_of(self.run)
+        return frames if newest is None or newest.step <= frames[-1].step else (*frames, newest)
 
     @cached_property
     def frame(self) -> Frame:
@@ -241,7 +264,7 @@ class Results:
                 results.append((value.arguments, result))
         return results
 
-    def doing(self, job: Run | Value) -> bool:
+    def doing(self, job: Job) -> bool:
         """Return whether a button asked for this job, and it is not done yet."""
         task = self._lab.runner.task
         return task is not None and job in task.pressed and not self._lab.is_done(job)
@@ -309,6 +332,8 @@ class Laboratory(Explorer):
         self._failed_beside = set[Value]()
         # Before the explorer is on the page nothing that is computed beside could be drawn.
         self._on_page = False
+        # Where the run that goes on stood at the last drawing, if that is to be shown.
+        self._newest: tuple[Run, Frame] | None = None
         self._keeping = threading.RLock()
         self._drawing = threading.RLock()
         # The thread that moves the slider to follow the settings. Its own moves come back as
@@ -367,6 +392,9 @@ class Laboratory(Explorer):
                 view_on_page.widget.observe(
                     self.guard(functools.partial(self._dragged, view_on_page)), "dragged"
                 )
+            plot = getattr(view_on_page.widget, "plot", view_on_page.widget)
+            if isinstance(plot, Plot):
+                plot.observe(self.guard(self._motion), "reduced_motion")
         if self.prediction is not None:
             self.prediction.observe(self.guard(self._answered), "locked")
         self.panel.observe(self.guard(self._moved), "value")
@@ -477,6 +505,10 @@ class Laboratory(Explorer):
         self.lab.check(self.world, settings)
         self.panel.value = settings
 
+    def _motion(self, change: Any) -> None:
+        """Draw less often for a reader who asked the system for little motion."""
+        self.progress.gap = _REDUCED_GAP if change["new"] else _GAP
+
     def _answered(self, _change: Any) -> None:
         """Open what waited for the answer."""
         self.share_field.disabled = False
@@ -496,7 +528,7 @@ class Laboratory(Explorer):
         # A second click may come before the page shows it grey.
         elif not self.buttons[button].disabled:
             jobs = self._asked_by(button, self._results())
-            if any(job is self.watched_run for job in jobs):
+            if button.shows_end or any(job is self.watched_run for job in jobs):
                 self.panel.value = self.panel.value.replace(step=None)  # follow it
             self.runner.submit(_Task(self.jobs, jobs, button))
             for view_on_page in self._views_on_show:
@@ -526,6 +558,9 @@ class Laboratory(Explorer):
             )
             if list(pressed_jobs) == list(task.pressed) and jobs_now == list(task.jobs):
                 return
+            if task.button is not None and task.button.goes_on:
+                self.runner.submit(_Task(jobs_now, pressed_jobs, task.button))
+                return
         if task is not None or any(not self.is_done(job) for job in jobs_now):
             self.runner.submit(_Task(jobs_now))
 
@@ -548,8 +583,10 @@ class Laboratory(Explorer):
         if self._on_page and value not in self._failed_beside:
             self.beside.submit(value)
 
-    def is_done(self, job: Run | Value) -> bool:
+    def is_done(self, job: Job) -> bool:
         """Return whether nothing is left to do for it."""
+        if isinstance(job, Part):
+            return job.run.begun and job.run.step >= job.until
         return job.complete if isinstance(job, Run) else job in self.values
 
     def _compute(self, task: _Task, leave: Callable[[], None]) -> None:
@@ -560,18 +597,19 @@ class Laboratory(Explorer):
                 self._do(job, leave, job in task.pressed)
                 self._draw()
 
-    def _jobs(self, task: _Task) -> Iterator[Run | Value]:
+    def _jobs(self, task: _Task) -> Iterator[Job]:
         yield from task.pressed
         # Where a button's jobs have stayed, the reader may look at other settings by now.
         yield from self.jobs if task.stays else task.jobs
 
-    def _finish(self, job: Run | Value) -> None:
-        if isinstance(job, Run):
-            job.advance()
-        else:
+    def _finish(self, job: Job) -> None:
+        if isinstance(job, Value):
             self.keep(job, job.compute(*job.arguments, watch=lambda words, share: None))
+            return
+        run, until = run_and_end(job)
+        run.advance(until)
 
-    def _do(self, job: Run | Value, leave: Callable[[], None], pressed: bool) -> None:
+    def _do(self, job: Job, leave: Callable[[], None], pressed: bool) -> None:
         if isinstance(job, Value):
             self.keep(
                 job,
@@ -580,19 +618,28 @@ class Laboratory(Explorer):
                 ),
             )
             return
+        run, until = run_and_end(job)
         try:
-            if not job.begun:
-                job.begin()
+            if not run.begun:
+                run.begin()
                 self._draw()
-            job.advance(
-                watch=lambda run: self._watch(
-                    leave, self.lab.job_words(self.world, run), run.step / run.total
-                )
-            )
+            run.advance(until, watch=lambda run: self._watch_run(leave, run))
         except TaskLeft:
             if pressed:
-                job.keep_now()  # what Stop leaves can be looked at
+                run.keep_now()  # what Stop leaves can be looked at
             raise
+        if until is not None:
+            run.keep_now()
+
+    def _watch_run(self, leave: Callable[[], None], run: Run) -> None:
+        leave()
+        if self.lab.shows_newest and run is self.watched_run and self.progress.is_due:
+            self._newest = run, run.now()
+        self._watch(leave, self.lab.job_words(self.world, run), run.step / run.total)
+
+    def newest_of(self, run: Run) -> Frame | None:
+        """Return where a run stood at the last drawing, where that is shown."""
+        return self._newest[1] if self._newest is not None and self._newest[0] is run else None
 
     def _watch(self, leave: Callable[[], None], words: str, share: float) -> None:
         """Leave what nobody waits for, say how far it is, and draw, ten times a second at most.
@@ -664,9 +711,10 @@ class Laboratory(Explorer):
             else:
                 name_stops(self.panel, name, stops)
         self.slider = step_slider(lab.step_words)
-        self.buttons: dict[Any, widgets.Button] = {
-            button: icon_button(button.icon, button.hint) for button in lab.buttons
-        }
+        declared = lab.buttons(self.world) if callable(lab.buttons) else lab.buttons
+        self.buttons: dict[Any, widgets.Button] = {}
+        for button in declared:
+            self.buttons[button] = icon_button(button.icon, button.hint)
         self.stop_button = icon_button(
             "stop", "Leave what is computed; what there is stays", "Stop"
         )
@@ -677,9 +725,7 @@ class Laboratory(Explorer):
             pressed.on_click(self.guard(lambda _button, button=button: self._press(button)))
         self.stop_button.on_click(self.guard(lambda _button: self._stop()))
         self.reset_button.on_click(self.guard(lambda _button: self._reset()))
-        stop = (
-            [self.stop_button] if any(isinstance(button, Compute) for button in lab.buttons) else []
-        )
+        stop = [self.stop_button] if any(isinstance(button, Compute) for button in declared) else []
         row = widgets.Layout(flex_flow="row wrap")
         self._button_row = widgets.HBox(
             [*self.buttons.values(), *stop, self.reset_button], layout=row
@@ -693,7 +739,10 @@ class Laboratory(Explorer):
         """Return the results with the step on show: the one asked for, or the newest there is."""
         for run in self._watched():
             requested = self._step
-            newest = run.at()
+            newest = self.newest_of(run)
+            kept = run.at()
+            if newest is None or (kept is not None and kept.step >= newest.step):
+                newest = kept
             if requested is not None and requested < run.total:
                 return Results(self, min(self._steps(run), key=lambda step: abs(step - requested)))
             return Results(self, 0 if newest is None else newest.step)
@@ -732,7 +781,8 @@ class Laboratory(Explorer):
                     options.append((self.lab.step_label(self.world, self.settings, step), step))
                 if list(slider.options) != options:
                     slider.options = options
-                slider.index = steps.index(results.step) if results.step in steps else 0
+                shown = [place for place, step in enumerate(steps) if step <= (results.step or 0)]
+                slider.index = shown[-1] if shown else 0
             finally:
                 self._placing = None
 
@@ -797,6 +847,11 @@ class Laboratory(Explorer):
             if len(seconds_left) > 1
             else f"Being computed: {first}."
         )
+
+
+def run_and_end(job: Run | Part) -> tuple[Run, int | None]:
+    """Return the run of a job and the step that it goes to, None for the end."""
+    return (job.run, job.until) if isinstance(job, Part) else (job, None)
 
 
 def icon_button(icon: str, hint: str, words: str = "") -> widgets.Button:

@@ -146,6 +146,18 @@ class Charts(widgets.VBox):
         self.show(names)
         self.buttons.observe(lambda _change: None if self._offering else self.redraw(), "value")
 
+    @property
+    def figure(self) -> go.Figure:
+        """The chart on show."""
+        return self.plot.figure
+
+    def draw_by(
+        self, draw: Callable[[str | None], tuple[go.Figure, float | None]], names: Sequence[str]
+    ) -> None:
+        """Draw by another function from now on, and offer these charts."""
+        self._draw_chart = draw
+        self.show(names)
+
     def show(self, names: Sequence[str]) -> None:
         """Offer these charts and draw the one on show. Where some are new, the first of those is."""
         options = list(self.buttons.options)

@@ -11,7 +11,7 @@ import inspect
 import pkgutil
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -25,6 +25,7 @@ from ddlab.core.parameters import describe
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.explorers import Explorer, Lab, Laboratory, Live
+from ddlab.explorers.lab import Part
 from ddlab.lessons.theorems_on_trial.trials import TRIALS
 from ddlab.methods import dd, dm, dwa, fadrm, gtn, kip, ld, mnemonics, mtt, sre2l
 from ddlab.networks import Network, NetworkSpec
@@ -90,6 +91,13 @@ LABS: dict[str, Callable[[Material], Arguments]] = {
         "films": {"recovered": run},
         "points": 30,
     },
+    "Live": lambda g: {
+        "method": "sre2l",
+        "data": g.data,
+        "teacher": g.teacher,
+        "config": sre2l.Config.teaching(iterations=20),
+    },
+    "a film": lambda g: {"method": recovered(g)},
     "LabelsAgainstImages": lambda g: {
         "data": g.data,
         "teacher": g.teacher,
@@ -104,16 +112,9 @@ def recovered(g: Material) -> Run:
     return Run(sre2l, sre2l.Config.teaching(iterations=15), g.inputs, keep=Keep(20)).advance()
 
 
-EXPLORERS: dict[str, Callable[[Material], Explorer]] = {
-    "Live": lambda g: Live("sre2l", g.data, g.teacher, sre2l.Config.teaching(iterations=20)),
-    "a film": lambda g: Live(recovered(g)),
-}
-"""Explorer that is no `Lab` -> how it is made."""
-
-
 def declared_classes() -> dict[str, Any]:
-    """The laboratories and other explorers that the folders of lessons declare."""
-    declared: dict[str, Any] = {}
+    """The laboratories that the folders of lessons declare, and those of every process."""
+    declared: dict[str, Any] = {"Live": Live, "a film": Live}
     for module in pkgutil.walk_packages(lessons.__path__, "ddlab.lessons."):
         members = vars(importlib.import_module(module.name)) if module.name.count(".") > 2 else {}
         room = module.name.rpartition(".")[0]
@@ -189,20 +190,20 @@ def odd(config: Any, rules: Callable[[Any], Any]) -> Any:
     return config
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        name
-        for name, row in LABS.items()
-        if "config" in inspect.signature(declared_classes()[name].world).parameters
-    ],
-)
+def names_with_config() -> list[str]:
+    """The laboratories that take a Config. A film has that of its run."""
+    names = []
+    for name in LABS.keys() - {"a film"}:
+        if "config" in inspect.signature(declared_classes()[name].world).parameters:
+            names.append(name)
+    return sorted(names)
+
+
+@pytest.mark.parametrize("name", names_with_config())
 def test_a_laboratory_runs_the_config_that_it_was_given(name: str, material: Material) -> None:
     """Every field of it: what no control shows is not silently that of a preset."""
     lab = declared_classes()[name]
     arguments = dict(LABS[name](material))
-    if not isinstance(lab, Lab):
-        return
     arguments.pop("settings", None)
 
     def configs(config: Any) -> list[Any]:
@@ -212,8 +213,8 @@ def test_a_laboratory_runs_the_config_that_it_was_given(name: str, material: Mat
         jobs = [*lab.declared.jobs(world, start, watched), *([watched] if watched else [])]
         parts = []
         for job in jobs:
-            for part in [job.config] if isinstance(job, Run) else job.arguments:
-                parts.append(part)
+            run = job.run if isinstance(job, Part) else job
+            parts.extend([run.config] if isinstance(run, Run) else run.arguments)
         return [part for part in parts if type(part) is type(config)]
 
     config = odd(arguments["config"], configs)
@@ -314,10 +315,8 @@ def test_every_laboratory_has_its_row() -> None:
     for name, value in declared.items():
         if isinstance(value, Lab):
             labs.add(name)
-    assert labs == LABS.keys() and declared.keys() - labs == EXPLORERS.keys() - {"Live", "a film"}
-    assert all(
-        value.__doc__ and (name not in labs or value.title) for name, value in declared.items()
-    )
+    assert labs == LABS.keys() == declared.keys(), "every explorer of a lesson is a laboratory"
+    assert all(value.__doc__ and value.title for value in declared.values())
 
 
 def test_three_or_four_controls_are_seen_and_the_rest_is_folded_away(make: Make) -> None:
@@ -462,65 +461,3 @@ def test_closed_in_the_middle(make: Make) -> None:
 def untimed(text: str) -> str:
     """Without the times that a sentence tells."""
     return _TIME.sub(r"about ... \1", text)
-
-
-@pytest.mark.parametrize("name", EXPLORERS)
-def test_an_explorer_that_is_no_laboratory_ends_on_the_last_of_sixty_changes_and_closes_in_the_middle(
-    name: str, material: Material, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    escaped: list[Any] = []
-    monkeypatch.setattr(threading, "excepthook", escaped.append)
-    with contextlib.closing(EXPLORERS[name](material)) as moving:
-        first = settings(moving)
-        drive(moving, list(first), CHANGES)
-        wait(moving)
-        last = settings(moving)
-        sentence = untimed(moving.sentence)
-        assert last != first and moving.error is None
-        drive(moving, list(first), 20)
-    assert own_threads() == []
-    drive(moving, list(first), 1)
-    with contextlib.closing(EXPLORERS[name](material)) as fresh:
-        for control, value in last.items():
-            setattr(controls(fresh)[control], *value)
-        wait(fresh)
-        assert (
-            settings(fresh) == last and untimed(fresh.sentence) == sentence and fresh.error is None
-        )
-    assert escaped == [] and own_threads() == [] and moving.error is None
-
-
-def controls(explorer: Any) -> dict[str, Any]:
-    """The controls of its panel, or the slider of a scrubber."""
-    panel = getattr(explorer, "panel", None)
-    return {"slider": explorer.slider} if panel is None else {name: panel[name] for name in panel}
-
-
-def settings(explorer: Any) -> dict[str, tuple[str, Any]]:
-    """Control -> the attribute that holds its value, and the value."""
-    traits = {}
-    for name, control in controls(explorer).items():
-        traits[name] = "index" if hasattr(control, "index") else "value"
-    values = {}
-    for name, control in controls(explorer).items():
-        values[name] = (traits[name], getattr(control, traits[name]))
-    return values
-
-
-def drive(explorer: Any, names: Sequence[str], turns: int) -> None:
-    """One control a turn, to one of its places."""
-    for turn in range(turns):
-        control = controls(explorer)[names[turn % len(names)]]
-        if hasattr(control, "index"):
-            control.index = turn % len(control.options)
-        elif isinstance(control.value, bool):
-            control.value = turn % 2 == 0
-        else:
-            share = (turn % 7) / 6
-            control.value = type(control.value)(control.min + share * (control.max - control.min))
-
-
-def wait(explorer: Any) -> None:
-    """Wait until nothing is computed."""
-    if hasattr(explorer, "runner"):
-        explorer.runner.join()

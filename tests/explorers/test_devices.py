@@ -49,9 +49,11 @@ def test_explorers_and_the_worlds_of_laboratories(
         supervised.Config, "for_data", lambda data, labels: STUDENT.replace(labels=labels)
     )
     live = explorers.Live("sre2l", grey, teacher, sre2l.SMALL)
-    assert live.inputs.device == device
-    distilled_set = live.run.advance().result()
-    assert "random real images" in live_students.accuracies(distilled_set, live.inputs, _unwatched)
+    assert live.world.inputs.device == device
+    distilled_set = live.watched_run.advance().result()
+    assert "random real images" in live_students.accuracies(
+        distilled_set, live.world.inputs, _unwatched
+    )
     live.close()
 
     labels = labels_against_images.World(

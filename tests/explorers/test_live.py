@@ -19,7 +19,8 @@ from ddlab.core import parameters
 from ddlab.core.errors import DDLabError, NonFiniteError
 from ddlab.core.parameters import Parameters, parameter
 from ddlab.data import ImageData
-from ddlab.explorers import Live
+from ddlab.explorers import Laboratory, Live
+from ddlab.explorers import live as live_module
 from ddlab.methods import sre2l
 from ddlab.networks import Network
 from ddlab.runs import Keep, Run
@@ -99,7 +100,7 @@ def data_and_teacher() -> tuple[ImageData, Network]:
 
 
 @pytest.fixture
-def live(data_and_teacher: DataAndTeacher) -> Iterator[Live]:
+def live(data_and_teacher: DataAndTeacher) -> Iterator[Laboratory]:
     explorer = Live("sre2l", *data_and_teacher, CONFIG)
     yield explorer
     explorer.close()
@@ -122,115 +123,94 @@ def slow(data_and_teacher: DataAndTeacher) -> Iterator[Any]:
     assert set(threading.enumerate()) <= before
 
 
-def press(live: Live, *names: str) -> Live:
-    """Press buttons and wait until the run rests."""
+def press(live: Laboratory, *names: str) -> Laboratory:
+    """Press buttons and wait after each until the run rests."""
     for name in names:
-        live.buttons[name].click()
-    live.runner.join()
+        button(live, name).click()
+        live.runner.join()
     return live
 
 
-def curves(live: Live) -> list[str]:
-    return [str(trace.name) for trace in live.plot.figure.data]
+def button(live: Laboratory, words: str) -> Any:
+    """The button whose words begin so."""
+    shown = [*live.buttons.values(), live.stop_button, live.reset_button]
+    return next(candidate for candidate in shown if candidate.description.startswith(words))
 
 
-# -- play, pause, step, reset, stop, close
+def charts(live: Laboratory) -> Any:
+    return live.widget(live_module.curves)
+
+
+def plot(live: Laboratory) -> Any:
+    return charts(live).plot
+
+
+def picture(live: Laboratory) -> Any:
+    return live.widget(live_module.picture)
+
+
+def run_of(live: Laboratory) -> Run:
+    assert live.watched_run is not None
+    return live.watched_run
+
+
+def curves(live: Laboratory) -> list[str]:
+    return [str(trace.name) for trace in plot(live).figure.data]
+
+
+# -- play, stop, step, reset
 
 
 def test_play_runs_to_the_end_and_equals_the_plain_run(
-    live: Live, data_and_teacher: DataAndTeacher
+    live: Laboratory, data_and_teacher: DataAndTeacher
 ) -> None:
-    press(live, "play")
-    assert live.state == "finished" and live.sentence.startswith(
-        "Step 20 of 20, finished: cross-entropy"
-    )
-    plain = list(
-        runs.steps(
-            sre2l, CONFIG, ddlab.Inputs(data=data_and_teacher[0], teachers=(data_and_teacher[1],))
-        )
-    )
-    assert torch.equal(live.run.state().images, plain[-1].state.images)
-    assert live.picture is not None and "after step 20, from class a to c" in live.picture.alt
+    press(live, "Play")
+    assert live.sentence.startswith("Step 20 of 20, finished: cross-entropy")
+    inputs = ddlab.Inputs(data=data_and_teacher[0], teachers=(data_and_teacher[1],))
+    plain = list(runs.steps(sre2l, CONFIG, inputs))
+    assert torch.equal(run_of(live).state().images, plain[-1].state.images)
+    assert "after step 20, from class a to c" in picture(live).alt
     assert f"cross-entropy {float(plain[-1].trace.class_loss):.3g} nats" in live.sentence
+    assert button(live, "Play").disabled and button(live, "Step").disabled
 
 
 def test_step_makes_one_step_and_paints_it(slow: Any) -> None:
     explorer = slow()
     for expected in (1, 2, 3):
-        press(explorer, "step")
-        assert explorer.run.step == expected and explorer.sentence.startswith(
-            f"Step {expected} of 100, paused: loss "
-        )
-        assert (
-            f"after step {expected}." in explorer.picture.alt and explorer.plot.cursor == expected
-        )
+        press(explorer, "Step")
+        assert run_of(explorer).step == expected
+        assert explorer.sentence.startswith(f"Step {expected} of 100, paused: loss ")
+        assert f"after step {expected}." in picture(explorer).alt
+        assert plot(explorer).cursor == expected
 
 
-def test_pause_rests_at_a_painted_step_and_play_goes_on(slow: Any) -> None:
+def test_stop_rests_at_a_painted_step_and_play_goes_on(slow: Any) -> None:
     explorer = slow(seconds=0.005)
-    explorer.buttons["play"].click()
-    assert explorer.state == "running" and explorer.buttons["play"].disabled
+    button(explorer, "Play").click()
+    assert button(explorer, "Play").disabled
     time.sleep(0.1)
-    press(explorer, "pause")
-    rested = explorer.run.step
+    press(explorer, "Stop")
+    rested = run_of(explorer).step
     assert 0 < rested < 100 and explorer.sentence.startswith(f"Step {rested} of 100, paused:")
-    assert explorer.run.at().step == rested, "where it rests can be looked at later"
+    newest = run_of(explorer).at()
+    assert newest is not None and newest.step == rested, "where it rests can be looked at later"
     time.sleep(0.05)
-    assert explorer.run.step == rested
-    press(explorer, "play")
-    assert (
-        explorer.state == "finished"
-        and explorer.process.begun == 1
-        and explorer.process.updates == 100
-    )
-    assert explorer.process.threads == {"ddlab-live"}
+    assert run_of(explorer).step == rested
+    press(explorer, "Play")
+    process = explorer.world.process
+    assert "finished" in explorer.sentence and (process.begun, process.updates) == (1, 100)
+    # The beginning is made before the page shows anything.
+    assert process.threads == {"ddlab-lab"}
 
 
-def test_reset_forgets_and_repeats_the_same_run(live: Live) -> None:
-    press(live, "step")
-    first = live.run.state().images.clone()
-    press(live, "step", "reset")
-    assert (
-        live.run.step == 0
-        and live.sentence.startswith("Before the first of 20")
-        and live.state == "paused"
-    )
-    press(live, "step")
-    assert torch.equal(live.run.state().images, first), "reset keeps the seed"
-
-
-def test_reset_in_the_middle_of_a_step_keeps_nothing_of_it(slow: Any) -> None:
-    explorer = slow(seconds=0.05)
-    explorer.buttons["play"].click()
-    time.sleep(0.12)
-    press(explorer, "reset")
-    assert [frame.step for frame in explorer.run.frames] == [0] and explorer.sentence.startswith(
-        "Before"
-    )
-
-
-def test_stop_keeps_what_there_is_and_play_starts_again(slow: Any) -> None:
-    explorer = slow(seconds=0.005)
-    explorer.buttons["play"].click()
-    time.sleep(0.1)
-    press(explorer, "stop")
-    rested = explorer.run.step
-    assert explorer.state == "stopped" and explorer.sentence.startswith(
-        f"Step {rested} of 100, stopped"
-    )
-    assert explorer.buttons["stop"].disabled and explorer.buttons["pause"].disabled
-    press(explorer, "step")
-    assert explorer.run.step == 1 and explorer.process.begun == 2 and explorer.state == "paused"
-
-
-def test_a_finished_run_is_played_again_from_its_first_step(slow: Any) -> None:
-    explorer = press(slow(steps=7), "play")
-    press(explorer, "play")
-    assert (
-        explorer.process.begun == 2
-        and explorer.process.updates == 14
-        and explorer.state == "finished"
-    )
+def test_settings_that_were_played_are_remembered(slow: Any) -> None:
+    explorer = press(slow(steps=7), "Play")
+    explorer.panel["steps"].value = 10
+    explorer.runner.join()
+    assert explorer.sentence.startswith("Before the first of 10 updates")
+    press(explorer, "Reset")
+    assert explorer.sentence.startswith("Step 7 of 7, finished")
+    assert explorer.world.process.updates == 7, "nothing is computed twice"
 
 
 # -- what goes wrong
@@ -238,17 +218,13 @@ def test_a_finished_run_is_played_again_from_its_first_step(slow: Any) -> None:
 
 def test_what_breaks_a_run_is_shown_and_the_next_one_works(slow: Any) -> None:
     explorer = slow(fail_at=3)
-    explorer.buttons["play"].click()
+    button(explorer, "Play").click()
     with pytest.raises(RuntimeError, match="the run broke"):
         explorer.runner.join()
-    assert (
-        explorer.state == "failed"
-        and "the run broke" in explorer._error_box.value
-        and explorer.run.step == 2
-    )
+    assert "the run broke" in explorer._error_box.value and run_of(explorer).step == 2
     explorer.panel["fail_at"].value = 0
-    press(explorer, "play")
-    assert explorer.state == "finished" and explorer.error is None
+    press(explorer, "Play")
+    assert "finished" in explorer.sentence and explorer.error is None
 
 
 def test_a_run_that_blows_up_says_at_which_step(data_and_teacher: DataAndTeacher) -> None:
@@ -257,28 +233,26 @@ def test_a_run_that_blows_up_says_at_which_step(data_and_teacher: DataAndTeacher
     for n, v in teacher.weights.items():
         weights[n] = v * torch.nan if v.is_floating_point() else v
     explorer = Live("sre2l", data, Network(spec=teacher.spec, weights=weights), CONFIG)
-    explorer.buttons["play"].click()
+    button(explorer, "Play").click()
     with pytest.raises(NonFiniteError, match="at step 1"):
         explorer.runner.join()
-    assert isinstance(explorer.error, NonFiniteError) and explorer.state == "failed"
+    assert isinstance(explorer.error, NonFiniteError)
     explorer.close()
 
 
-def test_settings_that_cannot_run_are_explained_and_what_was_stays(live: Live) -> None:
-    press(live, "step")
-    assert live.picture is not None
+def test_settings_that_cannot_run_are_explained_and_what_was_stays(live: Laboratory) -> None:
+    press(live, "Step")
     before = live.sentence
-    picture = live.picture.value
-    live.share_field.value = CONFIG.replace(
-        initialisation="real", images_per_class=1000
-    ).to_string()
+    pixels = picture(live).value
+    wrong = CONFIG.replace(initialisation="real", images_per_class=1000)
+    live.share_field.value = wrong.to_string()
     with refuses("images_per_class", "at most"):
         live.runner.join()
-    assert isinstance(live.error, DDLabError) and live.state == "failed"
-    assert live.sentence == before and live.picture.value == picture
+    assert isinstance(live.error, DDLabError)
+    assert live.sentence == before and picture(live).value == pixels
     live.share_field.value = CONFIG.to_string()
-    press(live, "play")
-    assert live.state == "finished" and live.error is None
+    press(live, "Play")
+    assert "finished" in live.sentence and live.error is None
 
 
 def test_wrong_arguments_are_refused_at_once(data_and_teacher: DataAndTeacher) -> None:
@@ -289,7 +263,7 @@ def test_wrong_arguments_are_refused_at_once(data_and_teacher: DataAndTeacher) -
         with refuses("method"):
             Live(wrong, data, teacher)
     with refuses("data", "ImageData"):
-        Live("sre2l", "digits", teacher)  # type: ignore[arg-type]
+        Live("sre2l", "digits", teacher)
     with refuses("teacher"):
         Live("sre2l", data)
     with refuses("config", "squeeze"):
@@ -307,12 +281,12 @@ def test_ten_pictures_a_second_at_most_and_two_with_reduced_motion(
 ) -> None:
     explorer = slow(seconds=0.002, steps=500)
     painted = []
-    explorer.plot.reduced_motion = reduced
+    plot(explorer).reduced_motion = reduced
     draw = explorer._draw
     monkeypatch.setattr(explorer, "_draw", lambda: (painted.append(time.monotonic()), draw()))
-    press(explorer, "play")
+    press(explorer, "Play")
     between = []
-    for before, after in pairwise(painted[:-1]):
+    for before, after in pairwise(painted[:-2]):  # where it ends is drawn at once
         between.append(after - before)
     assert len(painted) >= 3 and min(between) > gap * 0.95
     assert explorer.sentence.startswith("Step 500 of 500"), (
@@ -331,10 +305,10 @@ def test_slow_pictures_become_rare_and_the_run_stays_fast(
     draw = explorer._draw
     painted = []
     monkeypatch.setattr(explorer, "_draw", lambda: (time.sleep(0.03), painted.append(1), draw()))
-    press(explorer, "play")
+    press(explorer, "Play")
     assert (
-        explorer.run.seconds < 200 * 0.0125
-        and 3 <= len(painted) <= 0.2 * explorer.run.seconds / 0.03 + 4
+        run_of(explorer).seconds < 200 * 0.0125
+        and 3 <= len(painted) <= 0.35 * run_of(explorer).seconds / 0.03 + 6
     )
 
 
@@ -342,18 +316,16 @@ def test_slow_pictures_become_rare_and_the_run_stays_fast(
 
 
 @pytest.mark.parametrize(("name", "value"), CHANGES)
-def test_every_control_starts_a_run_with_its_setting(live: Live, name: str, value: Any) -> None:
-    press(live, "step")
+def test_every_control_starts_a_run_with_its_setting(
+    live: Laboratory, name: str, value: Any
+) -> None:
+    press(live, "Step")
     live.panel[name].value = value
     live.runner.join()
-    assert (
-        live.state == "paused"
-        and live.run.step == 0
-        and live.sentence.startswith("Before the first of")
-    )
-    assert getattr(live.run.config, name) == pytest.approx(value)
-    press(live, "play")
-    assert live.state == "finished" and live.run.total == live.panel.value.iterations
+    assert run_of(live).step == 0 and live.sentence.startswith("Before the first of")
+    assert getattr(run_of(live).config, name) == pytest.approx(value)
+    press(live, "Play")
+    assert "finished" in live.sentence and run_of(live).total == live.panel.value.iterations
     old = CONFIG.to_dict()[name]
     assert f"total loss before ({name} {old})" in curves(live), (
         "the run before stays for comparison"
@@ -362,10 +334,12 @@ def test_every_control_starts_a_run_with_its_setting(live: Live, name: str, valu
 
 def test_a_control_moved_while_playing_goes_on_playing(data_and_teacher: DataAndTeacher) -> None:
     explorer = Live("sre2l", *data_and_teacher, CONFIG.replace(iterations=390))
-    explorer.buttons["play"].click()
+    button(explorer, "Play").click()
     explorer.panel["lambda_var"].value = 0.5
     explorer.runner.join()
-    assert explorer.state == "finished" and explorer.run.config.lambda_var == pytest.approx(0.5)
+    assert "finished" in explorer.sentence and run_of(explorer).config.lambda_var == pytest.approx(
+        0.5
+    )
     explorer.close()
 
 
@@ -402,64 +376,64 @@ def test_the_first_four_fields_are_seen_and_any_may_be_chosen(
     chosen.close()
 
 
-def test_each_curve_has_its_chart(live: Live) -> None:
-    press(live, "play")
+def test_each_curve_has_its_chart(live: Laboratory) -> None:
+    press(live, "Play")
     assert (
-        list(live.charts.buttons.options) == ["loss", "class probability"]
-        and live.plot.figure.layout.yaxis.type == "log"
+        list(charts(live).buttons.options) == ["loss", "class probability"]
+        and plot(live).figure.layout.yaxis.type == "log"
     )
     assert curves(live) == ["cross-entropy", "mean gap", "variance gap", "total loss"]
-    for name, values in ((trace.name, trace.y) for trace in live.plot.figure.data):
+    for name, values in ((trace.name, trace.y) for trace in plot(live).figure.data):
         recorded = []
-        for frame in live.run.frames[1:]:
+        for frame in run_of(live).frames[1:]:
             recorded.append(frame.content.numbers[name].value)
         assert list(values) == pytest.approx(recorded)
-    live.charts.buttons.value = "class probability"
-    assert curves(live) == ["class probability"] and live.plot.figure.layout.yaxis.type == "linear"
-    press(live, "reset", "step")
-    assert live.charts.buttons.value == "class probability", "the reader's choice stays"
+    charts(live).buttons.value = "class probability"
+    assert curves(live) == ["class probability"] and plot(live).figure.layout.yaxis.type == "linear"
+    press(live, "Reset", "Step")
+    assert charts(live).buttons.value == "class probability", "the reader's choice stays"
 
 
-def test_the_slider_moves_through_what_was_kept(live: Live) -> None:
-    press(live, "play")
-    assert live.picture is not None
-    last_picture = live.picture.value
+def test_the_slider_moves_through_what_was_kept(live: Laboratory) -> None:
+    press(live, "Play")
+    last_picture = picture(live).value
     live.slider.index = 3
-    assert live.sentence.startswith("Step 3 of 20, finished:") and live.plot.cursor == 3
-    assert live.picture.value != last_picture and "after step 3," in live.picture.alt
+    assert live.sentence.startswith("Step 3 of 20, finished:") and plot(live).cursor == 3
+    assert picture(live).value != last_picture and "after step 3," in picture(live).alt
     live.slider.index = 20
-    assert live.sentence.startswith("Step 20 of 20") and live.picture.value == last_picture
+    assert live.sentence.startswith("Step 20 of 20") and picture(live).value == last_picture
 
 
 def test_a_long_run_keeps_frames_spread_evenly_and_where_it_rested(slow: Any) -> None:
     explorer = slow(steps=500)
-    press(explorer, "step", "step", "step")
-    press(explorer, "play")
-    steps = [frame.step for frame in explorer.run.frames]
-    assert steps[:2] == [0, 3] and steps[-1] == 500 and len(steps) == 61
+    press(explorer, "Step", "Step", "Step")
+    press(explorer, "Play")
+    steps = [frame.step for frame in run_of(explorer).frames]
+    assert steps[:4] == [0, 1, 2, 3] and steps[-1] == 500 and len(steps) == 63
 
 
 # -- students
 
 
-def test_a_student_of_a_frame_beside_random_real_images(live: Live) -> None:
-    press(live, "play")
+def test_a_student_of_a_frame_beside_random_real_images(live: Laboratory) -> None:
+    press(live, "Play")
     live.slider.index = 5
-    press(live, "student")
+    press(live, "Train")
     assert (
         "Students of the images at step 5: " in live.sentence
-        and "with online labels" in live.students
+        and "with online labels" in live.sentence
     )
-    assert live.students.count("%") == 2 and live.state == "finished"
+    assert live.sentence.count("%") == 2 and "finished" in live.sentence
     assert live.sentence.startswith("Step 5 of 20")
-    press(live, "reset")
-    assert live.students == ""
+    live.panel["lambda_mean"].value = 0.5
+    live.runner.join()
+    assert "Students" not in live.sentence
 
 
 def test_stop_leaves_a_student_and_the_run_as_it_was(
-    live: Live, monkeypatch: pytest.MonkeyPatch
+    live: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    press(live, "step")
+    press(live, "Step")
     update = supervised.update
     student_began = threading.Event()
 
@@ -469,36 +443,33 @@ def test_stop_leaves_a_student_and_the_run_as_it_was(
         return update(*arguments)
 
     monkeypatch.setattr(supervised, "update", slowly)
-    live.buttons["student"].click()
+    button(live, "Train").click()
     assert (
-        student_began.wait(30)
-        and not live.buttons["stop"].disabled
-        and live.buttons["student"].disabled
+        student_began.wait(30) and not live.stop_button.disabled and button(live, "Train").disabled
     )
-    press(live, "stop")
+    press(live, "Stop")
     assert (
-        live.students == ""
-        and live.state == "paused"
-        and live.run.step == 1
-        and not live.buttons["student"].disabled
+        "Students" not in live.sentence
+        and run_of(live).step == 1
+        and not button(live, "Train").disabled
     )
     assert live.error is None
-    press(live, "step")
-    assert live.run.step == 2, "the run goes on"
+    press(live, "Step")
+    assert run_of(live).step == 2, "the run goes on"
 
 
 def test_a_set_of_which_classes_are_missing_is_compared_with_the_same_classes(
     data_and_teacher: DataAndTeacher,
 ) -> None:
-    explorer = press(Live("selection", *data_and_teacher), "step", "step")
-    press(explorer, "student")
-    assert explorer.students.startswith("Students of the images at step 2: ")
+    explorer = press(Live("selection", *data_and_teacher), "Step", "Step")
+    press(explorer, "Train")
+    assert "Students of the images at step 2: " in explorer.sentence
     explorer.close()
 
 
 def test_nothing_can_be_learnt_from_no_images(data_and_teacher: DataAndTeacher) -> None:
     explorer = Live("selection", data_and_teacher[0])
-    explorer.buttons["student"].click()
+    button(explorer, "Train").click()
     with refuses("distilled", "at least one"):
         explorer.runner.join()
     assert isinstance(explorer.error, DDLabError)
@@ -529,19 +500,19 @@ def test_every_process_is_played_and_filmed(
     inputs = bundle(case, grey, teacher, distilled)
     data: Any = inputs.data or inputs.distilled
     explorer = Live(case.module, data, inputs.teachers, case.config)
-    assert (explorer.picture is None) == (
+    assert explorer.world.has_images != (
         case.module in (supervised, self_supervised, pretraining, with_targets)
     )
-    press(explorer, "step")
+    press(explorer, "Step")
     sentence = explorer.sentence
-    press(explorer, "play")
+    press(explorer, "Play")
     total = case.module.total_steps(case.config, inputs)
     assert sentence.startswith(f"Step 1 of {total}, paused: ") and explorer.sentence.startswith(
         f"Step {total} of {total}, finished: "
     )
-    assert explorer.charts.buttons.value in explorer.charts.buttons.options and curves(explorer)
-    recorded = Live(explorer.run)
-    assert recorded.plot is None or recorded.plot.cursor is not None, "the last frame has a marker"
+    assert charts(explorer).buttons.value in charts(explorer).buttons.options and curves(explorer)
+    recorded = Live(run_of(explorer))
+    assert plot(recorded).cursor is not None, "the last frame has a marker"
     recorded.slider.index = 1
     assert recorded.sentence.startswith(f"Step 1 of {total}, finished: ")
     recorded.close()
@@ -556,7 +527,7 @@ def test_presets_follow_the_data(data_and_teacher: DataAndTeacher) -> None:
         (self_supervised, self_supervised.Config.for_data(data)),
     ):
         config = Live(process, data, teacher)
-        assert config.run.config == expected
+        assert run_of(config).config == expected
         config.close()
 
 
@@ -568,21 +539,21 @@ def test_a_film_shows_the_looks_of_a_run(data_and_teacher: DataAndTeacher) -> No
     run = Run(sre2l, CONFIG, ddlab.Inputs(data=data, teachers=(teacher,)), keep=Keep(5)).advance()
     film = Live(run)
     assert [step for step, _ in film.slider.options] == ["0", "5", "10", "15", "20"]
-    assert film.picture is not None and film.plot is not None and film.plot.cursor == 20
-    last = film.picture.value
+    assert plot(film).cursor == 20
+    last = picture(film).value
     film.slider.index = 1
-    assert film.picture.value != last and film.plot.cursor == 5
+    assert picture(film).value != last and plot(film).cursor == 5
     assert (
         film.sentence.startswith("Step 5 of 20, finished: cross-entropy ")
         and "class probability" in film.sentence
     )
     film.slider.index = 0
-    assert film.sentence == "Step 0 of 20, finished." and film.plot.cursor is None
-    film.charts.buttons.value = "class probability"  # type: ignore[union-attr]
+    assert film.sentence == "Step 0 of 20, finished." and plot(film).cursor is None
+    charts(film).buttons.value = "class probability"
     film.slider.index = 4
-    assert [trace.name for trace in film.plot.figure.data] == [
-        "class probability"
-    ] and film.plot.cursor == 20
+    assert [trace.name for trace in plot(film).figure.data] == ["class probability"] and plot(
+        film
+    ).cursor == 20
     film.close()
 
 
