@@ -11,7 +11,7 @@ The public names below are loaded when first used, so that `import ddlab` is ins
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 _ROOMS = (
     "data",

@@ -2,10 +2,12 @@
 shown meanwhile, and what stays.
 """
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,6 +31,7 @@ from ddlab.explorers import (
     Tabs,
     Value,
 )
+from ddlab.explorers import lab as lab_module
 from ddlab.explorers.views import step_on_show
 from ddlab.figures import encode_grid, loss_curves
 from ddlab.runs import Keep, Run
@@ -925,3 +928,16 @@ def test_what_a_drawing_raises_in_the_thread_is_shown_and_the_thread_goes_on(
 
 
 # -- the end
+
+
+def test_the_toy_of_the_readme_runs_and_explodes() -> None:
+    text = (Path(lab_module.__file__).parent / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    names: dict[str, Any] = {"__name__": "toy"}
+    exec(compile(block, "README.md", "exec", dont_inherit=True), names)
+    toy = names["DescentLab"]()
+    toy.run()
+    assert toy.sentence == "The last loss is 1.8e-12."
+    toy.panel["rate"].value = 2.5
+    assert float(toy.run().sentence.split()[-1].rstrip(".")) > 1000
+    toy.close()
