@@ -29,6 +29,7 @@ from .errors import DDLabError
 # differ.
 _KEY = "ddlab"
 _LONGEST_PATH = 4096  # of Linux
+# Seconds: a temporary file that is older was left by a process that died.
 _HOUR = 3600.0
 
 

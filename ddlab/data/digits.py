@@ -14,7 +14,9 @@ from ..core.errors import DDLabError
 from .images import ImageData
 
 NAME = "digits"
+# Of scikit-learn's set; another number would be another set.
 IMAGES = 1797
+# 599 test images: an accuracy of 90% has a standard error of 1.2 points.
 TEST_FRACTION = 1 / 3
 
 

@@ -37,8 +37,10 @@ from ..core.boundary import Count, Index, checked, within
 from .images import ImageData
 
 NAME = "shapes"
+# Part of every draw: another number is another dataset.
 VERSION = 1
 CHUNK_PIXELS = 2**17  # images are drawn so many pixels at a time, which fits the cache
+# Boxes in the background of every image.
 CLUTTER = 4
 DRAWS = 80  # random numbers set aside for each image
 

@@ -39,6 +39,7 @@ __all__ = [
     "Targets",
 ]
 
+# A file from outside may say anything: a scale beyond this would fill the memory.
 _LARGEST_SCALE = 64
 _MOST_NUMBERS = 2**29  # of all images, decoded: two gigabytes
 _ALL_TARGETS = (

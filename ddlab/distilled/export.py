@@ -22,6 +22,7 @@ from ..data.pictures import Reading
 from ..data.tree import TESTS, TRAINS
 from .targets import HardLabels, StoredLabels
 
+# Characters of a class in a folder's name; file systems refuse long paths.
 _LONGEST = 60
 _UNSAFE = re.compile(r"[^\w ()+,.=@~-]")
 

@@ -30,8 +30,11 @@ from torch import Tensor
 from ..core import errors
 
 LAYOUTS = ("convolutional", "perceptron")
+# GTN's slope below 0.
 LEAK = 0.1
+# Images lie in -REACH to REACH, normalised: tanh alone would end at 1.
 REACH = 2.0
+# PyTorch's default for batch norm.
 EPSILON = 1e-5
 _PARTS = ("length", "bias", "scale", "shift")  # beside the direction, where a layer has them
 

@@ -34,6 +34,7 @@ Kind = Annotated[str, among(*KINDS)]
 HeldOut = Annotated[float, within(0, 0.9, open_low=True)]
 # The simplest reader first: among equals the first is taken.
 STRENGTHS = (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
+# From many to one: of equals the first is taken.
 NEIGHBOURS = (50, 20, 10, 5, 1)
 _STRENGTH = 1e-3  # of `probed`
 

@@ -28,6 +28,7 @@ KINDS = ("linear", "ridge", "neighbours")
 # between which float64 solves well
 LEAST_STRENGTH = 1e-12
 MOST_STRENGTH = 1e12
+# Of L-BFGS; a regression that needs more is refused, as its weights have not settled.
 _ITERATIONS = 5000
 
 

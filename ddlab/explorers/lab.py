@@ -54,6 +54,7 @@ from .views import Drag, NotComputed, View, ViewOnPage, flattened, make_widget
 _VALUES = 400  # that are remembered
 # Seconds between two pictures of what goes on.
 _GAP = 0.1
+# The same for readers who asked their system for little motion.
 _REDUCED_GAP = 0.5
 Job = Union[Run, "Part", "Value"]
 Jobs = Sequence[Job]
@@ -417,6 +418,7 @@ class Laboratory(Explorer):
         Raises:
             DDLabError: settings that the check refuses.
         """
+        # Two threads must not advance one run.
         self.runner.stop()
         self.runner.join()
         if self.refusal:
@@ -463,6 +465,7 @@ class Laboratory(Explorer):
             self.lab.check(self.world, settings)
             watched_run = None if self.lab.run is None else self.lab.run(self.world, settings)
             jobs = list(self.lab.jobs(self.world, settings, watched_run))
+            # Nothing is assigned before all three have been asked: one that raises changes nothing.
             self.settings = settings
             self.watched_run = watched_run
             self.jobs = jobs
@@ -473,6 +476,7 @@ class Laboratory(Explorer):
         before = change["old"]
         after = change["new"]
         changed = any(getattr(before, name) != getattr(after, name) for name in self.lab.to_end)
+        # A change that moves the step as well, as Reset and a shared text do, keeps its step.
         if changed and before.step == after.step is not None:
             self.panel.value = after.replace(step=None)
             return
@@ -484,6 +488,7 @@ class Laboratory(Explorer):
             self.refusal = str(error)
             self._enable(self._results())
             raise
+        # What failed for the settings before may be tried again.
         self._failed_beside.clear()
         self._draw()
         self._ask()
@@ -519,6 +524,7 @@ class Laboratory(Explorer):
         if change["new"] is None:
             return
         steps = [step for _, step in self.slider.options]
+        # The last place follows the run, which may still go on.
         step = None if change["new"] == len(steps) - 1 else steps[change["new"]]
         self.panel.value = self.panel.value.replace(step=step)
 
@@ -662,6 +668,7 @@ class Laboratory(Explorer):
         self._draw()
 
     def _failed(self, error: BaseException) -> None:
+        # A drawing that fails too must not hide the first error.
         try:
             self._busy(False)
         finally:
@@ -743,6 +750,7 @@ class Laboratory(Explorer):
             kept = run.at()
             if newest is None or (kept is not None and kept.step >= newest.step):
                 newest = kept
+            # A run keeps some steps only; the nearest of them stands for the step asked for.
             if requested is not None and requested < run.total:
                 return Results(self, min(self._steps(run), key=lambda step: abs(step - requested)))
             return Results(self, 0 if newest is None else newest.step)
@@ -779,6 +787,7 @@ class Laboratory(Explorer):
                 options = []
                 for step in steps:
                     options.append((self.lab.step_label(self.world, self.settings, step), step))
+                # New options put the index back to 0, which is not a reader's move.
                 if list(slider.options) != options:
                     slider.options = options
                 shown = [place for place, step in enumerate(steps) if step <= (results.step or 0)]
@@ -807,6 +816,7 @@ class Laboratory(Explorer):
                 if not self.is_done(job):
                     todo.append(job)
             pressed.description = words
+            # Grey also where nothing is left to do: `all` of nothing is true.
             pressed.disabled = all(results.doing(job) for job in todo)
         self.stop_button.disabled = task is None or task.button is None
 
@@ -824,6 +834,7 @@ class Laboratory(Explorer):
                 missing.append(job)
         if not missing or self.runner.task is None:
             return ""
+        # A run that has not begun is taken to be as slow as the slowest of the others.
         spent = []
         for run in missing:
             if run.left(None):

@@ -33,6 +33,7 @@ _ROW = 480
 _CELL = 112
 # The frame of the chosen image; Okabe and Ito's orange is seen on light and on dark.
 _EDGE = 4
+# Red, green and blue of that orange.
 _MARK = (230, 159, 0)
 _MISSING = 128  # the grey of an image that is not there yet
 

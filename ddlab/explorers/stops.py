@@ -7,6 +7,7 @@ from typing import Any
 
 from .controls import Controls
 
+# Round numbers of a decade, about equally far apart on a logarithmic scale.
 _STEPS = (1, 1.5, 2, 2.5, 3, 4, 5, 7)
 
 

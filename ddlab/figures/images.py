@@ -22,6 +22,7 @@ from ._check import Scale, as_names
 
 # 4.5:1 on white and 4.2:1 on #111112.
 _LABEL_GREY = 118
+# Pixels of a line of words above or beside the images.
 _LABEL_HEIGHT = 18
 # Of a figure: a page beside the file browser of JupyterLab; a wider grid is drawn smaller.
 WIDEST = 840

@@ -26,7 +26,9 @@ from ..runs.inputs import Inputs
 from ..training import supervised
 from .lesson import show
 
+# Draws that a student compares: enough for an interval, few enough for a laptop.
 PAIRS = 5
+# A million: two of a hundred students share one with a chance of half a percent.
 SEEDS = 10**6
 KEPT_SHARE = 0.9  # of the training images
 Answer = TypeVar("Answer")

@@ -61,6 +61,7 @@ NAME = "dataset_distillation"
 ALIASES = ("dd",)
 NEEDS = ("data",)
 LABELS = ("hard",)  # and its steps; a teacher has nothing to say of them
+# Adam's, as in the authors' code.
 BETAS = (0.5, 0.999)
 _LENET = networks.spec("lenet")
 

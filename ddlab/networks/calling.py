@@ -20,7 +20,9 @@ from ..core.boundary import Count, checked, tensor
 from .family import REGISTERED, error_text, refuse, zeros_of
 from .specification import ImageSize, Network, NetworkSpec, check_weights, hooked_layers, skeleton
 
+# Of a batch: 512 images of CIFAR's size, and fewer of larger ones, use as much memory.
 _PIXELS_AT_ONCE = 512 * 32 * 32
+# Of larger images only the shapes are followed; nothing is run.
 _PIXELS_RUN = 256 * 256
 _local = threading.local()  # .parts: dict[NetworkSpec, _Parts], for skeletons are of one thread
 

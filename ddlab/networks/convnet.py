@@ -18,6 +18,7 @@ from ..core.errors import DDLabError
 from ..core.parameters import Parameters, parameter
 
 FAMILY = "convnet"
+# Three halvings leave one pixel.
 SMALLEST_IMAGE = 8
 LAST_CONV = "blocks.{last}.activation"
 CLASSIFIER = "classifier"

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 
 from ..core.parameters import Parameters
 
+# Of images up to here the first two reductions of a network would leave too little.
 LARGEST_SMALL_IMAGE = 64
 
 

@@ -25,6 +25,7 @@ from .process import Process
 from .run import run_to_end
 from .threads import thread_count
 
+# Results; the oldest go first.
 MEMORY = 64
 _results: OrderedDict[str, Any] = OrderedDict()
 _lock = threading.Lock()

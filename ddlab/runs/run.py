@@ -41,6 +41,7 @@ from .process import Process, Step, check_call, check_finite, check_goes_on
 Make = Callable[[Any, Inputs, Any, Any], Any]
 # Seconds and updates: after so many without a look for NaN the next update is looked at.
 _BETWEEN_LOOKS = 0.5
+# Between two looks for NaN: a look at all tensors costs as much as a small update.
 _UPDATES = 25
 
 

@@ -63,10 +63,12 @@ NAME = "rela_f"
 NEEDS = ("distilled",)
 # 100 epochs of CIFAR-10 in batches of 128, for which Algorithm 1 has its numbers.
 PUBLISHED_STEPS = 39_000
+# Algorithm 1's numbers: of the share of targets, of two running means, and where they start.
 LARGEST_SHARE = 0.8
 FIRST_AVERAGES = (2.0, 0.0)
 LOSS_DECAY = 0.999
 RHO_DECAY = 0.95
+# The authors' code switches where the loss no longer falls; these are its numbers.
 FIRST_SMOOTHED = (1.0, 2.0)
 PLATEAU = 0.995
 FIRST_VIEWS = {

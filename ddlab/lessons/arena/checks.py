@@ -13,6 +13,7 @@ from ..answers import NotYet, numbers
 # Own, random its way, all real, class numbers.
 _SETS = ((0.86, 0.85, 0.99, 0.33), (0.95, 0.67, 0.99, 0.30), (0.5, 0.6, 0.9, 0.5))
 RIVAL = "coarse"
+# Fewer pairs give an interval that says nothing.
 _SEEDS = 5
 
 

@@ -10,8 +10,10 @@ from ...figures import alt as words
 from ...figures import theme as look
 from ...figures._check import as_series
 
+# What is smaller is rounding, and leaves a hole in a logarithmic plot.
 _LEAST_ERROR = 1e-6
 _MOST_POINTS = 150  # of a curve: on a logarithmic axis more of them lie on each other
+# More would run into each other at the height of these plots.
 _MOST_TICKS = 6
 
 

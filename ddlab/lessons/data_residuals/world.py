@@ -33,6 +33,7 @@ LOSS = "teacher's loss"
 UNITS = {DISTANCE: "pixel values", FEATURES: "bits", PIXELS: "bits", LOSS: "nats"}
 # Frames of a run beside those around the merges; images of each class and kind.
 _EVEN = 16
+# Students need the finished set alone.
 _LAST = Keep(1)
 _REFERENCES = 8
 

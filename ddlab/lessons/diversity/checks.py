@@ -14,6 +14,7 @@ from ...evaluation import measures
 from ...networks import Network
 from ..answers import NotYet, call_answer
 
+# Each answer is held against this many; more make the check slow.
 REAL_IMAGES = 300
 
 

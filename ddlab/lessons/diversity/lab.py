@@ -35,6 +35,7 @@ from .world import Images, NamedImages, Settings, Source, World, decisive, real,
 
 # stops of the sliders
 WEIGHTS = (0.01, 0.03, 0.11, 0.33, 1.0)
+# A factor of three apart; DWA's own is the first.
 RADII = (0.015, 0.05, 0.15, 0.5)
 _HEIGHT = 310  # of a plot, in pixels: the pictures stand above it
 _PCA = embeddings.Config()  # the map's

@@ -41,9 +41,12 @@ from ...training.accuracy import accuracy
 ORDERS = ("nothing", "batches", "within classes", "everything")
 CURRICULA = describe(gtn.Config)["curriculum"].choices or ()
 REAL = "real batches, own rates"
+# Networks that no generator has seen; their mean is shown.
 STUDENTS = 3
+# Longer trainings take a reader's patience: memory and time grow with N.
 MOST_STEPS = 20
 FEW = 5  # steps of the quest
+# Images of a batch that are shown, and the pixels that each takes.
 _ROWS = 5
 _CELL = 32
 

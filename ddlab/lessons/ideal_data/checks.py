@@ -16,7 +16,9 @@ TEACHERS = ("trained", "posterior of the distilled")
 # Share of right decisions in exercise 3; the best possible is .921, hard labels reach .86.
 QUIET = 0.91
 PER_CLASS = 512  # points that stand for G: right to less than one percent
+# Of the picture on each side.
 _PIXELS = 96
+# Okabe and Ito's vermilion and blue, as everywhere in this lesson.
 _ORANGE = np.array([213, 94, 0])
 _BLUE = np.array([0, 114, 178])
 

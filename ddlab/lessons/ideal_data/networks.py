@@ -25,6 +25,7 @@ from torch import Tensor
 
 from ...core import errors, randomness
 
+# Of the hidden layer, as in the paper's toy.
 UNITS = 50
 _AT_ONCE = 2**18  # hidden values computed together: they stay in a core's cache
 Array = np.ndarray

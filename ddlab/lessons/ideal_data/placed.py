@@ -20,11 +20,14 @@ from ...figures.theme import finish_figure, neutral, series_style, stacked_figur
 from . import drawing, toys
 from .world import BEST_BOUNDARY, EXTENT, SQUARED, WRONG, decided, least_errors
 
+# Samples that the reader places.
 COUNT = 10
 # Of squared error: five on each mean give .067, a thousand samples of the best Sigma .062; nothing
 # is below .058.
 ENOUGH = 0.06
+# First weights that all learn from the same samples.
 _SEEDS = 20
+# Test points of each class, spread and not drawn: what changes the error is the samples.
 _PER_CLASS = 96
 _TOY = toys.Config(seeds=_SEEDS, record_every=1000)
 LABELS = torch.arange(COUNT) % 2.0  # class 0 and class 1 in turn

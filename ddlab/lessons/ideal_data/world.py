@@ -23,12 +23,19 @@ PATHS = "through the paths"
 RANDOM = "random filters"
 # the exact gradient takes longer
 _EXACT_SEEDS = 5
+# Of each class, and fewer seeds: the exact gradient takes longer.
 _EXACT_POINTS = 32
+# Moments of a run that are kept.
 _FRAMES = 20
+# Test points of each class.
 _PER_CLASS = 96
+# Of the data that are drawn as dots.
 _SAMPLES = 80
+# Places of the map of outputs, on each side.
 _GRID = 41
+# Places of the map of the loss, on each side.
 _SURFACE = 31
+# Of the path's extent, which the map of the loss shows around it.
 _MARGIN = 0.2
 
 

@@ -16,6 +16,7 @@ from ..answers import NotYet, call_answer
 
 # of the quest
 _PAIRS = 3
+# Of the accuracy: what an answer must gain in the mean.
 _AHEAD = 0.01
 
 

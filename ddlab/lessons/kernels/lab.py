@@ -20,6 +20,7 @@ from .world import Rival, Settings, World
 _ROWS = 10  # of images: of each class so many are shown
 # what the quest asks for: share of the pixels, and of the test images
 _FROZEN = 0.5
+# Of the accuracy: what the quest asks for.
 _AHEAD = 0.03
 _RIDGES = {0.0: "0", 1e-8: "1e-8", 1e-6: "1e-6", 1e-4: "1e-4", 1e-2: "0.01", 1e-1: "0.1", 1.0: "1"}
 

@@ -22,11 +22,15 @@ from ...figures import decision_map, move_decisions, series_style
 from ...methods.kip import centred_labels, kernel_loss, predictions
 from ...methods.shared.kernels import KernelSpec, support_and_cross
 
+# Of the plane: left and right, bottom and top.
 EXTENT = ((-2.5, 2.5), (-2.0, 2.0))
 SUPPORT = "support points"
 ENOUGH = 0.97  # of the real dots; both class means give less than .9
+# Dots that the samples stand for.
 _REAL = 200
+# Places of the map, across and up.
 _GRID = (41, 33)
+# The most that KIP moves the samples.
 _UPDATES = 60
 _RATE = 0.05  # of Adam
 

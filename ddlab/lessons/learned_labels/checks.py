@@ -18,6 +18,7 @@ from ...runs import Run
 from ...runs.inputs import Inputs
 from ..answers import NotYet, call_answer, float64
 
+# Ten for each class.
 _PICTURES = 100
 _ALIKE = 0.9  # the cosine with a digit above which a picture shows it
 _SAME_COSINE = 0.999  # the cosine with a picture of the page

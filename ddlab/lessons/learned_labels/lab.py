@@ -46,8 +46,11 @@ SOURCES = ("shapes", "noise", "the data")
 STRANGER = networks.spec("convnet", width=16, norm="instance")  # takes no part in the learning
 STUDENT_KINDS = ("the learner's network", "a ConvNet, no part in it", "labels shuffled")
 MOST_PICTURES = 500  # pictures
+# Of each kind, whose mean is shown.
 STUDENTS = 2
+# Pictures whose labels are in the table, at most.
 _ROWS = 20
+# Pixels that a picture takes on the page, about.
 _CELL = 48
 
 

@@ -15,6 +15,7 @@ from ..answers import NotYet, call_answer
 from .lab import World
 
 _WORK = 1000  # steps of training: updates x starts x N
+# Longer trainings take longer than a reader waits for a check.
 _MOST_STEPS = 5
 _AHEAD = 0.1  # of accuracy
 

@@ -9,7 +9,9 @@ from torch import Tensor
 from ...core import randomness
 from ..answers import NotYet, call_answer
 
+# Two rounds of three networks and one more: the order shows.
 _UPDATES = 7
+# Of the made-up images that an answer is tried on.
 _CLASSES = 10
 
 

@@ -16,6 +16,7 @@ from ..answers import NotYet, call_answer, two
 _LEAD = 0.03  # of accuracy, exercise 2
 # of the page's temporary network
 _STEPS = 5
+# Of the inner steps that an answer is held against.
 _RATE = 0.1
 
 

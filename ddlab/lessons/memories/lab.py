@@ -48,7 +48,9 @@ from .world import (
 
 PARTS = {"model": "training", "exemplars": "exemplars learn", "tuning": "fine-tuning"}
 RIVAL = CENTRES  # with one exemplar, the class mean
+# Of an exemplar that is not there yet.
 _GREY = 128
+# Pixels that an exemplar takes on the page, about.
 _CELL = 32
 
 

@@ -34,9 +34,12 @@ from .world import BY_HAND, MEMORIES, Moment, Settings, World
 
 CLASSES = "ABCDEF"
 ENOUGH = 0.85  # of all points; an unlimited memory ends at .88
+# Of each class.
 _POINTS = 40
+# How far a class turns with its radius, and how far its dots lie off the curve.
 _TWIST = 0.7
 _SPREAD = 0.025
+# Places of the map, on each side.
 _GRID = torch.linspace(0, 1, 61)
 
 

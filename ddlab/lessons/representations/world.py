@@ -20,11 +20,15 @@ from ...runs.inputs import Inputs
 from ...training import self_supervised, with_targets
 from .setting import NETWORK, PRIORS, UNTRAINED, make_set, objective
 
+# Images that the reader of features learns from.
 _LABELLED = 1000
+# Moments of a training that are kept.
 _FRAMES = 16
 # numbers of a target that are shown, and images for each
 COMPONENTS = 4
+# Images whose targets are drawn.
 COLUMNS = 12
+# Of the ridge: fixed, so that curves of two settings can be compared.
 _STRENGTH = 1e-2
 
 

@@ -9,7 +9,9 @@ from torch.func import functional_call
 
 from ..answers import NotYet, call_answer
 
+# Of the student in each update.
 _STEPS = 3
+# Of the images.
 _UPDATES = 4
 
 

@@ -21,8 +21,11 @@ from ...training.trajectories import by_name, vector
 from ...training.unrolled import trained
 
 RATES = (0.05, 0.1, 0.2)  # of sets that learn none: they take the best of them
+# Trained on the images of a finished run; their mean is shown.
 STUDENTS = 3
+# Memory and time grow with N: more would try a reader's patience.
 MOST_STEPS = 20
+# Of the experts, which every setting shares.
 MOST_EPOCHS = 5
 
 Points = tuple[tuple[float, float], ...]

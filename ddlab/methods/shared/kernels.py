@@ -40,6 +40,7 @@ from ...core.parameters import Parameters, parameter
 
 SIX = ("fc1", "fc2", "fc3", "conv1", "conv2", "conv3")
 KERNELS = ("rbf", *SIX)
+# Of intermediate arrays; larger kernels are computed block by block.
 _MEGABYTES = 512
 
 

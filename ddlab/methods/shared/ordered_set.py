@@ -13,6 +13,7 @@ from ...core import errors, randomness
 from ...core.parameters import Parameters, parameter
 from ...training.unrolled import Tensors
 
+# The share of the classes' even label in a label that begins smoothed.
 SMOOTHING = 0.1
 
 

@@ -29,6 +29,7 @@ from ...networks import Network, Outputs
 
 # E[x^2] / variance up to which E[x^2] - mean^2 keeps float32's precision but for two digits.
 FIRST_LAYER = 10.0  # how often the first batch-norm layer counts
+# Of the second moment to the variance: beyond it float32 would lose the variance.
 _LARGEST_RATIO = 32.0
 
 

@@ -44,6 +44,7 @@ __all__ = [
     "vicreg_loss",
 ]
 NAME = "vicreg"
+# Below the root of a variance, as in the paper.
 EPSILON = 1e-4
 _PAPER = "Bardes et al. 2022, section 4.2"
 
