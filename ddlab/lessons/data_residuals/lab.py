@@ -15,8 +15,9 @@ import plotly.graph_objects as go
 from torch import Tensor
 
 from ...data import ImageData
-from ...explorers import Chart, Compute, Lab, Quest, Results, Strip, Tabs, Value
+from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import HEIGHT, frame_at, strip, values_by_setting
+from ...explorers.students import Students, finished
 from ...explorers.views import step_on_show
 from ...figures.comparison import add_reference
 from ...figures.theme import finish_figure, series_style, start_figure
@@ -150,14 +151,22 @@ def _real_images(images_per_class: int, seed: int) -> selection.Config:
     return selection.Config(images_per_class=images_per_class, seed=seed)
 
 
-def students(world: World, settings: Settings, results: Results) -> list[Run | Value]:
-    """List both sets, then students of each, seed by seed."""
-    set_configs = sets(world, settings)
-    taught = []
-    for seed in world.seeds:
-        for config in set_configs:
-            taught.append(Value(world.student, config, seed))
-    return [*map(world.distilled_run, set_configs), *taught]
+def students(
+    world: World, settings: Settings, results: Results
+) -> dict[fadrm.Config | selection.Config, list[Value]]:
+    """Return the config of each set -> its students, one for each seed."""
+    values = {}
+    for config in sets(world, settings):
+        values[config] = [Value(world.student, config, seed) for seed in world.seeds]
+    return values
+
+
+def set_runs(world: World, settings: Settings, results: Results) -> list[Run]:
+    """Return the runs that make both sets."""
+    return [world.distilled_run(config) for config in sets(world, settings)]
+
+
+STUDENTS = Students(students, set_runs)
 
 
 def student_data(world: World, settings: Settings, results: Results) -> tuple:
@@ -171,16 +180,14 @@ def student_data(world: World, settings: Settings, results: Results) -> tuple:
             results, world.student, distilled_config, "merge_ratio", seed
         ).items():
             tried.setdefault(alpha, []).append(accuracy)
-    level = []
-    for seed in world.seeds:
-        level.append(results(Value(world.student, real, seed)))
+    level = finished(STUDENTS.accuracies(world, settings, results)[real])
     points = tuple((alpha, tuple(accuracies)) for alpha, accuracies in sorted(tried.items()))
     name = "patches" if settings.patches == "real" else "real images"
     return (
         points,
         settings.merge_ratio,
         name,
-        tuple(accuracy_of_real for accuracy_of_real in level if accuracy_of_real is not None),
+        tuple(level),
     )
 
 
@@ -262,7 +269,7 @@ def far_apart(world: World, settings: Settings, results: Results) -> bool:
     return len(means) > 1 and max(means) - min(means) >= APART
 
 
-_STUDENTS = Chart(student_data, student_points)
+_STUDENT_CHART = Chart(student_data, student_points)
 
 ResidualLab = Lab(
     "Does a residual bring the image back?",
@@ -283,20 +290,12 @@ ResidualLab = Lab(
     job_words=lambda world, run: (
         f"α = {run.config.merge_ratio:g}" if run.process is fadrm else "real images"
     ),
-    buttons=[
-        Compute(
-            "Train students",
-            students,
-            "graduation-cap",
-            "On FADRM's images, and on their patches",
-            view=_STUDENTS,
-        )
-    ],
+    buttons=[STUDENTS.button("On FADRM's images, and on their patches", _STUDENT_CHART)],
     views=[
         Strip(strip_data, ratios_strip),
         Tabs(
             ("What is left", Chart(curve_data, curves, cursor=step_on_show)),
-            ("Students", _STUDENTS),
+            ("Students", _STUDENT_CHART),
         ),
     ],
     sentence=sentence,

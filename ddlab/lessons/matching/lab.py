@@ -6,15 +6,20 @@ MatchingLab(data, dm.Config.teaching(images_per_class=1))
 """
 
 import math
-import statistics
 
 import plotly.graph_objects as go
 
 from ...explorers.lab import Compute, Lab, Results, Value
 from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT, learned_images, run_curve
+from ...explorers.students import (
+    Students,
+    difference_chart,
+    differences,
+    finished,
+    mean_accuracies,
+)
 from ...explorers.views import Chart, Row, Strip, step_on_show
-from ...figures.theme import DASHED, finish_figure, series_style, start_figure
 from ...runs import Run
 from .world import LEARNED, REAL, Settings, World
 
@@ -74,7 +79,7 @@ def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     return [Value(world.first_updates, run), *first]
 
 
-def jobs_by_kind(world: World, settings: Settings, results: Results) -> dict[str, list[Value]]:
+def students_by_kind(world: World, settings: Settings, results: Results) -> dict[str, list[Value]]:
     """List the students on the frame on show and on real images, one for each seed."""
     learned = []
     for seed in world.seeds:
@@ -87,26 +92,7 @@ def jobs_by_kind(world: World, settings: Settings, results: Results) -> dict[str
     return {LEARNED: learned} | real
 
 
-def students(world: World, settings: Settings, results: Results) -> list[Run | Value]:
-    """List all students, seed by seed."""
-    jobs = []
-    for seed in zip(*jobs_by_kind(world, settings, results).values(), strict=True):
-        for value in seed:
-            jobs.append(value)
-    return jobs
-
-
-def share_accuracies(
-    world: World, settings: Settings, results: Results
-) -> dict[str, tuple[float, ...]]:
-    """Return the accuracies known of students of the frame on show and of as many real images."""
-    every = {}
-    for kind, values in jobs_by_kind(world, settings, results).items():
-        every[kind] = map(results, values)
-    accuracies = {}
-    for kind, values in every.items():
-        accuracies[kind] = tuple(value for value in values if value is not None)
-    return accuracies
+STUDENTS = Students(students_by_kind)
 
 
 def in_other_networks(
@@ -147,7 +133,7 @@ def score_data(world: World, settings: Settings, results: Results) -> tuple | No
 
     What was shown stays until the first is known.
     """
-    if not results.shared[RIVAL]:
+    if not finished(results.shared[RIVAL]):
         return None
     other_runs = in_other_networks(world, settings, results)
     return (
@@ -167,44 +153,17 @@ def scores(networks: int | None, step: int, accuracies: tuple, other_runs: tuple
     learned = dict(other_runs)
     learned[networks] = real.pop(LEARNED)
     rival = real.pop(RIVAL)
-    named = {}
+    ahead = {}
     for kind, values in real.items():
-        if values:
-            named[short[kind]] = values
+        ahead[short[kind]] = differences(values, rival)
+    learned_names = []
     for number, values in sorted(
         learned.items(), key=lambda number_and_values: number_and_values[0] or math.inf
     ):
         words = f"{how_many(number)}, update {step}" if number == networks else how_many(number)
-        named |= {words: values} if values else {}
-    ahead = {}
-    for name, values in named.items():
-        ahead[name] = [
-            mine - rival_accuracy for mine, rival_accuracy in zip(values, rival, strict=False)
-        ]
-    title = f"Students, minus {short[RIVAL]}"
-    figure = start_figure(
-        title=title, x_label="difference of accuracy", y_label="images", height=HEIGHT
-    )
-    for index, (name, values) in enumerate(ahead.items()):
-        style = series_style(0 if "network" in name else 1)
-        dot = {"size": 5, "opacity": 0.5}
-        for x, marker in ((values, dot), ([statistics.fmean(values)], {"size": 12})):
-            marker |= {"color": style.colour, "symbol": style.marker}
-            figure.add_scatter(
-                x=x, y=[index] * len(x), mode="markers", name=name, marker=marker, showlegend=False
-            )
-    figure.add_vline(x=0, line=DASHED)
-    figure.update_yaxes(
-        tickvals=list(range(len(ahead))),
-        ticktext=list(ahead),
-        title="",
-        range=[-0.6, len(ahead) - 0.4],
-    )
-    clauses = []
-    for name, values in ahead.items():
-        clauses.append(f"{name} {statistics.fmean(values):+.1%}")
-    description = ", ".join(clauses)
-    return finish_figure(figure, alt=f"{title}, mean and each student: {description}.")
+        learned_names.append(words)
+        ahead[words] = differences(values, rival)
+    return difference_chart(ahead, short[RIVAL], learned=learned_names, height=HEIGHT)
 
 
 # -- in words
@@ -220,10 +179,7 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     asked_of = f"matched in {how_many(settings.networks)}"
     many = f"{count} {'image' if count == 1 else 'images'} of each of {classes} classes"
     moment = "as they began" if frame.step == 0 else f"after update {frame.step} of {run.total}"
-    means = {}
-    for kind, values in results.shared.items():
-        if values:
-            means[kind] = statistics.fmean(values)
+    means = mean_accuracies(results.shared)
     clauses = []
     for kind, value in means.items():
         clauses.append(f"from {REAL.get(kind, 'these')} {value:.1%}")
@@ -239,11 +195,9 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
 
 def quest_met(world: World, settings: Settings, results: Results) -> bool:
     """Return whether the images on show beat any real images, with students of every seed."""
-    if min(map(len, results.shared.values())) < len(world.seeds):
+    if any(None in accuracies for accuracies in results.shared.values()):
         return False
-    means = {}
-    for kind, values in results.shared.items():
-        means[kind] = statistics.fmean(values)
+    means = mean_accuracies(results.shared)
     return means.pop(LEARNED) - max(means.values()) >= _AHEAD
 
 
@@ -265,7 +219,7 @@ MatchingLab = Lab(
     run=World.run,
     jobs=list_jobs,
     opens_with=4,
-    shared=share_accuracies,
+    shared=STUDENTS.accuracies,
     step_words="update",
     unused=lambda world, settings: () if settings.strategy else ("views",),
     job_words=lambda world, run: f"learning {run.config.images_per_class} per class",
@@ -276,12 +230,7 @@ MatchingLab = Lab(
             hint="Let the images descend",
             stays=True,
         ),
-        Compute(
-            "Train students",
-            students,
-            "graduation-cap",
-            "On the images on show, and on three kinds of real ones",
-        ),
+        STUDENTS.button("On the images on show, and on three kinds of real ones"),
     ],
     views=[
         Strip(strip_data, learned_images),

@@ -18,6 +18,7 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.evaluation import embeddings, measures
 from ddlab.explorers import Laboratory
+from ddlab.explorers.students import accuracy_text
 from ddlab.figures import encode_grid
 from ddlab.lessons.diversity import lab as labs
 from ddlab.lessons.diversity import students
@@ -30,7 +31,6 @@ from ddlab.lessons.diversity.lab import (
     Images,
     World,
 )
-from ddlab.lessons.diversity.students import scores_text
 from ddlab.methods import dwa, selection
 from ddlab.networks import Network
 from ddlab.training import supervised
@@ -151,7 +151,7 @@ def test_students_are_those_of_evaluate_in_pairs(
                 distilled_set, data, labels=labels, teacher=teacher, seeds=[0, 1], config=STUDENT
             )
             assert (
-                scores_text([*evaluation.per_seed.values()])
+                accuracy_text([*evaluation.per_seed.values()])
                 in lab.widget(students.score_table).value
             )
 
