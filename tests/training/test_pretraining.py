@@ -239,9 +239,9 @@ def test_what_it_cannot_train_on(distilled: DistilledSet, grey: ImageData) -> No
     def run(inputs: Inputs, **changes: Any) -> Any:
         return run_to_end(pretraining, small(**changes), inputs)
 
-    with refuses("distilled", "pretraining", "None"):
+    with refuses("distilled", "pretraining", "none"):
         run(Inputs())
-    with refuses("distilled", "pretraining", "None"):
+    with refuses("distilled", "pretraining", "none"):
         run(Inputs(data=grey))
     labelled = dataclasses.replace(
         distilled, targets=(HardLabels(torch.zeros(M, dtype=torch.int64)),), class_names=("a",)

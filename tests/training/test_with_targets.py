@@ -420,7 +420,7 @@ def test_presets() -> None:
 
 
 def test_what_it_cannot_train_on(inputs: Inputs, data: ImageData) -> None:
-    with refuses("distilled", "rela_f", "None"):
+    with refuses("distilled", "rela_f", "none"):
         run_to_end(with_targets, small(), Inputs(data=data))
     with refuses("ratio", "at least two of 24 images", "0.05"):
         run_to_end(with_targets, small(ratio=0.05), inputs)
