@@ -125,7 +125,8 @@ def test_a_support_point_that_is_dragged_stays(open_notebook: Any) -> None:
     drag(opened, title, support[0], target)
     after = opened.page.evaluate(MARKS, [title, "support points"])
     assert abs(after[0][0] - target[0]) < 0.05 and abs(after[0][1] - target[1]) < 0.05
-    assert after[1:] == support[1:]
+    for place, place_before in zip(after[1:], support[1:], strict=True):
+        assert place == pytest.approx(place_before, abs=1e-3)  # shared texts have four digits
     assert opened.page.evaluate(sentence) != before
     drag(opened, title, (target[0] + 0.5, target[1]), (target[0] + 0.8, target[1]))
     assert opened.page.evaluate(MARKS, [title, "support points"]) == after, "empty ground"
