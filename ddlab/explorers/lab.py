@@ -18,10 +18,9 @@ that takes long and changes nothing. All else is written here, once: the threads
 first, stop and reset, progress and the time that is left, the slider of steps, redrawing what
 changed, errors in a sentence.
 
-Two runners own a thread each: `runner` does the jobs of the settings on show, `beside` those values
-that a view asks for with `results.later` while a long job goes on. Two locks keep them apart.
-`_keeping` guards `values`, which both threads write and every drawing reads. `_drawing` makes a
-drawing whole: the settings cannot change between two views of it. Whoever needs both takes
+The `runner` owns a thread, which does the jobs of the settings on show. Two locks keep it apart from
+the reader's. `_keeping` guards `values`, which both threads write and every drawing reads. `_drawing`
+makes a drawing whole: the settings cannot change between two views of it. Whoever needs both takes
 `_drawing` first.
 """
 
@@ -280,13 +279,6 @@ class Results:
             self._lab.keep(value, compute(*arguments))
         return self._lab.values[value]
 
-    def compute_later(self, compute: Callable[..., Any], *arguments: Any) -> Any:
-        """Return the same in a second thread, which shows it when it is there; None until then."""
-        value = Value(compute, *arguments)
-        if value not in self._lab.values:
-            self._lab.ask_beside(value)
-        return self._lab.values.get(value)
-
 
 @dataclass(frozen=True, eq=False)
 class _Task:
@@ -315,7 +307,6 @@ class Laboratory(Explorer):
         slider: the steps that can be looked at.
         progress: what is computed and how far it is, or "at rest".
         runner: the thread of the jobs.
-        beside: the thread of values that views ask for.
     """
 
     def __init__(self, lab: Lab, world: Any, title: str, key: str) -> None:
@@ -330,9 +321,6 @@ class Laboratory(Explorer):
         self.past: tuple[Any, ...] = ()
         self.values: OrderedDict[Value, Any] = OrderedDict()
         self.refusal = ""
-        self._failed_beside = set[Value]()
-        # Before the explorer is on the page nothing that is computed beside could be drawn.
-        self._on_page = False
         # Where the run that goes on stood at the last drawing, if that is to be shown.
         self._newest: tuple[Run, Frame] | None = None
         self._keeping = threading.RLock()
@@ -352,9 +340,6 @@ class Laboratory(Explorer):
         self._show(self.start)
         self.runner = Runner(
             self._compute, on_error=self._failed, on_busy=self._busy, name="ddlab-lab"
-        )
-        self.beside = Runner(
-            self._compute_beside, on_error=self.show_error, name="ddlab-lab-beside"
         )
         for job in self.jobs[: self.lab.opens_with]:
             self._finish(job)
@@ -383,7 +368,6 @@ class Laboratory(Explorer):
             beside=True,
         )
         self.owns(self.runner)
-        self.owns(self.beside)
         for view_on_page in self._views_on_show:
             if view_on_page.view.click is not None:
                 view_on_page.widget.observe(
@@ -406,7 +390,6 @@ class Laboratory(Explorer):
             lambda change: None if self._placing == threading.get_ident() else scrubbed(change),
             "index",
         )
-        self._on_page = True
         self._draw()
         self._ask()
 
@@ -488,8 +471,6 @@ class Laboratory(Explorer):
             self.refusal = str(error)
             self._enable(self._results())
             raise
-        # What failed for the settings before may be tried again.
-        self._failed_beside.clear()
         self._draw()
         self._ask()
 
@@ -570,7 +551,7 @@ class Laboratory(Explorer):
         if task is not None or any(not self.is_done(job) for job in jobs_now):
             self.runner.submit(_Task(jobs_now))
 
-    # -- computing, in the runners' threads
+    # -- computing, in the runner's thread
 
     def keep(self, value: Value, result: Any) -> None:
         """Remember a value."""
@@ -583,11 +564,6 @@ class Laboratory(Explorer):
         """Return the remembered values, the oldest first. Another thread may keep one meanwhile."""
         with self._keeping:
             return list(self.values.items())
-
-    def ask_beside(self, value: Value) -> None:
-        """Compute a value in the second thread, unless that has failed for these settings."""
-        if self._on_page and value not in self._failed_beside:
-            self.beside.submit(value)
 
     def is_done(self, job: Job) -> bool:
         """Return whether nothing is left to do for it."""
@@ -656,16 +632,6 @@ class Laboratory(Explorer):
         if not share or self.progress.is_due:
             self.progress.show(words, share)
             self._draw()
-
-    def _compute_beside(self, value: Value, _leave: Callable[[], None]) -> None:
-        if value in self.values or value in self._failed_beside:
-            return  # it was asked for again while it was computed
-        try:
-            self.keep(value, value.compute(*value.arguments))
-        except Exception:
-            self._failed_beside.add(value)  # else every drawing would ask for it
-            raise
-        self._draw()
 
     def _failed(self, error: BaseException) -> None:
         # A drawing that fails too must not hide the first error.

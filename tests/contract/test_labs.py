@@ -242,8 +242,7 @@ def own_threads() -> list[str]:
 
 def settled(lab: Laboratory) -> None:
     """Wait until nothing is computed; raises what a thread raised."""
-    for thread in (lab.runner, lab.beside, lab.runner):
-        thread.join(60)
+    lab.runner.join(60)
 
 
 def stops(lab: Laboratory, name: str) -> list[Any]:
@@ -402,7 +401,7 @@ def test_a_cell_that_runs_again_closes_what_it_replaces(make: Make) -> None:
         button.click()
     first.panel.value = other_settings(first)
     second = make()
-    assert first.runner.thread is None and first.beside.thread is None and first.comm is None
+    assert first.runner.thread is None and first.comm is None
     settled(second)
     second.close()
     assert own_threads() == []

@@ -704,46 +704,6 @@ def test_now_is_computed_once_and_every_lists_what_is_known(opened: Any) -> None
     assert squares == [1, 3] and lab._views_on_show[0].widget.value == "9 (((1,), 1), ((3,), 9))"
 
 
-def test_later_is_shown_when_it_is_there_and_what_is_on_show_stays_until_then(opened: Any) -> None:
-    gate = threading.Event()
-    computed = []
-
-    def cube(number: int) -> int:
-        computed.append(number)
-        assert gate.wait(10)
-        if number == 6:
-            raise DDLabError("number must be small; given 6.")
-        return number**3
-
-    def data(world: World, settings: Settings, results: Results) -> tuple | None:
-        cubed = 1 if settings.power == 1 else results.compute_later(cube, settings.power)
-        return None if cubed is None else (cubed,)
-
-    lab = opened(declared(**OF_RUNS | {"views": [Html(data, str)]}))
-    lab.panel["power"].value = 3
-    until(lambda: computed)
-    lab.panel["colour"].value = "blue"  # it draws, and so asks again
-    lab.runner.join(10)
-    assert lab._views_on_show[0].widget.value == "1" and lab.sentence == "blue, power 3, step 8."
-    gate.set()
-    lab.beside.join(10)
-    assert lab._views_on_show[0].widget.value == "27" and computed == [3], "once"
-    lab.panel["power"].value = 6
-    lab.runner.join(10)
-    with pytest.raises(DDLabError, match="must be small"):
-        lab.beside.join(10)
-    lab._draw()
-    time.sleep(0.05)
-    assert computed == [3, 6] and str(lab.error) == "number must be small; given 6.", (
-        "not again with every drawing"
-    )
-    assert lab._views_on_show[0].widget.value == "27"
-    lab.panel["power"].value = 3
-    assert lab.error is None
-    lab.panel["power"].value = 6
-    until(lambda: computed == [3, 6, 6])
-
-
 # -- views
 
 
