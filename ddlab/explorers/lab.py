@@ -365,7 +365,6 @@ class Laboratory(Explorer):
             ],
             views=[*([self.slider] if self.lab.run else []), *views],
             key=key,
-            beside=True,
         )
         self.owns(self.runner)
         for view_on_page in self._views_on_show:

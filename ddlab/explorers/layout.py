@@ -26,7 +26,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from ..core.errors import DDLabError, check_boolean, check_text, fail
+from ..core.errors import DDLabError, check_text, fail
 from .controls import Controls
 from .lines import Sentence
 from .runner import Runner
@@ -75,19 +75,16 @@ class Explorer(widgets.VBox):
         controls: Sequence[widgets.Widget] = (),
         views: Sequence[widgets.Widget] = (),
         key: str = "",
-        beside: bool = False,
     ) -> None:
         """
         Args:
             title: what the explorer is for, in a few words.
-            controls: panels and buttons, shown above the views.
+            controls: panels and buttons. They stand in a narrow column beside the views, with errors
+                and the sentence, so that both are seen together.
             views: plots and pictures.
-            beside: controls, errors and the sentence in a narrow column beside the views, so that
-                both are seen together.
             key: name under which an earlier explorer is closed; default: none.
         """
         check_text("title", title, empty=False)
-        check_boolean("beside", beside)
         check_text("key", key)
         controls = _checked_widgets("controls", controls)
         views = _checked_widgets("views", views)
@@ -105,17 +102,10 @@ class Explorer(widgets.VBox):
         self._error_box = widgets.HTML(layout=widgets.Layout(display="none"))
         self.controls_box = widgets.VBox(list(controls))
         self.views_box = widgets.VBox(list(views))
-        parts: list[widgets.Widget] = [
-            self.controls_box,
-            self._error_box,
-            self.views_box,
-            self._sentence,
-        ]
-        if beside:
-            column = widgets.VBox([self.controls_box, self._error_box, self._sentence])
-            parts = [widgets.Box([column, self.views_box])]
-            parts[0].add_class("ddlab-beside")
-        super().__init__([self._title, *parts])
+        column = widgets.VBox([self.controls_box, self._error_box, self._sentence])
+        both = widgets.Box([column, self.views_box])
+        both.add_class("ddlab-beside")
+        super().__init__([self._title, both])
         self.add_class("ddlab-explorer")
         before = _by_key.get(key)
         if key:
