@@ -18,6 +18,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def exact_float32(device: torch.device | str) -> None:
     """Make float32 exact on a GPU, in convolutions and in matrix products, for this process."""
+    # The CPU knows no TF32. On a GPU both settings are needed: matrix products are exact by torch's
+    # default, but convolutions are not, and a reader's own cell may have changed either.
     if torch.device(device).type != "cpu":
         torch.backends.cudnn.conv.fp32_precision = "ieee"  # type: ignore[attr-defined]
         torch.backends.cuda.matmul.fp32_precision = "ieee"
@@ -29,10 +31,13 @@ def torch_as_usual() -> Iterator[None]:
 
     float32, gradients, no autocast, and the CPU where no device is named.
     """
+    # The common case costs six flags and enters no context; a checked call is made fifty times at a
+    # press.
     if _is_as_usual():
         yield
         return
     dtype = torch.get_default_dtype()
+    # Each of these belongs to this thread alone, so another thread's cell keeps what it has set.
     with (
         torch.inference_mode(False),
         torch.enable_grad(),

@@ -63,12 +63,15 @@ class tensor(NamedTuple):
 
     def check(self, argument: str, value: Any, lengths: Lengths) -> Tensor:
         """Return the tensor; its lengths are then known by their names."""
+        # A name that an earlier argument has bound stands for that length; a new name matches any.
         names = self.shape.split()
         expected_shape: list[int | str] = []
         for name in names:
             expected_shape.append(lengths.get(name, name))
         kind: Any = {"dtype": self.dtype, "floating": self.dtype is None, "finite": self.finite}
         checked_tensor = errors.check_tensor(argument, value, shape=expected_shape, **kind)
+        # From here on "n" means this tensor's n, so a later argument that disagrees is named in the
+        # error.
         lengths.update(zip(names, checked_tensor.shape, strict=True))
         return checked_tensor
 
@@ -104,6 +107,7 @@ def checked(function: Function) -> Function:
         DDLabError: an argument that its annotation does not allow. TypeError: a name that the
         function does not have, as ever.
     """
+    # Read once, at decoration: `inspect.signature` takes longer than all the checks of a call.
     named = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     positional = []
     for parameter in inspect.signature(function).parameters.values():
@@ -114,6 +118,7 @@ def checked(function: Function) -> Function:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        # A list, because a check may replace a value (2.0 arrives as 2 where an int is meant).
         values = list(args)
         lengths = Lengths()
         places = {}
@@ -128,6 +133,8 @@ def checked(function: Function) -> Function:
             else:
                 continue
             value = arguments[key]
+            # A name that was not given keeps its default, which the author of the function answers
+            # for.
             if value is None and rule.optional:
                 continue
             # Written out, not `rule(...)`: a drawing makes fifty checked calls at every press.
@@ -149,6 +156,7 @@ def check_fields(instance: Any) -> None:
     """
     lengths: Lengths = {}
     for name, rule in _field_rules(type(instance)).items():
+        # The dataclasses are frozen, and this runs inside their construction.
         object.__setattr__(instance, name, rule(name, getattr(instance, name), lengths))
 
 
@@ -182,6 +190,8 @@ def _allowed(hint: Any) -> tuple[tuple[Check | tensor, ...], bool]:
     origin = typing.get_origin(hint)
     members = typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
+        # `float | None` is checked like `float`; a true union (`int | str`) has no single check, so
+        # it is left to the body.
         members_without_none = []
         for member in members:
             if member is not type(None):
@@ -193,9 +203,12 @@ def _allowed(hint: Any) -> tuple[tuple[Check | tensor, ...], bool]:
         )
     if origin is Literal:
         return (among(*members),), False
+    # Of `Callable[[int], str]` only "a function" can be checked; of `list[int]` not even that much
+    # is worth the time at every call.
     if origin is not Annotated:
         allowed_texts = of_kind(origin if origin is collections.abc.Callable else hint)
         return (() if allowed_texts is None else (allowed_texts,)), False
+    # `within(1)` needs the type beside it to know whether a whole number is meant.
     kind, *narrower = members
     narrowed: tuple[Any, ...] = tuple(
         of_kind(kind, *constraint) if isinstance(constraint, within) else constraint
@@ -219,11 +232,14 @@ def of_kind(
         return partial(errors.check_integer, low=low, high=high)
     if kind is float:
         return partial(errors.check_number, low=low, high=high, open_low=open_low)
+    # What is left of `typing` here (a TypeVar, a subscripted generic) is no class that `isinstance`
+    # takes, and allows anything.
     if kind in _SIMPLE or kind in (object, Any) or not isinstance(kind, type):
         return _SIMPLE.get(kind)
     return partial(errors.check_instance, kind=kind)
 
 
+# Without the look for NaN: it waits for the device, and most tensors come from ddlab itself.
 _SIMPLE: dict[Any, Check] = {
     bool: errors.check_boolean,
     str: errors.check_text,

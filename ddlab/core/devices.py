@@ -12,16 +12,21 @@ _SHARE = 4  # one part in so many of a GPU's free memory is what a dataset may t
 
 def checked_device(device: torch.device | str) -> torch.device:
     """Return the device of that name; "auto" is CUDA when there is one, else the CPU."""
+    # A device object is never "auto", and comparing one with a text raises in some versions of
+    # torch.
     if isinstance(device, str) and device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         resolved = torch.device(device)
     except (RuntimeError, TypeError):
         errors.fail("device", "'auto', 'cpu' or 'cuda'", device)
+    # torch also knows "mps", "meta" and others, on which nothing here was ever compared with the
+    # CPU.
     if resolved.type not in ("cpu", "cuda"):
         errors.fail("device", "'auto', 'cpu' or 'cuda'", str(device))
     if resolved.type == "cuda" and not torch.cuda.is_available():
         errors.fail("device", "'auto' or 'cpu' on a machine without CUDA", str(device))
+    # torch would only notice a missing card at the first tensor, in the middle of a run.
     if resolved.type == "cuda" and (resolved.index or 0) >= torch.cuda.device_count():
         errors.fail("device", f"one of the {torch.cuda.device_count()} CUDA devices", str(device))
     return resolved
@@ -33,6 +38,8 @@ def moved(value: Tensor, device: torch.device | str) -> Tensor:
     The copy then runs beside the computation, and nobody waits for it.
     """
     device = torch.device(device)
+    # Only from pinned memory does the copy leave the CPU free; from ordinary memory `non_blocking`
+    # is ignored.
     if device.type == "cuda" and value.device.type == "cpu":
         value = value.pin_memory()
     return value.to(device, non_blocking=device.type != "cpu")
@@ -52,9 +59,12 @@ def rows_on(
     """
     if value.device.type == torch.device(device).type:
         return value[rows]
+    # Kept beside the tensor's version, so an edit in place on the CPU reaches the GPU at the next
+    # step.
     whole = storage.kept_while_unchanged(
         owner, f"{name} on {device}", lambda: _whole(value, device), value
     )
+    # Too large for the card: only the rows of this step travel.
     if whole is None:
         return moved(value[rows], device)
     return whole[moved(rows, device) if isinstance(rows, Tensor) else rows]

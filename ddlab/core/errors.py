@@ -26,6 +26,8 @@ class NonFiniteError(DDLabError):
 def describe(value: object) -> str:
     """Describe `value` for an error message. Type, shape and range say more than the contents."""
     if isinstance(value, torch.Tensor):
+        # A dense tensor is the usual case and needs no adjective; the others explain why it was
+        # refused.
         kind = "" if is_dense(value) else "sparse " if not value.is_meta else "meta "
         return (
             f"a {kind}{str(value.dtype).removeprefix('torch.')} tensor of shape {list(value.shape)}"
@@ -34,6 +36,7 @@ def describe(value: object) -> str:
         return f"a {value.dtype} array of shape {list(value.shape)}"  # type: ignore[attr-defined]
     if isinstance(value, type):
         return f"the class {value.__name__}"
+    # A text keeps its quotes, so that '3' and 3 look different in the message.
     text = repr(value)
     if isinstance(value, str):
         return text if len(text) <= 120 else text[:117] + "..."
@@ -46,8 +49,10 @@ def describe(value: object) -> str:
 
 def fail(argument: str, allowed: str, value: object) -> NoReturn:
     """Raise `DDLabError`: "{argument} must be {allowed}; given {description of given}."."""
+    # The mistake that nearly every first user makes: a torchvision model where a Network is meant.
     if isinstance(value, torch.nn.Module) and "Network" in allowed:
         allowed += " (ddlab.networks.from_module makes one of a module)"
+    # `from None`: what a check has caught before is no news for the reader of this sentence.
     raise DDLabError(f"{argument} must be {allowed}; given {describe(value)}.") from None
 
 
@@ -74,6 +79,7 @@ def check_choice(argument: str, value: object, choices: Sequence[Any]) -> Any:
     for choice in choices:
         if value is choice or (type(value) is type(choice) and value == choice):
             return value
+    # A word of another library finds its counterpart; only then is the spelling compared.
     elsewhere = []
     for choice in choices:
         if choice in _ELSEWHERE.get(str(value).lower(), ()):
@@ -82,6 +88,7 @@ def check_choice(argument: str, value: object, choices: Sequence[Any]) -> Any:
         str(value), [str(choice) for choice in choices], n=2, cutoff=0.5
     )
     hint = f" (nearest: {', '.join(repr(name) for name in nearest)})" if nearest else ""
+    # Four hundred characters hold twenty names; a list of all hundred classes would bury the hint.
     allowed = one_of(choices)
     if len(allowed) > _LONGEST_LIST:
         allowed = f"one of {len(choices)} names" + ("" if nearest else f", such as {choices[0]!r}")
@@ -92,6 +99,7 @@ def check_integer(
     argument: str, value: Any, low: float | None = None, high: float | None = None
 ) -> int:
     """Return `value` as int if it is a whole number (bool excluded) in [low, high]."""
+    # True is an Integral for Python, and `seed=True` is never what somebody meant.
     fits = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     number: Any = value
     if not fits or (low is not None and number < low) or (high is not None and number > high):
@@ -135,6 +143,7 @@ def check_instance(
 
     A text becomes one where the kind has `from_name`: "resnet18" is a NetworkSpec's name.
     """
+    # Before `isinstance`, because a name is the usual way to give such an argument.
     if isinstance(value, str) and hasattr(kind, "from_name"):
         return kind.from_name(argument, value)  # type: ignore[union-attr]
     if not isinstance(value, kind):
@@ -191,6 +200,8 @@ def check_same_classes(argument: str, names: Sequence[str], data_names: Sequence
         raise DDLabError(
             f"{argument} must be of the data's {len(data_names)} classes; given one of {len(names)}."
         )
+    # The same names in another order are the dangerous case: every accuracy would be near 0, with
+    # no error.
     for number, (name, data_name) in enumerate(zip(names, data_names, strict=True)):
         if name != data_name:
             remedy = (
@@ -222,6 +233,8 @@ def check_tensor(
     `floating` asks for any floating-point dtype. Cheap with `finite=False`; else it waits for the
     device.
     """
+    # In this order each condition may assume the one before: a list has no layout, a sparse tensor
+    # no plain shape.
     fits = isinstance(value, torch.Tensor) and is_dense(value)
     fits = (
         fits
@@ -247,6 +260,7 @@ def check_tensor(
             else f"{str(dtype).removeprefix('torch.')} "
         )
         fail(argument, f"a {kind}tensor{expected_shape}", value)
+    # Last, because it reads every number and, on a GPU, waits for the device.
     if finite and value.is_floating_point() and not all_finite(value):
         bad = int((~torch.isfinite(value)).sum())
         raise DDLabError(

@@ -19,10 +19,13 @@ def interval_text(values: Sequence[float], form: str = ".3f", *, signed: bool = 
     form = f"+{form}" if signed else form
     if len(values) == 2:
         return f"{values[0]:{form}} and {values[1]:{form}}"
+    # The t factor for two values is 12.7: such an interval covers everything and would look like a
+    # finding.
     bounds = interval(values)
     mean = f"{statistics.fmean(values):{form}}"
     if bounds is None:
         return mean
+    # A difference of two accuracies lies between -1 and 1, an accuracy between 0 and 1.
     low, high = within_accuracy(bounds, -1 if signed else 0)
     return f"{mean} ({low:{form}} to {high:{form}})"
 
@@ -38,6 +41,7 @@ def interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, 
 
     errors.check_number("confidence", confidence, 0, 1, open_low=True)
     errors.check_instance("values", values, Sequence, "a sequence of numbers")
+    # numpy's and torch's numbers arrive here too; NaN would otherwise give an interval of NaN.
     values = [errors.check_number("values", value) for value in values]
     if len(values) < 2:
         return None

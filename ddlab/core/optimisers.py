@@ -77,9 +77,13 @@ def sgd_update(
             numbers out of their range.
     """
     names, values, slopes = aligned(parameters, gradients, state.velocity)
+    # Out of place, as everything below: the caller's gradients may be needed by the outer
+    # derivative.
     if weight_decay:
         slopes = torch._foreach_add(slopes, values, alpha=weight_decay)
     velocity: Several = slopes
+    # Without momentum the velocity is the gradient itself; a momentum of 0 that is a tensor may be
+    # learned, so it takes part.
     if isinstance(momentum, Tensor) or momentum:
         velocity = torch._foreach_add(_times([state.velocity[n] for n in names], momentum), slopes)
     moved = _descend(values, velocity, learning_rate)
@@ -109,14 +113,20 @@ def adam_update(
         moment. `corrections`: `bias_corrections` of this step, as tensors of shape [], where it is
         not to be known how many steps were done.
     """
+    # The moments start at 0 and are biased towards it; the corrections need the number of this
+    # update, from 1.
     step = state.step + 1
     (beta1, beta2) = betas
     of_direction, of_spread = bias_corrections(step, betas) if corrections is None else corrections
     names, values, slopes = aligned(parameters, gradients, state.first, state.second)
+    # b1 m + (1 - b1) g is an interpolation from m to g: one fused call instead of two products and
+    # a sum.
     first = torch._foreach_lerp([state.first[n] for n in names], slopes, 1 - beta1)
     second = torch._foreach_addcmul(
         torch._foreach_mul([state.second[n] for n in names], beta2), slopes, slopes, value=1 - beta2
     )
+    # epsilon is added after the correction, as in torch and in the paper's text; added before it,
+    # the first steps would be smaller.
     spread = torch._foreach_add(torch._foreach_mul(_square_root(second), of_spread), epsilon)
     direction = torch._foreach_mul(torch._foreach_div(first, spread), of_direction)
     moved = _descend(values, direction, learning_rate)
@@ -151,6 +161,8 @@ def adamw_update(
 
     Args and errors as `adam_update` and `sgd_update`.
     """
+    # Decoupled: the shrinking does not pass through the moments. `_foreach_mul` refuses an empty
+    # list.
     decayed = (
         torch._foreach_mul(list(parameters.values()), 1 - learning_rate * weight_decay)
         if parameters
@@ -181,6 +193,7 @@ def descend(
 
     `adamw_update`, or `sgd_update`, which alone has a momentum; errors as theirs.
     """
+    # The state says which optimiser it belongs to, so a run that resumes cannot take the wrong one.
     shared: dict[str, Any] = {"learning_rate": learning_rate, "weight_decay": weight_decay}
     if isinstance(state, AdamState):
         return adamw_update(parameters, gradients, state, **shared)
@@ -192,6 +205,7 @@ def cosine(step: int, total: int, base: float, *, final_fraction: float = 0.0) -
 
     It falls from `base` at 0 to `base * final_fraction` at `total`.
     """
+    # `min`: a caller that runs past the end stays at the final rate instead of climbing again.
     return base * (
         final_fraction
         + (1 - final_fraction) * 0.5 * (1 + math.cos(math.pi * min(step, total) / total))
@@ -217,6 +231,8 @@ def aligned(
 
     Raises where names, shapes, dtypes or devices differ, in the states too.
     """
+    # `_foreach_*` would pair tensors by position, so two dicts in different order would mix up
+    # layers without an error.
     for argument, mapping in (("gradients", gradients), *(("state", state) for state in states)):
         if not isinstance(mapping, Mapping) or mapping.keys() != parameters.keys():
             names = [str(name) for name in mapping] if isinstance(mapping, Mapping) else mapping
@@ -239,6 +255,7 @@ def _are_alike(value: object, like: Tensor) -> bool:
 
 
 def _descend(values: Several, direction: Several, learning_rate: float | Tensor) -> Several:
+    # `alpha=` takes a number only; a rate that is a tensor may carry a gradient (MTT learns it).
     if isinstance(learning_rate, Tensor):
         return torch._foreach_sub(values, _times(direction, learning_rate))
     return torch._foreach_add(values, direction, alpha=-learning_rate)
@@ -257,6 +274,8 @@ def _square_root(second: Several) -> Several:
     # derivative 0.
     if not any(moment.requires_grad for moment in second):
         return torch._foreach_sqrt(second)
+    # The inner `where` keeps sqrt away from 0 in the backward pass too; one `where` outside would
+    # still multiply its infinite derivative by 0.
     return [
         torch.where(m > 0, torch.where(m > 0, m, torch.ones_like(m)).sqrt(), torch.zeros_like(m))
         for m in second

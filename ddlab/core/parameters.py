@@ -57,6 +57,7 @@ class Parameter:
 
     def check(self, argument: str, value: Any) -> Any:
         """Return `value` if it is allowed, as int where an int is meant; else raise `DDLabError`."""
+        # None means "as the method decides" and lies outside of every range.
         if value is None and self.optional:
             return value
         if self.choices is not None:
@@ -70,6 +71,8 @@ def parameter(default: Any = dataclasses.MISSING, *, help: str, **described: Any
 
     The attributes are those of `Parameter`; a field without a default is required.
     """
+    # It travels in the dataclass field itself, so validation, sliders and documentation read one
+    # place.
     description = Parameter(default=default, help=help, **described)
     return dataclasses.field(default=default, metadata={"parameter": description})
 
@@ -86,10 +89,12 @@ class Parameters:
         # ours.
         if arguments:
             errors.fail(f"the arguments of {_owner(cls)}", "given by name", arguments[0])
+        # The misspelt name is refused before any value is looked at: it is the likelier mistake.
         cls._known(values)
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
+        # "dm.Config.learning_rate" says where to look; "learning_rate" alone could be one of six.
         owner = _owner(type(self))
         for name, description in _described(type(self)).items():
             object.__setattr__(
@@ -111,6 +116,7 @@ class Parameters:
         Only these are checked, and the rules across fields: the others were checked before.
         """
         self._known(changes)
+        # `dataclasses.replace` would run every check again, and a press replaces fields many times.
         values = {name: getattr(self, name) for name in _described(type(self))}
         return self._of_checked(values | changes, changes)
 
@@ -122,6 +128,7 @@ class Parameters:
         values = {}
         for field in dataclasses.fields(config):  # type: ignore[arg-type]
             values[field.name] = getattr(self, field.name)
+        # A plain dataclass checks itself on construction, if at all.
         if not issubclass(config, Parameters):
             return config(**values)
         return config._of_checked(values, _described_otherwise(type(self), config))
@@ -129,6 +136,7 @@ class Parameters:
     @classmethod
     def _of_checked(cls, values: dict[str, Any], unchecked: typing.Iterable[str]) -> Self:
         """Return a config of these values, of which only some were not checked before."""
+        # Past `__init__`, whose `__post_init__` would check all fields once more.
         config = object.__new__(cls)
         # A frozen dataclass refuses assignment, not its dictionary.
         fields = vars(config)
@@ -136,6 +144,8 @@ class Parameters:
         for name in unchecked:
             argument = f"{_owner(cls)}.{name}"
             fields[name] = _described(cls)[name].check(argument, values[name])
+        # Rules compare fields with each other, so one changed field can break a rule about an
+        # unchanged one.
         config.rules()
         return config
 
@@ -146,6 +156,8 @@ class Parameters:
     def to_string(self) -> str:
         """Return the fields that differ from their defaults, as "learning_rate=0.1,iterations=50"."""
         described = describe(self)
+        # Only what differs from the defaults: the text names a run, and it must stay short enough
+        # to read.
         changed = {}
         for name in described:
             if getattr(self, name) != described[name].default:
@@ -156,6 +168,8 @@ class Parameters:
     def from_string(cls, text: str) -> Self:
         """Return the config that `to_string` described."""
         errors.check_choice("the type of text", type(text).__name__, ("str",))
+        # Not split at commas: a value may be a list or a text that holds one. `raw_decode` says
+        # where a value ends.
         decoder = json.JSONDecoder()
         values = {}
         position = 0
@@ -170,6 +184,7 @@ class Parameters:
             # Not JSON, a number of thousands of digits, or nested too deeply.
             except (ValueError, RecursionError):
                 errors.fail(f"the value of {name} in text", "a JSON value", text[position:])
+            # A nested config was written as a dict by `to_string`.
             restore = getattr(described[name].type, "from_dict", None)
             values[name] = restore(value) if restore else value
             if position < len(text) and text[position] != ",":
@@ -179,6 +194,7 @@ class Parameters:
 
     @classmethod
     def _known(cls, names: typing.Iterable[str]) -> None:
+        # `dataclasses.fields` builds a new tuple each time; this is the dict that it reads.
         allowed = cls.__dataclass_fields__
         for name in names:
             if name not in allowed:
@@ -204,6 +220,7 @@ def narrowed(config: type[Parameters], **choices: tuple[Any, ...]) -> Any:
     fields = []
     for name, allowed in choices.items():
         description = describe(config)[errors.check_choice("a field", name, list(describe(config)))]
+        # "cat" cannot stay the default of an explorer whose data have no cats.
         default = description.default if description.default in allowed else allowed[0]
         restricted = dataclasses.replace(
             description, choices=tuple(allowed), default=default, explorable=True
@@ -224,6 +241,8 @@ def with_field(config: type[Parameters], **fields: tuple[Any, Any]) -> Any:
 
 
 def _extended(config: type[Parameters], fields: list[tuple[str, Any, Any]]) -> Any:
+    # Errors, `repr` and the keys of remembered results use these names; a narrowed config counts as
+    # the config that it narrows.
     namespace = {
         "__module__": config.__module__,
         "__qualname__": config.__qualname__,
@@ -248,8 +267,12 @@ def _described(owner: type) -> dict[str, Parameter]:
     described = {}
     for field in dataclasses.fields(owner):
         hint, optional = _without_none(hints[field.name])
+        # `tuple[float, float]` is checked as a tuple, a `Literal` as the text that it is (its
+        # choices are in `choices`).
         plain = typing.get_origin(hint) or hint
         plain = str if plain is Literal else plain
+        # A field without a description (a nested config) is still shown by `describe`, with no
+        # range and no control.
         base = field.metadata.get("parameter", Parameter(default=field.default))
         described[field.name] = dataclasses.replace(
             base, name=field.name, type=plain, optional=optional

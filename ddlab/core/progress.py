@@ -15,6 +15,7 @@ def progress_bar(name: str, total: int, is_shown: bool, *, unit: str = "step") -
     """
     from tqdm import tqdm
 
+    # A notebook's stream says False to `isatty`, though it redraws a line as a terminal does.
     live = sys.stdout.isatty() or type(sys.stdout).__module__.startswith("ipykernel")
     options = {"disable": not is_shown, "leave": not live, "mininterval": 0.25 if live else 10.0}
     return tqdm(total=total, desc=name, unit=unit, file=sys.stdout, **options)

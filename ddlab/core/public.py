@@ -20,6 +20,7 @@ def needs_lab(room: str, *packages: str) -> None:
     Raises:
         ModuleNotFoundError: one of the packages is not there.
     """
+    # `find_spec` looks without importing: plotly alone takes most of a second.
     for package in packages:
         if importlib.util.find_spec(package) is None:
             words = (

@@ -15,10 +15,12 @@ from . import errors
 
 
 def _sequence(seed: int, step: int, stream: str) -> np.random.SeedSequence:
+    # numpy refuses a negative entropy with a sentence of its own that names no argument.
     seed = errors.check_integer("seed", seed, 0)
     step = errors.check_integer("step", step, 0)
     if not isinstance(stream, str):
         errors.fail("stream", "a string that names the purpose of the draw", stream)
+    # crc32 and not `hash`, which Python salts anew in every process.
     return np.random.SeedSequence([seed, step, zlib.crc32(stream.encode(errors="surrogatepass"))])
 
 
@@ -76,6 +78,8 @@ class Draws(TorchDispatchMode):
         self, function: Any, types: Any, arguments: Any = (), keywords: Any = None
     ) -> Any:
         keywords = dict(keywords or {})
+        # The tag is torch's own list of operations that draw. A call that names its generator is
+        # left alone.
         if torch.Tag.nondeterministic_seeded in function.tags and keywords.get("generator") is None:
             self.count += 1
             function = _taking_a_generator(function)
@@ -87,5 +91,6 @@ def _taking_a_generator(function: Any) -> Any:
     """Return the form of an operation that takes one: `normal_` itself, of `rand` another."""
     if any(argument.name == "generator" for argument in function._schema.arguments):
         return function
+    # `rand.default` becomes `rand.generator`, `rand.names` becomes `rand.names_generator`.
     overload = function._overloadname.removeprefix("default")
     return getattr(function.overloadpacket, f"{overload}_generator" if overload else "generator")

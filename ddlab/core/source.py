@@ -126,15 +126,19 @@ class _Reader:
 
     def read(self, value: Any, name: str) -> bytes:
         """Return the digest of a value; `name` is what the code calls it."""
+        # An enum's member counts with its class, which a reader may edit. All other plain values
+        # are their `repr`.
         if isinstance(value, _PLAIN) and not isinstance(value, enum.Enum):
             return _digest(type(value).__qualname__, repr(value))
         key = id(value)
         if key in self._digests:
             return self._digests[key][1]
+        # How many levels up the cycle ends is the same in every process; the id is not.
         if key in self._open:
             return _digest("cycle", str(len(self._open) - self._open[key]))
         if len(self._open) > _DEEPEST or len(self._digests) > _LARGEST:
             return self._by_identity(value, name)
+        # `finally`, so that a value whose reading fails does not look like a cycle to the next one.
         self._open[key] = len(self._open)
         try:
             digest = self._content(value, name)
@@ -148,6 +152,7 @@ class _Reader:
             value, (FunctionType, MethodType, type, ModuleType, types.BuiltinFunctionType)
         ):
             return self._code(value, name)
+        # Reading an iterator would use it up.
         if isinstance(value, _GENERATORS) or hasattr(type(value), "__next__"):
             return self._by_identity(value, name)
         if isinstance(value, (Tensor, np.ndarray, np.generic)):
@@ -169,6 +174,8 @@ class _Reader:
         return digests
 
     def _by_identity(self, value: Any, name: str) -> bytes:
+        # A dict as an ordered set: the warning names them in the order in which a reader meets
+        # them.
         self.unhashable[name or type(value).__name__] = None
         _KEPT_ALIVE[id(value)] = value
         return _digest("identity", _THIS_PROCESS, str(id(value)))
@@ -196,9 +203,12 @@ class _Reader:
         # What `functools.wraps` made claims the module of the function inside; where it was
         # written, its globals say.
         is_written_by_user = _is_users(function.__globals__.get("__name__"))
+        # ddlab's own files are hashed as a whole by `_package`, and an installed package's next
+        # version is no edit.
         if not is_written_by_user and not _is_users(function.__module__):
             return _digest("function", f"{function.__module__}.{function.__qualname__}")
         code = function.__code__
+        # What a nested function has caught from around it changes its result as a global does.
         closure = []
         for variable, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             try:
@@ -206,6 +216,7 @@ class _Reader:
             except ValueError:  # not bound yet
                 continue
         arguments = code.co_varnames[: code.co_argcount]
+        # Defaults belong to the last arguments, so they are counted from the end.
         defaults = function.__defaults__ or ()
         named_defaults = [
             *zip(arguments[len(arguments) - len(defaults) :], defaults, strict=True),
@@ -220,13 +231,18 @@ class _Reader:
             b"attributes",
             *self._named(vars(function).items()),
         ]
+        # What a wrapper from a library names in its own globals belongs to the library.
         if is_written_by_user:
             parts += [b"globals", *self._named(_reached(code, function.__globals__))]
         return _digest("function", *parts)
 
     def _instructions(self, code: CodeType) -> bytes:
+        # Arguments by name, because callers use them; local names do not matter, and neither do
+        # line numbers.
         signature = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
+        # Nested functions and comprehensions are code objects among the constants; their `repr`
+        # holds an address.
         constants = []
         for constant in code.co_consts:
             constants.append(
@@ -248,6 +264,8 @@ class _Reader:
         if not _is_users(kind.__module__):
             return _digest("class", f"{kind.__module__}.{kind.__qualname__}")
         members = []
+        # Slots and `__dict__` descriptors differ in address only; special names that are data
+        # (`__module__`, `__doc__`) do not change a result.
         for name, member in vars(kind).items():
             is_special = name.startswith("__") and name.endswith("__")
             is_function = isinstance(member, (FunctionType, staticmethod, classmethod))
@@ -262,6 +280,7 @@ class _Reader:
     def _array(self, value: Any, name: str) -> bytes:
         if isinstance(value, Tensor):
             plain = value.detach()
+            # A meta tensor has a shape and no numbers.
             if plain.is_meta:
                 return _digest("tensor", str(plain.dtype), repr(tuple(plain.shape)))
             if plain.layout != torch.strided:
@@ -269,6 +288,7 @@ class _Reader:
             flat = plain.cpu().contiguous().view(-1)
             content: Any = flat.view(torch.uint8).numpy() if flat.numel() else b""
             return _digest("tensor", str(plain.dtype), repr(tuple(plain.shape)), content)
+        # The bytes of an object array are addresses.
         if value.dtype.hasobject:
             return _digest("array", repr(value.shape), self.read(value.tolist(), name))
         content = np.ascontiguousarray(value).reshape(-1)
@@ -281,6 +301,7 @@ class _Reader:
 
     def _object(self, value: Any, name: str) -> bytes:
         parts = [self.read(type(value), name)]
+        # A set's order changes from process to process, so its members' digests are sorted.
         if isinstance(value, (set, frozenset)):
             parts += sorted(self._many(value, name))
         elif isinstance(value, (list, tuple)):
@@ -300,6 +321,7 @@ class _Reader:
         elif hasattr(value, "__wrapped__"):  # behind lru_cache, say
             parts.append(self.read(value.__wrapped__, name))
         attributes = dict(_attributes(value))
+        # Private attributes of ddlab's objects are caches: filling one is no edit.
         if type(value).__module__.startswith("ddlab."):
             attributes = {
                 attribute: item
@@ -317,6 +339,7 @@ class _Reader:
         """
         import joblib
 
+        # A bare `object()` is a sentinel: only its identity tells it from another.
         if type(value) is object:
             return self._by_identity(value, name)
         try:
@@ -329,6 +352,7 @@ def _digest(tag: str, *parts: Any) -> bytes:
     digest = hashlib.sha256(tag.encode())
     for part in parts:
         content = part.encode(errors="surrogatepass") if isinstance(part, str) else memoryview(part)
+        # With its length before it, or ("ab", "c") and ("a", "bc") would hash alike.
         digest.update(f"\0{len(content)}\0".encode())
         digest.update(content)
     return digest.digest()
@@ -338,6 +362,7 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
     """Yield what an object holds by name, in its dictionary and in its slots."""
     if hasattr(value, "__dict__"):
         yield from vars(value).items()
+    # Slots of base classes are listed in the bases alone.
     for kind in type(value).__mro__:
         slots = vars(kind).get("__slots__", ())
         for slot in (slots,) if isinstance(slots, str) else tuple(slots):
@@ -348,6 +373,8 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
 def _reached(code: CodeType, scope: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the globals that code reads, and of a user's modules what it reads of them."""
     global_names, attribute_names, imported = _names(code)
+    # `helpers.loss` reads a global and an attribute; which module owns which attribute is not in
+    # the bytecode, so every attribute name is looked up in every module that is reached.
     modules = [_imported(name) for name in imported]
     for name in global_names:
         if name in scope:
@@ -388,6 +415,7 @@ def _names(code: CodeType) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str,
 
     Functions and classes within it are read too.
     """
+    # Dicts as ordered sets: the digest depends on the order.
     global_names: dict[str, None] = {}
     attribute_names: dict[str, None] = {}
     imported: dict[str, None] = {}
@@ -415,6 +443,8 @@ def _is_users(name: str | None) -> bool:
     """
     module = sys.modules.get(name or "")
     file = getattr(module, "__file__", None)
+    # `__main__` in a notebook has no file, and neither have Python's built-in modules: only the
+    # latter are not the user's.
     if file is None:
         is_of_python = getattr(getattr(module, "__spec__", None), "origin", None) in (
             "built-in",
@@ -427,6 +457,8 @@ def _is_users(name: str | None) -> bool:
 @functools.cache
 def _package() -> str:
     """Return the hash of all files of ddlab that a process can reach."""
+    # The bytes and not the code objects: reading the files takes milliseconds, and a module that is
+    # not imported yet counts too.
     digest = hashlib.sha256()
     for room in _ROOMS:
         for file in sorted((_PACKAGE / room).rglob("*.py")):

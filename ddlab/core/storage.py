@@ -53,11 +53,14 @@ def save(
     Raises:
         DDLabError: the path cannot be written to, or holds something else already.
     """
+    # All that can be wrong is checked before the first byte is written.
     path = checked_path(path)
     if not os.path.isdir(path.parent):
         raise DDLabError(
             f"path must be in a folder that is there; given {str(path)!r}, whose folder is not."
         )
+    # Overwriting a checkpoint by a checkpoint is what happens every minute; overwriting a thesis is
+    # not.
     if (
         os.path.isfile(path)
         and not errors.check_boolean("overwrite", overwrite)
@@ -77,6 +80,8 @@ def save(
     for name, value in tensors.items():
         plain[name] = value.detach().cpu().contiguous().clone()
     try:
+        # The digest covers the names of the tensors too: safetensors itself does not notice one
+        # that is missing.
         header = {**description, "kind": kind, "format": 1, "tensors": sorted(plain)}
         text = json.dumps(header | {"digest": _digest(json.dumps(header), plain)})
     except (TypeError, ValueError, RecursionError) as problem:
@@ -84,6 +89,7 @@ def save(
             f"{', '.join(map(str, description))} must be made of JSON types; given something "
             f"else ({problem})."
         ) from problem
+    # In memory first: the file is written in one piece, or a full disk would leave half of it.
     content = safetensors.torch.save(plain, metadata={_KEY: text})
     write_atomically(path, content)
     return path
@@ -121,6 +127,7 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Tensor], di
             f"path must be a complete ddlab {kind} file; given {str(path)!r}, which is "
             "truncated or of another format."
         ) from problem
+    # Before the digest, because "this is a network, not a checkpoint" helps more than "damaged".
     if not isinstance(header, dict) or header.get("kind") != kind:
         content = (
             header.get("kind", "nothing of ddlab's")
@@ -168,6 +175,7 @@ def made_from(path: str | os.PathLike[str], content: str) -> Iterator[None]:
         RecursionError,
         RuntimeError,
     ) as problem:
+        # torch's messages run over many lines, of which the first says what is wrong.
         reason = (str(problem).splitlines() or [type(problem).__name__])[0].rstrip(".")
         raise DDLabError(
             f"path must hold a whole {content}; given {str(path)!r}, in which {reason[:300]}."
@@ -182,6 +190,7 @@ def _digest(text: str, tensors: Mapping[str, Tensor]) -> str:
 
 def checked_path(path: object, argument: str = "path", allowed: str = "a file's path") -> Path:
     """Return `path` as a Path, which need not exist. "~" is the home folder."""
+    # A number would be taken for an open file's descriptor by `open`.
     text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     if not isinstance(text, str) or "\0" in text or len(text) > _LONGEST_PATH or not _is_utf8(text):
         errors.fail(argument, allowed, path)
@@ -203,11 +212,13 @@ def write_atomically(path: Path, content: bytes) -> None:
     A link stays one, and the file it leads to is replaced; what is no file, such as a device, is
     refused.
     """
+    # `os.replace` would put a file in the place of the link, and the file it led to would stay old.
     link = checked_path(path)
     if os.path.islink(link) and not os.path.exists(link):
         raise DDLabError(f"path must be no link that leads nowhere; given {str(link)!r}.")
     path = Path(os.path.realpath(link))
     errors.check_instance("content", content, bytes, "bytes")
+    # /dev/null, say: replacing it by a file breaks the machine for everybody.
     if os.path.lexists(path) and not path.is_file():
         raise DDLabError(
             f"path must be a file that can be written; given {str(path)!r}, which is "
@@ -231,6 +242,8 @@ def write_atomically(path: Path, content: bytes) -> None:
             # Else a power cut could leave the new name with the old length.
             os.fsync(file.fileno())
         os.replace(temporary, path)
+    # KeyboardInterrupt as well: whoever stops a run must not find a half-written file beside the
+    # old one.
     except BaseException as problem:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
@@ -247,6 +260,7 @@ def _remove_left_behind(path: Path) -> None:
 
     Files younger than an hour stay, because somebody may still write them.
     """
+    # The exact form of the names that are made here, so that nobody else's hidden file is touched.
     pattern = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{8}}")
     for entry in list(os.scandir(path.parent)):
         with contextlib.suppress(OSError):
@@ -286,6 +300,8 @@ def notice_edits(*owners: Any) -> None:
     All that is kept in an owner whose content has changed is forgotten.
     """
     for owner in owners:
+        # Popped, so that the comparison hashes the content once more instead of asking the version
+        # counter.
         remembered = owner.__dict__.pop("_fingerprint", None)
         if remembered is not None and owner.fingerprint != remembered[1]:
             for name in owner.__dict__["_kept_names"]:
@@ -297,6 +313,7 @@ def kept_while_unchanged(owner: Any, name: str, compute: Callable[[], Any], *ten
 
     A tensor's version counter says so, also in dicts and lists.
     """
+    # Identity as well as version: another tensor in the same place starts at version 0 again.
     versions = _versions(tensors)
     remembered = owner.__dict__.get(f"_{name}")
     if remembered is None or remembered[0] != versions:
@@ -311,6 +328,8 @@ def _versions(parts: Any) -> list[int]:
     versions: list[int] = []
     for part in parts.values() if type(parts) is dict else parts:
         if isinstance(part, Tensor):
+            # Tensors of inference mode have no version counter, and cannot be written to in normal
+            # mode.
             versions += id(part), -1 if part.is_inference() else part._version
         elif type(part) in (dict, list, tuple):
             versions += _versions(part)
@@ -325,10 +344,12 @@ def _feed(digest: Any, part: Any) -> None:
         digest.update(flat.view(torch.uint8).numpy().data if flat.numel() else b"")
     elif isinstance(part, Mapping):
         digest.update(f"{{{len(part)}}}".encode())
+        # Sorted by name: two dicts that are equal hash alike, whatever the order of insertion.
         for key in sorted(errors.check_text("a name in a fingerprint", name) for name in part):
             digest.update(f"<{key}>".encode(errors="surrogatepass"))
             _feed(digest, part[key])
     elif isinstance(part, (list, tuple)):
+        # Lengths in front keep nested lists apart: [[1], [2]] is not [[1, 2]].
         digest.update(f"[{len(part)}]".encode())
         for item in part:
             _feed(digest, item)

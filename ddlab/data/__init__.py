@@ -62,8 +62,10 @@ def load(name: str, *arguments: Any, **options: Any) -> ImageData:
     """
     if isinstance(name, str) and name.startswith("folder:"):
         name, arguments = "folder", (name.removeprefix("folder:"), *arguments)
+    # A folder's path keeps its capitals: it was split off before.
     name = name.lower() if isinstance(name, str) else name
     loader = _loader(errors.check_choice("name", name, NAMES))
+    # Looked at before the call, so that a misspelt option costs no minute of reading first.
     signature = inspect.signature(loader)
     for option in options:
         errors.check_choice(f"an option of data.load({name!r})", option, list(signature.parameters))

@@ -22,6 +22,7 @@ def aligned(data: ImageData, like: ImageData) -> ImageData:
     Raises:
         DDLabError: channels other than 1 and 3 that differ.
     """
+    # The same object: its fingerprint, and with it every remembered result, stays.
     if (data.channels, data.image_size) == (like.channels, like.image_size):
         return data
     if data.channels != like.channels and {data.channels, like.channels} != {1, 3}:
@@ -43,6 +44,7 @@ def aligned(data: ImageData, like: ImageData) -> ImageData:
 def _converted(images: Tensor, like: ImageData) -> Tensor:
     """Return uint8 images [n, c, h, w] with the channels and the size of `like`."""
     parts = []
+    # As float32 at once, CIFAR-10 would take 737 MB.
     for part in images.split(4096):
         values = part.float()
         if images.shape[1] == 3 and like.channels == 1:
@@ -53,5 +55,6 @@ def _converted(images: Tensor, like: ImageData) -> Tensor:
             values = F.interpolate(
                 values, size=like.image_size, mode="bilinear", align_corners=False, antialias=True
             )
+        # Clamped, because antialiasing weights may overshoot at a hard edge.
         parts.append(values.expand(-1, like.channels, -1, -1).round().clamp(0, 255).to(torch.uint8))
     return torch.cat(parts)

@@ -37,6 +37,8 @@ def split_rows(
     # The stream is that of the folder reader: the same images are split alike, wherever they come
     # from.
     order = randomness.numpy_generator(seed, number, "folder split").permutation(count)
+    # At least one image on each side: a class that is not tested would make the accuracy of the
+    # others look like that of all.
     cut = min(max(round(count * test_fraction), 1), count - 1)
     return sorted(order[cut:].tolist()), sorted(order[:cut].tolist())
 
@@ -87,6 +89,7 @@ def from_arrays(
     >>> from_arrays(images, labels)
     <ImageData arrays: 8 training and 2 test images of 3 x 8 x 8, 2 classes>
     """
+    # One without the other is a forgotten argument, never a wish.
     if (test_images is None) != (test_labels is None):
         errors.fail(
             "test_images and test_labels",
@@ -99,9 +102,11 @@ def from_arrays(
     test = None
     if test_images is not None:
         test, test_share = as_bytes("test_images", test_images, layout, reading)
+        # Black and white are judged from both splits together: a dark test split is no 12-bit one.
         share = max(share, test_share)
         labels_by_split.append(_labels("test_labels", test_labels, len(test)))
     pictures.check_filled("images", share, reading)
+    # Both splits are numbered by the training labels, so a class means the same in each.
     names, numbers = _numbered(labels_by_split, class_names)
     if test is None:
         rows = _split(numbers[0], names, test_fraction, seed)
@@ -110,6 +115,7 @@ def from_arrays(
             parts.append((train[chosen], numbers[0][chosen]))
     else:
         parts = list(zip((train, test), numbers, strict=True))
+    # A warning and no error: a teacher may show overfitting on purpose.
     _warn_of_copies(name, parts[0][0], parts[1][0])
     tensors = []
     for pixels, classes in parts:
@@ -171,6 +177,7 @@ def from_dataset(
     sources = {"dataset": dataset} if test is None else {"dataset": dataset, "test": test}
     if channels is not None:
         errors.check_choice("channels", channels, (1, 3))
+    # 0 channels: each image keeps its own until all are known.
     reading = Reading(
         channels=channels or 0, size=size, fit=fit, background=background, range=range
     )
@@ -181,6 +188,7 @@ def from_dataset(
     labels = [part_labels for _, part_labels, _ in parts]
     dataset_names = _names_of(dataset, keys)
     test_names = _names_of(test, keys)
+    # Two halves of a dataset that was downloaded separately may number the same names differently.
     if (
         class_names is None
         and dataset_names is not None
@@ -193,6 +201,7 @@ def from_dataset(
                 f"{strange[0]!r} as well."
             )
         last = len(test_names) - 1
+        # Test labels are translated into the training set's numbers by way of the names.
         labels[1] = [
             label
             if isinstance(label, str)
@@ -202,6 +211,7 @@ def from_dataset(
             for label in labels[1]
         ]
     class_names = dataset_names if class_names is None else class_names
+    # Stacked together, so that one colour image in either split makes both of them colour.
     images = np.split(_stack([image for read, _, _ in parts for image in read]), [len(labels[0])])
     tests = {"test_images": images[1], "test_labels": labels[1]} if len(labels) > 1 else {}
     # Bytes by now, whose black and white are known.
@@ -239,11 +249,13 @@ def as_bytes(
             read.append(_image(f"{argument}[{number}]", item, replace(reading, channels=0)))
         return _stack([image for image, _ in read]), max(share for _, share in read)
     array = _as_array(argument, value, _IMAGES)
+    # A mask: True is white.
     array = array.astype(np.uint8) * 255 if array.dtype == bool else array
     if array.ndim not in (3, 4) or array.size == 0 or array.dtype.kind not in "uif":
         errors.fail(argument, _IMAGES, array)
     array = array[..., None] if array.ndim == 3 else _channels_last(argument, array, layout)
     levels, share = pictures.as_levels(argument, array, reading)
+    # Images all of one value say nothing about black and white; `ImageData` warns of them.
     return pictures.on_background(levels, reading), share if levels.min() < levels.max() else 0.0
 
 
@@ -256,11 +268,14 @@ def _stack(images: Sequence[np.ndarray]) -> np.ndarray:
             "size must be given for images of several sizes; given None, and images of "
             f"{sizes} pixels."
         )
+    # Grey pictures among coloured ones are usual in collections from the web.
     deepest = max(image.shape[2] for image in images)
     return np.stack([np.repeat(image, deepest // image.shape[2], 2) for image in images])
 
 
 def _channels_last(argument: str, array: np.ndarray, layout: Layout | None) -> np.ndarray:
+    # 4 is looked at last: an image 4 pixels wide is rarer than transparency, but [n, 3, 4, 4]
+    # exists.
     first = array.shape[1] in (1, 3)
     last = array.shape[-1] in (1, 3)
     if not (first or last):  # with transparency
@@ -280,6 +295,7 @@ def _as_array(argument: str, value: Any, allowed: str) -> np.ndarray:
     if isinstance(value, torch.Tensor):
         errors.check_tensor(argument, value, finite=False)
         value = value.detach().cpu()
+        # numpy has no bfloat16.
         value = (value.float() if value.is_floating_point() else value).numpy()
     try:
         # A column of pandas.
@@ -293,6 +309,8 @@ def _labels(argument: str, value: Any, count: int) -> np.ndarray:
     """Return labels as an array [count] of whole numbers or texts."""
     array = _as_array(argument, value, _LABELS)
     array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    # The list itself where there is one: numpy would turn [1, "cat"] into texts before anybody
+    # could see it.
     values = (
         list(value)
         if isinstance(value, list | tuple)
@@ -302,6 +320,8 @@ def _labels(argument: str, value: Any, count: int) -> np.ndarray:
     )
     if values and all(isinstance(label, bytes) for label in values):  # as h5py gives texts
         values = [_text(argument, label) for label in values]
+    # True and False become the names "True" and "False": as numbers they would pass for classes 1
+    # and 0.
     if all(isinstance(label, bool | np.bool_) for label in values) or all(
         isinstance(label, str) for label in values
     ):
@@ -335,6 +355,7 @@ def _numbered(
     ):
         errors.fail("class_names", "a tuple with one name per class", class_names)
     if class_names is None:
+        # Sorted, so that the order of the images does not decide which class is 0.
         class_labels: list[Any] = np.unique(labels_by_split[0]).tolist()
     elif labels_by_split[0].dtype.kind == "U":
         class_labels = [str(name) for name in class_names]
@@ -345,6 +366,7 @@ def _numbered(
         place[label] = number
     numbers = []
     for argument, labels in zip(("labels", "test_labels"), labels_by_split, strict=False):
+        # A dict and not `index`, which would search 100 names for each of 50,000 labels.
         strange = next((label for label in labels.tolist() if label not in place), None)
         if strange is not None:
             allowed = (
@@ -363,6 +385,7 @@ def _warn_of_copies(name: str, train: np.ndarray, test: np.ndarray) -> None:
 
     An accuracy on them says nothing about new images.
     """
+    # Digests and not the images: a set of 50,000 images would be the dataset once more.
     train_digests = set()
     for image in train:
         train_digests.add(hashlib.sha256(image.tobytes()).digest())
@@ -381,6 +404,7 @@ def _split(
     train = []
     test = []
     for number, name in enumerate(names):
+        # Class by class, so that a rare class is in both splits.
         rows = np.flatnonzero(labels == number)
         if len(rows) < 2:
             raise DDLabError(
@@ -402,6 +426,7 @@ def _names_of(dataset: Any, keys: tuple[str, str] | None) -> list[str] | None:
     Of a Hugging Face dataset they are those of its label's feature; of a part of a dataset, or of
     several, those of these.
     """
+    # Hugging Face's.
     features = getattr(dataset, "features", None)
     if isinstance(features, Mapping):
         names = getattr(features.get("label" if keys is None else keys[1]), "names", None)
@@ -412,6 +437,7 @@ def _names_of(dataset: Any, keys: tuple[str, str] | None) -> list[str] | None:
             names_of_parts.append(_names_of(part, keys))
         are_equal = all(names == names_of_parts[0] for names in names_of_parts)
         return names_of_parts[0] if are_equal else None
+    # The transform may renumber the labels, so `classes` no longer names them.
     if getattr(dataset, "target_transform", None) is not None:
         return None
     names = getattr(dataset, "classes", None)
@@ -461,6 +487,7 @@ def _items(
                 f"{argument} must give its items; given {item}, which raised {reason}."
             ) from problem
         image, label = _pair(item, pair, keys)
+        # Counted before the image is decoded, which is what takes the time.
         counts[label] += 1
         if limit is None or counts[label] <= limit:
             pixels, filled = _image(f"the image of {item}", image, reading)
@@ -492,6 +519,7 @@ def _pair(item: str, content: Any, keys: tuple[str, str] | None) -> tuple[Any, A
         image, label = content[:2]
     else:
         errors.fail(item, "a pair (image, label), or a dict with an image and its label", content)
+    # A label in a tensor of one element, as many loaders hand it out.
     if isinstance(label, torch.Tensor | np.ndarray | np.generic) and label.reshape(-1).shape == (
         1,
     ):
@@ -517,12 +545,14 @@ def _image(item: str, image: Any, reading: Reading) -> tuple[np.ndarray, float]:
             errors.fail(item, "[h, w], [h, w, c] or [c, h, w], or a PIL image", array)
         levels, share = as_bytes(item, array[None], None, reading)
         pixels = levels[0]
+        # Nothing to change: PIL is not asked, which would cost more than all the rest.
         if (reading.size is None or pixels.shape[:2] == reading.size) and reading.channels in (
             0,
             pixels.shape[2],
         ):
             return pixels, share
         image = pictures.picture(pixels)
+        # The values have been scaled to bytes above; a second scaling would make them darker.
         reading = replace(reading, range=None)
     channels = reading.channels or (1 if image.mode in pictures.GREY else 3)
     try:

@@ -81,8 +81,11 @@ class Views(Parameters):
 
         Each is seen once per epoch, in a new order every epoch.
         """
+        # Derived from the step alone, so a run that resumes in the middle of an epoch sees the rest
+        # of it.
         epoch, number = divmod(step, max(self.steps_per_epoch(count), 1))
         order = _order(self.seed, epoch, count)
+        # Cloned: the order is kept for the whole epoch, and a slice would hand out that memory.
         return order[number * self.batch_size : (number + 1) * self.batch_size].clone()
 
     def view(self, images: Tensor, *, mean: Tensor, std: Tensor, step: int) -> View:
@@ -135,6 +138,7 @@ def augment(
     """
     errors.check_integer("crop_pixels", crop_pixels, 0, max(images.shape[2:]))
     count = len(images)
+    # A stream of its own: switching this on leaves the draws of crop and flip as they were.
     if crop_area < 1 and count:
         images = _resized(images, crop_area, randomness.generator(seed, step, "random part"))
     draw = randomness.generator(seed, step, "augment")
@@ -147,10 +151,14 @@ def augment(
         )
     if flip:
         flipped = moved(torch.rand(count, generator=draw) < 0.5, images.device)
+        # `where` and no indexing: the shape stays fixed, and a GPU need not wait to learn how many
+        # were flipped.
         images = torch.where(flipped[:, None, None, None], images.flip(3), images)
     share = 1.0
     partner = torch.arange(count, device=images.device)
     if mixup_alpha:
+        # One share for the batch, as in the authors' code; one for each image is a different
+        # method.
         share = float(
             randomness.numpy_generator(seed, step, "mixup").beta(mixup_alpha, mixup_alpha)
         )
@@ -166,6 +174,8 @@ def augment(
         inside = torch.zeros(images.shape[2:], dtype=torch.bool, device=images.device)
         inside[top:bottom, left:right] = True
         images = torch.where(inside, images[partner], images)
+        # Of the box after it was cut off at the edges, not of the one that was drawn: labels follow
+        # the pixels.
         share = 1 - float(inside.double().mean())
     return View(images, share, partner)
 
@@ -224,6 +234,7 @@ def _resized(images: Tensor, smallest_area: float, generator: torch.Generator) -
         parts.append(
             random_rectangle(height, width, smallest_area=smallest_area, generator=generator)
         )
+    # One by one, because the parts differ in size.
     scaled = []
     for image, (top, left, rows, columns) in zip(images.split(1), parts, strict=True):
         part = image[:, :, top : top + rows, left : left + columns]
@@ -236,10 +247,14 @@ def _resized(images: Tensor, smallest_area: float, generator: torch.Generator) -
 def _crop(images: Tensor, pixels: int, offsets: Tensor, black: Tensor) -> Tensor:
     """Pad by `pixels` black pixels, then cut each image at its own offset; [n, c, h, w] in and out."""
     _, _, height, width = images.shape
+    # `pad` fills with 0, which is the mean colour here; shifting by black first makes the border
+    # black.
     padded = F.pad(images - black, [pixels] * 4) + black
     offsets = moved(offsets, images.device)
     rows = offsets[0][:, None] + torch.arange(height, device=images.device)
     columns = offsets[1][:, None] + torch.arange(width, device=images.device)
+    # Every image has its own offset, so rows and columns are gathered in one call instead of a
+    # loop.
     number = torch.arange(len(images), device=images.device)
     return padded[number[:, None, None], :, rows[:, :, None], columns[:, None, :]].permute(
         0, 3, 1, 2

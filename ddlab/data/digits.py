@@ -47,11 +47,13 @@ def load(
         raise DDLabError(
             f"scikit-learn's digits must be {IMAGES} images; given {len(bunch.images)}."
         )
+    # 17 levels, 0 to 16, spread over the range of a byte.
     images = torch.from_numpy(bunch.images).float()[:, None] * (255 / 16)
     if size != 8:
         images = F.interpolate(images, size=(size, size), mode="bilinear", align_corners=False)
     pixels = images.round().clamp(0, 255).to(torch.uint8)
     labels = torch.from_numpy(bunch.target).long()
+    # Stratified, or a class may have 45 or 75 test images.
     train, test = train_test_split(
         range(len(labels)), test_size=TEST_FRACTION, stratify=bunch.target, random_state=seed
     )

@@ -94,18 +94,22 @@ def load(
     root = storage.checked_path(path, "path", "a folder's path")
     if not root.is_dir():
         raise DDLabError(f"path must be an existing folder; given {str(path)!r}.")
+    # Only names so far: whatever is wrong with the tree is said before a picture is opened.
     parts = _splits(root, train, test, test_fraction if split else None, seed)
     files: list[str] = []
     for part in parts:
         for name, files_of_class in part.items():
             part[name] = files_of_class[:limit]
             files += part[name]
+    # All heads before any pixel: size, colour and memory are known in a second, also of a large
+    # tree.
     heads = []
     for file in files:
         heads.append(_opened(file, functools.partial(_head, most_pixels)))
     if channels is None:
         channels = 1 if all(grey for _, grey, _ in heads) else 3
     errors.check_choice("channels", channels, (1, 3))
+    # An estimate from the first image; sizes that differ are refused below.
     height, width = size or heads[0][0]
     if len(files) * channels * width * height > half_of_memory():
         errors.fail(
@@ -119,6 +123,7 @@ def load(
         decode = functools.partial(pictures.pixels, reading=reading)
         read = list(pool.map(lambda file: _opened(file, decode), files))
     decoded = [image for image, _ in read]
+    # After decoding, because cameras turn pictures and `size` may have made them equal.
     for file, image in zip(files, decoded, strict=True):
         if image.shape != decoded[0].shape:
             sizes = (
@@ -140,6 +145,7 @@ def load(
             f"{os.path.basename(copies[0])!r}"
         )
         warnings.warn(f"In {str(root)!r} {words}.", stacklevel=5)  # where data.load was called
+    # Copied, so that the tensor is contiguous: transposed memory slows every later step down.
     images = torch.from_numpy(np.stack(decoded).transpose(0, 3, 1, 2).copy())
     labels = [_labels(part) for part in parts]
     names = _exported_names(root)
@@ -163,6 +169,7 @@ def _head(most_pixels: int, picture: Any) -> tuple[Size, bool, bool]:
             f"it has {picture.width * picture.height:,} pixels; most_pixels={most_pixels:,} "
             "can be raised"
         )
+    # Tag 0x0112 is the orientation; above 4 the picture lies on its side.
     turned = picture.getexif().get(0x0112, 1) > 4
     size = (picture.width, picture.height) if turned else (picture.height, picture.width)
     return size, picture.mode in pictures.GREY, getattr(picture, "is_animated", False)
@@ -190,6 +197,8 @@ def _splits(
         (listing,) = tree.listings([training])
         return (listing, listing) if test_fraction is None else _split(listing, test_fraction, seed)
     parts = tree.listings([training, testing])
+    # A class label is the place of the folder among the names, so one that is missing would shift
+    # all after it.
     if list(parts[0]) != list(parts[1]):
         odd = sorted(set(parts[0]) ^ set(parts[1]))
         raise DDLabError(
@@ -228,6 +237,7 @@ def _in_both(train: Listing, test: Listing) -> list[str]:
     for files in test.values():
         for file in files:
             tests.append(file)
+    # Two files of different length cannot be equal, and almost all lengths differ.
     sizes = {os.path.getsize(file) for file in tests} & {os.path.getsize(file) for file in trains}
     test_digests = set()
     for file in tests:
@@ -246,6 +256,7 @@ def _digest(file: str) -> bytes:
 
 
 def _labels(listing: Listing) -> Tensor:
+    # Files lie class after class, in the order of the listing.
     return torch.arange(len(listing)).repeat_interleave(
         torch.tensor([len(files) for files in listing.values()])
     )
@@ -253,6 +264,8 @@ def _labels(listing: Listing) -> Tensor:
 
 def _text(name: str) -> str:
     """Return a name in letters that can be written anywhere, whatever its bytes."""
+    # A name from another system may hold bytes that are no text; written out, they would break a
+    # table later.
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 

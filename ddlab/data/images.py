@@ -62,6 +62,7 @@ class ImageData:
     std: Annotated[Tensor, tensor("c", torch.float32), above_zero] = field(default=None)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
+        # Shapes and dtypes first; what follows may rely on them.
         check_fields(self)
         classes = errors.check_names("class_names", self.class_names)
         object.__setattr__(self, "class_names", classes)
@@ -77,6 +78,8 @@ class ImageData:
                     f"{split}_labels must be class numbers from 0 to {len(classes) - 1}; "
                     f"given {span}."
                 )
+        # A class without a training image has no mean, no centre and no batch: half of the methods
+        # would divide by 0.
         empty = []
         for c, n in enumerate(torch.bincount(self.train_labels, minlength=len(classes))):
             if n == 0:
@@ -87,6 +90,7 @@ class ImageData:
             )
         if (self.mean is None) != (self.std is None):
             errors.fail("mean and std", "given together or not at all", (self.mean, self.std))
+        # The fields are frozen, and a subset passes the statistics of all images.
         if self.mean is None:
             mean, std = statistics(byte_counts(self.train_images))
             object.__setattr__(self, "mean", mean)
@@ -120,6 +124,7 @@ class ImageData:
     def _repr_html_(self) -> str:
         """Show two training images of each of the first ten classes, a column each."""
         first = range(min(self.classes, _CLASSES_SHOWN))
+        # First and last: in many datasets the first images of a class are alike.
         rows = [self.of_class(label)[[0, -1]] for label in first]
         words = f"{self!r} The first ones: {', '.join(self.class_names[:_CLASSES_SHOWN])}"
         return pictures.html_grid(
@@ -192,6 +197,7 @@ class ImageData:
         device = devices.checked_device(device)
         if not isinstance(indices, slice):
             indices = _checked_indices(indices, len(images), split)
+        # On a GPU a run keeps the bytes there: a batch is an index, not a transfer.
         if self._is_resident(device):
             mean, std = self._constants(device)[:2]
             return normalise(devices.rows_on(self, split, images, indices, device), mean, std)
@@ -222,6 +228,7 @@ class ImageData:
 
         def compute() -> tuple[Tensor, ...]:
             mean, std = self.mean, self.std
+            # Computed on the CPU and then sent: the last bits are the same on every device.
             black = (0 - mean[None, :, None, None]) / std[None, :, None, None]
             white = (1 - mean[None, :, None, None]) / std[None, :, None, None]
             return tuple(value.to(device) for value in (mean, std, black, white))
@@ -243,6 +250,7 @@ class ImageData:
         """Return the weight of each class in a mean loss that counts all classes alike (torch's
         `weight=`). float32 [classes], 1 where they are balanced.
         """
+        # n / (C n_c): the mean over all images is 1, so the learning rate need not change.
         return len(self.train_labels) / (self.classes * self.class_counts().float())
 
     @checked
@@ -267,8 +275,11 @@ class ImageData:
         )
         if not chosen or len(set(chosen)) < len(chosen):
             errors.fail("classes", "at least one class, all different", classes)
+        # Sorted back into the order of the dataset: a subset of all classes is then the dataset
+        # itself.
         train = torch.cat([self.of_class(label)[:limit] for label in chosen]).sort().values
         test = torch.cat([self.of_class(label, "test") for label in chosen]).sort().values
+        # -1 marks the classes that are gone; none of their labels is looked up.
         place = torch.full((self.classes,), -1).index_copy_(
             0, torch.tensor(list(chosen)), torch.arange(len(chosen))
         )
@@ -325,6 +336,7 @@ def resident(data: ImageData, device: torch.device | str) -> ImageData:
     """
     if torch.device(device).type == "cpu" or data._is_resident(device):
         return data
+    # A shallow copy shares the tensors, and the caller's own object does not hold on to GPU memory.
     view = copy.copy(data)
     view.__dict__["_resident"] = torch.device(device).type
     return view
@@ -355,6 +367,8 @@ def _checked_indices(value: object, count: int, split: str) -> Tensor:
 def normalise(images: Tensor, mean: Tensor, std: Tensor) -> Tensor:
     """Return uint8 images [n, channels, h, w] as float32, (x / 255 - mean) / std per channel."""
     shape = (1, -1, 1, 1)
+    # One multiplication and one subtraction in place: (x / 255 - mean) / std would make three
+    # copies of the batch.
     scale = 1 / (255 * std.to(images.device))
     return (
         images.float()
@@ -387,6 +401,7 @@ def byte_counts(images: Tensor) -> Tensor:
     uint8 [n, channels, h, w] -> int64 [channels, 256], without a copy of the images.
     """
     counts = torch.zeros((images.shape[1], 256), dtype=torch.int64)
+    # `bincount` needs int64, eight times the bytes: a part at a time.
     for part in images.split(_AT_ONCE):
         counts += torch.stack(
             [torch.bincount(channel.flatten(), minlength=256) for channel in part.transpose(0, 1)]
@@ -399,6 +414,8 @@ def statistics(counts: Tensor) -> tuple[Tensor, Tensor]:
 
     They are exact, from `byte_counts` [channels, 256].
     """
+    # Of 256 possible values, so mean and variance are exact sums that no order of adding can
+    # change.
     levels = torch.arange(256, dtype=torch.float64) / 255
     weights = counts.double() / counts.sum(1, keepdim=True)
     mean = weights @ levels

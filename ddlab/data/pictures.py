@@ -41,6 +41,7 @@ def checked_range(argument: str, value: Any) -> tuple[float, float]:
     """Return (low, high), the values of black and of white, if they are that."""
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         errors.fail(argument, "(low, high), the values of black and white", value)
+    # White must lie above black; an inverted picture is one that somebody inverts on purpose.
     low = errors.check_number(argument, value[0])
     return low, errors.check_number(argument, value[1], low, open_low=True)
 
@@ -78,6 +79,7 @@ def pixels(picture: Any, reading: Reading) -> tuple[np.ndarray, float]:
     if reading.size is not None and picture.format == "JPEG":
         # Decoded at an eighth of the size where that is enough.
         picture.draft(None, (2 * max(reading.size),) * 2)
+    # Before anything else reads a width or a height.
     picture = ImageOps.exif_transpose(picture)
     share = 1.0
     if picture.mode == "F" and reading.range is None:
@@ -87,14 +89,18 @@ def pixels(picture: Any, reading: Reading) -> tuple[np.ndarray, float]:
     # PIL would clip to white instead of scaling.
     if picture.mode == "F" or picture.mode in _SIXTEEN_BITS:
         values = np.asarray(picture)
+        # A 12-bit scan in a 16-bit file reaches 4,095 at most: scaled by 65,535 it would be almost
+        # black.
         share = float(values.max()) / _LEAST[65535]
         picture = Image.fromarray(_scaled(values, reading.range or (0, 65535)))
     elif picture.mode in _ALPHA or "transparency" in picture.info:
         picture = picture.convert("RGBA")
+        # Composed and not just stripped: under full transparency a file may hold any colour.
         picture = Image.alpha_composite(
             Image.new("RGBA", picture.size, (reading.background,) * 3 + (255,)), picture
         )
     elif picture.mode != "1":
+        # A palette's numbers are no brightness, so it is converted first.
         extrema = (
             picture.convert("RGB").getextrema() if picture.mode == "P" else picture.getextrema()
         )
@@ -109,6 +115,7 @@ def pixels(picture: Any, reading: Reading) -> tuple[np.ndarray, float]:
                     reading.range,
                 )
             )
+    # Before the resize: a palette cannot be interpolated.
     picture = picture.convert("L" if reading.channels == 1 else "RGB")
     if reading.size is not None and picture.size != reading.size[::-1]:
         size = (reading.size[1], reading.size[0])
@@ -129,6 +136,7 @@ def _scaled(values: np.ndarray, black_and_white: tuple[float, float]) -> np.ndar
         ValueError: a value outside.
     """
     low, high = black_and_white
+    # In this form NaN, which is neither below nor above, is refused too.
     if not (values.min() >= low and values.max() <= high):
         raise ValueError(
             f"its values go from {values.min():.9g} to {values.max():.9g}, and range is "
@@ -143,6 +151,7 @@ def check_filled(argument: str, share: float, reading: Reading) -> None:
     Args:
         share: that value, as a part of the least that is sure: 32 of 255, 20,000 of 65,535.
     """
+    # 0 is an image of one value, of which `ImageData` warns.
     if reading.range is None and 0 < share < 1:
         requirement = (
             "fill their range, or range=(low, high) say what is black and white (masks, 12 bits "
@@ -161,6 +170,7 @@ def as_levels(argument: str, array: np.ndarray, reading: Reading) -> tuple[np.nd
         DDLabError: values that are neither bytes, nor 16 bits in full, nor floats in [0, 1],
             without a `range`; or outside of it.
     """
+    # Read once: the array may be a gigabyte.
     low, high = float(array.min()), float(array.max())
     span = f"{array.dtype} values from {low:.9g} to {high:.9g}"
     if reading.range is not None:
@@ -178,6 +188,7 @@ def as_levels(argument: str, array: np.ndarray, reading: Reading) -> tuple[np.nd
         ) if high > 0 else 0.0
     if array.dtype.kind != "f" and low >= 0 and high <= 255:
         return array.astype(np.uint8), high / _LEAST[255]
+    # A signed type may hold anything, but 16 unsigned bits are what cameras and PNG mean by them.
     if array.dtype == np.uint16:
         return _scaled(array, (0, 65535)), high / _LEAST[65535]
     allowed = "floats in [0, 1] or bytes 0 to 255, or range=(low, high) be given"
@@ -228,7 +239,9 @@ def html_grid(words: str, images: Tensor, columns: int) -> str:
     sized = (
         images[..., ::every, ::every].cpu().repeat_interleave(zoom, 2).repeat_interleave(zoom, 3)
     )
+    # Grey between the images separates black ones as well as white ones.
     grid = make_grid(sized, nrow=columns, padding=2, pad_value=128)
+    # Inside the HTML, so that a notebook which is sent on keeps its pictures.
     picture(grid.permute(1, 2, 0).numpy()).save(file := io.BytesIO(), "PNG")
     content = base64.b64encode(file.getvalue()).decode()
     escaped = html.escape(words)
@@ -243,6 +256,7 @@ def curve(name: str, steps: list[float], values: list[float]) -> str:
 
     It reaches from its lowest to its highest value.
     """
+    # A run that diverged ends in NaN, and the part before it is what a reader wants to see.
     finite = []
     for step, value in zip(steps, values, strict=True):
         if math.isfinite(value):
@@ -252,6 +266,7 @@ def curve(name: str, steps: list[float], values: list[float]) -> str:
     lowest = min(value for _, value in finite)
     highest = max(value for _, value in finite)
     across = 240 / (finite[-1][0] - finite[0][0])
+    # A constant curve has no height to scale by.
     up = 44 / (highest - lowest or 1)
     corners = []
     for step, value in finite:

@@ -51,6 +51,7 @@ def augmented(images: Tensor, kind: Kind, *, crop_share: float = 0.625) -> Tenso
     """
     height, width = images.shape[2:]
     _check_size("images", kind, images, height, width)
+    # Crops interpolate, so they are the only kind that is no permutation of pixels.
     if kind == "crop":
         return torch.stack(
             [
@@ -70,6 +71,8 @@ def permutations(kind: Permutation, height: int, width: int) -> Tensor:
     places = torch.arange(height * width).reshape(height, width)
     views = [places]
     if kind == "rotation":
+        # Turning the table of positions instead of the images: kernels and bases use the same
+        # table.
         views = [places.rot90(turns) for turns in range(4)]
     elif kind == "jigsaw":
         shifts = [(0, 0), (0, width // 2), (height // 2, 0), (height // 2, width // 2)]
@@ -107,6 +110,7 @@ def _moved(views: Tensor, places: Tensor) -> Tensor:
     views [1 or a, n, c, h, w], places [a, h w] -> [a, n, c, h, w].
     """
     flat = views.expand(len(places), *views.shape[1:]).flatten(3)
+    # `gather` has a derivative, so a learned image gets the gradients of all its views.
     index = places.to(views.device)[:, None, None].expand_as(flat)
     return flat.gather(3, index).reshape(len(places), *views.shape[1:])
 

@@ -77,6 +77,7 @@ def load(*, size: Size = 32, train: int = 5000, test: Count = 1000, seed: Index 
 
 
 def _disc(u: Array, v: Array) -> Array:
+    # The measure for all others: pi .8^2 = 2.01.
     return np.sqrt(u * u + v * v) - 0.8
 
 
@@ -85,6 +86,7 @@ def _ring(u: Array, v: Array) -> Array:
 
 
 def _half(u: Array, v: Array) -> Array:
+    # Moved so that the centre of gravity lies near the origin: position must not tell the class.
     v = v + 0.48
     return np.maximum(np.sqrt(u * u + v * v) - 1.13, -v)
 
@@ -104,6 +106,7 @@ def _square(u: Array, v: Array) -> Array:
 
 
 def _cross(u: Array, v: Array) -> Array:
+    # Two bars from end to end; with half a width of .295 they cover 2.01, the area of the disc.
     return np.minimum(_box(u, v, 1.0, 0.295), _box(u, v, 0.295, 1.0))
 
 
@@ -186,13 +189,19 @@ class _Numbers:
 def _draw(split: str, count: int, size: int, seed: int) -> Array:
     """Return the images of a split, uint8 [count, 3, size, size]."""
     images = np.empty((count, 3, size, size), dtype=np.uint8)
+    # The raw 64-bit words, because numpy may change how it makes floats of them, but not a
+    # counter-based generator's words.
     raw = randomness.numpy_generator(seed, VERSION, f"shapes {split}").bit_generator.random_raw(
         count * DRAWS
     )
+    # The upper 53 bits are a float64 in [0, 1), exactly.
     numbers = (raw >> np.uint64(11)).reshape(count, DRAWS) * 2.0**-53
     chunk = max(CHUNK_PIXELS // size**2, 1)
     for label, outline in enumerate(CLASSES.values()):
+        # One class at a time, because all images of a chunk share their outline's function.
         members = np.arange(label, count, len(CLASSES))
+        # 2^17 pixels of float64 in three channels are 3 MB; larger chunks leave the cache and take
+        # twice as long.
         for start in range(0, len(members), chunk):
             rows = members[start : start + chunk]
             scene = _scene(_Numbers(numbers[rows]), outline, size)
@@ -215,11 +224,15 @@ def _scene(draw: _Numbers, outline: Callable[[Array, Array], Array], size: int) 
         piece = _box(u, v, draw.between(0.03, 0.15), draw.between(0.03, 0.15))
         _paint(picture, piece, size, draw.colour(draw.between(0.1, 0.8)))
 
+    # Lighter than the ground, but only on the whole: textures and light overlap, so brightness
+    # alone does not find the shape.
     surface = _textured(draw, x, y, light + draw.between(0.25, 0.5), 0.22)
     centre_x = draw.between(-0.25, 0.25)
     centre_y = draw.between(-0.25, 0.25)
     radius = draw.between(0.45, 0.8)
+    # Half a radian: turned further, a square and a corner would be told by nothing.
     u, v = _turned(draw, x - centre_x, y - centre_y, largest_angle=0.5)
+    # Wider by what it is flatter by, so the area stays.
     stretch = draw.between(0.85, 1.18)
     _paint(picture, outline(u * stretch / radius, v / stretch / radius) * radius, size, surface)
 
@@ -252,6 +265,7 @@ def _textured(draw: _Numbers, x: Array, y: Array, light: Array, strongest: float
     """
     u, v = _turned(draw, x, y)
     frequency = draw.between(3, 14)
+    # Both patterns are computed and one is chosen: the number of draws must not depend on a draw.
     checks = draw.between(0, 1) < 0.5
     pattern = np.sin(frequency * u + draw.between(0, 2 * np.pi))
     pattern *= np.where(checks, np.sin(frequency * v + draw.between(0, 2 * np.pi)), 1)
@@ -267,5 +281,7 @@ def _paint(picture: Array, distance: Array, size: int, colour: Array) -> None:
 
     At the edge a pixel is covered by the share of it that lies inside.
     """
+    # Pixels are 2 / size wide; half a pixel on either side of the outline is blended, which makes
+    # the same scene look alike at every size.
     cover = (0.5 - distance * (size / 2)).clip(0, 1).reshape(len(picture), 1, -1)
     picture += (colour - picture) * cover

@@ -52,10 +52,13 @@ def siamese_view(
     """
     names = operations(strategy)
     if names:
+        # Seeded by the step and not by the batch: real and learned images get the same operation.
         draw = randomness.generator(seed, step, "siamese operation")
         names = (names[int(torch.randint(len(names), (), generator=draw))],)
     count = len(images) if per_image else 1
     for name in names:
+        # A stream for each operation, so that a shorter strategy draws the same values for the ones
+        # it keeps.
         images = _draw_operation(
             name, images, count, randomness.generator(seed, step, f"siamese {name}")
         )
@@ -73,6 +76,7 @@ def operations(strategy: str) -> tuple[str, ...]:
         errors.check_choice("an operation of strategy", name, STRATEGIES)
     if len(set(named)) < len(named):
         errors.fail("strategy", "operations of which none is repeated", strategy)
+    # In the published order, so that "crop_flip" and "flip_crop" are one strategy with one key.
     return tuple(name for name in STRATEGIES if name in named)
 
 
@@ -105,6 +109,7 @@ def crop(images: Tensor, top: Tensor, left: Tensor) -> Tensor:
     rows = _along(images, "top", top) + torch.arange(height, device=images.device)[:, None]
     columns = _along(images, "left", left) + torch.arange(width, device=images.device)
     inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
+    # Clamped for `gather`, which has no notion of outside; those places are blanked afterwards.
     places = (rows.clamp(0, height - 1) * width + columns.clamp(0, width - 1)).flatten(2)
     window = images.flatten(2).gather(2, places.expand(*images.shape[:2], -1)).reshape(images.shape)
     return window.masked_fill(~inside, 0)
@@ -157,6 +162,7 @@ def _sampled(images: Tensor, a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tens
     height, width = images.shape[2:]
     zero = torch.zeros_like(a)
     # The grid counts from -1 to 1 along both sides, whatever their lengths.
+    # The two factors keep an image that is not square from being sheared.
     moves = torch.stack([a, b * (height / width), zero, c * (width / height), d, zero], 1).view(
         -1, 2, 3
     )
@@ -187,6 +193,7 @@ def _draw_operation(name: str, images: Tensor, count: int, draw: torch.Generator
         down, right = _rounded(height / 8), _rounded(width / 8)
         return crop(images, whole(-down, down), whole(-right, right))
     if name == "cutout":
+        # The authors' draw: the end itself is possible for an even side of the box alone.
         last_row = height - _rounded(height / 2) % 2
         last_column = width - _rounded(width / 2) % 2
         return cutout(images, whole(0, last_row), whole(0, last_column))

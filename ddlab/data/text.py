@@ -95,6 +95,8 @@ def questions(
         )
     test = []
     for number in range(count):
+        # Kinds take turns, so six in a row are one of each, and every sixth such row is for the
+        # test.
         if number // 6 % 6 == 5:
             test.append(number)
     return _text_data("questions", lines, test, length, dim, None)
@@ -133,6 +135,7 @@ def read(
     lines = _lines("path", path, format)
     test_lines = [] if test is None else _lines("test", test, format)
     rows = list(range(len(lines), len(lines) + len(test_lines)))
+    # Numbered by the first appearance of a label, as the classes are.
     if not test_lines:
         places: dict[str, list[int]] = {}
         for number, (label, _) in enumerate(lines):
@@ -169,6 +172,7 @@ def _lines(argument: str, path: str | os.PathLike[str], format: str) -> list[tup
                 f"in line {number} of {path}."
             )
         labelled.append((label.strip(), sentence))
+    # Only where no other line has that label: a class may be called "target".
     if (
         labelled
         and labelled[0][0].lower() in _HEADS
@@ -203,6 +207,7 @@ def _glove(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
         word = fields[: len(fields) - dimensions]
         numbers = fields[len(fields) - dimensions :]
         try:
+            # Some of GloVe's words hold blanks (". . ."), so the numbers are counted from the end.
             word_vectors[" ".join(word)] = vector = np.asarray(numbers, np.float32)
         except ValueError:
             vector = np.full(1, np.nan, np.float32)
@@ -241,8 +246,10 @@ def _text_data(
         errors.fail("path", "sentences of two classes at least", f"those of {names}")
     sentences = []
     for _, sentence in lines:
+        # Cut before the words are counted: what no image shows must not shape the embedding.
         sentences.append(tuple(sentence.lower().split()[:length]))
     apart = set(test)
+    # Training sentences first: the vocabulary, and so the embedding, must not see the test.
     order = [*(number for number in range(len(lines)) if number not in apart), *test]
     train = []
     for number in order[: len(order) - len(test)]:
@@ -259,6 +266,7 @@ def _text_data(
         errors.fail(
             "path", "sentences of more than one word, or with vectors", "words that stand alone"
         )
+    # One scale for all dimensions, so that distances between words stay in proportion.
     levels = np.round((vectors - low) / (high - low) * 255).astype(np.uint8)
     rows = np.zeros((len(order), length), np.int64)
     for row, number in enumerate(order):
@@ -276,6 +284,7 @@ def _text_data(
         test_labels=labels[first:],
         class_names=names,
     )
+    # In the units of normalised images, where learned rows are compared with words.
     units = (torch.from_numpy(levels).float() / 255 - data.mean) / data.std
     return TextData(data, vocabulary, units)
 
@@ -294,6 +303,7 @@ def embeddings(
     for sentence in sentences:
         words = [places[word] for word in sentence]
         for position, word in enumerate(words):
+            # Words on both sides; across the end of a sentence nothing is near.
             counts.update(
                 (word, neighbour)
                 for neighbour in words[max(position - WINDOW, 0) : position]
@@ -304,9 +314,12 @@ def embeddings(
         (list(counts.values()) or [0.0], (rows, columns)), (len(vocabulary),) * 2, float
     )
     totals = np.asarray(table.sum(1)).ravel()
+    # max(.., 1) before the logarithm makes it positive PMI: pairs rarer than by chance count as
+    # unseen.
     table.data = np.log(
         np.maximum(table.data * totals.sum() / np.maximum(totals[rows] * totals[columns], 1), 1)
     )
+    # Eight power iterations: with fewer, the last dimensions still changed from version to version.
     left, strength, _ = randomized_svd(table, min(dim, len(vocabulary)), n_iter=8, random_state=0)
     vectors = np.zeros((len(vocabulary), dim), np.float32)
     vectors[:, : len(strength)] = left * np.sqrt(strength)
@@ -314,6 +327,7 @@ def embeddings(
 
 
 def _looked_up(vocabulary: Sequence[str], word_vectors: dict[str, np.ndarray]) -> np.ndarray:
+    # The mean of the words in use: a word without a vector then lies where it says least.
     middle: Any = np.mean(
         [word_vectors[word] for word in vocabulary if word in word_vectors]
         or list(word_vectors.values()),

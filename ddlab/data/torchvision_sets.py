@@ -49,6 +49,8 @@ def load(name: str, root: str | os.PathLike[str], *, download: bool = False) -> 
     place = storage.checked_path(root, "root", "a folder's path")
     errors.check_boolean("download", download)
     dataset = _dataset(name)
+    # Before the constructor runs: it would raise "Dataset not found", and for a changed file no
+    # more than that.
     if not download:
         _check_files(name, dataset, place)
     try:
@@ -60,6 +62,7 @@ def load(name: str, root: str | os.PathLike[str], *, download: bool = False) -> 
     # A failed download; or all that a damaged file makes the readers raise.
     except Exception as problem:
         reason = " ".join(f"{type(problem).__name__}: {problem}".split())[:200]
+        # The usual reason for a failure is a file; only if all are right is it something else.
         _check_files(name, dataset, place, reason)
         raise DDLabError(
             f"root must hold readable files of {name}; given {str(place)!r} ({reason})."
@@ -82,6 +85,7 @@ def _dataset(name: str) -> Any:
     dataset = getattr(datasets, CLASSES[name])
     if not issubclass(dataset, datasets.MNIST):
         return dataset
+    # The name must stay: torchvision derives the folder from it.
     return type(dataset.__name__, (dataset,), {"_check_legacy_exist": lambda self: False})
 
 

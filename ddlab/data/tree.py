@@ -47,6 +47,7 @@ def split_folders(root: Path, train: str | None, test: str | None) -> tuple[Path
     Raises:
         DDLabError: one split without the other, or folders that could be splits as well as classes.
     """
+    # What the caller says is not weighed against what the folders look like.
     if train is not None or test is not None:
         if train == "." and test is None:
             return root, None
@@ -59,6 +60,7 @@ def split_folders(root: Path, train: str | None, test: str | None) -> tuple[Path
         return _named(root, "train", train), _named(root, "test", test)
     folders = _directories(root)
     trains = []
+    # By preference: where "test" and "val" are both there, "test" is first.
     for name in TRAINS:
         for place in folders:
             if place.name.casefold() == name and _is_split(place):
@@ -72,6 +74,7 @@ def split_folders(root: Path, train: str | None, test: str | None) -> tuple[Path
         "train= and test= say which of its folders are the splits, train='.' that they are the "
         "classes"
     )
+    # On a file system that tells capitals apart, "Train" and "train" may both be there.
     for places in (trains, tests):
         if len({place.name.casefold() for place in places}) < len(places) or (
             places is trains and len(places) > 1
@@ -95,6 +98,8 @@ def split_folders(root: Path, train: str | None, test: str | None) -> tuple[Path
             inner[place.name] = {
                 folder.name.casefold() for folder in _directories(_unwrapped(place))
             }
+    # Two folders with two inner names in common look like splits under other names ("day1/cat",
+    # "day2/cat").
     for first, second in itertools.combinations(inner, 2):
         if len(inner[first] & inner[second]) > 1:
             clearly = f"whose folders are clearly classes or clearly splits ({options})"
@@ -119,6 +124,7 @@ def listings(splits: Sequence[Path]) -> list[Listing]:
                 f"path must hold at least two class folders; given {str(split)!r} with "
                 f"{list(folders)}."
             )
+    # The parents too: a link upwards would otherwise read the tree inside itself.
     visited = {os.path.realpath(place) for split in splits for place in (split, *split.parents)}
     skipped: Counter[str] = Counter()
     first: dict[str, str] = {}  # of what was left out, a name
@@ -126,6 +132,7 @@ def listings(splits: Sequence[Path]) -> list[Listing]:
     for folders in classes:
         listings_by_split.append({name: [] for name in folders})
     links: list[tuple[list[str], Path]] = []
+    # A class folder that a link in another class leads to belongs to its own class.
     owned = {os.path.realpath(place) for folders in classes for place in folders.values()}
     for listing, folders in zip(listings_by_split, classes, strict=True):
         for name, place in folders.items():
@@ -147,11 +154,14 @@ def listings(splits: Sequence[Path]) -> list[Listing]:
         elif os.path.isdir(real):
             for inner in _walk(link, files, visited, visited, skipped, first):
                 links.append((files, inner))
+        # A link that leads nowhere is neither, and is passed over.
         elif os.path.isfile(real):
             visited.add(real)
             _keep(link, files, skipped, first)
     for split, listing in zip(splits, listings_by_split, strict=True):
         for name, files in listing.items():
+            # By name and not by the order of the file system, which differs from machine to
+            # machine.
             files.sort()
             if not files:
                 place = str(split / name)
@@ -222,6 +232,7 @@ def _entries(
 
 
 def _directories(place: Path) -> list[Path]:
+    # `is_dir` follows links: a class may lie on another disk.
     return [Path(entry.path) for entry in _entries(place, lambda entry: entry.is_dir())]
 
 

@@ -35,6 +35,7 @@ def whitened(
     Raises:
         DDLabError: an epsilon that is not above 0.
     """
+    # Of the training images alone; the test images are moved by the same matrix.
     centre, covariance = moments(data.train_images)
     matrix = zca(covariance, epsilon)
     # The deviation of (x - mean) W over all places follows from the covariance: no second pass. Of
@@ -72,6 +73,7 @@ def moments(images: Tensor) -> tuple[Tensor, Tensor]:
     covariance = mean.new_zeros(len(mean), len(mean))
     for part in images.split(_AT_ONCE):
         centred = part.flatten(1).double() / 255 - mean
+        # In float64: with float32 the smallest eigenvalues of CIFAR-10 come out negative.
         covariance.addmm_(centred.T, centred)
     return mean, covariance / max(len(images) - 1, 1)
 
@@ -79,4 +81,5 @@ def moments(images: Tensor) -> tuple[Tensor, Tensor]:
 def zca(covariance: Tensor, epsilon: float) -> Tensor:
     """Return W = U (S + epsilon)^(-1/2) U^T of a covariance U S U^T: [d, d] -> [d, d], symmetric."""
     scales, axes = torch.linalg.eigh(covariance)
+    # Clamped, because an eigenvalue that should be 0 may be a rounding error below it.
     return (axes * (scales.clamp_min(0) + epsilon).rsqrt()) @ axes.T
