@@ -84,6 +84,7 @@ def principal_bases(
         _, lengths, directions = randomized_svd(
             shifted, min(count, rows, width), random_state=state
         )
+    # Directions that hold nothing but rounding would be scaled up to full length and learned from.
     available = int(
         (lengths[:count] > _ROUNDING[points.dtype] * float(np.linalg.norm(values))).sum()
     )
@@ -102,6 +103,7 @@ def principal_bases(
             count,
         )
     return PrincipalBases(
+        # The sign of a principal component is arbitrary and differs between LAPACK builds.
         bases=torch.from_numpy(_oriented(directions[:count]))
         .to(points)
         .reshape(count, *points.shape[1:]),
@@ -120,6 +122,7 @@ def is_exact(points: Tensor) -> bool:
     """
     rows = len(points)
     width = points[0].numel()
+    # The cost of a full decomposition; 4e10 takes some seconds on one core.
     return rows * width * min(rows, width) <= LARGEST_EXACT
 
 

@@ -69,6 +69,7 @@ def _check_decoded(*lengths: int) -> None:
 def _factorised(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
     """Decode X_s = D(C^x B^x, s) (Yu, Yao & Chiu 2025, section 3.2)."""
     needed = {"image_bases", "image_coefficients"}
+    # A name too many is refused as well: it would be stored, counted and never read.
     if not needed <= set(tensors) <= needed | {"image_mean"}:
         errors.fail("tensors", f"a dict of {sorted(needed)} (and 'image_mean')", sorted(tensors))
     if set(settings) != {"scale"}:
@@ -87,6 +88,7 @@ def _factorised(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
         shape=[None, len(bases)],
         dtype=torch.float32,
     )
+    # Before it is decoded: a file of a kilobyte may name images of a terabyte.
     _check_decoded(
         len(coefficients), bases.shape[1], scale * bases.shape[2], scale * bases.shape[3]
     )
@@ -223,6 +225,8 @@ class DistilledSet:
         if labelled:
             counts = self.labels.bincount(minlength=self.classes)
             order = self.labels.argsort(stable=True)
+            # Transposed, so that each class is a column: the first row has one image of every
+            # class.
             if len(counts.unique()) == 1:
                 order = order.view(self.classes, -1).T.flatten()
                 columns = self.classes
@@ -270,6 +274,7 @@ class DistilledSet:
 
     @property
     def _decoded(self) -> Tensor:
+        # Kept until a tensor changes: `len`, the shape and every batch ask for it.
         decoded = functools.partial(DECODERS[self.kind], self.tensors, self.settings)
         return storage.kept_while_unchanged(self, "images", decoded, *self.tensors.values())
 
@@ -360,6 +365,7 @@ class DistilledSet:
         needed = list(self.targets)
         if labels is not None:
             needed = [self.target(labels)]
+            # Steps without labels of their own train on the class numbers.
             if labels == "steps" and needed[0].labels is None:
                 needed.append(self.target("hard"))
         teacher_floats = (
@@ -367,6 +373,7 @@ class DistilledSet:
             if teacher and labels == "online"
             else 0
         )
+        # Rounded up: five bytes take two floats.
         stored = sum(-(-value.nbytes // 4) for value in self.tensors.values())
         return stored + sum(target.storage_floats() for target in needed) + teacher_floats
 
@@ -460,6 +467,7 @@ class DistilledSet:
 
         With `overwrite` any file is replaced.
         """
+        # A prefix keeps a reader's tensor "mean" apart from the normalisation.
         tensors = {f"tensors/{name}": value for name, value in self.tensors.items()} | {
             "mean": self.mean,
             "std": self.std,

@@ -57,6 +57,7 @@ def export_folder(distilled: Any, path: str | os.PathLike[str]) -> Path:
         "complete": distilled.complete,
     }
     described |= {"provenance": distilled.provenance}
+    # In the same folder, because a rename across file systems is a copy and can be interrupted.
     temporary = place.parent / f".{uuid.uuid4().hex}"
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -118,6 +119,7 @@ def _read(root: Path, file: str, channels: int) -> np.ndarray:
     """Return one image, uint8 [height, width, channels], which must lie in the folder itself."""
     from PIL import Image
 
+    # Resolved first: "../../secret.png" and a link that leads out are both refused.
     place = (root / file).resolve()
     if not place.is_relative_to(root.resolve()):
         raise DDLabError(f"files of {LABELS} must lie in its folder; given {file!r}.")

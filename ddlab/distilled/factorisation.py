@@ -66,6 +66,7 @@ def fitted(points: Tensor, bases: Tensor) -> Tensor:
     """
     if not len(points):
         errors.fail("points", "at least one", points)
+    # "gelsd" alone handles bases that depend on each other, and it runs on the CPU only.
     columns = bases.detach().flatten(1).T.double().cpu()
     targets = points.detach().flatten(1).T.double().cpu()
     return torch.linalg.lstsq(columns, targets, driver="gelsd").solution.T.to(points)

@@ -56,9 +56,9 @@ def first_weights(
     weight_norm: bool,
     draws: torch.Generator,
 ) -> dict[str, Tensor]:
-    """Draw the first weights by name, "LAYER.PART": He's normal draw (He et al.
+    """Draw the first weights by name, "LAYER.PART".
 
-    2015), g = ||V||, no shifts.
+    He's normal draw (He et al. 2015), g = ||V||, no shifts.
 
     Args:
         layout: one of `LAYOUTS`.
@@ -86,6 +86,7 @@ def first_weights(
         weights[f"{layer}.direction"] = direction
         if weight_norm:
             weights[f"{layer}.length"] = direction.flatten(1).norm(dim=1)
+        # Batch norm has a shift of its own, so the layers before one need no bias.
         if layout == "perceptron" or layer == len(sizes) - 1:
             weights[f"{layer}.bias"] = torch.zeros(size[0])
         else:
@@ -110,6 +111,7 @@ def generate(
         [b, channels, h, w], normalised pixels from -2 to 2.
     """
     count = sum(name.endswith(".direction") for name in weights)
+    # The number of classes is what the first layer takes beside the latent numbers.
     one_hot = F.one_hot(labels, weights["0.direction"].shape[1] - latents.shape[1])
     activations = torch.cat([latents, one_hot.to(latents)], 1)
     for layer in range(count):
@@ -118,6 +120,7 @@ def generate(
         if direction.ndim == 2:
             activations = F.linear(activations, layer_weight(direction, length), bias)
         else:
+            # The first map comes out of a linear layer as a row of numbers.
             activations = (
                 activations.view(len(activations), direction.shape[1], shape[1] // 4, shape[2] // 4)
                 if activations.ndim == 2

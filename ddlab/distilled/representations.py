@@ -62,6 +62,7 @@ class Representations:
     def _decoded(self) -> Tensor:
         if self.plain:
             values = self.tensors["representations"]
+            # Expanded, not copied: all views share one memory, and nobody writes into it.
             return values.expand(self.views + 1, -1, -1) if self.shift == "same" else values
         stored = {}
         for name in shift_models.TENSORS[self.shift]:

@@ -155,6 +155,7 @@ def fitted_networks(
     tensors = first_networks(len(shifts), coefficients.shape[1], hidden=hidden, seed=seed)
     tensors = {name: value.to(coefficients) for name, value in tensors.items()}
     state = optimisers.adam_init(tensors)
+    # On all rows at once: there are a hundred of them, and a batch would only add noise.
     for step in range(steps):
         leaves = {}
         for name, value in tensors.items():
@@ -163,6 +164,8 @@ def fitted_networks(
             loss = (
                 (predicted_shifts(coefficients.detach(), leaves) - shifts)
                 .square()
+                # A mean for each view and a sum over views: one view's error does not slow
+                # another's network down.
                 .mean((1, 2))
                 .sum()
             )

@@ -158,9 +158,11 @@ class Factorised(Parameters):
         Raises:
             DDLabError: a budget that does not buy one pair; the message names one that does.
         """
+        # The bill is linear in the number of pairs, so two values of it say everything.
         bases = self.bill(0).total
         with_one_pair = self.bill(1).total
         if budget < with_one_pair:
+            # Rounded up to whole images, in which budgets are given.
             images = -(-with_one_pair // self.image_floats)
             allowed = (
                 f"at least {with_one_pair} floats, {images} images, for these bases and one pair"

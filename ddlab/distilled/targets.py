@@ -34,6 +34,7 @@ class HardLabels:
 
     def to_file(self) -> Written:
         """Return the tensors of a file, by name, and its JSON, as of every target."""
+        # None: the tensor says everything, so the file's JSON has no entry for it.
         return {"targets/hard": self.classes}, None
 
     @classmethod
@@ -143,9 +144,9 @@ class RegressionLabels:
 
 @dataclass(frozen=True, eq=False)
 class OrderedSteps:
-    """In which order and at which rates a network trains on the set. (DD: Wang et al.
+    """The order and the rates in which a network trains on the set.
 
-    2018, arXiv 1811.10959)
+    DD: Wang et al. 2018, arXiv 1811.10959.
 
     Attributes:
         rates: float32 [epochs, steps], of gradient descent, one for each step of each pass. The
@@ -179,6 +180,7 @@ class OrderedSteps:
         errors.check_tensor(
             "rates of the steps", self.rates, shape=[None, None], dtype=torch.float32
         )
+        # Step k takes images k n / steps to (k + 1) n / steps, which must be whole numbers.
         if not self.rates.numel() or images % self.rates.shape[1]:
             allowed = (
                 f"float32 [epochs, steps], at least one of each, with steps that share {images} "
@@ -259,6 +261,7 @@ def read_targets(
     """
     kinds = []
     for kind in KINDS:
+        # An online teacher has no tensor, hard labels have no description.
         if f"targets/{kind}" in tensors or kind in described:
             kinds.append(kind)
     return tuple(KINDS[kind].from_file(tensors, described.get(kind)) for kind in kinds)

@@ -1,6 +1,6 @@
-r"""KRR-ST: images and representations that stand for what a teacher without labels says. Lee et al.
+r"""KRR-ST: images and representations that stand for what a teacher without labels says.
 
-2024, arXiv 2310.06511.
+Lee et al. 2024, arXiv 2310.06511.
 
 What is wanted are few images, each with a vector, such that a network which learns the vectors from
 the images says of real images what the teacher says. Differentiating through that training would be

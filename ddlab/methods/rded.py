@@ -1,6 +1,6 @@
-r"""RDED: the parts of real images that a teacher is surest of, several to an image. Sun et al.
+r"""RDED: the parts of real images that a teacher is surest of, several to an image.
 
-2024, CVPR, arXiv 2312.03526.
+Sun et al. 2024, CVPR, arXiv 2312.03526.
 
 Of each class some images are drawn and some random squares cut from each. The teacher's
 cross-entropy at the true label says how real a square is; the best of each image compete, and the

@@ -81,6 +81,8 @@ def call(
             network cannot take).
     """
     module = skeleton(spec)
+    # Checked at every call, in microseconds: a missing buffer would otherwise be the one of the
+    # call before.
     check_weights(spec, weights)
     _check_images(spec, weights, images, any_size)
     if train and spec.family in REGISTERED:
@@ -127,6 +129,7 @@ def _check_images(
             f"{spec.title}{alternative}"
         )
         errors.fail("images", allowed, images)
+    # All weights have one dtype and one device (`check_weights`), so the first one speaks for them.
     weight = next(value for value in weights.values() if value.is_floating_point())
     if images.dtype != weight.dtype:
         errors.fail(
@@ -174,6 +177,7 @@ class _Parts:
 def _parts_of(spec: NetworkSpec, module: nn.Module) -> _Parts:
     parts_by_spec: dict[NetworkSpec, _Parts] = _local.__dict__.setdefault("parts", {})
     if spec not in parts_by_spec or parts_by_spec[spec].module is not module:
+        # Tied tensors have one name among the weights and several places in the module.
         names: dict[int, str] = {}
         places: list[tuple[dict[str, Any], str, str]] = []
         for path, part in module.named_modules():
@@ -208,6 +212,8 @@ def _swapped_tensors(parts: _Parts, tensors: Mapping[str, Tensor]) -> Iterator[N
     """Put these weights and buffers into the skeleton for a while, as torch.func.functional_call
     does.
     """
+    # The skeleton's own tensors, on the meta device, come back even where the pass raises: another
+    # call of this thread is next.
     originals = []
     for tensors_of_part, key, _ in parts.places:
         originals.append(tensors_of_part[key])
@@ -225,6 +231,7 @@ def _check_repeatable(spec: NetworkSpec) -> None:
     """Raise if a reader's module draws in training mode (dropout), for then no run could be
     repeated. It is refused as well if it gives more than logits there.
     """
+    # Weights of 0 are enough to see whether anything is drawn.
     module = zeros_of(skeleton(spec)).train()
     like = next(module.parameters())
     with torch.no_grad(), randomness.Draws(randomness.generator(0)) as draws:
@@ -305,6 +312,7 @@ def predict(
     batch_size = min(batch_size, max(len(images), 1))
     exact_float32(network.device)
     with torch.no_grad():
+        # A generator: one batch at a time is on the device.
         batches = (batch.to(network.device) for batch in images.split(batch_size))
         parts = []
         for batch in batches:
@@ -346,6 +354,8 @@ def _hooks(
     handles = [parts.classifier.register_forward_pre_hook(keep_input)]
     if parts.last_conv is not None:
         handles.append(parts.last_conv.register_forward_hook(keep_output))
+    # A hook costs some microseconds at each layer, so they are there only where somebody reads
+    # them.
     if inputs is not None or at_batch_norm is not None:
         for name, layer in parts.batch_norms:
             handles.append(layer.register_forward_pre_hook(before_batch_norm(name)))

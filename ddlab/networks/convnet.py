@@ -84,6 +84,7 @@ class ConvNet(nn.Module):
         self, channels: int, classes: int, image_size: tuple[int, int], options: Options
     ) -> None:
         super().__init__()
+        # A first convolution with padding 3 makes the image larger by two pixels on each side.
         image_size = (
             image_size[0] + 2 * (options.padding - 1),
             image_size[1] + 2 * (options.padding - 1),
@@ -102,6 +103,7 @@ class ConvNet(nn.Module):
             for channels_in_out, padding in zip(pairwise(widths), paddings, strict=True)
         )
         self.blocks = nn.Sequential(*blocks)
+        # What is left after `depth` halvings, each rounded down as the pooling does.
         height, width = (
             side // 2**depth if options.pooling != "none" else side for side in image_size
         )
@@ -122,6 +124,7 @@ class ConvNet(nn.Module):
 
 def depth_for(image_size: tuple[int, int]) -> int:
     """Return the number of blocks for an image size: 3 up to 32 px, 4 at 64, 5 at 128, 6 at 224."""
+    # Four pixels of a side are left at every size, as in the papers.
     return min(max(round(math.log2(min(image_size))) - 2, 3), 6)
 
 

@@ -111,6 +111,8 @@ class Family:
         The factory draws it on the CPU; one that was handed in comes without weights.
         """
         template = self.templates.get(options.source)
+        # A module that was handed in: its factory, if there is one, may build something else by
+        # now.
         if template is not None:
             return self._copied(template, (channels, *image_size), classes, options)
         if self.factory is None or options.source != self.source:
@@ -147,6 +149,8 @@ class Family:
         if classes != template.classes:  # some of its outputs: `continual.teacher_of`
             _, name = self.layers(module, shape, options)
             last: Any = module.get_submodule(name)
+            # A class-incremental teacher answers for the classes so far; the rest of the module
+            # stays.
             few = nn.Linear(
                 last.in_features,
                 classes,
@@ -178,6 +182,7 @@ def tensors_of(module: nn.Module) -> dict[str, Tensor]:
 
     Buffers that it leaves out come last, and tied tensors stand once.
     """
+    # `state_dict` alone lacks buffers that are not persistent, and names a tied tensor twice.
     named = dict(module.named_parameters()) | dict(module.named_buffers())
     return {name: named[name] for name in (*module.state_dict(), *named) if name in named}
 
@@ -205,6 +210,7 @@ def _copy_with(module: nn.Module, replacement: Callable[[Tensor], Tensor]) -> nn
     copies: dict[int, Any] = {}
     for value in (*module.parameters(), *module.buffers()):
         tensor = replacement(value)
+        # `deepcopy` takes its memo as given: each tensor in it is replaced, and ties stay ties.
         copies[id(value)] = (
             nn.Parameter(tensor, value.requires_grad) if isinstance(value, nn.Parameter) else tensor
         )
@@ -218,6 +224,7 @@ def usable(argument: str, module: nn.Module) -> nn.Module:
         DDLabError: a module that cannot be copied, lazy layers, batch norms without running
             statistics, numbers that are not finite.
     """
+    # A lazy layer has no shape yet, so nothing below could run.
     lazy = []
     for name, value in module.named_parameters():
         if nn.parameter.is_lazy(value):
@@ -257,6 +264,7 @@ def usable(argument: str, module: nn.Module) -> nn.Module:
 
 def try_module(argument: str, module: nn.Module, shape: tuple[int, int, int], classes: int) -> None:
     """Run a module of ours once in evaluation mode, and refuse what no method could use."""
+    # Random and not 0: a network of zeros would answer 0 whatever is wrong with it.
     images = torch.randn((2, *shape), generator=generator(0))
     try:
         weights = {}
@@ -329,6 +337,7 @@ def _record(
     def record(name: str, part: nn.Module, arguments: tuple[Any, ...], output: Any) -> None:
         if not isinstance(output, Tensor):
             return
+        # Linear layers on tokens [n, t, d] are no classifier.
         if isinstance(part, nn.Linear) and output.ndim == 2 and arguments:
             linear[name] = output
         if output.ndim == 4:
@@ -351,6 +360,7 @@ def _record(
 
 def _classifier(argument: str, linear: dict[str, Tensor], logits: Tensor, name: str | None) -> str:
     """Return the linear layer of this name, or the last one whose output is the module's."""
+    # The same memory and not equal numbers: with weights of 0 every layer's output is equal.
     candidates = [name for name, output in linear.items() if output.is_set_to(logits)]
     requirement = "be the name of a linear layer [n, features] -> [n, classes]"
     listed = f"none whose output is the logits (there are: {', '.join(linear) or 'none'})"

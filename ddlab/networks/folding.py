@@ -39,6 +39,7 @@ def folded(
         norm = {}
         for part in ("weight", "bias", "running_mean", "running_var"):
             norm[part] = weights[f"{block}normalisation.{part}"]
+        # w (conv(x) - m) / sqrt(v + e) + b is linear in the convolution's own weights and bias.
         scale = norm["weight"] * torch.rsqrt(norm["running_var"] + EPSILON)
         folded_weights[name] = weights[name] * scale[:, None, None, None]
         bias = f"{block}convolution.bias"

@@ -88,6 +88,8 @@ def register(
             place of the one before.
     """
     family = REGISTERED.get(name, Family(name))
+    # By where it is written and not by the object: a cell that is run again makes a new function of
+    # the same name.
     if family.factory is not None and _location(family.factory) != _location(factory):
         before = ".".join(_location(family.factory))
         current = ".".join(_location(factory))
@@ -152,6 +154,8 @@ def from_module(
     for key, value in tensors_of(copied).items():
         weights[key] = value.detach()
     family = REGISTERED.get(name, Family(name))
+    # Registered: the factory is tried against the module, so that its students are of the same
+    # kind.
     if family.factory is not None:
         if classifier not in (None, family.CLASSIFIER) or last_conv not in (None, family.LAST_CONV):
             errors.fail(
@@ -162,6 +166,7 @@ def from_module(
         described = spec(name)
     else:
         source = code_of(parts_of(copied), shape, classes, classifier, last_conv)
+        # Without its numbers: they are in the network, and a template lives as long as the process.
         family.templates[source] = Template(on_meta(copied), shape, classes, classifier, last_conv)
         REGISTERED[name] = family
         described = NetworkSpec(family=name, options=family.Options(source=source))

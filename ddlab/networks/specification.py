@@ -70,6 +70,8 @@ class NetworkSpec:
         family = _family(self.family)
         if not all(hasattr(data, name) for name in ("channels", "classes", "image_size")):
             errors.fail("data", "an ImageData or a DistilledSet", data)
+        # Said here, with the size that would do; torch's own error speaks of a kernel larger than
+        # its input.
         if min(data.image_size) < family.SMALLEST_IMAGE:
             raise DDLabError(
                 f"image_size must be at least {family.SMALLEST_IMAGE} for {self.family}; "
@@ -117,6 +119,8 @@ class NetworkSpec:
             )
         family = described.get("family")
         size = described.get("image_size")
+        # A file says "small", which somebody registered elsewhere: the sentence says how to do it
+        # here.
         if isinstance(family, str) and family not in (*FAMILIES, *REGISTERED):
             errors.fail(
                 "family",
@@ -162,6 +166,7 @@ def spec(family: str, **options: Any) -> NetworkSpec:
 
 def _parts(family: Any, options: Mapping[str, Any], argument: str = "family") -> dict[str, Any]:
     if isinstance(family, str) and family.endswith(")") and family not in REGISTERED:
+        # "convnet(width=64)" is what tables print, so it can be pasted back.
         family, _, text = family[:-1].partition("(")
         if family in FAMILIES:
             printed = FAMILIES[family].Options.from_string(text)
@@ -273,6 +278,7 @@ class Network:
         Images [n, channels, h, w] in, logits [n, classes] out. Unlike `networks.call` it keeps what
         it is changed to.
         """
+        # The skeleton's classes and attributes with tensors of this network's own.
         bare = skeleton(self.spec)
         copies: dict[int, Any] = {}
         for name, value in tensors_of(bare).items():
@@ -343,6 +349,7 @@ def initialise(described: NetworkSpec, *, seed: int) -> Network:
             "the spec of a module that was handed in",
         )
     weights = _draw_weights(described, seed)
+    # Two more draws and a pass: once for each architecture and not for each student.
     if registered is not None and described not in _tried:
         _try_out(described, seed, weights)
     return Network(
@@ -351,6 +358,8 @@ def initialise(described: NetworkSpec, *, seed: int) -> Network:
 
 
 def _draw_weights(described: NetworkSpec, seed: int) -> dict[str, Tensor]:
+    # torch's initialisers take no generator; `Draws` hands them ours without touching the global
+    # one.
     with randomness.Draws(randomness.generator(seed, 0, "network weights")):
         module = _build(described)
     return {name: value.detach().clone() for name, value in tensors_of(module).items()}
@@ -362,6 +371,8 @@ def _try_out(described: NetworkSpec, seed: int, weights: dict[str, Tensor]) -> N
     This is done once for each network, before a student begins.
     """
     family = described.family
+    # A factory that seeds for itself, or draws with numpy, would give every student the same start,
+    # or none the same twice.
     same_seed_weights = _draw_weights(described, seed)
     other_weights = _draw_weights(described, seed + 1)
     equal_names = []

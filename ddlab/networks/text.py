@@ -30,7 +30,9 @@ class TextConvNet(nn.Module):
         super().__init__()
         length, dim = image_size
         self.maps = nn.ModuleList(
-            nn.Conv1d(channels * dim, WIDTH, min(size, length)) for size in (3, 4, 5)
+            # A sentence of three words has no window of five.
+            nn.Conv1d(channels * dim, WIDTH, min(size, length))
+            for size in (3, 4, 5)
         )
         self.classifier = nn.Linear(3 * WIDTH, classes)
 
@@ -60,12 +62,15 @@ class Recurrent(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         row = words(images)
+        # The second layer reads both directions of the first.
         for cells in zip(self.there, self.back, strict=True):
             forwards, backwards = (
                 states_of(cell, state)
                 for cell, state in zip(cells, (row, row.flip(1)), strict=True)
             )
             row = torch.cat([forwards, backwards.flip(1)], 2)
+        # Each direction's last state has read the whole sentence; `backwards` is still in its own
+        # order here.
         return self.classifier(torch.cat([forwards[:, -1], backwards[:, -1]], 1))
 
 

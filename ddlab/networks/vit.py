@@ -106,8 +106,11 @@ class ViT(nn.Module):
         self.positions = nn.Parameter(0.02 * torch.randn(1, width, *grid))
         self.blocks = nn.Sequential(*(Block(width, options.heads) for _ in range(options.depth)))
         self.norm = nn.LayerNorm(width)
+        # A module of its own, so that a hook can see the last map.
         self.maps = nn.Unflatten(2, grid)
         self.classifier = nn.Linear(width, classes)
+        # After all layers exist; the patches' convolution keeps torch's draw, as in the paper's
+        # code.
         for layer in self.modules():
             if isinstance(layer, nn.Linear):
                 nn.init.xavier_uniform_(layer.weight)

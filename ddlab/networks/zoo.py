@@ -65,6 +65,7 @@ def from_torchvision(name: str, classifier: str, maps: str, **options: float) ->
     def make(channels: int, classes: int, image_size: tuple[int, int]) -> nn.Module:
         import torchvision
 
+        # Never with weights: torchvision would download them.
         module = torchvision.models.get_model(name, weights=None, num_classes=classes, **options)
         fit_stem(module, channels, small=min(image_size) <= LARGEST_SMALL_IMAGE)
         return module
@@ -91,6 +92,8 @@ def fit_stem(module: nn.Module, channels: int, *, small: bool) -> None:
         module.set_submodule(name, stem)
     if small and pools:
         module.set_submodule(pools[0], nn.Identity())
+    # Without a max-pool (MobileNet, EfficientNet) the second reduction is the next convolution of
+    # stride 2.
     elif small:
         next(layer for _, layer in convolutions[1:] if layer.stride == (2, 2)).stride = (1, 1)
 
@@ -134,9 +137,9 @@ def _vgg11(channels: int, classes: int, image_size: tuple[int, int]) -> nn.Modul
 
 
 class LeNet(nn.Module):
-    """LeNet-5 (LeCun et al.
+    """LeNet-5 with ReLU and max-pooling, as it is used today.
 
-    1998, doi 10.1109/5.726791) with ReLU and max-pooling, as it is used today.
+    LeCun et al. 1998, doi 10.1109/5.726791.
 
     Two 5x5 convolutions of 6 and 16 maps, linear layers of 120 and 84 units. Below 32 px the first
     convolution pads by 2, so that images of 28 px have the paper's shapes; other sizes change the

@@ -44,6 +44,8 @@ def remember(
         count: of its threads, default torch's.
     """
     errors.check_function("compute", compute)
+    # A random generator in a closure, say: its next numbers depend on how often it was asked
+    # before.
     if unhashable(compute):
         return compute()
     return _look_up(_key(compute, device, count, *parts), compute)
@@ -80,7 +82,10 @@ def _look_up(key: str, compute: Callable[[], Any]) -> Any:
         if key in _results:
             _results.move_to_end(key)
             return copy.deepcopy(_results[key])
+    # Outside the lock: two threads may compute the same thing, but none waits minutes for another's
+    # result.
     result = compute()
+    # Copied before anybody gets hold of it; the caller may write into what it receives.
     stored = copy.deepcopy(result)
     with _lock:
         _results[key] = stored
@@ -99,6 +104,7 @@ def run(process: Process, config: Any, inputs: Inputs, **options: Any) -> Any:
         KeyboardInterrupt: the run was interrupted: it is one of several, and the next one is not
             wanted either.
     """
+    # Also where the result is remembered: a wrong argument is an error the second time too.
     driver.check_call(process, config, inputs)
     if unhashable(process):
         return whole(run_to_end(process, config, inputs, **options))
@@ -121,6 +127,7 @@ def clear() -> None:
 
 def is_partial(result: Any) -> bool:
     """Return whether a result comes from an interrupted run."""
+    # A distilled set says it itself, a network in its provenance.
     complete = getattr(result, "complete", True) and getattr(result, "provenance", {}).get(
         "complete", True
     )

@@ -49,6 +49,8 @@ def save(
     _check(process, config, inputs)
     if not dataclasses.is_dataclass(state) or isinstance(state, type):
         errors.fail("state", f"a State of {process.NAME}", state)
+    # The step stands outside of the State too, so that a message can name it without reading
+    # tensors.
     step = errors.check_integer("state.step", getattr(state, "step", None), 0)
     tensors: dict[str, Tensor] = {}
     description = {
@@ -86,6 +88,8 @@ def load(
     with storage.made_from(path, "checkpoint"):
         for part, kind in _PARTS.items():
             errors.check_instance(part, header[part], kind, f"a {kind.__name__}")
+    # Before any tensor is looked at: a checkpoint of other data would resume without an error and
+    # give a wrong result.
     _check_is_of(path, header, process, config, inputs, resume_anyway)
     with storage.made_from(path, "checkpoint"):
         state = _from_json(header["state"], tensors, _dataclasses(process.State), inputs.device)
@@ -122,10 +126,12 @@ def _check_is_of(
         raise DDLabError(
             f"checkpoint must be of {process.NAME}; given {str(path)!r} of {header['process']}."
         )
+    # Compared as JSON, where a tuple is a list.
     config_fields = as_json(config)
     if header["config"] != config_fields:
         file_fields = header["config"]
         differing_fields = []
+        # Fields of either side: a config that has gained a field since is another one.
         for n in {*config_fields, *file_fields}:
             if file_fields.get(n) != config_fields.get(n):
                 differing_fields.append(n)
@@ -142,6 +148,8 @@ def _check_is_of(
     if header["source"] != source(process) and not errors.check_boolean(
         "resume_anyway", resume_anyway
     ):
+        # Two reasons that read alike: the code was edited, or it holds something that nobody can
+        # compare.
         names = ", ".join(map(repr, unhashable(process)))
         reason = (
             f"and {names}, which cannot be compared with what it was"
@@ -165,6 +173,8 @@ def check_comes_back(
         DDLabError: a field is not what it was.
     """
     kinds_by_name = _dataclasses(process.State)
+    # Once, before the first update: a dataclass whose `__post_init__` rounds a number would resume
+    # from another State than the one that was left.
     read = load(path, process, config, inputs)
     for field in dataclasses.fields(state):
         before = _identity(getattr(state, field.name), kinds_by_name)
@@ -202,6 +212,8 @@ def _dataclasses(state: type) -> dict[str, type]:
     Its own class, and those of their fields, are among them.
     """
     kinds_by_name: dict[str, type] = {}
+    # A list of what is still to be looked at instead of recursion: two dataclasses may name each
+    # other.
     waiting: list[Any] = [state]
     while waiting:
         kind = waiting.pop()
@@ -212,6 +224,7 @@ def _dataclasses(state: type) -> dict[str, type]:
             and kind not in kinds_by_name.values()
         ):
             name = kind.__qualname__
+            # Two modules may both have a `State`; the first keeps the short name.
             kinds_by_name[f"{kind.__module__}.{name}" if name in kinds_by_name else name] = kind
             try:
                 waiting += typing.get_type_hints(kind).values()
@@ -228,9 +241,6 @@ def _to_json(
     """Return `value` as JSON types; its tensors go to `tensors`.
 
     Anything but a number or a text becomes {kind: content}.
-
-    What is more than a number or a text is {what it is: of
-    what}.
     """
 
     def parts(items: Iterable[tuple[Any, Any]]) -> list[Any]:
@@ -240,15 +250,18 @@ def _to_json(
     if kind in _PLAIN:
         return value
     if issubclass(kind, Tensor) and kind is not Parameter:
+        # Numbered, because names of fields need not be unique once dicts are nested.
         key = f"{len(tensors)} {name}"
         tensors[key] = value
         return {"tensor": key, "requires_grad": value.requires_grad}
+    # `kind in` and no isinstance: a NamedTuple would come back as a plain tuple, without its names.
     if kind in (list, tuple):
         return {kind.__name__: parts(enumerate(value))}
     if kind is dict and all(type(key) in (str, int) for key in value):
         return {"dict": [list(value), parts(value.items())]}
     kind_name = next((item for item in kinds_by_name if kinds_by_name[item] is kind), None)
     if kind_name is not None:
+        # A config or a spec knows its own form; the fields of these classes may be classes in turn.
         if hasattr(kind, "from_dict"):
             return {"made": kind_name, "from": value.to_dict()}
         names = [field.name for field in dataclasses.fields(value)]
@@ -256,6 +269,7 @@ def _to_json(
             "made": kind_name,
             "of": [names, parts((field_name, getattr(value, field_name)) for field_name in names)],
         }
+    # "State.momentum", as its author has written it.
     return errors.fail(name.replace("state", "State", 1), _ALLOWED, value)
 
 
@@ -342,6 +356,8 @@ class Autosave:
 
     def save_when_due(self) -> None:
         """Write the file if enough time has passed."""
+        # By time and not by steps: a step takes a millisecond in one method and a minute in
+        # another.
         if time.monotonic() - self._written > self._seconds:
             self.save()
             self._written = time.monotonic()
@@ -353,15 +369,19 @@ class Autosave:
         """
         if self._path is None:
             return
+        # A checkpoint that holds NaN would end every run that goes on from it.
         self._run.check_finite()
         try:
             save(self._path, *self._parts, self._run.state())
             self._step = self._run.step
+        # A second Ctrl+C while the last file is written: the old file is whole, so the result is
+        # worth more than this one.
         except KeyboardInterrupt:
             if not at_end:
                 raise
             self._warn("interrupted")
         except DDLabError as problem:
+            # Once while it runs: on a full disk every half minute would repeat the sentence.
             if at_end or not self._warned:
                 self._warn(str(problem).rstrip("."))
 

@@ -57,6 +57,8 @@ class Inputs:
             isinstance(t, Network) for t in self.teachers
         ):
             errors.fail("teachers", "a tuple of Networks", self.teachers)
+        # The shape that a network must fit; where both are there, `check_names` compares them with
+        # each other.
         source = self.data or self.distilled
         for teacher in self.teachers:
             spec = teacher.spec
@@ -82,6 +84,7 @@ class Inputs:
         if self.distilled is not None:
             check_names("distilled", self.distilled.class_names, self.data)
         object.__setattr__(self, "device", devices.checked_device(self.device))
+        # Once here, so that no update has to ask where its teacher is.
         on_device = tuple(teacher.to(self.device) for teacher in self.teachers)
         object.__setattr__(self, "teachers", on_device)
         if self.data is not None:
@@ -116,6 +119,8 @@ def warn_of_other_normalisation(argument: str, network: Network, source: Any) ->
     """
     if source is None or network.normalisation is None:
         return
+    # In the network's own deviations: a shift by half of a deviation matters, half of 255 says
+    # nothing.
     mean, std = (torch.tensor(values) for values in network.normalisation)
     shift = float(((source.mean - mean).abs() / std).max())
     stretch = float((source.std / std).log().abs().max())
@@ -142,5 +147,7 @@ def check_names(
     with `strict`.
     """
     data_names = () if source is None else source.class_names
+    # Names without a single one in common belong to a transfer from another dataset, which is
+    # allowed.
     if names and data_names and (strict or not set(names).isdisjoint(data_names)):
         errors.check_same_classes(argument, names, data_names)

@@ -59,6 +59,8 @@ class Look:
 
     def __post_init__(self) -> None:
         if self.images is not None:
+            # NaN is allowed here: a picture of a run that has gone wrong is worth seeing, and the
+            # run itself stops.
             errors.check_tensor(
                 "images of a look", self.images, shape=[None] * 4, floating=True, finite=False
             )
@@ -76,6 +78,8 @@ class Look:
         numbers = {}
         for name, number in self.numbers.items():
             numbers[name] = dataclasses.replace(number, value=float(number.value))
+        # Copied also where they are on the CPU already: a method may go on writing into its own
+        # memory.
         images = None if self.images is None else self.images.detach().to("cpu", copy=True)
         return Look(images, None if self.labels is None else self.labels.cpu(), numbers)
 

@@ -10,7 +10,8 @@ A process is a module with
     finish(config, inputs, state) -> result
 
 and, where it needs any of `Inputs`, `NEEDS = ("data", "teacher", "distilled")` or a part of these:
-it is checked once, before `init`. `State` is all that is needed to go on and has an int field `step`. `Trace` is what figures need.
+it is checked once, before `init`. `State` is all that is needed to go on and has an int field
+`step`. `Trace` is what figures need.
 Functions change nothing in place and draw all randomness from `randomness.generator(seed, step,
 stream)`, so a run can be replayed, paused, cancelled and resumed bit for bit. A method is a process
 whose `finish` returns a `DistilledSet`; training a network is a process whose `finish` returns a
@@ -96,6 +97,7 @@ def check_call(
     if not isinstance(inputs, Inputs):
         errors.fail("inputs", "an Inputs", inputs)
     check_needs(process, inputs, teacher_to_come)
+    # Self-supervised training and bases read no labels, so their data may have any classes.
     reads_labels = not getattr(process, "WITHOUT_LABELS", False)
     if reads_labels:
         source = inputs.data or inputs.distilled
@@ -113,6 +115,7 @@ def check_needs(process: Process, inputs: Inputs, teacher_to_come: bool = False)
     A process says it as `NEEDS`, a tuple of "data", "teacher" and "distilled".
     """
     for need in getattr(process, "NEEDS", ()):
+        # `distill` trains one where none is given.
         if need == "teacher" and teacher_to_come:
             continue
         given = inputs.teachers if need == "teacher" else getattr(inputs, need)
@@ -128,6 +131,8 @@ def needs_teacher(process: Any) -> bool:
 def check_process(argument: str, process: Any) -> Process:
     """Return `process` if it has what every process has; the error names what is missing."""
     parts = ("NAME", "Config", "State", "total_steps", "init", "update", "finish")
+    # All missing parts in one sentence: whoever writes a method would otherwise meet them one by
+    # one.
     missing = []
     for name in parts:
         if not hasattr(process, name):
@@ -140,6 +145,8 @@ def check_process(argument: str, process: Any) -> Process:
             f"own){beside}",
             process,
         )
+    # A class with annotations and without its decorator looks right and has no fields, so that
+    # every config would equal every other.
     for name in ("Config", "State", "Trace"):
         kind = getattr(process, name, None)
         namespace = vars(kind) if isinstance(kind, type) else {}
@@ -175,6 +182,8 @@ def _steps(process: Process, config: Any, inputs: Inputs, state: Any) -> Iterato
     count = threads.thread_count(config, inputs)
     while state.step < total:
         before = state.step
+        # Around the update alone: between two steps the consumer computes with its own number of
+        # threads.
         with threads.limit_threads(count):
             state, trace = process.update(config, inputs, state)
         check_goes_on(process, before, state)

@@ -81,6 +81,7 @@ class Keep:
         """
         if isinstance(self.steps, tuple):
             return tuple(step for step in self.steps if step <= total)
+        # There are total + 1 moments, because step 0 is before the first update.
         count = min(self.steps, total + 1)
         return tuple(
             sorted({round(total * part / max(count - 1, 1)) for part in range(count)} | {total})
@@ -126,6 +127,7 @@ class Run:
         Raises:
             DDLabError: a process, config, inputs and state that do not belong together.
         """
+        # At once and not at the first step, which may be in another thread and seconds later.
         check_call(process, config, inputs, state)
         self.process = process
         self.config = config
@@ -186,12 +188,15 @@ class Run:
     def _spread_steps(self) -> frozenset[int]:
         steps = []
         for part in range(1, self._spread + 1):
+            # Neither the first nor the last: those two States exist anyway.
             steps.append(round(self.total * part / (self._spread + 1)))
         return frozenset(steps)
 
     @property
     def step(self) -> int:
         """The number of updates done."""
+        # As long as it has not gone beyond the beginning that it shares, the other run says where
+        # it stands.
         if self._state is not None:
             return int(self._state.step)
         if self._before is not None:
@@ -266,6 +271,8 @@ class Run:
             looks.append((frame.step, getattr(frame.content, "numbers", None)))
         if any(numbers is None for _, numbers in looks):
             errors.fail("keep.make", "the default, for a history", self.keep.make)
+        # The first look has no trace, so it lacks most numbers; the order is that of their first
+        # appearance.
         names = dict.fromkeys(name for _, numbers in looks for name in numbers)
         columns = {}
         for name in names:
@@ -318,11 +325,14 @@ class Run:
             while self._state is not None and self._state.step < until:
                 start_time = time.monotonic()
                 self.started = self.started or start_time
+                # Nothing of this run is touched until the update has returned and its result was
+                # looked at: an interrupt inside leaves it at a whole step.
                 state, trace = self.process.update(self.config, self.inputs, self._state)
                 check_goes_on(self.process, self._state.step, state)
                 self._take(state, trace)
                 self.seconds += time.monotonic() - start_time
                 self._updates += 1
+                # After the step is taken, so that what it raises loses nothing.
                 if watch is not None:
                     watch(self)
         return self
@@ -362,6 +372,8 @@ class Run:
             return self._state
         if self._before is not None and step <= self._shared:
             return self._before.state(step)
+        # Replayed from the nearest State that was kept: four of them bound the work by a fifth of
+        # the run.
         nearest = max(
             (stored_step for stored_step in list(self._states) if stored_step <= step), default=None
         )
@@ -372,6 +384,7 @@ class Run:
         else:
             state = self._first if self._first is not None else self._made()
         with threads.limit_threads(self.threads):
+            # Draws are functions of the step, so a replay gives the same bits as the run itself.
             while state.step < step:
                 state, _ = self.process.update(self.config, self.inputs, state)
         return state
@@ -410,6 +423,8 @@ class Run:
         file = Autosave(
             self, path, errors.check_number("checkpoint_seconds", checkpoint_seconds, 0)
         )
+        # Only a run that has done nothing: one under way is further than its file, or at least its
+        # own.
         if not self.begun and self._first is None and file.exists:
             self._first = file.load(resume_anyway)
             if progress:
@@ -430,6 +445,8 @@ class Run:
         try:
             file.begin()
             self.advance(watch=watch)
+        # Also where the interrupt came in the writing of a file: the run stands at a whole step
+        # either way.
         except KeyboardInterrupt:
             if not self.complete:
                 position = f"interrupted after step {self.step} of {self.total}"
@@ -471,6 +488,7 @@ class Run:
         if self._state is not None:
             return
         if self._before is not None:
+            # The watcher asked for this run and must not get the one before it.
             watched = None if watch is None else lambda _run: watch(self)
             self._before.advance(
                 self._shared if until is None else min(until, self._shared), watch=watched
@@ -497,6 +515,8 @@ class Run:
         try:
             check_finite(self.process.NAME, int(state.step), trace, state)
         except NonFiniteError as problem:
+            # NaN nearly always comes from a step that is too large, so the message names the rates
+            # and their values.
             rates = {}
             for name, value in vars(self.config).items():
                 if "learning_rate" in name and value:
@@ -520,15 +540,19 @@ class Run:
             time.monotonic() - self._looked > _BETWEEN_LOOKS
             or step - (self._finite or 0) >= _UPDATES
         )
+        # A step that is shown is always looked at, whatever the time.
         if step in self._wanted or late:
             self._check_finite(state, trace)
         if step in self._wanted:
+            # A new tuple each time: a reader in another thread keeps the one it has.
             self._frames = (
                 *self._frames,
                 Frame(step, self._make(self.config, self.inputs, state, trace)),
             )
         if step in self._held or step in self._spread_steps:
             self._states[step] = state
+        # Last, after frame and States: `step` is read from it, so whoever sees this step finds its
+        # frame.
         self._state = state
         self._trace = trace
 
@@ -560,6 +584,7 @@ def run_to_end(
     On a keyboard interrupt the run stops after the last whole update, the checkpoint is written and
     `finish` returns what there is, marked as not complete; a line on standard output says so.
     """
+    # No frames and no States: nobody looks at this run.
     run = Run(process, config, inputs, state=state, keep=Keep(()), states=0)
     options: dict[str, Any] = {
         "checkpoint_seconds": checkpoint_seconds,
@@ -631,8 +656,11 @@ class Runs:
     ) -> tuple[Run, int] | None:
         prefix = getattr(process, "prefix", None)
         updates, shared = (0, config) if prefix is None else prefix(config)
+        # A run that is its own beginning would wait for itself.
         if updates == 0 or shared == config:
             return None
+        # With the same `keep`: the frames of the beginning are shown as if they were this run's
+        # own.
         return self.get(process, shared, inputs, keep), updates
 
     def _forget(self, key: tuple[Any, ...]) -> None:
@@ -648,6 +676,7 @@ class Runs:
             key=lambda candidate: self._runs[candidate].step > 0,
         )
         for candidate in order:
+            # Runs that have not begun weigh nothing, so their number needs a bound of its own.
             if sum(sizes.values()) <= self._limit and len(sizes) <= 400:
                 return
             del self._runs[candidate], sizes[candidate]

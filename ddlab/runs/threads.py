@@ -49,6 +49,8 @@ def limit_threads(count: int) -> Iterator[None]:
     finally:
         with _lock:
             _active.remove(count)
+            # What this thread finds outside may be another run's number; `available` knows it by
+            # this mark.
             _local.left = min(_active, default=_local.own)
             torch.set_num_threads(_local.left)
         if outermost:
@@ -67,6 +69,7 @@ def available() -> int:
 
 def thread_count(config: Any, inputs: Inputs) -> int:
     """Return 1 or `available()`, by the shapes of the networks and the batch alone."""
+    # A GPU's kernels are started by one thread anyway.
     if torch.device(inputs.device).type != "cpu":
         return available()
     return 1 if work(config, inputs) < LARGE else available()
@@ -88,6 +91,7 @@ def work(config: Any, inputs: Inputs) -> int:
     )
     specs += [teacher.spec for teacher in inputs.teachers]
     learned = getattr(config, "images_per_class", 1) * max(source.classes, 1)
+    # A batch of a learned set has at least one image of each class.
     batch = max(getattr(config, "batch_size", 1), source.classes)
     height, width = source.image_size
     multiply_adds_per_image = max(

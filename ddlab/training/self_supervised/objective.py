@@ -173,9 +173,9 @@ class Training(TwoViews):
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """Return how ReLA trains a ResNet-18 by any objective: AdamW, 100 epochs. Sun et al.
+        """Return how ReLA trains a ResNet-18 by any objective: AdamW, 100 epochs.
 
-        2024, arXiv 2405.14669, table 9.
+        Sun et al. 2024, arXiv 2405.14669, table 9.
 
         The batches of 128, the learning rate that stays as it is, and the views are those of the
         authors' code.
