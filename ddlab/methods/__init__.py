@@ -37,13 +37,12 @@ MODULES = {
     "text_dataset_distillation": ("tdd",),
     "soft_label_dataset_distillation": ("sldd",),
 }
-"""NAME -> ALIASES (a test holds the two together; here so that a look-up does not import every method). The first alias is the
-name of the module; without one, NAME is."""
+"""NAME -> ALIASES: the first alias is the name of the module; without one, NAME is.
 
-
-_NAMES = {
-    method_name: (*aliases, method_name)[0] for method_name, aliases in MODULES.items()
-}  # NAME -> name of the module
+They stand here so that a look-up does not import every method; a test compares them with the modules.
+"""
+# NAME -> name of the module.
+_NAMES = {method_name: (*aliases, method_name)[0] for method_name, aliases in MODULES.items()}
 
 __dir__ = listing([*__all__, *_NAMES.values()])
 
@@ -73,6 +72,7 @@ def get(name: Any) -> Any:
     >>> get("SRe2L").NAME
     'squeeze_recover_relabel'
     """
+    # A module, or what `from_loss` returned.
     if not isinstance(name, str):
         return check_process("method", name)
     by_alias = {}

@@ -208,6 +208,7 @@ def count_pairs(config: Config, inputs: Inputs) -> int:
     Raises:
         DDLabError: a budget that buys no pair; the message names one that does.
     """
+    # The budget is in floats of whole images, so a larger image buys more bases.
     sizes = factors(config, inputs)
     budget = config.budget * sizes.channels * sizes.height * sizes.width
     return sizes.largest_count(budget) if config.pairs is None else config.pairs
@@ -284,6 +285,7 @@ def init(config: Config, inputs: Inputs) -> State:
     coefficients = _coefficients(
         config, shifted, representation_bases, "representation coefficients"
     )
+    # Each is a leaf of AdamW's step: bases and coefficients move together.
     parameters = {
         "image_bases": image_bases,
         "image_coefficients": image_coefficients,
@@ -309,6 +311,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     parameters = {}
     for name, value in state.parameters.items():
         parameters[name] = value.detach().cpu().contiguous()
+    # The first row belongs to the images themselves, the others to their views.
     coefficients, *views = parameters["representation_coefficients"]
     shift: Shift = config.shift if views else "same"  # without views nothing shifts
     view_coefficients = (
@@ -365,6 +368,7 @@ def _scaled_down(data: ImageData, scale: int) -> Tensor:
             batches.append(downsampled(data.normalised(rows), scale=scale))
         return torch.cat(batches)
 
+    # Kept only where small: CIFAR-10 at half the size is 150 MB.
     numbers = data.train_images.numel() // scale**2
     return (
         cache.remember(compute, "scaled-down images", data.fingerprint, scale)
@@ -383,6 +387,8 @@ def _first_bases(
     field = stream.replace(" ", "_")
     if config.bases_start == "principal":
         return _principal(points, count, field, centred=centred, seed=config.seed)
+    # Each of the four starts has a stream of its own, so that one choice leaves the others as they
+    # were.
     draw = randomness.generator(config.seed, 0, stream)
     if config.bases_start == "random":
         return torch.randn((count, *points.shape[1:]), generator=draw)

@@ -130,6 +130,7 @@ class Config(matching.Config):
     @property
     def loops(self) -> tuple[int, int]:
         """T and the epochs between two matchings."""
+        # 0 epochs is a setting of its own, so None alone falls back on the schedule.
         outer, inner = schedule(self.images_per_class)
         return self.outer_steps or outer, inner if self.inner_epochs is None else self.inner_epochs
 
@@ -197,6 +198,7 @@ def warmed_up(config: Config, inputs: Inputs, state: State) -> dict[str, Tensor]
     data = inputs.data
     if not networks.batch_norm_layers(spec):
         return state.network
+    # All classes in one pass: statistics of one class at a time would be those of no data.
     real = []
     for label in range(data.classes):
         real.append(matching.real_batch(config, inputs, label, step=state.step, count=WARM_UP))
@@ -257,6 +259,8 @@ def train_between(
     spec = network_spec(config, inputs)
     names = networks.parameter_names(spec)
     labels = descent.classes_in_turn(len(state.images), data).to(state.images.device)
+    # A fresh optimiser after each matching, as in the reference code; its SGD has no momentum here
+    # anyway.
     optimiser = optimisers.sgd_init({name: weights[name] for name in names})
     strategy = getattr(config, "strategy", "")
     for epoch in range(config.loops[1]):
@@ -266,6 +270,8 @@ def train_between(
         for number, rows in enumerate(order.split(TRAINED_AT_ONCE)):
             images = state.images[rows]
             if strategy:
+                # Another seed than the matching's, or the network would train on the very view that
+                # was matched.
                 view_seed = randomness.derived_seed(config.seed, state.step, "views in training")
                 images = siamese_view(
                     images,
@@ -313,6 +319,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
     After the last matching comes the next network.
     """
+    # The two loops of Algorithm 1 are one count: step = k T + t.
     number, matched = divmod(state.step, config.loops[0])
     weights = warmed_up(config, inputs, state)
     gradient, distances = matched_step(config, inputs, state, weights)
@@ -323,6 +330,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         ),
         weights,
     )
+    # After the last matching of a network nothing looks at it any more, so it is not trained.
     last = matched == config.loops[0] - 1
     if not last:
         after = State(

@@ -199,9 +199,9 @@ class Trace:
 
 
 def outer_loss(spec: NetworkSpec, weights: Tensors, images: Tensor, labels: Tensor) -> Tensor:
-    """Return equation 3, the loss of the trained network.
+    """Return the loss of the trained network on real images (equation 3).
 
-    Mean cross-entropy of real images [n, c, h, w] and class labels [n]; [].
+    It is the mean cross-entropy, a scalar, of images [n, c, h, w] and class labels [n].
     """
     return cross_entropy(networks.call(spec, weights, images)[0].logits, labels)
 
@@ -247,6 +247,7 @@ def starts(config: Config, inputs: Inputs, step: int) -> Iterable[dict[str, Tens
 def real_batch(config: Config, inputs: Inputs, step: int) -> tuple[Tensor, Tensor]:
     """Draw random real images [n, c, h, w] and their classes [n]."""
     data = inputs.data
+    # A permutation and not draws with replacement: no real image counts twice in a batch.
     order = torch.randperm(
         len(data.train_labels), generator=randomness.generator(config.seed, step, "real images")
     )
@@ -262,25 +263,25 @@ def gradients(
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """Return the mean loss [] over the starts of an update, and its gradient by name (equation 5)."""
     spec = network_of(config, inputs)
-    (images, labels) = real_batch(config, inputs, step)
-    results = []
+    images, labels = real_batch(config, inputs, step)
+    losses = []
+    slopes_of_starts = []
     for start in starts(config, inputs, step):
         weights, buffers = ordered.split_buffers(spec, start)
-        results.append(
-            outer_gradient(
-                inner_of(config, inputs, buffers),
-                weights,
-                learned,
-                lambda last, _, buffers=buffers: outer_loss(
-                    spec, {**buffers, **last}, images, labels
-                ),
-                recompute=config.recompute,
-            )
+        loss, slopes, _ = outer_gradient(
+            inner_of(config, inputs, buffers),
+            weights,
+            learned,
+            # `buffers=buffers` binds this start's; a plain closure would see those of the last one.
+            lambda last, _, buffers=buffers: outer_loss(spec, {**buffers, **last}, images, labels),
+            recompute=config.recompute,
         )
-    slopes = {}
+        losses.append(loss)
+        slopes_of_starts.append(slopes)
+    mean_slopes = {}
     for name in learned:
-        slopes[name] = torch.stack([result[1][name] for result in results]).mean(0)
-    return torch.stack([result[0] for result in results]).mean(), slopes
+        mean_slopes[name] = torch.stack([slopes[name] for slopes in slopes_of_starts]).mean(0)
+    return torch.stack(losses).mean(), mean_slopes
 
 
 total_steps = descent.total_steps
@@ -307,6 +308,7 @@ def init(config: Config, inputs: Inputs) -> State:
             data, count, seed=config.seed, batch=0, device=inputs.device
         )
     }
+    # What Adam moves is the softplus's argument, so a rate can shrink but never turn negative.
     learned["raw_rates"] = raw_rates(
         torch.full((config.epochs, config.steps), config.initial_rate)
     ).to(inputs.device)

@@ -156,6 +156,7 @@ def features(
     Args:
         at_once: images in one pass; None: all.
     """
+    # The statistics of a batch depend on all of it, so with batch norm it must not be split.
     train = bool(networks.batch_norm_layers(spec))
     parts = images.split(len(images) if train or at_once is None else at_once)
     part_features = []
@@ -226,6 +227,7 @@ def matched_step(config: Config, inputs: Inputs, state: State) -> tuple[Tensor, 
         with torch.enable_grad():
             distances = class_distances(config, inputs, state.step, images, spec, weights)
             slopes = torch.autograd.grad(distances.sum(), list(images.values()))
+        # `of_class` is a view into the gradient of all images, so this writes each class's part.
         for label, slope in zip(images, slopes, strict=True):
             matching.of_class(gradient, label, classes).copy_(slope)
         distances_of_groups.append(distances.detach())

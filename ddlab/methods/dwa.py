@@ -170,11 +170,14 @@ def directed_adjustment(
     for name, value in parameters.items():
         leaves[name] = value.detach().clone().requires_grad_()
     losses = []
+    # Uphill: the adjusted teacher is less sure of this batch than the trained one.
     for _ in range(steps):
         loss, slopes = _batch_loss(teacher, leaves, images, labels)
         length = _length(slopes) + SMALLEST_LENGTH
         with torch.no_grad():
             for leaf, slope in zip(leaves.values(), slopes, strict=True):
+                # Each step has length rho / K, whatever the gradient's; so K steps together are at
+                # most rho long.
                 leaf.addcmul_(slope, radius / steps / length)
         losses.append(loss)
     moved = {}
@@ -198,6 +201,7 @@ def random_adjustment(
     direction = {}
     for name, value in parameters:
         direction[name] = torch.randn(value.shape, generator=draw).to(value)
+    # As long as the directed one was: only the direction differs between the two rows of Table 3.
     scale = length / _length(direction.values())
     scaled = {name: scale * value for name, value in direction.items()}
     return Adjustment(scaled, next(iter(scaled.values())).new_zeros(0), _length(scaled.values()))
@@ -234,6 +238,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     length = state.adjustment_length
     state, trace = sre2l.image_step(config, inputs, state, weights=teacher.weights | state.adjusted)
     batch, iteration = divmod(state.step, config.iterations)
+    # After the last batch there is none to adjust for.
     if iteration == 0 and batch < config.images_per_class:
         state = replace(state, **_adjustment(config, inputs, batch))
     return state, Trace(**vars(trace), adjustment_length=length)
@@ -280,6 +285,7 @@ def _adjustment(config: Config, inputs: Inputs, batch: int) -> dict[str, Any]:
         steps=config.adjustment_steps,
         radius=config.adjustment_radius,
     )
+    # The directed adjustment is computed here too, for its length.
     if config.perturbation == "random":
         adjustment = random_adjustment(
             teacher, length=adjustment.length, seed=config.seed, batch=batch

@@ -226,6 +226,7 @@ def prefix(config: Config) -> tuple[int, Config]:
 
     They are those before the first merge.
     """
+    # Without a merge the ratio is never read, so the whole run is shared.
     whole = config.images_per_class * config.iterations
     first = config.iterations // (config.merges + 1) - 1 if config.merges else whole
     return first, config.replace(merge_ratio=1.0)
@@ -245,6 +246,7 @@ def init(config: Config, inputs: Inputs) -> State:
         errors.fail(
             "roll_pixels", f"below the smallest image size of {min(size)} px", config.roll_pixels
         )
+    # All of them before the first update: the third network's turn comes only in step 3.
     for teacher in inputs.teachers:
         recovery.require_batch_norm_teacher(NAME, teacher)
         if not networks.takes_size(teacher.spec, size):
@@ -271,6 +273,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     network = network_of(iteration, networks=len(inputs.teachers))
     state, trace = sre2l.gradient_step(config, inputs, state, teacher=inputs.teachers[network])
     trace = Trace(**vars(trace), stage=stage, network=network)
+    # No merge at the very end: the next batch begins instead, or the run is over.
     if iteration + 1 == config.iterations:
         return _next_batch(config, inputs, state, batch), trace
     if stage_of(iteration + 1, iterations=config.iterations, merges=config.merges) > stage:
@@ -336,6 +339,7 @@ def patches(config: Config, inputs: Inputs, batch: int = 0) -> Tensor:
                 f"the {config.patches}s, at step 0."
             )
             raise NonFiniteError(words) from problem
+        # RDED's mosaics stand class after class; a batch has one of each class.
         by_image = mosaics.images.unflatten(0, (data.classes, -1)).transpose(0, 1)
         return by_image[batch].to(inputs.device)
     return data.normalised(sre2l.real_images(config, inputs, batch), device=inputs.device)

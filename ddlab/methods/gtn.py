@@ -171,6 +171,8 @@ def gradients(
     seed = randomness.derived_seed(config.seed, step, "start")
     start = ordered.first_weights(spec, "pytorch", seed=seed, device=inputs.device)
     weights, buffers = ordered.split_buffers(spec, start)
+    # Two stages: the gradient first goes to the images of every step, then once from all of them
+    # into the generator. So the generator's graph is there once, not for each step.
     leaves = leaves_of(learned)
     with torch.enable_grad():
         images, labels = images_of(config, inputs, leaves, step, order_of(config, step))
@@ -255,6 +257,7 @@ def init(config: Config, inputs: Inputs) -> State:
         learned["latents"] = torch.randn(
             (config.steps * config.inner_batch, *shape), generator=draws
         )
+    # 1e-6 as in the reference code: an initial momentum of 0 has no logarithm.
     learned["log_rates"] = torch.full((config.steps,), math.log(config.initial_rate + 1e-6))
     learned["log_momenta"] = torch.full((config.steps,), math.log(config.initial_momentum + 1e-6))
     learned = {name: value.to(inputs.device) for name, value in learned.items()}
@@ -297,6 +300,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     if config.generator in generators.LAYOUTS:
         tensors = {}
         for name, value in state.learned.items():
+            # Layers are named by their number; latents, rates and momenta are not.
             if name[0].isdigit():
                 tensors[name] = value.cpu()
         tensors["latents"] = latents_of(config, state.learned, config.iterations).cpu()

@@ -200,6 +200,7 @@ def kernel_loss(predicted: Tensor, targets: Tensor) -> Tensor:
 
 def draw_kernel(config: Config, step: int) -> KernelSpec:
     """Return the kernel of one step."""
+    # The fields that a kernel has; the rest of the config would make two equal kernels differ.
     settings = {}
     for name in describe(KernelSpec):
         settings[name] = getattr(config, name)
@@ -220,6 +221,7 @@ def target_batch(config: Config, inputs: Inputs, step: int) -> tuple[Tensor, Ten
     rows = torch.arange(len(data.train_labels))
     draw = randomness.generator(config.seed, step, "real batch")
     if config.batch_size < len(rows):
+        # As many of each class: a batch without a class would push its images anywhere.
         rows_per_class = max(config.batch_size // data.classes, 1)
         classes = []
         for label in range(data.classes):
@@ -243,6 +245,7 @@ def corrupted(config: Config, images: Tensor) -> tuple[Tensor, Tensor]:
     if not config.corruption:
         return images, torch.zeros_like(images, dtype=torch.bool)
     draw = randomness.generator(config.seed, 0, "corrupted pixels")
+    # Ranks by a double argsort: exactly a p-share of each image, not about one.
     order = (
         torch.rand(images.flatten(1).shape, generator=draw).argsort(1).argsort(1).view(images.shape)
     )
@@ -286,11 +289,14 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         leaves = {}
         for name, value in learned.items():
             leaves[name] = value.detach().requires_grad_()
+        # The images are float32 and the solve float64; the derivative passes through the cast.
         images, labels = leaves["images"].double(), leaves.get("labels", state.labels)
         support, cross = support_and_cross(spec, images, real.double(), megabytes=config.megabytes)
         predicted = predictions(support, cross, labels, strength=config.ridge)
         loss = kernel_loss(predicted, targets)
         slopes = dict(zip(leaves, torch.autograd.grad(loss, list(leaves.values())), strict=True))
+    # Adam with a gradient that is always 0 does not move a number, so the mask needs no second
+    # place.
     slopes["images"] = slopes["images"].masked_fill(state.corrupted, 0)
     moved, optimiser = optimisers.adam_update(
         learned, slopes, state.optimiser, learning_rate=config.learning_rate

@@ -19,10 +19,10 @@ N, m           budget                                           m = N, or fewer 
 
 Equation or step                                                Function
 X_s = random real images, Y_s = g_phi(X_s)                      init
-L networks, trained for z_l ~ U{1 ... Z - 1} steps              _network_pool.waiting_steps, train_once
+L networks, trained for z_l ~ U{1 ... Z - 1} steps              network_pool.waiting_steps, train_once
 eq 3, outer loss on a batch of real images, AdamW on X_s, Y_s   kernel_ridge.outer_loss, outer_step
 eq 2, one more step of the network that was drawn               losses.regression_loss, inner_step
-z_l = Z: it is drawn anew, z_l <- 0                             _network_pool.redraw
+z_l = Z: it is drawn anew, z_l <- 0                             network_pool.redraw
 
 One step of a run is one step of a network while the pool is being filled (`Trace.phase` "pool":
 sum_l z_l of them), then one outer iteration ("outer"). So the long filling can be watched, stopped
@@ -224,8 +224,11 @@ def outer_step(
     parts, real_targets = _real_batch(
         inputs, torch.randperm(count, generator=draw)[: config.batch_size]
     )
+    # In evaluation mode batch norm is a fixed scale, which folds into the convolutions: a quarter
+    # of the time less.
     spec, weights = folded(inner_spec(config, inputs), state.pool.network(index))
     weights = {name: pools.channels_last(value) for name, value in weights.items()}
+    # The real side is a constant of the outer loss; only the pairs move.
     with torch.no_grad():
         real = torch.cat([_features(spec, weights, part) for part in parts])
     leaves = {}
@@ -302,6 +305,7 @@ def update_with_pairs(
         return State(state.step + 1, state.parameters, state.optimiser, pool), trace
     parameters, optimiser, loss, index = outer_step(config, inputs, state, make_pairs)
     trained = int(state.pool.trained[index])
+    # A network that has done all its steps is replaced instead of trained once more.
     if trained < config.pool_steps:
         pool, _ = inner_step(config, inputs, state.pool, parameters, index, make_pairs)
     else:

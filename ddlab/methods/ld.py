@@ -15,7 +15,7 @@ W, s        classifier, scale     [d + 1, classes], []       the last layer of t
 Equation                                                                                        Function
 eq 3, alg 1, lines 9 to 12: by ridge regression                                                 label_steps.ridge_step
 eq 1: by a step of the whole network                                                            label_steps.second_order_step
-alg 1, line 13  reset where the mean error of a window has not fallen for as long               watched
+alg 1, line 13  reset where the mean error of a window has not fallen for as long               watch_errors
 
 As in the reference code the labels' gradient passes through alpha W_l alone; W is not detached in
 the network's step; the error rate is watched, not the loss; T_i counts the steps to the lowest
@@ -172,6 +172,7 @@ def watch_errors(
     too many. One more error rate [] has joined it.
     """
     recent = torch.cat([recent, error.view(1)])[-patience:]
+    # Before the window is full its mean says little, and nothing can be late.
     if len(recent) < patience:
         return recent, lowest, 0, False
     total = recent.sum()
@@ -196,6 +197,7 @@ def init(config: Config, inputs: Inputs) -> State:
     spec = config.network.for_data(data)
     ordered.check_plain(spec)
     images = ls.fixed_images(NAME, config, inputs)
+    # Even labels know nothing: whatever a student learns later was put there by the method.
     labels = torch.full((len(images), data.classes), 1 / data.classes, device=inputs.device)
     return State(
         0,
@@ -219,6 +221,7 @@ def fresh(config: Config, inputs: Inputs, number: int) -> dict[str, Any]:
     weights = ordered.split_buffers(
         spec, ordered.first_weights(spec, "pytorch", seed=seed, device=device)
     )[0]
+    # One image is enough to learn how many features the network has.
     features = with_ones(
         spec, {**buffers_of(spec, device), **weights}, data.normalised(slice(1), device=device)
     )
@@ -230,6 +233,7 @@ def fresh(config: Config, inputs: Inputs, number: int) -> dict[str, Any]:
         "scale": scale,
         "scale_optimiser": optimisers.adam_init({"scale": scale}),
         "recent": torch.zeros(0, device=device),
+        # Above any sum of `patience` error rates, so the first full window is the lowest.
         "lowest": torch.full((), config.patience + 1.0, device=device),
         "waited": 0,
         "since_reset": 0,
@@ -269,6 +273,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         "weights": weights,
         "optimiser": optimiser,
     }
+    # T_i counts the steps to the best window, not to the moment when it was given up.
     if is_late:
         resets = (*state.resets, since_reset - waited)
         fields |= {**fresh(config, inputs, len(resets)), "resets": resets}

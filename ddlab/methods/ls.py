@@ -167,6 +167,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     real = data.normalised(rows, device=inputs.device).double()
     targets = centred_labels(data.train_labels[rows].to(inputs.device), data.classes)
     cross = kernel_matrix(config, real, state.images.double(), megabytes=config.megabytes)
+    # Two sums of [n, n] and [n, classes] stand for all real images seen, so none has to be kept.
     gram = state.gram + cross.T @ cross
     moments = state.moments + cross.T @ targets
     labels = solved_labels(state.kernel, gram, moments, strength=config.ridge)

@@ -184,6 +184,7 @@ def init(config: Config, inputs: Inputs) -> State:
             config.images_per_class,
         )
     weights = ordered.first_weights(spec, "pytorch", seed=config.seed, device=inputs.device)
+    # Room for all classes from the beginning, so that the shape of the State never changes.
     exemplars = torch.zeros(
         (data.classes * exemplars_per_class(config), data.channels, *data.image_size),
         device=inputs.device,
@@ -259,6 +260,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     step = {"model": phase_step, "exemplars": exemplars_step, "tuning": tuning_step}[place.part]
     state, loss = step(config, inputs, state, place)
     models = state.models
+    # The last step of a phase, whatever its last part is.
     if state.step + 1 == sum(
         entry[-1] for entry in parts(config, inputs) if entry[0] <= place.phase
     ):
@@ -273,17 +275,26 @@ def phase_step(config: Config, inputs: Inputs, state: State, place: Place) -> tu
     """
     old = state.exemplars[: place.before * exemplars_per_class(config)]
     images, labels = batch_of(config, inputs, old, place.phase, place.index)
-    before = (
+    old_logits = (
         logits_of(config, inputs, state.models[-1], images, place.before) if state.models else None
     )
     rate = rate_at(config, place.index, place.steps)
     state, loss = network_step(
-        config, inputs, state, images, labels, before, seen_classes=place.now, learning_rate=rate
+        config,
+        inputs,
+        state,
+        images,
+        labels,
+        old_logits,
+        seen_classes=place.now,
+        learning_rate=rate,
     )
     if place.index == place.steps - 1 and exemplars_per_class(config):
-        first = first_exemplars(config, inputs, state, place.phase)
+        new_exemplars = first_exemplars(config, inputs, state, place.phase)
         state = replace(
-            state, exemplars=first, optimiser=optimisers.adam_init({"exemplars": first})
+            state,
+            exemplars=new_exemplars,
+            optimiser=optimisers.adam_init({"exemplars": new_exemplars}),
         )
     return state, loss
 
@@ -323,7 +334,7 @@ def network_step(
     state: State,
     images: Tensor,
     labels: Tensor,
-    before: Tensor | None,
+    old_logits: Tensor | None,
     *,
     seen_classes: int,
     learning_rate: float,
@@ -338,7 +349,7 @@ def network_step(
             config,
             logits_of(config, inputs, {**buffers, **leaves}, images, seen_classes),
             labels,
-            before,
+            old_logits,
         )
         slopes = torch.autograd.grad(loss, list(leaves.values()))
     gradients = dict(zip(trainable, slopes, strict=True))
@@ -377,6 +388,7 @@ def exemplars_gradient(
         loss, gradient[new_rows] = released_gradient(*arguments)
         return gradient, loss
     loss, gradient[new_rows] = exemplar_gradient(*arguments, place.now)
+    # With one exemplar of a class there are no two halves to judge each other.
     if old_count and config.adjust_old and exemplars_per_class(config) > 1:
         gradient[:old_count] = adjusting_gradient(
             config,
@@ -394,6 +406,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     data = inputs.data
     order = class_order(data.classes, config.order_seed)
     count = exemplars_per_class(config)
+    # An interrupted run returns the exemplars of whole phases alone.
     seen_classes = ([0, *class_ends(config, data.classes)])[len(state.models)]
     labels = torch.tensor(order[:seen_classes], dtype=torch.int64).repeat_interleave(count)
     kept_images = state.exemplars[: seen_classes * count]

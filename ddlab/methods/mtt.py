@@ -241,6 +241,7 @@ def matching_loss(student: Tensor, start: Tensor, expert: Tensor) -> Tensor:
     Args:
         start, expert: theta*_t and theta*_{t+M}, [P] each.
     """
+    # Relative to how far the expert went: early epochs move far, late ones hardly at all.
     return (student - expert).square().sum() / (start - expert).square().sum()
 
 
@@ -252,6 +253,8 @@ def inner_of(config: Config, inputs: Inputs, step: int) -> Inner:
     spec = config.network.for_data(data)
     labels = descent.classes_in_turn(config.images_per_class * data.classes, data).to(inputs.device)
     draws = randomness.generator(config.seed, step, "learned batches")
+    # Batches are drawn until there are enough for N steps, a new permutation whenever one is used
+    # up.
     batches = list[Any]()
     while len(batches) < config.inner_steps:
         if config.learned_batch is None:
@@ -263,6 +266,7 @@ def inner_of(config: Config, inputs: Inputs, step: int) -> Inner:
 
     def loss(number: int, weights: Tensors, learned: Tensors) -> Tensor:
         rows = batches[number]
+        # Each inner step of each update has a view of its own.
         view = step * max(config.inner_steps, 1) + number
         images = siamese_view(
             learned["images"][rows], config.strategy, seed=config.seed, step=view, per_image=True
@@ -279,6 +283,7 @@ def matched_step(config: Config, inputs: Inputs, state: State) -> tuple[Tensor, 
     draws = randomness.generator(config.seed, state.step, "expert and start")
     expert = int(torch.randint(config.experts, (), generator=draws))
     start_epoch = int(torch.randint(config.latest_start, (), generator=draws))
+    # Each expert takes one row for its start and one for each epoch.
     row = expert * (config.expert_epochs + 1) + start_epoch
     start = state.paths[row]
     goal = state.paths[row + config.matched_epochs]
@@ -309,7 +314,7 @@ def prefix(config: Config) -> tuple[int, Config]:
     Experts do not depend on how they are matched; the waiting images depend on their number and
     start alone.
     """
-    names = (
+    shared_fields = (
         "experts",
         "expert_epochs",
         "expert_learning_rate",
@@ -322,7 +327,7 @@ def prefix(config: Config) -> tuple[int, Config]:
         "seed",
     )
     return expert_updates(config), Config(
-        **{name: getattr(config, name) for name in names}, matched_epochs=1, latest_start=1
+        **{name: getattr(config, name) for name in shared_fields}, matched_epochs=1, latest_start=1
     )
 
 
@@ -378,6 +383,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     rate = descent.sgd_step(
         state.rate, slopes["rate"], rate_optimiser, config.rate_learning_rate, momentum, "rate"
     )
+    # The rate is finite long after the run has diverged, so it has a bound of its own.
     if abs(learned_rate := float(rate[0])) > _LARGEST_RATE:
         requirement = (
             f"within {_LARGEST_RATE:g} of 0; given {learned_rate:g} at step {state.step + 1}"

@@ -18,14 +18,14 @@ l           losses                      [n, m]                      nats
 
 Step of the algorithm                                                               Function
 n images of the class, at random                                                    candidate_indices
-squares of an area uniform between two shares of the image's                        _mosaic.crop_boxes
-x = the squares, scaled to the size of a patch                                      _mosaic.cut_patches
-what the teacher sees: a patch in the middle of an image of zeros                   _mosaic.centred
+squares of an area uniform between two shares of the image's                        mosaic.crop_boxes
+x = the squares, scaled to the size of a patch                                      mosaic.cut_patches
+what the teacher sees: a patch in the middle of an image of zeros                   mosaic.centred
 l = -log softmax(phi_theta(x))_label, the realism of x is -l                        realism_losses
 one square of each image, then the ipc f^2 of least loss                            best_crops
-f x f patches to an image                                                           _mosaic.stitch
+f x f patches to an image                                                           mosaic.stitch
 all of it, for the images of one class                                              class_mosaics
-soft labels y = phi_theta(mosaic)                                                   _labelling.labelled_set
+soft labels y = phi_theta(mosaic)                                                   labelling.labelled_set
 
 One step is one class: its squares compete with each other and with no other class's, so that a
 replay shows a whole contest and the state holds finished mosaics only. The draws of a class depend
@@ -204,6 +204,7 @@ def best_crops(losses: Tensor, count: int) -> tuple[Tensor, Tensor]:
     Returns:
         int64 [count] each: the images, all different, and their squares.
     """
+    # At most one square of each image, or the mosaics would show one picture several times.
     crops = losses.argmin(1)
     rows = losses.gather(1, crops[:, None])[:, 0].argsort(stable=True)[:count]
     return rows, crops[rows]
@@ -254,6 +255,7 @@ def class_mosaics(
     check_finite(NAME, label + 1, {"losses": losses})
     rows, crops = best_crops(losses, images_per_class * factor**2)
     mosaics = mosaic.stitch(patches[rows, crops], factor=factor)
+    # Rank j, j + ipc, j + 2 ipc, ... belong to mosaic j: each has one of the best.
     by_mosaic = (factor**2, images_per_class)
     return Mosaics(
         mosaics, rows.view(by_mosaic).T.cpu(), crops.view(by_mosaic).T.cpu(), boxes, losses

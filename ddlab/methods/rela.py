@@ -123,14 +123,17 @@ def principal_components(features: Tensor, components: int) -> dict[str, Tensor]
     mean = values.mean(0)
     centred = values - mean
     covariance = centred.T @ centred / (len(values) - 1)
+    # Relative to the mean: rounding alone gives equal features a variance above 0.
     if not bool((covariance.diagonal().clamp_min(0).sqrt() > 1e-12 * mean.abs()).any()):
         raise DDLabError(
             "teacher must have features that differ between images; given a network that "
             f"says the same of all {len(values)}."
         )
+    # eigh gives the smallest first.
     variances, directions = torch.linalg.eigh(covariance)
     variances = variances.flip(0)[:components].clamp_min(0)
     directions = directions.flip(1)[:, :components]
+    # An eigenvector's sign is arbitrary; fixed here, two machines give the same targets.
     largest = directions.gather(0, directions.abs().argmax(0, keepdim=True))
     return {"mean": mean, "directions": directions * largest.sign(), "deviations": variances.sqrt()}
 
@@ -161,6 +164,7 @@ def init(config: Config, inputs: Inputs) -> State:
     count = len(inputs.data.train_labels)
     size = _size(config, inputs)
     indices = torch.arange(count)
+    # Sorted, so that the batches read the images in the order in which they lie in memory.
     if size < count:
         indices = real_indices(count, size, seed=config.seed).sort().values
     return State(0, indices, ())
@@ -232,6 +236,7 @@ def with_targets(distilled: DistilledSet, config: Config, inputs: Inputs) -> Dis
     """
     state = init(config, inputs)
     total = total_steps(config, inputs)
+    # Through the method's own steps: the basis is that of a whole run.
     while state.step < total:
         state, _ = update(config, inputs, state)
     basis = principal_components(torch.cat(state.features), _components(config, inputs))

@@ -148,6 +148,7 @@ def init(config: Config, inputs: Inputs) -> State:
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """Take one image, and ask the teacher about all its views."""
+    # The order was fixed at the beginning; a step only asks the teacher about one more image.
     taken_indices = state.order[: state.step + 1]
     views = augmented(
         inputs.data.normalised(taken_indices[-1:], device=inputs.device),

@@ -120,6 +120,7 @@ def herding(features: Tensor, count: int) -> Tensor:
     chosen: list[int] = []
     free = torch.ones(len(features), dtype=torch.bool, device=features.device)
     for k in range(1, count + 1):
+        # The mean that each candidate would leave, for all of them at once.
         distance = (target - (total + features) / k).square().sum(1).masked_fill(~free, torch.inf)
         pick = int(distance.argmin())
         chosen.append(pick)

@@ -19,7 +19,7 @@ Equation (numbers of Du et al. 2024, DWA, arXiv 2409.17612)                     
 eq 3   min_s  l(f_theta_T, s) + lambda L_BN(f_theta_T, s)                               recovery_loss
 eq 4   L_BN = L_mean + L_var, norms of the gaps summed over layers                      recovery.matched_call
 image update  s <- clamp(Adam(s, grad))                                                 image_update
-relabel  y = f_theta_T(s)                                                               _labelling.labelled_set
+relabel  y = f_theta_T(s)                                                               labelling.labelled_set
 
 Deviations, all towards the reference code, which made the tables
 - The first batch-norm layer counts ten times (not in the paper): `recovery.weighted_gap`. Adam's
@@ -285,10 +285,12 @@ def gradient_step(
         weights: as in `image_step`; None takes the teacher's own.
     """
     data = inputs.data
+    # A batch holds one image of each class, in order: image i is of class i.
     labels = torch.arange(data.classes, device=state.images.device)
     learning_rate = optimisers.cosine(
         state.step % config.iterations, config.iterations, config.learning_rate
     )
+    # The gradient is that of the images before crop and shift, through which it passes.
     leaf = state.images.detach().requires_grad_()
     with torch.enable_grad():
         terms = _terms(config, teacher, random_view(config, leaf, state.step), labels, weights)
@@ -317,6 +319,7 @@ def _terms(
     """Return equations 3 and 4 for a view [n, channels, h, w], by the names of `Trace`."""
     half = config.precision == "mixed"
     matched = recovery.matched_call(teacher, view, weights=weights, half=half)
+    # The softmax of float16 logits would lose small probabilities.
     logits = matched.outputs.logits.float() if half else matched.outputs.logits
     class_loss = F.cross_entropy(logits, labels)
     mean_gap = recovery.weighted_gap(matched.mean_gaps)

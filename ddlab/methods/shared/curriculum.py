@@ -76,6 +76,7 @@ def order_of(config: Curriculum, step: int) -> Tensor:
     """Return which rows of the latent vectors each step of an update sees: int64 [steps, batch]."""
     rows = torch.arange(config.steps * config.inner_batch).view(config.steps, -1)
     draws = randomness.generator(config.seed, step, "order")
+    # With replacement, as in the reference code: a batch may come twice and another not at all.
     if config.curriculum == "batches_shuffled":
         return rows[torch.randint(config.steps, (config.steps,), generator=draws)]
     if config.curriculum == "all_shuffled":
@@ -125,6 +126,7 @@ def real_rows(config: Curriculum, inputs: Inputs, step: int, labels: Tensor) -> 
     data = inputs.data
     rows = torch.zeros_like(labels)
     draws = randomness.generator(config.seed, step, "real steps")
+    # The labels are fixed by the order of the rows; only which image of the class is drawn.
     for label in range(data.classes):
         places = labels == label
         members = data.of_class(label)

@@ -74,6 +74,7 @@ def distilled(
     """Return a set of images [n, c, h, w] with class labels [n], and with a teacher's labels where
     there is one. It is not complete before `total` updates.
     """
+    # What it takes to make the set again, in the set itself.
     record = {"method": name, "config": config.to_dict(), "step": state.step}
     complete = state.step >= total
     return labelled_set(images, labels, inputs, complete=complete, provenance=record | provenance)

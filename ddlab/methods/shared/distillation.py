@@ -69,6 +69,7 @@ def _train(
     network = run_to_end(
         process, config, Inputs(data=data, device=device), progress=progress, **files
     )
+    # A network that has read no labels has no test accuracy of its own.
     if progress and process is supervised:
         print(f"The network is right on {accuracy(network, data):.1%} of the test images.")
     return network
@@ -158,6 +159,8 @@ def distill(
     """
     module = methods.get(method)
     teachers = as_teachers(teacher, "teacher")
+    # An edit through a numpy view is not counted by torch; here, at the door, everything is hashed
+    # once more.
     storage.notice_edits(data, *teachers)
     if config is None:
         config = preset(module, data)

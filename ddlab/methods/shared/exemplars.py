@@ -125,6 +125,7 @@ def adjusting_gradient(
     Rows of a class go to the halves in turn.
     """
     gradient = torch.zeros_like(images)
+    # Every class is in both halves.
     half = torch.arange(len(images), device=images.device) % exemplars_per_class(config) % 2
     for side in (0, 1):
         is_learned = half == side

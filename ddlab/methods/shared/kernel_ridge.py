@@ -11,7 +11,7 @@ Symbol      In code      Shape     What
 f(X_s)      distilled    [m, d]    features of the distilled images
 f(X_t)      real         [n, d]    features of real images
 Y_s         targets      [m, o]    what the distilled images are to be mapped to
-g(X_t)      wanted       [n, o]    what the teacher says of the real images
+g(X_t)      real_targets [n, o]    what the teacher says of the real images
 K           kernel       [m, m]    `gram(distilled, distilled)`
 lambda      ridge        []        `trace_scaled`
 

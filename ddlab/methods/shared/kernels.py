@@ -102,11 +102,13 @@ class _ReLU(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, kernel: Tensor, norm: Tensor) -> Any:
+        # An output that nobody reads has no gradient then, instead of a tensor of zeros.
         ctx.set_materialize_grads(False)
         smallest = 8 * torch.finfo(kernel.dtype).eps
         cosine = (kernel / norm).clamp_(-1, 1)
         # Equal but for rounding.
         cosine = torch.where(cosine.abs() > 1 - smallest, cosine.sign(), cosine)
+        # Not sqrt(1 - cos^2), which loses half of the digits near 1.
         sine = ((1 - cosine) * (1 + cosine)).sqrt_()
         share = cosine.acos().mul_(-0.5 / math.pi).add_(0.5)
         ctx.save_for_backward(cosine, sine, share, norm)
@@ -116,6 +118,8 @@ class _ReLU(torch.autograd.Function):
     def backward(ctx: Any, *slopes: Tensor | None) -> Any:
         by_kernel, by_share = slopes
         cosine, sine, share, norm = ctx.saved_tensors
+        # d K' / d K = (pi - theta) / 2 pi, the `share`; the derivative of the share has sin theta
+        # in the denominator.
         of_kernel = torch.zeros_like(cosine)
         of_norm = torch.zeros_like(cosine)
         if by_kernel is not None:
@@ -131,6 +135,7 @@ class _ReLU(torch.autograd.Function):
 
 def rbf(first: Tensor, second: Tensor, *, gamma: float = 1.0) -> Tensor:
     """Return exp(-gamma ||x - x'||^2 / d): [n, d] and [m, d] -> [n, m]."""
+    # |x|^2 + |y|^2 - 2 <x, y>: one matrix product instead of all differences.
     squares = (
         first.square().mean(1)[:, None]
         + second.square().mean(1)
@@ -207,12 +212,14 @@ def variances(spec: KernelSpec, images: Tensor) -> list[Tensor]:
     else:
         kernel = torch.einsum("nd,nd->n", images.flatten(1), images.flatten(1)) / images[0].numel()
     for layer in layers(spec):
+        # After the mean over pixels there is no ReLU left to ask for.
         if layer == "mean":
             break
         if layer != "relu":
             kernel = _through(spec, layer, kernel, None)[0]
             continue
         before_relus.append(kernel)
+        # E[relu(u)^2] of a Gaussian u is half of its variance.
         kernel = kernel / 2
     return before_relus
 
@@ -291,6 +298,7 @@ def kernel_matrix(
     at_once = _pairs_at_once(spec, first, megabytes)
     if len(first) * len(second) <= at_once:
         return _block(spec, first, second)
+    # Nearly square blocks read each image least often.
     columns = min(len(second), math.isqrt(at_once))
     rows = at_once // columns
     graph = torch.is_grad_enabled() and (first.requires_grad or second.requires_grad)
@@ -316,15 +324,16 @@ def support_and_cross(
     """
     rows = len(support) + len(queries)
     if spec.kernel == "rbf" or rows * len(support) > _pairs_at_once(spec, support, megabytes):
-        own_variances = kernel_matrix(spec, support, support, megabytes=megabytes)
+        within = kernel_matrix(spec, support, support, megabytes=megabytes)
         cross = kernel_matrix(spec, queries, support, megabytes=megabytes)
-        return own_variances, cross
-    own_variances = variances(spec, support)
+        return within, cross
+    support_variances = variances(spec, support)
+    # Both kernels stacked: each layer is one operation on m + n rows instead of two.
     start = torch.cat([_products(spec, side, support) for side in (support, queries)])
     all_variances = []
-    for pair in zip(own_variances, variances(spec, queries), strict=True):
+    for pair in zip(support_variances, variances(spec, queries), strict=True):
         all_variances.append(torch.cat(pair))
-    stacked = network_kernel(spec, start, all_variances, own_variances)
+    stacked = network_kernel(spec, start, all_variances, support_variances)
     return stacked[: len(support)], stacked[len(support) :]
 
 

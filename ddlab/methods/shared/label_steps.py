@@ -80,10 +80,12 @@ def ridge_step(
         classifier = (1 - PULL) * state.classifier + PULL * local
     real_features = with_ones(spec, {**fixed, **state.weights}, real)
     logits = state.scale * real_features @ classifier.detach()
+    # The gradient of the cross-entropy by the logits, written out: real images need no graph.
     logit_errors = (
         state.scale * (logits.softmax(1) - F.one_hot(answers, logits.shape[1])) / len(real)
     )
     slopes = PULL * label_gradient(features.detach(), real_features.T @ logit_errors, RIDGE)
+    # The labels move first; the network's step then learns from the new ones, as in Algorithm 1.
     labels, optimiser = moved_labels(config, state, rows, slopes.to(features.dtype))
     with torch.enable_grad():
         inner = F.cross_entropy(scale * features @ classifier, labels[rows])
@@ -135,6 +137,8 @@ def second_order_step(
 
 def moved_labels(config: Any, state: Any, rows: Tensor, slopes: Tensor) -> tuple[Tensor, AdamState]:
     """Return all labels after Adam's step, for slopes of those of this batch [N_i, classes]."""
+    # Labels that were not in this batch get a gradient of 0, and Adam still moves them by its
+    # momentum.
     gradients = {"labels": torch.zeros_like(state.labels).index_copy(0, rows, slopes)}
     labels, optimiser = optimisers.adam_update(
         {"labels": state.labels},

@@ -161,6 +161,7 @@ def distances(real: Gradients, learned: Gradients, kind: str = "channels") -> di
     """
     if kind != "channels":
         return {"all": (squared_distance if kind == "squared" else vector_distance)(real, learned)}
+    # Weights of one axis are biases, scales and shifts.
     matched = {}
     for name, value in learned.items():
         if value.ndim > 1:
@@ -200,6 +201,8 @@ def class_gradient(
         with torch.enable_grad():
             logits = networks.call(spec, {**weights, **leaves}, part)[0].logits
             labels = torch.full((len(part),), label, device=part.device)
+            # A sum over the part, divided by all: the parts' gradients then add up to that of the
+            # mean.
             loss = F.cross_entropy(logits, labels, reduction="sum") / len(images)
             slopes = torch.autograd.grad(loss, list(leaves.values()), create_graph=differentiable)
         total = [a.add_(b) for a, b in zip(total, slopes, strict=True)] if total else list(slopes)
@@ -226,6 +229,7 @@ def real_batch(
     """
     data = inputs.data
     members = data.of_class(label)
+    # A stream for each class, so that a class's draw does not depend on how many there are.
     order = torch.randperm(
         len(members), generator=randomness.generator(config.seed, step, f"real images of {label}")
     )
@@ -252,6 +256,7 @@ def augmented(
         or views == ("real" if learned else "learned")
     ):
         return images
+    # Twice the step: the odd numbers are the draws of learned images that see a view of their own.
     has_own_draw = learned and views == "independent"
     return siamese_view(
         images, config.strategy, seed=config.seed, step=2 * (step * classes + label) + has_own_draw
@@ -269,6 +274,7 @@ def passes(spec: NetworkSpec, device: torch.device | str) -> int | None:
 def _length(rows: Tensor) -> Tensor:
     """Return Euclidean lengths over the last axis. Where a row is 0 its derivative is 0, not NaN."""
     squares = rows.square().sum(-1)
+    # The inner `where` keeps the derivative of sqrt away from 0.
     some = squares > 0
     return torch.where(
         some, torch.where(some, squares, torch.ones_like(squares)).sqrt(), torch.zeros_like(squares)

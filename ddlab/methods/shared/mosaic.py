@@ -38,6 +38,7 @@ def crop_boxes(
     Returns:
         int64 [images, crops, 4]: top, left, rows, columns in pixels.
     """
+    # The side is the root of a share of the area that is uniform.
     draws = torch.rand((3, images, crops), generator=generator, dtype=torch.float64)
     scale = (smallest_area + (1 - smallest_area) * draws[0]).sqrt()
     lengths = []
@@ -68,6 +69,7 @@ def cut_patches(images: Tensor, boxes: Tensor, *, patch_size: tuple[int, int]) -
     for image, places in zip(images, boxes.tolist(), strict=True):
         for top, left, rows, columns in places:
             parts.append(image[None, :, top : top + rows, left : left + columns])
+    # One by one, because the parts differ in size; they are small.
     scaled = []
     for part in parts:
         scaled.append(

@@ -55,9 +55,9 @@ class Pool:
 
 
 def waiting_steps(count: int, longest: int, *, seed: int) -> list[int]:
-    """Draw z_l ~ U{1 ...
+    """Draw the steps of each of `count` networks before the first outer iteration.
 
-    Z - 1}, the steps of each of `count` networks before the first outer iteration. Z is `longest`.
+    z_l ~ U{1 ... Z - 1}; Z is `longest`.
     """
     return torch.randint(
         1, longest, (count,), generator=randomness.generator(seed, 0, "pool steps")
@@ -103,11 +103,13 @@ def train_once(
     for name in names:
         leaves[name] = weights[name].detach().requires_grad_()
     with torch.enable_grad():
-        laid = {}
+        # The leaves themselves keep their layout: what autograd gives back must lie as SGD's
+        # velocity does.
+        leaves_in_layout = {}
         for name, value in leaves.items():
-            laid[name] = channels_last(value)
+            leaves_in_layout[name] = channels_last(value)
         outputs, buffers = networks.call(
-            spec, {**weights, **laid}, channels_last(images), train=True
+            spec, {**weights, **leaves_in_layout}, channels_last(images), train=True
         )
         loss = losses.regression_loss(outputs.logits.to(targets.dtype), targets)
         slopes = torch.autograd.grad(loss, list(leaves.values()))

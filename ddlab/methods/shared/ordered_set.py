@@ -68,6 +68,7 @@ def learned_rates(raw: Tensor) -> Tensor:
 
 def raw_rates(rates: Tensor) -> Tensor:
     """Return the inverse of `learned_rates`, of rates above 0."""
+    # log(e^r - 1), written so that neither a large r overflows nor a small one is rounded to 0.
     return rates + (-torch.expm1(-rates)).log()
 
 

@@ -143,6 +143,7 @@ class FromLoss:
             images_after = recovery.clamp_to_valid(
                 images_after, *inputs.data.valid_range(inputs.device)
             )
+        # A single term is the loss itself and would be drawn twice.
         shown_terms = (
             {name: term.detach() for name, term in terms.items()} if len(terms) > 1 else {}
         )

@@ -27,9 +27,8 @@ from ...data import ImageData
 from ...data.augmentation import random_rectangle
 from ...networks import Network, Outputs
 
-# E[x^2] / variance up to which E[x^2] - mean^2 keeps float32's precision but for two digits.
-FIRST_LAYER = 10.0  # how often the first batch-norm layer counts
-# Of the second moment to the variance: beyond it float32 would lose the variance.
+FIRST_LAYER = 10.0  # how often the first batch-norm layer counts, as in SRe2L's code
+# Of E[x^2] to the variance: up to here E[x^2] - mean^2 keeps float32's precision but for two digits.
 _LARGEST_RATIO = 32.0
 
 
@@ -94,6 +93,7 @@ class _BatchNormGaps(torch.autograd.Function):
         mean_gap = torch.linalg.vector_norm(mean_offset)
         variance_gap = torch.linalg.vector_norm(variance_offset)
         ctx.save_for_backward(inputs, mean, mean_offset, variance_offset, mean_gap, variance_gap)
+        # A view, because autograd refuses a function that returns its own input.
         return inputs.view_as(inputs), mean_gap, variance_gap
 
     @staticmethod
