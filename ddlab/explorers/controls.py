@@ -120,6 +120,7 @@ class Controls(widgets.VBox):
             words[name] = check_text("labels", labels.get(name, label_of(described[name])))
         for name in check_instance("folded", folded, (list, tuple), "a list of fields"):
             check_choice("a name of folded", name, list(names))
+        # All sliders begin at one place; .58 em is the mean width of a letter in JupyterLab's font.
         longest = min(max((len(text) for text in words.values()), default=0), 34)
         width = "auto" if check_boolean("stacked", stacked) else f"{longest * 0.58 + 1:.1f}em"
         self._controls: dict[str, widgets.ValueWidget] = {}
@@ -192,6 +193,7 @@ class Controls(widgets.VBox):
         self.value = config
 
     def _value_set(self, change: Any) -> None:
+        # Writing a control raises its own event, which would come back here as a reader's move.
         self._moving = True
         try:
             for name, control in self._controls.items():
@@ -321,7 +323,9 @@ def _slider_range(parameter: Parameter, value: Any) -> tuple[float, float]:
 
 
 def _log_stops(low: float, high: float, whole: bool, value: float) -> list[float]:
+    # A logarithmic slider cannot begin at 0: four decades below its end, or at the first value.
     bottom = low if low > 0 else (1 if whole else min(high / 1e4, value if value > 0 else high))
+    # Ten stops in a decade of floats; whole numbers collide below ten, so six.
     count = max(2, round(math.log10(high / bottom) * (6 if whole else 10)) + 1)
     ratio = (high / bottom) ** (1 / (count - 1))
     stops = {min(float(f"{bottom * ratio**n:.2g}"), high) for n in range(count)} | {
@@ -358,9 +362,12 @@ def _read(control: widgets.ValueWidget) -> Any:
 def _write(control: Any, value: Any) -> None:
     if isinstance(control, widgets.SelectionSlider):
         stops = [stop for _, stop in control.options]
+        # A shared text or a preset may name a value between two stops: it becomes a stop of its
+        # own.
         if value not in stops:
             control.options = [(_readable(stop), stop) for stop in sorted([*stops, value])]
     elif isinstance(control, widgets.FloatSlider | widgets.IntSlider):
         control.min, control.max = min(control.min, value), max(control.max, value)
+    # Only a real change: writing the same number would send a message to the page.
     if _read(control) != value:
         control.value = value

@@ -43,5 +43,7 @@ class SyncedWidget(anywidget.AnyWidget):
         self._has_changed = True
 
     def _front_end_started(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        # Only where something has changed since the widget was made: the first state travels with
+        # it.
         if content.get("kind") == "started" and self._has_changed:
             self.send_state(list(self._resent))

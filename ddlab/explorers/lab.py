@@ -341,6 +341,7 @@ class Laboratory(Explorer):
         self.runner = Runner(
             self._compute, on_error=self._failed, on_busy=self._busy, name="ddlab-lab"
         )
+        # In the foreground, so that the first picture is whole.
         for job in self.jobs[: self.lab.opens_with]:
             self._finish(job)
         if self.watched_run is not None:
@@ -350,6 +351,7 @@ class Laboratory(Explorer):
             if view_on_page.view.drag is not None:
                 move = functools.partial(self._put, view_on_page.view.drag)
                 view_on_page.sliders = PointSliders(move, self.guard)
+        # Before the base's `__init__`, which needs the views' widgets.
         self._draw_views(self._results())
         views = []
         for view in declared:
@@ -383,6 +385,7 @@ class Laboratory(Explorer):
             self.prediction.observe(self.guard(self._answered), "locked")
         self.panel.observe(self.guard(self._moved), "value")
         self.share(self.panel)
+        # A pasted state would show the answer before the reader has committed to one.
         self.share_field.disabled = self.prediction is not None
         scrubbed = self.guard(self._scrubbed)
         self.slider.observe(
@@ -441,6 +444,8 @@ class Laboratory(Explorer):
         Raises:
             DDLabError: settings that cannot be; those before stay.
         """
+        # The step is where a reader looks, not what is computed: two steps of one run are the same
+        # settings.
         step = getattr(requested, "step", None)
         settings = requested if step is None else requested.replace(step=None)
         if not self.past or settings != self.settings:
@@ -542,6 +547,7 @@ class Laboratory(Explorer):
             pressed_jobs = (
                 [] if task.button is None else self._asked_by(task.button, self._results())
             )
+            # Replacing a task by an equal one would leave what is being done, for nothing.
             if list(pressed_jobs) == list(task.pressed) and jobs_now == list(task.jobs):
                 return
             if task.button is not None and task.button.goes_on:
@@ -571,6 +577,7 @@ class Laboratory(Explorer):
         return job.complete if isinstance(job, Run) else job in self.values
 
     def _compute(self, task: _Task, leave: Callable[[], None]) -> None:
+        # Jobs that settings want cannot be stopped: they would be asked for again at once.
         self.stop_button.disabled = task.button is None
         for job in self._jobs(task):
             leave()
@@ -601,6 +608,7 @@ class Laboratory(Explorer):
             return
         run, until = run_and_end(job)
         try:
+            # The first State is drawn before the first update, so a picture is there at once.
             if not run.begun:
                 run.begin()
                 self._draw()

@@ -92,6 +92,7 @@ class World:
         self._runs: OrderedDict[Any, Run] = OrderedDict()
         first_run = self.of(start) if self.film is None else self.film
         first_run.begin()
+        # A step beside the process's own fields, so that it is shared and restored with them.
         self.settings = with_field(
             self.process.Config,
             step=(int | None, parameter(None, range=(0, None), help="Where in the run.")),
@@ -182,6 +183,8 @@ def curves_data(world: World, settings: Any, results: Results) -> tuple:
     """Return the frames so far, those of the run before and how it differs, and the one on show."""
     earlier: tuple[Frame, ...] = ()
     difference = ""
+    # The newest of the earlier settings whose run was played; one that was only looked at has no
+    # curve.
     for past in results.past[1:]:
         run = world.run(past)
         if any(frame.content.numbers for frame in run.frames):

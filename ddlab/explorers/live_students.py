@@ -44,6 +44,7 @@ def accuracies(distilled: DistilledSet, inputs: Inputs, watch: Callable[[Step], 
             f"a probe of a network that learnt them finds {scores[0]:.1%}, of as many random real "
             f"images {scores[1]:.1%}"
         )
+    # The best labels that the set has: online ones see each view, stored ones the plain image.
     labels = next(
         (compared_set for compared_set in ("online", "stored") if compared_set in kinds), "hard"
     )

@@ -89,6 +89,8 @@ def curve(
     if chart is None or number is None:
         nothing = {"no update yet": [float("nan")]}
         return loss_curves(nothing, title=_EMPTY, x_label="update", y_label="value", height=_HEIGHT)
+    # Two runs keep different steps: both lines are drawn on all of them, without leaving their own
+    # range.
     x = sorted({place for points in series.values() for place in points})
     lines = {}
     for name, points in series.items():

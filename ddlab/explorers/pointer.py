@@ -113,6 +113,7 @@ class PointSliders(widgets.Accordion):
 
     def _slid(self) -> None:
         at = self.across.value, self.up.value
+        # The page sends back what it was given, rounded to a step; that is no move of the reader's.
         echo = self._put is not None and all(
             abs(a - b) < _STEP / 2 for a, b in zip(at, self._put, strict=True)
         )

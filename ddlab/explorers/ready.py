@@ -107,6 +107,7 @@ class MethodWorld:
 
         Those of one seed share first weights and views.
         """
+        # Without the data: a student must not see what it is tested on.
         inputs = dataclasses.replace(self.inputs, data=None, distilled=distilled)
         accuracies = []
         for number, config in enumerate(students):

@@ -85,6 +85,7 @@ class Runner:
             if self._closed:
                 return
             self._waiting = task
+            # At the first task: an explorer that is only looked at needs no thread.
             if self._thread is None:
                 self._thread = threading.Thread(target=self._live, name=self._name, daemon=True)
                 self._thread.start()
@@ -121,6 +122,7 @@ class Runner:
             self._waiting = _NOTHING
             self._condition.notify_all()
             thread = self._thread
+        # A task that closes its own runner would wait for itself.
         if thread is not None and thread is not threading.current_thread():
             thread.join(timeout)
         self._thread = None

@@ -42,6 +42,8 @@ class Students:
     def jobs(self, world: Any, settings: Any, results: Results) -> list[Job]:
         """List what is trained, seed by seed."""
         jobs = list(self._first(world, settings, results))
+        # Seed by seed and not set by set: each round ends with whole pairs, so an early stop is
+        # still a fair comparison.
         for students_of_seed in zip(*self._values(world, settings, results).values(), strict=True):
             jobs.extend(students_of_seed)
         return jobs

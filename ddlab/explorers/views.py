@@ -184,6 +184,7 @@ class ViewOnPage:
             if self.widget is None:
                 raise
             return
+        # Plain values compare in microseconds; a drawing takes tens of milliseconds.
         if self.widget is None or (data is not None and data != self._data):
             self._show(data)
             self._data = data

@@ -32,6 +32,8 @@ def accuracy(
         DDLabError: a network of another number of classes than the data's, or whose class names are
             others or in another order.
     """
+    # A network without names is taken at its word; one with other names would be counted wrong,
+    # class by class.
     if network.class_names is not None or network.spec.classes != data.classes:
         named = network.class_names or [str(number) for number in range(network.spec.classes or 0)]
         errors.check_same_classes("network", named, data.class_names)

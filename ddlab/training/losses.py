@@ -27,6 +27,7 @@ def distillation_loss(student_logits: Tensor, targets: Tensor, *, temperature: f
     # A GPU must not be waited for in a step.
     if targets.device.type == "cpu" and bool((targets < 0).any()):
         errors.fail("targets", "probabilities, none below 0", targets)
+    # "batchmean" and not "mean", which would divide by the number of classes as well.
     return F.kl_div((student_logits / temperature).log_softmax(1), targets, reduction="batchmean")
 
 

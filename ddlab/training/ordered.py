@@ -4,17 +4,11 @@ A set with the target "steps" (`distilled.OrderedSteps`; dataset distillation, W
 arXiv 1811.10959) is a whole training: its images in S groups, a rate for each group and each of E
 passes over them. Nothing is shuffled, augmented, decayed or averaged:
 
-    v_{t+1} = m_t v_t + grad l(theta_t; images and labels of group t mod S),  theta_{t+1} = theta_t
-                                                                                        - r_t
-                                                                                        v_{t+1},  t
-                                                                                        = 0 to E S -
-                                                                                        1 `inner`,
-                                                                                        and
-                                                                                        `unrolled`;
-                                                                                        m = 0 where
-                                                                                        none is
-                                                                                        stored
-    l   the mean cross-entropy with class numbers, or with labels that are learned and need not be probabilities
+    v_{t+1} = m_t v_t + grad l(theta_t; images and labels of group t mod S)
+    theta_{t+1} = theta_t - r_t v_{t+1},  t = 0 to E S - 1        `inner`, and `unrolled`
+
+Here l is the mean cross-entropy with class numbers, or with labels that are learned and need not be
+probabilities; m is 0 where no momentum is stored.
 
 Weights begin as in the reference code, by Xavier's draw, as PyTorch draws them, or are those of a
 network handed in (`first_weights`).
@@ -68,11 +62,13 @@ class Config(Parameters):
         """Return a config with the network and the draw of its first weights that the set's
         provenance names.
         """
+        # Asked first, so that a set without steps is refused and not trained on in some other way.
         distilled.target("steps")
         provenance = distilled.provenance
         settings = dict[str, Any]()
         if "network" in provenance:
             spec = NetworkSpec.from_dict(provenance["network"])
+            # The architecture alone: the set may be trained on for other data of the same kind.
             settings["network"] = replace(spec, channels=None, classes=None, image_size=None)
         if "initial_weights" in provenance:
             settings["initial_weights"] = provenance["initial_weights"]
@@ -145,6 +141,7 @@ def inner(
     """
 
     def loss(step: int, weights: Tensors, learned: Tensors) -> Tensor:
+        # A pass takes the groups in their order; the next pass begins with the first again.
         images = learned["images"].chunk(steps)[step % steps]
         labels = answers(learned).chunk(steps)[step % steps]
         return F.cross_entropy(
@@ -188,6 +185,7 @@ def init(config: Config, inputs: Inputs) -> State:
     check_plain(spec)
     weights = first_weights(spec, config.initial_weights, seed=config.seed, device=inputs.device)
     if inputs.teachers:
+        # Students of several seeds start from several networks, in turn.
         start = inputs.teachers[config.seed % len(inputs.teachers)]
         if start.spec != spec:
             errors.fail(
@@ -219,6 +217,8 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     with torch.enable_grad():
         loss = steps.loss(state.step % steps.steps, leaves, learned)
         slopes = torch.autograd.grad(loss, list(leaves.values()))
+    # Each pass has rates of its own; after the last pass, with `passes` above 1, all of them come
+    # again.
     at = state.step % steps.steps
     rate = float(target.rates.flatten()[at])
     momentum = 0.0

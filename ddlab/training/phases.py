@@ -84,6 +84,7 @@ def class_ends(config: Phases, classes: int) -> list[int]:
     Raises:
         DDLabError: classes that the phases cannot share evenly.
     """
+    # 0 is refused below: ten classes in three phases need `first_classes`.
     first = config.first_classes or (classes // config.tasks if classes % config.tasks == 0 else 0)
     remaining = classes - first
     later_phases = config.tasks - 1
@@ -119,23 +120,28 @@ def logits_of(
     A class that has not come is in no softmax.
     """
     data = inputs.data
+    # Columns of classes that have not come are left out, so no softmax ever pushes them down.
     order = torch.tensor(
         class_order(data.classes, config.order_seed)[:seen_classes], device=images.device
     )
     return networks.call(config.network.for_data(data), weights, images)[0].logits[:, order]
 
 
-def model_loss(config: Phases, logits: Tensor, labels: Tensor, before: Tensor | None) -> Tensor:
+def model_loss(config: Phases, logits: Tensor, labels: Tensor, old_logits: Tensor | None) -> Tensor:
     """Return lambda L_c + (1 - lambda) L_d.
 
     Cross-entropy, and with an earlier network's logits [n, old] the distance from its answers.
     """
     plain = F.cross_entropy(logits, labels)
-    if before is None or not config.distillation_weight:
+    if old_logits is None or not config.distillation_weight:
         return plain
-    targets = soft_targets(before, config.temperature)
+    targets = soft_targets(old_logits, config.temperature)
     distillation = distillation_loss(
-        logits[:, : before.shape[1]], targets, temperature=config.temperature
+        # The earlier network knows the old classes alone; on the new ones it has no opinion to
+        # keep.
+        logits[:, : old_logits.shape[1]],
+        targets,
+        temperature=config.temperature,
     )
     return (
         1 - config.distillation_weight
@@ -151,6 +157,8 @@ def batch_of(
     """
     data = inputs.data
     rows, labels = arrived(config, data, phase)
+    # One pool of new images and exemplars; with a replay batch the exemplars come beside each batch
+    # instead.
     pool = len(rows) + (len(exemplars) if config.replay_batch_size is None else 0)
     epoch, place = divmod(index, -(-pool // config.batch_size))
     order = torch.randperm(
@@ -162,6 +170,7 @@ def batch_of(
     if config.replay_batch_size is not None and len(exemplars):
         draws = randomness.generator(config.seed, index, f"replayed in phase {phase}")
         exemplar_rows = torch.randint(len(exemplars), (config.replay_batch_size,), generator=draws)
+    # Exemplars stand class after class in the order of arrival, so the row says the class.
     exemplars_per_class = len(exemplars) // max([0, *class_ends(config, data.classes)][phase], 1)
     images = [
         data.normalised(rows[new_rows], device=inputs.device),

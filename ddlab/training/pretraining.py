@@ -135,6 +135,7 @@ def total_steps(config: Config, inputs: Inputs) -> int:
     count = len(_pairs(inputs)[0])
     if not count:
         raise DDLabError("distilled must hold at least one image to train on; given an empty set.")
+    # Known before the first step: torch's error would come at the end of the first epoch.
     if 1 in (count, config.batch_size, count % config.batch_size) and networks.batch_norm_layers(
         _spec(config, inputs)
     ):

@@ -55,6 +55,7 @@ def teacher_logits(teachers: Teachers, images: Tensor, *, batch_parts: int | Non
         for teacher in networks_asked:
             logits.append(networks.predict(teacher, images).logits)
     else:
+        # Halves of three images would have a batch of one, which has no variance.
         parts = images.chunk(batch_parts if len(images) > 3 else 1)
         logits = []
         for teacher in networks_asked:

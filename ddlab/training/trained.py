@@ -72,6 +72,7 @@ def train_step(
         if name not in current:
             buffers[name] = value
     with torch.no_grad():
+        # These passes move the running statistics and nothing else, as in RDED's code.
         for part in parts * (forward_passes - 1):
             _, buffers = networks.call(spec, {**current, **buffers}, part, train=True)
     with torch.enable_grad():
@@ -85,6 +86,7 @@ def train_step(
     moved, optimiser = optimisers.descend(
         current,
         dict(zip(current, gradients, strict=True)),
+        # DC's code makes a new SGD where the rate falls, and with it the momentum begins anew.
         optimisers.begin(config.optimiser, current) if restart else state.optimiser,
         learning_rate=learning_rate,
         momentum=config.momentum,

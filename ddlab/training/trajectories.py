@@ -38,6 +38,7 @@ def buffers_of(spec: NetworkSpec, device: torch.device | str) -> dict[str, Tenso
     Training leaves it as it is.
     """
     names = [name for name, _ in skeleton(spec).named_buffers()]
+    # Buffers that no training moves are the same for every seed.
     weights = networks.initialise(spec, seed=0).weights if names else {}
     return {name: weights[name].to(device) for name in names}
 
@@ -87,6 +88,7 @@ def sgd_epoch(
             loss = F.cross_entropy(logits, data.train_labels[rows].to(inputs.device))
             slopes = torch.autograd.grad(loss, list(leaves.values()))
         gradients = dict(zip(parameters, slopes, strict=True))
+        # Without momentum, so no velocity has to be carried from step to step.
         parameters, _ = optimisers.sgd_update(
             parameters, gradients, optimisers.sgd_init(parameters), learning_rate=rate
         )

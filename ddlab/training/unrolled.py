@@ -66,6 +66,7 @@ def inner_step(
     of z.
     """
     with torch.enable_grad():
+        # Fresh leaves cut the graph: the step before is no longer held in memory.
         if not differentiable:
             weights = leaves_of(weights)
         loss = inner.loss(step, weights, learned)
@@ -133,6 +134,7 @@ def outer_gradient(
     learned = leaves_of(learned)
     differentiate = _recomputed if recompute else _unrolled
     loss, slopes, last = differentiate(inner, weights, learned, outer, along)
+    # Run once more without a graph, only to learn at which step it went wrong.
     if not bool(torch.isfinite(loss)):
         trained(inner, weights, learned)
         raise NonFiniteError(
@@ -178,11 +180,14 @@ def _recomputed(
     gradients = torch.autograd.grad(
         loss, [*last.values(), *learned.values()], materialize_grads=True
     )
+    # The adjoint starts as the outer loss's own gradient by theta_N and is pulled back step by
+    # step.
     adjoint = gradients[: len(last)]
     slopes = gradients[len(last) :]
     # With respect to theta_N, and v_N.
     adjoint = (*adjoint, *(torch.zeros_like(value) for value in last.values()))
     for step in reversed(range(inner.steps)):
+        # Leaves, so that each step's graph ends here and is freed with it.
         weights_now, velocity_before = map(leaves_of, path[step])
         moved, velocity = inner_step(
             inner, step, weights_now, velocity_before, learned, differentiable=True
@@ -196,6 +201,7 @@ def _recomputed(
         slopes = tuple(totals)
         if along and step:
             with torch.enable_grad():
+                # A loss on the way joins the adjoint at the place where it was taken.
                 extra_loss = along(step, weights_now, learned)
             loss = loss.detach() + extra_loss.detach()
             sources = [*weights_now.values(), *learned.values()]

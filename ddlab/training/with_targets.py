@@ -241,6 +241,8 @@ def adapted(
     0.8. Algorithm 1; dtype of the averages.
     """
     mean_loss, mean_rho = averages.unbind()
+    # Near 1 where the loss has stopped falling below its average: then the targets have nothing
+    # left to say.
     rho = (-40 * (mean_loss - loss).clamp_min(0)).exp()
     mean_rho = rho_decay * mean_rho + (1 - rho_decay) * rho
     mean_loss = loss_decay * mean_loss + (1 - loss_decay) * loss
@@ -251,6 +253,7 @@ def scaled_decay(decay: float, *, total: int) -> float:
     """Return the decay whose average spans the same part of `total` steps as `decay`'s of the
     published run.
     """
+    # d^(T / t): after the same part of the run the same part of the past is forgotten.
     return decay ** (PUBLISHED_STEPS / total)
 
 
@@ -355,6 +358,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     after = dataclasses.replace(
         after, projection={**state.projection, **guided.trained}, averages=averages
     )
+    # The next step begins with the objective, and with an optimiser that has seen no gradient.
     if config.schedule == "plateau" and at_plateau(after.averages):
         after = parts.restarted(objective_config, spec, after, {})
     return after, Trace(trace.loss, guided.loss, guided.share, trace.agreement, trace.learning_rate)

@@ -87,6 +87,7 @@ def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
 
 def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
     """Return equation 3 on a batch."""
+    # Each view's prediction is compared with the target's projection of the other view.
     aims, target = targets(batch, state)
     first, second = (projected(state.trained, projections) for projections in batch.projections)
     return byol_loss(first, aims[1]) + byol_loss(second, aims[0]), replace(state, target=target)

@@ -151,6 +151,7 @@ def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, O
     )
     first_loss = dino_loss(logits[0], second, temperature=config.student_temperature)
     second_loss = dino_loss(logits[1], first, temperature=config.student_temperature)
+    # After the loss: this batch is centred by what was known before it.
     centre = moved_centre(centre, torch.cat(target_logits), momentum=config.centre_momentum)
     return (first_loss + second_loss) / 2, replace(state, target=target, buffers={"centre": centre})
 

@@ -81,6 +81,7 @@ def info_nce_loss(queries: Tensor, keys: Tensor, queue: Tensor, *, temperature: 
         queue: [k, d].
         temperature: tau, in [1e-3, 1e3].
     """
+    # The right key stands in column 0, so the class of every query is 0.
     right = F.cosine_similarity(queries, keys)[:, None]
     logits = torch.cat([right, similarities(queries, queue)], 1) / temperature
     return F.cross_entropy(logits, logits.new_zeros(len(logits), dtype=torch.int64))

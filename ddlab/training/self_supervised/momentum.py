@@ -69,7 +69,7 @@ def targets(batch: Batch, state: ObjectiveState) -> tuple[tuple[Tensor, Tensor],
 def follow(
     config: MomentumTraining, state: ObjectiveState, learnt: dict[str, Tensor], progress: float
 ) -> ObjectiveState:
-    """Return the target moves towards what has just been learnt."""
+    """Move the target towards what has just been learnt."""
     momentum = target_momentum(
         progress, first=config.target_momentum, last=config.final_target_momentum
     )

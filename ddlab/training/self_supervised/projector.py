@@ -48,6 +48,7 @@ def projected(weights: Mapping[str, Tensor], features: Tensor) -> Tensor:
 
     Batch norm takes the statistics of these n.
     """
+    # Three tensors for each layer but the last, which has one.
     depth = (len(weights) + 2) // 3
     for layer in range(depth):
         features = F.linear(features, weights[f"linear.{layer}"])

@@ -67,6 +67,7 @@ def nt_xent_loss(first: Tensor, second: Tensor, *, temperature: float) -> Tensor
     """
     views = torch.cat([first, second])
     count = len(first)
+    # A view is most similar to itself, which would answer the question.
     is_itself = torch.eye(2 * count, dtype=torch.bool, device=views.device)
     logits = (similarities(views, views) / temperature).masked_fill(is_itself, -torch.inf)
     positions_of_other = torch.arange(2 * count, device=views.device).roll(count)

@@ -104,6 +104,7 @@ def sinkhorn_assignments(scores: Tensor, *, smoothness: float, iterations: int) 
         iterations: 1 to 1000.
     """
     logarithms = scores.detach() / smoothness
+    # A softmax over the images makes columns equal, one over the prototypes makes rows sum to 1.
     for _ in range(iterations):
         logarithms = logarithms.log_softmax(0).log_softmax(1)
     return logarithms.exp()
@@ -141,7 +142,7 @@ def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, O
 def follow(
     config: Config, state: ObjectiveState, learnt: dict[str, Tensor], progress: float
 ) -> ObjectiveState:
-    """Return the prototypes get length 1 again."""
+    """Give the prototypes length 1 again."""
     return replace(state, trained={"prototypes": F.normalize(state.trained["prototypes"])})
 
 

@@ -221,6 +221,7 @@ def train_step(
     beside = {} if guide is None else guide.trained
     encoder = _join(network=state.weights, projector=state.projector)
     current = _trained_tensors(spec, encoder, state.objective, beside)
+    # One backward pass for network, projector, objective and guide together.
     leaves = {}
     for name, value in current.items():
         leaves[name] = value.detach().requires_grad_()
@@ -238,6 +239,7 @@ def train_step(
     kept_state = replace(
         _detached_state(losses.objective, device), trained=_part(moved, "objective")
     )
+    # After the optimiser's step: a momentum copy follows the weights that have just moved.
     if hasattr(objective, "follow"):
         kept_state = _detached_state(
             objective.follow(config, kept_state, moved, (state.step + 1) / total), device
@@ -286,6 +288,7 @@ def _losses(
     """Return the objective's loss and a guide's, of network, projector and what is trained beside
     them, by name.
     """
+    # The passes of an objective's own (a momentum encoder's) are appended behind these two.
     features: list[Tensor] = []
 
     def encode(encoder: Mapping[str, Tensor], images: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
@@ -301,6 +304,8 @@ def _losses(
         if name.startswith(("network.", "projector.")):
             encoder[name] = value
     first, encoder = encode(encoder, views[0])
+    # One view after the other: each has batch statistics of its own, and the running ones move
+    # twice.
     second, encoder = encode(encoder, views[1])
     kept_state = state.objective
     guided = None
@@ -367,6 +372,7 @@ def _learnt(spec: NetworkSpec, projector: Mapping[str, Tensor]) -> list[str]:
 
     They are the network below its features (all but the last linear layer) and the projector.
     """
+    # No loss ever reads the last linear layer, so it must not decay either.
     _, classifier = hooked_layers(spec)
     below = []
     for name in networks.parameter_names(spec):

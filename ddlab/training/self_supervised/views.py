@@ -106,6 +106,7 @@ class TwoViews(Parameters):
         """Return two views of images [n, c, h, w] at `step`: [n, c, h, w] each, normalised with
         `mean` and `std` [c].
         """
+        # Colours change in [0, 1], where 0 is black; normalised values have no such end.
         shift = moved(mean.to(images.dtype)[:, None, None], images.device)
         scale = moved(std.to(images.dtype)[:, None, None], images.device)
         chances = (0.0, self.second_solarise_probability)
