@@ -107,7 +107,6 @@ class Explorer(widgets.VBox):
         both.add_class("ddlab-beside")
         super().__init__([self._title, both])
         self.add_class("ddlab-explorer")
-        # The new one is registered before the old one is closed: closing it may draw.
         before = _by_key.get(key)
         if key:
             _by_key[key] = self
@@ -143,8 +142,6 @@ class Explorer(widgets.VBox):
     def clear_error(self) -> None:
         """Take the error away, once something has worked again."""
         if self.error is not None:
-            # Cleared, so that a refusal which comes out of the panel's own observers can be told
-            # from one that was there before.
             self.error = None
             self._error_box.value = ""
             self._error_box.layout.display = "none"
@@ -193,6 +190,8 @@ class Explorer(widgets.VBox):
         @self.guard
         def restore(change: Any) -> None:
             before = panel.value
+            # Cleared, so that a refusal by the panel's own observers can be told from an earlier
+            # error.
             self.error = None
             restored = type(before).from_string(change["new"])
             try:

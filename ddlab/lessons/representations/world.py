@@ -10,24 +10,21 @@ import torch
 from torch import Tensor
 
 from ... import networks
-from ...core import devices, errors
+from ...core import errors
 from ...core.parameters import Parameters, parameter
 from ...data import ImageData
 from ...evaluation.readers import predictions
+from ...explorers.ready import MethodWorld
 from ...networks import Network, NetworkSpec
-from ...runs import Keep, Run, Runs
+from ...runs import Run
 from ...runs.inputs import Inputs
 from ...training import self_supervised, with_targets
 from .setting import NETWORK, PRIORS, UNTRAINED, make_set, objective
 
 # Images that the reader of features learns from.
 _LABELLED = 1000
-# Moments of a training that are kept.
-_FRAMES = 16
-# numbers of a target that are shown, and images for each
-COMPONENTS = 4
-# Images whose targets are drawn.
-COLUMNS = 12
+COMPONENTS = 4  # numbers of a target that are shown
+COLUMNS = 12  # images whose targets are drawn
 # Of the ridge: fixed, so that curves of two settings can be compared.
 _STRENGTH = 1e-2
 
@@ -89,7 +86,7 @@ class Moment:
     share: float | None
 
 
-class World:
+class World(MethodWorld):
     """Images, priors, and the network that learns.
 
     Args:
@@ -102,6 +99,11 @@ class World:
         DDLabError: no prior, or one that does not fit the images.
     """
 
+    method = with_targets
+    settings = Settings
+    first = with_targets.Config.teaching()
+    frames = 16
+
     def __init__(
         self,
         data: ImageData,
@@ -110,26 +112,27 @@ class World:
         *,
         device: torch.device | str = "auto",
     ) -> None:
-        self.data = errors.check_instance("data", data, ImageData)
+        errors.check_instance("data", data, ImageData)
         if not isinstance(priors, Mapping) or not priors:
             errors.fail("priors", "a mapping of at least one name to a network", priors)
         self.priors = {}
         for name, prior in priors.items():
             self.priors[name] = errors.check_instance(f"priors[{name!r}]", prior, Network)
         self.network = NETWORK if network is None else network
-        self.device = devices.checked_device(device)
-        first = next(iter(self.priors))
-        self.start = Settings(prior=UNTRAINED if UNTRAINED in self.priors else first)
+        super().__init__(data, device=device)
         self._few = torch.cat(
             [data.of_class(label)[: _LABELLED // data.classes] for label in range(data.classes)]
         )
         self.sets = {}
         for name, prior in self.priors.items():
-            self.sets[name] = make_set(prior, data, self.network, device=self.device)
+            self.sets[name] = make_set(prior, data, self.network, device=self.inputs.device)
         self.own = {}
         for name, prior in self.priors.items():
             self.own[name] = self.accuracy(prior)
-        self._runs = Runs()
+
+    def started(self, config: with_targets.Config) -> Settings:
+        """Return the laboratory's own first settings: it is never given a Config of the method."""
+        return Settings(prior=UNTRAINED if UNTRAINED in self.priors else next(iter(self.priors)))
 
     def config(self, settings: Settings, *, alone: bool = False) -> with_targets.Config:
         """Return the training of the network, with the targets or alone."""
@@ -146,8 +149,7 @@ class World:
         errors.check_choice("prior", settings.prior, tuple(self.sets))
         name = next(iter(self.sets)) if alone else settings.prior  # alone no target is read
         config = self.config(settings, alone=alone)
-        inputs = Inputs(distilled=self.sets[name], device=self.device)
-        return self._runs.get(with_targets, config, inputs, Keep(_FRAMES + 1, make=self._moment))
+        return self.of(config, Inputs(distilled=self.sets[name], device=self.inputs.device))
 
     def accuracy(self, network: Network) -> float:
         """Return the test accuracy of least squares on features, from a thousand labelled images.
@@ -178,7 +180,8 @@ class World:
             parts.append(networks.predict(network, part.to(network.device)).features.cpu())
         return torch.cat(parts)
 
-    def _moment(self, config: Any, inputs: Inputs, state: Any, trace: Any) -> Moment:
+    def frame(self, config: Any, inputs: Inputs, state: Any, trace: Any) -> Moment:
+        """Return what is kept of a step."""
         network = with_targets.finish(config, inputs, state)
         target_values = (
             (None, None) if trace is None else (float(trace.target_loss), float(trace.share))

@@ -25,6 +25,7 @@ from ...data import ImageData
 from ...distilled import DistilledSet
 from ...explorers.lab import Lab, Results
 from ...explorers.lines import Quest
+from ...explorers.ready import MethodWorld
 from ...explorers.views import Chart, Row, Strip
 from ...figures import cell_table, encode_grid, loss_curves
 from ...figures.theme import finish_figure, legend_beside, literal, series_style, start_figure
@@ -65,7 +66,7 @@ class Settings(Parameters):
         )
 
 
-class World:
+class World(MethodWorld):
     """Sets of images, a teacher that labels them, and the students that have learned from them.
 
     Args:
@@ -79,6 +80,10 @@ class World:
         DDLabError: sets that are too few, not distilled sets, or not of one size.
     """
 
+    method = supervised
+    settings = Settings
+    first = supervised.Config.teaching()
+
     def __init__(
         self,
         data: ImageData,
@@ -86,44 +91,50 @@ class World:
         sets: Mapping[str, DistilledSet],
         config: supervised.Config | None = None,
     ) -> None:
-        self.data = errors.check_instance("data", data, ImageData)
-        errors.check_instance(
-            "config", config, (supervised.Config, type(None)), "a training Config or None"
-        )
-        self.teacher = teacher
+        errors.check_instance("data", data, ImageData)
         self.sets = _checked(sets)
-        self.config = supervised.Config.teaching() if config is None else config
+        super().__init__(data, config)
+        self.teacher = teacher
+        self.student = self.first if config is None else config
         # Five hundred images are enough for a curve and keep the looks cheap.
         self._test = data.normalised(slice(0, 500), "test"), data.test_labels[:500]
-        self.start = narrowed(Settings, images=tuple(self.sets))(seed=self.config.seed)
-        self._runs: dict[Settings, Run] = {}
+        # Runs by their settings, in the order in which they were first on show.
+        self._shown: dict[Settings, Run] = {}
         self._learned: dict[Settings, Run] = {}
+
+    def started(self, config: supervised.Config) -> Settings:
+        """Return the first settings: the student of this config, on the first of the sets."""
+        return narrowed(Settings, images=tuple(self.sets))(seed=config.seed)
+
+    def config(self, settings: Settings) -> supervised.Config:
+        """Return the config of a student with these labels and this seed."""
+        return self.student.replace(labels=settings.labels, seed=settings.seed)
 
     def run(self, settings: Settings) -> Run:
         """Return a student's training; its frames hold its test accuracy."""
-        if settings not in self._runs:
-            config = self.config.replace(labels=settings.labels, seed=settings.seed)
+        # Looked up first, because every drawing asks for it.
+        if settings not in self._shown:
             inputs = Inputs(distilled=self.sets[settings.images], teachers=(self.teacher,))
-            total = supervised.total_steps(config, inputs)
-            looks = range(max(1, total // _LOOKS), total, max(1, total // _LOOKS))
-            return self._runs.setdefault(
-                settings,
-                Run(
-                    supervised, config, inputs, keep=Keep((*looks, total), self._accuracy), states=0
-                ),
-            )
-        return self._runs[settings]
+            self._shown.setdefault(settings, self.of(self.config(settings), inputs))
+        return self._shown[settings]
+
+    def keep(self, config: supervised.Config) -> Keep:
+        """Return the steps at which a student is tested: not the first, and always the last."""
+        total = config.epochs * config.steps_per_epoch(len(next(iter(self.sets.values()))))
+        between = max(1, total // _LOOKS)
+        return Keep((*range(between, total, between), total), self.frame)
 
     def learned(self) -> dict[Settings, Run]:
         """Return the students that have learned, in the order in which they were done."""
         self._learned |= {
-            run_settings: run for run_settings, run in list(self._runs.items()) if run.complete
+            run_settings: run for run_settings, run in list(self._shown.items()) if run.complete
         }
         return self._learned
 
-    def _accuracy(
+    def frame(
         self, config: supervised.Config, inputs: Inputs, state: supervised.State, trace: Any
     ) -> float:
+        """Return what is kept of a step: the student's accuracy on some test images."""
         images, labels = self._test
         student = Network(spec=config.network.for_data(self.data), weights=state.weights)
         return float((networks.predict(student, images).logits.argmax(1) == labels).float().mean())
@@ -134,7 +145,7 @@ def views(world: World, settings: Settings) -> tuple[Tensor, Tensor, Tensor]:
     its class. Views and targets are those that a student gets.
     """
     chosen = world.sets[settings.images]
-    config = world.config.replace(labels=settings.labels, seed=settings.seed)
+    config = world.config(settings)
     at = settings.picture % len(chosen)
     labels_told = list[Tensor]()
     pictures = [chosen.images[settings.picture % len(chosen)]]
