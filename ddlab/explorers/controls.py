@@ -130,7 +130,7 @@ class Controls(widgets.VBox):
                 getattr(config, name),
                 words[name],
                 width,
-                words_of_choices.get(name, _plain),
+                words_of_choices.get(name, plain_value),
             )
         self._message = widgets.HTML(layout=widgets.Layout(display="none"))
         self._moving = False
@@ -159,11 +159,10 @@ class Controls(widgets.VBox):
     def __iter__(self) -> Any:
         return iter(self._controls)
 
-    def tuck(self, widget: widgets.Widget) -> None:
-        """Fold a widget away under what is folded already."""
-        if not self._folded.children:
-            self.children = (*self.children[:-1], *_fold(self._folded), self._message)
-        self._folded.children = (*self._folded.children, widget)
+    def tuck(self, widget: widgets.Widget, hint: str) -> None:
+        """Fold a widget away behind a small button of its own; `hint` is what the button says."""
+        box = widgets.VBox([widget], layout=widgets.Layout(display="none"))
+        self.children = (*self.children[:-1], *_fold(box, "…", "", hint), self._message)
 
     @property
     def disabled(self) -> bool:
@@ -211,13 +210,15 @@ class Controls(widgets.VBox):
         self._message.layout.display = None if sentence else "none"
 
 
-def _fold(box: widgets.VBox) -> list[widgets.Widget]:
+def _fold(
+    box: widgets.VBox, words: str = "More settings", icon: str = "sliders", hint: str = ""
+) -> list[widgets.Widget]:
     """Return a box, and the button that shows and hides it.
 
     Unlike an accordion's title the button takes the Tab key.
     """
     button = widgets.ToggleButton(
-        description="More settings", icon="sliders", layout=widgets.Layout(width="auto")
+        description=words, icon=icon, tooltip=hint, layout=widgets.Layout(width="auto")
     )
     box.add_class("ddlab-controls")
 
@@ -252,8 +253,9 @@ def plain_symbol(symbol: str) -> str:
     return re.sub(r"[{}\\]", "", text).strip()
 
 
-def _plain(choice: Any) -> str:
-    return str(choice).replace("_", " ")
+def plain_value(value: Any) -> str:
+    """Return a setting's value as a reader calls it."""
+    return f"{value:g}" if isinstance(value, float) else str(value).replace("_", " ")
 
 
 def _control(

@@ -40,7 +40,7 @@ import ipywidgets as widgets
 from ..core.errors import DDLabError
 from ..core.parameters import describe
 from ..runs import Frame, Run
-from .controls import Controls
+from .controls import Controls, label_of, plain_value
 from .layout import Explorer
 from .lines import Progress, Quest, QuestLine
 from .plot import Plot
@@ -264,6 +264,10 @@ class Results:
                 results.append((value.arguments, result))
         return results
 
+    def words_of(self, earlier: Any) -> str:
+        """Return what earlier settings had where those on show differ, as "before: steps N 3"."""
+        return self._lab.words_of(earlier)
+
     def doing(self, job: Job) -> bool:
         """Return whether a button asked for this job, and it is not done yet."""
         task = self._lab.runner.task
@@ -305,7 +309,7 @@ class Laboratory(Explorer):
         jobs: those of the settings on show.
         panel: the controls; its `value` are the settings that the reader asked for.
         slider: the steps that can be looked at.
-        progress: what is computed and how far it is, or "at rest".
+        progress: what is computed and how far it is; hidden while nothing is.
         runner: the thread of the jobs.
     """
 
@@ -435,6 +439,19 @@ class Laboratory(Explorer):
             for view_on_page in self._views_on_show
             if view_on_page.view.draw == draw
         )
+
+    def words_of(self, earlier: Any) -> str:
+        """Return what earlier settings had where those on show differ, in the controls' words."""
+        described = describe(self.start)
+        choice_words = self.lab.choice_words(self.world)
+        clauses = []
+        for name in self.panel:
+            value = getattr(earlier, name)
+            if value != getattr(self.settings, name):
+                label = self.lab.labels.get(name) or label_of(described[name])
+                clauses.append(f"{label} {choice_words.get(name, plain_value)(value)}")
+        # More than two changes at once come from a shared text or a click, and fit into no legend.
+        return f"before: {', '.join(clauses)}" if 0 < len(clauses) <= 2 else "before"
 
     # -- what the reader does
 
@@ -652,7 +669,7 @@ class Laboratory(Explorer):
             try:
                 self._draw()
             finally:
-                self.progress.show_rest()  # last: what is "at rest" has been drawn
+                self.progress.show_rest()  # last: by then everything has been drawn
 
     # -- drawing, in any thread
 

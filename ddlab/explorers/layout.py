@@ -43,8 +43,8 @@ _STYLE = """<style>
 .ddlab-explorer .widget-toggle-buttons > .widget-label { margin-right: 6px; }
 .ddlab-explorer .widget-toggle-buttons { display: flex; flex-flow: row wrap; align-items: baseline; }
 .ddlab-controls > .jupyter-widgets, .ddlab-controls > .widget-toggle-buttons { margin: 3px 0; }
-.ddlab-beside { display: flex; flex-flow: row wrap; gap: 4px 20px; align-items: flex-start; }
-.ddlab-beside > :first-child { flex: 0 0 240px; min-width: 0; }
+.ddlab-beside { display: flex; flex-flow: row wrap; gap: 4px 16px; align-items: flex-start; }
+.ddlab-beside > :first-child { flex: 0 0 216px; min-width: 0; }
 .ddlab-beside > :last-child { flex: 1 1 440px; min-width: 0; }
 .ddlab-stacked .widget-inline-hbox { flex-wrap: wrap; height: auto; }
 .ddlab-stacked .widget-inline-hbox > .widget-label { flex: 0 0 100%; height: auto; line-height: 18px; }
@@ -173,18 +173,16 @@ class Explorer(widgets.VBox):
     # -- state
 
     def share(self, panel: Controls) -> None:
-        """Add a text with the state of `panel` under its folded settings.
+        """Add a text with the state of `panel`, folded away.
 
         Typing another state there restores it.
         """
         self.share_field = field = widgets.Text(
             value=panel.value.to_string(),
-            description="share these",
-            placeholder="as given",
+            placeholder="the settings it began with",
             continuous_update=False,
             tooltip="Copy this text to share what you see; paste one and press Enter to restore it.",
             layout=widgets.Layout(width="100%", max_width="44em"),
-            style={"description_width": "5em"},
         )
 
         @self.guard
@@ -217,7 +215,7 @@ class Explorer(widgets.VBox):
 
         field.observe(typed, "value")
         panel.observe(moved, "value")
-        panel.tuck(field)
+        panel.tuck(field, "These settings as a text: copy it, or paste one")
 
     # -- end
 

@@ -20,7 +20,6 @@ from ..core import errors
 from .front_end import SyncedWidget, front_end, style
 
 _GAP = 0.1  # seconds between two pictures of what goes on
-_AT_REST = "at rest"
 
 
 class Sentence(SyncedWidget):
@@ -37,7 +36,7 @@ class Sentence(SyncedWidget):
 
 
 class Progress(widgets.FloatProgress):
-    """What is being computed and how much of it is done, or "at rest".
+    """What is being computed and how much of it is done; hidden while nothing is.
 
     Attributes:
         due: whether the next picture may be drawn. gap: seconds between two at least; a tenth, or
@@ -51,9 +50,8 @@ class Progress(widgets.FloatProgress):
             drawing: the share of the time that it may take.
             options: of `ipywidgets.FloatProgress`.
         """
-        super().__init__(
-            max=1.0, description=_AT_REST, style={"description_width": words}, **options
-        )
+        super().__init__(max=1.0, style={"description_width": words}, **options)
+        self.layout.visibility = "hidden"
         self.gap = _GAP
         self._drawing = drawing
         self._next = 0.0
@@ -67,11 +65,14 @@ class Progress(widgets.FloatProgress):
         self._next = time.monotonic() + self.gap
         self.value = share
         self.description = words
+        self.layout.visibility = "visible"
 
     def show_rest(self) -> None:
         """Show that nothing is being computed."""
         self.value = 0.0
-        self.description = _AT_REST
+        self.description = ""
+        # Its place stays, so that nothing on the page jumps when a computation begins.
+        self.layout.visibility = "hidden"
 
     def note_drawing(self, start_time: float) -> None:
         """Note that a picture was drawn from `start_time` (of `time.monotonic`) until now."""

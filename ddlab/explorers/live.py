@@ -6,7 +6,7 @@ what they are worth.
     Live(mine, data, teacher, mine.Config(steps=50))   # a process of your own; the docstring of `ddlab.runs` has one
     Live(run)                                          # a film: back and forth through a `Run` that was advanced
 
-It starts at rest, before any update, or with the last frame of the run that it is given. Moving a
+It starts paused, before any update, or with the last frame of the run that it is given. Moving a
 control begins the run with the new setting and the same seed, and goes on playing if it did; the
 curve of the run before stays. A run that was played is remembered: its settings show it again.
 """

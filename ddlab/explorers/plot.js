@@ -38,7 +38,11 @@ async function render({ model, el }) {
   const cursor = add(frame, "div", "cursor");
   const speak = speaker(el, () => graph.getAttribute("aria-label"));
   const details = add(el, "details", "data");
-  add(details, "summary", "toggle", "Data table");
+  const more = add(details, "summary", "toggle", "…");
+  more.setAttribute("aria-label", "Words, table and picture of this figure");
+  more.title = "Words, table and picture of this figure";
+  const words = add(details, "p", "words");
+  const save = add(details, "button", "save", "Save as picture");
   const rows = add(details, "div", "rows");
   graph.style.minHeight = `${model.get("height")}px`; // Keeps the page from jumping while plotly.js arrives.
 
@@ -52,6 +56,11 @@ async function render({ model, el }) {
   const drag = draggable(graph, model, Plotly, () => draw());
   let waiting = false, lastDrawn = 0, drawnText = "", drawn = 0, closed = false, width = 0, fits = true;
 
+  const tell = () => {
+    words.textContent = model.get("alt");
+    fillTable(rows, graph);
+  };
+  save.addEventListener("click", () => Plotly.downloadImage(graph, { format: "png", scale: 2, filename: "figure" }));
   const placeCursor = () => {
     placeAt(cursor, graph, model.get("cursor"));
     el.dataset.cursor = model.get("cursor") ?? "";
@@ -70,7 +79,7 @@ async function render({ model, el }) {
     graph.setAttribute("aria-label", model.get("alt"));
     if (drawn && model.get("announce")) speak();
     placeCursor();
-    if (details.open) fillTable(rows, graph);
+    if (details.open) tell();
     el.dataset.drawn = ++drawn;
   };
   // The first change after a rest is drawn at once. In a stream of them frames that arrive before the screen is drawn again replace
@@ -132,7 +141,7 @@ async function render({ model, el }) {
     redraw();
   });
   model.on("change:cursor", placeCursor);
-  details.addEventListener("toggle", () => details.open && fillTable(rows, graph));
+  details.addEventListener("toggle", () => details.open && tell());
   motion.addEventListener("change", tellMotion);
   tellMotion();
   // First drawings take turns, with a pause between: a page of ten plots stays alive and messages are not kept waiting.

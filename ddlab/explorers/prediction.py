@@ -32,6 +32,7 @@ class Prediction(widgets.VBox):
         if len(choices) < 2 or len(set(choices)) != len(choices):
             errors.fail("choices", "at least two different answers", list(choices))
         self.question = question
+        self.choices = tuple(choices)
         self._answers = widgets.RadioButtons(
             options=list(choices), value=None, layout=widgets.Layout(width="auto")
         )
@@ -60,11 +61,6 @@ class Prediction(widgets.VBox):
             self._answers.disabled = self._button.disabled = True
             self._said.value = f"Locked: {html.escape(self._answers.value)}"
             self.locked = self._answers.value
-
-    def against(self, result: str) -> str:
-        """Return one line with the prediction and the result."""
-        mine = "You locked no answer" if self.locked is None else f"You said: {self.locked}"
-        return f"{mine}. Measured: {result}."
 
     def _chosen(self, _change: object) -> None:
         self._button.disabled = self._answers.value is None or self.locked is not None

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, cast
 import ipywidgets as widgets
 from torch import Tensor
 
+from ..figures.ghosts import with_ghosts
 from .images import Picture
 from .layout import side_by_side
 from .plot import Plot
@@ -71,6 +72,8 @@ class View:
         click: of a chart: (world, settings, what was clicked: `Plot.clicked`) -> the settings to
             show next.
         drag: of a chart: its points that can be moved.
+        ghosts: of a chart: whether the curves of the settings before stay behind those on show,
+            pale, until the next change. A chart with `move` has none.
     """
 
     def __init__(
@@ -82,6 +85,7 @@ class View:
         move: Callable[..., Any] | None = None,
         click: Callable[[Any, Any, dict[str, Any]], Any] | None = None,
         drag: Drag | None = None,
+        ghosts: bool = True,
     ) -> None:
         self.data = data
         self.draw = draw
@@ -89,6 +93,7 @@ class View:
         self.move = move
         self.click = click
         self.drag = drag
+        self.has_ghosts = ghosts and move is None and isinstance(self, Chart)
 
     def widget(self, drawing: Any) -> widgets.Widget:
         """Return a widget that shows a first drawing."""
@@ -165,6 +170,10 @@ class ViewOnPage:
         self.widget: Any = None
         self.sliders: PointSliders | None = None  # of points that can be moved
         self._data: Any = None
+        # What is drawn, for which settings, and the drawing of the settings before with its words.
+        self._drawing: Any = None
+        self._settings: Any = None
+        self._before: tuple[Any, str] | None = None
         self._tab: tuple[Any, int] | None = None
 
     def stands_in(self, buttons: Any, number: int) -> None:
@@ -186,6 +195,9 @@ class ViewOnPage:
             return
         # Plain values compare in microseconds; a drawing takes tens of milliseconds.
         if self.widget is None or (data is not None and data != self._data):
+            if self.view.has_ghosts and self.widget is not None and settings != self._settings:
+                self._before = self._drawing, results.words_of(self._settings)
+            self._settings = settings
             self._show(data)
             self._data = data
         if self.view.cursor is not None:
@@ -199,10 +211,15 @@ class ViewOnPage:
 
     def _show(self, data: Any) -> None:
         widget: Any = self.widget
-        moved = self.view.move is not None and widget is not None
-        drawing = self.view.move(widget.figure, *data) if moved else self.view.draw(*data)  # type: ignore[misc]
-        if self.widget is not None:
-            self.view.show(self.widget, drawing)
+        if self.view.move is not None and widget is not None:
+            drawing = self.view.move(widget.figure, *data)
+        else:
+            drawing = self.view.draw(*data)
+        self._drawing = drawing
+        if self.view.has_ghosts and self._before is not None:
+            drawing = with_ghosts(drawing, *self._before)
+        if widget is not None:
+            self.view.show(widget, drawing)
         else:
             self.widget = self.view.widget(drawing)
 

@@ -4,6 +4,7 @@ import html
 import importlib
 import os
 import platform
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,9 @@ from ..core import devices, errors
 from ..explorers import Prediction
 from .answers import NotYet
 from .contents import LESSONS
+
+# Characters of a printed line: as many as fit beside JupyterLab's file browser at 1,280 pixels.
+_LINE = 92
 
 _predictions: dict[str, dict[str, Prediction]] = {}  # of each page: its first cell may be run again
 
@@ -50,23 +54,32 @@ class Lesson:
         self._predictions[key] = prediction
         return prediction
 
-    def compare(self, key: str, result: str) -> None:
-        """Print the locked prediction beside the result.
+    def compare(self, key: str, result: str, *, right: int, why: str) -> None:
+        """Print whether the locked prediction was right, the result, and why it is so.
 
-        Where there is none yet, say that it comes first.
+        Before an answer is locked nothing of the result is told.
+
+        Args:
+            key: of the question.
+            result: what was measured, with its number.
+            right: the number of the answer that the result agrees with, from 0.
+            why: one sentence.
+
+        Raises:
+            DDLabError: an answer that the question does not offer.
         """
         prediction = self._predictions.get(key)
         if prediction is None or prediction.locked is None:
-            print(
-                "Answer the question above first: run its cell, choose, and lock your "
-                f"answer. Measured: {result}."
-            )
-        else:
-            print(prediction.against(result))
+            say("Lock your guess first: choose an answer to the question above and lock it.")
+            return
+        last = len(prediction.choices) - 1
+        answer = prediction.choices[errors.check_integer("right", right, 0, last)]
+        verdict = "Right" if prediction.locked == answer else f"Not so; it is: {answer}"
+        say(f"You said: {prediction.locked}. {verdict}. Measured: {result}. {why}")
 
-    def show(self, figure: Any) -> None:
-        """Display a static figure and, folded below it, its alt text."""
-        show(figure)
+    def show(self, figure: Any, finding: str) -> None:
+        """Display a static figure, and under it a caption that states its finding."""
+        show(figure, finding)
 
     def check(self, exercise: str, answer: Any) -> bool:
         """Check an exercise: print "Right" or a hint, at once.
@@ -79,10 +92,10 @@ class Lesson:
         """
         check = self._checks[errors.check_choice("exercise", exercise, tuple(self._checks))]
         try:
-            print(f"Right: {check(answer)}")
+            say(f"Right: {check(answer)}")
         except NotYet as hint:
             reply = f"{'No answer yet. ' if answer is None else ''}{hint}"
-            print(f"Not yet: {reply}")
+            say(f"Not yet: {reply}")
             if os.environ.get("DDLAB_SOLUTIONS"):
                 raise AssertionError(
                     f"the solution of exercise {exercise!r} is not right: {reply}"
@@ -110,16 +123,17 @@ def start(name: str, *, seed: int = 0, device: str = "auto") -> Lesson:
     return lesson
 
 
-def show(figure: Any) -> None:
-    """Display a plotly figure in the page's theme and, folded below it, its alt text."""
+def say(text: str) -> None:
+    """Print a text in lines that fit on a page: JupyterLab itself would break inside a word."""
+    print(textwrap.fill(text, _LINE))
+
+
+def show(figure: Any, finding: str = "") -> None:
+    """Display a plotly figure in the page's theme, and under it a caption that states its finding."""
     from IPython.display import HTML, display
 
     from ..explorers import Plot
-    from ..figures import alt_text
 
     display(Plot(figure, announce=False))
-    display(
-        HTML(
-            f"<details><summary>In words</summary><p>{html.escape(alt_text(figure))}</p></details>"
-        )
-    )
+    if finding:
+        display(HTML(f'<p style="margin:2px 0 10px">{html.escape(finding)}</p>'))

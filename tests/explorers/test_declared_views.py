@@ -85,3 +85,27 @@ def test_the_settings_that_were_on_show(lab: Laboratory) -> None:
     for value in (2, 3, 2):
         lab.panel["height"].value = value
     assert lab.widget(str).value == "2 3 1"
+
+
+def test_the_settings_before_leave_their_curve() -> None:
+    """The earlier curve stays with the setting that it had, until the next change; a view that says
+    so has none.
+    """
+    ghostly = Chart(height, curve)
+    plain = Chart(height, lambda height: curve(height), ghosts=False)
+    lab = Lab(
+        "Ghosts",
+        World,
+        controls=("height", "seed"),
+        views=[ghostly, plain],
+        sentence=lambda world, settings, results: "",
+    )()
+    widget = lab.widget(curve)
+    assert len(widget.figure.data) == 1
+    lab.panel["height"].value = 2
+    ghost = widget.figure.data[-1]
+    assert (list(ghost.y), ghost.name) == ([0, 1], "before: height 1")
+    lab.panel["height"].value = 3
+    assert list(widget.figure.data[-1].y) == [0, 2] and len(widget.figure.data) == 2
+    assert len(lab.widget(plain.draw).figure.data) == 1
+    lab.close()

@@ -253,9 +253,7 @@ def on_show(lab: Laboratory, draw: Callable[..., Any] = listed) -> Any:
 def test_what_is_wanted_is_computed_and_shown(opened: Any) -> None:
     lab = opened(declared(**OF_RUNS))
     assert lab.world.run(lab.settings).complete and lab.sentence == "red, power 1, step 8."
-    assert (
-        on_show(lab) == "power 1: (0, 2, 4, 6, 8), at 8" and lab.progress.description == "at rest"
-    )
+    assert on_show(lab) == "power 1: (0, 2, 4, 6, 8), at 8" and lab.progress.description == ""
 
 
 def test_the_newest_settings_come_first_and_a_run_that_is_left_is_resumed(opened: Any) -> None:
@@ -341,7 +339,7 @@ def test_first_settings_that_the_check_refuses_are_raised() -> None:
 def test_run_computes_here_and_now(opened: Any) -> None:
     lab = opened(declared(**OF_RUNS), join=False)
     assert lab.run() is lab and lab.world.run(lab.settings).complete
-    assert lab.sentence == "red, power 1, step 8." and lab.progress.description == "at rest"
+    assert lab.sentence == "red, power 1, step 8." and lab.progress.description == ""
     watched = opened(declared(run=World.run), key="watched")
     assert (
         watched.world.updates == [] and on_show(watched.run()) == "power 1: (0, 2, 4, 6, 8), at 8"
@@ -382,7 +380,7 @@ def test_at_rest_is_said_after_the_last_picture(opened: Any) -> None:
     slowly(lab.world)
     lab.panel["power"].value = 3
     lab.runner.join(10)
-    assert order[-1] == "at rest" and "power 3: (0, 6, 12, 18, 24), at 8" in order
+    assert order[-1] == "" and "power 3: (0, 6, 12, 18, 24), at 8" in order
 
 
 # -- buttons
@@ -498,7 +496,7 @@ def test_stop_leaves_what_a_button_asked_for_and_keeps_where_it_stands(opened: A
         "it can be looked at"
     )
     assert lab.stop_button.disabled and not pressed(lab).disabled
-    assert order[-1] == "at rest" and f"step {run.step}." in order[-2], "after the last picture"
+    assert order[-1] == "" and f"step {run.step}." in order[-2], "after the last picture"
     pressed(lab).click()
     lab.runner.join(10)
     assert run.complete and [step for _, step in world.updates] == list(range(40))
@@ -600,7 +598,9 @@ def test_the_panel(opened: Any) -> None:
     assert [words for words, _ in lab.panel["colour"].options] == ["RED", "BLUE"]
     more_button, folded = lab.panel.children[2:4]
     assert more_button.description == "More settings" and folded.layout.display == "none"
-    assert list(folded.children) == [lab.panel["twin"], lab.panel["colour"], lab.share_field]
+    assert list(folded.children) == [lab.panel["twin"], lab.panel["colour"]]
+    small_button, small = lab.panel.children[4:6]
+    assert small_button.description == "…" and small.children == (lab.share_field,)
     more_button.value = True
     assert folded.layout.display == "flex"
     laboratory = opened(declared(**OF_RUNS), narrowed(Settings, colour=("blue",))(), key="one")
@@ -838,7 +838,7 @@ def test_what_a_job_raises_is_shown_and_the_thread_goes_on(opened: Any) -> None:
     lab.panel["power"].value = 2
     with pytest.raises(ValueError, match="power 2 is wrong"):
         lab.runner.join(10)
-    assert "power 2 is wrong" in str(lab.error) and lab.progress.description == "at rest"
+    assert "power 2 is wrong" in str(lab.error) and lab.progress.description == ""
     thread = lab.runner.thread
     lab.panel["power"].value = 3
     lab.runner.join(10)
@@ -877,7 +877,7 @@ def test_what_a_drawing_raises_in_the_thread_is_shown_and_the_thread_goes_on(
     lab.panel["power"].value = 2
     with pytest.raises(RuntimeError, match="cannot draw 2"):
         lab.runner.join(10)
-    assert "cannot draw 2" in str(lab.error) and lab.progress.description == "at rest"
+    assert "cannot draw 2" in str(lab.error) and lab.progress.description == ""
     lab.panel["power"].value = 3
     lab.runner.join(10)
     assert (

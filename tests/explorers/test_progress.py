@@ -18,13 +18,14 @@ def test_it_says_what_is_computed_and_rests() -> None:
     assert (bar.value, bar.max, bar.description, bar.style.description_width) == (
         0,
         1,
-        "at rest",
+        "",
         "14em",
     )
+    assert bar.layout.visibility == "hidden"
     bar.show("students", 0.4)
-    assert (bar.value, bar.description) == (0.4, "students")
+    assert (bar.value, bar.description, bar.layout.visibility) == (0.4, "students", "visible")
     bar.show_rest()
-    assert (bar.value, bar.description) == (0, "at rest")
+    assert (bar.value, bar.description, bar.layout.visibility) == (0, "", "hidden")
 
 
 def test_ten_pictures_a_second_at_most(clock: list[float]) -> None:

@@ -24,20 +24,17 @@ def test_a_locked_prediction_stays() -> None:
     prediction.choose("b")
     prediction.lock()
     assert prediction.locked == "a"
-    assert prediction.against("b") == "You said: a. Measured: b."
 
 
 def test_whoever_observes_an_answer_hears_of_it_once_and_finds_it_locked() -> None:
     prediction = Prediction("Which?", ["a", "b"])
     heard = []
-    prediction.observe(
-        lambda change: heard.append((change["new"], prediction.against("b"))), "locked"
-    )
+    prediction.observe(lambda change: heard.append((change["new"], prediction.locked)), "locked")
     prediction.choose("a")
     assert heard == []
     prediction.lock()
     prediction.lock()
-    assert heard == [("a", "You said: a. Measured: b.")]
+    assert heard == [("a", "a")]
 
 
 def test_signs_of_a_question_are_not_taken_for_html() -> None:
@@ -51,10 +48,6 @@ def test_signs_of_a_question_are_not_taken_for_html() -> None:
     )
 
 
-def test_a_prediction_that_was_not_made_is_said_so() -> None:
-    assert Prediction("Which?", ["a", "b"]).against("b").startswith("You locked no answer")
-
-
 @pytest.mark.parametrize("choices", [[], ["a"], ["a", "a"]])
 def test_a_question_needs_different_answers(choices: list[str]) -> None:
     with pytest.raises(DDLabError, match="choices must be at least two different answers"):
@@ -63,10 +56,21 @@ def test_a_question_needs_different_answers(choices: list[str]) -> None:
 
 def test_start_says_what_runs_and_compare_shows_both(capsys) -> None:
     lesson = ddlab.start(NAME, seed=3)
-    lesson.predict("key", "Which?", ["a", "b"]).choose("a")
-    lesson.compare("key", "b")
+    prediction = lesson.predict("distance", "Which?", ["a", "b"])
+    prediction.choose("a")
+    lesson.compare("distance", "3.5", right=1, why="Because.")
     printed = capsys.readouterr().out
-    assert "seed 3" in printed and "torch" in printed and "Measured: b" in printed
+    assert "seed 3" in printed and "torch" in printed
+    assert "Lock your guess first" in printed and "3.5" not in printed, "nothing of the answer"
+    prediction.lock()
+    lesson.compare("distance", "3.5", right=1, why="Because.")
+    assert capsys.readouterr().out == "You said: a. Not so; it is: b. Measured: 3.5. Because.\n"
+    lesson.compare("distance", "3.5", right=0, why="Because " + "it is " * 30 + "so.")
+    printed = capsys.readouterr().out
+    assert printed.startswith("You said: a. Right. Measured: 3.5. Because it is")
+    assert max(map(len, printed.splitlines())) <= 92, "no line is broken inside a word"
+    with pytest.raises(DDLabError, match="right must be an integer in \\[0, 1\\]; given 2"):
+        lesson.compare("distance", "3.5", right=2, why="Because.")
 
 
 def test_cells_may_run_in_any_order(capsys) -> None:
@@ -74,19 +78,19 @@ def test_cells_may_run_in_any_order(capsys) -> None:
     was locked stays locked.
     """
     name = "90_theorems_on_trial"
-    ddlab.start(name).compare("early", "b")
-    assert "Answer the question above first" in capsys.readouterr().out
+    ddlab.start(name).compare("early", "b", right=1, why="So.")
+    assert "Lock your guess first" in capsys.readouterr().out
     prediction = ddlab.start(name).predict("key", "Which?", ["a", "b"])
-    ddlab.start(name).compare("key", "b")
-    assert "Answer the question above first" in capsys.readouterr().out
+    ddlab.start(name).compare("key", "b", right=1, why="So.")
+    assert "Lock your guess first" in capsys.readouterr().out
     prediction.choose("a")
     prediction.lock()
     again = ddlab.start(name)
-    again.compare("key", "b")
-    assert "You said: a. Measured: b." in capsys.readouterr().out
+    again.compare("key", "b", right=1, why="So.")
+    assert "You said: a. Not so; it is: b. Measured: b. So." in capsys.readouterr().out
     assert again.predict("key", "Which?", ["a", "b"]).locked == "a"
     assert again.predict("key", "Which now?", ["c", "d"]).locked is None
-    ddlab.start(NAME).compare("key", "b")
+    ddlab.start(NAME).compare("key", "b", right=1, why="So.")
     assert "You said" not in capsys.readouterr().out, "another page's answers are its own"
 
 
@@ -175,7 +179,7 @@ def test_a_wrong_answer_raises_where_solutions_are_tested(monkeypatch: pytest.Mo
         lesson.check("bytes", 1.0)
 
 
-def test_a_static_figure_is_shown_with_its_words(monkeypatch) -> None:
+def test_a_static_figure_is_shown_above_its_finding(monkeypatch) -> None:
     import IPython.display
 
     from ddlab import figures
@@ -183,13 +187,10 @@ def test_a_static_figure_is_shown_with_its_words(monkeypatch) -> None:
     displayed: list = []
     monkeypatch.setattr(IPython.display, "display", lambda value, **_: displayed.append(value))
     figure = figures.bars(["a", "b"], [0.1, 0.2], title="Bars", y_label="height")
-    ddlab.start(NAME).show(figure)
-    plot, words = displayed
-    assert (
-        plot.figure is figure
-        and plot.alt == figures.alt_text(figure)
-        and "a 0.1; b 0.2" in words.data
-    )
+    ddlab.start(NAME).show(figure, "b is higher than a < b.")
+    plot, caption = displayed
+    assert plot.figure is figure and plot.alt == figures.alt_text(figure)
+    assert "b is higher than a &lt; b." in caption.data
 
 
 def test_a_lesson_on_the_cpu_takes_one_thread() -> None:

@@ -163,7 +163,7 @@ def test_students_are_those_of_evaluate(
     (button,) = (
         candidate for candidate in lab.buttons.values() if candidate.description == "Train students"
     )
-    assert button.disabled and lab.progress.description == "at rest"
+    assert button.disabled and lab.progress.description == ""
     lab.slider.index = 2
     assert (
         not button.disabled
