@@ -73,7 +73,8 @@ class View:
             show next.
         drag: of a chart: its points that can be moved.
         ghosts: of a chart: whether the curves of the settings before stay behind those on show,
-            pale, until the next change. A chart with `move` has none.
+            pale, until the next change. They are added to the figure that `draw` returns, which
+            must be a new one each time. A chart with `move` has none.
     """
 
     def __init__(

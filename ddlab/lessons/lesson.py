@@ -77,7 +77,7 @@ class Lesson:
         verdict = "Right" if prediction.locked == answer else f"Not so; it is: {answer}"
         say(f"You said: {prediction.locked}. {verdict}. Measured: {result}. {why}")
 
-    def show(self, figure: Any, finding: str) -> None:
+    def show(self, figure: Any, finding: str = "") -> None:
         """Display a static figure, and under it a caption that states its finding."""
         show(figure, finding)
 

@@ -122,7 +122,7 @@ def outcome_data(world: World, settings: Any, results: Results) -> tuple[Any, ..
 def outcome_figure(figure: go.Figure | None) -> go.Figure:
     """Return the figure, or an empty one that says what opens it."""
     if figure is not None:
-        return figure
+        return go.Figure(figure)  # the view adds to its drawing, and the outcome stays as it is
     title = "Lock an answer: then the figure opens"
     empty = start_figure(title=title, x_label="setting", y_label="printed and true", height=330)
     return finish_figure(empty, alt="Nothing is drawn before an answer is locked.")

@@ -1,0 +1,88 @@
+"""Ghosts: what a figure showed with the settings before, pale behind what it shows now.
+
+So a change and its effect are seen in one picture.
+"""
+
+import plotly.graph_objects as go
+
+from . import theme as look
+
+_MOST = 3  # more of them would hide what is on show
+_ALPHA = 0.45
+_GROUP = "before"  # of the legend, by which ghosts are known
+
+
+def with_ghosts(figure: go.Figure, earlier: go.Figure, words: str) -> go.Figure:
+    """Put the curves of an earlier figure behind those of `figure`, pale and under one label.
+
+    Of the earlier figure those scatter traces count that have a name and a place in the legend.
+    What the figure still shows itself, all points of it, leaves no ghost. Bars become strokes at
+    their ends. The earlier figure's own ghosts are not passed on.
+
+    Args:
+        words: what was different then, such as "before: N 3".
+
+    Returns:
+        `figure` itself, changed in place.
+    """
+    ghosts = []
+    points_on_show = set()
+    for trace in figure.data:
+        points_on_show |= _points(trace)
+    bars = [trace for trace in earlier.data if trace.type == "bar"]
+    for trace in earlier.data:
+        is_curve = trace.type == "scatter" and trace.name and trace.showlegend is not False
+        # Bars of several series stand beside each other, at places that nothing but plotly knows.
+        is_single_bar = trace.type == "bar" and len(bars) == 1
+        points = _points(trace)
+        if not (is_curve or is_single_bar) or not points or points <= points_on_show:
+            continue
+        if trace.legendgroup == _GROUP:
+            continue
+        ghosts.append(_ghost(trace, words, is_first=not ghosts))
+    has_legend = len(figure.data) > 1 or figure.layout.showlegend is not None
+    # At the end, so that a click still names the figure's own traces by their numbers.
+    figure.add_traces(ghosts[:_MOST])
+    return figure if has_legend or not ghosts else look.legend_below(figure)
+
+
+def _ghost(trace: go.Scatter | go.Bar, words: str, *, is_first: bool) -> go.Scatter:
+    colour = look.faint(look.neutral("quiet"), _ALPHA)
+    marker = {"color": colour, "size": 6}
+    mode = "lines+markers"
+    line = {"color": colour, "width": 2}
+    if trace.type == "bar":
+        stroke = "line-ns-open" if trace.orientation == "h" else "line-ew-open"
+        marker |= {"symbol": stroke, "size": 26, "line": {"width": 3, "color": colour}}
+        mode = "markers"
+    else:
+        mode = trace.mode or "lines+markers"
+        marker |= {"symbol": trace.marker.symbol}
+        line |= {"dash": trace.line.dash}
+    return go.Scatter(
+        x=trace.x,
+        y=trace.y,
+        xaxis=trace.xaxis,
+        yaxis=trace.yaxis,
+        mode=mode,
+        name=look.literal(words),
+        legendgroup=_GROUP,
+        zorder=-1,
+        showlegend=is_first,
+        hoverinfo="skip",
+        line=line,
+        marker=marker,
+    )
+
+
+def _points(trace: object) -> set[tuple[str, str]]:
+    x = getattr(trace, "x", None)
+    y = getattr(trace, "y", None)
+    if x is None or y is None:
+        return set()
+    points = set()
+    for across, up in zip(list(x), list(y), strict=False):
+        # A gap between two lines is no point.
+        if up is not None and across is not None:
+            points.add((str(across), str(up)))
+    return points

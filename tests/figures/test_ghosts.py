@@ -1,0 +1,55 @@
+"""Ghosts: the curves of the settings before, pale behind those on show."""
+
+import plotly.graph_objects as go
+
+from ddlab.figures import bars, loss_curves
+from ddlab.figures.ghosts import with_ghosts
+
+
+def ghosts(figure: go.Figure, earlier: go.Figure) -> list[go.Scatter]:
+    names = [trace.name for trace in figure.data]
+    drawn = with_ghosts(figure, earlier, "before: N 3")
+    assert [trace.name for trace in drawn.data][: len(names)] == names, "its own traces come first"
+    return list(drawn.data[len(names) :])
+
+
+def test_an_earlier_curve_stays_pale_and_labelled_once() -> None:
+    earlier = loss_curves({"first": [3, 2, 1], "second": [5, 4, 3]})
+    found = ghosts(loss_curves({"first": [1, 1, 1], "second": [2, 2, 2]}), earlier)
+    assert [list(trace.y) for trace in found] == [[3, 2, 1], [5, 4, 3]]
+    assert {trace.name for trace in found} == {"before: N 3"}
+    assert [trace.showlegend for trace in found] == [True, False]
+    assert all(trace.zorder == -1 and trace.hoverinfo == "skip" for trace in found)
+
+
+def test_what_is_still_on_show_leaves_no_ghost() -> None:
+    grown = loss_curves({"first": [3, 2, 1, 0.5]})
+    assert ghosts(grown, loss_curves({"first": [3, 2, 1]})) == []
+    assert ghosts(grown, grown) == []
+
+
+def test_a_curve_under_another_name_is_known_by_its_points() -> None:
+    assert ghosts(loss_curves({"renamed": [3, 2, 1]}), loss_curves({"first": [3, 2, 1]})) == []
+
+
+def test_bars_become_strokes_at_their_ends() -> None:
+    names = ["a", "b"]
+    (stroke,) = ghosts(
+        bars(names, [0.5, 0.6], title="Bars", y_label="height"),
+        bars(names, [0.1, 0.2], title="Bars", y_label="height"),
+    )
+    assert list(stroke.x) == names and list(stroke.y) == [0.1, 0.2]
+    assert stroke.mode == "markers" and stroke.marker.symbol == "line-ew-open"
+
+
+def test_three_ghosts_at_most_and_none_of_what_has_no_place_in_the_legend() -> None:
+    many = loss_curves({str(n): [n, n + 1] for n in range(6)})
+    now = loss_curves({"x": [9, 9]})
+    assert len(ghosts(now, many)) == 3
+    assert ghosts(now, many.update_traces(showlegend=False)) == []
+
+
+def test_ghosts_have_no_ghosts() -> None:
+    first, second, third = (loss_curves({"loss": [n, n + 1]}) for n in (1, 5, 9))
+    (ghost,) = ghosts(third, with_ghosts(second, first, "before: N 1"))
+    assert list(ghost.y) == [5, 6]
