@@ -20,7 +20,7 @@ def comparison(
     conditions: Named,
     *,
     title: str = "Accuracy on the test images",
-    x_label: str = "condition",
+    x_label: str = "",
     y_label: str = "test accuracy (fraction)",
     intervals: bool = True,
     reference: tuple[str, float] | None = None,
@@ -53,7 +53,7 @@ def grouped_comparison(
     groups: Named,
     *,
     title: str = "Accuracy on the test images",
-    x_label: str = "condition",
+    x_label: str = "",
     y_label: str = "test accuracy (fraction)",
     intervals: bool = True,
     reference: tuple[str, float] | None = None,
@@ -78,7 +78,11 @@ def grouped_comparison(
                 list(seeds),
             )
     literal_names = [look.literal(name) for name in names]
-    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
+    figure = look.start_figure(
+        title=title, x_label=x_label or "compared", y_label=y_label, height=height
+    )
+    if not x_label:
+        figure.update_xaxes(title_text="")
     positions = np.arange(len(names), dtype=float)
     descriptions = []
     for index, (group, seeds) in enumerate(columns.items()):

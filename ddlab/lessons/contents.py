@@ -124,7 +124,7 @@ LESSONS: dict[str, Entry] = {
         folder="paper_scale",
         title="At paper scale",
         finds="whether the number that you get is the number that is printed",
-        minutes=30,
+        minutes=37,
     ),
 }
 

@@ -83,6 +83,11 @@ LABS: dict[str, Callable[[Material], Arguments]] = {
         "priors": dict.fromkeys(("untrained", "weak", "strong"), g.network()),
     },
     "KernelPlane": lambda g: {},
+    "ProtocolLab": lambda g: {
+        "data": g.data,
+        "sets": [g.distilled, g.distilled],
+        "printed": (50.0, 1.0, 5),
+    },
     "TrialCard": lambda g: {"trial": TRIALS["SGD"]},
     "DiversityView": lambda g: {
         "data": g.data,

@@ -127,7 +127,8 @@ def test_what_lies_deeper_is_folded(path: Path) -> None:
 @pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
 def test_the_method_is_drawn_and_written_whole_in_plain_pytorch(path: Path) -> None:
     cells = core(path)
-    assert "```mermaid" in text(cells[:1], "markdown")
+    has_picture = any("opening" in cell["metadata"].get("tags", []) for cell in cells[:4])
+    assert has_picture or "```mermaid" in text(cells[:1], "markdown")
     whole = []
     for cell in cells:
         if WHOLE in cell["metadata"].get("tags", []):

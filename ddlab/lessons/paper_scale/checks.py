@@ -2,16 +2,16 @@
 
 import math
 import statistics
+from collections.abc import Callable
 from typing import Any
 
-from ...core.errors import DDLabError
-from ...evaluation.students import evaluate
-from ...training import supervised
-from ..answers import NotYet, numbers
+from ..answers import NotYet, call_answer, numbers, two
 
-_GAIN = 1.5  # points that another training must add
-# The authors' loop of 300 epochs runs once more.
-_MOST_EPOCHS = 301
+# Percent of each student of each set; sets of one size, and of several.
+_SETS = (
+    ((89.0, 90.0), (86.5, 87.5)),
+    ((70.1, 70.3, 70.2), (73.0, 72.6), (68.4, 68.8, 68.6, 68.2)),
+)
 _CASES = (
     ([89.1, 90.2, 88.4], 89.7, 0.6, 5),
     ([44.0, 47.5, 45.1, 44.6], 48.9, 1.2, 3),
@@ -37,8 +37,9 @@ def check_errors(answer: Any) -> str:
         *,
         mine: float = 1,
         theirs: float = 1,
+        spread: Callable[[list[float]], float] = statistics.variance,
     ) -> float:
-        variance = mine * statistics.variance(ours) / len(ours) + theirs * deviation**2 / count
+        variance = mine * spread(ours) / len(ours) + theirs * deviation**2 / count
         return (statistics.fmean(ours) - printed) / math.sqrt(variance)
 
     hints: tuple[tuple[list[float], str], ...] = (
@@ -47,6 +48,10 @@ def check_errors(answer: Any) -> str:
         (
             [of(*case, theirs=case[3]) for case in _CASES],
             "Nearly: a mean of n values deviates less than one of them.",
+        ),
+        (
+            [of(*case, spread=statistics.pvariance) for case in _CASES],
+            "Nearly: divide by n - 1 in your own deviation (statistics.variance).",
         ),
         ([-of(*case) for case in _CASES], "Nearly: ours minus printed, so that above is positive."),
     )
@@ -67,46 +72,64 @@ def check_errors(answer: Any) -> str:
     )
 
 
-def check_students(answer: Any) -> str:
-    """Check exercise 1: another training of students that adds points to the same sets.
+def check_over_sets(answer: Any) -> str:
+    """Check exercise 1: the mean over sets and its standard error, (mean, error).
 
-    The answer is (sets, data, plain, changes).
+    Students of one set are no repetition of the set.
     """
-    if not isinstance(answer, tuple) or len(answer) != 4 or not isinstance(answer[3], dict):
-        raise NotYet("Give a dictionary of settings of the students.")
-    sets, data, plain, changes = answer
-    if not changes or "labels" in changes:
-        raise NotYet("Change something of how a student is trained; its labels stay class numbers.")
     means = []
-    try:
-        for settings in (plain, plain | changes):
-            config = supervised.Config.paper("mnist", recipe="dsa", **settings)
-            if config.epochs > _MOST_EPOCHS:
-                raise NotYet(
-                    f"At most {_MOST_EPOCHS} epochs, or a reader waits too long; yours has "
-                    f"{config.epochs}."
-                )
-            scores: Any = {
-                "labels": "hard",
-                "config": config,
-                "seeds": (0, 1, 2),
-                "progress": False,
-            }
-            means.append(
-                100
-                * statistics.fmean(evaluate(distilled, data, **scores).mean for distilled in sets)
+    errors_given = []
+    for accuracies in _SETS:
+        copied = [list(students) for students in accuracies]
+        words = "a list with one list of students for each set; give back mean and error"
+        mean, error = call_answer(answer, copied, of=words, read=two(float))
+        means.append(mean)
+        errors_given.append(error)
+    for accuracies, mean in zip(_SETS, means, strict=True):
+        set_means = [statistics.fmean(students) for students in accuracies]
+        if not math.isclose(mean, statistics.fmean(set_means), rel_tol=1e-9):
+            pooled = statistics.fmean(value for students in accuracies for value in students)
+            reason = (
+                "you weigh a set with more students more heavily; average each set first"
+                if math.isclose(mean, pooled, rel_tol=1e-9)
+                else "average each set over its students, then average the sets"
             )
-    except (DDLabError, TypeError) as problem:
-        raise NotYet(f"These settings cannot be used: {problem}") from None
-    measured = (
-        f"Measured: {means[1]:.1f}% after {means[0]:.1f}%, {means[1] - means[0]:+.1f} points, "
-        "with the same images."
+            raise NotYet(
+                f"Measured: a mean of {mean:.2f}, not {statistics.fmean(set_means):.2f}: {reason}."
+            )
+
+    def spread(accuracies: Any, kind: str) -> float:
+        set_means = [statistics.fmean(students) for students in accuracies]
+        students = [value for of_set in accuracies for value in of_set]
+        return {
+            "right": statistics.stdev(set_means) / math.sqrt(len(set_means)),
+            "students": statistics.stdev(students) / math.sqrt(len(students)),
+            "deviation": statistics.stdev(set_means),
+            "population": statistics.pstdev(set_means) / math.sqrt(len(set_means)),
+        }[kind]
+
+    hints = {
+        "right": "",
+        "students": "This counts every student as a repetition. Only another set repeats the set.",
+        "deviation": "Nearly: this is the deviation of one set. Divide it by the root of their number.",
+        "population": "Nearly: divide by n - 1 in the deviation (statistics.stdev).",
+    }
+    for kind, hint in hints.items():
+        expected = [spread(accuracies, kind) for accuracies in _SETS]
+        if all(
+            math.isclose(given, value, rel_tol=1e-6)
+            for given, value in zip(errors_given, expected, strict=True)
+        ):
+            if hint:
+                raise NotYet(hint)
+            students = spread(_SETS[1], "students")
+            return (
+                f"Measured: {errors_given[1]:.2f} points over three sets. Counting their students "
+                f"instead would claim {students:.2f}, as if the sets did not differ."
+            )
+    raise NotYet(
+        "The error is the deviation of the sets' means, divided by the root of their number."
     )
-    if means[1] - means[0] < _GAIN:
-        raise NotYet(
-            f"{measured} Reach {_GAIN:+g}: what do the authors' students have that these lack?"
-        )
-    return f"{measured} Nobody has improved the method."
 
 
-CHECKS = {"students": check_students, "errors": check_errors}
+CHECKS = {"over sets": check_over_sets, "errors": check_errors}

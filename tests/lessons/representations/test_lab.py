@@ -98,7 +98,7 @@ def test_every_point_of_the_curves_is_of_the_training(lab: Any, changes: dict[st
         lab.settings.prior in lab.sentence
         and f"prior itself {lab.world.own[lab.settings.prior]:.1%}" in lab.sentence
     )
-    losses, shares = (list(line.y) for line in lab.widget(target_curve).figure.data)
+    losses, shares = (list(line.y) for line in lab.widget(target_curve).figure.data[:2])
     contents = []
     for f in lab.world.run(lab.settings).frames[1:]:
         contents.append(f.content)

@@ -1,0 +1,309 @@
+"""The laboratory of protocols: the images stay as they are, and their students are trained otherwise.
+
+    ProtocolLab(data, replication.sets, printed=(89.7, 0.6, 5))
+
+Every protocol that was tried keeps its row, so that several of them can be compared with the
+printed number at once.
+"""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go
+import torch
+from torch import Tensor
+
+from ... import networks
+from ...core import errors
+from ...core.parameters import Parameters, parameter
+from ...data import ImageData
+from ...distilled import DistilledSet
+from ...explorers.lab import Lab, Results, Value
+from ...explorers.lines import Quest
+from ...explorers.ready import MethodWorld, Watch
+from ...explorers.views import Chart, Strip
+from ...figures import encode_grid
+from ...figures.theme import faint, finish_figure, neutral, series_style, start_figure
+from ...training import supervised
+
+EPOCHS = (25, 50, 75, 101, 125, 150, 200, 301)
+WIDTHS = (16, 32, 64)
+NEAR = 0.5  # points: what counts as reaching a printed number
+_ROWS = 6  # protocols on the chart, the newest ones
+_CELL = 30  # pixels of an image in the strip
+_HEIGHT = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Parameters):
+    """How the students of the two sets are trained; nothing here touches an image."""
+
+    epochs: int = parameter(50, choices=EPOCHS, explorable=True, help="Of each student's training.")
+    width: int = parameter(
+        32, choices=WIDTHS, explorable=True, help="Channels in each block of the ConvNet."
+    )
+    views: str = parameter(
+        "DSA's",
+        choices=("DSA's", "none"),
+        explorable=True,
+        help="Whether a student sees its images cropped, scaled, turned and recoloured.",
+    )
+    students: int = parameter(
+        2, range=(1, 5), explorable=(1, 5), help="How many students each set gets."
+    )
+    seed: int = parameter(0, range=(0, None), explorable=(0, 9), help="Of the first student.")
+
+    @property
+    def protocol(self) -> tuple[int, int, str]:
+        """What a student is trained by; how many there are is no part of it."""
+        return self.epochs, self.width, self.views
+
+    @property
+    def label(self) -> str:
+        """The protocol in a few words, for a row of the chart."""
+        views = "views" if self.views == "DSA's" else "no views"
+        return f"{self.epochs} epochs, width {self.width}, {views}"
+
+
+class World(MethodWorld):
+    """Two or more distilled sets, and a printed number to compare their students with.
+
+    Args:
+        data: where the students are tested.
+        sets: distilled sets, made by one method.
+        printed: mean and deviation in percent as printed, and over how many sets.
+        device: of the students.
+
+    Raises:
+        DDLabError: fewer than two sets, whose mean has no error, or a printed number without one.
+    """
+
+    method = supervised
+    settings = Settings
+    first = supervised.Config.paper("mnist", recipe="dsa")
+
+    def __init__(
+        self,
+        data: ImageData,
+        sets: Sequence[DistilledSet],
+        *,
+        printed: tuple[float, float, int],
+        device: torch.device | str = "auto",
+    ) -> None:
+        self.sets = tuple(errors.check_instance("sets", sets, (list, tuple), "a list of sets"))
+        for number, image_set in enumerate(self.sets):
+            errors.check_instance(f"sets[{number}]", image_set, DistilledSet)
+        if len(self.sets) < 2:
+            errors.fail("sets", "at least two, or their mean has no error", len(self.sets))
+        if not isinstance(printed, tuple) or len(printed) != 3:
+            errors.fail("printed", "(mean, deviation, number of sets)", printed)
+        self.printed = errors.check_number("printed[0]", printed[0], 0, 100)
+        deviation = errors.check_number("printed[1]", printed[1], 0)
+        self.printed_error = deviation / math.sqrt(
+            errors.check_integer("printed[2]", printed[2], 1)
+        )
+        super().__init__(data, device=device)
+
+    def started(self, config: supervised.Config) -> Settings:
+        """Return the first settings, a training that is clearly too short."""
+        return Settings()
+
+    def student(
+        self, number: int, protocol: tuple[int, int, str], seed: int, *, watch: Watch
+    ) -> float:
+        """Return the test accuracy in percent of one student of set `number`."""
+        epochs, width, views = protocol
+        network = networks.spec("convnet", width=width, norm="instance")
+        config = self.first.replace(epochs=epochs, network=network, seed=seed)
+        if views == "none":
+            config = config.replace(strategy="")
+        (accuracy,) = self.taught(self.sets[number], [config], watch)
+        return 100 * accuracy
+
+    def students(self, settings: Settings) -> list[list[Value]]:
+        """List the students of each set."""
+        seeds = range(settings.seed, settings.seed + settings.students)
+        values = []
+        for number in range(len(self.sets)):
+            values.append([Value(self.student, number, settings.protocol, seed) for seed in seeds])
+        return values
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A protocol whose students are all there.
+
+    Attributes:
+        label: of its row.
+        sets: percent of each student of each set.
+    """
+
+    label: str
+    sets: tuple[tuple[float, ...], ...]
+
+    @property
+    def means(self) -> list[float]:
+        """The mean of each set."""
+        return [statistics.fmean(students) for students in self.sets]
+
+    @property
+    def mean(self) -> float:
+        """The mean over sets, in percent."""
+        return statistics.fmean(self.means)
+
+    @property
+    def error(self) -> float:
+        """The standard error of this mean: sets are repeated, students of one set are not."""
+        return statistics.stdev(self.means) / math.sqrt(len(self.means))
+
+
+def z_score(tried: Tried, printed: float, printed_error: float) -> float:
+    """Return the difference from a printed number, in standard errors of both."""
+    both = math.hypot(tried.error, printed_error)
+    return (tried.mean - printed) / both if both else math.copysign(math.inf, tried.mean - printed)
+
+
+def list_jobs(world: World, settings: Settings, run: Any) -> list[Value]:
+    """List the students seed by seed: after each round every set has as many."""
+    jobs = []
+    for students_of_seed in zip(*world.students(settings), strict=True):
+        jobs.extend(students_of_seed)
+    return jobs
+
+
+def tried_protocols(world: World, settings: Settings, results: Results) -> tuple[Tried, ...]:
+    """Return the protocols whose students are all there, the newest first, each once."""
+    tried: dict[str, Tried] = {}
+    for past in results.past:
+        accuracies = []
+        for students in world.students(past):
+            accuracies.append(tuple(map(results, students)))
+        if past.label not in tried and not any(None in row for row in accuracies):
+            tried[past.label] = Tried(past.label, tuple(accuracies))
+    return tuple(tried.values())
+
+
+def strip_data(world: World, settings: Settings, results: Results) -> tuple:
+    """Return what is drawn once: the sets."""
+    return (world,)
+
+
+def strip(world: World) -> tuple[bytes, str]:
+    """Draw one image of each class of each set, a row for each set."""
+    rows: list[Tensor] = []
+    for image_set in world.sets:
+        first = [
+            int((image_set.labels == label).nonzero()[0]) for label in range(image_set.classes)
+        ]
+        rows.append(image_set.to_uint8()[first])
+    names = [f"set {number}" for number in range(1, len(rows) + 1)]
+    scale = max(1, round(_CELL / rows[0].shape[-1]))
+    alt = f"{len(rows)} distilled sets, an image of each class; they never change here."
+    return encode_grid(torch.cat(rows), len(rows[0]), scale, row_labels=names, gap=3), alt
+
+
+def chart_data(world: World, settings: Settings, results: Results) -> tuple:
+    """Return the protocols tried so far, the one on show, and the printed number."""
+    return results.shared[:_ROWS], settings.label, world.printed, world.printed_error
+
+
+def chart(
+    tried: tuple[Tried, ...], on_show: str, printed: float, printed_error: float
+) -> go.Figure:
+    """Draw a row for each protocol: its students, its mean with a standard error, the printed line."""
+    figure = start_figure(
+        title="The same images under every protocol",
+        x_label="test accuracy (%)",
+        y_label="protocol",
+        height=_HEIGHT,
+    )
+    labels = [on_show]
+    for row in tried:
+        if row.label not in labels:
+            labels.append(row.label)
+    for row in tried:
+        style = series_style(0 if row.label == on_show else 1)
+        for number, students in enumerate(row.sets):
+            figure.add_scatter(
+                x=students,
+                y=[row.label] * len(students),
+                mode="markers",
+                showlegend=False,
+                name=f"{row.label}, set {number + 1}",
+                marker={
+                    "color": style.colour,
+                    "symbol": series_style(number).marker,
+                    "opacity": 0.4,
+                },
+            )
+        figure.add_scatter(
+            x=[row.mean],
+            y=[row.label],
+            mode="markers+text",
+            text=[f"{row.mean:.1f}"],
+            textposition="top center",
+            showlegend=False,
+            name=f"{row.label}, mean",
+            marker={"color": style.colour, "size": 12},
+            error_x={"array": [row.error], "color": style.colour},
+        )
+    low = min([printed - 2, *(min(row.means) - 1 for row in tried)])
+    high = max([printed + 2, *(max(row.means) + 1 for row in tried)])
+    band = faint(neutral("quiet"), 0.25)
+    figure.add_vrect(
+        x0=printed - printed_error, x1=printed + printed_error, fillcolor=band, line_width=0
+    )
+    figure.add_vline(x=printed, line={"color": neutral("quiet"), "dash": "dash"})
+    figure.add_annotation(
+        x=printed, y=1, yref="paper", yanchor="bottom", text=f"printed {printed:g}", showarrow=False
+    )
+    figure.update_xaxes(range=[low, high])
+    figure.update_yaxes(type="category", categoryorder="array", categoryarray=labels[::-1])
+    figure.update_yaxes(range=[-0.6, len(labels) - 0.4], title="")
+    clauses = [f"{row.label} {row.mean:.1f}" for row in tried]
+    alt = (
+        f"Accuracy in percent by protocol, printed {printed:g}: {'; '.join(clauses) or 'none yet'}."
+    )
+    return finish_figure(figure, alt=alt)
+
+
+def sentence(world: World, settings: Settings, results: Results) -> str:
+    """Say what the students on show reach, and how far that is from the printed number."""
+    on_show = next((row for row in results.shared if row.label == settings.label), None)
+    if on_show is None:
+        return f"{settings.label}: students are being trained."
+    difference = on_show.mean - world.printed
+    z = z_score(on_show, world.printed, world.printed_error)
+    of_sets = ", ".join(f"{mean:.1f}" for mean in on_show.means)
+    return (
+        f"{settings.label}, {settings.students} student{'s' * (settings.students > 1)} of each set: "
+        f"{on_show.mean:.1f}% (sets {of_sets}), {difference:+.1f} points from the printed "
+        f"{world.printed:g}, z = {z:+.1f}."
+    )
+
+
+def reached_twice(world: World, settings: Settings, results: Results) -> bool:
+    """Return whether two different protocols have come within half a point of the printed number."""
+    near = [row for row in results.shared if abs(row.mean - world.printed) <= NEAR]
+    return len(near) >= 2
+
+
+ProtocolLab = Lab(
+    "The same images: which protocol reaches the printed number?",
+    World,
+    controls=("epochs", "width", "views", "students"),
+    folded=("seed",),
+    jobs=list_jobs,
+    opens_with=4,
+    shared=tried_protocols,
+    job_words=lambda world, job: "students",
+    views=[Strip(strip_data, strip), Chart(chart_data, chart, ghosts=False)],
+    sentence=sentence,
+    quest=Quest(
+        f"Reach the printed number twice, within {NEAR} points, by two different protocols.",
+        reached_twice,
+    ),
+)
