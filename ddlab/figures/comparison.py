@@ -85,14 +85,21 @@ def grouped_comparison(
         figure.update_xaxes(title_text="")
     positions = np.arange(len(names), dtype=float)
     descriptions = []
+    shown_values: list[float] = []
     for index, (group, seeds) in enumerate(columns.items()):
         means = np.array([values.mean() for values in seeds.values()])
         spans = []
         for values in seeds.values():
-            spans.append(interval(values.tolist()) if intervals else None)
+            span = interval(values.tolist()) if intervals else None
+            # The t interval of two seeds can pass 1, which no fraction does.
+            if span is not None and y_label.endswith("(fraction)"):
+                span = (max(span[0], 0.0), min(span[1], 1.0))
+            spans.append(span)
         lows, highs = np.array(
             [span or (mean, mean) for span, mean in zip(spans, means, strict=True)]
         ).T
+        for name, low, high in zip(names, lows, highs, strict=True):
+            shown_values += [low, high, *seeds[name]]
         style = look.series_style(index)
         offset = (index - (len(columns) - 1) / 2) * min(0.22, 0.7 / len(columns))
         label = group or "mean"
@@ -134,7 +141,12 @@ def grouped_comparison(
         showgrid=False,
         zeroline=False,
     )
-    figure.update_yaxes(rangemode="tozero")
+    if reference is not None:
+        shown_values.append(reference[1])
+    # Points need no zero to be read against, so the axis shows where they differ.
+    low, high = min(shown_values), max(shown_values)
+    margin = 0.08 * (high - low) or 0.05
+    figure.update_yaxes(range=[low - margin, high + margin])
     figure.update_layout(showlegend=False)
     if len(columns) > 1:
         look.legend_below(figure)

@@ -250,8 +250,11 @@ def chart(
             marker={"color": style.colour, "size": 12},
             error_x={"array": [row.error], "color": style.colour},
         )
-    low = min([printed - 2, *(min(row.means) - 1 for row in tried)])
-    high = max([printed + 2, *(max(row.means) + 1 for row in tried)])
+    accuracies = [printed - 1, printed + 1]
+    for row in tried:
+        for students in row.sets:
+            accuracies += students
+    low, high = min(accuracies) - 1, max(accuracies) + 1
     band = faint(neutral("quiet"), 0.25)
     figure.add_vrect(
         x0=printed - printed_error, x1=printed + printed_error, fillcolor=band, line_width=0
