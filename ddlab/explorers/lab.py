@@ -367,7 +367,8 @@ class Laboratory(Explorer):
                 *([self.prediction] if self.prediction else []),
                 self.panel,
                 self._button_row,
-                self.progress,
+                # A laboratory that computes nothing in a second thread needs no place for it.
+                *([] if self.lab.run is None and self.lab.jobs is Lab.jobs else [self.progress]),
             ],
             views=[*([self.slider] if self.lab.run else []), *views],
             key=key,

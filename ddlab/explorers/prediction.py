@@ -44,7 +44,7 @@ class Prediction(widgets.VBox):
         self._button.on_click(lambda _button: self.lock())
         super().__init__(
             [
-                widgets.HTML(f"<b>{html.escape(question)}</b>"),
+                widgets.HTML(f'<b style="line-height:1.4">{html.escape(question)}</b>'),
                 self._answers,
                 widgets.HBox([self._button, self._said]),
             ]
@@ -59,6 +59,8 @@ class Prediction(widgets.VBox):
         if self.locked is None and self._answers.value is not None:
             # Told last: whoever observes the answer finds it locked.
             self._answers.disabled = self._button.disabled = True
+            # The locked answer takes the button's place, which a narrow column needs.
+            self._button.layout.display = "none"
             self._said.value = f"Locked: {html.escape(self._answers.value)}"
             self.locked = self._answers.value
 

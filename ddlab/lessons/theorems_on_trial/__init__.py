@@ -1,3 +1,1 @@
-"""Lesson 90, theorems on trial: what five printed statements say, at every setting of their
-sliders.
-"""
+"""Lesson 90, theorems on trial: what four printed statements say at every setting of their sliders."""

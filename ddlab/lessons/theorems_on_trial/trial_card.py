@@ -5,9 +5,11 @@ verdict.
     card = TrialCard(trial)      # shows the statement and waits
     card.commit("holds")         # as a click on an answer and on "Lock my answer" would
 
-Nothing is computed and no slider moves before an answer is locked. Then the figure draws what is
-printed against what is true, a sentence gives the numbers and whether the statement holds at these
-settings, and below it stand verdict, right form and reason.
+Nothing is computed and no slider moves before an answer is locked. The card opens at settings where
+the statement holds. The figure draws what is printed against what is true, a sentence gives the
+numbers and says whether the statement holds at these settings, and below it stand the verdict, the
+right form and the reason. The quest is the border between settings where it holds and where it
+fails.
 """
 
 import html
@@ -20,6 +22,7 @@ import plotly.graph_objects as go
 from ...core import errors
 from ...core.parameters import Parameters, describe
 from ...explorers import Chart, Formulas, Lab, Results
+from ...explorers.lines import Quest
 from ...figures.theme import finish_figure, start_figure
 
 HOLDS = "holds"
@@ -34,13 +37,11 @@ class Outcome:
     Attributes:
         figure: what is printed against what is true.
         sentence: both in numbers, at the sliders.
-        holds: whether the statement is true at these settings.
         cursor: where the sliders stand on the x axis, None for nowhere.
     """
 
     figure: go.Figure
     sentence: str
-    holds: bool
     cursor: float | None = None
 
 
@@ -57,8 +58,10 @@ class Trial:
         symbols: every symbol and word of the statement that is not explained in it, shown before
             the answer is locked.
         parameters: the class of its sliders, one for each explorable field, grey where `unused`
-            names it.
+            names it. The statement holds at their defaults.
         show: what it shows for them.
+        holds: whether the statement is true at these settings; cheap, the quest asks it several
+            times a press.
         verdict: one of `ANSWERS`: one position of the sliders at which it is false is enough for
             the second.
         survives: of a statement that fails, what is true of it all the same.
@@ -71,6 +74,7 @@ class Trial:
     statement: str
     parameters: type[Parameters]
     show: Callable[[Any], Outcome]
+    holds: Callable[[Any], bool]
     verdict: str
     right: str
     reason: str
@@ -156,7 +160,8 @@ def sentence(world: World, settings: Any, results: Results) -> str:
     outcome = results.shared
     if outcome is None:
         return "Lock an answer: then the sliders open."
-    return f"{outcome.sentence} Here the statement {'holds' if outcome.holds else 'fails'}."
+    verb = "holds" if world.trial.holds(settings) else "fails"
+    return f"{outcome.sentence} Here the statement {verb}."
 
 
 def controls(world: World) -> list[str]:
@@ -174,17 +179,55 @@ def unused(world: World, settings: Any) -> list[str]:
     return [] if name is None else [name]
 
 
+def neighbours(world: World, settings: Any) -> list[Any]:
+    """List the settings one step of one slider away; a seed has no neighbours."""
+    beside = []
+    for name in controls(world):
+        described = describe(settings)[name]
+        if described.choices is not None or name == "seed":
+            continue
+        low, high = described.explorable
+        step = described.step or 1
+        for value in (getattr(settings, name) - step, getattr(settings, name) + step):
+            # Steps of .01 add up to 0.24000000000000002, which no slider shows.
+            value = value if described.type is int else round(value, 6)
+            if low <= value <= high:
+                beside.append(settings.replace(**{name: value}))
+    return beside
+
+
+def is_border(world: World, settings: Any, results: Results) -> bool:
+    """Return whether the statement fails here and holds one step away, or no end breaks it."""
+    if results.answer is None:
+        return False
+    if not world.trial.holds(settings):
+        return any(world.trial.holds(beside) for beside in neighbours(world, settings))
+    for name in controls(world):
+        described = describe(settings)[name]
+        if described.choices is None:
+            visited = {getattr(past, name) for past in results.past}
+            if not visited.issuperset(described.explorable):
+                return False
+    # Every end of every slider was on show; had one of them broken it, the verdict would not hold.
+    return world.trial.verdict == HOLDS
+
+
 TrialCard = Lab(
     lambda world: f"On trial: {world.trial.source}",
     World,
     controls=controls,
     shared=shown,
     unused=unused,
-    question=("Your verdict on it, as printed?", ANSWERS),
+    question=("Your verdict, as printed:", ANSWERS),
     views=[
         Formulas(statement_data, statement),
         Chart(outcome_data, outcome_figure, cursor=cursor),
         Formulas(verdict_data, verdict),
     ],
     sentence=sentence,
+    quest=Quest(
+        "Find a border: the statement fails here, and one step of one slider away it holds. If it "
+        "never fails, show both ends of every slider.",
+        is_border,
+    ),
 )

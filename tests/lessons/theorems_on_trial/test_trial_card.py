@@ -43,7 +43,6 @@ def square(view: Size) -> Outcome:
     return Outcome(
         figure=curve,
         sentence=f"The square is {view.size**2}.",
-        holds=view.size**2 <= 10,
         cursor=float(view.size),
     )
 
@@ -56,6 +55,7 @@ def square_trial(**changes: Any) -> Trial:
         "symbols": "$n$: a number",
         "parameters": Size,
         "show": square,
+        "holds": lambda view: view.size**2 <= 10,
         "verdict": "fails",
         "survives": r"It is true while $n \le 3$.",
         "right": r"$n^2 < 11$ for $n \le 3$",
@@ -116,7 +116,7 @@ def test_sliders_move_figure_cursor_and_sentence(card: Laboratory) -> None:
 
 def test_a_slider_that_plays_no_part_is_grey() -> None:
     card = TrialCard(TRIALS["chord"]).commit("holds")
-    assert card.panel["seed"].disabled and not card.panel["kink"].disabled
-    card.panel["function"].value = "random"
     assert card.panel["kink"].disabled and not card.panel["seed"].disabled
+    card.panel["function"].value = "|x - c|"
+    assert card.panel["seed"].disabled and not card.panel["kink"].disabled
     card.close()

@@ -14,7 +14,7 @@ from scipy import integrate, special, stats
 from ddlab.core.parameters import describe
 from ddlab.core.randomness import numpy_generator
 from ddlab.lessons.theorems_on_trial import trials
-from ddlab.lessons.theorems_on_trial.trial_card import FAILS, HOLDS
+from ddlab.lessons.theorems_on_trial.trial_card import FAILS, HOLDS, TrialCard
 from ddlab.lessons.theorems_on_trial.trials import TRIALS
 
 # What an independent computation says of a view: whether the statement holds there, and numbers
@@ -70,11 +70,7 @@ def judge_information(view: Any) -> Judged:
     entropy = -integrate.trapezoid(special.xlogy(mixed, mixed), x)
     share = (entropy - stats.norm(0, view.spread).entropy()) / math.log(2)
     exact = 2 * share * math.log(2) / (entropy + math.log(2))
-    return 0 <= printed <= 1 and abs(printed - exact) < 5e-3, [
-        f"{printed:.3g}",
-        f"{share:.3f}",
-        f"is {exact:.3g},",
-    ]
+    return 0 <= printed <= 1, [f"{printed:.3g}", f"{share:.3f}", f"is {exact:.3g}, a difference"]
 
 
 def overlap_by_grid(gap: float, first: float, second: float) -> float:
@@ -92,22 +88,16 @@ def judge_overlap(view: Any) -> Judged:
         )
         return overlap_by_grid(view.gap, *spreads)
 
-    return True, [f"is {at(view.strength):.3f};", f"from {at(0):.3f}", f"to {at(10):.3f} at"]
+    return True, [f"is {at(view.strength):.3f}.", f"from {at(0):.3f}", f"to {at(10):.3f},"]
 
 
 def judge_chord(view: Any) -> Judged:
     slopes = trials.slope_one(view, np.array([-1.0, 1.0, 1 - 2 * view.merge_ratio]))
     distance = abs(slopes[2] - view.merge_ratio * slopes[0] - (1 - view.merge_ratio) * slopes[1])
     bound = view.merge_ratio * (1 - view.merge_ratio) * 2
-    is_convex = True
-    for a in np.linspace(0, 1, 101):
-        middle = float(trials.slope_one(view, np.array([1 - 2 * a]))[0])
-        is_convex &= bool(
-            abs(middle - a * slopes[0] - (1 - a) * slopes[1]) <= 2 * a * (1 - a) + 1e-12
-        )
-    return is_convex, [
+    return bool(distance <= bound + 1e-12), [
         f"lies {distance:.3f}",
-        f"at most {bound:.3f}, right at most {2 * bound:.3f}",
+        f"bound is {bound:.3f}; the right bound is {2 * bound:.3f}",
     ]
 
 
@@ -124,7 +114,7 @@ def test_a_card_says_what_an_independent_computation_says(key: str) -> None:
     for view in settings(key, 25, seed=1):
         statement = TRIALS[key].show(view)
         holds, numbers = JUDGES[key](view)
-        assert statement.holds == holds, (view, statement.sentence)
+        assert TRIALS[key].holds(view) == holds, (view, statement.sentence)
         for number in numbers:
             assert number in statement.sentence, (view, number, statement.sentence)
 
@@ -133,7 +123,7 @@ def test_a_card_says_what_an_independent_computation_says(key: str) -> None:
 def test_the_verdict_is_what_drawn_settings_find(key: str) -> None:
     trial = TRIALS[key]
     views = settings(key, 60, seed=2)
-    verdicts = [trial.show(view).holds for view in views]
+    verdicts = [trial.holds(view) for view in views]
     assert trial.verdict == (HOLDS if all(verdicts) else FAILS)
     if key == "SGD":  # its condition, written down once more
         assert verdicts == [
@@ -148,8 +138,8 @@ def test_eq_24_does_not_tend_to_one_and_the_share_does() -> None:
         sentences.append(TRIALS["information"].show(trials.Width(spread=spread)).sentence)
     values = []
     for sentence in sentences:
-        values.append(float(re.findall(r"eq 24 gives (-?[\d.e+]+);", sentence)[0]))
-    assert max(values) < 0 and all("I/H(Y) 1.000 in one" in sentence for sentence in sentences)
+        values.append(float(re.findall(r"eq 24 gives (-?[\d.e+]+)\. The", sentence)[0]))
+    assert max(values) < 0 and all("I/H(Y) is 1.000 in one" in sentence for sentence in sentences)
 
 
 def test_what_corollary_1_is_tried_on_is_lipschitz() -> None:
@@ -160,7 +150,34 @@ def test_what_corollary_1_is_tried_on_is_lipschitz() -> None:
             assert np.abs(np.diff(values)).max() <= (places[1] - places[0]) * (1 + 1e-9)
     views = []
     for a in (0.1, 0.25, 0.5, 0.8):
-        views.append(trials.Merge(merge_ratio=a, kink=round(1 - 2 * a, 2)))
-    assert not any(TRIALS["chord"].show(view).holds for view in views), (
+        views.append(trials.Merge(function="|x - c|", merge_ratio=a, kink=round(1 - 2 * a, 2)))
+    assert not any(TRIALS["chord"].holds(view) for view in views), (
         "with its kink at z, whatever alpha"
     )
+
+
+# One border of each statement, as the instructor's page gives it; the overlap has none.
+BORDERS = {
+    "SGD": {"steps": 4},
+    "information": {"spread": 0.24},
+    "chord": {"function": "|x - c|", "merge_ratio": 0.29},
+}
+
+
+@pytest.mark.parametrize("key", TRIALS)
+def test_a_card_opens_where_its_statement_holds_and_its_border_is_rare(key: str) -> None:
+    trial = TRIALS[key]
+    first = trial.parameters()
+    assert trial.holds(first)
+    card = TrialCard(trial).commit("holds")
+    assert card.quest is not None and not card.quest.met
+    if key == "overlap":
+        for name in ("strength", "gap", "spread", "other_spread"):
+            for value in describe(first)[name].explorable:
+                assert not card.quest.met
+                card.panel[name].value = value
+    else:
+        for name, value in BORDERS[key].items():
+            card.panel[name].value = value
+    assert card.quest.met, card.settings
+    card.close()
