@@ -118,6 +118,11 @@ class Change:
     hint: str = ""
 
 
+def _no_jobs(world: Any, settings: Any, run: Any) -> list:
+    """Compute nothing in a second thread."""
+    return []
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Declared:
     """The fields of a `Lab` after its title and world.
@@ -157,7 +162,7 @@ class Declared:
     sentence: Callable[[Any, Any, "Results"], str]
     folded: Sequence[str] | Callable[[Any], Sequence[str]] = ()
     run: Callable[[Any, Any], Run] | None = None
-    jobs: Callable[[Any, Any, Any], Jobs] = lambda world, settings, run: []
+    jobs: Callable[[Any, Any, Any], Jobs] = _no_jobs
     opens_with: int = 0
     shared: Callable[[Any, Any, "Results"], Any] = lambda world, settings, results: None
     step_label: Callable[[Any, Any, int], str] = lambda world, settings, step: str(step)
@@ -368,7 +373,7 @@ class Laboratory(Explorer):
                 self.panel,
                 self._button_row,
                 # A laboratory that computes nothing in a second thread needs no place for it.
-                *([] if self.lab.run is None and self.lab.jobs is Lab.jobs else [self.progress]),
+                *([] if self.lab.run is None and self.lab.jobs is _no_jobs else [self.progress]),
             ],
             views=[*([self.slider] if self.lab.run else []), *views],
             key=key,

@@ -179,14 +179,23 @@ def unused(world: World, settings: Any) -> list[str]:
     return [] if name is None else [name]
 
 
+def slider_ranges(world: World, settings: Any) -> dict[str, tuple[float, float]]:
+    """Return the ends of each slider of a number; a choice has none."""
+    ranges = {}
+    for name in controls(world):
+        described = describe(settings)[name]
+        if described.choices is None and isinstance(described.explorable, tuple):
+            ranges[name] = described.explorable
+    return ranges
+
+
 def neighbours(world: World, settings: Any) -> list[Any]:
     """List the settings one step of one slider away; a seed has no neighbours."""
     beside = []
-    for name in controls(world):
-        described = describe(settings)[name]
-        if described.choices is not None or name == "seed":
+    for name, (low, high) in slider_ranges(world, settings).items():
+        if name == "seed":
             continue
-        low, high = described.explorable
+        described = describe(settings)[name]
         step = described.step or 1
         for value in (getattr(settings, name) - step, getattr(settings, name) + step):
             # Steps of .01 add up to 0.24000000000000002, which no slider shows.
@@ -202,12 +211,10 @@ def is_border(world: World, settings: Any, results: Results) -> bool:
         return False
     if not world.trial.holds(settings):
         return any(world.trial.holds(beside) for beside in neighbours(world, settings))
-    for name in controls(world):
-        described = describe(settings)[name]
-        if described.choices is None:
-            visited = {getattr(past, name) for past in results.past}
-            if not visited.issuperset(described.explorable):
-                return False
+    for name, ends in slider_ranges(world, settings).items():
+        visited = {getattr(past, name) for past in results.past}
+        if not visited.issuperset(ends):
+            return False
     # Every end of every slider was on show; had one of them broken it, the verdict would not hold.
     return world.trial.verdict == HOLDS
 
