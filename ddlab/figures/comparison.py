@@ -78,11 +78,7 @@ def grouped_comparison(
                 list(seeds),
             )
     literal_names = [look.literal(name) for name in names]
-    figure = look.start_figure(
-        title=title, x_label=x_label or "compared", y_label=y_label, height=height
-    )
-    if not x_label:
-        figure.update_xaxes(title_text="")
+    figure = _start(title, x_label, y_label, height)
     positions = np.arange(len(names), dtype=float)
     descriptions = []
     shown_values: list[float] = []
@@ -198,11 +194,7 @@ def bars(
     labels = as_names("names", names)
     literal_names = [look.literal(name) for name in labels]
     groups = values if isinstance(values, Mapping) else {"": values}
-    figure = look.start_figure(
-        title=title, x_label=x_label or "group", y_label=y_label, height=height
-    )
-    if not x_label:
-        figure.update_xaxes(title={"text": ""})
+    figure = _start(title, x_label, y_label, height)
     descriptions = []
     for index, (group, column) in enumerate(groups.items()):
         heights = _column(f"values{f'[{group!r}]' if group else ''}", column, len(labels))
@@ -248,6 +240,14 @@ def add_reference(figure: go.Figure, name: str, value: float) -> go.Figure:
     )
     figure.update_layout(margin={"r": 14 + 7 * max(len(name), 6)})
     return figure
+
+
+def _start(title: str, x_label: str, y_label: str, height: int) -> go.Figure:
+    """Return an empty figure; names under the places of an axis need no label of their own."""
+    figure = look.start_figure(
+        title=title, x_label=x_label or "compared", y_label=y_label, height=height
+    )
+    return figure if x_label else figure.update_xaxes(title_text="")
 
 
 def _referred(figure: go.Figure, reference: Any) -> list[str]:

@@ -181,7 +181,7 @@ class Run:
         return self.keep.of(self.total)
 
     @cached_property
-    def _wanted(self) -> frozenset[int]:
+    def _kept_steps(self) -> frozenset[int]:
         return frozenset(self.kept)
 
     @cached_property
@@ -541,9 +541,9 @@ class Run:
             or step - (self._finite or 0) >= _UPDATES
         )
         # A step that is shown is always looked at, whatever the time.
-        if step in self._wanted or late:
+        if step in self._kept_steps or late:
             self._check_finite(state, trace)
-        if step in self._wanted:
+        if step in self._kept_steps:
             # A new tuple each time: a reader in another thread keeps the one it has.
             self._frames = (
                 *self._frames,

@@ -172,9 +172,9 @@ def is_a_share(view: Width) -> bool:
     Width,
     holds=is_a_share,
     source="ReLA, appendix C.5, eq 24",
-    statement=r"The normalised information of samples and targets is $I_O = 2\log "
+    statement=r"The normalised information of samples and targets, computed as $I_O = 2\log "
     r"2\,/\,(\frac12\log(2\pi e\Sigma^2) + 2\log "
-    r"2)$; it lies in [0, 1] and tends to 1 as $\Sigma \to 0$.",
+    r"2)$, lies in [0, 1] and tends to 1 as $\Sigma \to 0$.",
     symbols=r"$X$: samples; $Y$: their class; $\Sigma$: standard deviation of each of two classes, "
     r"whose means are 1 "
     r"apart; $I(X;Y)$: mutual information; $H$: entropy; $I_O = 2I/(H(X)+H(Y))$: normalised "

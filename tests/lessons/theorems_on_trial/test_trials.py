@@ -165,7 +165,7 @@ BORDERS = {
 
 
 @pytest.mark.parametrize("key", TRIALS)
-def test_a_card_opens_where_its_statement_holds_and_its_border_is_rare(key: str) -> None:
+def test_a_card_opens_where_its_statement_holds_and_its_recipe_meets_the_quest(key: str) -> None:
     trial = TRIALS[key]
     first = trial.parameters()
     assert trial.holds(first)
