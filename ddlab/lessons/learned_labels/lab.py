@@ -8,6 +8,7 @@ Every number of pictures that was visited stays as a point.
 """
 
 import dataclasses
+import math
 import statistics
 from dataclasses import dataclass
 from typing import Any
@@ -42,14 +43,20 @@ from ...runs import Frame, Run
 from ...runs.inputs import Inputs
 from ...training import supervised
 
-SOURCES = ("shapes", "noise", "the data")
+SOURCES = ("noise", "shapes", "the data")
 STRANGER = networks.spec("convnet", width=16, norm="instance")  # takes no part in the learning
 STUDENT_KINDS = ("the learner's network", "a ConvNet, no part in it", "labels shuffled")
+# The same kinds, short enough for a legend in one line.
+_SHORT_NAMES = ("perceptron", "ConvNet", "labels shuffled")
 MOST_PICTURES = 500  # pictures
 # Of each kind, whose mean is shown.
 STUDENTS = 2
-# Pictures whose labels are in the table, at most.
-_ROWS = 20
+# Pictures on show, above their labels.
+_SHOWN = 10
+# Of accuracy, by which the quest wants to be ahead of one real image of each class.
+_AHEAD = 0.1
+# Values of the axis that are written.
+_TICKS = (10, 20, 50, 100, 200, 500)
 # Pixels that a picture takes on the page, about.
 _CELL = 48
 
@@ -66,7 +73,7 @@ class Settings(ld.Config):
         help="Pictures whose labels are learned.",
     )
     source: str = parameter(
-        "shapes", choices=SOURCES, explorable=True, help="Where the pictures come from."
+        "noise", choices=SOURCES, explorable=True, help="Where the pictures come from."
     )
     iterations: int = parameter(
         1000, range=(1, None), explorable=(100, 2000), step=100, help="Steps."
@@ -207,11 +214,11 @@ def strip_data(world: World, settings: Settings, results: Results) -> tuple:
 
 def strip(data: ImageData, base: DistilledSet, frame: Frame) -> tuple[bytes, str]:
     """Draw each picture under its likeliest class."""
-    surest, likeliest = frame.content.labels[:10].max(1)
+    surest, likeliest = frame.content.labels[:_SHOWN].max(1)
     label_texts = []
     for at, value in zip(likeliest.tolist(), surest.tolist(), strict=True):
-        label_texts.append(f"{data.class_names[at]} {value:.0%}")
-    pixels = data.to_uint8(base.images[:10])
+        label_texts.append(f"{data.class_names[at]}: {value:.0%}")
+    pixels = data.to_uint8(base.images[:_SHOWN])
     scale = max(1, round(_CELL / data.image_size[1]))
     return encode_grid(
         pixels, len(pixels), scale, column_labels=label_texts, gap=4
@@ -224,48 +231,41 @@ def labels_data(world: World, settings: Settings, results: Results) -> tuple:
 
 
 def labels_map(names: tuple[str, ...], frame: Frame) -> go.Figure:
-    """Return a row for each picture."""
-    labels = frame.content.labels[:_ROWS].cpu().numpy()
-    title = f"Labels of {len(labels)} pictures, step {frame.step}"
+    """Draw the labels of the pictures in the strip, a row for each picture."""
+    labels = frame.content.labels[:_SHOWN].cpu().numpy()
+    title = f"Their labels at step {frame.step}"
     return label_matrix(labels, names, title=title, height=HEIGHT)
 
 
 def curve_data(world: World, settings: Settings, results: Results) -> tuple:
-    """Return the accuracies known so far, and the network in training."""
+    """Return the accuracies computed so far."""
     scores, rival = results.shared
     points = tuple(tuple(scores_of_kind.items()) for scores_of_kind in scores)
-    return settings.source, points, (settings.pictures, 1 - results.frame.content.errors), rival
+    return settings.source, points, rival
 
 
-def curve(
-    source: str, points_by_kind: tuple, on_show: tuple[int, float], rival: float | None
-) -> go.Figure:
+def curve(source: str, points_by_kind: tuple, rival: float | None) -> go.Figure:
     """Draw the accuracy against the number of pictures."""
     figure = start_figure(
-        title=f"Networks that learned from {source}",
-        x_label="pictures",
-        y_label="test accuracy (fraction)",
+        title=f"What pictures of {source} teach",
+        x_label="number of pictures",
+        y_label="test accuracy",
         height=HEIGHT,
     )
-    for index, (name, points) in enumerate(zip(STUDENT_KINDS, points_by_kind, strict=True)):
+    for index, (name, points) in enumerate(zip(_SHORT_NAMES, points_by_kind, strict=True)):
         x, y = [number for number, _ in points], [score for _, score in points]
         figure.add_scatter(x=x, y=y, name=name, **line_style(series_style(index), markers=True))
-    figure.add_scatter(
-        x=on_show[:1],
-        y=on_show[1:],
-        name="the learner itself, on training images",
-        mode="markers",
-        marker={"symbol": "circle-open", "size": 12, "color": series_style(0).colour},
-    )
+    ends = (_TICKS[0] * 0.85, _TICKS[-1] * 1.2)
     if rival is not None:
         figure.add_scatter(
-            x=[0, MOST_PICTURES + 10],
-            y=[rival] * 2,
-            name="one real image a class",
-            mode="lines",
-            line=DASHED,
+            x=ends, y=[rival] * 2, name="one real image per class", mode="lines", line=DASHED
         )
-    figure.update_xaxes(range=[0, MOST_PICTURES + 10]).update_yaxes(range=[0, 1])
+    figure.update_xaxes(
+        type="log",
+        range=[math.log10(end) for end in ends],
+        tickvals=_TICKS,
+        ticktext=[str(number) for number in _TICKS],
+    ).update_yaxes(range=[0, 1], tickformat=".0%")
     clauses = []
     for name, points in zip(STUDENT_KINDS, points_by_kind, strict=True):
         clauses.append(f"{name} {', '.join(f'{y:.2f} at {x}' for x, y in points)}")
@@ -276,47 +276,53 @@ def curve(
 
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
-    """Say what the labels are at the step on show, and what they teach."""
+    """Say what the labels teach, or how far they have been learned."""
     learner_score, stranger_score, shuffled = (
         scores_of_kind.get(settings.pictures) for scores_of_kind in results.shared[0]
     )
-    run = results.run
-    setting = f"{settings.pictures} pictures ({settings.source})"
-    if learner_score is None or stranger_score is None or shuffled is None:
-        return (
-            f"{setting}: labels learn, step {run.step} of {run.total}."
-            if learner_score is None
-            else f"{setting}: {learner_score:.1%}."
-        )
-    beside = (
-        f"a ConvNet that took no part {stranger_score:.1%}; with labels shuffled {shuffled:.1%}"
+    pictures = {"shapes": "shapes", "noise": "pictures of noise", "the data": "real images"}
+    learner = f"{settings.pictures} {pictures[settings.source]}"
+    if learner_score is None:
+        run = results.run
+        return f"The labels of {learner} are at step {run.step} of {run.total}."
+    statement = (
+        f"From {learner}, perceptrons learn to classify {learner_score:.1%} of the test images "
+        "correctly"
     )
-    return f"{setting}: networks get {learner_score:.1%} of the test images right, {beside}."
+    if stranger_score is None or shuffled is None:
+        return f"{statement}."
+    return (
+        f"{statement}, and ConvNets {stranger_score:.1%}. With the labels shuffled, perceptrons "
+        f"reach {shuffled:.1%}."
+    )
 
 
 def quest_met(world: World, settings: Settings, results: Results) -> bool:
-    """Return whether pictures without any image of the data beat one real image of each class."""
+    """Return whether pictures without any image of the data are well ahead of real images."""
     (learner_scores, *_), rival = results.shared
     score = learner_scores.get(settings.pictures)
-    return (
-        settings.source != "the data" and score is not None and rival is not None and score > rival
-    )
+    if settings.source == "the data" or score is None or rival is None:
+        return False
+    return score >= rival + _AHEAD
 
 
 LabelLab = Lab(
-    "What do labels make of pictures?",
+    "What can labels teach through pictures of something else?",
     World,
-    controls=("pictures", "source", "solver"),
+    controls=("source", "pictures", "solver"),
     folded=("iterations", "seed"),
-    labels={"source": "pictures of", "solver": "gradient by"},
+    labels={"source": "pictures of", "pictures": "number of pictures", "solver": "gradient by"},
     run=World.run,
     jobs=list_jobs,
     opens_with=2,
     shared=share_scores,
-    job_words=lambda world, run: f"labels of {len(run.inputs.distilled)} pictures learn",
-    views=[Strip(strip_data, strip), Row(Chart(labels_data, labels_map), Chart(curve_data, curve))],
+    job_words=lambda world, run: f"learning the labels of {len(run.inputs.distilled)} pictures",
+    views=[
+        Strip(strip_data, strip),
+        Row(Chart(labels_data, labels_map), Chart(curve_data, curve), widths=(230, 350)),
+    ],
     sentence=sentence,
     quest=Quest(
-        "Beat one real image of each class with pictures in which there is none.", quest_met
+        "Without any real image, beat one real image of each class by ten points.", quest_met
     ),
 )

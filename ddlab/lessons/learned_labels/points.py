@@ -2,8 +2,9 @@
 
 TwoPoints()
 
-Each place on the line listens to both points, to the nearer one more, and takes the class of which
-it hears most (Sucholutsky & Schonlau 2021, *Less than one-shot learning*, arXiv 2009.08449).
+Each place on the line averages both labels, the nearer point counting more, and belongs to the
+class with the largest share (Sucholutsky & Schonlau 2021, *Less than one-shot learning*, arXiv
+2009.08449).
 """
 
 from dataclasses import dataclass
@@ -24,9 +25,7 @@ PLACES = np.linspace(0, 1, 201)
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Parameters):
-    """Of each point's label the share of class B; the rest of the left one is A, of the right one
-    C.
-    """
+    """The share of class B in each label; the rest of the left label is A, of the right label C."""
 
     left: float = parameter(
         0.0, range=(0, 1), explorable=(0, 1), step=0.05, help="B's share at the left point."
@@ -35,24 +34,27 @@ class Settings(Parameters):
         0.0, range=(0, 1), explorable=(0, 1), step=0.05, help="B's share at the right point."
     )
     nearness: int = parameter(
-        1, range=(1, 5), explorable=(1, 5), help="A point counts by 1 / distance to this power."
+        1,
+        range=(1, 5),
+        explorable=(1, 5),
+        help="A point's weight is 1 / distance to this power.",
     )
 
 
-def heard(settings: Settings) -> np.ndarray:
-    """Return how much of A, B and C each place hears: [places, 3]."""
-    left_label, right = (
-        np.array([1 - settings.left, settings.left, 0]),
-        np.array([0, settings.right, 1 - settings.right]),
-    )
-    nearness = (1 - PLACES) ** settings.nearness
-    far = PLACES**settings.nearness
-    return (nearness[:, None] * left_label + far[:, None] * right) / (nearness + far)[:, None]
+def mixed_labels(settings: Settings) -> np.ndarray:
+    """Return the shares of A, B and C at each place: [places, 3]."""
+    left_label = np.array([1 - settings.left, settings.left, 0])
+    right_label = np.array([0, settings.right, 1 - settings.right])
+    # 1 / distance to either point, multiplied by both distances so that no weight is infinite.
+    left_weight = ((1 - PLACES) ** settings.nearness)[:, None]
+    right_weight = (PLACES**settings.nearness)[:, None]
+    mixed = left_weight * left_label + right_weight * right_label
+    return mixed / (left_weight + right_weight)
 
 
 def classes(settings: Settings) -> list[str]:
     """Return the classes that win somewhere, from left to right."""
-    winners = heard(settings).argmax(1)
+    winners = mixed_labels(settings).argmax(1)
     winning_classes = []
     for index, winner in enumerate(winners):
         if index == 0 or winner != winners[index - 1]:
@@ -61,11 +63,14 @@ def classes(settings: Settings) -> list[str]:
 
 
 def lines(settings: Settings) -> go.Figure:
-    """Draw what is heard along the line, and underneath who wins."""
+    """Draw the share of each class along the line, and underneath the class that wins."""
     figure = start_figure(
-        title="Two points", x_label="place", y_label="what it hears", height=HEIGHT
+        title="Two points",
+        x_label="place between the two points",
+        y_label="share of the class",
+        height=HEIGHT,
     )
-    shares = heard(settings)
+    shares = mixed_labels(settings)
     for index, name in enumerate(CLASSES):
         style = series_style(index)
         won = shares.argmax(1) == index
@@ -79,16 +84,16 @@ def lines(settings: Settings) -> go.Figure:
             marker={"color": style.colour, "symbol": "square", "size": 9},
         )
     winners = ", ".join(classes(settings))
-    figure.update_layout(title={"text": f"Two points, classes won: {winners}"}).update_yaxes(
-        range=[-0.15, 1.05]
-    )
+    figure.update_layout(
+        title={"text": f"From left to right, the classes {winners} win"}
+    ).update_yaxes(range=[-0.15, 1.05])
     return finish_figure(legend_below(figure), alt=f"From left to right the classes {winners} win.")
 
 
 def sentence(world: "World", settings: Settings, results: Results) -> str:
-    """Say who wins where."""
-    many = len(set(classes(settings)))
-    return f"Two points teach {many} class{'es' * (many > 1)}: {', '.join(classes(settings))}."
+    """Say how many classes win somewhere."""
+    count = len(set(classes(settings)))
+    return f"Two points teach {count} class{'es' * (count > 1)}: {', '.join(classes(settings))}."
 
 
 class World:

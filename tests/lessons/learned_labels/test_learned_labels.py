@@ -1,5 +1,6 @@
 """Lesson 65: what its laboratory measures, its two points, and its exercises."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -80,8 +81,18 @@ def test_pictures_are_of_their_source_and_more_of_them_begin_alike(
             tuple(lab.world.base(source, 10, 0).images[0].flatten().tolist()) in real_pixels
         )
     assert inside == {"shapes": False, "noise": False, "the data": True}
-    (scores, *_), rival = lab._results().shared
-    assert quest_met(lab.world, lab.settings, lab._results()) is (scores[10] > rival)
+    lab.close()
+
+
+@pytest.mark.parametrize(
+    "source, score, met",
+    [("shapes", 0.76, True), ("shapes", 0.74, False), ("the data", 0.9, False)],
+)
+def test_the_quest_wants_other_pictures_ten_points_ahead_of_real_images(
+    lab: Laboratory, source: str, score: float, met: bool
+) -> None:
+    results = SimpleNamespace(shared=([{10: score}, {}, {}], 0.65))
+    assert quest_met(lab.world, lab.settings.replace(source=source), results) is met
     lab.close()
 
 
@@ -100,7 +111,7 @@ def test_two_points_teach_three_classes_where_both_say_more_than_a_third(
     shares: Any, nearness: int, won: str
 ) -> None:
     settings = points.Settings(left=shares[0], right=shares[1], nearness=nearness)
-    assert "".join(points.classes(settings)) == won and points.heard(settings).sum(
+    assert "".join(points.classes(settings)) == won and points.mixed_labels(settings).sum(
         1
     ) == pytest.approx(1)
 
