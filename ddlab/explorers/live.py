@@ -238,10 +238,8 @@ def buttons(world: World) -> list[Compute]:
         Compute("Step", step_once, "step-forward", "One step, then rest", shows_end=True),
     ]
     if world.can_teach:
-        words = "Train a student on this frame"
-        shown.append(
-            Compute(words, train, "graduation-cap", "And one on as many random real images")
-        )
+        hint = "On the images of this step, and one on as many random real images"
+        shown.append(Compute("Train a student", train, "graduation-cap", hint))
     return shown
 
 

@@ -8,6 +8,7 @@ should read it again.
 
 import functools
 import json
+import re
 from collections.abc import Callable
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -401,35 +402,43 @@ ROWS: list[tuple[str, str, Callable[[], bool]]] = [
     ),
     (
         "40",
-        "All three are ahead of twenty real images",
-        lambda: all(unlabelled(rule).ahead for rule in ("KRR-ST", "principal", "principal, few")),
+        "which are eight points ahead of twenty real images without any learning",
+        lambda: 0.075 < unlabelled("principal, few").mean < 0.085,
     ),
     (
         "40",
-        "these are .081 ahead (.063 to .100), .061 ahead of KRR-ST",
-        lambda: (
-            [
-                round(unlabelled("principal, few", rival_set).mean, 3)
-                for rival_set in ("real", "KRR-ST")
-            ]
-            == [0.081, 0.061]
-        ),
-    ),
-    ("40", "which nobody learned, by as much", lambda: unlabelled("principal", "KRR-ST").unseen),
-    (
-        "40",
-        "Its views are worth .015 there",
-        lambda: unlabelled("Boost, few", "bases, no views, few").ahead,
+        "Learning helps twenty whole images by .020 (.004 to .037)",
+        lambda: unlabelled("KRR-ST").ahead and round(unlabelled("KRR-ST").mean, 3) == 0.020,
     ),
     (
         "40",
-        "the learned pairs are .022 *behind* the same ones as they were computed",
+        "No difference is seen for the 30 pairs of V = 40",
+        lambda: unlabelled("bases, no views", "principal").unseen,
+    ),
+    (
+        "40",
+        "learning harms the 125 pairs of V = 10 by .022 (.008 to .036)",
         lambda: unlabelled("bases, no views, few", "principal, few").behind,
     ),
     (
         "40",
-        "Boost with views is level with these",
+        "**The split of the floats is worth more than learning.**",
+        lambda: unlabelled("principal, few", "principal").mean > unlabelled("KRR-ST").mean,
+    ),
+    (
+        "40",
+        "Views help: at V = 10 they are worth",
+        lambda: unlabelled("Boost, few", "bases, no views, few").ahead,
+    ),
+    (
+        "40",
+        "level with bases that are not learned",
         lambda: unlabelled("Boost, few", "principal, few").unseen,
+    ),
+    (
+        "40",
+        "ahead of them ({0}) only at V = 40",
+        lambda: unlabelled("Boost", "principal").ahead,
     ),
     ("45", "**no difference is seen** for SimCLR at the end", lambda: target_gain("simclr").unseen),
     (
@@ -747,7 +756,9 @@ ROWS: list[tuple[str, str, Callable[[], bool]]] = [
 def words(number: str) -> str:
     (path,) = (NOTEBOOKS / "solutions").glob(f"{number}_*.ipynb")
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    text = "\n".join("".join(cell["source"]) for cell in cells)
+    # Captions stand in the code, in string literals over several lines.
+    return re.sub(r'"\s*\n\s*f?"', "", text)
 
 
 @pytest.mark.parametrize(

@@ -494,14 +494,14 @@ def page_pairs(source: str, pairs: Callable[..., tuple[Tensor, Tensor]], first: 
     data = data_of(**MANY)
     taught = networks.initialise(networks.spec("convnet", width=4, depth=2).for_data(data), seed=0)
 
-    def newborn() -> Any:
+    def new_network() -> Any:
         module = next(born).module()
         network = nn.Sequential(*module.blocks, nn.Flatten(), module.classifier)
         return network, torch.optim.SGD(
             network.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-3
         )
 
-    page = run(source, newborn=newborn)
+    page = run(source, new_network=new_network)
     learned = [value.clone().requires_grad_() for value in first]
     teacher_features = networks.predict(taught, data.normalised()).features
     options = {"updates": UPDATES, "networks": 2, "oldest": 4}

@@ -46,10 +46,17 @@ def check_targets(answer: Any) -> str:
             f"They leave {yours:.4f}; no targets leave less. For fixed images nothing needs to "
             "be trained."
         )
-    hint = "The predictions are A Y with A = (f_t f_s^T + 1)(K + ridge I)^{-1}: least squares in Y."
+    result = (
+        f"Your targets leave {yours:.4f}, zero targets leave {nothing:.4f}, and the best targets "
+        f"leave {least:.4f}."
+    )
+    # First where to look; whoever is nearly there also reads what to solve.
+    if yours >= nothing:
+        raise NotYet(
+            f"{result} The predictions are A Y for a matrix A. Which product of equation 3 is A?"
+        )
     raise NotYet(
-        f"Your targets leave {yours:.4f}, saying 0 everywhere leaves {nothing:.4f}, the best "
-        f"leave {least:.4f}. {hint}"
+        f"{result} With A = (f_t f_s^T + 1)(K + ridge I)^-1, minimise |outputs - A Y|^2 in Y."
     )
 
 

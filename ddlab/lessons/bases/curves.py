@@ -24,7 +24,7 @@ def reconstruction_error_curve(
 
     Args:
         curves: name -> errors [k], entry U - 1 that of the first U bases; of any lengths. Those
-            below 1e-6 are not drawn.
+            below 1e-6 are not drawn. A name stands at the end of its curve.
         scaling: what scaling down and up alone leaves, as a dashed line where it is something.
     """
     figure = look.start_figure(title=title, x_label=x_label, y_label="error left", height=height)
@@ -34,6 +34,8 @@ def reconstruction_error_curve(
         style = look.line_style(look.series_style(index), markers=values.size == 1)
         drawn_values = np.where(values > _LEAST_ERROR, values, np.nan)[places]
         figure.add_scatter(x=places + 1, y=drawn_values, name=look.literal(name), **style)
+        if len(curves) > 1:
+            _name_at_the_end(figure, name, places + 1, drawn_values)
         descriptions.append(f"{name} {words.course(values)} with {values.size}")
     if scaling > _LEAST_ERROR:
         figure.add_hline(y=scaling, line=look.DASHED)
@@ -56,12 +58,29 @@ def reconstruction_error_curve(
     )
 
 
+def _name_at_the_end(
+    figure: go.Figure, name: str, places: np.ndarray, drawn_values: np.ndarray
+) -> None:
+    """Write a curve's name beside its last point; on a logarithmic axis words stand at log10."""
+    last = np.flatnonzero(np.isfinite(drawn_values))[-1:]
+    for index in last:
+        figure.add_annotation(
+            text=look.literal(name),
+            x=np.log10(places[index]),
+            y=np.log10(drawn_values[index]),
+            xanchor="left",
+            xshift=4,
+            showarrow=False,
+            font={"color": figure.data[-1].line.color, "size": 12},
+        )
+
+
 def _logarithmic(figure: go.Figure) -> None:
     """Make both axes logarithmic, with a few ticks at round numbers.
 
     plotly's own ticks are powers of ten, or too many.
     """
-    look.legend_below(figure)
+    figure.update_layout(showlegend=False, margin={"r": 48})
     values_by_axis = []
     for axis in ("x", "y"):
         values_by_axis.append(

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from ...explorers.lab import Compute, Lab, Results, Value
 from ...explorers.lines import Quest
-from ...explorers.views import Chart, Row, Strip, Tabs
+from ...explorers.views import Chart, Strip, Tabs
 from ...figures import encode_grid
 from ...figures.theme import DASHED, finish_figure, series_style, start_figure
 from .curves import reconstruction_error_curve
@@ -135,19 +135,19 @@ def image_data(world: World, settings: Settings, results: Results) -> tuple | No
     return (
         None
         if every[0][1] is None
-        else (curves, "What the first U image bases leave", "bases U (number)")
+        else (curves, "Squared error that the first U image bases leave", "image bases U")
     )
 
 
 def vector_data(world: World, settings: Settings, results: Results) -> tuple | None:
     """Return the errors of the vectors."""
     vectors = results(Value(world.fitted, None))
-    title = "What the first V vector bases leave"
-    return None if vectors is None else ((("vectors", vectors),), title, "bases V (number)")
+    title = "Squared error that the first V vector bases leave"
+    return None if vectors is None else ((("vectors", vectors),), title, "vector bases V")
 
 
 def errors_left(every: tuple[tuple[str, Fitted], ...], title: str, x_label: str) -> go.Figure:
-    """Draw the relative squared errors of held-out points, and what scaling alone leaves."""
+    """Draw the relative squared errors of held-out points, and that of scaling alone."""
     curves = {name: fitted.errors for name, fitted in every}
     return reconstruction_error_curve(
         curves, every[0][1].scaling, title=title, x_label=x_label, height=_HEIGHT
@@ -198,9 +198,9 @@ def taught(
     points: tuple, on_show: Split, real: Scores, limits: tuple[float, float] | None
 ) -> go.Figure:
     """Draw the accuracy over pairs, a diamond for the split on show, circles for those before."""
-    title = "What the pairs teach: a probe of a network that learned them"
+    title = "Linear probes of networks that learned the pairs"
     figure = start_figure(
-        title=title, x_label="pairs (number)", y_label="test accuracy", height=_HEIGHT
+        title=title, x_label="pairs that the floats buy", y_label="test accuracy", height=_HEIGHT
     )
     descriptions = []
     for name, symbol, is_on_show in (("tried", "circle", False), ("on show", "diamond", True)):
@@ -222,7 +222,7 @@ def taught(
         )
         for _, count, score in dots:
             descriptions.append(f"{name}: {count} pairs {score:.3f}")
-    lines = {"twenty real images": fmean(real)} if real else {}
+    lines = {"20 real images": fmean(real)} if real else {}
     lines |= {} if limits is None else dict(zip(("untrained", "teacher"), limits, strict=True))
     for name, level in lines.items():
         annotation = {
@@ -230,12 +230,14 @@ def taught(
             "font": {"color": DASHED["color"], "size": 12},
             "showarrow": False,
         }
-        figure.add_hline(
-            y=level, line=DASHED, annotation=annotation, annotation_position="top left"
-        )
+        figure.add_hline(y=level, line=DASHED, annotation=annotation, annotation_position="right")
         descriptions.append(f"{name} {level:.3f}")
     figure.update_xaxes(type="log", range=[0.9, 3.1], tickvals=[10, 20, 50, 100, 200, 500, 1000])
     figure.update_yaxes(tickformat=".0%")
+    # Room for the names of the dashed lines; the two symbols are explained on hovering.
+    figure.update_layout(showlegend=False, margin={"r": 150})
+    if not points:
+        figure.update_yaxes(range=[0.4, 0.8])
     return finish_figure(
         figure, alt=f"{title}. {'; '.join(descriptions) or 'Nothing is trained yet'}."
     )
@@ -247,23 +249,27 @@ def taught(
 def sentence(world: World, settings: Settings, results: Results) -> str:
     """Say what is bought, left and taught, with its numbers."""
     if results.shared is None:
-        return f"Bases at scale {settings.scale} are being found ..."
+        return f"Computing the bases at scale {settings.scale} ..."
     images, vectors = results.shared
     scale, used, used_vectors = split(settings, results.shared)
     count, budget, _ = bill_data(world, settings, results) or (0, 0, ())
+    if not count:
+        return (
+            f"These bases alone cost more than {budget:,} floats, so no pair can be stored. "
+            "Choose fewer bases, or a larger scale."
+        )
     scaling = f" (scaling alone {_small(images.scaling)})" if scale > 1 else ""
     text = (
-        f"{budget:,} floats buy {count} pairs. {used} image bases at scale {scale} leave "
-        f"{_small(images.error(used))} of held-out "
-        f"images{scaling}, {used_vectors} vector bases {_small(vectors.error(used_vectors))} "
-        "of their vectors."
+        f"{budget:,} floats buy {count} pairs. {used} image bases at scale {scale} leave an error "
+        f"of {_small(images.error(used))}{scaling} on held-out images, and {used_vectors} vector "
+        f"bases leave {_small(vectors.error(used_vectors))} of their vectors."
     )
     mine, real = _pairs_of_scores(world, settings, results)
     if not mine:
         return text
     return (
-        f"{text} {len(mine)} of {len(SEEDS)} networks: {fmean(mine):.1%}, of twenty real images "
-        f"{fmean(real):.1%}."
+        f"{text} {len(mine)} of {len(SEEDS)} networks are trained: on these pairs they reach "
+        f"{fmean(mine):.1%}, on twenty real images {fmean(real):.1%}."
     )
 
 
@@ -309,15 +315,13 @@ BasesLab = Lab(
     views=[
         Strip(picture_data, picture),
         Tabs(
+            ("The bill", Chart(bill_data, bill)),
             (
-                "The bill",
-                Row(
-                    Chart(bill_data, bill),
-                    Chart(
-                        image_data,
-                        errors_left,
-                        cursor=lambda world, settings, results: settings.bases,
-                    ),
+                "Images",
+                Chart(
+                    image_data,
+                    errors_left,
+                    cursor=lambda world, settings, results: settings.bases,
                 ),
             ),
             (
@@ -333,8 +337,8 @@ BasesLab = Lab(
     ],
     sentence=sentence,
     quest=Quest(
-        f"Split the floats so that the pairs, none of them learned, teach {100 * AHEAD:.0f} "
-        "points more than twenty real images.",
+        f"Split the floats so that the pairs teach {100 * AHEAD:.0f} points more than twenty real "
+        "images, without learning any of them.",
         quest_met,
     ),
 )

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+import pytest
 
 from ddlab.figures import alt_text
 from ddlab.lessons.bases.curves import reconstruction_error_curve
@@ -29,9 +30,11 @@ def test_long_curves_keep_their_ends_and_their_first_points():
 def test_what_scaling_leaves_is_a_dashed_line_with_its_words() -> None:
     figure = error_figure({"a": [0.5, 0.25, 0.125], "b": [0.75]}, 0.1)
     assert [shape.y0 for shape in figure.layout.shapes] == [0.1]
-    assert figure.layout.annotations[0].y == -1, (
+    places = {words.text: (words.x, words.y) for words in figure.layout.annotations}
+    assert places["scaling alone 0.1"] == (0, -1), (
         "a line stands at its value, words at its logarithm"
     )
+    assert places["a"] == pytest.approx((np.log10(3), np.log10(0.125))), "at the end of its curve"
     assert "a falls from 0.5 to 0.125 with 3" in alt_text(figure)
     assert alt_text(figure).endswith("dashed, scaling alone 0.1.")
 

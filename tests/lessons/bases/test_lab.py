@@ -123,9 +123,9 @@ def test_the_sentence_has_the_numbers(explorer: Laboratory) -> None:
     again = factorisation.upsampled(factorisation.downsampled(images, scale=2), scale=2)
     alone = float(factorisation.relative_squared_error(images, again))
     assert (
-        f"7 image bases at scale 2 leave {fitted.error(7):.3g} of held-out images (scaling "
-        f"alone {alone:.3g}), 3 vector bases "
-        f"{vectors.error(3):.3g} of their vectors."
+        f"7 image bases at scale 2 leave an error of {fitted.error(7):.3g} (scaling alone "
+        f"{alone:.3g}) on held-out images, and 3 vector bases leave {vectors.error(3):.3g} of "
+        "their vectors."
     ) in explorer.sentence
     explorer.panel["scale"].value = 1
     explorer.runner.join()
@@ -189,8 +189,8 @@ def test_the_budget_buys_pairs_which_teach_networks_beside_real_images(
     tried, real = labs.scores(explorer.world, explorer._results())
     assert [*tried] == [(2, 7, 3)] and len(tried[2, 7, 3]) == len(real) == 3
     assert (
-        f"3 of 3 networks: {sum(tried[2, 7, 3]) / 3:.1%}, of twenty real images "
-        f"{sum(real) / 3:.1%}." in explorer.sentence
+        f"3 of 3 networks are trained: on these pairs they reach {sum(tried[2, 7, 3]) / 3:.1%}, "
+        f"on twenty real images {sum(real) / 3:.1%}." in explorer.sentence
     )
     ahead = sum(tried[2, 7, 3]) / 3 - sum(real) / 3
     assert labs.quest_met(explorer.world, explorer.settings, explorer._results()) == (
