@@ -31,7 +31,7 @@ from ..core.errors import (
 from ..core.parameters import Parameter, Parameters, describe
 
 # More choices than this do not fit a row of buttons.
-_MOST_BUTTONS = 6
+_MOST_BUTTONS = 8
 _GREEK = {
     "alpha": "α",
     "beta": "β",

@@ -64,13 +64,13 @@ LESSONS: dict[str, Entry] = {
         folder="bases",
         title="Images with vectors, bases and views",
         finds="what few floats are best spent on, without labels (KRR-ST, Boost)",
-        minutes=37,
+        minutes=45,
     ),
     "45_representations": Entry(
         folder="representations",
         title="Representations: a network's answers as targets",
         finds="whom the answers of an untrained network help (ReLA)",
-        minutes=42,
+        minutes=45,
     ),
     "60_learning_through_training": Entry(
         folder="learning_through_training",
@@ -88,7 +88,7 @@ LESSONS: dict[str, Entry] = {
         folder="learned_labels",
         title="Learned labels",
         finds="whether pictures without a digit teach digits, if labels learn (LD)",
-        minutes=38,
+        minutes=43,
     ),
     "70_generators": Entry(
         folder="generators",

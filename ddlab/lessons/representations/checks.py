@@ -90,24 +90,26 @@ def check_barlow_twins(answer: Any) -> str:
     losses_by_mistake = {}
     for name, w in _WEIGHTS.items():
         losses_by_mistake[name] = float(barlow_twins_loss(first, second, off_diagonal_weight=w))
+    mixed = (
+        "You divide the deviations by n - 1 and the products by n: then C_ii of two equal views is "
+        "not 1."
+    )
+    # With n - 1 in both deviations, every correlation is too small by this factor.
+    shrunk = (len(first) - 1) / len(first)
+    correlations = shrunk * torch.corrcoef(torch.cat([first.T, second.T]))[:6, 6:]
+    squares = (correlations - torch.eye(6).double()).square()
+    losses_by_mistake[mixed] = float(0.995 * squares.trace() + 0.005 * squares.sum())
     statement = (
         f"Two views of forty images, six numbers each: yours is {float(loss):.4f}, Barlow "
         f"Twins' {losses_by_mistake['']:.4f}."
     )
     if abs(float(loss) - losses_by_mistake[""]) < 1e-3 * losses_by_mistake[""]:
         return f"{statement} No other image was needed to push against."
-    hint = next(
-        (
-            words
-            for words, value in losses_by_mistake.items()
-            if abs(float(loss) - value) < 1e-2 * value
-        ),
-        "",
-    )
-    raise NotYet(
-        f"{statement} "
-        f"{hint or 'Is each coordinate centred, and divided by its deviation over the batch, first?'}"
-    )
+    hint = "Is each coordinate centred, and divided by its deviation over the batch, first?"
+    for mistake, value in losses_by_mistake.items():
+        if mistake and abs(float(loss) - value) < 1e-3 * value:
+            hint = mistake
+    raise NotYet(f"{statement} {hint}")
 
 
 CHECKS = {"statistics": check_same_statistics, "barlow twins": check_barlow_twins}

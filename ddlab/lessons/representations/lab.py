@@ -1,4 +1,4 @@
-"""The laboratory of targets: another network's answers beside an objective, and the objective
+"""The laboratory of targets: an objective with another network's answers, and the objective
 alone.
 
 TargetLab(data, {"untrained": network, "strong": other})
@@ -8,13 +8,13 @@ import plotly.graph_objects as go
 
 from ...explorers.lab import Lab, Results
 from ...explorers.lines import Quest
-from ...explorers.views import Chart, Row, Strip, step_on_show
+from ...explorers.views import Chart, Strip, Tabs, step_on_show
 from ...figures import add_reference, encode_grid, loss_curves
 from ...runs import Run
 from .world import COLUMNS, COMPONENTS, Settings, World
 
-_HEIGHT = 330
-_AHEAD = 0.1  # what the quest asks for, of the test images
+_HEIGHT = 265
+_AHEAD = 0.1  # of accuracy, for the quest
 _NAMES = {
     "byol": "BYOL",
     "barlow_twins": "Barlow Twins",
@@ -60,15 +60,15 @@ def curve(total: int, objective: str, aided: Curve, alone: Curve, prior: float) 
     figure = loss_curves(
         accuracies,
         [step for step, _ in longest],
-        title="A probe of the network",
+        title="Linear probe of the network while it trains",
         x_label="update",
-        y_label="test accuracy (fraction)",
+        y_label="test accuracy",
         height=_HEIGHT,
     )
-    add_reference(figure, "the prior itself", prior)
+    add_reference(figure, "prior itself", prior)
     values = [prior, *(value for looks in points.values() for _, value in looks)]
     return figure.update_xaxes(range=[0, total]).update_yaxes(
-        range=[0.8 * min(values), 1.1 * max(values)]
+        range=[0.8 * min(values), 1.1 * max(values)], tickformat=".0%"
     )
 
 
@@ -86,7 +86,7 @@ def target_curve(total: int, losses: tuple[float, ...], shares_by_step: Curve) -
     """Draw the network's distance from the targets while they are learned, and their weight."""
     steps, shares = zip(*shares_by_step, strict=True) if shares_by_step else ((0,), (1.0,))
     figure = loss_curves(
-        {"loss of the targets, 1 − cos": list(losses) or [1.0], "their weight λ": list(shares)},
+        {"loss of the targets, 1 − cos": list(losses) or [1.0], "weight λ": list(shares)},
         list(steps),
         title="Are the targets learned?",
         x_label="update",
@@ -123,13 +123,11 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     (run, alone) = results.jobs
     frame = results.frame
     without = _at(alone, results.step) if alone.begun else None
-    beside = "" if without is None else f"; of {named(settings.objective)} alone {without:.1%}"
+    beside = "" if without is None else f", {without:.1%} with {named(settings.objective)} alone"
     return (
-        f"Targets of the prior {settings.prior}, {settings.ratio:.0%} of the images in each "
-        f"epoch. After update {frame.step} of "
-        f"{run.total} a probe of the network has {frame.content.accuracy:.1%} of the test "
-        f"images right{beside}; "
-        f"of the prior itself {world.own[settings.prior]:.1%}."
+        f"After update {frame.step} of {run.total}, linear probes reach "
+        f"{frame.content.accuracy:.1%} with the {settings.prior} prior's targets{beside}, and "
+        f"{world.own[settings.prior]:.1%} for the prior itself."
     )
 
 
@@ -144,7 +142,7 @@ def quest_met(world: World, settings: Settings, results: Results) -> bool:
 TargetLab = Lab(
     "Whose answers are worth learning?",
     World,
-    controls=("prior", "schedule", "objective"),
+    controls=("prior", "objective", "schedule"),
     folded=("share", "ratio", "subset", "train_projection", "epochs", "seed"),
     labels={
         "ratio": "share of the images in an epoch",
@@ -162,16 +160,16 @@ TargetLab = Lab(
         "training alone" if run.config.share == 0 else "training with targets"
     ),
     views=[
-        Row(
-            Chart(curve_data, curve, cursor=step_on_show),
-            Chart(target_data, target_curve, cursor=step_on_show),
+        Tabs(
+            ("Probe accuracy", Chart(curve_data, curve, cursor=step_on_show)),
+            ("Loss of the targets", Chart(target_data, target_curve, cursor=step_on_show)),
         ),
         Strip(along_data, images_along),
     ],
     sentence=sentence,
     quest=Quest(
-        f"Let a network that is told first end {100 * _AHEAD:.0f} points ahead of the one "
-        "that learns alone.",
+        f"Make a network that learns targets first end {100 * _AHEAD:.0f} points ahead of its "
+        "objective alone.",
         quest_met,
     ),
 )

@@ -18,13 +18,24 @@ from ...explorers.ready import MethodWorld
 from ...networks import Network, NetworkSpec
 from ...runs import Run
 from ...runs.inputs import Inputs
-from ...training import self_supervised, with_targets
+from ...training import with_targets
 from .setting import NETWORK, PRIORS, UNTRAINED, make_set, objective
 
 # Images that the reader of features learns from.
 _LABELLED = 1000
 COMPONENTS = 4  # numbers of a target that are shown
 COLUMNS = 12  # images whose targets are drawn
+# From the objective that learns least by itself in a short run to the one that learns most.
+_WORST_TO_BEST = (
+    "dino",
+    "byol",
+    "simsiam",
+    "barlow_twins",
+    "vicreg",
+    "swav",
+    "simclr",
+    "moco",
+)
 # Of the ridge: fixed, so that curves of two settings can be compared.
 _STRENGTH = 1e-2
 
@@ -33,7 +44,9 @@ _STRENGTH = 1e-2
 class Settings(Parameters):
     """What a reader moves, and the step on show."""
 
-    prior: str = parameter(UNTRAINED, choices=PRIORS, help="Whose answers the targets are.")
+    prior: str = parameter(
+        UNTRAINED, choices=PRIORS, help="The frozen network whose answers are the targets."
+    )
     ratio: float = parameter(
         0.25,
         range=(0, 1),
@@ -49,8 +62,8 @@ class Settings(Parameters):
     )
     objective: str = parameter(
         "simclr",
-        choices=tuple(self_supervised.OBJECTIVES),
-        help="What is asked of two views, beside the targets.",
+        choices=_WORST_TO_BEST,
+        help="The self-supervised loss of two views, from the slowest to the fastest.",
     )
     share: float = parameter(
         0.8,

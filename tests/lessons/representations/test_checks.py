@@ -38,6 +38,13 @@ def barlow_twins(first: torch.Tensor, second: torch.Tensor, weight: float = 0.00
     return far.trace() + weight * (far.sum() - far.trace())
 
 
+def mixed_deviations(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+    """Divide deviations by n - 1 and products by n, as a call of `std` without an argument does."""
+    first, second = ((z - z.mean(0)) / z.std(0) for z in (first, second))
+    far = (first.T @ second / len(first) - torch.eye(first.shape[1])).square()
+    return far.trace() + 0.005 * (far.sum() - far.trace())
+
+
 ANSWERS: dict[str, tuple[list[Any], list[Any]]] = {
     "barlow twins": (
         [barlow_twins],
@@ -46,6 +53,7 @@ ANSWERS: dict[str, tuple[list[Any], list[Any]]] = {
             lambda a, b: 1.0,
             lambda a, b: barlow_twins(a, b, 1.0),
             lambda a, b: barlow_twins(a, b, 0.0),
+            mixed_deviations,
             lambda a, b: (a.T @ b / len(a) - torch.eye(a.shape[1])).square().sum(),
             lambda a, b: a.sum() * math.nan,
         ],

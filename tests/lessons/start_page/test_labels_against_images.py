@@ -14,10 +14,10 @@ from ddlab.lessons.start_page.labels_against_images import (
     LabelsAgainstImages,
     World,
     curves,
-    label_bars,
+    example,
     labels_alone_help,
     strip,
-    views,
+    target_bars,
 )
 from ddlab.methods import selection
 from ddlab.networks import Network
@@ -87,7 +87,7 @@ def test_the_curve_is_seen_to_grow_beside_the_last_four(material, monkeypatch) -
     plot.observe(lambda _: lengths.append(len(plot.figure.data[-1].x)), "_figure")
     explorer.panel["labels"].value = "online"
     assert explorer.sentence.startswith(
-        "A student learns from real images, online labels, seed 5 ..."
+        "A student trains on real images with online labels, seed 5 ..."
     )
     explorer.runner.join()
     assert lengths == sorted(lengths) and len(set(lengths)) > 2 and len(names(explorer)) == 5
@@ -113,7 +113,7 @@ def test_the_accuracies_are_those_of_a_student_trained_alone(material) -> None:
     assert [accuracies[int(step) - 1] for step in trace.x] == list(trace.y) and trace.x[-1] == len(
         accuracies
     ) == 20
-    assert f"the student ends at {accuracies[-1]:.0%} of the test images" in explorer.sentence
+    assert f"online labels classifies {accuracies[-1]:.0%} of the test images" in explorer.sentence
     explorer.close()
 
 
@@ -144,20 +144,31 @@ def test_the_quest_asks_for_other_labels_of_the_same_images(material) -> None:
     explorer.close()
 
 
-def test_what_is_told_of_three_views_is_what_a_student_learns_from(material) -> None:
+def test_the_view_on_show_and_its_target_are_those_of_a_student(material) -> None:
     data, teacher, sets, config = material
     world = World(*material)
-    settings = world.start.replace(picture=1)
-    shown_views, hard, label = views(world, settings)
-    _, stored, _ = views(world, settings.replace(labels="stored"))
-    _, online, _ = views(world, settings.replace(labels="online"))
+    settings = world.start.replace(picture=1, view=3)
     view = config.view(sets["real"].images, mean=data.mean, std=data.std, step=2)
-    assert torch.equal(shown_views[3], view.images[1]) and int(label) == int(sets["real"].labels[1])
+    shown = example(world, settings)
+    assert torch.equal(shown.pictures[2], view.images[1]) and shown.share == float(view.share)
+    assert torch.equal(shown.pictures[1], sets["real"].images[view.partner[1]])
+    online = example(world, settings.replace(labels="online")).target
     expected = supervised.online_targets(view, teacher, temperature=config.temperature)
-    torch.testing.assert_close(online[2], expected[1])
-    for targets in (hard, stored, online):
-        torch.testing.assert_close(targets.sum(1), torch.ones(3))
+    torch.testing.assert_close(online, expected[1])
     drawings = set()
     for labels in ("hard", "stored", "online"):
-        drawings.add(label_bars(world, settings.replace(labels=labels)).to_json())
-    assert len(drawings) == 3 and strip(world, settings)[1].startswith("A real image of ")
+        torch.testing.assert_close(
+            example(world, settings.replace(labels=labels)).target.sum(), torch.tensor(1.0)
+        )
+        drawings.add(target_bars(world, settings.replace(labels=labels)).to_json())
+    assert len(drawings) == 3 and strip(world, settings)[1].startswith("An image of ")
+
+
+def test_another_view_trains_no_other_student(material) -> None:
+    explorer = LabelsAgainstImages(*material).run()
+    sentence = explorer.sentence
+    explorer.panel["view"].value = 5
+    explorer.panel["picture"].value = 1
+    explorer.runner.join()
+    assert len(explorer.world.learned()) == 1 and explorer.sentence == sentence
+    explorer.close()
