@@ -28,7 +28,7 @@ LESSONS: dict[str, Entry] = {
         folder="start_page",
         title="What does the work, the images or the labels?",
         finds="what fifty images teach, and how much of it is the labels",
-        minutes=22,
+        minutes=28,
     ),
     "05_matching": Entry(
         folder="matching",

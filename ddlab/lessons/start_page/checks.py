@@ -142,8 +142,8 @@ def check_average(answer: Any) -> str:
     if "online" not in [target.kind for target in answer.targets]:
         raise NotYet("They have hard labels only. Pass the teacher to `distill` as well.")
     return (
-        "Blurred images with a teacher's labels: now see what they teach, beside single random "
-        "images."
+        "Five averages per class with the teacher's labels. The figure below compares what they "
+        "teach with random images."
     )
 
 
