@@ -9,6 +9,7 @@ asked for follows.
 """
 
 import functools
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,12 @@ from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
 from ...explorers.views import Row
 from ...figures import encode_grid, sets_on_map
 from ...figures.theme import (
-    DASHED,
     finish_figure,
     legend_below,
     line_style,
     neutral,
     series_style,
-    stacked_figure,
+    start_figure,
 )
 from ...methods import dwa, selection
 from ...methods.shared import recovery
@@ -38,6 +38,7 @@ WEIGHTS = (0.01, 0.03, 0.11, 0.33, 1.0)
 # A factor of three apart; DWA's own is the first.
 RADII = (0.015, 0.05, 0.15, 0.5)
 _HEIGHT = 310  # of a plot, in pixels: the pictures stand above it
+_LESS = 0.05  # of coverage, that the quest asks to lose
 _PCA = embeddings.Config()  # the map's
 STARTS = ("noise", "real")
 THIS_RUN = "this run"
@@ -177,81 +178,119 @@ def grid_configs(config: dwa.Config) -> tuple[dwa.Config, ...]:
     return tuple(configs)
 
 
-def grid_data(world: World, settings: Settings, results: Results) -> tuple:
-    """Return (lambda_var, distance, coverage) by start, of the push on show.
+@dataclass(frozen=True)
+class Scored:
+    """Images as a point: what made them, how far apart they lie, and what they cover.
 
-    They are of images made before or recorded, of the chosen ones, and of random real ones.
+    `coverage` is a fraction of the real images in [0, 1].
+    """
+
+    config: dwa.Config
+    distance: float
+    coverage: float
+
+
+def trade_data(
+    world: World, settings: Settings, results: Results
+) -> tuple[Scored, tuple[Scored, ...], tuple[float, float]]:
+    """Return the images on show, all that were made or recorded, and random real ones.
+
+    Recorded are those of both starts and all weights, for the push on show.
     """
     config = results.jobs[0].config
-    points_by_start = dict[str, list[tuple[float, float, float]]]()
+    layer = settings.layer
+    scored = {}
     for grid_config in grid_configs(config):
-        images = results(Value(world.images, grid_config))
         recorded = world.recorded_as.get(decisive(grid_config))
-        if images is None and recorded is not None:
+        if recorded is not None:
             images = results.compute_now(world.recorded, recorded)
-        if images is not None:
-            scores = float(images.distances.mean()), images.places[settings.layer].coverage
-            points = points_by_start.setdefault(grid_config.initialisation, [])
-            points.append((grid_config.lambda_var, *scores))
+            scored[decisive(grid_config)] = _scored(grid_config, images, layer)
+    for _, images in results.every(world.images):
+        source = images.source
+        if isinstance(source, dwa.Config) and source.images_per_class == config.images_per_class:
+            scored[decisive(source)] = _scored(source, images, layer)
     chosen = results.shared[REAL]
-    real_scores = float(chosen.distances.mean()), chosen.places[settings.layer].coverage
-    current = config.initialisation, config.lambda_var, config.perturbation
-    return (
-        current,
-        tuple((start, tuple(rows)) for start, rows in points_by_start.items()),
-        real_scores,
-    )
+    real_point = float(chosen.distances.mean()), chosen.places[layer].coverage
+    current = next(iter(results.shared.values()))
+    return _scored(current.source, current, layer), tuple(scored.values()), real_point
 
 
-def grid(
-    current: tuple[str, float, str], points_by_start: tuple, real_scores: tuple[float, float]
+def _scored(config: Any, images: Images, layer: str) -> Scored:
+    return Scored(config, float(images.distances.mean()), images.places[layer].coverage)
+
+
+def trade(
+    current: Scored, scored: tuple[Scored, ...], real_point: tuple[float, float]
 ) -> go.Figure:
-    """Draw distance and coverage against the weight of the variance gap, a line for each start."""
-    names = ("distance", "coverage")
-    words = {"none": "without a push", "random": "random push", "directed": "directed push"}
-    title = f"Start and λ_var, {words[current[2]]}"
-    figure = stacked_figure(title, "λ_var", names, _HEIGHT)
-    descriptions = list[str]()
-    for row, name in enumerate(names, start=1):
-        for start, points in points_by_start:
-            style = series_style(STARTS.index(start))
-            x = [point[0] for point in points]
-            y = [point[row] for point in points]
-            ring = []
-            for at in x:
-                ring.append(16 if (start, at) == current[:2] else 7)
-            look = line_style(style, markers=True)
-            look["marker"] = {**look["marker"], "size": ring}
-            figure.add_scatter(
-                x=x,
-                y=y,
-                name=f"from {start}",
-                showlegend=row == 1,
-                legendgroup=start,
-                row=row,
-                col=1,
-                **look,
-            )
-            for at, value in zip(x, y, strict=True):
-                descriptions.append(f"from {start}, λ_var {at:g}: {name} {value:.2f}")
-        look = {
-            "mode": "lines",
-            "line": DASHED,
-            "name": "random real",
-            "legendgroup": "real images",
-        }
-        figure.add_scatter(
-            x=[WEIGHTS[0], WEIGHTS[-1]],
-            y=[real_scores[row - 1]] * 2,
-            showlegend=row == 1,
-            row=row,
-            col=1,
-            **look,
-        )
-    figure.update_xaxes(
-        type="log", tickvals=WEIGHTS, ticktext=[f"{weight:g}" for weight in WEIGHTS]
+    """Draw coverage over distance: a line along the weights for each start, and all that was tried.
+
+    The large marker is on show; a star stands for random real images.
+    """
+    figure = start_figure(
+        title="Do images that lie farther apart cover more?",
+        x_label="feature distance within a class",
+        y_label="coverage of real images",
+        height=_HEIGHT,
     )
-    return finish_figure(legend_below(figure), alt=f"{title}: {'; '.join(descriptions)}.")
+    push_on_show = (current.config.perturbation, current.config.adjustment_radius)
+    descriptions = []
+    for start in STARTS:
+        style = series_style(STARTS.index(start))
+        line, others = [], []
+        for point in scored:
+            if point.config.initialisation == start:
+                push = (point.config.perturbation, point.config.adjustment_radius)
+                plain = current.config.perturbation == point.config.perturbation == "none"
+                (line if plain or push == push_on_show else others).append(point)
+        line.sort(key=lambda point: point.config.lambda_var)
+        for points, look in (
+            (line, line_style(style, markers=True) | {"name": f"from {start}, by λ_var"}),
+            (
+                others,
+                {
+                    "mode": "markers",
+                    "name": f"from {start}, other pushes",
+                    "marker": {"symbol": f"{style.marker}-open", "size": 8, "color": style.colour},
+                },
+            ),
+        ):
+            if points:
+                figure.add_scatter(
+                    x=[point.distance for point in points],
+                    y=[point.coverage for point in points],
+                    hovertext=[source_text(point.config) for point in points],
+                    **look,
+                )
+        descriptions.extend(
+            f"from {start}, λ_var {point.config.lambda_var:g}: {point.distance:.2f} apart, "
+            f"{point.coverage:.0%} covered"
+            for point in line
+        )
+    figure.add_scatter(
+        x=[real_point[0]],
+        y=[real_point[1]],
+        name="random real",
+        mode="markers",
+        marker={"symbol": "star", "size": 13, "color": neutral("text")},
+    )
+    figure.add_scatter(
+        x=[current.distance],
+        y=[current.coverage],
+        name="on show",
+        mode="markers",
+        marker={
+            "symbol": "circle-open",
+            "size": 20,
+            "color": neutral("text"),
+            "line": {"width": 2},
+        },
+    )
+    figure.update_yaxes(tickformat=".0%", rangemode="tozero")
+    return finish_figure(
+        legend_below(figure),
+        alt=f"Coverage over feature distance: {'; '.join(descriptions)}; random real "
+        f"{real_point[0]:.2f} apart, {real_point[1]:.0%} covered.",
+    )
 
 
 def source_text(source: Source) -> str:
@@ -272,28 +311,29 @@ def source_text(source: Source) -> str:
 
 
 def farther_and_covering_less(world: World, settings: Settings, results: Results) -> bool:
-    """Return whether this run's images lie farther apart than the last run's and cover less."""
+    """Return whether this run's images lie farther apart than the last run's and cover far less."""
     if not {THIS_RUN, BEFORE} <= {*results.shared}:
         return False
     current = results.shared[THIS_RUN]
     before = results.shared[BEFORE]
     covered = current.places[settings.layer].coverage
     earlier = before.places[settings.layer].coverage
-    return bool(current.distances.mean() > before.distances.mean()) and covered < earlier
+    return bool(current.distances.mean() > before.distances.mean()) and earlier - covered >= _LESS
 
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
     """Say what the images on show are worth, beside random real ones."""
     (name, current), (_, chosen), *_ = results.shared.items()
-    coming = "" if name == THIS_RUN else "Your images are being made; the nearest there are: "
     covered = current.places[settings.layer].coverage
     real_coverage = chosen.places[settings.layer].coverage
-    return (
-        f"{coming}{source_text(current.source)}: feature distance {float(current.distances.mean()):.3f} "
-        "(random real "
-        f"{float(chosen.distances.mean()):.3f}), coverage {covered:.1%} "
-        f"(random real {real_coverage:.1%})."
+    measured = (
+        f"{source_text(current.source)}: feature distance {float(current.distances.mean()):.3f} "
+        f"and coverage {covered:.1%}. Random real images: {float(chosen.distances.mean()):.3f} and "
+        f"{real_coverage:.1%}."
     )
+    if name == THIS_RUN:
+        return f"Images {measured}"
+    return f"Your images are being recovered. The nearest ones so far, {measured}"
 
 
 DiversityLab = Lab(
@@ -328,7 +368,7 @@ DiversityLab = Lab(
         Row(
             Strip(picture_data, pictures),
             Tabs(
-                ("Start and λ_var", Chart(grid_data, grid)),
+                ("Distance and coverage", Chart(trade_data, trade)),
                 ("Map", Chart(map_data, map_figure)),
                 ("Students", students.VIEW),
             ),
@@ -336,8 +376,8 @@ DiversityLab = Lab(
     ],
     sentence=sentence,
     quest=Quest(
-        "By one change, make images that lie farther apart than those before, and cover "
-        "fewer real ones.",
+        "By one change, make images that lie farther apart than those before, but cover five "
+        "points less.",
         farther_and_covering_less,
     ),
 )

@@ -234,7 +234,9 @@ def labels_map(names: tuple[str, ...], frame: Frame) -> go.Figure:
     """Draw the labels of the pictures in the strip, a row for each picture."""
     labels = frame.content.labels[:_SHOWN].cpu().numpy()
     title = f"Their labels at step {frame.step}"
-    return label_matrix(labels, names, title=title, height=HEIGHT)
+    figure = label_matrix(labels, names, title=title, height=HEIGHT)
+    # The strip above shows what the rows are.
+    return figure.update_yaxes(title="")
 
 
 def curve_data(world: World, settings: Settings, results: Results) -> tuple:
@@ -247,7 +249,7 @@ def curve_data(world: World, settings: Settings, results: Results) -> tuple:
 def curve(source: str, points_by_kind: tuple, rival: float | None) -> go.Figure:
     """Draw the accuracy against the number of pictures."""
     figure = start_figure(
-        title=f"What pictures of {source} teach",
+        title=f"Test accuracy of students of {source}",
         x_label="number of pictures",
         y_label="test accuracy",
         height=HEIGHT,
@@ -265,7 +267,7 @@ def curve(source: str, points_by_kind: tuple, rival: float | None) -> go.Figure:
         range=[math.log10(end) for end in ends],
         tickvals=_TICKS,
         ticktext=[str(number) for number in _TICKS],
-    ).update_yaxes(range=[0, 1], tickformat=".0%")
+    ).update_yaxes(range=[0, 1], tickformat=".0%", title="")
     clauses = []
     for name, points in zip(STUDENT_KINDS, points_by_kind, strict=True):
         clauses.append(f"{name} {', '.join(f'{y:.2f} at {x}' for x, y in points)}")
@@ -319,7 +321,7 @@ LabelLab = Lab(
     job_words=lambda world, run: f"learning the labels of {len(run.inputs.distilled)} pictures",
     views=[
         Strip(strip_data, strip),
-        Row(Chart(labels_data, labels_map), Chart(curve_data, curve), widths=(230, 350)),
+        Row(Chart(labels_data, labels_map), Chart(curve_data, curve), widths=(255, 355)),
     ],
     sentence=sentence,
     quest=Quest(

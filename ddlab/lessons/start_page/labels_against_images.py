@@ -39,8 +39,9 @@ _LOOKS = 15  # how often a student is tested while it learns
 _MOST_VIEWS = 12  # of the image on show
 _CURVES = 5  # beside each other, the last ones
 _HEIGHT = 240  # of the plots
-# Of accuracy, for the quest. Stored labels give +.10 at seed 0, online labels +.17.
-_POINTS = 0.15
+# Of accuracy that labels must add, and the sets for which they must: the quest.
+_POINTS = 0.10
+_RAISED_SETS = 2
 _LEAST_WRITTEN = 0.03  # share of a target that is written beside its bar
 
 
@@ -325,16 +326,20 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
 
 
 def labels_alone_help(world: World, settings: Settings, results: Results) -> bool:
-    """Return whether the student on show is `_POINTS` better than one with hard labels.
+    """Return whether labels alone raise the students of enough sets by `_POINTS`.
 
     Images and seed are the same.
     """
-    learned = world.learned()
-    pair = []
-    for compared_settings in (settings.student, settings.student.replace(labels="hard")):
-        if compared_settings in learned:
-            pair.append(learned[compared_settings].frames[-1].content)
-    return len(pair) == 2 and pair[0] - pair[1] >= _POINTS
+    accuracies = {}
+    for run_settings, run in world.learned().items():
+        if run_settings.seed == settings.seed:
+            accuracies[run_settings.images, run_settings.labels] = run.frames[-1].content
+    raised_sets = 0
+    for images in world.sets:
+        with_hard_labels = accuracies.get((images, "hard"), math.inf)
+        best = max(accuracies.get((images, labels), 0.0) for labels in LABELS)
+        raised_sets += best - with_hard_labels >= _POINTS
+    return raised_sets >= _RAISED_SETS
 
 
 def _checked(sets: Any) -> dict[str, DistilledSet]:
@@ -375,6 +380,7 @@ LabelsAgainstImages = Lab(
     ],
     sentence=sentence,
     quest=Quest(
-        "Raise a student by 15 points without changing its images or its seed.", labels_alone_help
+        "For two of the sets, raise the student by 10 points without changing its images or its seed.",
+        labels_alone_help,
     ),
 )

@@ -93,21 +93,18 @@ def test_what_is_shown_is_what_distill_makes_bit_for_bit(
     rows = torch.cat([by_distill.to_uint8(), *(chosen.to_uint8()[place::2] for place in range(2))])
     assert picture == encode_grid(rows, 3, 4, row_labels=[THIS_RUN, "", REAL, ""])
     distances = measures.feature_distance(by_distill, data_and_teacher[1])
-    (from_noise, *_) = (
-        candidate
-        for candidate in lab.widget(labs.grid).figure.data
-        if candidate.name == "from noise"
-    )
-    assert from_noise.y[list(from_noise.x).index(0.33)] == pytest.approx(
-        float(distances.mean()), abs=1e-6
-    )
     pool = embeddings.features_of(
         data_and_teacher[1], data_and_teacher[0].normalised(lab.world.mapped.pool)
     )
     points = embeddings.features_of(data_and_teacher[1], by_distill.images)
-    share = f"coverage {measures.nearest_neighbour_coverage(pool, points):.1%}"
+    covered = measures.nearest_neighbour_coverage(pool, points)
+    share = f"coverage {covered:.1%}"
     assert share in lab.sentence and f"feature distance {distances.mean():.3f}" in lab.sentence
-    assert lab.sentence.startswith("from noise, λ_mean = 0.01, λ_var = 0.33")
+    assert lab.sentence.startswith("Images from noise, λ_mean = 0.01, λ_var = 0.33")
+    on_show = lab.widget(labs.trade).figure.data[-1]
+    assert on_show.name == "on show"
+    assert on_show.x == pytest.approx((float(distances.mean()),), abs=1e-6)
+    assert on_show.y == pytest.approx((covered,))
 
 
 def test_the_map_is_fitted_once_and_holds_all_that_was_placed(
@@ -180,12 +177,12 @@ def test_a_press_shows_the_nearest_at_once_and_its_own_run_next(
             and next(iter(images_now.values())).source.lambda_var == nearest
         )
         assert (lab.widget(labs.pictures).value == before) == (weight == 0.11)
-        assert lab.sentence.startswith("Your images are being made") == (weight != 0.11)
+        assert lab.sentence.startswith("Your images are being recovered") == (weight != 0.11)
         assert f"λ_var = {nearest:g}" in lab.sentence and not lab.quest.met
     go_on.set()
     moved(lab, lambda_var=1.0)
     assert next(iter(images_on_show(lab))) == THIS_RUN and lab.sentence.startswith(
-        "from real images"
+        "Images from real images"
     )
 
 
@@ -231,6 +228,7 @@ def test_the_quest_asks_for_more_distance_and_less_coverage_than_before(lab: Lab
 
     for this_run, met in (
         (measured(0.7, 0.1), True),
+        (measured(0.7, 0.16), False),
         (measured(0.7, 0.3), False),
         (measured(0.5, 0.1), False),
     ):

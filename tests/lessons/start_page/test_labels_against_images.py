@@ -117,30 +117,25 @@ def test_the_accuracies_are_those_of_a_student_trained_alone(material) -> None:
     explorer.close()
 
 
-def test_the_quest_asks_for_other_labels_of_the_same_images(material) -> None:
+def test_the_quest_asks_for_other_labels_of_two_sets(material) -> None:
     explorer = LabelsAgainstImages(*material)
     assert explorer.quest is not None and not explorer.quest.met
     at = explorer.settings
 
-    def quest_is_met(**accuracies: float) -> bool:
-        last_accuracies = {}
-        for labels, accuracy in accuracies.items():
-            last_accuracies[at.replace(labels=labels)] = accuracy
-        last_accuracies[at.replace(images="noise", labels="hard")] = (
-            0.1  # other images do not count
-        )
+    def quest_is_met(*accuracies: tuple[str, str, float], seed: int = 0) -> bool:
         runs = {}
-        for settings, end in last_accuracies.items():
-            runs[settings] = SimpleNamespace(frames=[SimpleNamespace(content=end)])
-        return labels_alone_help(
-            SimpleNamespace(learned=lambda: runs), at.replace(labels="online"), None
-        )  # type: ignore[arg-type]
+        for images, labels, accuracy in accuracies:
+            student = at.replace(images=images, labels=labels)
+            runs[student] = SimpleNamespace(frames=[SimpleNamespace(content=accuracy)])
+        world = SimpleNamespace(learned=lambda: runs, sets=explorer.world.sets)
+        return labels_alone_help(world, at.replace(seed=seed), None)  # type: ignore[arg-type]
 
-    assert (
-        quest_is_met(hard=0.6, online=0.76)
-        and not quest_is_met(hard=0.6, online=0.74)
-        and not quest_is_met(online=0.9)
-    )
+    real = (("real", "hard", 0.6), ("real", "online", 0.75))
+    assert not quest_is_met(*real), "one set is not enough"
+    assert quest_is_met(*real, ("noise", "hard", 0.1), ("noise", "stored", 0.25))
+    assert not quest_is_met(*real, ("noise", "hard", 0.1), ("noise", "stored", 0.15))
+    assert not quest_is_met(*real, ("noise", "stored", 0.9)), "compared with hard labels alone"
+    assert not quest_is_met(*real, ("noise", "hard", 0.1), ("noise", "stored", 0.25), seed=1)
     explorer.close()
 
 

@@ -1,0 +1,135 @@
+"""Quests of the lessons' own laboratories: not met at the start, by at most one of five random
+presses, and met by the recipe on the instructor's page.
+
+The laboratories are those of the solutions, at the sizes that a reader meets.
+"""
+
+import ast
+import dataclasses
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import ipywidgets as widgets
+import pytest
+
+from ddlab.explorers import Laboratory
+
+pytestmark = pytest.mark.slow
+
+SOLUTIONS = Path(__file__).parents[2] / "notebooks" / "solutions"
+PRESSES = 5
+Press = tuple[str, Any]
+BUTTON = "button"
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """What the instructor's page tells a reader to do.
+
+    Attributes:
+        lesson: the number of the lesson.
+        title: of the laboratory, or its beginning.
+        presses: (control, value) or (BUTTON, its words), in turn.
+    """
+
+    lesson: str
+    title: str
+    presses: tuple[Press, ...]
+
+
+RECIPES = [
+    Recipe(
+        "00",
+        "Images or labels",
+        (("labels", "online"), ("images", "k-means"), ("labels", "hard")),
+    ),
+    Recipe("40", "What do the floats", (("vector_bases", 10), (BUTTON, "Train networks"))),
+    Recipe("45", "Whose answers", (("objective", "dino"),)),
+    Recipe("65", "Two points", (("left", 0.4), ("right", 0.4))),
+    Recipe("65", "What can labels", (("source", "shapes"), ("pictures", 300))),
+]
+
+
+def laboratories(number: str) -> Iterator[Laboratory]:
+    """Run the cells of a solution in turn, and give each laboratory that a cell ends with."""
+    (path,) = SOLUTIONS.glob(f"{number}_*.ipynb")
+    names: dict[str, Any] = {}
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        tree = ast.parse("".join(cell["source"]))
+        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, path.name, "exec"), names)
+        if last is not None:
+            value = eval(compile(ast.Expression(last.value), path.name, "eval"), names)
+            if isinstance(value, Laboratory):
+                yield value
+
+
+def laboratory(recipe: Recipe) -> Laboratory:
+    """Return the laboratory of a recipe at rest, as it opens on its page."""
+    for lab in laboratories(recipe.lesson):
+        if lab.title.startswith(recipe.title):
+            lab.run()
+            lab.runner.join()
+            return lab
+        lab.close()
+    raise AssertionError(f"lesson {recipe.lesson} has no laboratory {recipe.title!r} any more")
+
+
+def press(lab: Laboratory, name: str, value: Any) -> None:
+    """Move a control or click a button, and wait for what it computes."""
+    if name == BUTTON:
+        (button,) = (b for b in lab.buttons.values() if b.description == value)
+        button.click()
+    else:
+        lab.panel[name].value = value
+    lab.runner.join()
+
+
+def possible_presses(lab: Laboratory) -> list[list[Press]]:
+    """List the values that each control in front can take, other than its own."""
+    presses: list[list[Press]] = []
+    for name in lab.panel:
+        control = lab.panel[name]
+        if control in lab.panel._folded.children:
+            continue
+        if isinstance(control, widgets.IntSlider | widgets.FloatSlider):
+            count = round((control.max - control.min) / control.step)
+            values = [control.min + control.step * stop for stop in range(count + 1)]
+        else:
+            values = [
+                option[1] if isinstance(option, tuple) else option for option in control.options
+            ]
+        presses.append([(name, value) for value in values if value != control.value])
+    return [values for values in presses if values]
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: f"{recipe.lesson} {recipe.title}")
+def test_a_quest_takes_thought_and_the_recipe_meets_it(recipe: Recipe) -> None:
+    lab = laboratory(recipe)
+    try:
+        assert lab.quest is not None and not lab.quest.met, "it opens solved"
+        opening = {name: lab.panel[name].value for name in lab.panel}
+        draws = random.Random(0)
+        tried, met_by_chance = set(), []
+        while len(tried) < PRESSES:
+            name, value = draws.choice(draws.choice(possible_presses(lab)))
+            if (name, value) in tried:
+                continue
+            tried.add((name, value))
+            press(lab, name, value)
+            if lab.quest.met:
+                met_by_chance.append((name, value))
+                lab.quest.met = False
+            press(lab, name, opening[name])
+        assert len(met_by_chance) <= 1, f"one press is enough: {met_by_chance}"
+        lab.quest.met = False
+        for name, value in recipe.presses:
+            press(lab, name, value)
+        assert lab.quest.met, "the instructor's recipe does not meet it"
+    finally:
+        lab.close()
