@@ -46,7 +46,7 @@ LESSONS: dict[str, Entry] = {
         folder="diversity",
         title="Diversity",
         finds="what pulls images of one class apart (DWA)",
-        minutes=32,
+        minutes=38,
     ),
     "30_data_residuals": Entry(
         folder="data_residuals",
@@ -88,7 +88,7 @@ LESSONS: dict[str, Entry] = {
         folder="learned_labels",
         title="Learned labels",
         finds="whether pictures without a digit teach digits, if labels learn (LD)",
-        minutes=43,
+        minutes=45,
     ),
     "70_generators": Entry(
         folder="generators",
