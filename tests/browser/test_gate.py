@@ -77,7 +77,7 @@ def test_the_start_page(open_notebook) -> None:
     opened.run_all(400)
     opened.wait_for_plots(4, timeout=60)
     assert opened.problems() == [] and all(plot["traces"] for plot in opened.plots())
-    assert opened.page.locator("summary", has_text="…").count() == len(opened.plots()), (
+    assert opened.page.locator("summary:visible", has_text="…").count() == len(opened.plots()), (
         "each figure has its words, its picture and its numbers behind one menu"
     )
     opened.page.get_by_label("the same random images, with a teacher's labels").first.check()

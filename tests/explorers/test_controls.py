@@ -46,7 +46,7 @@ class Config(Parameters):
     labels: str = parameter(
         "hard", help="Kind of labels.", choices=("hard", "stored", "online"), explorable=True
     )
-    model: str = parameter("a", help="One of many.", choices=tuple("abcdefg"), explorable=True)
+    model: str = parameter("a", help="One of many.", choices=tuple("abcdefghi"), explorable=True)
     flip: bool = parameter(True, help="Flip the images.", explorable=True)
     seed: int = parameter(0, help="Not on a slider.")
 
