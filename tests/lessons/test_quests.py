@@ -46,6 +46,11 @@ RECIPES = [
         "Images or labels",
         (("labels", "online"), ("images", "k-means"), ("labels", "hard")),
     ),
+    Recipe(
+        "21",
+        "What makes",
+        (("initialisation", "real"), ("perturbation", "directed"), ("adjustment_radius", 0.5)),
+    ),
     Recipe("40", "What do the floats", (("vector_bases", 10), (BUTTON, "Train networks"))),
     Recipe("45", "Whose answers", (("objective", "dino"),)),
     Recipe("65", "Two points", (("left", 0.4), ("right", 0.4))),

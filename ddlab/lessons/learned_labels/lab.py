@@ -26,7 +26,7 @@ from ...distilled import DistilledSet, StoredLabels
 from ...explorers.lab import Lab, Results, Value
 from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT, MethodWorld, Watch, values_by_setting
-from ...explorers.views import Chart, Row, Strip
+from ...explorers.views import Chart, Strip, Tabs
 from ...figures import encode_grid, label_matrix
 from ...figures.theme import (
     DASHED,
@@ -234,9 +234,7 @@ def labels_map(names: tuple[str, ...], frame: Frame) -> go.Figure:
     """Draw the labels of the pictures in the strip, a row for each picture."""
     labels = frame.content.labels[:_SHOWN].cpu().numpy()
     title = f"Their labels at step {frame.step}"
-    figure = label_matrix(labels, names, title=title, height=HEIGHT)
-    # The strip above shows what the rows are.
-    return figure.update_yaxes(title="")
+    return label_matrix(labels, names, title=title, height=HEIGHT)
 
 
 def curve_data(world: World, settings: Settings, results: Results) -> tuple:
@@ -267,7 +265,7 @@ def curve(source: str, points_by_kind: tuple, rival: float | None) -> go.Figure:
         range=[math.log10(end) for end in ends],
         tickvals=_TICKS,
         ticktext=[str(number) for number in _TICKS],
-    ).update_yaxes(range=[0, 1], tickformat=".0%", title="")
+    ).update_yaxes(range=[0, 1], tickformat=".0%")
     clauses = []
     for name, points in zip(STUDENT_KINDS, points_by_kind, strict=True):
         clauses.append(f"{name} {', '.join(f'{y:.2f} at {x}' for x, y in points)}")
@@ -321,7 +319,10 @@ LabelLab = Lab(
     job_words=lambda world, run: f"learning the labels of {len(run.inputs.distilled)} pictures",
     views=[
         Strip(strip_data, strip),
-        Row(Chart(labels_data, labels_map), Chart(curve_data, curve), widths=(255, 355)),
+        Tabs(
+            ("Test accuracy", Chart(curve_data, curve)),
+            ("Labels", Chart(labels_data, labels_map)),
+        ),
     ],
     sentence=sentence,
     quest=Quest(
