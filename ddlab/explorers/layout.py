@@ -248,19 +248,11 @@ class Explorer(widgets.VBox):
         super().close()
 
 
-def side_by_side(
-    views: Sequence[widgets.Widget], widths: Sequence[int] | None = None
-) -> widgets.Box:
-    """Put views beside each other. They wrap on a narrow page.
-
-    Args:
-        widths: the smallest width of each view in pixels, and its share of the room that is left;
-            default 280 for all.
-    """
-    for number, view in enumerate(_checked_widgets("views", views)):
+def side_by_side(views: Sequence[widgets.Widget]) -> widgets.Box:
+    """Put views beside each other, each at least 280 pixels wide. They wrap on a narrow page."""
+    for view in _checked_widgets("views", views):
         if isinstance(view, widgets.DOMWidget) and not isinstance(view, widgets.Image):
-            width = 280 if widths is None else widths[number]
-            view.layout.flex = f"{width} 1 {width}px"
+            view.layout.flex = "1 1 280px"
             view.layout.min_width = "0"
     return widgets.Box(
         list(views),

@@ -149,15 +149,10 @@ class Formulas(Html):
 
 
 class Row:
-    """Views beside each other; they wrap on a narrow page.
+    """Views beside each other; they wrap on a narrow page."""
 
-    Args:
-        widths: of the views, in pixels at least; what is left is shared in these proportions.
-    """
-
-    def __init__(self, *views: Any, widths: Sequence[int] | None = None) -> None:
+    def __init__(self, *views: Any) -> None:
         self.views = views
-        self.widths = widths
 
 
 class Tabs:
@@ -241,7 +236,7 @@ def make_widget(view: Any, views_on_page: list[ViewOnPage]) -> widgets.Widget:
     for part in view.views:
         children.append(make_widget(part, views_on_page))
     if isinstance(view, Row):
-        return side_by_side(children, view.widths)
+        return side_by_side(children)
     whole = _tabs(view.titles, children)
     for number, part in enumerate(view.views):
         for view_on_page in views_on_page:

@@ -52,7 +52,7 @@ def test_a_notebook_keeps_the_rules(path: Path) -> None:
     for code in codes(path):
         if code not in whole:
             sizes.append(statement_count(code))
-    assert max(sizes) <= 20 and statistics.median(sizes) <= 7
+    assert max(sizes) <= 20 and statistics.median(sizes) <= 6
     assert not re.search(
         r"https?://|urlopen|requests\.|torch\.hub|download=True|!pip|%pip", "\n".join(codes(path))
     )
@@ -137,8 +137,7 @@ def test_the_method_is_drawn_and_written_whole_in_plain_pytorch(path: Path) -> N
         assert not whole
         return
     sizes = [statement_count(code) for code in whole]
-    # One statement a line: a loop of training alone has twenty, and no cell more than a screen.
-    assert 1 <= len(sizes) <= 4 and max(sizes) <= 30 and sum(sizes) <= 55, sizes
+    assert (len(sizes) == 1 and sizes[0] <= 30) or (2 <= len(sizes) <= 4 and max(sizes) <= 15)
     assert not re.search(
         r"\bchecks\.|\bsre2l\.|\bdwa\.|\bfadrm\.|\bkrr_st\.|\bboost\.|ddlab\.(distill|Run)\b",
         "\n".join(whole),

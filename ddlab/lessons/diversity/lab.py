@@ -38,7 +38,7 @@ WEIGHTS = (0.01, 0.03, 0.11, 0.33, 1.0)
 # A factor of three apart; DWA's own is the first.
 RADII = (0.015, 0.05, 0.15, 0.5)
 _HEIGHT = 310  # of a plot, in pixels: the pictures stand above it
-_LESS = 0.05  # of coverage, that the quest asks to lose
+_LOST_COVERAGE = 0.05  # of coverage, that the quest asks to lose
 _PCA = embeddings.Config()  # the map's
 STARTS = ("noise", "real")
 THIS_RUN = "this run"
@@ -236,17 +236,17 @@ def trade(
     descriptions = []
     for start in STARTS:
         style = series_style(STARTS.index(start))
-        line, others = [], []
+        line, other_pushes = [], []
         for point in scored:
             if point.config.initialisation == start:
                 push = (point.config.perturbation, point.config.adjustment_radius)
                 plain = current.config.perturbation == point.config.perturbation == "none"
-                (line if plain or push == push_on_show else others).append(point)
+                (line if plain or push == push_on_show else other_pushes).append(point)
         line.sort(key=lambda point: point.config.lambda_var)
         for points, look in (
             (line, line_style(style, markers=True) | {"name": f"from {start}, by λ_var"}),
             (
-                others,
+                other_pushes,
                 {
                     "mode": "markers",
                     "name": f"from {start}, other pushes",
@@ -318,7 +318,10 @@ def farther_and_covering_less(world: World, settings: Settings, results: Results
     before = results.shared[BEFORE]
     covered = current.places[settings.layer].coverage
     earlier = before.places[settings.layer].coverage
-    return bool(current.distances.mean() > before.distances.mean()) and earlier - covered >= _LESS
+    return (
+        bool(current.distances.mean() > before.distances.mean())
+        and earlier - covered >= _LOST_COVERAGE
+    )
 
 
 def sentence(world: World, settings: Settings, results: Results) -> str:

@@ -52,7 +52,7 @@ MOST_PICTURES = 500  # pictures
 # Of each kind, whose mean is shown.
 STUDENTS = 2
 # Pictures on show, above their labels.
-_SHOWN = 10
+_STRIP_PICTURES = 10
 # Of accuracy, by which the quest wants to be ahead of one real image of each class.
 _AHEAD = 0.1
 # Values of the axis that are written.
@@ -214,11 +214,11 @@ def strip_data(world: World, settings: Settings, results: Results) -> tuple:
 
 def strip(data: ImageData, base: DistilledSet, frame: Frame) -> tuple[bytes, str]:
     """Draw each picture under its likeliest class."""
-    surest, likeliest = frame.content.labels[:_SHOWN].max(1)
+    surest, likeliest = frame.content.labels[:_STRIP_PICTURES].max(1)
     label_texts = []
     for at, value in zip(likeliest.tolist(), surest.tolist(), strict=True):
         label_texts.append(f"{data.class_names[at]}: {value:.0%}")
-    pixels = data.to_uint8(base.images[:_SHOWN])
+    pixels = data.to_uint8(base.images[:_STRIP_PICTURES])
     scale = max(1, round(_CELL / data.image_size[1]))
     return encode_grid(
         pixels, len(pixels), scale, column_labels=label_texts, gap=4
@@ -232,7 +232,7 @@ def labels_data(world: World, settings: Settings, results: Results) -> tuple:
 
 def labels_map(names: tuple[str, ...], frame: Frame) -> go.Figure:
     """Draw the labels of the pictures in the strip, a row for each picture."""
-    labels = frame.content.labels[:_SHOWN].cpu().numpy()
+    labels = frame.content.labels[:_STRIP_PICTURES].cpu().numpy()
     title = f"Their labels at step {frame.step}"
     return label_matrix(labels, names, title=title, height=HEIGHT)
 
@@ -255,14 +255,14 @@ def curve(source: str, points_by_kind: tuple, rival: float | None) -> go.Figure:
     for index, (name, points) in enumerate(zip(_SHORT_NAMES, points_by_kind, strict=True)):
         x, y = [number for number, _ in points], [score for _, score in points]
         figure.add_scatter(x=x, y=y, name=name, **line_style(series_style(index), markers=True))
-    ends = (_TICKS[0] * 0.85, _TICKS[-1] * 1.2)
+    x_range = (_TICKS[0] * 0.85, _TICKS[-1] * 1.2)
     if rival is not None:
         figure.add_scatter(
-            x=ends, y=[rival] * 2, name="one real image per class", mode="lines", line=DASHED
+            x=x_range, y=[rival] * 2, name="one real image per class", mode="lines", line=DASHED
         )
     figure.update_xaxes(
         type="log",
-        range=[math.log10(end) for end in ends],
+        range=[math.log10(end) for end in x_range],
         tickvals=_TICKS,
         ticktext=[str(number) for number in _TICKS],
     ).update_yaxes(range=[0, 1], tickformat=".0%")

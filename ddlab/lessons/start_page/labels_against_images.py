@@ -372,7 +372,7 @@ LabelsAgainstImages = Lab(
     opens_with=1,
     job_words=lambda world, run: "student",
     views=[
-        Row(Strip(example_data, strip), Chart(example_data, target_bars), widths=(240, 340)),
+        Row(Strip(example_data, strip), Chart(example_data, target_bars)),
         Tabs(
             ("Test accuracies", Chart(table_data, accuracy_table)),
             ("While they train", Chart(curve_data, curves)),
