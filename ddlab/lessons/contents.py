@@ -94,7 +94,7 @@ LESSONS: dict[str, Entry] = {
         folder="generators",
         title="Generators",
         finds="whether invented steps need their order (GTN)",
-        minutes=41,
+        minutes=42,
     ),
     "75_memories": Entry(
         folder="memories",

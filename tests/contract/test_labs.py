@@ -76,6 +76,7 @@ LABS: dict[str, Callable[[Material], Arguments]] = {
     "PlaneLab": lambda g: {},
     "LabelLab": lambda g: {"data": g.data, "config": ld.SMALL, "pictures": 10},
     "TwoPoints": lambda g: {},
+    "TwoSteps": lambda g: {},
     "MatchingLab": lambda g: {"data": g.data, "config": dm.SMALL, "student": g.student, "seeds": 1},
     "TargetLab": lambda g: {
         "data": g.data,

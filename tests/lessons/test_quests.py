@@ -55,6 +55,8 @@ RECIPES = [
     Recipe("45", "Whose answers", (("objective", "dino"),)),
     Recipe("65", "Two points", (("left", 0.4), ("right", 0.4))),
     Recipe("65", "What can labels", (("source", "shapes"), ("pictures", 300))),
+    Recipe("70", "Two steps", (("points", "1 -1; 1.4 1.4"),)),
+    Recipe("70", "Does the order", (("curriculum", "all_shuffled"), ("steps", 20))),
 ]
 
 

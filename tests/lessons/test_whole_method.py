@@ -801,13 +801,13 @@ def taught_to_teach(source: str) -> Tensors:
     labels = torch.arange(20) % data.classes
     source = (
         source.replace("[:256]", "[:9]")
-        .replace("clip_grad_norm_(learned, 5.0)", "clip_grad_norm_(learned, 0.5)")
+        .replace("clip_grad_norm_(plan, 5.0)", "clip_grad_norm_(plan, 0.5)")
         .replace("adam, updates", f"adam, {UPDATES}")
     )
     spec = GTN.network.for_data(data)
     seeds = iter(range(UPDATES))
 
-    def fresh() -> Any:
+    def new_student() -> Any:
         return (
             networks.initialise(spec, seed=derived_seed(SEED, next(seeds), "start"))
             .module()
@@ -816,9 +816,9 @@ def taught_to_teach(source: str) -> Tensors:
 
     real = data.normalised()
     answers = data.train_labels
-    page = run(source, functional_call=functional_call, data=data, real=real)
+    page = run(source, functional_call=functional_call, data=data)
     learned_tensors = page["learn_to_teach"](
-        real, answers, learned, labels, fresh, updates=UPDATES, steps=4
+        real, answers, learned, labels, new_student, updates=UPDATES, steps=4
     )
     return [value.detach() for value in learned_tensors]
 

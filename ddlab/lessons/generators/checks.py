@@ -14,17 +14,17 @@ _MOVED = 0.75
 
 
 def check_weight_gradient(answer: Any) -> str:
-    """Check exercise 1: g / ||V|| (G - (G . v) v), row by row."""
+    """Check exercise 2: g / ||V|| (D - (D . v) v), row by row."""
     draws = torch.Generator().manual_seed(7)
     furthest = 0.0
-    words = "V [units, inputs], g [units] and G [units, inputs]"
+    words = "V [units, inputs], g [units] and D [units, inputs]"
     for units, inputs in ((1, 4), (5, 3)):
         V = torch.randn(units, inputs, generator=draws, dtype=torch.float64)
-        G = torch.randn(units, inputs, generator=draws, dtype=torch.float64)
+        D = torch.randn(units, inputs, generator=draws, dtype=torch.float64)
         g = torch.rand(units, generator=draws, dtype=torch.float64) + 0.5
         leaf = V.clone().requires_grad_()
-        (expected,) = torch.autograd.grad((generators.layer_weight(leaf, g) * G).sum(), leaf)
-        gradient = call_answer(answer, V.clone(), g.clone(), G.clone(), of=words, read=float64)
+        (expected,) = torch.autograd.grad((generators.layer_weight(leaf, g) * D).sum(), leaf)
+        gradient = call_answer(answer, V.clone(), g.clone(), D.clone(), of=words, read=float64)
         if gradient.shape != expected.shape:
             raise NotYet(
                 f"A gradient has the shape of V, {[*expected.shape]}; yours has {[*gradient.shape]}."
@@ -32,17 +32,17 @@ def check_weight_gradient(answer: Any) -> str:
         furthest = max(furthest, float((gradient - expected).abs().max()))
     if furthest < 1e-6:
         return (
-            "Measured: that of autograd. It stands at a right angle to V: a step makes V longer, "
-            "and so its next turn smaller."
+            "your gradient equals autograd's. It is at a right angle to V, so each step makes V "
+            "longer, and later steps turn its direction less."
         )
     raise NotYet(
-        f"Measured: up to {furthest:.2g} from autograd's. Longer V, same W: which part of G "
-        "can V not feel?"
+        f"Your gradient differs from autograd's by up to {furthest:.2g}. A longer V gives the same "
+        "W. Which part of D therefore has no effect on V?"
     )
 
 
 def check_fair_shuffle(answer: Any) -> str:
-    """Check exercise 2: rows in another order.
+    """Check exercise 1: rows in another order.
 
     Every step must have as many of each class as before.
     """
@@ -55,27 +55,30 @@ def check_fair_shuffle(answer: Any) -> str:
             or rows.shape != labels.shape
             or not torch.equal(rows.sort().values, torch.arange(len(labels)))
         ):
-            raise NotYet(f"Each of the {len(labels)} rows must stand in the new order once.")
+            raise NotYet(f"The new order must contain each of the {len(labels)} rows once.")
         before = _counts(labels, steps, classes)
         after = _counts(labels[rows], steps, classes)
         if not torch.equal(before, after):
             worst = int((before - after).abs().amax(1).argmax())
             raise NotYet(
-                f"Measured: step {worst + 1} has {after[worst].tolist()} images of the "
-                f"classes, and had {before[worst].tolist()}."
+                f"Step {worst + 1} had {before[worst].tolist()} images of the classes, and after "
+                f"your shuffle it has {after[worst].tolist()}."
             )
         moved = float((rows // batch != torch.arange(len(rows)) // batch).float().mean())
         if moved < _MOVED:
             raise NotYet(
-                f"Measured: {moved:.0%} of the images are in another step than before. Move "
-                "more of them."
+                f"Only {moved:.0%} of the images have changed their step. Move at least "
+                f"{_MOVED:.0%} of them."
             )
         together = (rows.view(steps, batch) // batch).unique(dim=1).shape[1] if steps > 1 else 0
         if together == 1:
             raise NotYet(
-                "Measured: whole batches have moved. Images that learned together must part."
+                "Your shuffle moves whole batches. Images of one batch must go to different steps."
             )
-    return "Measured: each step has its classes, and images that were learned for other steps."
+    return (
+        "each step keeps its classes, and most of its images were learned for other steps. What "
+        "students lose now is the effect of order alone."
+    )
 
 
 def _counts(labels: Tensor, steps: int, classes: int) -> Tensor:

@@ -11,8 +11,10 @@ import dataclasses
 import statistics
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 import torch
+from torch import Tensor
 
 from ...core import randomness
 from ...core.parameters import describe, parameter, with_default
@@ -21,10 +23,12 @@ from ...distilled import DistilledSet, HardLabels
 from ...explorers.lab import Lab, Results, Value
 from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT, MethodWorld, Watch, values_by_setting
-from ...explorers.views import Chart, Row, Strip
+from ...explorers.views import Chart, Strip, Tabs
 from ...figures import encode_grid
+from ...figures.labels import draw_cells
 from ...figures.theme import (
     DASHED,
+    faint,
     finish_figure,
     legend_below,
     line_style,
@@ -40,12 +44,15 @@ from ...training.accuracy import accuracy
 
 ORDERS = ("nothing", "batches", "within classes", "everything")
 CURRICULA = describe(gtn.Config)["curriculum"].choices or ()
-REAL = "real batches, own rates"
+REAL = "real batches at rates of their own"
 # Networks that no generator has seen; their mean is shown.
 STUDENTS = 3
 # Longer trainings take a reader's patience: memory and time grow with N.
 MOST_STEPS = 20
-FEW = 5  # steps of the quest
+# Accuracy that the quest asks for, however the steps are shuffled.
+ENOUGH = 0.86
+# Accuracies are shown from here, unless one is lower.
+_LOW = 0.5
 # Images of a batch that are shown, and the pixels that each takes.
 _ROWS = 5
 _CELL = 32
@@ -221,9 +228,8 @@ def curve_data(world: World, settings: Settings, results: Results) -> tuple:
 def curve(paths: tuple, order: str, rival: Path | None, networks_text: str) -> go.Figure:
     """Draw the accuracy against steps."""
     path_by_order: dict[str, Path] = dict(paths)
-    title = f"After each step ({networks_text})"
-    y_label = "test accuracy (fraction)"
-    figure = start_figure(title=title, x_label="step", y_label=y_label, height=HEIGHT)
+    title = f"Test accuracy after each step ({networks_text})"
+    figure = start_figure(title=title, x_label="step", y_label="test accuracy", height=HEIGHT)
     lines = {"learned order": path_by_order[ORDERS[0]]}
     if order != ORDERS[0]:
         lines[f"{order} shuffled"] = path_by_order[order]
@@ -235,7 +241,8 @@ def curve(paths: tuple, order: str, rival: Path | None, networks_text: str) -> g
             x=[*range(1, len(rival) + 1)], y=rival, name=REAL, mode="lines", line=DASHED
         )
         lines |= {REAL: rival}
-    figure.update_xaxes(range=[0.5, len(path_by_order[order]) + 0.5]).update_yaxes(range=[0, 1])
+    figure.update_xaxes(range=[0.5, len(path_by_order[order]) + 0.5])
+    figure.update_yaxes(range=[0, 1], tickformat=".0%")
     description = "; ".join(f"{name} {path[-1]:.2f}" for name, path in lines.items())
     return finish_figure(legend_below(figure), alt=f"Accuracy after the last step: {description}.")
 
@@ -257,11 +264,13 @@ def ends_data(world: World, settings: Settings, results: Results) -> tuple:
 def final_chart(rows: tuple, rival: float | None, on_show: tuple[str, float]) -> go.Figure:
     """Return a line of points for each way of training, over what is shuffled afterwards."""
     rows_by_curriculum: dict[str, Path] = dict(rows)
-    title = "At the end, by what is shuffled"
-    x_label = "test accuracy (fraction)"
+    title = f"Test accuracy after the last step (mean of {STUDENTS} networks)"
     figure = start_figure(
-        title=title, x_label=x_label, y_label="shuffled afterwards", height=HEIGHT
+        title=title, x_label="test accuracy", y_label="shuffled afterwards", height=HEIGHT
     )
+    accuracies = [on_show[1], *([] if rival is None else [rival])]
+    for row in rows_by_curriculum.values():
+        accuracies.extend(row)
     for index, name in enumerate(CURRICULA):
         if name in rows_by_curriculum:
             style = line_style(series_style(index), markers=True)
@@ -278,7 +287,10 @@ def final_chart(rows: tuple, rival: float | None, on_show: tuple[str, float]) ->
     figure.update_yaxes(
         type="category", categoryorder="array", categoryarray=ORDERS[::-1], title_text=""
     )
-    figure.update_yaxes(tickvals=ORDERS, ticktext=short).update_xaxes(range=[0, 1])
+    # All orders have their place before anything is known of them.
+    figure.update_yaxes(tickvals=ORDERS, ticktext=short, range=[-0.5, len(ORDERS) - 0.5])
+    low = min(_LOW, min(accuracies) - 0.05)
+    figure.update_xaxes(range=[low, 1], tickformat=".0%")
     clauses = []
     for name, row in rows_by_curriculum.items():
         clauses.append(f"{words(name)} {', '.join(f'{value:.2f}' for value in row)}")
@@ -287,52 +299,93 @@ def final_chart(rows: tuple, rival: float | None, on_show: tuple[str, float]) ->
     return finish_figure(legend_below(figure), alt=alt)
 
 
+def class_counts(distilled: DistilledSet) -> Tensor:
+    """Return how many images of each class each step of a set has: int64 [classes, steps]."""
+    steps = distilled.target("steps").rates.shape[1]
+    batches = distilled.labels.unflatten(0, (steps, -1))
+    return torch.stack([batch.bincount(minlength=distilled.classes) for batch in batches], 1)
+
+
+def counts_data(world: World, settings: Settings, results: Results) -> tuple:
+    """Return `class_counts` of the film in the order on show."""
+    ordered = shuffled(results.frame.content, settings.order, settings.seed)
+    return world.data.class_names, tuple(map(tuple, class_counts(ordered).tolist()))
+
+
+def counts(names: tuple[str, ...], rows: tuple[tuple[int, ...], ...]) -> go.Figure:
+    """Draw how many images of each class each step has."""
+    images = np.array(rows)
+    columns = [str(step + 1) for step in range(images.shape[1])]
+    title = "Images of each class in each step"
+    figure = start_figure(title=title, x_label="step", y_label="class", height=HEIGHT)
+    blue = series_style(0).colour
+    draw_cells(
+        figure,
+        images,
+        images.astype(str).tolist(),
+        columns,
+        names,
+        limits=(0, int(images.max())),
+        scale=[[0, faint(blue, 0)], [1, faint(blue, 0.75)]],
+        hover="step %{x}: %{z} images of class %{y}<extra></extra>",
+    )
+    figure.update_yaxes(autorange="reversed")
+    alt = f"{title}: from {images.min()} to {images.max()}."
+    return finish_figure(figure, alt=alt)
+
+
 def words(curriculum: str) -> str:
     """Return a curriculum as a reader calls it."""
     return {"full": "in order", "none": "fresh noise"}.get(curriculum, curriculum.replace("_", " "))
 
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
-    """Say what the network knows after the step on show, and at the end."""
+    """Say what the steps teach in each order, or how far they have been learned."""
     learned, rival, _ = results.shared
-    setting = (
-        f"{settings.steps} steps of {settings.inner_batch} images, trained "
-        f"{words(settings.curriculum)}"
-    )
+    setting = f"{settings.steps} steps, trained {words(settings.curriculum)}"
     if learned is None:
-        return f"{setting}: update {results.run.step} of {results.run.total}."
-    shuffled_text = ", ".join(f"{order} {learned[order][-1]:.1%}" for order in ORDERS[1:])
-    beside = "" if rival is None else f" Real batches at rates of their own: {rival[-1]:.1%}."
-    return (
-        f"{setting}: networks get {learned[ORDERS[0]][-1]:.1%} right in learned order; shuffled: "
-        f"{shuffled_text}.{beside}"
+        return f"{setting}, are at update {results.run.step} of {results.run.total}."
+    shuffled_texts = [f"{order} {learned[order][-1]:.1%}" for order in ORDERS[1:]]
+    statement = (
+        f"{setting}, teach networks to classify {learned[ORDERS[0]][-1]:.1%} of the test images "
+        f"correctly. Shuffled: {', '.join(shuffled_texts)}."
     )
+    return statement if rival is None else f"{statement} {REAL.capitalize()}: {rival[-1]:.1%}."
 
 
 def quest_met(world: World, settings: Settings, results: Results) -> bool:
-    """Return whether a few made steps are ahead of twelve real ones."""
+    """Return whether the steps teach enough in every order."""
     learned = results.shared[0]
-    rival = results(Value(world.rival, rival_of(results.run.config, world.start.steps)))
-    return (
-        settings.steps <= FEW
-        and None not in (learned, rival)
-        and learned[ORDERS[0]][-1] > rival[-1]
-    )
+    return learned is not None and min(path[-1] for path in learned.values()) >= ENOUGH
 
 
 CurriculumLab = Lab(
     "Does the order matter?",
     World,
-    controls=("steps", "order", "curriculum"),
+    controls=("order", "curriculum", "steps"),
     folded=("weight_norm", "iterations", "initial_rate", "seed"),
-    labels={"order": "shuffle", "curriculum": "trained", "iterations": "updates"},
+    labels={
+        "order": "shuffle",
+        "curriculum": "trained",
+        "steps": "steps (N)",
+        "iterations": "updates",
+    },
     choice_words=lambda world: {"curriculum": words},
     run=World.run,
     jobs=list_jobs,
     shared=share_paths,
     step_words="update",
     job_words=lambda world, run: f"{run.config.steps} steps are learned",
-    views=[Strip(strip_data, strip), Row(Chart(curve_data, curve), Chart(ends_data, final_chart))],
+    views=[
+        Strip(strip_data, strip),
+        Tabs(
+            ("After the last step", Chart(ends_data, final_chart)),
+            ("After each step", Chart(curve_data, curve)),
+            ("Classes of each step", Chart(counts_data, counts)),
+        ),
+    ],
     sentence=sentence,
-    quest=Quest(f"Beat twelve real batches with at most {FEW} made ones.", quest_met),
+    quest=Quest(
+        f"Learn steps that teach {ENOUGH:.0%} or more, however they are shuffled.", quest_met
+    ),
 )

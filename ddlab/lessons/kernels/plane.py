@@ -15,12 +15,13 @@ import plotly.graph_objects as go
 import torch
 from torch import Tensor
 
-from ...core import errors, optimisers, randomness
+from ...core import optimisers, randomness
 from ...core.parameters import Parameters, parameter
 from ...explorers import Chart, Drag, Handles, Lab, Quest, Results
 from ...figures import decision_map, move_decisions, series_style
 from ...methods.kip import centred_labels, kernel_loss, predictions
 from ...methods.shared.kernels import KernelSpec, support_and_cross
+from ..shared import dragging
 
 # Of the plane: left and right, bottom and top.
 EXTENT = ((-2.5, 2.5), (-2.0, 2.0))
@@ -33,22 +34,6 @@ _GRID = (41, 33)
 # The most that KIP moves the samples.
 _UPDATES = 60
 _RATE = 0.05  # of Adam
-
-
-def _numbers(points: str) -> Tensor:
-    """Return "1.0 2.0; 3.0 4.0" as float64 [n, 2].
-
-    Raises:
-        DDLabError: a text that is none of these.
-    """
-    rows: list[list[float]] = []
-    try:
-        for pair in filter(str.strip, points.split(";")):
-            x, y = pair.split()
-            rows.append([float(x), float(y)])
-    except ValueError:
-        errors.fail("points", "pairs of numbers such as '1.0 2.0; 3.0 4.0', or empty", points)
-    return torch.tensor(rows, dtype=torch.float64).view(-1, 2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +69,7 @@ class Plane(Parameters):
 
     def rules(self) -> None:
         """Raise unless the points are pairs of numbers."""
-        _numbers(self.points)
+        dragging.numbers(self.points)
 
     @property
     def spec(self) -> KernelSpec:
@@ -155,7 +140,7 @@ def begin_of(view: Plane) -> Tensor:
     Points that were put are forgotten where another number of them is asked for.
     """
     count = 2 * view.per_class
-    return _numbers(view.points) if is_by_hand(view) else first_points(count)
+    return dragging.numbers(view.points) if is_by_hand(view) else first_points(count)
 
 
 # Asked for by the map, the sliders, the sentence and the quest of one drawing.
@@ -167,7 +152,7 @@ def support_of(view: Plane) -> Tensor:
 
 def is_by_hand(view: Plane) -> bool:
     """Return whether a reader put the points that are on show."""
-    return len(_numbers(view.points)) == 2 * view.per_class
+    return len(dragging.numbers(view.points)) == 2 * view.per_class
 
 
 class World:
@@ -183,17 +168,8 @@ class World:
 
 def put(world: World, view: Plane, point: int, x: float, y: float) -> Plane:
     """Return the settings with a point at (x, y); KIP begins anew from where the points are."""
-    points = support_of(view).clone()
-    errors.check_choice("point", point, range(len(points)))
-    points[point] = torch.tensor([x, y], dtype=torch.float64)
-    pairs = []
-    for across, up in points.tolist():
-        inside = (
-            min(max(across, EXTENT[0][0]), EXTENT[0][1]),
-            min(max(up, EXTENT[1][0]), EXTENT[1][1]),
-        )
-        pairs.append(f"{inside[0]:.4f} {inside[1]:.4f}")
-    return view.replace(points="; ".join(pairs), updates=0)
+    on_show = dragging.text(support_of(view), EXTENT)
+    return view.replace(points=dragging.put(on_show, point, x, y, EXTENT), updates=0)
 
 
 def handles(world: World, view: Plane, results: Results) -> Handles:

@@ -9,7 +9,8 @@ import torch
 
 import ddlab
 from ddlab.data import ImageData
-from ddlab.lessons.generators import checks, lab
+from ddlab.lessons.generators import checks, lab, two_steps
+from ddlab.lessons.shared import one_weight
 from ddlab.methods import gtn
 from ddlab.runs import run_to_end
 from ddlab.runs.inputs import Inputs
@@ -73,21 +74,59 @@ def test_the_rival_has_rates_of_its_own_and_no_generator(world: lab.World) -> No
     assert len(path) == 3 and all(0 <= accuracy <= 1 for accuracy in path)
 
 
-def test_the_quest_asks_for_few_steps_and_more_than_real_ones(grey: ImageData) -> None:
+def test_the_quest_wants_enough_in_every_order(grey: ImageData) -> None:
     place = lab.CurriculumLab(grey, SMALL, device="cpu")
+    place.run()
 
-    def met(own_accuracy: float, rival: float, steps: int) -> bool:
-        place.panel["steps"].value = steps
-        place.run()
-        place.keep(place.jobs[1], dict.fromkeys(lab.ORDERS, (0.1, own_accuracy)))
-        place.keep(
-            lab.Value(place.world.rival, lab.rival_of(place.watched_run.config, SMALL.steps)),
-            (0.2, rival),
-        )
+    def met(worst: float) -> bool:
+        paths = dict.fromkeys(lab.ORDERS, (0.1, 0.99)) | {"batches": (0.1, worst)}
+        place.keep(place.jobs[1], paths)
         return lab.quest_met(place.world, place.settings, place._results())
 
-    assert met(0.9, 0.8, 3) and not met(0.8, 0.9, 3) and not met(0.9, 0.8, lab.FEW + 1)
+    assert met(lab.ENOUGH) and not met(lab.ENOUGH - 0.01)
     place.close()
+
+
+def test_a_step_keeps_its_classes_unless_everything_is_shuffled(world: lab.World) -> None:
+    distilled = world.of(SMALL).advance().result()
+    counts = {}
+    for order in ("within classes", "everything"):
+        counts[order] = lab.class_counts(lab.shuffled(distilled, order, 1))
+        assert counts[order].sum() == len(distilled)
+    assert (counts["within classes"] == counts["within classes"][:, :1]).all()
+    assert not (counts["everything"] == counts["everything"][:, :1]).all()
+
+
+def test_the_points_feel_the_gradient_through_both_steps() -> None:
+    points = torch.tensor([[1.0, -1.0], [0.7, 1.6]], dtype=torch.float64)
+    rate, first = 0.5, -0.6
+    x1, y1, x2, y2 = points.flatten().tolist()
+    after_one = first - rate * x1 * (first * x1 - y1)
+    after_two = after_one - rate * x2 * (after_one * x2 - y2)
+    weights = one_weight.weights_along(points, (0, 1), rate, first)
+    assert [float(weight) for weight in weights] == pytest.approx([first, after_one, after_two])
+    # By hand: the last weight moves by 1 - rate x2^2 for each unit of the weight before it.
+    slope = after_two - 1
+    passed_on = 1 - rate * x2**2
+    expected = [
+        [passed_on * -rate * (2 * first * x1 - y1), passed_on * rate * x1],
+        [-rate * (2 * after_one * x2 - y2), rate * x2],
+    ]
+    pulls = one_weight.pulls(points, (0, 1), rate, first)
+    torch.testing.assert_close(pulls, -slope * torch.tensor(expected, dtype=torch.float64))
+
+
+def test_the_last_of_two_steps_decides_where_it_is_right() -> None:
+    settings = two_steps.Settings(points="1.0 -1.0; 1.4 1.4")
+    in_order, swapped = two_steps.losses(settings).values()
+    assert in_order < 0.01 and swapped > 0.5
+    world = two_steps.World()
+    assert two_steps.quest_met(world, settings, None)
+    assert not two_steps.quest_met(world, two_steps.Settings(), None)
+    dragged = two_steps.put(world, two_steps.Settings(), 1, 1.4, 9.0)
+    assert dragged.points == "1.0000 -1.0000; 1.4000 2.0000"
+    with pytest.raises(ddlab.DDLabError, match="two pairs"):
+        two_steps.Settings(points="1 1")
 
 
 WRONG: dict[str, list[Any]] = {
@@ -106,6 +145,7 @@ WRONG: dict[str, list[Any]] = {
             len(labels), generator=torch.Generator().manual_seed(0)
         ),
         lambda labels, steps: torch.arange(len(labels)).view(steps, -1).flip(0).flatten(),
+        lambda labels, steps: torch.arange(len(labels)).roll(len(labels) // steps // 2),
     ],
 }
 

@@ -1,0 +1,124 @@
+"""Two training points for a student with one weight: does it matter which comes first?
+
+TwoSteps()
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from ...core import errors
+from ...core.parameters import Parameters, parameter
+from ...explorers.lab import Lab, Results
+from ...explorers.lines import Quest
+from ...explorers.ready import HEIGHT
+from ...explorers.views import Chart, Drag, Handles
+from ...figures.theme import finish_figure, legend_below, line_style, series_style
+from ..shared import dragging, one_weight
+
+ORDERS = {"point 1, then 2": (0, 1), "point 2, then 1": (1, 0)}
+# Losses of the quest: one order has learned, the other has not.
+_LEARNED = 0.01
+_FAILED = 0.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Parameters):
+    """Which of the two points comes first, the rate of both steps, and where the points lie."""
+
+    order: str = parameter(
+        "point 1, then 2", choices=tuple(ORDERS), explorable=True, help="One step on each point."
+    )
+    rate: float = parameter(
+        0.5, range=(0, 2), explorable=(0.1, 1), step=0.1, help="Of both steps (η)."
+    )
+    first_weight: float = parameter(
+        -0.6, range=(-2, 2), explorable=(-2, 2), step=0.1, help="Of the student before (w₀)."
+    )
+    points: str = parameter("1.0 -1.0; 0.7 1.6", help="Where the points lie, such as '1 1; 2 2'.")
+
+    def rules(self) -> None:
+        """Raise unless there are two points."""
+        if len(dragging.numbers(self.points)) != len(ORDERS):
+            errors.fail("points", "two pairs of numbers such as '1 1; 2 2'", self.points)
+
+
+class World:
+    """Nothing but where the points lie at first."""
+
+    start = Settings()
+
+
+def losses(settings: Settings) -> dict[str, float]:
+    """Return the real loss after both steps, by order."""
+    points = dragging.numbers(settings.points)
+    loss_by_order = {}
+    for name, order in ORDERS.items():
+        last = one_weight.weights_along(points, order, settings.rate, settings.first_weight)[-1]
+        loss_by_order[name] = float(one_weight.real_loss(last))
+    return loss_by_order
+
+
+def put(world: World, settings: Settings, point: int, x: float, y: float) -> Settings:
+    """Return the settings with a point at (x, y)."""
+    moved = dragging.put(settings.points, point, x, y, one_weight.EXTENT)
+    return settings.replace(points=moved)
+
+
+def handles(world: World, settings: Settings, results: Results) -> Handles:
+    """Return the points as they are drawn."""
+    return Handles(["point 1", "point 2"], dragging.numbers(settings.points), one_weight.EXTENT)
+
+
+def plane(settings: Settings) -> go.Figure:
+    """Draw the student after each step, and where the other order would have led."""
+    points = dragging.numbers(settings.points)
+    title = "The student's line turns with each step"
+    order = ORDERS[settings.order]
+    figure = one_weight.draw(
+        points, order, settings.rate, settings.first_weight, title=title, height=HEIGHT
+    )
+    other = one_weight.weights_along(points, order[::-1], settings.rate, settings.first_weight)[-1]
+    ends = np.array(one_weight.EXTENT[0])
+    style = line_style(series_style(2))
+    figure.add_scatter(x=ends, y=ends * float(other), name="in the other order", **style)
+    clauses = [f"{name}: loss {loss:.3f}" for name, loss in losses(settings).items()]
+    return finish_figure(legend_below(figure), alt=f"{title}; {', '.join(clauses)}.")
+
+
+def sentence(world: World, settings: Settings, results: Results) -> str:
+    """Say how large the real loss is after either order."""
+    first, second = losses(settings).values()
+    return (
+        f"Real loss after both steps: {first:.3f} if point 1 comes first, {second:.3f} if point 2 "
+        "comes first. Each arrow shows where the real loss pulls its point."
+    )
+
+
+def quest_met(world: World, settings: Settings, results: Results) -> bool:
+    """Return whether the student learns in one order and fails in the other."""
+    low, high = sorted(losses(settings).values())
+    return low < _LEARNED and high > _FAILED
+
+
+TwoSteps = Lab(
+    "Two steps, two orders",
+    World,
+    controls=("order", "rate", "first_weight"),
+    labels={"rate": "rate (η)", "first_weight": "weight before (w₀)"},
+    views=[
+        Chart(
+            lambda world, settings, results: (settings,),
+            plane,
+            drag=Drag(one_weight.POINTS, put, handles),
+            ghosts=False,
+        )
+    ],
+    sentence=sentence,
+    quest=Quest(
+        f"Drag the points until one order has a loss below {_LEARNED} and the other more than "
+        f"{_FAILED}.",
+        quest_met,
+    ),
+)

@@ -1,0 +1,120 @@
+"""A student with one weight, which trains on points that a reader drags.
+
+The student predicts y = w x and takes one step of gradient descent on each training point in turn.
+The loss of its last weight on the real data, y = x, flows back through these steps to every point:
+the gradient through training, small enough to be drawn.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+import torch
+from torch import Tensor
+
+from ...figures.theme import DASHED, faint, line_style, neutral, series_style, start_figure
+from .dragging import Extent
+
+EXTENT: Extent = ((-2.0, 2.0), (-2.0, 2.0))
+POINTS = "training points"
+# Shortest and longest arrow, in units of the axes: a shorter one would hide behind its point.
+_ARROW = (0.25, 0.7)
+_REAL_DOTS = 21
+
+
+def weights_along(points: Tensor, order: Sequence[int], rate: float, first: float) -> list[Tensor]:
+    """Return the student's weight before the first step and after each.
+
+    w <- w - rate x (w x - y), the gradient of half the squared error on one point.
+
+    Args:
+        points: (x, y) of each, [n, 2].
+        order: which point each step sees.
+        first: the weight before the first step; that of the real data is 1.
+    """
+    weights = [points.new_tensor(first)]
+    for index in order:
+        x, y = points[index]
+        weights.append(weights[-1] - rate * x * (weights[-1] * x - y))
+    return weights
+
+
+def real_loss(weight: Tensor) -> Tensor:
+    """Return half the mean squared error on the real data, y = x with a mean square of 1: []."""
+    return (weight - 1).square() / 2
+
+
+def pulls(points: Tensor, order: Sequence[int], rate: float, first: float) -> Tensor:
+    """Return where the real loss pulls each point: minus its gradient through all steps, [n, 2]."""
+    leaf = points.detach().requires_grad_()
+    loss = real_loss(weights_along(leaf, order, rate, first)[-1])
+    return -torch.autograd.grad(loss, leaf)[0]
+
+
+def draw(
+    points: Tensor,
+    order: Sequence[int],
+    rate: float,
+    first: float,
+    *,
+    title: str,
+    height: int,
+) -> go.Figure:
+    """Draw the real data, the student after each step, the points and an arrow at each of them.
+
+    The arrow shows where the real loss pulls the point. A longer pull has a longer arrow.
+    """
+    figure = start_figure(title=title, x_label="x", y_label="y", height=height)
+    ends = np.array(EXTENT[0])
+    dots = np.linspace(*EXTENT[0], _REAL_DOTS)
+    grey = {"color": neutral("quiet"), "size": 5, "opacity": 0.6}
+    figure.add_scatter(x=dots, y=dots, mode="markers", name="real data", marker=grey)
+    style = series_style(0)
+    weights = weights_along(points, order, rate, first)
+    for step, weight in enumerate(weights):
+        # The later the step, the stronger the line.
+        line = {"color": faint(style.colour, 0.25 + 0.75 * step / len(order)), "width": 2.5}
+        figure.add_scatter(
+            x=ends,
+            y=ends * float(weight),
+            mode="lines",
+            name=f"after step {step}" if step else "student before",
+            line=line if step else DASHED,
+        )
+    marker = line_style(series_style(1), markers=True)["marker"] | {"size": 18, "symbol": "circle"}
+    figure.add_scatter(
+        # Plain lists: the plot widget moves single points of this trace.
+        x=points[:, 0].tolist(),
+        y=points[:, 1].tolist(),
+        mode="markers+text",
+        name=POINTS,
+        marker=marker,
+        text=[str(index + 1) for index in range(len(points))],
+        textfont={"color": neutral("background")},
+    )
+    _add_arrows(figure, points, pulls(points, order, rate, first))
+    figure.update_xaxes(range=EXTENT[0]).update_yaxes(range=EXTENT[1])
+    return figure
+
+
+def _add_arrows(figure: go.Figure, points: Tensor, pull: Tensor) -> None:
+    # Unequal pulls stay unequal, but none leaves the plot: lengths saturate.
+    length = pull.norm(dim=1, keepdim=True)
+    shortest, longest = _ARROW
+    arrows = pull / length.clamp(min=1e-12) * (shortest + (longest - shortest) * length.tanh())
+    for (x, y), (across, up) in zip(points.tolist(), arrows.tolist(), strict=True):
+        figure.add_annotation(
+            x=x + across,
+            y=y + up,
+            ax=x,
+            ay=y,
+            xref="x",
+            yref="y",
+            axref="x",
+            ayref="y",
+            text="",
+            showarrow=True,
+            arrowhead=2,
+            arrowwidth=2.5,
+            arrowcolor=neutral("text"),
+        )
