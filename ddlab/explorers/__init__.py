@@ -6,7 +6,6 @@ Plot, Picture        views: a plotly figure, encoded images
 Controls             sliders and buttons from a config
 Live                 any process, live: play, pause, images, curves, a student on a frame; a finished run: its film
 Prediction           a question whose answer is locked before the result is seen
-DiversityView, LatentConflict   free-form explorers that several lessons show
 Lab, Value, Compute, Change, Chart, Strip, Html, Row, Tabs   a laboratory as a declaration; Laboratory is what it makes
 Explorer             the base: sentence, errors, state text, close
 Quest, QuestLine     what a reader is asked to reach, checked

@@ -1,7 +1,7 @@
 """Makes ddlab/records/tables/recovered.json: what images recovered from noise and from real ones
 teach, which lesson 20 shows.
 
-python notebooks/studies/recovered.py            # a quarter of an hour
+python notebooks/studies/recovered.py            # ten minutes
 """
 
 
@@ -19,10 +19,17 @@ from ddlab.training import supervised
 
 SEEDS = range(10)
 LABELS = ("hard", "stored", "online")
+NO_GAPS = {"lambda_mean": 0.0, "lambda_var": 0.0}
+FROM_REAL = {"initialisation": "real"}
 ARMS: dict[str, dict[str, Any]] = {
     "recovered from noise": {},
-    "recovered from real": {"initialisation": "real"},
-    "recovered from real, rate .02": {"initialisation": "real", "learning_rate": 0.02},
+    "recovered from noise, no gaps": NO_GAPS,
+    "recovered from noise, rate 1": {"learning_rate": 1.0},
+    "recovered from noise, rate 1, no gaps": NO_GAPS | {"learning_rate": 1.0},
+    "recovered from real": FROM_REAL,
+    "recovered from real, no gaps": FROM_REAL | NO_GAPS,
+    "recovered from real, rate .02": FROM_REAL | {"learning_rate": 0.02},
+    "recovered from real, rate 1": FROM_REAL | {"learning_rate": 1.0},
 }
 
 
@@ -53,8 +60,8 @@ def main() -> None:
     description = (
         "Digits (16 px), one image of each class, a teacher for each seed: students of real "
             "images, of those that SRe2L (teaching preset) "
-        "made of them at two learning rates, of those it made of noise, and of typical real "
-            "ones (nearest to the mean of their class)."
+        "made of them and of noise, at several learning rates, with and without the batch-norm "
+            "gaps, and of typical real ones (nearest to the mean of their class)."
     )
     save(
         "recovered",

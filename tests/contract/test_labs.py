@@ -71,6 +71,12 @@ LABS: dict[str, Callable[[Material], Arguments]] = {
     },
     "StepsLab": lambda g: {"data": g.data, "config": dd.Config.teaching(epochs=1, iterations=2)},
     "TrajectoryLab": lambda g: {"data": g.data, "config": mtt.SMALL.replace(strategy="", passes=2)},
+    "RecoveryLab": lambda g: {
+        "data": g.data,
+        "teacher": g.teacher,
+        "student": g.student,
+        "iterations": 4,
+    },
     "CurriculumLab": lambda g: {"data": g.data, "config": gtn.SMALL.replace(inner_batch=6)},
     "MemoryLab": lambda g: {"data": g.data, "config": mnemonics.SMALL},
     "PlaneLab": lambda g: {},
@@ -93,8 +99,7 @@ LABS: dict[str, Callable[[Material], Arguments]] = {
     "DiversityView": lambda g: {
         "data": g.data,
         "teacher": g.teacher,
-        "sets": {"recovered": (run := recovered(g)).result()},
-        "films": {"recovered": run},
+        "sets": {"recovered": recovered(g).result()},
         "points": 30,
     },
     "Live": lambda g: {

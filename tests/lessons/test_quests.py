@@ -16,13 +16,17 @@ import ipywidgets as widgets
 import pytest
 
 from ddlab.explorers import Laboratory
+from ddlab.explorers.views import flattened
 
 pytestmark = pytest.mark.slow
 
 SOLUTIONS = Path(__file__).parents[2] / "notebooks" / "solutions"
 PRESSES = 5
+# Seconds that a press may take on a busy machine.
+PATIENCE = 300.0
 Press = tuple[str, Any]
 BUTTON = "button"
+DRAG = "drag"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Recipe:
     Attributes:
         lesson: the number of the lesson.
         title: of the laboratory, or its beginning.
-        presses: (control, value) or (BUTTON, its words), in turn.
+        presses: (control, value), (BUTTON, its words) or (DRAG, (point, x, y)), in turn.
     """
 
     lesson: str
@@ -55,8 +59,8 @@ RECIPES = [
     Recipe("45", "Whose answers", (("objective", "dino"),)),
     Recipe("65", "Two points", (("left", 0.4), ("right", 0.4))),
     Recipe("65", "What can labels", (("source", "shapes"), ("pictures", 300))),
-    Recipe("70", "Two steps", (("points", "1 -1; 1.4 1.4"),)),
-    Recipe("70", "Does the order", (("curriculum", "all_shuffled"), ("steps", 20))),
+    Recipe("70", "Two steps", ((DRAG, (1, 1.4, 1.4)),)),
+    Recipe("70", "Does the order", (("curriculum", "all_shuffled"), ("steps", 16))),
 ]
 
 
@@ -81,7 +85,7 @@ def laboratory(recipe: Recipe) -> Laboratory:
     for lab in laboratories(recipe.lesson):
         if lab.title.startswith(recipe.title):
             lab.run()
-            lab.runner.join()
+            lab.runner.join(PATIENCE)
             return lab
         lab.close()
     raise AssertionError(f"lesson {recipe.lesson} has no laboratory {recipe.title!r} any more")
@@ -92,9 +96,13 @@ def press(lab: Laboratory, name: str, value: Any) -> None:
     if name == BUTTON:
         (button,) = (b for b in lab.buttons.values() if b.description == value)
         button.click()
+    elif name == DRAG:
+        point, x, y = value
+        (view,) = (view for view in flattened(lab.lab.views) if view.drag is not None)
+        lab.widget(view.draw).dragged = {"count": 1, "point": point, "x": x, "y": y, "done": True}
     else:
         lab.panel[name].value = value
-    lab.runner.join()
+    lab.runner.join(PATIENCE)
 
 
 def possible_presses(lab: Laboratory) -> list[list[Press]]:

@@ -25,7 +25,7 @@ from ...methods.shared import distillation
 from ...networks import Network
 from ...runs import Keep, Run
 from ...training import supervised
-from ..shared.coverage import MappedImages, Place
+from .coverage import MappedImages, Place
 
 _NONE = Keep(())
 

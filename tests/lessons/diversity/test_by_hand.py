@@ -13,15 +13,13 @@ from ddlab.data import ImageData
 from ddlab.evaluation import embeddings, measures
 from ddlab.explorers import Laboratory
 from ddlab.figures.embedding import DISTILLED
-from ddlab.lessons.inverting_a_network.diversity_view import (
+from ddlab.lessons.diversity.by_hand import (
     DiversityView,
     bars,
-    picture,
     point_map,
 )
-from ddlab.lessons.shared.coverage import BY_HAND, PointsOnShow
+from ddlab.lessons.diversity.coverage import BY_HAND, PointsOnShow
 from ddlab.methods import sre2l
-from ddlab.runs import Run
 from ddlab.training import supervised
 from tests.support import made_data, refuses
 
@@ -30,24 +28,22 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
 @pytest.fixture(scope="module")
-def material() -> tuple[ImageData, Any, dict[str, Any], Any]:
+def material() -> tuple[ImageData, Any, dict[str, Any]]:
     data = made_data(train=30)
     spec = networks.spec("convnet", width=8)
     teacher = ddlab.train_teacher(
         data, supervised.Config.teaching("teacher", network=spec, epochs=4), progress=False
     )
-    run = Run(
-        sre2l, sre2l.Config.teaching(iterations=12), ddlab.Inputs(data=data, teachers=(teacher,))
-    )
-    recovered = run.to_end()
+    config = sre2l.Config.teaching(iterations=12)
+    recovered = ddlab.distill("sre2l", data, teacher, config, progress=False)
     chosen = ddlab.distill("selection", data, teacher, progress=False)
-    return data, teacher, {"random": chosen, "recovered": recovered}, run
+    return data, teacher, {"random": chosen, "recovered": recovered}
 
 
 @pytest.fixture
 def view(material):
-    data, teacher, sets, run = material
-    laboratory = DiversityView(data, teacher, sets, films={"recovered": run}, points=60)
+    data, teacher, sets = material
+    laboratory = DiversityView(data, teacher, sets, points=60)
     laboratory.runner.join()
     yield laboratory
     laboratory.close()
@@ -82,45 +78,19 @@ def places(view: Laboratory) -> list[tuple[float, float]]:
 
 
 def test_it_starts_with_the_first_set_on_the_pca_map(view, material) -> None:
-    data, teacher, sets, _ = material
+    data, teacher, sets = material
     assert view.panel.value.images == "random" and "PCA of the features" in view.sentence
     real = embeddings.features_of(teacher, data.normalised(view.world.mapped.pool))
     points = embeddings.features_of(teacher, sets["random"].images)
     expected = measures.nearest_neighbour_coverage(real, points)
     assert f"the 3 images (random) cover {expected:.1%} of 60 real images" in view.sentence
-    assert list(view.widget(bars).figure.data[0].x) == ["random", "recovered", BY_HAND]
+    assert list(view.widget(bars).figure.data[0].x) == ["random", "recovered"]
     assert view.widget(bars).figure.data[0].y[0] == pytest.approx(expected)
     joint = torch.cat([real, points, embeddings.features_of(teacher, sets["recovered"].images)])
     fitted = embeddings.fit({"all": joint}).positions["all"]
     torch.testing.assert_close(torch.tensor(places(view)), fitted[60:63], atol=2e-3, rtol=1e-3)
     counts = len(trace(view, "real, covered").x), len(trace(view, "real, not covered").x)
     assert counts[0] == round(60 * expected) and sum(counts) == 60
-
-
-def test_frames_move_the_points_and_nothing_else(view, material) -> None:
-    run = material[3]
-    view.panel["images"].value = "recovered"
-    last = places(view), view.sentence, view.widget(picture).value
-    assert "after step 12 " in last[1]
-    real = trace(view, "real, not covered").x
-    view.panel["frame"].value = 0
-    assert (
-        places(view) != last[0]
-        and "after step 0 " in view.sentence
-        and view.widget(picture).value != last[2]
-    )
-    assert (
-        len(trace(view, "real, not covered").x) + len(trace(view, "real, covered").x) == 60
-        and len(real) <= 60
-    )
-    fitted = view.world.mapped.map("features", embeddings.Config())
-    torch.testing.assert_close(
-        torch.tensor(places(view)), fitted.films["recovered"][0], atol=2e-3, rtol=1e-3
-    )
-    assert torch.equal(
-        view.world.mapped.images(PointsOnShow("recovered", "features", 0)),
-        material[0].to_uint8(run.frames[0].content.images),
-    )
 
 
 def test_a_point_moved_by_hand_becomes_the_nearest_real_image_of_its_class(view, material) -> None:
@@ -226,11 +196,9 @@ def test_a_map_that_cannot_be_made_is_explained_and_the_view_goes_on(view) -> No
 
 def test_sliders_without_use_are_greyed_out(view) -> None:
     def disabled() -> set[str]:
-        sliders = ("frame", "perplexity", "neighbours")
+        sliders = ("perplexity", "neighbours")
         return {name for name in sliders if view.panel[name].disabled}
 
-    assert disabled() == {"frame", "perplexity", "neighbours"}
-    view.panel["images"].value = "recovered"
     assert disabled() == {"perplexity", "neighbours"}
     view.panel["map"].value = "t-SNE"
     assert disabled() == {"neighbours"}
@@ -238,13 +206,11 @@ def test_sliders_without_use_are_greyed_out(view) -> None:
 
 
 def test_the_state_is_a_short_text(view, material) -> None:
-    data, teacher, sets, run = material
+    data, teacher, sets = material
     sliders_of(view).across.value = 0.9
     text = view.share_field.value
     assert "by hand" in text and len(text) < 80
-    restored = DiversityView(
-        data, teacher, sets, films={"recovered": run}, points=60, key="another"
-    )
+    restored = DiversityView(data, teacher, sets, points=60, key="another")
     restored.share_field.value = text
     assert hand_of(restored) == hand_of(view) and places(restored) == places(view)
     with pytest.raises(ddlab.DDLabError, match="hand must be numbers below 60"):

@@ -1,13 +1,11 @@
-"""The diversity view: real and distilled images on one map, moved by a recorded run or by hand,
-with the share of the real ones covered.
+"""The diversity view: real and distilled images on one map, moved by hand, with the share of the
+real ones covered.
 
-run = ddlab.Run(sre2l, config, ddlab.Inputs(data=data, teachers=(teacher,)))
-recovered = run.to_end()
-DiversityView(data, teacher, {"random": chosen, "recovered": recovered}, films={"recovered": run})
+DiversityView(data, teacher, {"random": chosen, "recovered": recovered})
 
-The map is fitted once to all points and then stands still: the frames of a recording are placed on
-it. What a reader moves by hand becomes the real image of the same class that lies nearest on the
-map, so that it has features, and a coverage, like every other.
+The map is fitted once to all points and then stands still. What a reader moves by hand becomes the
+real image of the same class that lies nearest on the map, so that it has features, and a coverage,
+like every other.
 """
 
 from collections.abc import Mapping
@@ -27,15 +25,14 @@ from ...explorers.ready import Watch
 from ...figures import coverage_bars, embedding_map, encode_grid, move_points, raise_bars
 from ...figures.embedding import DISTILLED
 from ...networks import Network
-from ...runs import Run
-from ..shared.coverage import BY_HAND, Map, MappedImages, PointsOnShow
+from .coverage import BY_HAND, Map, MappedImages, PointsOnShow
 
 _KINDS = {"PCA": "pca", "t-SNE": "t_sne", "UMAP": "umap"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class View(Parameters):
-    """What is shown; `images` and `frame` get their choices from the sets of one explorer."""
+    """What is shown; `images` gets its choices from the sets of one explorer."""
 
     images: str = parameter(BY_HAND, help="Whose points are shown large.")
     map: str = parameter(
@@ -47,7 +44,6 @@ class View(Parameters):
         help="What the teacher says of an image that is mapped.",
         explorable=True,
     )
-    frame: int = parameter(0, range=(0, None), help="Which frame of the recording.")
     perplexity: float = parameter(
         30.0,
         range=(2, 100),
@@ -78,7 +74,7 @@ class View(Parameters):
         )
 
 
-def _view_class(names: tuple[str, ...], frames: int) -> type[View]:
+def _view_class(names: tuple[str, ...]) -> type[View]:
     """Return the View of one explorer: its sets are the choices."""
 
     @dataclass(frozen=True, kw_only=True)
@@ -91,12 +87,6 @@ def _view_class(names: tuple[str, ...], frames: int) -> type[View]:
             help="Whose points are shown large.",
             explorable=True,
         )
-        frame: int = parameter(
-            frames - 1,
-            range=(0, frames - 1),
-            explorable=(0, max(frames - 1, 1)),
-            help="Which frame of the recording.",
-        )
 
     return SetsView
 
@@ -108,12 +98,10 @@ class World:
         data: whose training images are the real points.
         teacher: its features or logits are mapped.
         sets: name -> distilled set.
-        films: for some of them the run that made it, whose frames hold looks with one image of
-            each class.
         points: how many real images, as many of each class as there are.
 
     Raises:
-        DDLabError: sets or films that do not fit the data.
+        DDLabError: sets that do not fit the data.
     """
 
     def __init__(
@@ -122,14 +110,11 @@ class World:
         teacher: Network,
         sets: Mapping[str, DistilledSet],
         *,
-        films: Mapping[str, Run] | None = None,
         points: int = 300,
     ) -> None:
-        self.mapped = MappedImages(data, teacher, sets, films, points)
+        self.mapped = MappedImages(data, teacher, sets, points)
         self.first = next(iter(self.mapped.sets))
-        longest = max(self.mapped.frames.values(), key=len, default=())
-        self.frame_words = {place: str(frame.step) for place, frame in enumerate(longest)}
-        start = _view_class(tuple(self.mapped.sets), max(len(longest), 1))()
+        start = _view_class(tuple(self.mapped.sets))()
         # A few dozen points have no thirty neighbours each.
         largest = max(2, (len(self.mapped.pool) - 1) // 3)
         self.start = start.replace(
@@ -165,10 +150,7 @@ class World:
         """Return the points that the view asks for; with a name, the finished set of that name."""
         if (name or view.images) == BY_HAND:
             return PointsOnShow(BY_HAND, view.layer, hand=self.hand(view))
-        if name is not None or view.images not in self.mapped.frames:
-            return PointsOnShow(name or view.images, view.layer)
-        last = len(self.mapped.frames[view.images]) - 1
-        return PointsOnShow(view.images, view.layer, min(view.frame, last))
+        return PointsOnShow(name or view.images, view.layer)
 
     def per_class(self, on_show: PointsOnShow) -> int:
         """Return the images per class of these points."""
@@ -181,11 +163,11 @@ class World:
         return self.mapped.chance(on_show.layer, self.per_class(on_show))
 
     def shares(self, view: View) -> dict[str, float]:
-        """Return the coverage of each set, and of the points on show under their name."""
+        """Return the coverage of each set, and of what was put by hand once a hand has moved."""
+        names = (*self.mapped.sets, BY_HAND) if view.hand else tuple(self.mapped.sets)
         shares = {}
-        for name in (*self.mapped.sets, BY_HAND):
+        for name in names:
             shares[name] = self.mapped.coverage(self.on_show(view, name))
-        shares[view.images] = self.mapped.coverage(self.on_show(view))
         return shares
 
 
@@ -323,17 +305,14 @@ def sentence(world: World, view: View, results: Results) -> str:
     if results.shared is None:
         return f"{view.map} lays the points out ..."
     on_show = world.on_show(view)
-    moment = ""
-    if on_show.frame is not None:
-        moment = f" after step {world.mapped.frames[on_show.name][on_show.frame].step}"
     map_words = f"{view.map} of the {view.layer}"
     if results.shared.kept_variance is not None:
-        map_words += f" (shows {results.shared.kept_variance:.0%} of their variance)"
+        map_words += f" (which shows {results.shared.kept_variance:.0%} of their variance)"
     count = len(world.mapped.images(on_show))
     return (
-        f"{map_words}: the {count} images ({on_show.name}){moment} cover "
-        f"{world.mapped.coverage(on_show):.1%} of {len(world.mapped.pool)} real images; as many "
-        f"real ones drawn at random cover {world.chance(view):.1%} on average."
+        f"{map_words}: the {count} images ({on_show.name}) cover "
+        f"{world.mapped.coverage(on_show):.1%} of {len(world.mapped.pool)} real images. As many "
+        f"random real images cover {world.chance(view):.1%} on average."
     )
 
 
@@ -358,8 +337,6 @@ def unused(world: World, view: View) -> list[str]:
         names.append("perplexity")
     if view.map != "UMAP":
         names.append("neighbours")
-    if view.images not in world.mapped.frames:
-        names.append("frame")
     return names
 
 
@@ -371,10 +348,9 @@ def other_seed(view: View) -> View:
 DiversityView = Lab(
     "Where do the distilled images lie among the real ones?",
     World,
-    controls=lambda world: ("images", "map", *(["frame"] if world.mapped.frames else [])),
-    folded=("layer", "perplexity", "neighbours"),
-    labels={"layer": "teacher's", "frame": "step"},
-    stops=lambda world: {"frame": world.frame_words} if world.mapped.frames else {},
+    controls=("images", "map", "layer"),
+    folded=("perplexity", "neighbours"),
+    labels={"layer": "map of teacher's"},
     check=World.hand,
     jobs=list_jobs,
     opens_with=1,

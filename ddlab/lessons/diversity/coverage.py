@@ -1,9 +1,9 @@
 """What the diversity view knows: the points of real and distilled images, which real ones are
 covered, and their maps. No widgets.
 
-points = MappedImages(data, teacher, {"random": chosen, "recovered": recovered}, films={"recovered": run})
-points.coverage(PointsOnShow("recovered", "features", frame=3))
-points.map("features", embeddings.Config(kind="t_sne")).films["recovered"][3]
+points = MappedImages(data, teacher, {"random": chosen, "recovered": recovered})
+points.coverage(PointsOnShow("recovered", "features"))
+points.map("features", embeddings.Config(kind="t_sne")).sets["recovered"]
 """
 
 from collections.abc import Callable, Mapping
@@ -16,12 +16,9 @@ from torch import Tensor
 from ... import networks
 from ...core import errors, randomness
 from ...data import ImageData
-from ...data.images import normalise
 from ...distilled import DistilledSet
 from ...evaluation import embeddings, measures
-from ...explorers.looks import check_looks
 from ...networks import Network
-from ...runs import Frame, Run
 
 BY_HAND = "by hand"
 _DRAWS = 20  # of as many random real images
@@ -29,25 +26,21 @@ _DRAWS = 20  # of as many random real images
 
 @dataclass(frozen=True)
 class PointsOnShow:
-    """Which points: of a set, of one frame of its film, or real ones chosen by hand (positions in
-    the pool).
-    """
+    """Which points: of a set, or real ones chosen by hand (positions in the pool)."""
 
     name: str
     layer: str
-    frame: int | None = None
     hand: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """One fitted map: where the real points [n, 2], each set [m, 2] and each film [frames, m, 2]
-    lie, and what is drawn below them.
+    """One fitted map: where the real points [n, 2] and each set [m, 2] lie, and what is drawn below
+    them.
     """
 
     real: Tensor
     sets: dict[str, Tensor]
-    films: dict[str, Tensor]
     density: embeddings.Density
     extent: tuple[tuple[float, float], tuple[float, float]]
     kept_variance: float | None
@@ -69,8 +62,7 @@ class MappedImages:
     """Points in feature space and on maps; everything is computed once.
 
     Attributes:
-        pool: training-set indices [n] of the real images. labels: their classes [n]. frames: name
-            -> its run's, as uint8 [m, c, h, w].
+        pool: training-set indices [n] of the real images. labels: their classes [n].
     """
 
     def __init__(
@@ -78,14 +70,12 @@ class MappedImages:
         data: ImageData,
         teacher: Network,
         sets: Mapping[str, DistilledSet],
-        films: Mapping[str, Run] | None = None,
         points: int = 300,
     ) -> None:
         """Arguments as of `DiversityView`."""
         self.data = data
         self.teacher = teacher
         self.sets = _checked_sets(sets, data)
-        self.frames = _checked_films(films or {}, self.sets, data)
         self.pool = _balanced(data, errors.check_integer("points", points, 3 * data.classes))
         self.labels = data.train_labels[self.pool]
         self._points = self._outputs_by_layer()
@@ -117,32 +107,19 @@ class MappedImages:
         if on_show.name == BY_HAND:
             rows = torch.tensor(on_show.hand)
             return points_of_layer["real"][rows], self.labels[rows]
-        if on_show.frame is None:
-            return points_of_layer[f"set {on_show.name}"], self.sets[on_show.name].labels
-        per_frame = len(self.frames[on_show.name][on_show.frame].content)
-        film = points_of_layer[f"film {on_show.name}"].view(
-            len(self.frames[on_show.name]), per_frame, -1
-        )
-        # A frame holds the batch that is being made: one image per class, in order.
-        return film[on_show.frame], torch.arange(per_frame)
+        return points_of_layer[f"set {on_show.name}"], self.sets[on_show.name].labels
 
     def images(self, on_show: PointsOnShow) -> Tensor:
         """Return the images of points, uint8 [m, c, h, w]."""
         if on_show.name == BY_HAND:
             return self.data.train_images[self.pool[torch.tensor(on_show.hand)]]
-        if on_show.frame is None:
-            return self.sets[on_show.name].to_uint8()
-        return self.frames[on_show.name][on_show.frame].content
+        return self.sets[on_show.name].to_uint8()
 
     def positions(self, on: Map, on_show: PointsOnShow) -> Tensor:
         """Return the places of points on a map, [m, 2]."""
         if on_show.name == BY_HAND:
             return on.real[torch.tensor(on_show.hand)]
-        return (
-            on.sets[on_show.name]
-            if on_show.frame is None
-            else on.films[on_show.name][on_show.frame]
-        )
+        return on.sets[on_show.name]
 
     def covered(self, on_show: PointsOnShow) -> Tensor:
         """Return which real images are covered, bool [n]."""
@@ -187,9 +164,7 @@ class MappedImages:
 
         The teacher's features count.
         """
-        points, labels = self.points(
-            PointsOnShow(on_show.name, "features", on_show.frame, on_show.hand)
-        )
+        points, labels = self.points(PointsOnShow(on_show.name, "features", on_show.hand))
         distances = torch.cdist(points, self._points["features"]["real"])
         distances[labels[:, None] != self.labels[None]] = torch.inf
         return tuple(distances.argmin(1).tolist())
@@ -206,32 +181,20 @@ class MappedImages:
     def map(
         self, layer: str, config: embeddings.Config, announce: Callable[[str], Any] | None = None
     ) -> Map:
-        """Fit all points once; a recording's frames are placed on the map that this gives."""
+        """Fit all points once; other images are placed on the map that this gives."""
         cached_map = self.known_map(layer, config)
         if cached_map is not None:
             return cached_map
         points_of_layer = self._points[layer]
-        fitted = embeddings.fit(
-            {
-                name: points
-                for name, points in points_of_layer.items()
-                if not name.startswith("film")
-            },
-            config,
-            announce=announce,
-        )
-        films = {}
-        for name, frames in self.frames.items():
-            films[name] = fitted.transform(points_of_layer[f"film {name}"]).view(len(frames), -1, 2)
+        fitted = embeddings.fit(points_of_layer, config, announce=announce)
         real = fitted.positions["real"]
         sets = {}
         for name in self.sets:
             sets[name] = fitted.positions[f"set {name}"]
-        every = torch.cat([real, *sets.values(), *(film.flatten(0, 1) for film in films.values())])
+        every = torch.cat([real, *sets.values()])
         new_map = Map(
             real,
             sets,
-            films,
             embeddings.density(real),
             _extent(every, margin=0.06),
             fitted.kept_variance,
@@ -244,13 +207,10 @@ class MappedImages:
         return measures.covered(self._points[layer]["real"], self._radii[layer], points)
 
     def _outputs_by_layer(self) -> dict[str, dict[str, Tensor]]:
-        """Return points [n, d] by layer and by "real", each set and each film, its frames in turn."""
+        """Return points [n, d] by layer and by "real" and each set."""
         images = {"real": self.data.normalised(self.pool)}
         for name, chosen in self.sets.items():
             images[f"set {name}"] = chosen.images.float()
-        for name, frames in self.frames.items():
-            film = torch.cat([frame.content for frame in frames])
-            images[f"film {name}"] = normalise(film, self.data.mean, self.data.std)
         outputs = {}
         for name, pixels in images.items():
             outputs[name] = networks.predict(self.teacher, pixels)
@@ -291,25 +251,6 @@ def _checked_sets(sets: Any, data: ImageData) -> dict[str, DistilledSet]:
             allowed = f"of shape {shape} and {data.classes} classes, at least one"
             errors.fail(f"the images of sets[{name!r}]", allowed, chosen.images)
     return dict(sets)
-
-
-def _checked_films(
-    films: Any, sets: Mapping[str, DistilledSet], data: ImageData
-) -> dict[str, list[Frame]]:
-    """name -> the frames of its run, each with one image of every class, as bytes."""
-    if not isinstance(films, Mapping):
-        errors.fail("films", "a mapping of name to Run", films)
-    frames_by_set = {}
-    for name, run in films.items():
-        errors.check_choice("a name in films", name, tuple(sets))
-        errors.check_instance(f"films[{name!r}]", run, Run)
-        shape = [sets[name].classes, *sets[name].images.shape[1:]]
-        for frame in check_looks(f"films[{name!r}]", run.frames):
-            errors.check_tensor(f"a frame of films[{name!r}]", frame.content.images, shape=shape)
-        frames_by_set[name] = [
-            Frame(frame.step, data.to_uint8(frame.content.images)) for frame in run.frames
-        ]
-    return frames_by_set
 
 
 def _balanced(data: ImageData, points: int) -> Tensor:

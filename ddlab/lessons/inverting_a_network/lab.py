@@ -1,0 +1,386 @@
+"""The laboratory of recovery: ten images, a frozen teacher, and its batch-norm statistics matched
+or not.
+
+RecoveryLab(data, teacher)
+
+The strip shows what recovery begins with and what it has reached; students tell what it is worth.
+"""
+
+import dataclasses
+import statistics
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import torch
+from torch import Tensor
+
+from ... import networks
+from ...core import errors
+from ...core.parameters import parameter, with_default
+from ...data import ImageData
+from ...distilled import DistilledSet
+from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
+from ...explorers.ready import HEIGHT, MethodWorld, Watch
+from ...figures import encode_grid, loss_curves
+from ...figures.theme import (
+    DASHED,
+    finish_figure,
+    legend_below,
+    line_style,
+    neutral,
+    series_style,
+    start_figure,
+)
+from ...methods import sre2l
+from ...networks import Network
+from ...runs import Frame, Keep, Run
+from ...training import supervised
+
+# Weights of both gaps, from off to three times SRe2L's.
+WEIGHTS = (0.0, 0.003, 0.01, 0.03)
+# Students of each set, whose mean is shown.
+STUDENTS = 2
+# Accuracy of the quest: students of images recovered without the gaps reach less than .6.
+ENOUGH = 0.75
+REAL = "random real"
+TYPICAL = "typical"
+_FRAMES = 40
+_CELL = 32  # pixels of an image in the strip
+# Bins of the histogram, in stored standard deviations.
+_BINS = np.linspace(-3, 3, 25)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(sre2l.Config):
+    """SRe2L's hyper-parameters as a reader moves them; one weight is that of both gaps."""
+
+    images_per_class: int = with_default(sre2l.Config, "images_per_class", 1, source="teaching")
+    weight: float = parameter(
+        0.0, choices=WEIGHTS, explorable=True, help="Of the mean gap and the variance gap (λ)."
+    )
+    iterations: int = parameter(
+        200, range=(1, None), explorable=(50, 400), step=50, help="Updates of the images."
+    )
+    roll_pixels: int = with_default(sre2l.Config, "roll_pixels", 2, source="teaching")
+    seed: int = parameter(0, range=(0, None), help="Of every draw.", explorable=(0, 9))
+    step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a frame holds: the images [classes, c, h, w], the cross-entropy and both gaps before the
+    update (None before the first).
+    """
+
+    images: Tensor
+    losses: tuple[float, float, float] | None
+
+
+def channel_offsets(teacher: Network, images: Tensor) -> Tensor:
+    """Return how far the mean of each batch-norm channel lies from the stored mean.
+
+    Args:
+        images: normalised, [n, c, h, w].
+
+    Returns:
+        Offsets in stored standard deviations, [channels of all layers].
+    """
+    offsets = []
+
+    def compare(layer: str, inputs: Tensor) -> Tensor:
+        stored_mean = teacher.weights[f"{layer}.running_mean"]
+        stored_variance = teacher.weights[f"{layer}.running_var"]
+        offsets.append((inputs.mean((0, 2, 3)) - stored_mean) / stored_variance.sqrt())
+        return inputs
+
+    with torch.no_grad():
+        networks.call(teacher.spec, teacher.weights, images, at_batch_norm=compare)
+    return torch.cat(offsets)
+
+
+class World(MethodWorld):
+    """Data, a teacher, and where the controls start.
+
+    Args:
+        data, teacher: what is recovered, and from which network.
+        student: how students are trained; default `supervised.Config.quick(data)`.
+        iterations: updates of the images, where the controls start.
+        device: of the runs.
+
+    Raises:
+        DDLabError: a teacher without batch norm, or settings that the method refuses.
+    """
+
+    method = sre2l
+    settings = Settings
+    first = sre2l.Config.teaching()
+
+    def __init__(
+        self,
+        data: ImageData,
+        teacher: Network,
+        *,
+        student: supervised.Config | None = None,
+        iterations: int = 200,
+        device: torch.device | str = "auto",
+    ) -> None:
+        super().__init__(data, sre2l.Config.teaching(iterations=iterations), device=device)
+        errors.check_instance("teacher", teacher, Network)
+        self.inputs = dataclasses.replace(self.inputs, teachers=(teacher,))
+        self.learning = supervised.Config.quick(data) if student is None else student
+
+    def config(self, settings: Settings) -> sre2l.Config:
+        """Return SRe2L's config, with one weight for both gaps."""
+        return (
+            super()
+            .config(settings)
+            .replace(lambda_mean=settings.weight, lambda_var=settings.weight)
+        )
+
+    def keep(self, config: Any) -> Keep:
+        """Return which frames of a run are kept."""
+        return Keep(_FRAMES, self.frame)
+
+    def frame(self, config: Any, inputs: Any, state: sre2l.State, trace: Any) -> Moment:
+        """Return what is kept of a step."""
+        losses = None
+        if trace is not None:
+            losses = float(trace.class_loss), float(trace.mean_gap), float(trace.variance_gap)
+        return Moment(state.images, losses)
+
+    def recovered_accuracy(self, config: sre2l.Config, *, watch: Watch) -> float:
+        """Return the mean accuracy of students of recovered images. The run is finished first."""
+        return self._mean(self.of(config).advance().result(), watch)
+
+    def real_accuracy(self, kind: str, seed: int, *, watch: Watch) -> float:
+        """Return the same for real images, which involve no learning."""
+        return self._mean(self.chosen(kind, seed=seed), watch)
+
+    def _mean(self, distilled: DistilledSet, watch: Watch) -> float:
+        students = []
+        for seed in range(STUDENTS):
+            students.append(self.learning.replace(labels="online", seed=seed))
+        return statistics.fmean(self.taught(distilled, students, watch))
+
+
+def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
+    """Return the recovery, its students, and those of real images."""
+    return [
+        run,
+        Value(world.recovered_accuracy, run.config),
+        Value(world.real_accuracy, "random", settings.seed),
+        Value(world.real_accuracy, "k_means", settings.seed),
+    ]
+
+
+def share_accuracies(
+    world: World, settings: Settings, results: Results
+) -> tuple[float | None, float | None, float | None]:
+    """Return the accuracies of recovered, random and typical images, None where they are to come."""
+    recovered, random, typical = (results(job) for job in results.jobs[1:])
+    return recovered, random, typical
+
+
+def strip_data(world: World, settings: Settings, results: Results) -> tuple:
+    """Return what recovery began with, and the frame on show."""
+    return world.data, results.frames[0], results.frame
+
+
+def strip(data: ImageData, first: Frame, on_show: Frame) -> tuple[bytes, str]:
+    """Draw the first images above those on show, a column for each class."""
+    pixels = data.to_uint8(torch.cat([first.content.images, on_show.content.images]))
+    scale = max(1, round(_CELL / data.image_size[1]))
+    rows = ["start", f"update {on_show.step}"]
+    alt = (
+        f"The images of {', '.join(data.class_names)} at the start and after update {on_show.step}."
+    )
+    grid = encode_grid(
+        pixels, data.classes, scale, column_labels=data.class_names, row_labels=rows, gap=4
+    )
+    return grid, alt
+
+
+def students_data(world: World, settings: Settings, results: Results) -> tuple:
+    """Return the accuracy by weight of the gaps, for each start, and of real images.
+
+    Only visited settings that differ in start and weight alone count.
+    """
+    config = results.run.config
+    points = []
+    for (other,), accuracy in results.every(world.recovered_accuracy):
+        same = other.replace(
+            initialisation=config.initialisation,
+            lambda_mean=config.lambda_mean,
+            lambda_var=config.lambda_var,
+        )
+        if same == config:
+            points.append((other.initialisation, WEIGHTS.index(other.lambda_var), accuracy))
+    return tuple(sorted(points)), (config.initialisation, settings.weight), results.shared
+
+
+def students_chart(points: tuple, on_show: tuple[str, float], accuracies: tuple) -> go.Figure:
+    """Draw what students learn, against the weight of the gaps, beside real images."""
+    figure = start_figure(
+        title=f"Students with the teacher's labels (mean of {STUDENTS})",
+        x_label="weight of the gaps (λ)",
+        y_label="test accuracy",
+        height=HEIGHT,
+    )
+    ends = (-0.3, len(WEIGHTS) - 0.7)
+    recovered, random, typical = accuracies
+    for name, level, dash in ((REAL, random, "dash"), (TYPICAL, typical, "dot")):
+        if level is not None:
+            line = DASHED | {"dash": dash}
+            figure.add_scatter(
+                x=ends, y=[level] * 2, name=f"{name} images", mode="lines", line=line
+            )
+    clauses = []
+    for index, start in enumerate(("noise", "real")):
+        own = [(place, accuracy) for name, place, accuracy in points if name == start]
+        if own:
+            x, y = zip(*own, strict=True)
+            style = line_style(series_style(index), markers=True)
+            figure.add_scatter(x=x, y=y, name=f"recovered from {start}", **style)
+            clauses.append(f"from {start} {', '.join(f'{accuracy:.2f}' for accuracy in y)}")
+    if recovered is not None:
+        ring = {"symbol": "circle-open", "size": 16, "color": neutral("text"), "line": {"width": 2}}
+        figure.add_scatter(
+            x=[WEIGHTS.index(on_show[1])],
+            y=[recovered],
+            name="on show",
+            mode="markers",
+            marker=ring,
+        )
+    words = [f"{weight:g}" if weight else "off" for weight in WEIGHTS]
+    figure.update_xaxes(range=ends, tickvals=list(range(len(WEIGHTS))), ticktext=words)
+    figure.update_yaxes(range=[0.3, 1], tickformat=".0%")
+    return finish_figure(
+        legend_below(figure), alt=f"Accuracy by weight of the gaps: {'; '.join(clauses)}."
+    )
+
+
+def losses_data(world: World, settings: Settings, results: Results) -> tuple:
+    """Return the losses so far, and the step on show."""
+    rows = []
+    for frame in results.frames:
+        if frame.content.losses is not None:
+            rows.append((frame.step, *frame.content.losses))
+    return tuple(rows), settings.iterations
+
+
+def losses(rows: tuple, total: int) -> go.Figure:
+    """Draw the cross-entropy and both gaps along the run."""
+    names = ("cross-entropy", "mean gap", "variance gap")
+    steps, *curves = zip(*rows, strict=True) if rows else ((0,), (np.nan,), (np.nan,), (np.nan,))
+    figure = loss_curves(
+        dict(zip(names, map(list, curves), strict=True)),
+        list(steps),
+        title="The three terms of the loss",
+        x_label="update",
+        y_label="term (log scale)",
+        log_y=True,
+        height=HEIGHT,
+    )
+    return legend_below(figure.update_xaxes(range=[0, total]))
+
+
+def statistics_data(world: World, settings: Settings, results: Results) -> tuple:
+    """Return the teacher, and the images at the start and on show."""
+    teacher = world.inputs.teachers[0]
+    return teacher, results.frames[0], results.frame
+
+
+def statistics_chart(teacher: Network, first: Frame, on_show: Frame) -> go.Figure:
+    """Draw the offsets of all channels, at the start and for the images on show."""
+    frames = {"start": first, f"update {on_show.step}": on_show}
+    offsets = {}
+    for name, frame in frames.items():
+        offsets[name] = channel_offsets(teacher, frame.content.images).cpu()
+    return offset_histogram(offsets, height=HEIGHT)
+
+
+def offset_histogram(offsets: dict[str, Tensor], *, height: int) -> go.Figure:
+    """Draw the share of channels against their offset, a stepped line for each set of images.
+
+    Offsets beyond the axis count in its first and last bin.
+    """
+    figure = start_figure(
+        title="How far each channel's mean lies from the stored one",
+        x_label="offset (stored standard deviations)",
+        y_label="share of channels",
+        height=height,
+    )
+    clauses = []
+    for index, (name, values) in enumerate(offsets.items()):
+        inside = values.clamp(_BINS[0], _BINS[-1]).numpy()
+        counts, _ = np.histogram(inside, _BINS)
+        style = line_style(series_style(index))
+        style["line"] = style["line"] | {"shape": "hvh"}
+        middles = (_BINS[1:] + _BINS[:-1]) / 2
+        figure.add_scatter(x=middles, y=counts / len(inside), name=name, **style)
+        clauses.append(f"{name} {float(values.abs().mean()):.2f}")
+    figure.add_vline(0, line={"color": neutral("quiet"), "dash": "dot", "width": 1.5})
+    figure.update_xaxes(range=[_BINS[0], _BINS[-1]]).update_yaxes(
+        tickformat=".0%", rangemode="tozero"
+    )
+    return finish_figure(
+        legend_below(figure), alt=f"Mean distance from the stored means: {', '.join(clauses)}."
+    )
+
+
+def sentence(world: World, settings: Settings, results: Results) -> str:
+    """Say what the images on show teach, or how far recovery has come."""
+    recovered, random, _ = results.shared
+    start = "noise" if settings.initialisation == "noise" else "real images"
+    gaps = f"gaps weighted {settings.weight:g}" if settings.weight else "gaps off"
+    if recovered is None:
+        run = results.run
+        return f"From {start}, {gaps}: update {run.step} of {run.total}."
+    beside = "" if random is None else f" Random real images: {random:.1%}."
+    return (
+        f"From {start}, {gaps}: students with the teacher's labels classify {recovered:.1%} of the "
+        f"test images correctly.{beside}"
+    )
+
+
+def quest_met(world: World, settings: Settings, results: Results) -> bool:
+    """Return whether images from noise teach enough."""
+    recovered, *_ = results.shared
+    return settings.initialisation == "noise" and recovered is not None and recovered >= ENOUGH
+
+
+RecoveryLab = Lab(
+    "What does the network give back?",
+    World,
+    controls=("weight", "initialisation", "learning_rate"),
+    folded=("iterations", "seed"),
+    labels={
+        "weight": "gaps (λ)",
+        "initialisation": "start",
+        "learning_rate": "rate (η)",
+        "iterations": "updates",
+    },
+    choice_words=lambda world: {
+        "weight": lambda weight: f"{weight:g}" if weight else "off",
+        "initialisation": lambda start: "real images" if start == "real" else start,
+    },
+    run=World.run,
+    jobs=list_jobs,
+    shared=share_accuracies,
+    step_words="update",
+    job_words=lambda world, run: "images are recovered",
+    views=[
+        Strip(strip_data, strip),
+        Tabs(
+            ("Students", Chart(students_data, students_chart)),
+            ("Statistics", Chart(statistics_data, statistics_chart)),
+            ("Losses", Chart(losses_data, losses)),
+        ),
+    ],
+    sentence=sentence,
+    quest=Quest(
+        f"From noise, recover images whose students reach {ENOUGH:.0%} or more.", quest_met
+    ),
+)
