@@ -18,7 +18,6 @@ from .comparison import bars
 # The densest 90%, 60% and 30% of the points lie inside.
 _CONTOURS = {"start": 0.1, "end": 0.7, "size": 0.3}
 DISTILLED = "distilled"
-_NARROWEST = np.array([380.0, 300.0])  # px of a map beside other views: width, height
 _BARE = "real, not covered"
 _COVERED = "real, covered"
 
@@ -56,7 +55,7 @@ def embedding_map(
     Example:
         embedding_map([[0, 0], [1, 0]], [[0.9, 0.1]], covered=[False, True], real_classes=["a", "b"], distilled_classes=["b"])
     """
-    points, names, moving, alt = _points(real, distilled, covered, real_classes, distilled_classes)
+    moving, alt = _points(real, distilled, covered, real_classes, distilled_classes)
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
     quiet = look.neutral("axis")
     text = look.neutral("text")
@@ -73,7 +72,6 @@ def embedding_map(
             marker=marker,
             hovertemplate="%{text}<extra>" + name + "</extra>",
         )
-    add_class_names(figure, points, names, extent)
     orange = look.series_style(1).colour
     figure.add_scatter(
         **moving[DISTILLED],
@@ -83,11 +81,11 @@ def embedding_map(
         marker={
             "symbol": "diamond",
             "color": orange,
-            "size": 15,
+            "size": 19,
             "line": {"color": text, "width": 1.2},
         },
-        textposition="top center",
-        textfont={"size": 13, "color": text},
+        textposition="middle center",
+        textfont={"size": 11, "color": text},
         hovertemplate="%{text}<extra>distilled</extra>",
     )
     look.legend_below(figure)
@@ -115,7 +113,7 @@ def move_points(
     For points that move under a reader's hand: a new figure takes ten times as long. Arguments as
     of `embedding_map`; as many distilled points as before.
     """
-    _, _, moving, alt = _points(real, distilled, covered, real_classes, distilled_classes)
+    moving, alt = _points(real, distilled, covered, real_classes, distilled_classes)
     traces = {trace.name: trace for trace in figure.data}
     if not moving.keys() <= traces.keys() or len(traces[DISTILLED].x) != len(
         moving[DISTILLED]["x"]
@@ -163,10 +161,8 @@ def coverage_bars(
 
 def _points(
     real: Any, distilled: Any, covered: Any, real_classes: Any, distilled_classes: Any
-) -> tuple[np.ndarray, list[str], dict[str, dict[str, Any]], str]:
-    """Return the checked points and classes, what changes by trace when points move, and the alt
-    text.
-    """
+) -> tuple[dict[str, dict[str, Any]], str]:
+    """Return what changes by trace when points move, and the alt text."""
     points = as_plane("real", real)
     marks = as_plane("distilled", distilled)
     is_covered = as_array("covered", covered).astype(bool)
@@ -197,7 +193,7 @@ def _points(
         f"({words.names(classes, limit=10)}) and {len(marks)} distilled "
         f"ones; {int(is_covered.sum())} real ones, {is_covered.mean():.0%}, have a distilled one near."
     )
-    return points, names, moving, alt
+    return moving, alt
 
 
 def as_plane(argument: str, value: Any) -> np.ndarray:
@@ -209,60 +205,6 @@ def as_plane(argument: str, value: Any) -> np.ndarray:
             f"shape {list(array.shape)}."
         )
     return array
-
-
-def add_class_names(
-    figure: go.Figure, points: np.ndarray, names: Sequence[str], extent: Any = None
-) -> None:
-    """Write the name of each class in the middle of its points [n, 2].
-
-    A name moves aside where it would lie over another one.
-    """
-    of_class = np.array(names)
-    classes = list(dict.fromkeys(names))
-    middles = np.array([np.median(points[of_class == name], 0) for name in classes])
-    span = (
-        np.ptp(points, axis=0)
-        if extent is None
-        else np.array([high - low for low, high in filter(None, as_extent(extent))])
-    )
-    span = np.where(span > 0, span, 1.0)
-    # Pixels of a letter at this size, over those of the map.
-    sizes = np.array([[11 * len(name) + 6, 26] for name in classes]) / _NARROWEST
-    centres = dict(zip(classes, apart(middles / span, sizes) * span, strict=True))
-    bold = [f"<b>{look.literal(name)}</b>" for name in centres]
-    figure.add_scatter(
-        x=short(np.array([at[0] for at in centres.values()])),
-        y=short(np.array([at[1] for at in centres.values()])),
-        mode="text",
-        text=bold,
-        textfont={"size": 19, "color": look.neutral("quiet")},
-        name="middle of a class",
-        hoverinfo="skip",
-        showlegend=False,
-    )
-
-
-def apart(places: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Move the middles of boxes [n, 2] of these sizes [n, 2] a little where two of them overlap."""
-    at = places.astype(float)
-    for _ in range(500):
-        still = True
-        for index in range(len(at)):
-            for other_index in range(index):
-                gap = at[index] - at[other_index]
-                over = (sizes[index] + sizes[other_index]) / 2 - np.abs(gap)
-                if (over > 1e-9).all():
-                    axis = int(np.argmin(over))
-                    still = False
-                    push = (over[axis] / 2 + 1e-6) * (1 if gap[axis] >= 0 else -1)
-                    at[index, axis], at[other_index, axis] = (
-                        at[index, axis] + push,
-                        at[other_index, axis] - push,
-                    )
-        if still:
-            break
-    return at
 
 
 def add_contours(figure: go.Figure, density: Any) -> None:

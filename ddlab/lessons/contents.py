@@ -40,7 +40,7 @@ LESSONS: dict[str, Entry] = {
         folder="inverting_a_network",
         title="Inverting a network",
         finds="what a teacher's batch norm remembers; labels against images (SRe2L)",
-        minutes=42,
+        minutes=45,
     ),
     "21_diversity": Entry(
         folder="diversity",

@@ -50,6 +50,7 @@ RECIPES = [
         "Images or labels",
         (("labels", "online"), ("images", "k-means"), ("labels", "hard")),
     ),
+    Recipe("20", "What does", (("weight", 0.003), ("learning_rate", 1.0))),
     Recipe(
         "21",
         "What makes",

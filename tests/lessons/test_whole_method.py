@@ -325,11 +325,11 @@ def recover(source: str) -> Tensors:
     noise = recovery.noise_images(data, data.classes, seed=0, batch=0, device="cpu").double()
     learn = run(source)["recover"]
     arguments = teacher.module(), torch.arange(data.classes), noise, *data.valid_range()
-    return [learn(*arguments, iterations=UPDATES, lambda_var=0.02)]
+    return [learn(*arguments, iterations=UPDATES, weight=0.02)]
 
 
 def recovered() -> Tensors:
-    config = sre2l.Config.teaching(iterations=UPDATES, lambda_var=0.02)
+    config = sre2l.Config.teaching(iterations=UPDATES, lambda_mean=0.02, lambda_var=0.02)
     return [
         updated(sre2l, config, Inputs(data=data_of(), teachers=(teacher_of(trained=True),))).images
     ]
@@ -944,7 +944,7 @@ ROWS: dict[str, Row] = {
         "20_inverting_a_network",
         recover,
         recovered,
-        ("lambda_var * variance_gap", "0 * variance_gap"),
+        ("(mean_gap + variance_gap)", "mean_gap"),
         taped=True,
     ),
     "20 labels": Row(

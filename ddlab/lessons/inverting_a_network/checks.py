@@ -14,7 +14,7 @@ from ...methods.shared.recovery import batch_norm_mean_gap, batch_norm_variance_
 from ...training import supervised
 from ..answers import NotYet, call_answer
 
-# of the quest
+# Of images and students in exercise 3.
 _PAIRS = 3
 # Of the accuracy: what an answer must gain in the mean.
 _AHEAD = 0.01
@@ -35,7 +35,7 @@ def check_close(answer: Any) -> str:
     )
     if shifted.shape != inputs.shape:
         raise NotYet(
-            f"Inputs of shape {list(inputs.shape)} come in and go out; yours has "
+            f"The inputs have shape {list(inputs.shape)}, and your result must have it too; it has "
             f"{list(shifted.shape)}."
         )
     gaps = [
@@ -44,18 +44,18 @@ def check_close(answer: Any) -> str:
     ]
     if not max(gaps) < 1e-3:
         raise NotYet(
-            f"The mean gap is {gaps[0]:.3f} and the variance gap {gaps[1]:.3f} after it; "
-            "both have to be 0."
+            f"After your function the mean gap is {gaps[0]:.3f} and the variance gap {gaps[1]:.3f}. "
+            "Both have to be 0."
         )
     rows = torch.stack([inputs, shifted]).transpose(1, 2).flatten(2)  # [2, channels, values]
     if not all(float(torch.corrcoef(rows[:, channel])[0, 1]) > 0.999 for channel in range(4)):
         raise NotYet(
-            "Both gaps are closed, but the pattern is another one. Multiply by one positive "
-            "number per channel, and add one."
+            "Both gaps are closed, but the pattern has changed. In each channel, multiply by one "
+            "positive number and add another."
         )
     return (
-        "The gaps see two numbers per channel and nothing of the pattern; deeper layers see the "
-        "rest."
+        "the gaps of one layer see two numbers per channel and nothing of the pattern. What a "
+        "recovered image shows comes from many layers together."
     )
 
 
@@ -66,26 +66,26 @@ def check_bytes(answer: Any) -> str:
     """
     if not isinstance(answer, (int, float)) or isinstance(answer, bool):
         raise NotYet(
-            "Give one number: bytes of the labels of one image, over the bytes of the image."
+            "Give one number: the bytes of the labels of one image, divided by those of the image."
         )
     times = 300 * 1000 * 2 / (3 * 224 * 224)
     if abs(answer - times) < 0.05:
         return (
-            "Stored as JPEG the images take ten times less, and the labels forty times as much "
-            "as they."
+            "the labels take four times the bytes of the images. Stored as JPEG, the images take a "
+            "tenth, and the labels forty times as much."
         )
     if abs(answer - times / 300) < 0.001:
-        raise NotYet("That is one epoch. Every epoch has other views, and so other answers.")
+        raise NotYet("That is one epoch. Every epoch has new views, and so new outputs.")
     if abs(answer - times / 2) < 0.05 or abs(answer - 2 * times) < 0.05:
-        raise NotYet("Nearly: an answer takes two bytes per number, a pixel one byte per colour.")
+        raise NotYet("Nearly: an output takes two bytes per number, a pixel one byte per colour.")
     raise NotYet(
-        "One image: 3 x 224 x 224 bytes. Its labels: 300 epochs, 1,000 numbers each, two "
-        "bytes per number."
+        "One image takes 3 x 224 x 224 bytes. Its labels are 300 epochs of 1,000 numbers of two "
+        "bytes."
     )
 
 
 def check_ahead(answer: Any) -> str:
-    """Check the quest: a config whose images beat random real ones of the same seeds.
+    """Check exercise 3: a config whose images beat random real ones of the same seeds.
 
     The answer is (data, teacher, config), with one image of each class.
     """
@@ -94,7 +94,7 @@ def check_ahead(answer: Any) -> str:
     data, teacher, mine = answer
     if mine.images_per_class != 1:
         raise NotYet(
-            f"Compare at equal budget: images_per_class=1; yours makes {mine.images_per_class}."
+            f"Compare at equal budget, images_per_class=1; yours is {mine.images_per_class}."
         )
     options: dict[str, Any] = {"device": "cpu", "progress": False}
     recipe = supervised.Config.quick(data)
@@ -120,24 +120,21 @@ def check_ahead(answer: Any) -> str:
             )
         gains.append(evaluations[0].mean - evaluations[1].mean)
     statement = (
-        f"minus the real images of the same seeds {', '.join(f'{gain:+.1%}' for gain in gains)}, "
-        "online labels"
+        "with online labels, your images minus the real images of the same seeds: "
+        f"{', '.join(f'{gain:+.1%}' for gain in gains)}"
     )
     if fmean(gains) < _AHEAD:
         hint = (
-            "Where do the images begin?"
+            "Where should the images start?"
             if mine.initialisation == "noise"
-            else "Let them keep more of what they began as."
+            else "Let them keep more of the images that they started from."
         )
-        raise NotYet(f"Measured: {statement}. {hint}")
+        raise NotYet(f"{statement.capitalize()}. {hint}")
     if moved / _PAIRS < 0.02:
         raise NotYet(
-            f"Measured: {statement}. These are the real images still: let recovery change them."
+            f"{statement.capitalize()}. These are still the real images: let recovery change them."
         )
-    return (
-        f"Measured: {statement}. What the teacher remembers makes real images more typical, and "
-        "typical ones teach."
-    )
+    return f"{statement}. The start decides: in section 5, only real starts are ahead."
 
 
 CHECKS = {"close": check_close, "bytes": check_bytes, "ahead": check_ahead}

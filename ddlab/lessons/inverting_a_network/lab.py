@@ -47,7 +47,7 @@ ENOUGH = 0.75
 REAL = "random real"
 TYPICAL = "typical"
 _FRAMES = 40
-_CELL = 32  # pixels of an image in the strip
+_CELL = 48  # pixels of an image in the strip
 # Bins of the histogram, in stored standard deviations.
 _BINS = np.linspace(-3, 3, 25)
 
