@@ -100,7 +100,7 @@ LESSONS: dict[str, Entry] = {
         folder="memories",
         title="Memories",
         finds="what to keep of classes that are gone (Mnemonics)",
-        minutes=44,
+        minutes=45,
     ),
     "80_arena": Entry(
         folder="arena",

@@ -1,7 +1,7 @@
 """Makes ddlab/records/tables/memories.json: what is left of digits that were learned two by two,
 for each memory, which lesson 75 shows.
 
-python notebooks/studies/memories.py            # half an hour
+python notebooks/studies/memories.py            # an hour
 """
 
 
@@ -16,7 +16,7 @@ from ddlab import data as datasets
 from ddlab.evaluation import class_incremental
 from ddlab.methods import dm, mnemonics, selection
 
-SEEDS = range(10)
+SEEDS = range(20)
 COUNTS = (1, 2, 5)
 CENTRES = {"k-means centres": "centres", "nearest to centres": "k_means"}
 PLAIN: dict[str, Any] = {"exemplar_step": "none"}

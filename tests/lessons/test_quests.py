@@ -60,6 +60,11 @@ RECIPES = [
     Recipe("45", "Whose answers", (("objective", "dino"),)),
     Recipe("65", "Two points", (("left", 0.4), ("right", 0.4))),
     Recipe("65", "What can labels", (("source", "shapes"), ("pictures", 300))),
+    Recipe(
+        "75",
+        "What is worth",
+        (("memory", "nearest to centres"), ("images_per_class", 5), ("distillation_weight", 0.0)),
+    ),
     Recipe("70", "Two steps", ((DRAG, (1, 1.4, 1.4)),)),
     Recipe("70", "Does the order", (("curriculum", "all_shuffled"), ("steps", 16))),
 ]

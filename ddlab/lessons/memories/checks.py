@@ -13,7 +13,7 @@ from ...methods import mnemonics
 from ...methods.shared.distillation import from_images
 from ..answers import NotYet, call_answer, two
 
-_LEAD = 0.03  # of accuracy, exercise 2
+_LEAD = 0.03  # of accuracy, exercise 1
 # of the page's temporary network
 _STEPS = 5
 # Of the inner steps that an answer is held against.
@@ -21,7 +21,7 @@ _RATE = 0.1
 
 
 def check_forgetting(answer: Any) -> str:
-    """Check exercise 1: how much of the first task is forgotten, and the mean."""
+    """Check exercise 2: how much of the first task is forgotten, and the mean."""
     draws = torch.Generator().manual_seed(2)
     for phases in (3, 5):
         matrix = []
@@ -35,25 +35,26 @@ def check_forgetting(answer: Any) -> str:
         first, mean = call_answer(answer, [list(row) for row in matrix], of=words, read=two(float))
         if abs(first - incremental.forgetting_of_first) > 1e-6:
             raise NotYet(
-                f"Measured: {first:.3f} of the first task; it is "
+                f"Your forgetting of the first task is {first:.3f}; it should be "
                 f"{incremental.forgetting_of_first:.3f} (of both classes of the task)."
             )
         if abs(mean - incremental.mean_forgetting) > 1e-6:
             hint = (
-                "from the most that was known of a task, not from its first row; the last task "
-                "has forgotten nothing"
+                "Subtract from the best accuracy on a task, not from its first one, and leave out the "
+                "last task."
             )
             raise NotYet(
-                f"Measured: {mean:.3f} on average; it is {incremental.mean_forgetting:.3f} ({hint})."
+                f"Your mean forgetting is {mean:.3f}; it should be "
+                f"{incremental.mean_forgetting:.3f}. {hint}"
             )
     return (
-        "Measured: both, on matrices of 3 and 5 phases. Only the first can be negative: a "
-        "maximum is never below the end."
+        "both numbers are correct, on matrices of 3 and 5 phases. Only the first can be negative, "
+        "because a maximum is never below the end."
     )
 
 
 def check_pair(answer: Any) -> str:
-    """Check exercise 2: two exemplars of each class, made without a network, against two random
+    """Check exercise 1: two exemplars of each class, made without a network, against two random
     ones.
     """
     data = load("digits")
@@ -77,14 +78,15 @@ def check_pair(answer: Any) -> str:
         )
         accuracies.append(incremental.accuracies[-1])
     statement = (
-        f"Measured: {accuracies[0]:.1%} of all digits at the end, {accuracies[1]:.1%} with two random "
-        "images, three seeds"
+        f"with your exemplars the network ends at {accuracies[0]:.1%}, with two random images of each "
+        f"class at {accuracies[1]:.1%} (three seeds)"
     )
     if accuracies[0] - accuracies[1] >= _LEAD:
         return f"{statement}."
     raise NotYet(
-        f"{statement}. What do two random images leave to chance? Think of what is typical of a class, "
-        "and of the two kinds that are most unlike within it."
+        f"{statement.capitalize()}. Two random images may be untypical, or nearly the same. Average "
+        "two groups that differ: images that resemble each other, or those on either side of the "
+        "class mean along the direction in which the class varies most."
     )
 
 
@@ -112,14 +114,14 @@ def check_halves(answer: Any) -> str:
     moving = _slope(network, memory, labels, 4, "moving")
     alone = _slope(network, memory, labels, 4, "itself")
     if torch.allclose(gradient, expected, rtol=1e-6, atol=1e-9):
-        return "Measured: the gradient of both halves, each judged by the other."
+        return "the gradient is that of both halves, each judged by the other."
     if torch.allclose(gradient, moving, rtol=1e-6, atol=1e-9):
-        raise NotYet("Measured: the half that judges is moved by its own judgement. Detach it.")
+        raise NotYet("The half that judges is moved by its own judgement. Detach it.")
     if torch.allclose(gradient, alone, rtol=1e-6, atol=1e-9):
-        raise NotYet("Measured: each half is judged by itself. Exchange the judges.")
+        raise NotYet("Each half is judged by itself. Exchange the judges.")
     worst = float((gradient - expected).abs().max())
     raise NotYet(
-        f"Measured: up to {worst:.2g} from the gradient of both halves. Rows 0, 2, 4, ... "
+        f"Your gradient differs from that of both halves by up to {worst:.2g}. Rows 0, 2, 4, ... "
         "are one half."
     )
 

@@ -39,6 +39,8 @@ _POINTS = 40
 # How far a class turns with its radius, and how far its dots lie off the curve.
 _TWIST = 0.7
 _SPREAD = 0.025
+# From a class's outermost point to its letter, as a share of the point's distance from the hub.
+_LETTER_GAP = 0.12
 # Places of the map, on each side.
 _GRID = torch.linspace(0, 1, 61)
 
@@ -194,8 +196,11 @@ def plane(world: World, config: mnemonics.Config, moment: Moment) -> go.Figure:
         mine = exemplars[(owners == k) & is_kept]
         dots |= {"marker": {**look, "size": 12, "line": {"color": neutral("text"), "width": 2}}}
         figure.add_scatter(x=mine[:, 0], y=mine[:, 1], name=f"kept of {name}", **dots)
-        x0, y0 = points_of_class.mean(0).tolist()
-        figure.add_annotation(x=x0, y=y0, text=f"<b>{name}</b>", showarrow=False, yshift=14)
+        # At the outer end of the spoke, where no exemplar hides the letter.
+        from_hub = points_of_class - 0.5
+        outermost = int(np.linalg.norm(from_hub, axis=1).argmax())
+        x0, y0 = (points_of_class[outermost] + _LETTER_GAP * from_hub[outermost]).clip(0.03, 0.97)
+        figure.add_annotation(x=x0, y=y0, text=f"<b>{name}</b>", showarrow=False)
     figure.update_layout(showlegend=False).update_xaxes(
         range=[0, 1], showgrid=False, constrain="domain"
     )
@@ -220,7 +225,7 @@ PlaneLab = Lab(
     "What becomes of what was learned?",
     PlaneWorld,
     views=[Row(Chart(plane_data, plane, click=keep_clicked), Chart(bars_data, bars))],
-    quest=Quest(f"Let the network end with {ENOUGH:.0%} of all points right.", quest_met),
+    quest=Quest(f"End with {ENOUGH:.0%} of all points classified correctly.", quest_met),
     **DECLARED
     | {
         # The plane's own, which knows clicked points.
