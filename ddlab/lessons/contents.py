@@ -34,7 +34,7 @@ LESSONS: dict[str, Entry] = {
         folder="matching",
         title="Ten images that win",
         finds="how ten learned images beat real ones (DM, DC)",
-        minutes=41,
+        minutes=45,
     ),
     "20_inverting_a_network": Entry(
         folder="inverting_a_network",

@@ -50,6 +50,11 @@ RECIPES = [
         "Images or labels",
         (("labels", "online"), ("images", "k-means"), ("labels", "hard")),
     ),
+    Recipe(
+        "05",
+        "What can a few",
+        (("networks", 50), (BUTTON, "Learn"), (BUTTON, "Train students")),
+    ),
     Recipe("20", "What does", (("weight", 0.003), ("learning_rate", 1.0))),
     Recipe(
         "21",

@@ -250,8 +250,8 @@ def match(source: str) -> Tensors:
     images = doubled(dm.init(DM, Inputs(data=data, device="cpu")).images)
     page = run(
         source,
-        labels=range(data.classes),
-        fresh=lambda: nn.Sequential(*network().blocks, nn.Flatten()),
+        data=data,
+        new_body=lambda: nn.Sequential(*network().blocks, nn.Flatten()),
     )
     return [page["match"](data.normalised(), data.train_labels, images, UPDATES, 7)]
 

@@ -24,14 +24,16 @@ def check_best_image(answer: Any) -> str:
     image = call_answer(answer, real.clone(), of="real, [n, c, h, w]", read=torch.as_tensor)
     if image.shape != (1, *real.shape[1:]):
         raise NotYet(
-            f"One image of shape {[1, *real.shape[1:]]} comes out; yours has {list(image.shape)}."
+            f"Return one image of shape {[1, *real.shape[1:]]}; yours has {list(image.shape)}."
         )
     distance = float((real.mean(0) - image.mean(0)).square().sum())
     if not distance < 1e-8:
-        raise NotYet(f"Measured: the squared distance is {distance:.3g}.")
+        raise NotYet(
+            f"The squared distance is {distance:.3g}. With features that are pixels, the mean feature "
+            "of the real images is an image, too. Which one?"
+        )
     return (
-        "It is the mean image. So the class mean is what matching gives where the network adds "
-        "nothing."
+        "it is the mean image. Where the network adds nothing, matching gives the class mean."
     )
 
 
@@ -74,13 +76,13 @@ def check_networks_in_turn(answer: Any) -> str:
         expected_turns.append(update % len(bodies))
     if turns != expected_turns:
         raise NotYet(
-            f"Measured: with three networks, {_UPDATES} updates asked {turns or 'none'}; in "
-            f"turn is {expected_turns}."
+            f"With three networks, your {_UPDATES} updates used {turns or 'none'}; in turn means "
+            f"{expected_turns}."
         )
     if learned.shape != start.shape or not bool(torch.isfinite(learned).all()):
         raise NotYet(
-            "Learned images have the shape of those that they began as, "
-            f"{list(start.shape)}, and are finite."
+            "The learned images must have the shape of the first ones, "
+            f"{list(start.shape)}, and finite pixels."
         )
     before = sum(
         body.gap(real[answers == label], start[label::_CLASSES])
@@ -94,11 +96,10 @@ def check_networks_in_turn(answer: Any) -> str:
     )
     if not after < before:
         raise NotYet(
-            f"Measured: the distance was {before:.3g} and is {after:.3g}. The images have to "
-            "descend."
+            f"The distance went from {before:.3g} to {after:.3g}. It has to fall."
         )
     return (
-        f"Measured: each network in its turn, and the distance falls from {before:.3g} to "
+        f"your updates use each network in turn, and the distance falls from {before:.3g} to "
         f"{after:.3g}."
     )
 
@@ -113,11 +114,11 @@ def check_shifted(answer: Any) -> str:
         leaf = images.clone().requires_grad_()
         shifted = call_answer(answer, leaf, right, down, of="images [n, c, h, w], right and down")
         if not isinstance(shifted, Tensor) or shifted.shape != images.shape:
-            raise NotYet(f"Images of the same shape come out, {list(images.shape)}.")
+            raise NotYet(f"Return images of the same shape, {list(images.shape)}.")
         largest_error = float((shifted.detach() - _shifted(images, right, down)).abs().max())
         if not largest_error < 1e-4:
             raise NotYet(
-                f"Measured: {right} to the right and {down} down, "
+                f"With {right} to the right and {down} down, "
                 f"{_mistake(shifted.detach(), images, right, down, largest_error)}"
             )
         passes_gradient = shifted.requires_grad and bool(
@@ -128,7 +129,7 @@ def check_shifted(answer: Any) -> str:
                 "No gradient reaches the images: an operation between the distance and the "
                 "pixels must pass it on."
             )
-    return "Measured: whole pixels, fractions, and a gradient that passes through."
+    return "whole pixels and fractions move correctly, and the gradient passes through."
 
 
 def _mistake(
@@ -136,13 +137,13 @@ def _mistake(
 ) -> str:
     """Name what is wrong with moved images, where it can be told."""
     if torch.allclose(shifted, images, atol=1e-4):
-        return "the images are where they were."
+        return "your images stay where they were."
     if torch.allclose(shifted, _shifted(images, -right, -down), atol=1e-4):
-        return "they went the other way."
+        return "your images move the other way."
     framed = _shifted(F.pad(images, [8] * 4), right, down)[:, :, 8:-8, 8:-8]
     if torch.allclose(shifted, framed, atol=1e-4):
-        return "zeros come in at the edge; repeat the pixels of the edge instead."
-    return f"up to {largest_error:.2g} away from the pixels they should have."
+        return "zeros come in at the edge. Repeat the pixels of the edge instead."
+    return f"pixels differ from the right ones by up to {largest_error:.2g}."
 
 
 def _shifted(images: Tensor, right: float, down: float) -> Tensor:

@@ -19,7 +19,7 @@ from ...explorers.students import (
     finished,
     mean_accuracies,
 )
-from ...explorers.views import Chart, Row, Strip, step_on_show
+from ...explorers.views import Chart, Strip, Tabs, step_on_show
 from ...runs import Run
 from .world import LEARNED, REAL, Settings, World
 
@@ -97,12 +97,12 @@ STUDENTS = Students(students_by_kind)
 
 def in_other_networks(
     world: World, settings: Settings, results: Results
-) -> dict[int | None, tuple[float, ...]]:
+) -> dict[int, tuple[float, ...]]:
     """Return the accuracy of students of the finished images by the number of networks.
 
     Only visited settings that differ in that number alone count.
     """
-    accuracies_by_count = dict[int | None, tuple[float, ...]]()
+    accuracies_by_count = dict[int, tuple[float, ...]]()
     for past in results.past:
         if past.networks != settings.networks and past.replace(
             networks=settings.networks
@@ -119,13 +119,9 @@ def in_other_networks(
     return accuracies_by_count
 
 
-def how_many(networks: int | None) -> str:
+def how_many(networks: int) -> str:
     """Return a number of networks in words."""
-    return (
-        "a new network each time"
-        if networks is None
-        else f"{networks} network{'s' * (networks > 1)}"
-    )
+    return f"{networks} network{'s' * (networks > 1)}"
 
 
 def score_data(world: World, settings: Settings, results: Results) -> tuple | None:
@@ -144,7 +140,7 @@ def score_data(world: World, settings: Settings, results: Results) -> tuple | No
     )
 
 
-def scores(networks: int | None, step: int, accuracies: tuple, other_runs: tuple) -> go.Figure:
+def scores(networks: int, step: int, accuracies: tuple, other_runs: tuple) -> go.Figure:
     """Draw each student's accuracy minus that of the strongest rival's student of the same seed."""
     short = {}
     for kind, name in REAL.items():
@@ -157,9 +153,7 @@ def scores(networks: int | None, step: int, accuracies: tuple, other_runs: tuple
     for kind, values in real.items():
         ahead[short[kind]] = differences(values, rival)
     learned_names = []
-    for number, values in sorted(
-        learned.items(), key=lambda number_and_values: number_and_values[0] or math.inf
-    ):
+    for number, values in sorted(learned.items()):
         words = f"{how_many(number)}, update {step}" if number == networks else how_many(number)
         learned_names.append(words)
         ahead[words] = differences(values, rival)
@@ -176,21 +170,18 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     count = settings.images_per_class
     classes = world.data.classes
     start_text = "random real images" if settings.initialisation == "real" else "noise"
-    asked_of = f"matched in {how_many(settings.networks)}"
-    many = f"{count} {'image' if count == 1 else 'images'} of each of {classes} classes"
-    moment = "as they began" if frame.step == 0 else f"after update {frame.step} of {run.total}"
-    means = mean_accuracies(results.shared)
+    many = f"{count * classes} images from {start_text}, matched in {how_many(settings.networks)}"
+    moment = "before the first update"
+    if frame.step:
+        moment = f"after update {frame.step} of {run.total}"
     clauses = []
-    for kind, value in means.items():
-        clauses.append(f"from {REAL.get(kind, 'these')} {value:.1%}")
-    accuracies_text = ", ".join(clauses)
-    taught = (
-        f" Students reach {accuracies_text}."
-        if accuracies_text
-        else " Press Train students to see what they teach."
-    )
+    for kind, value in mean_accuracies(results.shared).items():
+        clauses.append(f"{REAL.get(kind, 'these images')} {value:.1%}")
+    taught = " Press Train students to see what they teach."
+    if clauses:
+        taught = f" Accuracy of students: {', '.join(clauses)}."
     hint = "" if run.complete or results.doing(run) else " Press Learn."
-    return f"{many}, begun as {start_text}, {asked_of}, {moment}.{taught}{hint}"
+    return f"{many}, {moment}.{hint}{taught}"
 
 
 def quest_met(world: World, settings: Settings, results: Results) -> bool:
@@ -209,12 +200,9 @@ MatchingLab = Lab(
     labels={
         "networks": "number of networks",
         "images_per_class": "images per class",
-        "initialisation": "begin as",
+        "initialisation": "start",
         "iterations": "updates",
         "batch_size": "real batch",
-    },
-    choice_words=lambda world: {
-        "networks": lambda number: "new each time" if number is None else str(number)
     },
     run=World.run,
     jobs=list_jobs,
@@ -234,7 +222,10 @@ MatchingLab = Lab(
     ],
     views=[
         Strip(strip_data, learned_images),
-        Row(Chart(distance_data, distance_curve, cursor=step_on_show), Chart(score_data, scores)),
+        Tabs(
+            ("Students", Chart(score_data, scores)),
+            ("Distance", Chart(distance_data, distance_curve, cursor=step_on_show)),
+        ),
     ],
     sentence=sentence,
     quest=Quest(

@@ -17,6 +17,8 @@ from ...methods.shared.distillation import from_images
 from ...runs import Frame, Keep, Run
 from ...training import supervised
 
+# Networks for fifty updates: a new one for each.
+NEW_EACH_TIME = 50
 LEARNED = "learned"
 REAL = {
     "random": "random real images",
@@ -35,9 +37,9 @@ class Settings(dm.Config):
     )
     networks: int | None = parameter(
         1,
-        choices=(1, 2, 5, None),
+        choices=(1, 2, 5, NEW_EACH_TIME),
         explorable=True,
-        help="Untrained networks that are asked in turn; None: a new one each time.",
+        help="Untrained networks that are used in turn.",
     )
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
@@ -45,7 +47,7 @@ class Settings(dm.Config):
 def student_config(data: ImageData, **changes: Any) -> supervised.Config:
     """Return the training of students in this lesson.
 
-    It has class numbers, single views, and a ConvNet of width 32 with instance norm.
+    It has class labels, single views, and a ConvNet of width 32 with instance norm.
     """
     network = networks.spec("convnet", width=32, norm="instance")
     return supervised.Config.quick(data, **{"network": network, "mixup_alpha": 0.0} | changes)
@@ -56,7 +58,8 @@ class World(MethodWorld):
 
     Args:
         data: what is distilled.
-        config: where the controls start; default DM's teaching preset.
+        config: where the controls start; default DM's teaching preset in one network. New networks
+            without end (None) count as fifty.
         student: how students learn; default `student_config(data)`.
         seeds: how many of each kind.
         device: of the runs.
@@ -85,6 +88,11 @@ class World(MethodWorld):
         )
         self.seeds = range(errors.check_integer("seeds", seeds, 1, 20))
         self.learning = student_config(data) if student is None else student
+
+    def started(self, config: dm.Config) -> Settings:
+        """Return the first settings."""
+        fields = vars(config)
+        return Settings(**fields | {"networks": config.networks or NEW_EACH_TIME})
 
     def keep(self, config: dm.Config) -> Keep:
         """Return the first two updates, too."""

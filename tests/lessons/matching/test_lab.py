@@ -151,7 +151,7 @@ def test_students_are_those_of_evaluate(
         assert any(point == pytest.approx(value, abs=1e-6) for point in points), value
     for words, values in expected.items():
         clause = (
-            f"from {words.replace('learned, update 4', 'these')} "
+            f"{words.replace('learned, update 4', 'these images')} "
             f"{statistics.fmean(values.values()):.1%}"
         )
         assert clause in lab.sentence
@@ -167,8 +167,8 @@ def test_students_are_those_of_evaluate(
     lab.slider.index = 2
     assert (
         not button.disabled
-        and "from these" not in lab.sentence
-        and "from random real images" in lab.sentence
+        and "these images" not in lab.sentence
+        and "Accuracy of students: random real images" in lab.sentence
     )
     lab.close()
 
