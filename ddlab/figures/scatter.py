@@ -11,7 +11,7 @@ from ..core.errors import fail
 from . import alt as words
 from . import theme as look
 
-_PLOT = np.array([520.0, 270.0])  # px of a plot beside controls
+_WIDTH = 520.0  # px of a plot beside controls
 _LETTER = 6.6  # px of a letter of a label
 _LINE = 15.0  # and of its line
 _PLACES = {
@@ -68,10 +68,10 @@ def scatter(
         if not np.isfinite([point.x, point.y]).all() or (logarithmic and point.x <= 0):
             fail(f"points[{name!r}]", "of finite numbers, x above 0 on a logarithmic axis", point)
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
-    places = _labels(
-        points, logarithmic, [name for name in (chosen, *first, *points) if name in points]
-    )
     families = list(dict.fromkeys(point.family for point in points.values()))
+    top, bottom = 40, 60 + 20 * (len(families) // 2 + 1)
+    order = [name for name in (chosen, *first, *points) if name in points]
+    places = _labels(points, logarithmic, order, height - top - bottom)
     for number, family in enumerate(families):
         family_points = {}
         for name, point in points.items():
@@ -131,20 +131,31 @@ def scatter(
     # Margins that do not follow labels: axes change with every press of a key, and plotly would
     # measure them twice.
     figure.update_xaxes(automargin=False).update_yaxes(automargin=False)
-    figure.update_layout(
-        margin={"l": 64, "r": 12, "t": 40, "b": 60 + 20 * (len(families) // 2 + 1)}
-    )
+    figure.update_layout(margin={"l": 64, "r": 12, "t": top, "b": bottom})
     return look.finish_figure(
         look.legend_below(figure), alt=f"{y_label} against {x_label}: {'; '.join(descriptions)}."
     )
 
 
-def _labels(points: dict[str, Point], logarithmic: bool, order: Sequence[str]) -> dict[str, str]:
-    """Choose which names are written and where: away from all points and from the names before."""
-    at = np.array([[np.log10(p.x) if logarithmic else p.x, p.y] for p in points.values()])
-    low = at.min(0)
-    span = np.maximum(np.ptp(at, axis=0), 1e-9)
-    pixels = dict(zip(points, (at - low) / span * _PLOT, strict=True))
+def _labels(
+    points: dict[str, Point], logarithmic: bool, order: Sequence[str], height: float
+) -> dict[str, str]:
+    """Choose which names are written and where: away from all points and from the names before.
+
+    Args:
+        height: of the plotting area, in pixels.
+    """
+    rows = []
+    for point in points.values():
+        rows.append([np.log10(point.x) if logarithmic else point.x, point.y])
+    at = np.array(rows)
+    # The axis makes room for the intervals, too, which moves the points closer together.
+    ends = [point.y if point.low is None else point.low for point in points.values()]
+    ends += [point.y if point.high is None else point.high for point in points.values()]
+    low = np.minimum(at.min(0), [np.inf, min(ends)])
+    high = np.maximum(at.max(0), [-np.inf, max(ends)])
+    size = np.array([_WIDTH, height])
+    pixels = dict(zip(points, (at - low) / np.maximum(high - low, 1e-9) * size, strict=True))
     boxes = [(*(centre - 6), *(centre + 6)) for centre in pixels.values()]
     places = dict[str, str]()
     for name in dict.fromkeys(order):
@@ -152,7 +163,7 @@ def _labels(points: dict[str, Point], logarithmic: bool, order: Sequence[str]) -
         for position, direction in _PLACES.items():
             centre = pixels[name] + np.array(direction) * (half + 7)
             box = (*(centre - half), *(centre + half))
-            inside = box[0] > -40 and box[2] < _PLOT[0] + 40
+            inside = box[0] > -40 and box[2] < _WIDTH + 40
             if inside and not any(
                 box[0] < x1 and x0 < box[2] and box[1] < y1 and y0 < box[3]
                 for x0, y0, x1, y1 in boxes

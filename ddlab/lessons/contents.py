@@ -106,7 +106,7 @@ LESSONS: dict[str, Entry] = {
         folder="arena",
         title="Which method, when, at what price?",
         finds="all methods side by side on equal ground, and yours among them",
-        minutes=40,
+        minutes=42,
     ),
     "10_ideal_data": Entry(
         folder="ideal_data",

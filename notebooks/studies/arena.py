@@ -87,7 +87,7 @@ def settings(name: str, budget: str, data: ddlab.ImageData, seed: int) -> Any:
         bought = methods.boost.Config.teaching(budget=100, seed=seed)
         if data.channels == 3:
             return "a set of colour images takes it half an hour"
-        return bought if budget == "floats" else "its bases are bought by floats"
+        return bought if budget == "floats" else "its budget is counted in floats, not in images"
     if name == "gtn":  # a step of its curriculum shows an image of each class
         narrow: dict[str, Any] = {"width": 64} if budget == "floats" else {}
         return methods.gtn.Config.teaching(steps=count, inner_batch=data.classes, seed=seed, **narrow)

@@ -70,6 +70,7 @@ RECIPES = [
         "What is worth",
         (("memory", "nearest to centres"), ("images_per_class", 5), ("distillation_weight", 0.0)),
     ),
+    Recipe("80", "Which method, at", (("labels", "own"), ("method", "dd"))),
     Recipe("70", "Two steps", ((DRAG, (1, 1.4, 1.4)),)),
     Recipe("70", "Does the order", (("curriculum", "all_shuffled"), ("steps", 16))),
 ]

@@ -41,17 +41,17 @@ def check_score(answer: Any) -> str:
         right.append(label_robust_score(method - random, real - hard))
     hints = (
         (of(sign=1.0), "Nearly: what is missing counts against a set."),
-        (of(scale=100.0), "Nearly: fractions, not percent, or the exponent is hundreds."),
+        (of(scale=100.0), "Nearly: use fractions, not percent, or the exponent reaches hundreds."),
         (of(weight=1.0), "Nearly: each part has the weight one half."),
-        ([100 * value for value in right], "Nearly: between 0 and 1."),
+        ([100 * value for value in right], "Nearly: the score lies between 0 and 1."),
     )
     if all(
         math.isclose(score, right_score, abs_tol=1e-9)
         for score, right_score in zip(scores, right, strict=True)
     ):
         return (
-            f"{scores[1]:.3f} for a set that wins by its labels alone; "
-            f"{label_robust_score(0, 0):.3f} is level with random and with all."
+            f"a set that wins by its labels alone scores {scores[1]:.3f}. A set that is level with "
+            f"random images and misses nothing scores {label_robust_score(0, 0):.3f}."
         )
     for values, hint in hints:
         if all(
@@ -68,7 +68,7 @@ def check_entered(answer: Any) -> str:
     Five seeds must tell them apart.
     """
     if not isinstance(answer, Comparison):
-        raise NotYet("Give what ddlab.compare returns.")
+        raise NotYet("Give the result of ddlab.compare.")
     rows = {}
     for row in answer.rows:
         if not row.name.startswith(RANDOM) and row.accuracies:
@@ -79,16 +79,16 @@ def check_entered(answer: Any) -> str:
             entered.append(row)
     if RIVAL not in rows or len(entered) != 1:
         raise NotYet(
-            f"Compare two: {RIVAL!r}, which is the page's, and yours; there are "
+            f"Compare two methods: {RIVAL!r}, which is the page's, and yours. You compare "
             f"{', '.join(rows) or 'none'}."
         )
     if any(row.one_set for row in rows.values()):
-        raise NotYet("Compare methods, made anew with each seed, not sets.")
+        raise NotYet("Compare methods, which run anew with each seed, not sets.")
     if len(answer.seeds) < _SEEDS:
-        raise NotYet(f"{_SEEDS} seeds at least; yours are {len(answer.seeds)}.")
+        raise NotYet(f"Use at least {_SEEDS} seeds; you have {len(answer.seeds)}.")
     if entered[0].floats > rows[RIVAL].floats:
         raise NotYet(
-            f"As many floats: yours takes {entered[0].floats:,}, the other {rows[RIVAL].floats:,}."
+            f"Use as many floats: yours takes {entered[0].floats:,}, the other {rows[RIVAL].floats:,}."
         )
     pairs = []
     for mine, two in zip(entered[0].accuracies, rows[RIVAL].accuracies, strict=True):
@@ -96,15 +96,15 @@ def check_entered(answer: Any) -> str:
     limits = interval(pairs)
     assert limits is not None
     measured = (
-        f"Measured: {100 * fmean(pairs):+.1f} points ({100 * limits[0]:+.1f} to "
-        f"{100 * limits[1]:+.1f}) beside {RIVAL!r}."
+        f"your method minus {RIVAL!r}: {100 * fmean(pairs):+.1f} points "
+        f"({100 * limits[0]:+.1f} to {100 * limits[1]:+.1f})."
     )
     if limits[0] <= 0:
         raise NotYet(
-            f"{measured} Not ahead: what do the images of a class share that four-pixel "
-            "squares lose?"
+            f"{measured.capitalize()} Not ahead: which property do the images of a class share that "
+            "four-pixel squares lose?"
         )
-    return f"{measured} Now look where class means stand, which no loss moved."
+    return f"{measured} Compare this with class means, which need no loss at all."
 
 
 CHECKS = {"score": check_score, "entered": check_entered}

@@ -23,7 +23,7 @@ from ...core.interval import interval, interval_text
 from ...core.parameters import Parameters, parameter
 from ...evaluation import Comparison
 from ...evaluation.rows import RANDOM
-from ...explorers.lab import Lab, Results
+from ...explorers.lab import Change, Lab, Results
 from ...explorers.lines import Quest
 from ...explorers.views import Chart, Strip
 from ...figures import Point, encode_grid, finish_figure, scatter, start_figure
@@ -36,12 +36,15 @@ FAMILIES = {
     "regression": ("kip", "ls", "krr_st", "boost"),
 }
 YOURS = "yours"
+PLAIN = "nothing learned"
 BUDGETS = {
     "1": "one image of each class",
     "10": "ten images of each class",
     "floats": "the floats of ten images of each class",
 }
 LABELS = {"class numbers": "hard", "own": "", "teacher": "online"}  # of the record -> of `compare`
+# Of the record -> as a reader calls them.
+LABEL_WORDS = {"class numbers": "class labels", "own": "their own", "teacher": "a teacher's"}
 MEASURES = {
     "accuracy": "accuracy, ConvNet",
     "gain": "gain over random",
@@ -51,6 +54,17 @@ MEASURES = {
     "seconds": "CPU-seconds a set",
     "floats": "floats",
 }
+# The same, short enough for a button.
+_SHORT = {
+    "accuracy": "ConvNet",
+    "gain": "gain",
+    "lenet": "LeNet",
+    "mlp": "MLP",
+    "no views": "no views",
+    "seconds": "seconds",
+    "floats": "floats",
+}
+_HEIGHT = 400  # of the plane, in pixels
 DATA: dict[str, dict[str, Any]] = {"digits": {}, "shapes": {"size": 16}}
 _LOGARITHMIC = ("seconds", "floats")
 _NUMBERED = ("lenet", "mlp", "no views")  # by class numbers, whatever the labels
@@ -62,7 +76,7 @@ class Settings(Parameters):
     """What is on show."""
 
     data: str = parameter("digits", choices=tuple(DATA), help="Of 16 pixels.")
-    budget: str = parameter("1", choices=tuple(BUDGETS), help="How much a set may hold.")
+    budget: str = parameter("1", choices=tuple(BUDGETS), help="What a set may hold.")
     labels: str = parameter(
         "class numbers", choices=tuple(LABELS), help="What students learn from."
     )
@@ -149,7 +163,10 @@ def points(measured: tuple, across: str, up: str, method: str) -> go.Figure:
     """Return the plane."""
     if not measured:
         empty = start_figure(
-            title="No method has both", x_label=MEASURES[across], y_label=MEASURES[up], height=430
+            title="No method has both",
+            x_label=MEASURES[across],
+            y_label=MEASURES[up],
+            height=_HEIGHT,
         )
         return finish_figure(empty, alt="No method has a number on both axes.")
     placed = {}
@@ -163,7 +180,7 @@ def points(measured: tuple, across: str, up: str, method: str) -> go.Figure:
         logarithmic=across in _LOGARITHMIC,
         chosen=method,
         first=("class means", "random"),
-        height=430,
+        height=_HEIGHT,
     )
     return figure.update_yaxes(type="log" if up in _LOGARITHMIC else "linear")
 
@@ -210,25 +227,44 @@ def best(world: World, settings: Settings, up: str) -> list[str]:
     return sorted(means, key=means.__getitem__, reverse=up not in _LOGARITHMIC)
 
 
+def strongest(world: World, settings: Settings) -> str:
+    """Return the strongest method that involves no learning, by the measure that points upwards."""
+    plain = [name for name in best(world, settings, settings.up) if name in FAMILIES[PLAIN]]
+    return plain[0]
+
+
+def paired(world: World, settings: Settings, method: str, rival: str) -> list[float]:
+    """Return the differences of two methods, seed by seed; empty where one has no accuracies."""
+    values = (world.values(settings, settings.up, name) for name in (method, rival))
+    first, second = values
+    return [a - b for a, b in zip(first, second, strict=True)] if first and second else []
+
+
 def sentence(world: World, settings: Settings, results: Results) -> str:
-    """Say who is first, how many are ahead of class means, and who is missing and why."""
+    """Say how many are ahead of the strongest plain rival, and by how much the chosen one is."""
     order = best(world, settings, settings.up)
     if not order:
-        return "Nobody has both."
-    labels = "class numbers" if settings.up in _NUMBERED else settings.labels
-    first = order[0]
-    means = world.values(settings, settings.up, "class means")
-    ahead = order.index("class means") if "class means" in order else 0
+        return "No method has a number here."
+    if settings.up in _LOGARITHMIC:
+        return f"{order[0]} has the fewest {_SHORT[settings.up]}."
+    rival = strongest(world, settings)
+    higher, certain = 0, 0
+    for name in order:
+        differences = paired(world, settings, name, rival)
+        limits = interval(differences)
+        higher += bool(differences) and fmean(differences) > 0
+        certain += limits is not None and limits[0] > 0
     text = (
-        f"{settings.data.capitalize()}, {BUDGETS[settings.budget]}, labels: {labels}. First by "
-        f"{MEASURES[settings.up]}: {first}"
+        f"The strongest rival that learns nothing: {rival}, "
+        f"{fmean(world.values(settings, settings.up, rival)):.3f}. Higher mean: {higher} of "
+        f"{len(order)} methods; beyond chance: {certain}."
     )
-    text += f", {interval_text(list(world.values(settings, settings.up, first)))}; {ahead} of {len(order)} are ahead of class means"
-    text += f" at {interval_text(list(means))}." if means else "."
+    own = paired(world, settings, settings.method, rival)
+    if own and settings.method != rival:
+        text += f" {settings.method} minus {rival}: {interval_text(own, signed=True)}."
     for why, names in world.missing(settings).items():
-        text += (
-            f" Not there: {', '.join(names) if len(names) < 6 else f'{len(names)} of them'}, {why}."
-        )
+        missing = ", ".join(names) if len(names) < 6 else f"{len(names)} methods"
+        text += f" Missing: {missing} ({why})."
     return text
 
 
@@ -256,18 +292,62 @@ def flipped(world: World, settings: Settings, results: Results) -> bool:
     return None not in limits and limits[0][1] < 0 < limits[1][0]
 
 
+def unused(world: World, settings: Settings) -> list[str]:
+    """Return the controls that do nothing: other networks and plain views have class labels."""
+    return ["labels"] if settings.up in _NUMBERED else []
+
+
+DECLARED: dict[str, Any] = {
+    "controls": ("labels", "up", "data", "budget"),
+    "folded": ("across", "method"),
+    "labels": {"up": "upwards", "across": "to the right"},
+    "choice_words": lambda world: {
+        "up": _SHORT.__getitem__,
+        "across": _SHORT.__getitem__,
+        "labels": LABEL_WORDS.__getitem__,
+    },
+    "views": [Strip(strip_data, images), Chart(points_data, points, click=choose, ghosts=False)],
+    "sentence": sentence,
+    "unused": unused,
+}
 ArenaLab = Lab(
     "Which method, at what price?",
     World,
-    controls=("data", "budget", "labels", "up"),
-    folded=("across", "method"),
-    labels={"up": "upwards", "across": "to the right"},
-    choice_words=lambda world: {"up": MEASURES.__getitem__, "across": MEASURES.__getitem__},
-    views=[Strip(strip_data, images), Chart(points_data, points, click=choose)],
-    sentence=sentence,
     quest=Quest(
-        "Make two change places: choose a method that class means are ahead of by class "
-        "numbers, and bring it ahead of them.",
+        "Choose a method that class means are ahead of with class labels, and bring it ahead of "
+        "them.",
         flipped,
     ),
+    **DECLARED,
+)
+
+# What a reader wants -> the state of the arena that answers.
+PURPOSES: dict[str, dict[str, str]] = {
+    "one known network": {"labels": "own", "method": "dd"},
+    "unknown networks": {"up": "lenet", "method": "mtt"},
+    "few floats": {"budget": "floats", "method": "nearest to centres"},
+    "a teacher at hand": {"labels": "teacher", "method": "herding"},
+    "varied classes": {"data": "shapes", "budget": "10", "method": "herding"},
+    "both of these": {"data": "shapes", "budget": "10", "labels": "teacher", "method": "mtt"},
+}
+
+
+def purpose_buttons(world: World) -> list[Change]:
+    """Return a button for each purpose."""
+    buttons = []
+    for words, state in PURPOSES.items():
+        show = functools.partial(_state_for, world, state)
+        buttons.append(Change(words, show, "arrow-right", "Show the numbers for this purpose"))
+    return buttons
+
+
+def _state_for(world: World, state: dict[str, str], settings: Settings) -> Settings:
+    return world.start.replace(**state)
+
+
+ChoiceLab = Lab(
+    "Which one, when?",
+    World,
+    buttons=purpose_buttons,
+    **DECLARED | {"controls": ("labels", "data", "budget"), "folded": ("up", "across", "method")},
 )

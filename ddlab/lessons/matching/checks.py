@@ -32,9 +32,7 @@ def check_best_image(answer: Any) -> str:
             f"The squared distance is {distance:.3g}. With features that are pixels, the mean feature "
             "of the real images is an image, too. Which one?"
         )
-    return (
-        "it is the mean image. Where the network adds nothing, matching gives the class mean."
-    )
+    return "it is the mean image. Where the network adds nothing, matching gives the class mean."
 
 
 class _Probe:
@@ -95,9 +93,7 @@ def check_networks_in_turn(answer: Any) -> str:
         for label in range(_CLASSES)
     )
     if not after < before:
-        raise NotYet(
-            f"The distance went from {before:.3g} to {after:.3g}. It has to fall."
-        )
+        raise NotYet(f"The distance went from {before:.3g} to {after:.3g}. It has to fall.")
     return (
         f"your updates use each network in turn, and the distance falls from {before:.3g} to "
         f"{after:.3g}."

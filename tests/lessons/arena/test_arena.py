@@ -62,6 +62,29 @@ def test_the_quest_is_met_where_a_method_and_class_means_change_places(world: la
     assert lab.best(world, world.start, "seconds")[0] in ("random", "herding", "class means")
 
 
+def test_each_purpose_shows_the_chosen_method_beside_the_strongest_plain_one(
+    world: lab.World,
+) -> None:
+    for state in lab.PURPOSES.values():
+        settings = world.start.replace(**state)
+        rival = lab.strongest(world, settings)
+        accuracies = {}
+        for name in lab.FAMILIES[lab.PLAIN]:
+            accuracies[name] = sum(world.values(settings, settings.up, name))
+        assert rival == max(accuracies, key=accuracies.__getitem__)
+        sentence = lab.sentence(world, settings, NOTHING)
+        if settings.method != rival:
+            pairs = lab.paired(world, settings, settings.method, rival)
+            assert f"{settings.method} minus {rival}: {sum(pairs) / 5:+.3f}" in sentence
+        button = lab.purpose_buttons(world)[list(lab.PURPOSES.values()).index(state)]
+        assert button.change(world.start.replace(data="shapes", up="mlp")) == settings
+
+
+def test_labels_are_grey_where_other_networks_stand(world: lab.World) -> None:
+    assert lab.unused(world, world.start.replace(up="lenet")) == ["labels"]
+    assert lab.unused(world, world.start.replace(up="gain")) == []
+
+
 def test_equal_floats_bill_labels_rates_and_teachers(world: lab.World) -> None:
     largest_bill = {"digits": 100 * 257, "shapes": 100 * 769}
     for row in records.load("arena").rows:
@@ -77,7 +100,7 @@ def test_what_is_missing_says_why_once(world: lab.World) -> None:
     assert (
         sentence.count("representations") == 1
         and "krr_st" in sentence
-        and "First by accuracy, ConvNet: dd, 0.9" in sentence
+        and "Higher mean: 2 of 19 methods; beyond chance: 1." in sentence
     )
 
 
@@ -124,9 +147,9 @@ def test_score() -> None:
     ("answer", "hint"),
     [
         (None, "ddlab.compare"),
-        (compared(coarse=0.1), "Compare two"),
-        (compared(mine=0.3), "Compare two"),
-        (compared(coarse=0.1, mine=0.3, seeds=3), "5 seeds"),
+        (compared(coarse=0.1), "Compare two methods"),
+        (compared(mine=0.3), "Compare two methods"),
+        (compared(coarse=0.1, mine=0.3, seeds=3), "at least 5 seeds"),
         (compared(coarse=0.1, mine=0.1), "Not ahead"),
     ],
 )
