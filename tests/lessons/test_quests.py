@@ -44,6 +44,12 @@ class Recipe:
     presses: tuple[Press, ...]
 
 
+# Each class at 0, 1/4 and 1/2 along the boundary on both sides, .2 nearer to it than its mean.
+TEN_SAMPLES = tuple(
+    (DRAG, (2 * pair + label, 1.2 + 0.6 * label + along, 1.2 + 0.6 * label - along))
+    for pair, along in enumerate((0.0, 0.5, -0.5, 0.25, -0.25))
+    for label in (0, 1)
+)
 RECIPES = [
     Recipe(
         "00",
@@ -55,6 +61,9 @@ RECIPES = [
         "What can a few",
         (("networks", 50), (BUTTON, "Learn"), (BUTTON, "Train students")),
     ),
+    Recipe("10", "Narrow or wide", (("deviation", 0.2),)),
+    Recipe("10", "Whose labels", (("teacher", "trained"), ("relabelling", 1.0))),
+    Recipe("10", "Ten samples", TEN_SAMPLES),
     Recipe("20", "What does", (("weight", 0.003), ("learning_rate", 1.0))),
     Recipe(
         "21",
@@ -111,7 +120,9 @@ def press(lab: Laboratory, name: str, value: Any) -> None:
     elif name == DRAG:
         point, x, y = value
         (view,) = (view for view in flattened(lab.lab.views) if view.drag is not None)
-        lab.widget(view.draw).dragged = {"count": 1, "point": point, "x": x, "y": y, "done": True}
+        plot = lab.widget(view.draw)
+        count = plot.dragged.get("count", 0) + 1
+        plot.dragged = {"count": count, "point": point, "x": x, "y": y, "done": True}
     else:
         lab.panel[name].value = value
     lab.runner.join(PATIENCE)

@@ -336,10 +336,15 @@ ROWS: list[tuple[str, str, Callable[[], bool]]] = [
     ),
     (
         "10",
-        "Narrow samples are better than true ones, in probabilities and in decisions",
+        "**Narrow samples are better than true ones, in probabilities and in decisions.**",
         lambda: (
             toy("mean_squared_error", 0.2, 0.5).behind and toy("accuracy_fraction", 0.2, 0.5).ahead
         ),
+    ),
+    (
+        "10",
+        "The exact gradient doesn't help there either",
+        lambda: toy("mean_squared_error", 0.05, 0.2, exact=True).ahead,
     ),
     (
         "10",
@@ -356,17 +361,17 @@ ROWS: list[tuple[str, str, Callable[[], bool]]] = [
     ),
     (
         "10",
-        "Asked for **probabilities**, the trained network is",
+        "**In probabilities the trained network is better**",
         lambda: teachers("error", 1, 2).behind,
     ),
     (
         "10",
-        "Asked for **decisions**, the posterior is a little better",
+        "**In decisions the posterior is a little better**",
         lambda: teachers("right", 2, 1).ahead and teachers("right", 2, 1).mean < 0.01,
     ),
     (
         "10",
-        "Both teachers take the noise of the labels away",
+        "Both teachers remove the noise of the labels",
         lambda: teachers("right", 1, 0).ahead and teachers("right", 2, 0).ahead,
     ),
     (

@@ -82,7 +82,7 @@ def check_posterior(answer: Any) -> str:
         )
         if probabilities.shape != expected.shape:
             raise NotYet(
-                f"One probability for each point; yours has shape {list(probabilities.shape)}."
+                f"Return one probability for each point; yours has shape {list(probabilities.shape)}."
             )
         if torch.allclose(probabilities, expected, atol=1e-5):
             continue
@@ -95,8 +95,8 @@ def check_posterior(answer: Any) -> str:
             "sigma squared."
         )
     return (
-        "The boundary is where the sum of the coordinates is 3, for every sigma; how sure it is "
-        "depends on sigma."
+        "the boundary is where the coordinates sum to 3, for every sigma. How sure the posterior is "
+        "away from it depends on sigma."
     )
 
 
@@ -123,7 +123,7 @@ def check_momentum(answer: Any) -> str:
                 "term, once to the end."
             )
     return (
-        "With m = .98 the last fifty samples steer nearly two thirds of each move, and each is "
+        "with m = .98 the last fifty samples have nearly two thirds of each move, and each of them is "
         "one draw from G'."
     )
 
@@ -133,7 +133,7 @@ def check_quiet(answer: Any) -> str:
     be. The samples have Sigma = 1.
     """
     if not isinstance(answer, toys.Config):
-        raise NotYet("Give a setting: toys.Config(deviation=1.0, ...).")
+        raise NotYet("Give a setting such as toys.Config(deviation=1.0, relabelling=...).")
     usual = toys.Config(deviation=1.0).to_dict()
     free = {"learning_rate", "momentum", "relabelling", "teacher", "teacher_deviation"}
     changed = set()
@@ -147,16 +147,18 @@ def check_quiet(answer: Any) -> str:
         )
     judged = at_the_end(answer)
     statement = (
-        f"{judged.accuracy_fraction:.1%} of the decisions are right, squared error "
+        f"{judged.accuracy_fraction:.1%} of the decisions are correct, and the squared error is "
         f"{judged.mean_squared_error:.3f}"
     )
     if judged.accuracy_fraction >= QUIET:
-        return f"{statement}. The samples are as wide as before: the noise of their labels was the harm."
+        return (
+            f"{statement}. The samples are as wide as before, so their noisy labels did the harm."
+        )
     if changed <= {"learning_rate", "momentum"}:
         raise NotYet(
-            f"{statement}. Shorter steps shake less and arrive later; look at the targets instead."
+            f"{statement}. Shorter steps shake less and arrive later. Change the targets instead."
         )
-    raise NotYet(f"{statement}. Nearly: leave less of the label in the target.")
+    raise NotYet(f"{statement}. Leave a smaller share of the label in the target.")
 
 
 CHECKS = {"posterior": check_posterior, "momentum": check_momentum, "quiet": check_quiet}

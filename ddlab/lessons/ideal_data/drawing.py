@@ -12,7 +12,7 @@ from ...figures import alt as words
 from ...figures import theme as look
 from ...figures.embedding import short
 
-HEIGHT = 380
+HEIGHT = 350
 _CHOSEN = "chosen"
 _BAND = "chosen, two standard errors"
 _LEAST = "least possible"
@@ -24,7 +24,7 @@ def setting_curves(y_label: str = "mean squared error on G", **values: Any) -> g
     `given` is as for `move_curves`.
     """
     title = "Error on the original data while networks learn"
-    figure = look.start_figure(title=title, x_label="update (step)", y_label=y_label, height=HEIGHT)
+    figure = look.start_figure(title=title, x_label="update", y_label=y_label, height=HEIGHT)
     text = look.neutral("text")
     bare = {"mode": "lines", "hoverinfo": "skip", "showlegend": False}
     figure.add_scatter(
@@ -101,7 +101,7 @@ def landscape(x: Any, y: Any, loss: Any, paths: Mapping[str, Any], captured: flo
     up = _array(y)
     table = _array(loss)
     label = "mean squared error on G"
-    title = f"Loss on G; the plane holds {captured:.0%} of the paths"
+    title = f"Loss on G, in a plane with {captured:.0%} of the paths' movement"
     axes = {"x_label": "first direction (weights)", "y_label": "second direction (weights)"}
     figure = look.start_figure(title=title, **axes, height=HEIGHT)
     blue = look.series_style(0).colour

@@ -1,10 +1,9 @@
-"""Ten samples, placed by hand: how little data a small network needs, if the data are chosen.
+"""Ten samples, dragged by hand: how little data a small network needs, if the data are chosen.
 
 TenLab()
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import plotly.graph_objects as go
 import torch
@@ -12,12 +11,13 @@ from torch import Tensor
 
 from ... import figures
 from ...core import errors, randomness
-from ...core.parameters import Parameters, parameter
+from ...core.parameters import Parameters, parameter, with_default
 from ...explorers.lab import Change, Lab, Results
 from ...explorers.lines import Quest
-from ...explorers.views import Chart, Row
-from ...figures.theme import finish_figure, neutral, series_style, stacked_figure
-from . import drawing, toys
+from ...explorers.views import Chart, Drag, Handles, Tabs
+from ...figures.theme import finish_figure, neutral, series_style
+from ..shared import dragging
+from . import drawing, mixture, toys
 from .world import BEST_BOUNDARY, EXTENT, SQUARED, WRONG, decided, least_errors
 
 # Samples that the reader places.
@@ -29,58 +29,48 @@ ENOUGH = 0.06
 _SEEDS = 20
 # Test points of each class, spread and not drawn: what changes the error is the samples.
 _PER_CLASS = 96
-_TOY = toys.Config(seeds=_SEEDS, record_every=1000)
+_TOY = toys.Config(seeds=_SEEDS)
+# Of the original data that are drawn as small dots.
+_DOTS = 100
 LABELS = torch.arange(COUNT) % 2.0  # class 0 and class 1 in turn
 MEANS = LABELS[:, None].expand(COUNT, 2) + 1
-
-
-def _written(points: Tensor) -> str:
-    return "; ".join(f"{x:.2f} {y:.2f}" for x, y in points.tolist())
+SAMPLES = "your samples"
+_MAP_HEIGHT = 420  # pixels; the plane is a square
 
 
 def points_of(placed: str) -> Tensor:
-    """Return the ten points of "1.00 1.00; 2.00 2.00; ...", float32 [10, 2]."""
-    try:
-        points = torch.tensor(
-            [[float(number) for number in pair.split()] for pair in placed.split(";")]
-        )
-    except ValueError:
-        points = torch.empty(0)
+    """Return the ten points of "1.00 1.00; 2.00 2.00; ...", float64 [10, 2]."""
+    points = dragging.numbers(placed)
     if points.shape != (COUNT, 2) or not bool(points.isfinite().all()):
-        errors.fail("placed", f"{COUNT} pairs of numbers such as '1.00 1.00; 2.00 2.00'", placed)
+        errors.fail("points", f"{COUNT} pairs of numbers such as '1.00 1.00; 2.00 2.00'", placed)
     return points
 
 
 @dataclass(frozen=True, kw_only=True)
 class Placed(Parameters):
-    """Where the ten samples lie, and which the next click moves."""
+    """Where the ten samples lie, and how networks learn from them."""
 
-    point: int = parameter(
-        1,
-        range=(1, COUNT),
-        explorable=(1, COUNT),
-        help="Odd ones are of class 0, even ones of class 1.",
+    steps: int = with_default(toys.Config, "steps", 1000, source="Figure 1")
+    momentum: float = with_default(toys.Config, "momentum", 0.98, source="Figure 1")
+    learning_rate: float = with_default(toys.Config, "learning_rate", 0.002, source="Figure 1")
+    points: str = parameter(
+        dragging.text(MEANS.double(), EXTENT), help="All ten samples, class 0 and class 1 in turn."
     )
-    across: float = parameter(
-        1.0,
-        range=EXTENT[0],
-        explorable=EXTENT[0],
-        step=0.05,
-        help="Where it goes: first dimension.",
-    )
-    up: float = parameter(
-        1.0,
-        range=EXTENT[1],
-        explorable=EXTENT[1],
-        step=0.05,
-        help="Where it goes: second dimension.",
-    )
-    placed: str = parameter(_written(MEANS), help="All ten samples, class 0 and class 1 in turn.")
 
     def rules(self) -> None:
         """Require ten points."""
         super().rules()
-        points_of(self.placed)
+        points_of(self.points)
+
+    @property
+    def training(self) -> toys.Config:
+        """The training of networks that see these samples over and over."""
+        return _TOY.replace(
+            steps=self.steps,
+            momentum=self.momentum,
+            learning_rate=self.learning_rate,
+            record_every=self.steps,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,21 +83,19 @@ class Learned:
     final_errors: dict[str, float]
 
 
-def learned(placed: str) -> Learned:
-    """Return a thousand updates, the ten samples over and over."""
-    rows = torch.arange(_TOY.steps) % COUNT
+def learned(settings: Placed) -> Learned:
+    """Return what networks learn that see the ten samples over and over."""
+    config = settings.training
+    rows = torch.arange(config.steps) % COUNT
     points, labels = (
-        values[rows].expand(1, _SEEDS, *values[rows].shape)
-        for values in (points_of(placed), LABELS)
+        values[rows].expand(1, _SEEDS, *values[rows].shape).contiguous()
+        for values in (points_of(settings.points).float(), LABELS)
     )
-    return _judged(
-        toys.Samples(points.contiguous(), labels.contiguous(), labels.contiguous()), _TOY
-    )
+    return _judged(toys.Samples(points, labels, labels), config)
 
 
-def sampled(deviation: float) -> Learned:
-    """Return a thousand samples of this deviation."""
-    config = _TOY.replace(deviation=deviation)
+def sampled(config: toys.Config) -> Learned:
+    """Return what networks learn that see a new random sample in each update."""
     return _judged(toys.distilled_samples([config]), config)
 
 
@@ -128,43 +116,60 @@ class World:
         self.start = Placed()
 
 
-def put(settings: Placed) -> Placed:
-    """Return the chosen point goes where the sliders say, and the next one is chosen."""
-    points = points_of(settings.placed)
-    points[settings.point - 1] = torch.tensor([settings.across, settings.up])
-    return settings.replace(placed=_written(points), point=settings.point % COUNT + 1)
+def put(world: World, settings: Placed, point: int, x: float, y: float) -> Placed:
+    """Return the settings with a sample at (x, y)."""
+    return settings.replace(points=dragging.put(settings.points, point, x, y, EXTENT))
 
 
-def put_clicked(world: World, settings: Placed, clicked: dict[str, Any]) -> Placed:
-    """Return the same, where the map was clicked."""
-    low, high = EXTENT[0]
-    across = min(max(float(clicked["x"]), low), high)
-    up = min(max(float(clicked["y"]), low), high)
-    return put(settings.replace(across=across, up=up))
+def handles(world: World, settings: Placed, results: Results) -> Handles:
+    """Return the samples as they are drawn."""
+    names = [f"class {int(label)}" for label in LABELS]
+    return Handles(names, points_of(settings.points), EXTENT)
 
 
 def draw_again(settings: Placed) -> Placed:
     """Draw ten random samples of G, others than before."""
-    draws = randomness.generator(0, 0, f"ten samples after {settings.placed}")
+    draws = randomness.generator(0, 0, f"ten samples after {settings.points}")
     points = MEANS + _TOY.original_deviation * torch.randn(COUNT, 2, generator=draws)
-    return settings.replace(placed=_written(points.clamp(*EXTENT[0])), point=1)
+    return settings.replace(points=dragging.text(points.double(), EXTENT))
 
 
-def decisions_data(world: World, settings: Placed, results: Results) -> tuple[str, Learned, int]:
-    """Return the samples, what is learned from them, and which is chosen."""
-    return settings.placed, results.compute_now(learned, settings.placed), settings.point
+def decisions_data(world: World, settings: Placed, results: Results) -> tuple[str, Learned]:
+    """Return the samples, and what is learned from them."""
+    return settings.points, results.compute_now(learned, settings)
 
 
-def decisions(placed: str, network: Learned, point: int) -> go.Figure:
-    """Return what the networks decide, and the ten samples."""
-    title = f"A click puts sample {point} there (class {(point - 1) % 2})"
-    samples = {
-        "points": points_of(placed),
-        "labels": LABELS,
-        "targets": LABELS,
-        "best_boundary": BEST_BOUNDARY,
-    }
-    return figures.decision_map(title=title, extent=EXTENT, **network.decided, **samples)
+def decisions(placed: str, network: Learned) -> go.Figure:
+    """Draw what the networks decide, some of G as small dots, and the ten samples."""
+    dots, dot_labels = mixture.sample(_TOY.original, _DOTS, seed=0)
+    figure = figures.decision_map(
+        title=f"Squared error on G: {network.final_errors[SQUARED]:.4f}",
+        extent=EXTENT,
+        height=_MAP_HEIGHT,
+        **network.decided,
+        points=dots,
+        labels=dot_labels,
+        targets=dot_labels,
+        best_boundary=BEST_BOUNDARY,
+    )
+    for trace in figure.data[-2:]:
+        trace.marker.update(size=5, opacity=0.5)
+    colours = [series_style(1 - int(label)).colour for label in LABELS]
+    points = points_of(placed)
+    figure.add_scatter(
+        # Plain lists: the plot widget moves single points of this trace.
+        x=points[:, 0].tolist(),
+        y=points[:, 1].tolist(),
+        mode="markers",
+        name=SAMPLES,
+        marker={
+            "size": 17,
+            "color": colours,
+            "symbol": ["circle", "square"] * (COUNT // 2),
+            "line": {"width": 2.5, "color": neutral("text")},
+        },
+    )
+    return figure
 
 
 def ends_data(
@@ -172,14 +177,17 @@ def ends_data(
 ) -> tuple[tuple[str, float, float], ...]:
     """Return name, squared error and share wrong of these ten samples and of their rivals.
 
-    The rivals are five on each mean and a thousand random samples of two kinds.
+    The rivals are five on each mean and new random samples of two kinds.
     """
     rows = {
-        "your<br>ten": results.compute_now(learned, settings.placed),
-        "five<br>each": results.compute_now(learned, world.start.placed),
+        "your ten": results.compute_now(learned, settings),
+        "five on each mean": results.compute_now(
+            learned, settings.replace(points=world.start.points)
+        ),
     }
     for sigma in (0.5, 0.2):
-        rows[f"1,000,<br>Σ {sigma:g}"] = results.compute_now(sampled, sigma)
+        config = settings.training.replace(deviation=sigma)
+        rows[f"{settings.steps:,} samples, Σ = {sigma:g}"] = results.compute_now(sampled, config)
     ends = []
     for name, row in rows.items():
         ends.append((name, row.final_errors[SQUARED], row.final_errors[WRONG]))
@@ -187,37 +195,21 @@ def ends_data(
 
 
 def final_chart(*rows: tuple[str, float, float]) -> go.Figure:
-    """Draw both measures beside the least that is possible."""
-    figure = stacked_figure(
-        "On G, after 1,000 updates", "samples", (SQUARED, WRONG), drawing.HEIGHT
-    )
-    least = least_errors(_TOY.original)
+    """Draw the squared error of each kind of samples beside the least that is possible."""
     names = [name for name, *_ in rows]
-    for number, measure in enumerate((SQUARED, WRONG), start=1):
-        values = [row[number] for row in rows]
-        labels = {
-            "text": [f"{value:.3f}" for value in values],
-            "textangle": 0,
-            "insidetextanchor": "start",
-        }
-        look = {"marker_color": series_style(0).colour, "showlegend": False}
-        figure.add_bar(x=names, y=values, **labels, **look, row=number, col=1)
-        dashed = {"color": neutral("text"), "dash": "dash"}
-        look = {
-            "name": "least possible",
-            "mode": "lines",
-            "line": dashed,
-            "showlegend": number == 1,
-        }
-        figure.add_scatter(x=names, y=[least[measure]] * len(names), **look, row=number, col=1)
-    figure.update_layout(legend={"orientation": "h", "y": 1.08, "x": 1, "xanchor": "right"})
-    figure.update_xaxes(tickangle=0)
-    clauses = []
-    for name, squared, wrong in rows:
-        clauses.append(f"{name.replace('<br>', ' ')} {squared:.3f} and {wrong:.1%}")
-    description = "; ".join(clauses)
+    figure = figures.bars(
+        names,
+        [squared for _, squared, _ in rows],
+        title="Squared error on G after the last update",
+        x_label="samples",
+        y_label="squared error",
+        text_format=".4f",
+        reference=("least possible", least_errors(_TOY.original)[SQUARED]),
+        height=drawing.HEIGHT,
+    )
+    clauses = [f"{name} {squared:.3f} and {wrong:.1%}" for name, squared, wrong in rows]
     return finish_figure(
-        figure, alt=f"Squared error and share of wrong decisions on G: {description}."
+        figure, alt=f"Squared error and share of wrong decisions on G: {'; '.join(clauses)}."
     )
 
 
@@ -226,33 +218,37 @@ def sentence(world: World, settings: Placed, results: Results) -> str:
     (_, squared, wrong), *_ = ends_data(world, settings, results)
     least = least_errors(_TOY.original)
     return (
-        f"From these ten samples twenty networks reach a squared error of {squared:.4f} on "
-        f"G, {wrong:.1%} of their decisions are wrong; "
-        f"the least possible is {least[SQUARED]:.4f} and {least[WRONG]:.1%}."
+        f"From these ten samples twenty networks reach a squared error of {squared:.4f} on G, and "
+        f"{wrong:.1%} of their decisions are wrong. The least possible is {least[SQUARED]:.4f} and "
+        f"{least[WRONG]:.1%}."
     )
 
 
 def good_enough(world: World, settings: Placed, results: Results) -> bool:
-    """Return whether ten samples come that near."""
-    return results.compute_now(learned, settings.placed).final_errors[SQUARED] < ENOUGH
+    """Return whether ten samples come that near, in the training that the page has."""
+    as_opened = settings.replace(points=world.start.points) == world.start
+    error = results.compute_now(learned, settings).final_errors[SQUARED]
+    return as_opened and error < ENOUGH
 
 
 TenLab = Lab(
     "Ten samples of your own",
     World,
-    controls=("point", "across", "up"),
-    labels={"point": "sample to move"},
-    views=[Row(Chart(decisions_data, decisions, click=put_clicked), Chart(ends_data, final_chart))],
-    buttons=[
-        Change(
-            "Put it there", put, icon="arrow-down", hint="Move the chosen sample to across and up"
-        ),
-        Change("Ten random ones", draw_again, hint="Draw ten samples of G"),
+    controls=("steps", "momentum", "learning_rate"),
+    labels={"steps": "updates (T)"},
+    views=[
+        Tabs(
+            (
+                "Samples",
+                Chart(decisions_data, decisions, drag=Drag(SAMPLES, put, handles), ghosts=False),
+            ),
+            ("Rivals", Chart(ends_data, final_chart)),
+        )
     ],
+    buttons=[Change("Ten random ones", draw_again, hint="Draw ten samples of G")],
     sentence=sentence,
     quest=Quest(
-        f"Place ten samples from which networks reach a squared error below {ENOUGH:g}; "
-        "nothing can be below .058.",
+        f"Drag the samples until the squared error is below {ENOUGH:g}; the least possible is .058.",
         good_enough,
     ),
 )

@@ -20,7 +20,7 @@ BEST_BOUNDARY = [[-1, 4], [4, -1]]  # x_1 + x_2 = 3, whatever the deviation
 SQUARED = "squared error"
 WRONG = "share wrong"
 PATHS = "through the paths"
-RANDOM = "random filters"
+RANDOM = "random directions"
 # the exact gradient takes longer
 _EXACT_SEEDS = 5
 # Of each class, and fewer seeds: the exact gradient takes longer.

@@ -1,4 +1,4 @@
-"""Ten samples placed by hand: a click moves one, and what they teach is what the library trains."""
+"""Ten samples dragged by hand, and what they teach is what the library trains."""
 
 import pytest
 import torch
@@ -6,7 +6,8 @@ import torch
 from ddlab.lessons.ideal_data import placed
 from ddlab.lessons.ideal_data.mixture import Mixture
 from ddlab.lessons.ideal_data.placed import COUNT, ENOUGH, LABELS, MEANS, TenLab
-from ddlab.lessons.ideal_data.world import SQUARED, least_errors
+from ddlab.lessons.ideal_data.world import EXTENT, SQUARED, least_errors
+from ddlab.lessons.shared import dragging
 from tests.support import refuses
 
 
@@ -17,46 +18,51 @@ def along_the_boundary() -> torch.Tensor:
     return MEANS + shifts[torch.arange(COUNT) // 2] + nearer
 
 
-def test_a_click_moves_the_chosen_sample_and_chooses_the_next() -> None:
+def written(points: torch.Tensor) -> placed.Placed:
+    return placed.Placed(points=dragging.text(points.double(), EXTENT))
+
+
+def test_a_sample_goes_where_it_is_dragged_and_the_others_stay() -> None:
     lab = TenLab()
-    lab.widget(placed.decisions).clicked = {
+    lab.widget(placed.decisions).dragged = {
         "count": 1,
-        "curve": 0,
         "point": 0,
-        "x": 1.5,
+        "x": 1.8,
         "y": -3.0,
-        "name": "",
-        "customdata": None,
+        "done": True,
     }
-    points = placed.points_of(lab.settings.placed)
-    assert (
-        points[0].tolist() == [1.5, -1.0]
-        and torch.equal(points[1:], MEANS[1:])
-        and lab.settings.point == 2
-    )
-    lab.panel.value = lab.settings.replace(point=COUNT, across=2.5, up=0.5)
-    lab.panel.value = placed.put(lab.settings)
-    assert (
-        placed.points_of(lab.settings.placed)[-1].tolist() == [2.5, 0.5] and lab.settings.point == 1
-    )
+    points = placed.points_of(lab.settings.points)
+    assert points[0].tolist() == [1.8, -1.0] and torch.equal(points[1:], MEANS[1:].double())
+    drawn = lab.widget(placed.decisions).figure.data[-1]
+    assert drawn.name == placed.SAMPLES and drawn.x[0] == 1.8
+    lab.close()
+
+
+def test_the_quest_counts_only_in_the_training_of_the_page() -> None:
+    lab = TenLab()
+    lab.panel.value = written(along_the_boundary())
+    assert lab.quest.met
+    lab.quest.met = False
+    lab.panel.value = lab.settings.replace(momentum=0.9)
+    assert not lab.quest.met
     lab.close()
 
 
 def test_placed_samples_teach_more_than_a_thousand_of_the_best_deviation_and_random_ones_less() -> (
     None
 ):
-    ours = placed.learned(placed._written(along_the_boundary())).final_errors[SQUARED]
-    means = placed.learned(placed.Placed().placed).final_errors[SQUARED]
+    ours = placed.learned(written(along_the_boundary())).final_errors[SQUARED]
+    means = placed.learned(placed.Placed()).final_errors[SQUARED]
     random = []
     settings = placed.Placed()
     for _ in range(5):
         settings = placed.draw_again(settings)
-        random.append(placed.learned(settings.placed).final_errors[SQUARED])
+        random.append(placed.learned(settings).final_errors[SQUARED])
     assert (
         least_errors(Mixture())[SQUARED]
         <= ours
         < ENOUGH
-        < placed.sampled(0.2).final_errors[SQUARED]
+        < placed.sampled(placed.Placed().training.replace(deviation=0.2)).final_errors[SQUARED]
         < means
         < sum(random) / 5
     )
@@ -66,5 +72,5 @@ def test_placed_samples_teach_more_than_a_thousand_of_the_best_deviation_and_ran
     "text", ["", "1 1", "1 1; 2 2; 3", "a b" + "; 1 1" * 9, "nan 1" + "; 1 1" * 9]
 )
 def test_what_are_not_ten_points_is_refused(text: str) -> None:
-    with refuses("placed"):
-        placed.Placed(placed=text)
+    with refuses("points"):
+        placed.Placed(points=text)
