@@ -76,7 +76,7 @@ LESSONS: dict[str, Entry] = {
         folder="learning_through_training",
         title="Learning through training",
         finds="whom ten images teach that are learned through N steps of training (DD, SLDD)",
-        minutes=40,
+        minutes=44,
     ),
     "62_trajectories": Entry(
         folder="trajectories",

@@ -84,6 +84,7 @@ LABS: dict[str, Callable[[Material], Arguments]] = {
     "LabelLab": lambda g: {"data": g.data, "config": ld.SMALL, "pictures": 10},
     "TwoPoints": lambda g: {},
     "TwoSteps": lambda g: {},
+    "OnePoint": lambda g: {},
     "MatchingLab": lambda g: {"data": g.data, "config": dm.SMALL, "student": g.student, "seeds": 1},
     "TargetLab": lambda g: {
         "data": g.data,

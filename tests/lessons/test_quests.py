@@ -72,6 +72,8 @@ RECIPES = [
     ),
     Recipe("40", "What do the floats", (("vector_bases", 10), (BUTTON, "Train networks"))),
     Recipe("45", "Whose answers", (("objective", "dino"),)),
+    Recipe("60", "One point", ((DRAG, (0, 1.3, 2.0)),)),
+    Recipe("60", "Whom do ten", (("starts", "random"), ("inner_steps", 3))),
     Recipe("65", "Two points", (("left", 0.4), ("right", 0.4))),
     Recipe("65", "What can labels", (("source", "shapes"), ("pictures", 300))),
     Recipe(

@@ -637,7 +637,7 @@ ROWS: list[tuple[str, str, Callable[[], bool]]] = [
     ),
     (
         "60",
-        "after three or ten no difference is seen",
+        "After three or ten steps no difference is seen",
         lambda: all(starts("perceptron", n, "one start").unseen for n in (3, 10)),
     ),
     (

@@ -989,7 +989,7 @@ ROWS: dict[str, Row] = {
         "60_learning_through_training",
         unrolled,
         distilled_by_the_library,
-        ("rate * slope for", "0.1 * slope for"),
+        ("weights[name] - rate * slope", "weights[name] - 0.1 * slope"),
         taped=True,
         tolerance=1e-5,  # the first rates come from another formula in float32
     ),

@@ -45,7 +45,10 @@ def _learned(
 
 
 def check_shortcut(answer: Any) -> str:
-    """Check exercise 1: `distil` with its gradient cut before the last step."""
+    """Check exercise 1: `distil` with its gradient cut before every step.
+
+    The images are those of a cut before the last step alone, whose gradient is all that survives.
+    """
     draws = torch.Generator().manual_seed(5)
     real = torch.randn((40, 1, 8, 8), generator=draws)
     answers = torch.arange(40) % 10
@@ -70,22 +73,21 @@ def check_shortcut(answer: Any) -> str:
     )
     if learned.shape != images.shape:
         raise NotYet(
-            f"Images of shape {[*images.shape]} come first; yours have {[*learned.shape]}."
+            f"Return images of shape {[*images.shape]} first; yours have {[*learned.shape]}."
         )
     if torch.allclose(learned, expected[0], atol=1e-5):
         return (
-            "Only the last step reaches the images, so they no longer learn what they do to "
-            "the steps before it. "
-            "A detach before every step gives the same images, and keeps the graph of one "
-            "step instead of N."
+            "only the gradient through the last step survives, so the images no longer learn what they "
+            "do to the steps before it. With a detach before every step, the graph of one step is kept "
+            "instead of N."
         )
     if torch.allclose(learned, expected[1], atol=1e-5):
-        raise NotYet("These are the images of distil itself: nothing is cut.")
+        raise NotYet("Your images are those of distil itself, so nothing is cut.")
     if torch.equal(learned, images):
-        raise NotYet("Your images do not move: the last step itself must stay in the graph.")
+        raise NotYet("Your images do not move. The last step itself must stay in the graph.")
     raise NotYet(
-        "Measured: other images than with a detach before the last step. Which weights does "
-        "the last step begin with?"
+        "Your images differ from those that the last step alone would move. With which weights does "
+        "the last step begin, and do they require a gradient?"
     )
 
 
@@ -99,14 +101,14 @@ def check_carry(answer: Any) -> str:
     usual = dd.Config.teaching()
     for name in ("network", "images_per_class", "steps", "initial_weights"):
         if getattr(answer, name) != getattr(usual, name):
-            raise NotYet(f"Leave {name} as it is in dd.Config.teaching().")
+            raise NotYet(f"Leave {name} as in dd.Config.teaching().")
     if answer.starts == "pretrained" or answer.epochs > _MOST_STEPS:
-        raise NotYet(f"Starts are fixed or random here, and N (epochs) is {_MOST_STEPS} at most.")
+        raise NotYet(f"Use fixed or random starts, and at most N = {_MOST_STEPS} (epochs).")
     work = answer.iterations * (answer.networks if answer.starts == "random" else 1) * answer.epochs
     if work > _WORK:
         raise NotYet(
-            f"That trains for {work:,} steps (iterations x networks x epochs); {_WORK:,} may "
-            "be spent."
+            f"Your setting trains for {work:,} steps (iterations x networks x epochs). You may spend "
+            f"{_WORK:,}."
         )
     world = World(data.load("digits"))
     try:
@@ -117,12 +119,14 @@ def check_carry(answer: Any) -> str:
     accuracy = statistics.fmean(world.students(distilled, answer.seed, silent)[1:])
     rival = world.rival(answer.network, answer.epochs, answer.seed, watch=silent)
     statement = (
-        f"Measured: {accuracy:.1%} from five other starts; class means reach {rival:.1%} in as "
+        f"from five other starts your images reach {accuracy:.1%}, and class means {rival:.1%} in as "
         "many steps."
     )
     if accuracy < rival + _AHEAD:
         hint = "Which networks must the images have met to serve a start they do not know?"
-        raise NotYet(f"{statement} Be {100 * _AHEAD:.0f} points ahead. {hint}")
+        raise NotYet(
+            f"{statement[0].upper()}{statement[1:]} Be {100 * _AHEAD:.0f} points ahead. {hint}"
+        )
     return statement
 
 

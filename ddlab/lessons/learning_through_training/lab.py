@@ -28,7 +28,7 @@ from ...explorers.ready import (
     learned_images,
     values_by_setting,
 )
-from ...explorers.views import Chart, Row, Strip
+from ...explorers.views import Chart, Strip, Tabs
 from ...figures import bars
 from ...figures.theme import (
     DASHED,
@@ -211,7 +211,7 @@ def curve(learner: str, starts: str, scores_by_steps: tuple, rivals: tuple) -> g
     figure = start_figure(
         title=f"A {learner} after N steps",
         x_label="steps N",
-        y_label="test accuracy (fraction)",
+        y_label="test accuracy",
         height=HEIGHT,
     )
     steps = [number for number, _ in scores_by_steps]
@@ -248,7 +248,7 @@ def curve(learner: str, starts: str, scores_by_steps: tuple, rivals: tuple) -> g
             line=DASHED,
             marker={"symbol": "x"},
         )
-    figure.update_xaxes(range=[0.5, 10.5], dtick=1).update_yaxes(range=[0, 1])
+    figure.update_xaxes(range=[0.5, 10.5], dtick=1).update_yaxes(range=[0, 1], tickformat=".0%")
     clauses = []
     for n, scores in scores_by_steps:
         clauses.append(f"N = {n}: {scores[0]:.2f} and {statistics.fmean(scores[1:]):.2f}")
@@ -264,11 +264,11 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     scores, rival = (values.get(settings.inner_steps) for values in results.shared)
     setting = f"Ten images, {settings.inner_steps} step{'s' * (settings.inner_steps > 1)} of a {settings.learner}"
     if scores is None:
-        return f"{setting}: learning, update {results.run.step} of {results.run.total}."
-    beside = "" if rival is None else f" Class means, which learn nothing, reach {rival:.1%}."
+        return f"{setting}: the images are at update {results.run.step} of {results.run.total}."
+    beside = "" if rival is None else f" From those, class means at their best rate: {rival:.1%}."
     return (
-        f"{setting}: {scores[0]:.1%} from start {settings.seed}, "
-        f"{statistics.fmean(scores[1:]):.1%} from others.{beside}"
+        f"{setting}: accuracy {scores[0]:.1%} from start {settings.seed}, and "
+        f"{statistics.fmean(scores[1:]):.1%} from {OTHER_STARTS} other starts.{beside}"
     )
 
 
@@ -281,13 +281,13 @@ def quest_met(world: World, settings: Settings, results: Results) -> bool:
 
 
 StepsLab = Lab(
-    "What do N steps of training ask of ten images?",
+    "Whom do ten learned images teach?",
     World,
     controls=("inner_steps", "learner", "starts"),
     folded=("networks", "iterations", "learning_rate", "initial_rate", "seed"),
     labels={
-        "inner_steps": "steps N",
-        "networks": "starts an update",
+        "inner_steps": "steps (N)",
+        "networks": "starts per update",
         "iterations": "updates",
         "initial_rate": "first rate",
     },
@@ -300,12 +300,12 @@ StepsLab = Lab(
     job_words=lambda world, run: f"learning for N = {run.config.epochs}",
     views=[
         Strip(strip_data, learned_images),
-        Row(Chart(curve_data, curve), Chart(rates_data, rates_chart)),
+        Tabs(("Accuracy", Chart(curve_data, curve)), ("Rates", Chart(rates_data, rates_chart))),
     ],
     sentence=sentence,
     quest=Quest(
-        f"Make ten images that beat class means by {100 * AHEAD:.0f} points, from starts "
-        "that they have not met.",
+        f"Learn ten images that are {100 * AHEAD:.0f} points ahead of class means from starts that "
+        "they have not met.",
         quest_met,
     ),
 )
