@@ -324,7 +324,7 @@ def counts(names: tuple[str, ...], rows: tuple[tuple[int, ...], ...]) -> go.Figu
         images,
         images.astype(str).tolist(),
         columns,
-        names,
+        list(names),
         limits=(0, int(images.max())),
         scale=[[0, faint(blue, 0)], [1, faint(blue, 0.75)]],
         hover="step %{x}: %{z} images of class %{y}<extra></extra>",

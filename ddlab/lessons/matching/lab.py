@@ -119,9 +119,9 @@ def in_other_networks(
     return accuracies_by_count
 
 
-def how_many(networks: int) -> str:
+def how_many(networks: int | None) -> str:
     """Return a number of networks in words."""
-    return f"{networks} network{'s' * (networks > 1)}"
+    return f"{networks} network{'s' * (networks != 1)}"
 
 
 def score_data(world: World, settings: Settings, results: Results) -> tuple | None:

@@ -91,8 +91,8 @@ class World(MethodWorld):
 
     def started(self, config: dm.Config) -> Settings:
         """Return the first settings."""
-        fields = vars(config)
-        return Settings(**fields | {"networks": config.networks or NEW_EACH_TIME})
+        first: Settings = super().started(config.replace(networks=config.networks or NEW_EACH_TIME))
+        return first
 
     def keep(self, config: dm.Config) -> Keep:
         """Return the first two updates, too."""
