@@ -31,6 +31,7 @@ HEIGHT = 330  # of a plot, in pixels
 # Pixels that a grid, and an image in a strip, are wide at least, where whole multiples allow it.
 _ROW = 480
 _CELL = 112
+_WIDEST = 640
 # The frame of the chosen image; Okabe and Ito's orange is seen on light and on dark.
 _EDGE = 4
 # Red, green and blue of that orange.
@@ -178,7 +179,9 @@ def strip(images: Mapping[str, Tensor | None], size: tuple[int, int], *, chosen:
             which is grey.
         size: (height, width).
     """
-    scale = max(1, round(_CELL / size[1]))
+    # A page would shrink a wider strip, and its captions with it.
+    width = min(_CELL, _WIDEST / len(images))
+    scale = max(1, round(width / size[1]))
     cells = []
     for name, image in images.items():
         pixels = np.full((*size, 3), _MISSING, np.uint8)
@@ -190,7 +193,7 @@ def strip(images: Mapping[str, Tensor | None], size: tuple[int, int], *, chosen:
         cells.append(cell)
     heads = []
     for name, image in images.items():
-        heads.append(f"{name}{', chosen' * (name == chosen)}{' ...' * (image is None)}")
+        heads.append(f"{name}{' ...' * (image is None)}")
     return encode_grid(np.stack(cells), columns=len(cells), column_labels=heads, gap=6)
 
 

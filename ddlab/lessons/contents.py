@@ -52,7 +52,7 @@ LESSONS: dict[str, Entry] = {
         folder="data_residuals",
         title="Data residuals",
         finds="whether mixing the real image back in helps (FADRM)",
-        minutes=38,
+        minutes=42,
     ),
     "50_kernels": Entry(
         folder="kernels",

@@ -70,6 +70,11 @@ RECIPES = [
         "What makes",
         (("initialisation", "real"), ("perturbation", "directed"), ("adjustment_radius", 0.5)),
     ),
+    Recipe(
+        "30",
+        "Does a residual",
+        ((BUTTON, "Train students"), ("merge_ratio", 1.0), (BUTTON, "Train students")),
+    ),
     Recipe("40", "What do the floats", (("vector_bases", 10), (BUTTON, "Train networks"))),
     Recipe("45", "Whose answers", (("objective", "dino"),)),
     Recipe("60", "One point", ((DRAG, (0, 1.3, 2.0)),)),
