@@ -82,7 +82,7 @@ LESSONS: dict[str, Entry] = {
         folder="trajectories",
         title="Trajectories",
         finds="how far ten images lead along an expert's path (MTT)",
-        minutes=39,
+        minutes=43,
     ),
     "65_learned_labels": Entry(
         folder="learned_labels",

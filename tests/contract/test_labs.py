@@ -85,6 +85,7 @@ LABS: dict[str, Callable[[Material], Arguments]] = {
     "TwoPoints": lambda g: {},
     "TwoSteps": lambda g: {},
     "OnePoint": lambda g: {},
+    "OneExpert": lambda g: {},
     "MatchingLab": lambda g: {"data": g.data, "config": dm.SMALL, "student": g.student, "seeds": 1},
     "TargetLab": lambda g: {
         "data": g.data,

@@ -17,6 +17,7 @@ from .dragging import Extent
 
 EXTENT: Extent = ((-2.0, 2.0), (-2.0, 2.0))
 POINTS = "training points"
+REAL_WEIGHT = 1.0
 # Shortest and longest arrow, in units of the axes: a shorter one would hide behind its point.
 _ARROW = (0.25, 0.7)
 _REAL_DOTS = 21
@@ -39,15 +40,24 @@ def weights_along(points: Tensor, order: Sequence[int], rate: float, first: floa
     return weights
 
 
-def real_loss(weight: Tensor) -> Tensor:
-    """Return half the mean squared error on the real data, y = x with a mean square of 1: []."""
-    return (weight - 1).square() / 2
+def real_loss(weight: Tensor, target: float = REAL_WEIGHT) -> Tensor:
+    """Return half the squared distance from the weight that is wanted: [].
+
+    From that of the real data, y = x with a mean square of 1, it is half their mean squared error.
+    """
+    return (weight - target).square() / 2
 
 
-def pulls(points: Tensor, order: Sequence[int], rate: float, first: float) -> Tensor:
-    """Return where the real loss pulls each point: minus its gradient through all steps, [n, 2]."""
+def pulls(
+    points: Tensor,
+    order: Sequence[int],
+    rate: float,
+    first: float,
+    target: float = REAL_WEIGHT,
+) -> Tensor:
+    """Return where the loss pulls each point: minus its gradient through all steps, [n, 2]."""
     leaf = points.detach().requires_grad_()
-    loss = real_loss(weights_along(leaf, order, rate, first)[-1])
+    loss = real_loss(weights_along(leaf, order, rate, first)[-1], target)
     return -torch.autograd.grad(loss, leaf)[0]
 
 
@@ -59,6 +69,7 @@ def draw(
     *,
     title: str,
     height: int,
+    target: float = REAL_WEIGHT,
 ) -> go.Figure:
     """Draw the real data, the student after each step, the points and an arrow at each of them.
 
@@ -92,7 +103,7 @@ def draw(
         text=[str(index + 1) for index in range(len(points))],
         textfont={"color": neutral("background")},
     )
-    _add_arrows(figure, points, pulls(points, order, rate, first))
+    _add_arrows(figure, points, pulls(points, order, rate, first, target))
     figure.update_xaxes(range=EXTENT[0]).update_yaxes(range=EXTENT[1])
     return figure
 

@@ -31,16 +31,18 @@ def check_best_rate(answer: Any) -> str:
         )
         cosines.append(float(1 - (gradient @ path) ** 2 / (gradient @ gradient) / (path @ path)))
         distances_left.append(float((path - rate * gradient).square().sum() / path.square().sum()))
-    statement = f"Measured on five draws: {', '.join(f'{distance:.3f}' for distance in distances_left)} left"
+    statement = (
+        "on five draws, your rate leaves "
+        f"{', '.join(f'{distance:.3f}' for distance in distances_left)} of the squared way"
+    )
     if all(abs(mine - best) < 1e-6 for mine, best in zip(distances_left, cosines, strict=True)):
         return (
-            f"{statement}, which is 1 - cos² of the angle between gradient and way: with one "
-            "step, and the best rate, "
-            "MTT asks for what gradient matching asks for, the right direction."
+            f"{statement}. This is 1 - cos² of the angle between gradient and way: with one step at "
+            "the best rate, only the direction of the gradient counts."
         )
     raise NotYet(
-        f"{statement}; {', '.join(f'{best:.3f}' for best in cosines)} can be reached. Where is "
-        "the distance's slope in the rate 0?"
+        f"{statement[0].upper()}{statement[1:]}; {', '.join(f'{best:.3f}' for best in cosines)} is "
+        "possible. At which rate is the slope of the distance 0?"
     )
 
 
@@ -101,21 +103,20 @@ def check_rate_only(answer: Any) -> str:
         or not isinstance(returned, (tuple, list))
         or len(returned) != 2
     ):
-        raise NotYet("Return two things, as match does: the images and the rate.")
+        raise NotYet("Return images and rate, as match does.")
     learned, rate = (torch.as_tensor(end).detach() for end in returned)
     if not torch.equal(learned, images):
-        raise NotYet("The images have moved: only the rate may be learned.")
+        raise NotYet("Your images have moved. Only the rate may be learned.")
     if torch.allclose(rate, expected[0][1], atol=1e-6):
         return (
-            "The control that learns no image: from the same real images, what it leaves is "
-            "due to the rate alone; "
-            "what match leaves less than that is due to the images."
+            "this control learns no image, so what it gains from the same real images is due to the "
+            "rate alone. What match gains beyond this is due to the images."
         )
     if torch.allclose(rate, torch.tensor(0.05)):
-        raise NotYet("The rate has stayed .05: does SGD hold it?")
+        raise NotYet("Your rate has stayed .05. Is it among the parameters of SGD?")
     raise NotYet(
-        f"Measured: the rate is {float(rate):.5f}, where {float(expected[0][1]):.5f} is right. "
-        "All else stays as in match."
+        f"Your rate is {float(rate):.5f}; it should be {float(expected[0][1]):.5f}. All else stays as "
+        "in match."
     )
 
 

@@ -15,22 +15,22 @@ import plotly.graph_objects as go
 from ...explorers.lab import Lab, Results, Value
 from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT, learned_images, values_by_setting
-from ...explorers.views import Chart, Row, Strip
+from ...explorers.views import Chart, Strip, Tabs
 from ...figures.theme import (
     finish_figure,
     legend_below,
     line_style,
     neutral,
     series_style,
-    stacked_figure,
     start_figure,
 )
 from ...methods import mtt
 from ...runs import Run
-from .world import MOST_STEPS, Points, Settings, World, positions
+from .world import MOST_STEPS, STUDENTS, Points, Settings, World, positions
 
 AHEAD = 0.15  # of the squared way: what the quest asks for
-_HEIGHT = HEIGHT + 40  # with a legend of five lines
+# Accuracies are shown from here, unless one is lower.
+_LOW = 0.5
 
 
 def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
@@ -60,8 +60,10 @@ def strip_data(world: World, settings: Settings, results: Results) -> tuple:
 
 
 def plane_data(world: World, settings: Settings, results: Results) -> tuple:
-    """Return (along, aside) of the expert's epochs and of students on the first and the shown
-    images. The first images are real; the rate is the same.
+    """Return (along, aside) of the expert's epochs, and of students on three sets of images.
+
+    Those are the first images, which are real, at the rate on show; class means at their best
+    rate; and the images on show.
     """
     config = results.run.config
     frame = results.frame
@@ -73,23 +75,25 @@ def plane_data(world: World, settings: Settings, results: Results) -> tuple:
     return (
         positions(path, path[0], path[-1]),
         first,
+        # One update more or less changes neither experts nor means.
+        results.compute_now(world.path_of_means, config, *place),
         results.compute_now(world.path_on_show, config, frame.step, *place, frame.step),
     )
 
 
-def plane(expert: Points, first: Points, current: Points) -> go.Figure:
+def plane(expert: Points, first: Points, means: Points, current: Points) -> go.Figure:
     """Draw their paths; the loss is the squared distance from the star."""
-    distance_left = squared(current)
     figure = start_figure(
-        title=f"Squared distance left: {distance_left:.2f}",
+        title=f"Squared distance left to this expert: {squared(current):.2f}",
         x_label="along the expert's way",
         y_label="off it",
-        height=_HEIGHT,
+        height=HEIGHT,
     )
     paths = {
         f"expert, {len(expert) - 1} epochs": expert,
-        "on real images, same rate": first,
-        "on the images on show": current,
+        "real images, same rate": first,
+        "images on show": current,
+        "class means": means,
     }
     for index, (name, points) in enumerate(paths.items()):
         x, y = zip(*points, strict=True)
@@ -105,11 +109,11 @@ def plane(expert: Points, first: Points, current: Points) -> go.Figure:
     )
     widest = max(1.1, *(x for x, _ in current), *(y for _, y in current))
     figure.update_xaxes(range=[-0.1, widest]).update_yaxes(range=[-0.05, widest])
+    clauses = []
+    for name, points in (("on show", current), ("real", first), ("class means", means)):
+        clauses.append(f"{name} {points[-1][0]:.2f} along and {points[-1][1]:.2f} off")
     return finish_figure(
-        legend_below(figure),
-        alt=f"The student ends {current[-1][0]:.2f} along the expert's way and {current[-1][1]:.2f} off "
-        "it; on real images "
-        f"{first[-1][0]:.2f} along and {first[-1][1]:.2f} off.",
+        legend_below(figure), alt=f"Students end on the expert's way: {'; '.join(clauses)}."
     )
 
 
@@ -119,49 +123,62 @@ def squared(points: Points) -> float:
     return (1 - along) ** 2 + aside**2
 
 
-def curve_data(world: World, settings: Settings, results: Results) -> tuple:
-    """Return what is known so far, and how much of the way the images on show leave."""
-    learned, rivals = (tuple(values.items()) for values in results.shared)
+def left_data(world: World, settings: Settings, results: Results) -> tuple:
+    """Return what is left of the way by N, for learned images and class means, and on show."""
+    learned, rivals = results.shared
+    on_show = settings.inner_steps, squared(plane_data(world, settings, results)[-1])
     return (
-        learned,
-        rivals,
-        (settings.inner_steps, squared(plane_data(world, settings, results)[-1])),
+        tuple((steps, values[0]) for steps, values in learned.items()),
+        tuple((steps, values[0]) for steps, values in rivals.items()),
+        on_show,
     )
 
 
-def curve(scores_by_steps: tuple, rivals: tuple, on_show: tuple[int, float]) -> go.Figure:
-    """Draw what is left of the way and the students' accuracy against N.
-
-    Both are of learned images and of class means.
-    """
-    figure = stacked_figure("After learning", "steps N", ("left (0 is best)", "accuracy"), _HEIGHT)
-    quiet = {"color": neutral("quiet")}
-    for beside, points in (("", scores_by_steps), (", class means", rivals)):
-        for index, (measure, place) in enumerate((("left", 0), ("accuracy", -1))):
-            style = line_style(series_style(index), markers=True)
-            if beside:
-                style["line"] |= quiet
-                style["marker"] |= quiet | {"symbol": ("circle-x-open", "square-x-open")[index]}
-            x, y = [number for number, _ in points], [values[place] for _, values in points]
-            figure.add_scatter(x=x, y=y, name=f"{measure}{beside}", row=index + 1, col=1, **style)
+def left_chart(learned: tuple, rivals: tuple, on_show: tuple[int, float]) -> go.Figure:
+    """Draw what is left of the squared way against N."""
+    figure = _by_steps(
+        "Squared distance left, mean of all experts", "squared distance left", learned, rivals
+    )
     figure.add_scatter(
         x=on_show[:1],
         y=on_show[1:],
-        name="left, on show",
+        name="on show, this expert",
         mode="markers",
-        marker={"symbol": "circle-open", "size": 12, "color": series_style(0).colour},
-        row=1,
-        col=1,
+        marker={"symbol": "circle-open", "size": 13, "color": neutral("text")},
     )
-    figure.update_xaxes(range=[0.5, MOST_STEPS + 0.5]).update_yaxes(range=[0, 1])
-    clauses = []
-    for n, (distance_left, _, right) in scores_by_steps:
-        clauses.append(f"N = {n}: {distance_left:.2f} left, accuracy {right:.2f}")
-    description = "; ".join(clauses)
-    return finish_figure(
-        legend_below(figure),
-        alt=f"What is left of the way, and what students learn. {description}.",
+    figure.update_yaxes(range=[0, 1])
+    return finish_figure(legend_below(figure), alt=f"Left of the way: {_described(learned)}.")
+
+
+def accuracy_data(world: World, settings: Settings, results: Results) -> tuple:
+    """Return the students' accuracy by N, for learned images and class means."""
+    learned, rivals = results.shared
+    return (
+        tuple((steps, values[-1]) for steps, values in learned.items()),
+        tuple((steps, values[-1]) for steps, values in rivals.items()),
     )
+
+
+def accuracy_chart(learned: tuple, rivals: tuple) -> go.Figure:
+    """Draw the accuracy of new students against N."""
+    title = f"New students (mean of {STUDENTS})"
+    figure = _by_steps(title, "test accuracy", learned, rivals)
+    lowest = min([_LOW, *(accuracy - 0.05 for _, accuracy in (*learned, *rivals))])
+    figure.update_yaxes(range=[lowest, 1], tickformat=".0%")
+    return finish_figure(legend_below(figure), alt=f"Accuracy: {_described(learned)}.")
+
+
+def _by_steps(title: str, y_label: str, learned: tuple, rivals: tuple) -> go.Figure:
+    figure = start_figure(title=title, x_label="steps N", y_label=y_label, height=HEIGHT)
+    # The colours of the plane.
+    for name, points, index in (("images on show", learned, 2), ("class means", rivals, 3)):
+        x, y = [steps for steps, _ in points], [value for _, value in points]
+        figure.add_scatter(x=x, y=y, name=name, **line_style(series_style(index), markers=True))
+    return figure.update_xaxes(range=[0.5, MOST_STEPS + 0.5])
+
+
+def _described(points: tuple) -> str:
+    return "; ".join(f"N = {steps}: {value:.2f}" for steps, value in points) or "not there yet"
 
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
@@ -172,16 +189,15 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     scores, rival = (values.get(config.inner_steps) for values in results.shared)
     if scores is None:
         return (
-            f"{setting}: learning, update {max(run.step - mtt.expert_updates(config), 0)} of "
+            f"{setting}: the images are at update {max(run.step - mtt.expert_updates(config), 0)} of "
             f"{config.iterations}."
         )
     distance_left, rate, right = scores
-    than = "" if rival is None else f", class means at their best rate {rival[0]:.2f}"
+    than = "" if rival is None else f", and class means {rival[0]:.2f}"
     return (
         f"{setting}: the images leave {distance_left:.2f} of the squared way (mean of {config.experts} "
-        f"experts){than}. "
-        f"The rate is {rate:.3f}, times N {rate * config.inner_steps:.2f}; students get "
-        f"{right:.1%} right."
+        f"experts){than}. The rate is {rate:.3f}, times N {rate * config.inner_steps:.2f}. Students "
+        f"reach {right:.1%}."
     )
 
 
@@ -197,8 +213,8 @@ TrajectoryLab = Lab(
     controls=("inner_steps", "expert", "begun"),
     folded=("matched_epochs", "iterations", "learning_rate", "rate_learning_rate", "seed"),
     labels={
-        "inner_steps": "steps N",
-        "matched_epochs": "epochs M",
+        "inner_steps": "steps (N)",
+        "matched_epochs": "epochs (M)",
         "begun": "from epoch",
         "iterations": "updates",
         "learning_rate": "step length of the images",
@@ -217,8 +233,14 @@ TrajectoryLab = Lab(
     },
     views=[
         Strip(strip_data, learned_images),
-        Row(Chart(plane_data, plane), Chart(curve_data, curve)),
+        Tabs(
+            ("Path", Chart(plane_data, plane)),
+            ("Distance left", Chart(left_data, left_chart)),
+            ("Students", Chart(accuracy_data, accuracy_chart)),
+        ),
     ],
     sentence=sentence,
-    quest=Quest(f"Find images that leave {AHEAD} less of the way than class means do.", quest_met),
+    quest=Quest(
+        f"Learn images that leave {AHEAD} less of the squared way than class means.", quest_met
+    ),
 )

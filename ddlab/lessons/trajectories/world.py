@@ -135,6 +135,19 @@ class World(MethodWorld):
         assert images is not None and rate is not None, "a run that is looked at has begun"
         return positions(self.steps(config, images.images, rate.rate, path[0]), path[0], path[-1])
 
+    def path_of_means(self, config: mtt.Config, expert: int, start_epoch: int) -> Points:
+        """Return the path of a student on class means, at the rate of `RATES` that ends nearest."""
+        path = self.expert_path(config, expert, start_epoch)
+        means = self.chosen("centres").images
+        nearest: tuple[float, Points] | None = None
+        for rate in RATES:
+            weights = self.steps(config, means, rate, path[0])
+            loss = float(mtt.matching_loss(weights[-1], path[0], path[-1]))
+            if nearest is None or loss < nearest[0]:
+                nearest = loss, positions(weights, path[0], path[-1])
+        assert nearest is not None, "there are rates"
+        return nearest[1]
+
     def distance_left(self, config: mtt.Config, images: Tensor, rate: Tensor | float) -> float:
         """Return MTT's loss, the mean over all experts, each from another epoch."""
         paths = []

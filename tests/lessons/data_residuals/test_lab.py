@@ -157,8 +157,7 @@ def test_what_is_shown_is_that_of_the_runs(
         curve = values_of(lab.widget(labs.curves).figure, name)
         assert curve == pytest.approx({float(at): far(alpha, at) for at in kept_steps(SMALL)})
     assert lab.sentence.startswith(
-        f"α = 0.3, 2 merges: after step {step} the distance to the patch is "
-        f"{far(0.3, step):.2f}"
+        f"α = 0.3, 2 merges: after step {step} the distance to the patch is {far(0.3, step):.2f}"
     )
     assert f" pixel values; without residual {far(1.0, step):.2f}, real " in lab.sentence
     images = {"patch": patches[2]} | {

@@ -9,7 +9,8 @@ import ddlab
 from ddlab.data import ImageData
 from ddlab.distilled import OrderedSteps
 from ddlab.explorers import Laboratory
-from ddlab.lessons.trajectories import checks
+from ddlab.lessons.shared import one_weight
+from ddlab.lessons.trajectories import checks, one_expert
 from ddlab.lessons.trajectories.lab import (
     AHEAD,
     TrajectoryLab,
@@ -48,7 +49,7 @@ def test_the_plane_shows_the_steps_of_a_student_and_of_the_expert(
 ) -> None:
     inputs = Inputs(data=grey, device="cpu")
     state = list(process.steps(mtt, CONFIG, inputs))[-1].state
-    expert, first, newest = plane_data(lab.world, lab.settings, lab._results())
+    expert, first, means, newest = plane_data(lab.world, lab.settings, lab._results())
     assert (
         len(expert) == CONFIG.matched_epochs + 1
         and len(first) == len(newest) == CONFIG.inner_steps + 1
@@ -58,7 +59,28 @@ def test_the_plane_shows_the_steps_of_a_student_and_of_the_expert(
         float(mtt.matching_loss(end, state.paths[0], state.paths[1])), rel=1e-5
     )
     assert first != newest
+    # Of the rates, the one whose path ends nearest.
+    ends = []
+    for rate in RATES:
+        images = lab.world.chosen("centres").images
+        end = lab.world.steps(CONFIG, images, rate, state.paths[0])[-1]
+        ends.append(float(mtt.matching_loss(end, state.paths[0], state.paths[1])))
+    assert squared(means) == pytest.approx(min(ends), rel=1e-5)
     lab.close()
+
+
+def test_one_point_feels_the_distance_to_the_expert() -> None:
+    settings = one_expert.Settings(steps=1, rate=0.4, points="1.0 1.8")
+    weight = one_expert.START - 0.4 * (one_expert.START - 1.8)
+    target = one_expert.expert_weight(2)
+    expected = ((weight - target) / (one_expert.START - target)) ** 2
+    assert one_expert.left(settings) == pytest.approx(expected) and expected < 0.01
+    point = torch.tensor([[1.0, 1.8]], dtype=torch.float64)
+    pull = one_weight.pulls(point, (0,), 0.4, one_expert.START, target)
+    # The weight moves by rate * x with y, so that the pull on y is this times the distance.
+    assert float(pull[0, 1]) == pytest.approx(-(weight - target) * 0.4)
+    with pytest.raises(ddlab.DDLabError, match="one pair"):
+        one_expert.Settings(points="1 1; 2 2")
 
 
 def test_numbers_beside_are_those_of_the_library(lab: Laboratory, grey: ImageData) -> None:
@@ -140,6 +162,6 @@ def test_right_answers_are_right() -> None:
 def test_other_experts_are_waited_for(lab: Laboratory) -> None:
     before = plane_data(lab.world, lab.settings, lab._results())
     lab.panel.value = lab.panel.value.replace(seed=7)
-    assert lab.slider.index == 0 and "learning" in lab.sentence
+    assert lab.slider.index == 0 and "update 0 of 3" in lab.sentence
     assert plane_data(lab.world, lab.run().settings, lab._results()) not in (None, before)
     lab.close()

@@ -1,0 +1,126 @@
+"""One training point that leads a student with one weight to where an expert's training went.
+
+OneExpert()
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from ...core import errors
+from ...core.parameters import Parameters, parameter
+from ...explorers.lab import Lab, Results
+from ...explorers.lines import Quest
+from ...explorers.ready import HEIGHT
+from ...explorers.views import Chart, Drag, Handles
+from ...figures.theme import finish_figure, legend_below, line_style, series_style
+from ..shared import dragging, one_weight
+
+START = -0.6
+# What an epoch on the real data leaves of the distance between the expert and their weight.
+_EPOCH_LEAVES = 0.6
+# Of the squared distance: what the quest asks to leave at most, in one step.
+_LEFT = 0.01
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Parameters):
+    """The student's steps on the point, their rate, the expert's epochs, where the point lies."""
+
+    steps: int = parameter(
+        3, symbol="N", range=(1, 6), explorable=(1, 6), help="The student's, all on the point."
+    )
+    rate: float = parameter(
+        0.4, range=(0, 2), explorable=(0.1, 1), step=0.1, help="Of every step (α)."
+    )
+    epochs: int = parameter(
+        2, symbol="M", range=(1, 4), explorable=(1, 4), help="The expert's, on the real data."
+    )
+    points: str = parameter("0.8 -0.2", help="Where the point lies, such as '1 1'.")
+
+    def rules(self) -> None:
+        """Raise unless there is one point."""
+        if len(dragging.numbers(self.points)) != 1:
+            errors.fail("points", "one pair of numbers such as '1 1'", self.points)
+
+
+class World:
+    """Nothing but where the point lies at first."""
+
+    start = Settings()
+
+
+def expert_weight(epochs: int) -> float:
+    """Return the expert's weight after some epochs from the common start."""
+    distance = (START - one_weight.REAL_WEIGHT) * _EPOCH_LEAVES**epochs
+    return one_weight.REAL_WEIGHT + distance
+
+
+def left(settings: Settings) -> float:
+    """Return MTT's loss: the squared distance to the expert that is left, as a fraction."""
+    points = dragging.numbers(settings.points)
+    order = [0] * settings.steps
+    last = one_weight.weights_along(points, order, settings.rate, START)[-1]
+    target = expert_weight(settings.epochs)
+    return float(((last - target) / (START - target)).square())
+
+
+def put(world: World, settings: Settings, point: int, x: float, y: float) -> Settings:
+    """Return the settings with the point at (x, y)."""
+    moved = dragging.put(settings.points, point, x, y, one_weight.EXTENT)
+    return settings.replace(points=moved)
+
+
+def handles(world: World, settings: Settings, results: Results) -> Handles:
+    """Return the point as it is drawn."""
+    return Handles(["the point"], dragging.numbers(settings.points), one_weight.EXTENT)
+
+
+def plane(settings: Settings) -> go.Figure:
+    """Draw the student after each step on the point, and the expert after its epochs."""
+    points = dragging.numbers(settings.points)
+    target = expert_weight(settings.epochs)
+    title = f"Squared distance left: {left(settings):.3f}"
+    figure = one_weight.draw(
+        points,
+        [0] * settings.steps,
+        settings.rate,
+        START,
+        title=title,
+        height=HEIGHT,
+        target=target,
+    )
+    ends = np.array(one_weight.EXTENT[0])
+    name = f"expert, {settings.epochs} epoch{'s' * (settings.epochs > 1)}"
+    figure.add_scatter(x=ends, y=ends * target, name=name, **line_style(series_style(2), width=3))
+    return finish_figure(legend_below(figure), alt=f"{title}; the expert's weight is {target:.2f}.")
+
+
+def sentence(world: World, settings: Settings, results: Results) -> str:
+    """Say how much of the distance is left."""
+    return (
+        f"{settings.steps} step{'s' * (settings.steps > 1)} on the point leave {left(settings):.3f} "
+        "of the squared distance to the expert. The arrow shows where this loss pulls the point."
+    )
+
+
+OneExpert = Lab(
+    "One point, one expert",
+    World,
+    controls=("steps", "rate", "epochs"),
+    labels={"rate": "rate (α)", "steps": "steps (N)", "epochs": "epochs (M)"},
+    views=[
+        Chart(
+            lambda world, settings, results: (settings,),
+            plane,
+            drag=Drag(one_weight.POINTS, put, handles),
+            ghosts=False,
+        )
+    ],
+    sentence=sentence,
+    quest=Quest(
+        f"In a single step, leave less than {_LEFT} of the squared distance.",
+        lambda world, settings, results: settings.steps == 1 and left(settings) < _LEFT,
+    ),
+)
