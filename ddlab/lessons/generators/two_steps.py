@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from ...core import errors
 from ...core.parameters import Parameters, parameter
 from ...explorers.lab import Lab, Results
 from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT
-from ...explorers.views import Chart, Drag, Handles
 from ...figures.theme import finish_figure, legend_below, line_style, series_style
 from ..shared import dragging, one_weight
 
@@ -40,8 +38,7 @@ class Settings(Parameters):
 
     def rules(self) -> None:
         """Raise unless there are two points."""
-        if len(dragging.numbers(self.points)) != len(ORDERS):
-            errors.fail("points", "two pairs of numbers such as '1 1; 2 2'", self.points)
+        one_weight.check(self.points, len(ORDERS))
 
 
 class World:
@@ -58,17 +55,6 @@ def losses(settings: Settings) -> dict[str, float]:
         last = one_weight.weights_along(points, order, settings.rate, settings.first_weight)[-1]
         loss_by_order[name] = float(one_weight.real_loss(last))
     return loss_by_order
-
-
-def put(world: World, settings: Settings, point: int, x: float, y: float) -> Settings:
-    """Return the settings with a point at (x, y)."""
-    moved = dragging.put(settings.points, point, x, y, one_weight.EXTENT)
-    return settings.replace(points=moved)
-
-
-def handles(world: World, settings: Settings, results: Results) -> Handles:
-    """Return the points as they are drawn."""
-    return Handles(["point 1", "point 2"], dragging.numbers(settings.points), one_weight.EXTENT)
 
 
 def plane(settings: Settings) -> go.Figure:
@@ -107,14 +93,7 @@ TwoSteps = Lab(
     World,
     controls=("order", "rate", "first_weight"),
     labels={"rate": "rate (η)", "first_weight": "weight before (w₀)"},
-    views=[
-        Chart(
-            lambda world, settings, results: (settings,),
-            plane,
-            drag=Drag(one_weight.POINTS, put, handles),
-            ghosts=False,
-        )
-    ],
+    views=[one_weight.chart(plane)],
     sentence=sentence,
     quest=Quest(
         f"Drag the points until one order has a loss below {_LEARNED} and the other more than "

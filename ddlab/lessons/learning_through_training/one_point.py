@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from ...core import errors
 from ...core.parameters import Parameters, parameter
 from ...explorers.lab import Lab, Results
 from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT
-from ...explorers.views import Chart, Drag, Handles
 from ...figures.theme import finish_figure, legend_below
 from ..shared import dragging, one_weight
 
@@ -39,8 +37,7 @@ class Settings(Parameters):
 
     def rules(self) -> None:
         """Raise unless there is one point."""
-        if len(dragging.numbers(self.points)) != 1:
-            errors.fail("points", "one pair of numbers such as '1 1'", self.points)
+        one_weight.check(self.points, 1)
 
 
 class World:
@@ -59,17 +56,6 @@ def losses(settings: Settings) -> tuple[float, float]:
         values.append(float(one_weight.real_loss(last)))
     own, other = values
     return own, other
-
-
-def put(world: World, settings: Settings, point: int, x: float, y: float) -> Settings:
-    """Return the settings with the point at (x, y)."""
-    moved = dragging.put(settings.points, point, x, y, one_weight.EXTENT)
-    return settings.replace(points=moved)
-
-
-def handles(world: World, settings: Settings, results: Results) -> Handles:
-    """Return the point as it is drawn."""
-    return Handles(["the point"], dragging.numbers(settings.points), one_weight.EXTENT)
 
 
 def plane(settings: Settings) -> go.Figure:
@@ -105,14 +91,7 @@ OnePoint = Lab(
     World,
     controls=("steps", "rate", "first_weight"),
     labels={"rate": "rate (η)", "first_weight": "start (θ₀)", "steps": "steps (N)"},
-    views=[
-        Chart(
-            lambda world, settings, results: (settings,),
-            plane,
-            drag=Drag(one_weight.POINTS, put, handles),
-            ghosts=False,
-        )
-    ],
+    views=[one_weight.chart(plane)],
     sentence=sentence,
     quest=Quest(
         f"Drag the point until this start has a loss below {_LEARNED}, and the start at "

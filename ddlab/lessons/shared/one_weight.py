@@ -5,22 +5,53 @@ The loss of its last weight on the real data, y = x, flows back through these st
 the gradient through training, small enough to be drawn.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 import torch
 from torch import Tensor
 
+from ...core import errors
+from ...explorers import Chart, Drag, Handles, Results
 from ...figures.theme import DASHED, faint, line_style, neutral, series_style, start_figure
-from .dragging import Extent
+from . import dragging
 
-EXTENT: Extent = ((-2.0, 2.0), (-2.0, 2.0))
+EXTENT: dragging.Extent = ((-2.0, 2.0), (-2.0, 2.0))
 POINTS = "training points"
 REAL_WEIGHT = 1.0
 # Shortest and longest arrow, in units of the axes: a shorter one would hide behind its point.
 _ARROW = (0.25, 0.7)
 _REAL_DOTS = 21
+
+
+def check(points: str, count: int) -> None:
+    """Raise unless a text has so many points."""
+    if len(dragging.numbers(points)) != count:
+        pairs = "; ".join(["1 1"] * count)
+        errors.fail("points", f"{count} of them, such as {pairs!r}", points)
+
+
+def put(world: Any, settings: Any, point: int, x: float, y: float) -> Any:
+    """Return the settings, whose `points` is a text of them, with one at (x, y)."""
+    return settings.replace(points=dragging.put(settings.points, point, x, y, EXTENT))
+
+
+def handles(world: Any, settings: Any, results: Results) -> Handles:
+    """Return the points of the settings as they are drawn."""
+    positions = dragging.numbers(settings.points)
+    return Handles([f"point {index + 1}" for index in range(len(positions))], positions, EXTENT)
+
+
+def chart(plane: Callable[[Any], go.Figure]) -> Chart:
+    """Return the view of settings whose points a reader drags; `plane` draws them."""
+    return Chart(
+        lambda world, settings, results: (settings,),
+        plane,
+        drag=Drag(POINTS, put, handles),
+        ghosts=False,
+    )
 
 
 def weights_along(points: Tensor, order: Sequence[int], rate: float, first: float) -> list[Tensor]:

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from ...core import errors
 from ...core.parameters import Parameters, parameter
 from ...explorers.lab import Lab, Results
 from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT
-from ...explorers.views import Chart, Drag, Handles
 from ...figures.theme import finish_figure, legend_below, line_style, series_style
 from ..shared import dragging, one_weight
 
@@ -41,8 +39,7 @@ class Settings(Parameters):
 
     def rules(self) -> None:
         """Raise unless there is one point."""
-        if len(dragging.numbers(self.points)) != 1:
-            errors.fail("points", "one pair of numbers such as '1 1'", self.points)
+        one_weight.check(self.points, 1)
 
 
 class World:
@@ -64,17 +61,6 @@ def left(settings: Settings) -> float:
     last = one_weight.weights_along(points, order, settings.rate, START)[-1]
     target = expert_weight(settings.epochs)
     return float(((last - target) / (START - target)).square())
-
-
-def put(world: World, settings: Settings, point: int, x: float, y: float) -> Settings:
-    """Return the settings with the point at (x, y)."""
-    moved = dragging.put(settings.points, point, x, y, one_weight.EXTENT)
-    return settings.replace(points=moved)
-
-
-def handles(world: World, settings: Settings, results: Results) -> Handles:
-    """Return the point as it is drawn."""
-    return Handles(["the point"], dragging.numbers(settings.points), one_weight.EXTENT)
 
 
 def plane(settings: Settings) -> go.Figure:
@@ -110,14 +96,7 @@ OneExpert = Lab(
     World,
     controls=("steps", "rate", "epochs"),
     labels={"rate": "rate (α)", "steps": "steps (N)", "epochs": "epochs (M)"},
-    views=[
-        Chart(
-            lambda world, settings, results: (settings,),
-            plane,
-            drag=Drag(one_weight.POINTS, put, handles),
-            ghosts=False,
-        )
-    ],
+    views=[one_weight.chart(plane)],
     sentence=sentence,
     quest=Quest(
         f"In a single step, leave less than {_LEFT} of the squared distance.",

@@ -123,9 +123,9 @@ def test_the_last_of_two_steps_decides_where_it_is_right() -> None:
     world = two_steps.World()
     assert two_steps.quest_met(world, settings, None)
     assert not two_steps.quest_met(world, two_steps.Settings(), None)
-    dragged = two_steps.put(world, two_steps.Settings(), 1, 1.4, 9.0)
+    dragged = one_weight.put(world, two_steps.Settings(), 1, 1.4, 9.0)
     assert dragged.points == "1.0000 -1.0000; 1.4000 2.0000"
-    with pytest.raises(ddlab.DDLabError, match="two pairs"):
+    with pytest.raises(ddlab.DDLabError, match="2 of them"):
         two_steps.Settings(points="1 1")
 
 

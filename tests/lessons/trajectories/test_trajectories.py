@@ -79,7 +79,7 @@ def test_one_point_feels_the_distance_to_the_expert() -> None:
     pull = one_weight.pulls(point, (0,), 0.4, one_expert.START, target)
     # The weight moves by rate * x with y, so that the pull on y is this times the distance.
     assert float(pull[0, 1]) == pytest.approx(-(weight - target) * 0.4)
-    with pytest.raises(ddlab.DDLabError, match="one pair"):
+    with pytest.raises(ddlab.DDLabError, match="1 of them"):
         one_expert.Settings(points="1 1; 2 2")
 
 
