@@ -75,8 +75,8 @@ LABS: dict[str, Callable[[Material], Arguments]] = {
     "RecoveryLab": lambda g: {
         "data": g.data,
         "teacher": g.teacher,
-        "config": sre2l.Config.teaching(iterations=4),
         "student": g.student,
+        "iterations": 4,
     },
     "CurriculumLab": lambda g: {"data": g.data, "config": gtn.SMALL.replace(inner_batch=6)},
     "MemoryLab": lambda g: {"data": g.data, "config": mnemonics.SMALL},

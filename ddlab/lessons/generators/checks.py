@@ -67,8 +67,8 @@ def check_fair_shuffle(answer: Any) -> str:
         moved = float((rows // batch != torch.arange(len(rows)) // batch).float().mean())
         if moved < _MOVED:
             raise NotYet(
-                f"Only {moved:.0%} of the images have changed their step. Move at least "
-                f"{_MOVED:.0%} of them."
+                f"Only {moved:.0%} of the images have changed their step. Move more of them, at least "
+                f"{_MOVED:.0%}."
             )
         together = (rows.view(steps, batch) // batch).unique(dim=1).shape[1] if steps > 1 else 0
         if together == 1:

@@ -105,9 +105,8 @@ class World(MethodWorld):
 
     Args:
         data, teacher: what is recovered, and from which network.
-        config: where the controls start, but for the weights of the gaps, which begin switched off;
-            default SRe2L's teaching preset.
         student: how students are trained; default `supervised.Config.quick(data)`.
+        iterations: updates of the images, where the controls start.
         device: of the runs.
 
     Raises:
@@ -122,12 +121,12 @@ class World(MethodWorld):
         self,
         data: ImageData,
         teacher: Network,
-        config: sre2l.Config | None = None,
         *,
         student: supervised.Config | None = None,
+        iterations: int = 200,
         device: torch.device | str = "auto",
     ) -> None:
-        super().__init__(data, config, device=device)
+        super().__init__(data, sre2l.Config.teaching(iterations=iterations), device=device)
         errors.check_instance("teacher", teacher, Network)
         self.inputs = dataclasses.replace(self.inputs, teachers=(teacher,))
         self.learning = supervised.Config.quick(data) if student is None else student

@@ -121,7 +121,9 @@ def in_other_networks(
 
 def how_many(networks: int | None) -> str:
     """Return a number of networks in words."""
-    return f"{networks} network{'s' * (networks != 1)}"
+    if networks is None:
+        return "a new network each time"
+    return f"{networks} network{'s' * (networks > 1)}"
 
 
 def score_data(world: World, settings: Settings, results: Results) -> tuple | None:
@@ -153,7 +155,7 @@ def scores(networks: int, step: int, accuracies: tuple, other_runs: tuple) -> go
     for kind, values in real.items():
         ahead[short[kind]] = differences(values, rival)
     learned_names = []
-    for number, values in sorted(learned.items()):
+    for number, values in sorted(learned.items(), key=lambda item: item[0] or math.inf):
         words = f"{how_many(number)}, update {step}" if number == networks else how_many(number)
         learned_names.append(words)
         ahead[words] = differences(values, rival)
@@ -203,6 +205,9 @@ MatchingLab = Lab(
         "initialisation": "start",
         "iterations": "updates",
         "batch_size": "real batch",
+    },
+    choice_words=lambda world: {
+        "networks": lambda number: "new each time" if number is None else str(number)
     },
     run=World.run,
     jobs=list_jobs,

@@ -9,7 +9,7 @@ import torch
 
 from ... import networks
 from ...core import errors
-from ...core.parameters import parameter, with_default
+from ...core.parameters import describe, narrowed, parameter, with_default
 from ...data import ImageData
 from ...explorers.ready import MethodWorld, Watch
 from ...methods import dm
@@ -58,8 +58,7 @@ class World(MethodWorld):
 
     Args:
         data: what is distilled.
-        config: where the controls start; default DM's teaching preset in one network. New networks
-            without end (None) count as fifty.
+        config: where the controls start; default DM's teaching preset in one network.
         student: how students learn; default `student_config(data)`.
         seeds: how many of each kind.
         device: of the runs.
@@ -90,8 +89,10 @@ class World(MethodWorld):
         self.learning = student_config(data) if student is None else student
 
     def started(self, config: dm.Config) -> Settings:
-        """Return the first settings."""
-        first: Settings = super().started(config.replace(networks=config.networks or NEW_EACH_TIME))
+        """Return the first settings; a number of networks that is none of the choices joins them."""
+        choices = (*describe(Settings)["networks"].choices, config.networks)
+        first = narrowed(Settings, networks=tuple(dict.fromkeys(choices)))(**vars(config))
+        assert isinstance(first, Settings)
         return first
 
     def keep(self, config: dm.Config) -> Keep:

@@ -103,7 +103,7 @@ def check_rate_only(answer: Any) -> str:
         or not isinstance(returned, (tuple, list))
         or len(returned) != 2
     ):
-        raise NotYet("Return images and rate, as match does.")
+        raise NotYet("Return two things, as match does: the images and the rate.")
     learned, rate = (torch.as_tensor(end).detach() for end in returned)
     if not torch.equal(learned, images):
         raise NotYet("Your images have moved. Only the rate may be learned.")

@@ -8,16 +8,14 @@ import torch
 from ddlab.data import ImageData
 from ddlab.explorers import Laboratory
 from ddlab.lessons.inverting_a_network import lab
-from ddlab.methods import sre2l
 from ddlab.networks import Network
 from ddlab.training import supervised
 
 
 @pytest.fixture
 def place(grey: ImageData, teacher: Network) -> Iterator[Laboratory]:
-    config = sre2l.Config.teaching(iterations=4)
     student = supervised.Config.quick(grey, epochs=1)
-    laboratory = lab.RecoveryLab(grey, teacher, config, student=student, device="cpu")
+    laboratory = lab.RecoveryLab(grey, teacher, student=student, iterations=4, device="cpu")
     laboratory.run()
     yield laboratory
     laboratory.close()
