@@ -90,7 +90,7 @@ class World(MethodWorld):
 
     def started(self, config: dm.Config) -> Settings:
         """Return the first settings; a number of networks that is none of the choices joins them."""
-        choices = (*describe(Settings)["networks"].choices, config.networks)
+        choices = (*(describe(Settings)["networks"].choices or ()), config.networks)
         first = narrowed(Settings, networks=tuple(dict.fromkeys(choices)))(**vars(config))
         assert isinstance(first, Settings)
         return first
