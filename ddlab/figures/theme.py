@@ -174,19 +174,6 @@ def start_figure(
     )
 
 
-def stacked_figure(title: str, x_label: str, y_labels: tuple[str, ...], height: int) -> go.Figure:
-    """Return empty plots above each other which share their x axis.
-
-    Traces go to `row=1, col=1` and so on.
-    """
-    figure = start_figure(title=title, x_label=x_label, y_label=y_labels[0], height=height)
-    figure.set_subplots(rows=len(y_labels), cols=1, shared_xaxes=True, vertical_spacing=0.08)
-    figure.update_xaxes(title_text="").update_xaxes(title_text=x_label, row=len(y_labels), col=1)
-    for row, label in enumerate(y_labels, start=1):
-        figure.update_yaxes(title_text=label, row=row, col=1)
-    return figure
-
-
 def changed(figure: go.Figure, moving: Mapping[str, Mapping[str, Any]]) -> go.Figure:
     """Give other values to a figure's traces, by name and attribute, in place.
 
@@ -228,20 +215,6 @@ def legend_below(figure: go.Figure) -> go.Figure:
         "y": 0,
         "yref": "container",
         "yanchor": "bottom",
-    }
-    figure.update_layout(showlegend=True, legend=place)
-    return figure
-
-
-def legend_beside(figure: go.Figure) -> go.Figure:
-    """Put the legend to the right of a plot that has more names than fit under it in two lines."""
-    place = {
-        "x": 1.02,
-        "xanchor": "left",
-        "y": 1,
-        "yanchor": "top",
-        "font": {"size": 11},
-        "tracegroupgap": 0,
     }
     figure.update_layout(showlegend=True, legend=place)
     return figure

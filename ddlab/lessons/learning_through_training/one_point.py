@@ -14,7 +14,7 @@ from ...explorers.ready import HEIGHT
 from ...figures.theme import finish_figure, legend_below
 from ..shared import dragging, one_weight
 
-# Real loss of the quest, from the start on show and from the other one.
+# Real loss that the quest asks for; the other start must end ten times above it.
 _LEARNED = 0.01
 # Another start, which the point has not met.
 OTHER_START = 2.0
