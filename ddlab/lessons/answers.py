@@ -33,6 +33,8 @@ def call_answer(
         raise NotYet(f"Write a function of {of}.")
     try:
         return read(function(*arguments, **named))
+    except NotYet:  # raised by `read`, in words for the reader
+        raise
     except Exception as problem:
         raise NotYet(
             f"Your function raised {type(problem).__name__}: {problem}. Wanted is one of {of}."
@@ -40,12 +42,19 @@ def call_answer(
 
 
 def float64(value: Any) -> Tensor:
-    """Return a tensor as one of its own in float64, without gradient, for `called`."""
-    return torch.as_tensor(value).detach().double()
+    """Return a tensor as one of its own in float64, without gradient, for `call_answer`.
+
+    Raises:
+        NotYet: NaN or an infinite number, of which no difference can be measured.
+    """
+    values = torch.as_tensor(value).detach().double()
+    if not bool(values.isfinite().all()):
+        raise NotYet("Your result has NaN or infinite numbers; look for a division by zero.")
+    return values
 
 
 def two(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, Any]]:
-    """Read each of two things that a function returns, for `called`.
+    """Read each of two things that a function returns, for `call_answer`.
 
     Another number of them is the reader's mistake.
     """
@@ -63,7 +72,7 @@ def numbers(function: Any, *cases: tuple[Any, ...], of: str) -> list[float]:
     A tensor or an array of one number counts as one.
 
     Raises:
-        NotYet: as `called`, and what is no number: a text, True, several numbers.
+        NotYet: as `call_answer`, and what is no number: a text, True, several numbers.
     """
     results = [call_answer(function, *case, of=of) for case in cases]
     for value in results:

@@ -58,7 +58,7 @@ LESSONS: dict[str, Entry] = {
         folder="kernels",
         title="Kernels: images that learn while you watch",
         finds="what a closed form learns in a second: images (KIP), labels (LS)",
-        minutes=41,
+        minutes=45,
     ),
     "40_bases": Entry(
         folder="bases",

@@ -77,6 +77,17 @@ RECIPES = [
     ),
     Recipe("40", "What do the floats", (("vector_bases", 10), (BUTTON, "Train networks"))),
     Recipe("45", "Whose answers", (("objective", "dino"),)),
+    Recipe("50", "What can ten", (("corruption", 0.5), ("learn_labels", True))),
+    Recipe(
+        "50",
+        "Drag a point",
+        (
+            (DRAG, (0, -2.0, 0.1)),
+            (DRAG, (1, -0.2, -0.3)),
+            (DRAG, (2, 0.6, 0.3)),
+            (DRAG, (3, 1.2, 0.3)),
+        ),
+    ),
     Recipe("60", "One point", ((DRAG, (0, 1.3, 2.0)),)),
     Recipe("60", "Whom do ten", (("starts", "random"), ("inner_steps", 3))),
     Recipe("62", "One point", (("steps", 1), (DRAG, (0, 1.0, 1.8)))),

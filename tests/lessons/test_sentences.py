@@ -14,6 +14,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 import pytest
+import torch
 
 from ddlab import records
 from ddlab.core.interval import interval
@@ -21,6 +22,7 @@ from ddlab.evaluation.measures import augmentation_robust_score, label_robust_sc
 from ddlab.lessons.build import NOTEBOOKS
 from ddlab.lessons.ideal_data import checks as ideal_data
 from ddlab.lessons.ideal_data import toys as toy_world
+from ddlab.lessons.kernels import plane as kernel_plane
 
 
 class Gain(NamedTuple):
@@ -168,6 +170,30 @@ def pictured(count: int, pictures: str = "shapes", rival: str = "one real digit"
         {"pictures": rival, "count": 10},
         network=LEARNER,
     )
+
+
+def kernel_lead(data: str, rule: str, rival: str, count: int, rival_count: int = 0) -> Gain:
+    """Return how far a rule's support points are ahead of a rival's in lesson 50's record."""
+    return between(
+        "kernel_points",
+        "accuracy",
+        {"rule": rule, "images_per_class": count},
+        {"rule": rival, "images_per_class": rival_count or count},
+        data=data,
+    )
+
+
+def dots_of_kip(kernel: str) -> float:
+    """Return the accuracy of four support points in lesson 50's plane after all updates."""
+    view = kernel_plane.Plane(kernel=kernel, updates=60)
+    return kernel_plane.right_fraction(view, kernel_plane.support_of(view))
+
+
+def distances_to_dots(kernel: str) -> list[float]:
+    """Return the distance of each of these points to the nearest real dot."""
+    support = kernel_plane.support_of(kernel_plane.Plane(kernel=kernel, updates=60))
+    dots, _ = kernel_plane.real_dots()
+    return torch.cdist(support, dots).amin(1).tolist()
 
 
 def curriculum(rival: str) -> Gain:
@@ -650,6 +676,72 @@ ROWS: list[tuple[str, str, Callable[[], bool]]] = [
                 {"prior": "pixels"},
                 objective="simclr",
             ).unseen
+        ),
+    ),
+    (
+        "50",
+        "Ten learned digits beat a hundred random ones and the class means",
+        lambda: (
+            kernel_lead("digits", "KIP", "random", 1, 10).ahead
+            and kernel_lead("digits", "KIP", "centres", 1).ahead
+        ),
+    ),
+    (
+        "50",
+        "a thousand random digits stay ahead",
+        lambda: kernel_lead("digits", "KIP", "random", 1, 100).behind,
+    ),
+    (
+        "50",
+        "With the RBF kernel, KIP takes four points to 99.5% of the dots",
+        lambda: round(dots_of_kip("rbf"), 3) == 0.995,
+    ),
+    (
+        "50",
+        "With *FC1* the same updates stop at 90.0%",
+        lambda: round(dots_of_kip("fc1"), 3) == 0.9,
+    ),
+    (
+        "50",
+        "three of the four leave their moons",
+        lambda: (
+            sum(distance > 0.3 for distance in distances_to_dots("fc1")) == 3
+            and max(distances_to_dots("rbf")) < 0.2
+        ),
+    ),
+    (
+        "50",
+        "On digits the centres are ahead of all solved labels.",
+        lambda: all(
+            kernel_lead("digits", rule, "centres", 10).behind
+            for rule in ("LS", "LS, foreign", "LS, noise")
+        ),
+    ),
+    (
+        "50",
+        "On shapes, real images with solved",
+        lambda: (
+            kernel_lead("shapes", "LS", "centres", 10).ahead
+            and kernel_lead("shapes", "LS, foreign", "centres", 10).ahead
+        ),
+    ),
+    (
+        "50",
+        "A hundred noise images with solved labels beat a hundred real digits with true labels",
+        lambda: kernel_lead("digits", "LS, noise", "random", 10).ahead,
+    ),
+    (
+        "50",
+        "On digits, frozen images are level with real ones",
+        lambda: all(kernel_lead("digits", "KIP, noise", "random", n).unseen for n in (1, 10)),
+    ),
+    (
+        "50",
+        "On shapes they stay ahead of real images, and behind KIP on all pixels.",
+        lambda: all(
+            kernel_lead("shapes", "KIP, noise", "random", n).ahead
+            and kernel_lead("shapes", "KIP, noise", "KIP", n).behind
+            for n in (1, 10)
         ),
     ),
     (

@@ -207,7 +207,7 @@ def plane(view: Plane) -> go.Figure:
     figure = decision_map(
         **decisions(view),
         extent=EXTENT,
-        title="What the regression says, and the real dots",
+        title="The regression's answers, and the real dots",
         height=430,
     )
     classes = [figure.data[-2], figure.data[-1]]
@@ -244,14 +244,14 @@ def _with_support(figure: go.Figure, view: Plane) -> go.Figure:
 
 
 def sentence(world: World, view: Plane, results: Results) -> str:
-    """Say how many dots the regression puts on their side."""
+    """Say how many dots the regression classifies correctly."""
     support = support_of(view)
-    origin = "put by hand" if is_by_hand(view) else "real dots"
+    origin = "dragged by hand" if is_by_hand(view) else "chosen among the real dots"
     if view.updates:
         origin = f"after {view.updates} updates of KIP"
     return (
-        f"{len(support)} support points, {origin}: the regression puts "
-        f"{right_fraction(view, support):.1%} of {_REAL} dots on their side."
+        f"{len(support)} support points, {origin}: the regression classifies "
+        f"{right_fraction(view, support):.1%} of {_REAL} dots correctly."
     )
 
 
@@ -275,7 +275,8 @@ KernelPlane = Lab(
     views=[Chart(plane_data, plane, move=move_plane, drag=Drag(SUPPORT, put, handles))],
     sentence=sentence,
     quest=Quest(
-        f"Put {ENOUGH:.0%} of the dots on the right side by hand, with two points per class.",
+        f"Drag at most two points per class until {ENOUGH:.0%} of the dots are classified "
+        "correctly.",
         quest_met,
     ),
 )

@@ -85,13 +85,13 @@ def test_every_update_on_show_is_kips_own(data: ImageData, changes: dict[str, An
             pixels, 3, 20, column_labels=list("abc"), gap=4
         )
         right = accuracy(data, config, states[index])
-        assert f"the regression has {right:.1%} of the test images right" in lab.sentence
+        assert f"classifies {right:.1%} of the test images correctly" in lab.sentence
         assert lab.widget(accuracy_curve).cursor == index
         assert float(lab.widget(scores).figure.data[-1].y[0]) == pytest.approx(right)
     curve = next(
         candidate
         for candidate in lab.widget(accuracy_curve).figure.data
-        if candidate.name == "learned points"
+        if candidate.name == "learned images"
     )
     assert list(curve.y) == pytest.approx([accuracy(data, config, state) for state in states])
     lab.close()

@@ -106,7 +106,7 @@ def test_a_dragged_point_moves_the_map_and_the_sentence(explorer: Laboratory) ->
     np.testing.assert_allclose(output_map.z, expected.clip(0, 1), atol=1e-4)
     assert np.abs(before - output_map.z).max() > 0.1
     assert (
-        f"puts {right_fraction(view, support_of(explorer.settings)):.1%} of 200 dots"
+        f"classifies {right_fraction(view, support_of(explorer.settings)):.1%} of 200 dots"
         in explorer.sentence
     )
 
@@ -134,7 +134,7 @@ def test_reset_and_another_number_forget_the_hand(explorer: Laboratory) -> None:
     ):
         drag(explorer, 0, 0.5, 0.5)
         change()
-        assert not is_by_hand(explorer.settings) and "real dots" in explorer.sentence
+        assert not is_by_hand(explorer.settings) and "among the real dots" in explorer.sentence
         assert torch.equal(
             support_of(explorer.settings), first_points(2 * explorer.panel.value.per_class)
         )
