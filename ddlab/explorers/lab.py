@@ -40,6 +40,7 @@ import ipywidgets as widgets
 from ..core.errors import DDLabError
 from ..core.parameters import describe
 from ..runs import Frame, Run
+from .ahead import MOST_AHEAD, Ahead
 from .controls import Controls, label_of, plain_value
 from .layout import Explorer
 from .lines import Progress, Quest, QuestLine
@@ -47,7 +48,7 @@ from .plot import Plot
 from .pointer import PointSliders
 from .prediction import Prediction
 from .runner import Runner, TaskLeft
-from .stops import name_stops, set_stops
+from .stops import name_stops, other_stops, set_stops
 from .views import Drag, NotComputed, View, ViewOnPage, flattened, make_widget
 
 _VALUES = 400  # that are remembered
@@ -296,6 +297,8 @@ class _Task:
     jobs: Jobs
     pressed: Jobs = ()
     button: Compute | None = None
+    # Nobody waits for these jobs: they are left as soon as anything else is asked for.
+    is_ahead: bool = False
 
     @property
     def stays(self) -> bool:
@@ -337,6 +340,8 @@ class Laboratory(Explorer):
         # The thread that moves the slider to follow the settings. Its own moves come back as
         # events and are ignored; those of the reader come from another thread and count.
         self._placing: int | None = None
+        self._ahead = Ahead()
+        self._was_ahead = False
         declared = self.lab.views(world) if callable(self.lab.views) else self.lab.views
         self._views_on_show = []
         for view in flattened(declared):
@@ -414,6 +419,7 @@ class Laboratory(Explorer):
             DDLabError: settings that the check refuses.
         """
         # Two threads must not advance one run.
+        is_seen, self._ahead.is_seen = self._ahead.is_seen, False
         self.runner.stop()
         self.runner.join()
         if self.refusal:
@@ -422,6 +428,7 @@ class Laboratory(Explorer):
             self._compute(_Task([*self.jobs, *self._watched()]), lambda: None)
         finally:
             self._busy(False)
+            self._ahead.is_seen = is_seen
         return self
 
     def commit(self, answer: str) -> Self:
@@ -483,6 +490,7 @@ class Laboratory(Explorer):
         self._step = step
 
     def _moved(self, change: Any) -> None:
+        self._ahead.note_press()
         before = change["old"]
         after = change["new"]
         changed = any(getattr(before, name) != getattr(after, name) for name in self.lab.to_end)
@@ -562,6 +570,8 @@ class Laboratory(Explorer):
         What it does is left alone where it would be asked for now, or stays.
         """
         task = self.runner.task
+        if task is not None and task.is_ahead:
+            task = None  # it gives way to whatever these settings want
         jobs_now = self.jobs
         if task is not None and task.stays:
             if not all(self.is_done(job) for job in task.pressed):
@@ -579,7 +589,49 @@ class Laboratory(Explorer):
         if task is not None or any(not self.is_done(job) for job in jobs_now):
             self.runner.submit(_Task(jobs_now))
 
+    def _watch_reader(self, is_seen: bool) -> None:
+        self._ahead.is_seen = is_seen
+        self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        """Let an idle runner do the jobs of the settings along the first control."""
+        if self._ahead.is_seen and self.runner.task is None and self._ahead_for() is not None:
+            self.runner.submit(_Task((), is_ahead=True))
+
+    def _ahead_for(self) -> Any:
+        """Return the settings with the first control as it opened, None if nothing is left to do."""
+        name = next(iter(self.panel), None)
+        if name is None or self.refusal:
+            return None
+        settings = self.settings.replace(**{name: getattr(self.start, name)})
+        return None if settings == self._ahead.done_for else settings
+
     # -- computing, in the runner's thread
+
+    def _compute_ahead(self, leave: Callable[[], None]) -> None:
+        """Do the jobs of the settings along the first control, the nearest first."""
+        wait = functools.partial(self._ahead.wait, leave)
+        wait()
+        settings = self._ahead_for()
+        name = next(iter(self.panel))
+        for value in other_stops(self.panel[name])[:MOST_AHEAD]:
+            try:
+                self._finish_all(self.settings.replace(**{name: value}), wait)
+            except TaskLeft:
+                raise
+            except Exception:
+                # Reported when a reader asks for these settings; nobody has yet.
+                continue
+        self._ahead.done_for = settings
+
+    def _finish_all(self, settings: Any, wait: Callable[[], None]) -> None:
+        """Do all jobs of some settings without showing anything."""
+        self.lab.check(self.world, settings)
+        run = None if self.lab.run is None else self.lab.run(self.world, settings)
+        for job in self.lab.jobs(self.world, settings, run):
+            wait()
+            if not self.is_done(job):
+                self._finish(job, wait)
 
     def keep(self, value: Value, result: Any) -> None:
         """Remember a value."""
@@ -600,6 +652,10 @@ class Laboratory(Explorer):
         return job.complete if isinstance(job, Run) else job in self.values
 
     def _compute(self, task: _Task, leave: Callable[[], None]) -> None:
+        self._was_ahead = task.is_ahead
+        if task.is_ahead:
+            self._compute_ahead(leave)
+            return
         # Jobs that settings want cannot be stopped: they would be asked for again at once.
         self.stop_button.disabled = task.button is None
         for job in self._jobs(task):
@@ -613,12 +669,13 @@ class Laboratory(Explorer):
         # Where a button's jobs have stayed, the reader may look at other settings by now.
         yield from self.jobs if task.stays else task.jobs
 
-    def _finish(self, job: Job) -> None:
+    def _finish(self, job: Job, leave: Callable[[], None] = lambda: None) -> None:
+        """Do a job without showing anything."""
         if isinstance(job, Value):
-            self.keep(job, job.compute(*job.arguments, watch=lambda words, share: None))
+            self.keep(job, job.compute(*job.arguments, watch=lambda words, share: leave()))
             return
         run, until = run_and_end(job)
-        run.advance(until)
+        run.advance(until, watch=lambda run: leave())
 
     def _do(self, job: Job, leave: Callable[[], None], pressed: bool) -> None:
         if isinstance(job, Value):
@@ -676,6 +733,9 @@ class Laboratory(Explorer):
                 self._draw()
             finally:
                 self.progress.show_rest()  # last: by then everything has been drawn
+            # What was left ahead of the reader is not begun again by itself: a stop would never end.
+            if not self._was_ahead:
+                self._look_ahead()
 
     # -- drawing, in any thread
 

@@ -224,14 +224,20 @@ class Explorer(widgets.VBox):
 
         Its cell was deleted or cleared, and nobody sees what would come.
         """
+        if content.get("kind") == "seen":
+            self._watch_reader(True)
         if content.get("kind") != "view":
             return
         self._views_on_page += int(content["change"])
         if self._views_on_page <= 0:
             self._views_on_page = 0  # views of a page that was reloaded never said that they went
+            self._watch_reader(False)
             for belonging in self._belongings:
                 if isinstance(belonging, Runner):
                     belonging.stop()
+
+    def _watch_reader(self, is_seen: bool) -> None:
+        """Note that the explorer has come on the screen, or that its last view has gone."""
 
     def owns(self, belonging: Any) -> Any:
         """Close `belonging` (a worker, a runner) when the explorer is closed; returns it."""

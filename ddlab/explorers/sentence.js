@@ -11,7 +11,15 @@ function render({ model, el }) {
   show();
   model.on("change:text", changed);
   model.send({ kind: "view", change: 1 });
+  // Once the explorer is on the screen, Python may compute ahead what the reader is likely to ask for.
+  const watcher = new IntersectionObserver((entries) => {
+    if (!entries.some((entry) => entry.isIntersecting)) return;
+    model.send({ kind: "seen" });
+    watcher.disconnect();
+  });
+  watcher.observe(shown);
   return () => {
+    watcher.disconnect();
     model.send({ kind: "view", change: -1 });
     model.off("change:text", changed);
     speak.stop();

@@ -43,3 +43,16 @@ def name_stops(panel: Controls, name: str, words: Mapping[Any, str]) -> None:
         (text, stop) for stop, text in sorted(({value: f"{value:g}"} | dict(words)).items())
     ]
     slider.value = value
+
+
+def other_stops(control: Any) -> list[Any]:
+    """Return the values that a control of a panel can take beside its own, the nearest first."""
+    if hasattr(control, "options"):
+        values = [value for _, value in control.options]
+        own_place = control.index
+    else:
+        count = round((control.max - control.min) / control.step)
+        values = [control.min + place * control.step for place in range(count + 1)]
+        own_place = round((control.value - control.min) / control.step)
+    order = sorted(range(len(values)), key=lambda place: abs(place - own_place))
+    return [values[place] for place in order[1:]]

@@ -96,6 +96,14 @@ class NotebookPage:
             self.wait_for_plots(wait_for_plots, timeout)
         return time.monotonic() - start
 
+    def open_file_browser(self) -> None:
+        """Show JupyterLab's file browser beside the notebook, as most readers have it."""
+        self.page.evaluate("""() => {
+          for (const command of ['application:toggle-left-area', 'application:toggle-side-tabbar'])
+            if (!jupyterapp.commands.isToggled(command)) jupyterapp.commands.execute(command);
+        }""")
+        self.page.wait_for_timeout(500)
+
     def unfold(self) -> None:
         """Open every folded heading, so that what stands under it can be seen and moved."""
         self.command("notebook:expand-all-headings")

@@ -29,29 +29,68 @@ _ON_SHOW = """(number) => { const explorer = document.querySelectorAll('.jp-Note
     .concat([...explorer.querySelectorAll('img')].map((image) => image.src.length + image.src.slice(-200)))
     .concat([...explorer.querySelectorAll('table, .ddlab-sentence, .ddlab-error')].map((text) => text.innerText)).join('|'); }"""
 
-# What does not fit: cells, buttons and words wider than their box, titles of plots that are cut,
-# ticks turned or over each other.
-_UNFITTING = """(most) => [...document.querySelectorAll('.jp-Notebook .ddlab-explorer')].flatMap((explorer) => {
-  const title = explorer.querySelector('.ddlab-title')?.textContent ?? '', seen = (element) => element.getClientRects().length > 0;
-  const wide = [...explorer.querySelectorAll('td, th, button, .widget-label, .ddlab-sentence')]
-    .filter((element) => seen(element) && element.scrollWidth > element.clientWidth + 1).map((element) => `cut: ${element.innerText}`);
-  const plots = [...explorer.querySelectorAll('.js-plotly-plot')].filter(seen).flatMap((plot) => {
-    const box = plot.getBoundingClientRect();
-    const cut = [...plot.querySelectorAll('.gtitle')].filter((text) => text.getBoundingClientRect().right > box.right + 1)
-      .map((text) => `cut: ${text.textContent}`);
-    const ticks = [...plot.querySelectorAll('.xaxislayer-above, .xaxislayer-below')].flatMap((axis) => {
-      const labels = [...axis.querySelectorAll('.xtick text')].filter(seen);
-      const turned = labels.filter((text) => /rotate\\((?!0,)/.test(text.getAttribute('transform') ?? ''));
-      const places = labels.map((text) => text.getBoundingClientRect()).sort((a, b) => a.left - b.left);
-      const over = places.some((place, number) => number && place.left < places[number - 1].right - 1
-        && Math.abs(place.top - places[number - 1].top) < place.height);
-      return [...turned.map((text) => `turned: ${text.textContent}`), ...(over ? ['ticks overlap'] : [])];
+# What a reader cannot make out: plots without room, text that is cut, turned or on other text, and
+# explorers that do not fit the screen.
+_TIGHT = """([least, conclusion, most]) => {
+  const seen = (element) => element.getClientRects().length > 0;
+  const name = (graph) => graph.layout?.title?.text ?? 'a plot without title';
+  const size = (area) => [Math.round(area.xaxis._length), Math.round(area.yaxis._length)];
+  const fits = ([width, height], [leastWidth, leastHeight]) => width >= leastWidth && height >= leastHeight;
+  const hasTicks = (axis) => axis.visible !== false && axis.showticklabels !== false;
+  const areasOf = (graph) => Object.values(graph._fullLayout?._plots ?? {})
+    .filter(({xaxis, yaxis}) => hasTicks(xaxis) || hasTicks(yaxis)).map(size);
+  const cuts = (inner, outer) => inner.left < outer.left - 2 || inner.right > outer.right + 2
+    || inner.top < outer.top - 2 || inner.bottom > outer.bottom + 2;
+  const lies = (a, b) => {
+    const width = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+    const height = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+    return width > 2 && height > 2
+      && width * height > 0.15 * Math.min(a.width * a.height, b.width * b.height);
+  };
+  // What a reader has unfolded, as "More settings", may be as high as it needs to be.
+  const heightOf = (explorer) => {
+    const beside = explorer.querySelector('.ddlab-beside');
+    const columns = [...beside.children].map((column) => {
+      const unfolded = [...column.querySelectorAll('.ddlab-controls .ddlab-controls')];
+      return unfolded.reduce((height, box) => height - box.offsetHeight, column.offsetHeight);
     });
-    return [...cut, ...ticks];
-  });
-  const tall = explorer.offsetHeight > most ? [`${explorer.offsetHeight} px high`] : [];
-  return [...tall, ...wide, ...plots].map((what) => `${title}: ${what}`);
-})"""
+    return explorer.offsetHeight - beside.offsetHeight + Math.max(...columns);
+  };
+  const tight = [];
+  for (const graph of [...document.querySelectorAll('.jp-Notebook .js-plotly-plot')].filter(seen)) {
+    const box = graph.getBoundingClientRect();
+    const note = (what) => tight.push(`${name(graph)}: ${what}`);
+    for (const area of areasOf(graph)) if (!fits(area, least)) note(`${area.join(' x ')} px to plot in`);
+    const texts = [...graph.querySelectorAll('svg text')]
+      .filter((text) => text.textContent.trim() && !text.closest('.modebar, .hoverlayer'))
+      .map((text) => [text.textContent.trim(), text.getBoundingClientRect()])
+      .filter(([, place]) => place.width > 1);
+    texts.filter(([, place]) => cuts(place, box)).forEach(([words]) => note(`cut off: ${words}`));
+    texts.forEach(([words, place], number) => texts.slice(number + 1).forEach(([others, other]) => {
+      if (lies(place, other)) note(`'${words}' lies on '${others}'`);
+    }));
+    graph.querySelectorAll('.xtick text').forEach((tick) => {
+      if (/rotate\\((?!0,)/.test(tick.getAttribute('transform') ?? '')) note(`turned: ${tick.textContent}`);
+    });
+  }
+  for (const explorer of document.querySelectorAll('.jp-Notebook .ddlab-explorer')) {
+    const note = (what) => tight.push(`${explorer.querySelector('.ddlab-title')?.textContent}: ${what}`);
+    const height = heightOf(explorer);
+    if (height > most) note(`${height} px high`);
+    const areas = [...explorer.querySelectorAll('.js-plotly-plot')].filter(seen).flatMap(areasOf);
+    if (areas.length && !areas.some((area) => fits(area, conclusion)))
+      note(`the largest plot has ${areas.map((area) => area.join(' x ')).join(', ')} px`);
+    explorer.querySelectorAll('td, th, button, .widget-label, .ddlab-sentence').forEach((box) => {
+      if (seen(box) && box.scrollWidth > box.clientWidth + 1) note(`cut: ${box.innerText}`);
+    });
+  }
+  return tight;
+}"""
+# Pixels of every plotting area, of the one that carries an explorer's conclusion, and of the height of
+# an explorer, in JupyterLab at 1,280 x 720 with its file browser open.
+LEAST = (200, 120)
+CONCLUSION = (300, 180)
+TALLEST = 660
 
 
 class Control(NamedTuple):
@@ -90,25 +129,10 @@ def controls(opened: NotebookPage) -> list[Control]:
     return [Control(**described) for described in opened.page.evaluate(_CONTROLS)]
 
 
-def heights(opened: NotebookPage) -> dict[str, int]:
-    """Explorer -> px."""
-    tall = """() => [...document.querySelectorAll('.jp-Notebook .ddlab-explorer')]
-      .map((explorer) => [explorer.querySelector('.ddlab-title')?.textContent ?? '', explorer.offsetHeight])"""
-    return dict(opened.page.evaluate(tall))
-
-
-def unfitting(opened: NotebookPage, width: int, height: int) -> list[str]:
-    """What is cut, turned, laid over each other, or an explorer higher than that, on a page of that
-    width, which is then as before.
-    """
-    before = opened.page.viewport_size
-    assert before is not None
-    opened.page.set_viewport_size({"width": width, "height": before["height"]})
-    opened.page.wait_for_timeout(1500)
-    misfits = opened.page.evaluate(_UNFITTING, height)
-    opened.page.set_viewport_size(before)
-    opened.page.wait_for_timeout(500)
-    return sorted(set(misfits))
+def tight(opened: NotebookPage) -> list[str]:
+    """Return what has no room, is cut, turned or laid over other text, as the page stands."""
+    opened.page.wait_for_timeout(300)  # a plot follows its place with a delay
+    return sorted(set(opened.page.evaluate(_TIGHT, [LEAST, CONCLUSION, TALLEST])))
 
 
 def move(opened: NotebookPage, control: Control) -> None:

@@ -42,6 +42,7 @@ def run_page(open_notebook: Any, name: str) -> Any:
     """Open a lesson and run all of it; return it once its first plots are painted."""
     opened = open_notebook(NOTEBOOKS / f"{name}.ipynb")
     opened.run_all(300)
+    opened.unfold()
     opened.wait_for_plots(2, timeout=60)
     return opened
 
@@ -71,14 +72,16 @@ def drag(opened: Any, title: str, start: Place, end: Place) -> None:
     opened.page.wait_for_timeout(1500)  # the page waits a second for what Python draws
 
 
-def test_a_sample_goes_where_the_map_is_clicked(open_notebook: Any) -> None:
+def test_a_sample_goes_where_it_is_dragged(open_notebook: Any) -> None:
     opened = run_page(open_notebook, "10_ideal_data")
-    title = "A click puts sample"
-    for number, (x, y) in enumerate([(1.8, 2.5), (0.3, 2.2)], 1):
-        click(opened, title, x, y)
-        opened.page.wait_for_function(IS_ON_SHOW, arg=f"{title} {number + 1} ", timeout=20_000)
-        marks = opened.page.evaluate(MARKS, [title, ""])
-        assert any(abs(across - x) < 0.05 and abs(up - y) < 0.05 for across, up in marks), (x, y)
+    title = "Squared error on G:"
+    samples = opened.page.evaluate(MARKS, [title, "your samples"])
+    target = (1.8, 2.5)
+    drag(opened, title, samples[3], target)
+    after = opened.page.evaluate(MARKS, [title, "your samples"])
+    assert math.dist(after[3], target) < 0.05
+    for number in {*range(len(samples))} - {3}:
+        assert after[number] == pytest.approx(samples[number], abs=1e-3)
     assert opened.page.evaluate(ERRORS) == [] and opened.problems() == []
 
 
@@ -115,7 +118,7 @@ def test_a_method_that_is_clicked_is_chosen(open_notebook: Any) -> None:
 
 def test_a_support_point_that_is_dragged_stays(open_notebook: Any) -> None:
     opened = run_page(open_notebook, "50_kernels")
-    title = "What the regression says"
+    title = "The regression's answers"
     support = opened.page.evaluate(MARKS, [title, "support points"])
     sentence = (
         "() => [...document.querySelectorAll('.ddlab-sentence')].map((text) => text.innerText)"
@@ -134,7 +137,7 @@ def test_a_support_point_that_is_dragged_stays(open_notebook: Any) -> None:
 
 
 def test_a_distilled_image_that_is_dragged_takes_the_nearest_real_one(open_notebook: Any) -> None:
-    opened = run_page(open_notebook, "20_inverting_a_network")
+    opened = run_page(open_notebook, "21_diversity")
     title = "of the teacher's features"
     images = opened.page.evaluate(MARKS, [title, "distilled"])
     real = opened.page.evaluate(MARKS, [title, "real, covered"])

@@ -30,6 +30,7 @@ from ddlab.explorers import (
     Strip,
     Tabs,
     Value,
+    ahead,
 )
 from ddlab.explorers import lab as lab_module
 from ddlab.explorers.views import step_on_show
@@ -248,6 +249,88 @@ def on_show(lab: Laboratory, draw: Callable[..., Any] = listed) -> Any:
 
 
 # -- what is computed, and when
+
+
+def see(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bring the laboratory on a reader's screen, with no rest between a press and computing ahead."""
+    monkeypatch.setattr(ahead, "_REST", -1.0)
+    lab._sentence._handle_custom_msg({"kind": "seen"}, [])
+
+
+def test_what_is_seen_computes_the_neighbours_of_its_first_control(
+    opened: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = opened(declared(**OF_VALUES, quest=None))
+    assert {power for power, _ in lab.world.parts} == {1}, "nothing before it is seen"
+    see(lab, monkeypatch)
+    lab.runner.join(10)
+    firsts = [power for power, part in lab.world.parts if part == 0]
+    assert firsts == [1, 0, 2, 3, 4, 5, 6, 7, 8], "the nearest first, and none that is refused"
+    assert lab.sentence == "red, power 1, step None." and lab.progress.layout.visibility == "hidden"
+    lab.world.gate.clear()
+    lab.panel["power"].value = 3
+    assert lab._views_on_show[0].widget.value == "30", "the first press finds its answer"
+    assert lab.runner.task is None
+
+
+def test_computing_ahead_gives_way_and_goes_on(
+    opened: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = opened(declared(**OF_RUNS))
+    lab.world.gate.clear()
+    lab.world.stands.clear()
+    see(lab, monkeypatch)
+    assert lab.world.stands.wait(10)  # within the run of power 0
+    lab.panel["power"].value = 5
+    lab.world.updates.clear()
+    lab.world.gate.set()
+    lab.runner.join(10)
+    order = list(dict.fromkeys(power for power, _ in lab.world.updates))
+    assert order[:3] == [0, 5, 4], "left within a step, then what is on show, then its neighbours"
+    assert set(order) == {0, 2, 3, 4, 5, 6, 7, 8}
+
+
+def test_a_failure_ahead_waits_until_somebody_asks(
+    opened: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = opened(declared(**OF_VALUES), wrong=[2])
+    see(lab, monkeypatch)
+    lab.runner.join(10)
+    assert lab.error is None and (3, 3) in lab.world.parts
+    lab.panel["power"].value = 2
+    with pytest.raises(ValueError, match="power 2 is wrong"):
+        lab.runner.join(10)
+    assert lab.error is not None
+
+
+def test_a_stop_ends_computing_ahead(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = opened(declared(**OF_VALUES))
+    lab.world.gate.clear()
+    lab.world.stands.clear()
+    see(lab, monkeypatch)
+    assert lab.world.stands.wait(10)
+    lab.runner.stop()
+    lab.world.gate.set()
+    lab.runner.join(10)
+    assert (0, 1) not in lab.world.parts and lab.runner.task is None
+
+
+def test_a_running_cell_is_not_slowed_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "_REST", 0.05)
+    handlers: dict[str, Callable[[Any], None]] = {}
+    cells = ahead._Cells(SimpleNamespace(events=SimpleNamespace(register=handlers.__setitem__)))
+    monkeypatch.setattr(ahead, "_cells", lambda: cells)
+    reader = ahead.Ahead()
+    assert not reader._is_quiet, "it was made by a cell that still runs"
+    handlers["post_run_cell"](None)
+    began = time.monotonic()
+    reader.wait(lambda: None)
+    assert time.monotonic() - began >= 0.05
+    handlers["pre_run_cell"](None)
+    assert not reader._is_quiet
+    handlers["post_run_cell"](None)
+    reader.note_press()
+    assert not reader._is_quiet
 
 
 def test_what_is_wanted_is_computed_and_shown(opened: Any) -> None:
