@@ -8,6 +8,7 @@ Live                 any process, live: play, pause, images, curves, a student o
 Prediction           a question whose answer is locked before the result is seen
 Lab, Value, Compute, Change, Chart, Strip, Html, Row, Tabs   a laboratory as a declaration; Laboratory is what it makes
 Explorer             the base: sentence, errors, state text, close
+export               a laboratory as a page that needs no kernel
 Quest, QuestLine     what a reader is asked to reach, checked
 """
 
@@ -16,6 +17,7 @@ from ..core.public import listing, needs_lab
 needs_lab("ddlab.explorers", "ipywidgets", "anywidget", "plotly")
 
 from .controls import Controls
+from .exporting import export
 from .images import Picture
 from .lab import Change, Compute, Lab, Laboratory, Results, Value
 from .layout import Explorer, side_by_side
@@ -51,6 +53,7 @@ __all__ = [
     "Strip",
     "Tabs",
     "Value",
+    "export",
     "side_by_side",
 ]
 __dir__ = listing(__all__)

@@ -431,6 +431,15 @@ class Laboratory(Explorer):
             self._ahead.is_seen = is_seen
         return self
 
+    def forget(self) -> None:
+        """Show the settings on show as if no others had been before: no ghosts, no quest met."""
+        self.past = self.past[:1]
+        for view_on_page in self._views_on_show:
+            view_on_page.forget()
+        if self.quest is not None:
+            self.quest.forget()
+        self._draw()
+
     def commit(self, answer: str) -> Self:
         """Choose and lock an answer to the question, as clicks would; the first one stays.
 

@@ -48,12 +48,14 @@ _STYLE = """<style>
 .ddlab-beside > :last-child { flex: 1 1 440px; min-width: 0; }
 .ddlab-stacked .widget-inline-hbox { flex-wrap: wrap; height: auto; }
 .ddlab-stacked .widget-inline-hbox > .widget-label { flex: 0 0 100%; height: auto; line-height: 18px; }
-.ddlab-explorer.jupyter-widgets-disconnected::before {
+.ddlab-replay-note { font-size: 13px; margin: 2px; color: var(--jp-ui-font-color2, inherit); }
+.ddlab-explorer.jupyter-widgets-disconnected:not(:has(.ddlab-replay))::before {
   content: "Run the cells again (Run > Run All Cells): the kernel of this explorer is gone."; padding: 4px 0;
   font: inherit; font-weight: 600; color: var(--jp-error-color1, #D55E00);
 }
-.ddlab-explorer.jupyter-widgets-disconnected > :not(:first-child) { opacity: 0.4; pointer-events: none; }
+.ddlab-explorer.jupyter-widgets-disconnected:not(:has(.ddlab-replay)) > :not(:first-child) { opacity: 0.4; pointer-events: none; }
 .ddlab-explorer .jupyter-widgets-disconnected::before { display: none; }
+.ddlab-explorer .widget-readout:not([contenteditable="true"]) { cursor: default; user-select: none; }
 .ddlab-explorer :focus-visible { outline: 2px solid #0072B2; outline-offset: 2px; }
 </style>"""
 
@@ -79,8 +81,8 @@ class Explorer(widgets.VBox):
         """
         Args:
             title: what the explorer is for, in a few words.
-            controls: panels and buttons. They stand in a narrow column beside the views, with errors
-                and the sentence, so that both are seen together.
+            controls: panels and buttons. They stand in a narrow column beside the views, with
+                errors, so that both are seen together; the sentence stands below both.
             views: plots and pictures.
             key: name under which an earlier explorer is closed; default: none.
         """
@@ -102,10 +104,11 @@ class Explorer(widgets.VBox):
         self._error_box = widgets.HTML(layout=widgets.Layout(display="none"))
         self.controls_box = widgets.VBox(list(controls))
         self.views_box = widgets.VBox(list(views))
-        column = widgets.VBox([self.controls_box, self._error_box, self._sentence])
+        column = widgets.VBox([self.controls_box, self._error_box])
         both = widgets.Box([column, self.views_box])
         both.add_class("ddlab-beside")
-        super().__init__([self._title, both])
+        # Across the whole width: in the narrow column a sentence of two clauses took ten lines.
+        super().__init__([self._title, both, self._sentence])
         self.add_class("ddlab-explorer")
         before = _by_key.get(key)
         if key:

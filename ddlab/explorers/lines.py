@@ -113,6 +113,11 @@ class QuestLine(widgets.HTML):
             self.met = True
             self._show()
 
+    def forget(self) -> None:
+        """Take it back: what reached it was a recording, and no reader."""
+        self.met = False
+        self._show()
+
     def _show(self) -> None:
         sign, prefix = ("★", "Done. ") if self.met else ("☆", "")
         self.value = (

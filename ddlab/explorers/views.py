@@ -186,6 +186,11 @@ class ViewOnPage:
         if self._tab is not None:
             self._tab[0].index = self._tab[1]
 
+    def forget(self) -> None:
+        """Leave no ghost of what was on show before; the next drawing draws anew."""
+        self._before = None
+        self._data = None
+
     def draw(self, world: Any, settings: Any, results: Any) -> None:
         """Bring the view up to date. Nothing is drawn where the data are the same as before."""
         try:

@@ -215,8 +215,12 @@ def bars(
         for name, v in zip(labels, heights, strict=True):
             descriptions.append(f"{name}{f', {group}' if group else ''} {words.number(v)}")
     descriptions += _referred(figure, reference)
-    figure.update_layout(barmode="group")
-    figure.update_layout(showlegend=False)
+    figure.update_xaxes(
+        tickmode="array",
+        tickvals=literal_names,
+        ticktext=[name.replace(", ", ",<br>") for name in literal_names],
+    )
+    figure.update_layout(barmode="group", showlegend=False)
     if len(groups) > 1:
         look.legend_below(figure)
     return look.finish_figure(figure, alt=f"Bar chart of {y_label}: {'; '.join(descriptions)}.")

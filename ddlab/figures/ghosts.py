@@ -9,11 +9,13 @@ from . import theme as look
 
 _MOST = 3  # more of them would hide what is on show
 _ALPHA = 0.45
-_GROUP = "before"  # of the legend, by which ghosts are known
+_GROUP = "before"  # by which ghosts are known
 
 
 def with_ghosts(figure: go.Figure, earlier: go.Figure, words: str) -> go.Figure:
-    """Put the curves of an earlier figure behind those of `figure`, pale and under one label.
+    """Put the curves of an earlier figure behind those of `figure`, pale, and say what they were.
+
+    The words stand in the top margin: a place in the legend would take height from the plot.
 
     Of the earlier figure those scatter traces count that have a name and a place in the legend.
     What the figure still shows itself, all points of it, leaves no ghost. Bars become strokes at
@@ -39,14 +41,28 @@ def with_ghosts(figure: go.Figure, earlier: go.Figure, words: str) -> go.Figure:
             continue
         if trace.legendgroup == _GROUP:
             continue
-        ghosts.append(_ghost(trace, words, is_first=not ghosts))
-    has_legend = len(figure.data) > 1 or figure.layout.showlegend is not None
+        ghosts.append(_ghost(trace, words))
+    if not ghosts:
+        return figure
+    if len(figure.data) == 1 and figure.layout.showlegend is None:
+        # Plotly gives two traces a legend by itself; one had none, and keeps its place.
+        figure.update_layout(showlegend=False)
     # At the end, so that a click still names the figure's own traces by their numbers.
     figure.add_traces(ghosts[:_MOST])
-    return figure if has_legend or not ghosts else look.legend_below(figure)
+    return figure.add_annotation(
+        text=f"{look.literal(words)} (pale)",
+        x=1,
+        y=1,
+        xref="paper",
+        yref="paper",
+        xanchor="right",
+        yanchor="bottom",
+        showarrow=False,
+        font={"size": 11, "color": look.neutral("quiet")},
+    )
 
 
-def _ghost(trace: go.Scatter | go.Bar, words: str, *, is_first: bool) -> go.Scatter:
+def _ghost(trace: go.Scatter | go.Bar, words: str) -> go.Scatter:
     colour = look.faint(look.neutral("quiet"), _ALPHA)
     marker = {"color": colour, "size": 6}
     mode = "lines+markers"
@@ -68,7 +84,7 @@ def _ghost(trace: go.Scatter | go.Bar, words: str, *, is_first: bool) -> go.Scat
         name=look.literal(words),
         legendgroup=_GROUP,
         zorder=-1,
-        showlegend=is_first,
+        showlegend=False,
         hoverinfo="skip",
         line=line,
         marker=marker,

@@ -31,13 +31,14 @@ _ON_SHOW = """(number) => { const explorer = document.querySelectorAll('.jp-Note
 
 # What a reader cannot make out: plots without room, text that is cut, turned or on other text, and
 # explorers that do not fit the screen.
-_TIGHT = """([least, conclusion, most]) => {
+_TIGHT = """([least, conclusion, square, most]) => {
   const seen = (element) => element.getClientRects().length > 0;
   const name = (graph) => graph.layout?.title?.text ?? 'a plot without title';
   const size = (area) => [Math.round(area.xaxis._length), Math.round(area.yaxis._length)];
   const fits = ([width, height], [leastWidth, leastHeight]) => width >= leastWidth && height >= leastHeight;
   const hasTicks = (axis) => axis.visible !== false && axis.showticklabels !== false;
-  const areasOf = (graph) => Object.values(graph._fullLayout?._plots ?? {})
+  const isPicture = (graph) => graph.layout?.images?.length || graph.data?.some(({type}) => type === 'image');
+  const areasOf = (graph) => isPicture(graph) ? [] : Object.values(graph._fullLayout?._plots ?? {})
     .filter(({xaxis, yaxis}) => hasTicks(xaxis) || hasTicks(yaxis)).map(size);
   const cuts = (inner, outer) => inner.left < outer.left - 2 || inner.right > outer.right + 2
     || inner.top < outer.top - 2 || inner.bottom > outer.bottom + 2;
@@ -78,7 +79,9 @@ _TIGHT = """([least, conclusion, most]) => {
     const height = heightOf(explorer);
     if (height > most) note(`${height} px high`);
     const areas = [...explorer.querySelectorAll('.js-plotly-plot')].filter(seen).flatMap(areasOf);
-    if (areas.length && !areas.some((area) => fits(area, conclusion)))
+    // A map whose axes have one scale may be a square.
+    const carries = (area) => fits(area, conclusion) || Math.min(...area) >= square;
+    if (areas.length && !areas.some(carries))
       note(`the largest plot has ${areas.map((area) => area.join(' x ')).join(', ')} px`);
     explorer.querySelectorAll('td, th, button, .widget-label, .ddlab-sentence').forEach((box) => {
       if (seen(box) && box.scrollWidth > box.clientWidth + 1) note(`cut: ${box.innerText}`);
@@ -90,6 +93,7 @@ _TIGHT = """([least, conclusion, most]) => {
 # an explorer, in JupyterLab at 1,280 x 720 with its file browser open.
 LEAST = (200, 120)
 CONCLUSION = (300, 180)
+SQUARE = 240
 TALLEST = 660
 
 
@@ -132,7 +136,7 @@ def controls(opened: NotebookPage) -> list[Control]:
 def tight(opened: NotebookPage) -> list[str]:
     """Return what has no room, is cut, turned or laid over other text, as the page stands."""
     opened.page.wait_for_timeout(300)  # a plot follows its place with a delay
-    return sorted(set(opened.page.evaluate(_TIGHT, [LEAST, CONCLUSION, TALLEST])))
+    return sorted(set(opened.page.evaluate(_TIGHT, [LEAST, CONCLUSION, SQUARE, TALLEST])))
 
 
 def move(opened: NotebookPage, control: Control) -> None:

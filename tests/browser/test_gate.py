@@ -5,9 +5,12 @@ widget with what can go wrong.
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pytest
 
+from ddlab.explorers import export
 from tests.browser.reader import NOTEBOOKS, after_a_reload, controls, in_both_themes, redraws
+from tests.explorers.test_recording import DescentLab, curve_of
 
 LAB = (
     "import torch\nfrom ddlab import data, networks\nfrom ddlab.lessons.matching.lab import "
@@ -56,6 +59,9 @@ data = load("shapes", size=16, train=40, test=10)
 teacher = networks.initialise(networks.spec("convnet", width=4).for_data(data), seed=0)
 Live(Run(sre2l, sre2l.Config(iterations=20, images_per_class=1), Inputs(data=data, teachers=(teacher,)), keep=Keep(21)).advance())
 """
+# Of each plot on show, the heights of each trace.
+HEIGHTS = """() => [...document.querySelectorAll('.js-plotly-plot')].filter((graph) => graph.offsetParent)
+  .map((graph) => graph._fullData.map((trace) => Array.from(trace.y)))"""
 STATIC = 'show(figures.bars(["a", "b"], [1, 2], title="Bars", y_label="y"))'
 
 
@@ -111,6 +117,40 @@ def test_a_laboratory_by_keyboard(open_notebook, tmp_path) -> None:
     opened.run_all()
     opened.wait_for_plots(1)
     assert opened.kernel_threads() == [], "a cell that runs again closes the explorer it replaces"
+
+
+@pytest.mark.timeout(300)
+def test_an_exported_laboratory_answers_without_a_network(browser, tmp_path) -> None:
+    page, requested = browser.open_file(export(DescentLab(), tmp_path / "lab.html"))
+    failures: list[str] = []
+    page.on("pageerror", lambda error: failures.append(str(error)))
+    page.on("requestfailed", lambda request: failures.append(request.url))
+    page.wait_for_selector(".ddlab-replay[data-state='0']", state="attached", timeout=60_000)
+    live = DescentLab(key="live").run()
+    assert page.locator(".ddlab-sentence").inner_text() == live.sentence
+    slider = page.locator(".noUi-handle:visible").first
+    for rate in (1.0, 1.5, 2.0):
+        state = page.locator(".ddlab-replay").get_attribute("data-state")
+        slider.focus()
+        page.keyboard.press("ArrowRight")
+        page.wait_for_selector(f".ddlab-replay:not([data-state='{state}'])", state="attached")
+        page.wait_for_timeout(500)  # until the plot is painted
+        live.panel.value = live.start.replace(rate=rate)
+        live.run()
+        assert page.locator(".ddlab-sentence").inner_text() == live.sentence
+        ((heights, *_),) = page.evaluate(HEIGHTS)
+        (curve,) = (trace for trace in live.widget(curve_of).figure.data if trace.name == "loss")
+        np.testing.assert_allclose(heights, curve.y)
+    assert "Done." in page.locator(".ddlab-quest").inner_text()
+    page.locator("button", has_text="far").click()
+    page.get_by_text("Recorded: start far. Open the lesson in JupyterLab").wait_for()
+    page.locator("button", has_text="End").click()
+    page.wait_for_timeout(500)
+    assert page.evaluate(HEIGHTS)[0][0][-1] == pytest.approx(2.0 * 0.25**4)
+    page.locator("button", has_text="Reset").click()
+    page.get_by_text("0.5, near").wait_for()
+    assert failures == [] and not any(url.startswith("http") for url in requested)
+    live.close()
 
 
 @pytest.mark.timeout(300)

@@ -30,20 +30,22 @@ def test_a_lesson_as_a_reader_uses_it(open_notebook, lesson) -> None:
     opened.wait_for_plots(1, timeout=60)
     assert opened.problems() == []
     assert all(plot["traces"] for plot in opened.plots()), "no plot is empty"
-    still, without_room = [], {}
+    still, first_seen = [], {}
+
+    def look_for_tightness(moment: str) -> None:
+        for words in tight(opened):
+            first_seen.setdefault(words, moment)
+
     for theme in ("light", "dark"):
         opened.set_theme(theme)
-        without_room[theme] = tight(opened)
+        look_for_tightness(theme)
         for control in controls(opened):
             if not redraws(opened, control):
                 still.append(str(control))
-            if misfits := tight(opened):
-                without_room[f"{theme}, {control}"] = misfits
+            look_for_tightness(f"{theme}, after {control}")
     opened.set_theme("light")
-    misfits = {moment: words for moment, words in without_room.items() if words}
-    assert not misfits, "these have no room:\n" + "\n".join(
-        f"{moment}: {words}" for moment, words in misfits.items()
-    )
+    lines = [f"{words} ({moment})" for words, moment in first_seen.items()]
+    assert not lines, "these have no room:\n" + "\n".join(lines)
     assert still == [], f"these controls redraw nothing: {still}"
     assert opened.problems() == []
     in_both_themes(opened, lesson.stem)

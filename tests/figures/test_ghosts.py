@@ -15,11 +15,19 @@ def ghosts(figure: go.Figure, earlier: go.Figure) -> list[go.Scatter]:
 
 def test_an_earlier_curve_stays_pale_and_labelled_once() -> None:
     earlier = loss_curves({"first": [3, 2, 1], "second": [5, 4, 3]})
-    found = ghosts(loss_curves({"first": [1, 1, 1], "second": [2, 2, 2]}), earlier)
-    assert [list(trace.y) for trace in found] == [[3, 2, 1], [5, 4, 3]]
-    assert {trace.name for trace in found} == {"before: N 3"}
-    assert [trace.showlegend for trace in found] == [True, False]
-    assert all(trace.zorder == -1 and trace.hoverinfo == "skip" for trace in found)
+    figure = loss_curves({"first": [1, 1, 1], "second": [2, 2, 2]})
+    pale = ghosts(figure, earlier)
+    assert [list(trace.y) for trace in pale] == [[3, 2, 1], [5, 4, 3]]
+    assert {trace.name for trace in pale} == {"before: N 3"}
+    assert all(trace.zorder == -1 and trace.hoverinfo == "skip" for trace in pale)
+    # A place in the legend would take height from the plot.
+    assert not any(trace.showlegend for trace in pale)
+    assert [words.text for words in figure.layout.annotations] == ["before: N 3 (pale)"]
+
+
+def test_a_figure_without_legend_gets_none_by_its_ghost() -> None:
+    figure = loss_curves({"loss": [1, 1]})
+    assert ghosts(figure, loss_curves({"loss": [3, 2]})) and figure.layout.showlegend is False
 
 
 def test_what_is_still_on_show_leaves_no_ghost() -> None:

@@ -250,6 +250,8 @@ def trade(
                 {
                     "mode": "markers",
                     "name": f"from {start}, other pushes",
+                    # Named on hovering: as a part of the legend they would take height from the plot.
+                    "showlegend": False,
                     "marker": {"symbol": f"{style.marker}-open", "size": 8, "color": style.colour},
                 },
             ),
@@ -270,7 +272,10 @@ def trade(
         x=[real_point[0]],
         y=[real_point[1]],
         name="random real",
-        mode="markers",
+        mode="markers+text",
+        text=["random real"],
+        textposition="top center",
+        showlegend=False,
         marker={"symbol": "star", "size": 13, "color": neutral("text")},
     )
     figure.add_scatter(
@@ -278,6 +283,7 @@ def trade(
         y=[current.coverage],
         name="on show",
         mode="markers",
+        showlegend=False,
         marker={
             "symbol": "circle-open",
             "size": 20,

@@ -177,13 +177,11 @@ def ends_data(
 ) -> tuple[tuple[str, float, float], ...]:
     """Return name, squared error and share wrong of these ten samples and of their rivals.
 
-    The rivals are five on each mean and new random samples of two kinds.
+    The rivals are five samples on each mean and new random samples of two kinds.
     """
     rows = {
         "your ten": results.compute_now(learned, settings),
-        "five on each mean": results.compute_now(
-            learned, settings.replace(points=world.start.points)
-        ),
+        "five per mean": results.compute_now(learned, settings.replace(points=world.start.points)),
     }
     for sigma in (0.5, 0.2):
         config = settings.training.replace(deviation=sigma)

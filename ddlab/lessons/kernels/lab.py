@@ -18,7 +18,7 @@ from ...figures import comparison
 from ...runs import Run
 from .world import Rival, Settings, World
 
-# Of each class so many images are shown: more would push the plots off the screen.
+# Of each class at most so many images are shown: more would push the plots off the screen.
 _ROWS = 2
 # The quest: the share of frozen pixels, and the lead in accuracy.
 _FROZEN = 0.5
@@ -113,7 +113,7 @@ def scores(classes: int, accuracies: tuple[tuple[str, tuple[float, ...]], ...]) 
     figure.update_yaxes(tickformat=".0%")
     short = []
     for name in figure.layout.xaxis.ticktext:
-        short.append(name.replace(" ", "<br>"))
+        short.append("<br>".join(name.rsplit(" ", 1)))
     return figure.update_xaxes(ticktext=short, tickangle=0, tickfont_size=11)
 
 
@@ -126,18 +126,18 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     frame = results.frame
     count = settings.images_per_class * world.data.classes
     moment = "before any update" if frame.step == 0 else f"after update {frame.step} of {run.total}"
-    frozen = (
-        f" with {settings.corruption:.0%} of their pixels frozen" if settings.corruption else ""
-    )
-    shown = f" (the strip shows {_ROWS} of each class)" if settings.images_per_class > _ROWS else ""
-    clauses = []
+    frozen = f" ({settings.corruption:.0%} of the pixels frozen)" if settings.corruption else ""
+    rivals = []
     for rival, values in results.shared.items():
-        clauses.append(f"{rival.words} {statistics.fmean(values):.1%}")
-    rivals_text = ", ".join(clauses)
-    beside = f" Without learning: {rivals_text}." if rivals_text else ""
+        if rival.images_per_class == settings.images_per_class:
+            rivals.append((statistics.fmean(values), rival.words))
+    rival_words = ""
+    if rivals:
+        best, words = max(rivals)
+        rival_words = f"; with {words}, {best:.1%}"
     return (
         f"With {count} learned images{frozen}, {moment}, the regression classifies "
-        f"{frame.content.accuracy:.1%} of the test images correctly{shown}.{beside}"
+        f"{frame.content.accuracy:.1%} of the test images correctly{rival_words}."
     )
 
 

@@ -38,7 +38,8 @@ LABELS = ("hard", "stored", "online")
 _LOOKS = 15  # how often a student is tested while it learns
 _MOST_VIEWS = 12  # of the image on show
 _CURVES = 5  # beside each other, the last ones
-_HEIGHT = 240  # of the plots
+_HEIGHT = 240  # of the target's plot, in pixels
+_RESULTS_HEIGHT = 290  # of the plots that carry the conclusion
 # Of accuracy that labels must add, and the sets for which they must: the quest.
 _POINTS = 0.10
 _RAISED_SETS = 2
@@ -277,7 +278,7 @@ def curves(*curve_points: tuple[str, tuple[tuple[int, float], ...]]) -> go.Figur
         title="Students on test images while they train",
         x_label="training step",
         y_label="test accuracy",
-        height=_HEIGHT,
+        height=_RESULTS_HEIGHT,
     )
 
 
@@ -305,7 +306,7 @@ def accuracy_table(*rows: tuple[str, tuple[float | None, ...]]) -> go.Figure:
         x_label="labels",
         y_label="images",
         empty="not tried",
-        height=_HEIGHT,
+        height=_RESULTS_HEIGHT,
     )
 
 

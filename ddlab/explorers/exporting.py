@@ -1,0 +1,132 @@
+"""One explorer as a page that needs no kernel and asks no other server for anything.
+
+export(SigmaLab(), "sigma.html")     # writes sigma.html, and the scripts that it needs beside it
+"""
+
+import html
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ipywidgets import embed
+
+from ..core.errors import DDLabError
+from .lab import Laboratory
+from .plot import shared_library
+from .recording import record
+
+SCRIPTS = "scripts"
+# Packages of the npm registry, and what of them a page needs: pattern in the package -> folder beside
+# the page's other scripts. The widgets' script looks for its icons under its own package's name.
+_PACKAGES = {
+    "requirejs@2.3.8": {"require.js": "."},
+    "@jupyter-widgets/html-manager@1.0.15": {
+        "dist/embed-amd.js": ".",
+        "dist/*.woff2": "../@jupyter-widgets",
+    },
+}
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<script src="{scripts}/require.js"></script>
+<script>requirejs.config({{paths: {{anywidget: "{scripts}/anywidget"}}}});</script>
+<style>body {{ font-family: system-ui, sans-serif; margin: 12px auto; max-width: 980px; padding: 0 8px; }}</style>
+</head>
+<body>
+<script type="application/vnd.jupyter.widget-state+json">{state}</script>
+<script type="application/vnd.jupyter.widget-view+json">{view}</script>
+<script src="{scripts}/embed-amd.js"></script>
+</body>
+</html>
+"""
+
+
+def export(explorer: Laboratory, path: str | Path) -> Path:
+    """Write an explorer as a page, with its recorded states, and return the page's path.
+
+    The page opens from disk or from any web server. The scripts that it needs are put into a folder
+    `scripts` beside it, where other pages find them, too.
+
+    Args:
+        explorer: a laboratory at rest; recording it takes as long as its states take to compute.
+        path: of the page, such as "page.html".
+
+    Raises:
+        DDLabError: no laboratory, one that is still computing, a path that is none of a page, or
+            scripts that cannot be had.
+    """
+    target = Path(path)
+    if target.suffix != ".html":
+        raise DDLabError(f"path must end in .html; given {str(path)!r}.")
+    replay = record(explorer)
+    try:
+        # With its defaults dropped a widget of anywidget's would lose the name of its view.
+        state = embed.dependency_state([explorer, shared_library()], drop_defaults=False)
+        data = embed.embed_data(views=[explorer], state=state)
+        page = _PAGE.format(
+            title=html.escape(explorer.title),
+            scripts=SCRIPTS,
+            state=_in_script(data["manager_state"]),
+            view=_in_script(data["view_specs"][0]),
+        )
+    finally:
+        explorer.children = [child for child in explorer.children if child is not replay]
+        replay.close()
+    put_scripts(target.parent / SCRIPTS)
+    target.write_text(page, encoding="utf-8")
+    return target
+
+
+def _in_script(data: Any) -> str:
+    """Return JSON that cannot end the script element in which it stands."""
+    return json.dumps(data).replace("</", "<\\/")
+
+
+def put_scripts(folder: Path) -> None:
+    """Put the scripts of all pages into a folder, unless they are there.
+
+    They come from the npm registry and from the installed anywidget.
+
+    Raises:
+        DDLabError: npm is missing or cannot reach its registry.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    widget_script = Path(sys.prefix, "share/jupyter/nbextensions/anywidget/index.js")
+    if not widget_script.exists():
+        raise DDLabError(f"A page needs anywidget's script, and {widget_script} is missing.")
+    shutil.copy(widget_script, folder / "anywidget.js")
+    for package, parts in _PACKAGES.items():
+        if not all(
+            list(folder.joinpath(place).glob(Path(part).name)) for part, place in parts.items()
+        ):
+            _put_package(package, parts, folder)
+
+
+def _put_package(package: str, parts: dict[str, str], folder: Path) -> None:
+    """Download a package of the npm registry and copy parts of it into a folder."""
+    with tempfile.TemporaryDirectory() as temporary:
+        command = ["npm", "pack", "--silent", "--pack-destination", temporary, package]
+        try:
+            subprocess.run(command, check=True, capture_output=True, text=True)
+        except FileNotFoundError:
+            raise DDLabError("A page needs scripts that npm downloads; npm is missing.") from None
+        except subprocess.CalledProcessError as problem:
+            raise DDLabError(
+                f"A page needs the script {package}, and npm could not download it: "
+                f"{problem.stderr.strip() or problem.stdout.strip()}"
+            ) from None
+        (archive,) = Path(temporary).glob("*.tgz")
+        with tarfile.open(archive) as packed:
+            packed.extractall(temporary, filter="data")
+        for part, place in parts.items():
+            for source in Path(temporary, "package").glob(part):
+                (folder / place).mkdir(exist_ok=True)
+                shutil.copy(source, folder / place)

@@ -1,0 +1,291 @@
+"""An explorer on a page without a kernel: its states, recorded one control at a time, and a small
+widget that replays them.
+
+    replay = record(laboratory)      # moves each control in front through its stops, then back
+    replay.labels                    # the recorded states in words, the opening ones first
+
+What moves on such a page is what moved while it was recorded: the traits of the very widgets that the
+notebook shows. For a combination of controls that was not recorded the nearest one is shown, and the
+page says so.
+"""
+
+import base64
+import contextlib
+import gzip
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import ipywidgets as widgets
+import traitlets
+
+from ..core.errors import DDLabError, check_instance
+from .front_end import SyncedWidget, front_end, style
+from .lab import Compute, Laboratory
+from .stops import other_stops
+
+# Traits that name a widget's code or the place of a control; they are never replayed.
+_FIXED = ("_model_", "_view_", "_esm", "_css", "_anywidget_id", "_own", "_library", "comm", "keys")
+States = dict[str, dict[str, Any]]
+
+
+class Replay(SyncedWidget):
+    """Sets the traits of an explorer's widgets to a recorded state when a control moves.
+
+    Traits:
+        controls: for each recorded control its model, the trait that holds its place, and the places
+            that were recorded.
+        switches: buttons that show and hide boxes, such as tabs: their model, and for each place the
+            layouts that are then on show.
+        presses: for each button that was pressed while recording its model and its state's number.
+        reset: the model of the button that goes back to the opening state.
+        packed: gzipped JSON: `values`, each trait's value once, and `states`, each with its `places`,
+            its `label` and the numbers of the values that differ from the opening state.
+    """
+
+    _esm = front_end("replay.js")
+    _css = style()
+    controls = traitlets.List().tag(sync=True)
+    switches = traitlets.List().tag(sync=True)
+    presses = traitlets.List().tag(sync=True)
+    reset = traitlets.Unicode().tag(sync=True)
+    packed = traitlets.Bytes().tag(sync=True)
+
+    def __init__(self, labels: list[str], **state: Any) -> None:
+        super().__init__(**state)
+        self.labels = labels
+
+
+@dataclass
+class _Recorder:
+    """The states of one laboratory so far: where each control stood, and what was shown."""
+
+    laboratory: Laboratory
+    places: list[list[int]] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    states: list[States] = field(default_factory=list)
+
+    def take(self, controls: list["_Control"], label: str) -> None:
+        """Keep the state that is on show."""
+        self.places.append([control.place for control in controls])
+        self.labels.append(label)
+        self.states.append(_states(self.laboratory))
+
+
+@dataclass(frozen=True)
+class _Control:
+    """A control that is recorded: its name in words, its widget, and the values of its stops."""
+
+    words: str
+    widget: Any
+    values: tuple[Any, ...]
+    is_step: bool = False
+
+    @property
+    def trait(self) -> str:
+        return "index" if hasattr(self.widget, "index") else "value"
+
+    @property
+    def stops(self) -> list[Any]:
+        """The places of the stops, as the trait of the front end has them."""
+        return list(range(len(self.values))) if self.trait == "index" else list(self.values)
+
+    @property
+    def place(self) -> int:
+        """The number of the stop where the control stands."""
+        return min(
+            range(len(self.stops)),
+            key=lambda number: abs(self.stops[number] - getattr(self.widget, self.trait)),
+        )
+
+    @property
+    def on_page(self) -> dict[str, Any]:
+        """What the page needs to know of it."""
+        return {
+            "model": self.widget.model_id,
+            "trait": self.trait,
+            "stops": self.stops,
+            "is_step": self.is_step,
+        }
+
+    def move(self, number: int) -> None:
+        setattr(self.widget, self.trait, self.stops[number])
+
+    def label(self, number: int) -> str:
+        """Return what the control says at a stop, as "ridge (λ) 0.01"."""
+        options = getattr(self.widget, "options", None)
+        words = f"{self.values[number]:g}" if options is None else options[number][0]
+        return f"{self.words} {words}"
+
+
+def record(laboratory: Laboratory) -> Replay:
+    """Record a laboratory's states, put a `Replay` of them into it, and return that.
+
+    Each control in front goes through its stops, one at a time from the settings on show, the slider
+    of steps through the frames of these settings, and each button that computes is pressed once. All
+    of it is computed here and now; at the end the opening state is on show again.
+
+    Raises:
+        DDLabError: no laboratory, or one that is still computing.
+    """
+    check_instance("explorer", laboratory, Laboratory)
+    if laboratory.runner.task is not None:
+        raise DDLabError(
+            f"{laboratory.title!r} must be at rest to be recorded; it is still computing."
+        )
+    laboratory.run()
+    laboratory.forget()
+    controls = list(_controls(laboratory))
+    recorder = _Recorder(laboratory)
+    recorder.take(controls, "the opening settings")
+    opening = laboratory.panel.value
+    for control in controls:
+        opening_place = control.place
+        for number in range(len(control.stops)):
+            if number == opening_place:
+                continue
+            # Outside a kernel a refusal is raised as well as shown.
+            with contextlib.suppress(DDLabError):
+                control.move(number)
+            if laboratory.refusal:
+                _show(laboratory, opening)
+                continue
+            laboratory.run()
+            recorder.take(controls, control.label(number))
+            _show(laboratory, opening)
+    presses = list(_record_presses(recorder, controls))
+    replay = Replay(
+        recorder.labels,
+        controls=[control.on_page for control in controls],
+        switches=list(_switches(laboratory)),
+        presses=presses,
+        reset=laboratory.reset_button.model_id,
+        packed=_packed(recorder, controls),
+    )
+    laboratory.children = [*laboratory.children, replay]
+    return replay
+
+
+def _show(laboratory: Laboratory, settings: Any) -> None:
+    """Go back to settings without a trace of those that were recorded."""
+    laboratory.panel.value = settings
+    laboratory.run()
+    laboratory.forget()
+
+
+def _controls(laboratory: Laboratory) -> Iterator[_Control]:
+    """List the controls in front, and the slider of steps where there is one."""
+    folded = set(laboratory.panel._folded.children)
+    for name in laboratory.panel:
+        widget: Any = laboratory.panel[name]
+        if widget in folded:
+            continue
+        values = sorted([widget.value, *other_stops(widget)], key=_order(widget))
+        yield _Control(widget.description, widget, tuple(values))
+    if laboratory.watched_run is not None:
+        slider = laboratory.slider
+        steps = tuple(step for _, step in slider.options)
+        yield _Control(slider.description, slider, steps, is_step=True)
+
+
+def _order(widget: Any) -> Callable[[Any], Any]:
+    """Return the key that sorts a control's values from left to right."""
+    options = getattr(widget, "options", None)
+    if options is None:
+        return lambda value: value
+    places = [value for _, value in options]
+    return places.index
+
+
+def _record_presses(recorder: _Recorder, controls: list[_Control]) -> Iterator[dict[str, Any]]:
+    """Press each button that computes, at the opening settings, and keep what it shows."""
+    laboratory = recorder.laboratory
+    for button, widget in laboratory.buttons.items():
+        if not isinstance(button, Compute) or widget.disabled:
+            continue
+        widget.click()
+        laboratory.runner.join(None)
+        recorder.take(controls, f"after {widget.description}")
+        yield {"model": widget.model_id, "state": len(recorder.states) - 1}
+
+
+def _tree(widget: widgets.Widget) -> Iterator[widgets.Widget]:
+    """List a widget, its layout, and all widgets inside it."""
+    yield widget
+    if isinstance(widget, widgets.DOMWidget):
+        yield widget.layout
+    for child in getattr(widget, "children", ()):
+        yield from _tree(child)
+
+
+def _states(laboratory: Laboratory) -> States:
+    """Return model -> trait -> value of all widgets of a laboratory, as they travel to the page."""
+    states: States = {}
+    for widget in _tree(laboratory):
+        if isinstance(widget, Replay):
+            continue
+        state = {}
+        for name, value in widget.get_state().items():
+            if not name.startswith(_FIXED) and name not in ("layout", "style", "children"):
+                state[name] = value
+        states[str(widget.model_id)] = state
+    return states
+
+
+def _packed(recorder: _Recorder, controls: list[_Control]) -> bytes:
+    """Return the states as gzipped JSON, each value once, all but the first as differences."""
+    numbers: dict[str, int] = {}
+    moved = {(control.widget.model_id, control.trait) for control in controls}
+    moved |= {(control.widget.model_id, "value") for control in controls}
+
+    def number(value: Any) -> int:
+        text = json.dumps(value, default=_as_json, sort_keys=True)
+        return numbers.setdefault(text, len(numbers))
+
+    first = recorder.states[0]
+    differing = set()
+    for state in recorder.states[1:]:
+        for model, traits in state.items():
+            for trait, value in traits.items():
+                known = model in first and trait in first[model]
+                if known and (model, trait) not in moved and value != first[model][trait]:
+                    differing.add((model, trait))
+    states = []
+    for places, label, state in zip(recorder.places, recorder.labels, recorder.states, strict=True):
+        traits = {}
+        for model, trait in sorted(differing):
+            value = state.get(model, first[model]).get(trait, first[model][trait])
+            if state is first or value != first[model][trait]:
+                traits[f"{model} {trait}"] = number(value)
+        states.append({"places": places, "label": label, "traits": traits})
+    text = f'{{"values": [{", ".join(numbers)}], "states": {json.dumps(states)}}}'
+    return gzip.compress(text.encode(), mtime=0)
+
+
+def _as_json(value: Any) -> Any:
+    """Return what JSON has no word for: bytes as base64, marked as such."""
+    if isinstance(value, bytes | memoryview):
+        return {"base64": base64.b64encode(bytes(value)).decode()}
+    raise DDLabError(f"A trait of an explorer cannot be recorded: {type(value).__name__}.")
+
+
+def _switches(laboratory: Laboratory) -> Iterator[dict[str, Any]]:
+    """List the buttons that show and hide boxes: tabs, and what is folded away."""
+    for widget in _tree(laboratory):
+        children: list[Any] = list(getattr(widget, "children", ()))
+        if "ddlab-tabs" in getattr(widget, "_dom_classes", ()):
+            buttons, *boxes = children
+            yield {
+                "model": buttons.model_id,
+                "trait": "index",
+                "layouts": [box.layout.model_id for box in boxes],
+            }
+        for button, box in itertools.pairwise(children):
+            if isinstance(button, widgets.ToggleButton):
+                yield {
+                    "model": button.model_id,
+                    "trait": "value",
+                    "layouts": [box.layout.model_id],
+                }

@@ -1,0 +1,85 @@
+// Replays the recorded states of an explorer on a page without a kernel; `recording.py` says what a state is.
+async function unpackStates(packed) {
+  const bytes = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const { values, states } = JSON.parse(await new Response(bytes).text());
+  const asTrait = (value) => {
+    if (value === null || typeof value !== "object" || !("base64" in value)) return value;
+    return new DataView(Uint8Array.from(atob(value.base64), (letter) => letter.charCodeAt(0)).buffer);
+  };
+  return [values.map(asTrait), states];
+}
+
+// The stop beside which a control stands.
+function placeOf({ model, trait, stops }) {
+  const value = model.get(trait);
+  const distances = stops.map((stop) => Math.abs(stop - value));
+  return distances.indexOf(Math.min(...distances));
+}
+
+// The recorded state with the control that has just moved where it is, and most of the others, too.
+function nearest(states, places, moved) {
+  const distance = (state) => {
+    let sum = 0;
+    places.forEach((place, number) => {
+      const gap = Math.abs(place - state.places[number]);
+      if (gap) sum += (number === moved ? 1e6 : 1e3) + gap;
+    });
+    return sum;
+  };
+  const best = states.reduce((one, other) => (distance(other) < distance(one) ? other : one));
+  return [best, distance(best) === 0];
+}
+
+async function render({ model, el }) {
+  el.classList.add("ddlab-replay");
+  const note = add(el, "p", "replay-note");
+  note.setAttribute("role", "status");
+  const find = (id) => findModel(model, id);
+  const [values, states] = await unpackStates(model.get("packed"));
+  const byPlaces = states.slice(0, states.length - model.get("presses").length);
+  const controls = [];
+  for (const control of model.get("controls")) controls.push({ ...control, model: await find(control.model) });
+  const opening = states[0].traits;
+  const models = {};
+  for (const key of Object.keys(opening)) models[key] ??= await find(key.split(" ")[0]);
+
+  let isShowing = false;
+  const show = (state, isExact) => {
+    isShowing = true;
+    for (const [key, number] of Object.entries({ ...opening, ...state.traits }))
+      models[key].set(key.split(" ")[1], values[number]);
+    isShowing = false;
+    note.textContent = isExact ? "" : `Recorded: ${state.label}. Open the lesson in JupyterLab for your own.`;
+    el.dataset.state = states.indexOf(state);
+  };
+  const place = ({ model: control, trait, stops }, number) => {
+    isShowing = true;
+    control.set(trait, stops[number]);
+    isShowing = false;
+  };
+  controls.forEach(({ model: control, trait, is_step: isStep }, number) =>
+    control.on(`change:${trait}`, () => {
+      if (isShowing) return;
+      // Other settings are seen at the end of their run, as in the notebook.
+      controls.forEach((other, place_) => other.is_step && !isStep && place(other, states[0].places[place_]));
+      show(...nearest(byPlaces, controls.map(placeOf), number));
+    }),
+  );
+  for (const { model: id, trait, layouts } of model.get("switches")) {
+    const [buttons, boxes] = [await find(id), await Promise.all(layouts.map(find))];
+    const isShown = (place) => (trait === "index" ? buttons.get("index") === place : buttons.get("value"));
+    buttons.on(`change:${trait}`, () =>
+      boxes.forEach((layout, place) => layout.set("display", isShown(place) ? "flex" : "none")),
+    );
+  }
+  // A button sends its click to the kernel; here it is answered on the page.
+  const reset = await find(model.get("reset"));
+  reset.send = () => {
+    controls.forEach((control, number) => place(control, states[0].places[number]));
+    show(states[0], true);
+  };
+  for (const { model: id, state } of model.get("presses")) (await find(id)).send = () => show(states[state], true);
+  show(states[0], true); // the last button that was pressed while recording has left its own state
+}
+
+export default { initialize, render };

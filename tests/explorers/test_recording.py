@@ -1,0 +1,202 @@
+"""Recorded explorers: what a page replays is what the live laboratory shows at the same stops."""
+
+import base64
+import gzip
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ddlab.core.errors import DDLabError
+from ddlab.core.parameters import Parameters, parameter
+from ddlab.explorers import Chart, Compute, Lab, Laboratory, Quest, Strip, Tabs, Value, export
+from ddlab.explorers import exporting as export_module
+from ddlab.explorers.recording import Replay, _states, _tree, record
+from ddlab.figures import encode_grid, loss_curves
+from tests.explorers.test_lab import OF_RUNS, declared
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Parameters):
+    """Two controls in front and one that is folded away."""
+
+    rate: float = parameter(0.5, range=(0, 3), explorable=(0, 2), step=0.5, help="Of descent.")
+    start: str = parameter("near", choices=("near", "far"), explorable=True, help="Of x.")
+    steps: int = parameter(5, range=(1, 9), explorable=(1, 9), help="Of descent.")
+
+
+class World:
+    """Gradient descent on x² / 2."""
+
+    start = Settings()
+
+    def losses(self, settings: Settings, *, watch: Any) -> tuple[float, ...]:
+        x = 1.0 if settings.start == "near" else 2.0
+        losses = []
+        for step in range(settings.steps):
+            watch("descending", step / settings.steps)
+            losses.append(x**2 / 2)
+            x -= settings.rate * x
+        return tuple(losses)
+
+
+def losses(world: World, settings: Settings, results: Any) -> tuple | None:
+    known = results(Value(world.losses, settings))
+    return None if known is None else (known,)
+
+
+def curve_of(values: tuple[float, ...]) -> Any:
+    return loss_curves({"loss": values}, title="Loss")
+
+
+def picture(values: tuple[float, ...]) -> tuple[bytes, str]:
+    grey = np.full((1, 2, 2, 3), round(100 * values[0]), np.uint8)
+    return encode_grid(grey, 1), f"a grey of {values[0]}"
+
+
+def sentence(world: World, settings: Settings, results: Any) -> str:
+    known = results(Value(world.losses, settings))
+    return "Not known." if known is None else f"{settings.rate:g}, {settings.start}: {known[-1]:g}."
+
+
+DescentLab = Lab(
+    "At which rate?",
+    World,
+    controls=("rate", "start"),
+    folded=("steps",),
+    jobs=lambda world, settings, run: [Value(world.losses, settings)],
+    opens_with=1,
+    views=[
+        Strip(losses, picture),
+        Tabs(
+            ("Curve", Chart(losses, curve_of)),
+            ("End", Chart(losses, lambda values: loss_curves({"end": [values[-1]]}, title="End"))),
+        ),
+    ],
+    buttons=[
+        Compute(
+            "Fewer steps",
+            lambda world, settings, results: [Value(world.losses, settings.replace(steps=2))],
+        )
+    ],
+    quest=Quest("Explode.", lambda world, settings, results: settings.rate >= 2),
+    sentence=sentence,
+)
+
+
+@pytest.fixture
+def laboratory() -> Iterator[Laboratory]:
+    opened = DescentLab(key="recorded")
+    yield opened
+    opened.close()
+
+
+def unpacked(replay: Replay) -> tuple[list[Any], list[dict[str, Any]]]:
+    """Values and states as the page has them, bytes again as bytes."""
+    text = gzip.decompress(replay.packed)
+    recorded = json.loads(text)
+    values = []
+    for value in recorded["values"]:
+        is_bytes = isinstance(value, dict) and "base64" in value
+        values.append(base64.b64decode(value["base64"]) if is_bytes else value)
+    return values, recorded["states"]
+
+
+@pytest.mark.parametrize(
+    ("lab", "count"), [(DescentLab, 1 + 4 + 1), (declared(**OF_RUNS), 1 + 8 + 36 + 4)]
+)
+def test_each_recorded_stop_is_what_a_live_laboratory_shows(lab: Any, count: int) -> None:
+    laboratory = lab(key="recorded").run()
+    laboratory.forget()
+    first = _states(laboratory)
+    order = [str(widget.model_id) for widget in _tree(laboratory)]
+    replay = record(laboratory)
+    values, states = unpacked(replay)
+    presses = len(replay.presses)
+    assert len(states) == count + presses
+    for state in states[: len(states) - presses]:
+        live = lab(key="live").run()
+        for control, place in zip(replay.controls, state["places"], strict=True):
+            moved = dict(zip(order, _tree(live), strict=True))[control["model"]]
+            setattr(moved, control["trait"], control["stops"][place])
+        live.run()
+        shown = dict(zip(order, _states(live).values(), strict=True))
+        replayed = {model: dict(traits) for model, traits in first.items()}
+        for key, number in (states[0]["traits"] | state["traits"]).items():
+            model, trait = key.split(" ")
+            replayed[model][trait] = values[number]
+        controls = {control["model"] for control in replay.controls}
+        for model, traits in shown.items():
+            for trait, value in traits.items():
+                if model in controls or trait == "_dom_classes":
+                    continue
+                assert as_shown(replayed[model][trait]) == as_shown(value), (state["label"], trait)
+        live.close()
+    laboratory.close()
+
+
+def as_shown(value: Any) -> Any:
+    """What travels to the page: lists for tuples, bytes for views of them."""
+    if isinstance(value, bytes | memoryview):
+        return bytes(value)
+    return json.loads(json.dumps(value, default=list))
+
+
+def test_recording_leaves_the_laboratory_as_it_opened(laboratory: Laboratory) -> None:
+    before = laboratory.sentence
+    replay = record(laboratory)
+    assert laboratory.panel.value == Settings() and laboratory.sentence == before
+    assert laboratory.quest is not None and not laboratory.quest.met
+    assert replay.labels == [
+        "the opening settings",
+        "rate 0",
+        "rate 1",
+        "rate 1.5",
+        "rate 2",
+        "start far",
+        "after Fewer steps",
+    ]
+    tabs, more = sorted(replay.switches, key=lambda switch: switch["trait"])[:2]
+    assert len(tabs["layouts"]) == 2 and len(more["layouts"]) == 1
+
+
+def test_an_exported_page_holds_its_explorer_alone(
+    laboratory: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export_module, "put_scripts", lambda folder: None)
+    other = DescentLab(key="other")
+    page = export(laboratory, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert laboratory.model_id in page and other.model_id not in page
+    assert not any(isinstance(child, Replay) for child in laboratory.children)
+    other.close()
+
+
+def test_what_cannot_be_exported_is_refused_in_a_sentence(
+    laboratory: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(DDLabError, match=r"path must end in \.html"):
+        export(laboratory, tmp_path / "page.pdf")
+    with pytest.raises(DDLabError, match="explorer must be"):
+        export("no explorer", tmp_path / "page.html")  # type: ignore[arg-type]
+    monkeypatch.setattr(type(laboratory.runner), "task", property(lambda runner: object()))
+    with pytest.raises(DDLabError, match="still computing"):
+        export(laboratory, tmp_path / "page.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_scripts_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_arguments: Any, **_options: Any) -> None:
+        raise subprocess.CalledProcessError(1, "npm", stderr="no such registry")
+
+    monkeypatch.setattr(export_module.subprocess, "run", refuse)
+    with pytest.raises(DDLabError, match=r"requirejs@.*no such registry"):
+        export_module.put_scripts(tmp_path)
+    monkeypatch.undo()
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(DDLabError, match="npm is missing"):
+        export_module.put_scripts(tmp_path)
