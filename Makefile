@@ -5,7 +5,7 @@
 #   GATE_ARGS="unit"          only these parts of the gate: checks, unit, solutions, browser
 #   PYTEST_ARGS="-x -k name"  further arguments of pytest
 #   LAB_ARGS=--no-browser     further arguments of JupyterLab
-#   LESSONS="20_..."          only these for `make html` and `make slides`
+#   LESSONS="20_..."          only these for `make site` and `make slides`
 #   BENCH_ARGS="dm"           only these rows of `make bench`
 
 SHELL := /bin/sh
@@ -36,7 +36,7 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3; do \
 
 # ---------------------------------------------------------------------------------------------------- what you came for
 
-.PHONY: help lab html slides test test-all
+.PHONY: help lab site slides test test-all
 help: ## list the targets
 	@sed -n 's/^#   /  /p' Makefile
 	@echo
@@ -45,8 +45,8 @@ help: ## list the targets
 lab: $(LAB_READY) ## open the lessons in JupyterLab
 	$(RUN) jupyterlab --ServerApp.root_dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_ARGS)
 
-html: $(LAB_READY) ## run lessons and make pages for reading without a kernel, in build/html
-	$(RUN) jupyter nbconvert --execute --to html --output-dir build/html $(foreach name,$(LESSONS),notebooks/$(name).ipynb)
+site: $(LAB_READY) ## run lessons and make a site whose explorers answer without a kernel, in build/site
+	$(RUN) ddlab.lessons.site build/site $(foreach name,$(LESSONS),$(firstword $(subst _, ,$(name))))
 
 slides: $(LAB_READY) ## run lessons and make slides of them, in build/slides
 	$(RUN) jupyter nbconvert --execute --to slides --output-dir build/slides $(foreach name,$(LESSONS),notebooks/$(name).ipynb)

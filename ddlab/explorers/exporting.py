@@ -10,12 +10,15 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from ipywidgets import embed
+from plotly.offline import get_plotlyjs_version
 
 from ..core.errors import DDLabError
+from ..core.storage import write_atomically
 from .lab import Laboratory
 from .plot import shared_library
 from .recording import record
@@ -29,6 +32,12 @@ _PACKAGES = {
         "dist/embed-amd.js": ".",
         "dist/*.woff2": "../@jupyter-widgets",
     },
+    "katex@0.19.1": {
+        "dist/katex.min.js": ".",
+        "dist/katex.min.css": ".",
+        "dist/contrib/auto-render.min.js": ".",
+        "dist/fonts/*.woff2": "fonts",
+    },
 }
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -36,8 +45,7 @@ _PAGE = """<!DOCTYPE html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
-<script src="{scripts}/require.js"></script>
-<script>requirejs.config({{paths: {{anywidget: "{scripts}/anywidget"}}}});</script>
+{head}
 <style>body {{ font-family: system-ui, sans-serif; margin: 12px auto; max-width: 980px; padding: 0 8px; }}</style>
 </head>
 <body>
@@ -74,7 +82,8 @@ def export(explorer: Laboratory, path: str | Path) -> Path:
         page = _PAGE.format(
             title=html.escape(explorer.title),
             scripts=SCRIPTS,
-            state=_in_script(data["manager_state"]),
+            head=head(),
+            state=_in_script(without_plotly(data["manager_state"])),
             view=_in_script(data["view_specs"][0]),
         )
     finally:
@@ -85,6 +94,28 @@ def export(explorer: Laboratory, path: str | Path) -> Path:
     return target
 
 
+def head() -> str:
+    """Return the script elements that a page with explorers begins with.
+
+    What is no module of require.js is loaded before it, or it would be taken for one.
+    """
+    return f"""<script src="{SCRIPTS}/plotly.js"></script>
+<script>
+globalThis.__ddlab = {{queue: Promise.resolve(), loaded: {{"{get_plotlyjs_version()}": Promise.resolve(Plotly)}}}};
+</script>
+<script src="{SCRIPTS}/require.js"></script>
+<script>requirejs.config({{paths: {{anywidget: "{SCRIPTS}/anywidget"}}}});</script>"""
+
+
+def without_plotly(manager_state: dict[str, Any]) -> dict[str, Any]:
+    """Take plotly's script out of the state of a page's widgets: it lies among the scripts."""
+    for model in manager_state["state"].values():
+        buffers = model.get("buffers", [])
+        model["buffers"] = [buffer for buffer in buffers if buffer["path"] != ["gzipped"]]
+        model["state"].pop("gzipped", None)
+    return manager_state
+
+
 def _in_script(data: Any) -> str:
     """Return JSON that cannot end the script element in which it stands."""
     return json.dumps(data).replace("</", "<\\/")
@@ -93,7 +124,7 @@ def _in_script(data: Any) -> str:
 def put_scripts(folder: Path) -> None:
     """Put the scripts of all pages into a folder, unless they are there.
 
-    They come from the npm registry and from the installed anywidget.
+    They come from the npm registry and from the installed anywidget and plotly.
 
     Raises:
         DDLabError: npm is missing or cannot reach its registry.
@@ -103,6 +134,8 @@ def put_scripts(folder: Path) -> None:
     if not widget_script.exists():
         raise DDLabError(f"A page needs anywidget's script, and {widget_script} is missing.")
     shutil.copy(widget_script, folder / "anywidget.js")
+    plotly_script = files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
+    write_atomically(folder / "plotly.js", plotly_script)
     for package, parts in _PACKAGES.items():
         if not all(
             list(folder.joinpath(place).glob(Path(part).name)) for part, place in parts.items()

@@ -257,6 +257,11 @@ class Explorer(widgets.VBox):
         super().close()
 
 
+def opened() -> list[Explorer]:
+    """Return the explorers with a key that are open in this kernel, the oldest first."""
+    return [explorer for explorer in _by_key.values() if not explorer._closed]
+
+
 def side_by_side(views: Sequence[widgets.Widget]) -> widgets.Box:
     """Put views beside each other, each at least 280 pixels wide. They wrap on a narrow page."""
     for view in _checked_widgets("views", views):

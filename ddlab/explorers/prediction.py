@@ -13,6 +13,23 @@ import ipywidgets as widgets
 import traitlets
 
 from ..core import errors
+from .front_end import SyncedWidget, front_end
+
+
+class Locking(SyncedWidget):
+    """Locks the answer to a question, and shows the reply, on a page without a kernel.
+
+    Traits:
+        answers, button, line, reply: models of the question and of its reply.
+        replies: one for each choice.
+    """
+
+    _esm = front_end("locking.js")
+    answers = traitlets.Unicode().tag(sync=True)
+    button = traitlets.Unicode().tag(sync=True)
+    line = traitlets.Unicode().tag(sync=True)
+    reply = traitlets.Unicode().tag(sync=True)
+    replies = traitlets.List().tag(sync=True)
 
 
 class Prediction(widgets.VBox):
@@ -63,6 +80,26 @@ class Prediction(widgets.VBox):
             self._button.layout.display = "none"
             self._said.value = f"Locked: {html.escape(self._answers.value)}"
             self.locked = self._answers.value
+
+    def answer_on_page(self, words: str, replies: Sequence[str]) -> None:
+        """Show words here and now, which become the reply to the answer on a page without a kernel.
+
+        Args:
+            words: shown until an answer is locked.
+            replies: one for each choice.
+        """
+        from IPython.display import display
+
+        reply = widgets.HTML(html.escape(words))
+        display(reply)
+        on_page = Locking(
+            answers=self._answers.model_id,
+            button=self._button.model_id,
+            line=self._said.model_id,
+            reply=reply.model_id,
+            replies=[html.escape(text) for text in replies],
+        )
+        self.children = [*self.children, on_page]
 
     def _chosen(self, _change: object) -> None:
         self._button.disabled = self._answers.value is None or self.locked is not None

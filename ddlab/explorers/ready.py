@@ -27,7 +27,7 @@ from ..runs import Frame, Keep, Run, Runs, cache
 from ..runs.inputs import Inputs
 from .lab import Results
 
-HEIGHT = 336  # of a plot, in pixels
+HEIGHT = 356  # of a plot, in pixels
 # Pixels that a grid, and an image in a strip, are wide at least, where whole multiples allow it.
 _ROW = 480
 _CELL = 112

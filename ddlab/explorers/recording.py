@@ -24,6 +24,7 @@ import traitlets
 from ..core.errors import DDLabError, check_instance
 from .front_end import SyncedWidget, front_end, style
 from .lab import Compute, Laboratory
+from .layout import opened
 from .stops import other_stops
 
 # Traits that name a widget's code or the place of a control; they are never replayed.
@@ -166,6 +167,16 @@ def record(laboratory: Laboratory) -> Replay:
     )
     laboratory.children = [*laboratory.children, replay]
     return replay
+
+
+def record_page() -> list[Replay]:
+    """Record all laboratories that are open in this kernel, as on the page of a lesson."""
+    replays = []
+    for explorer in opened():
+        if isinstance(explorer, Laboratory):
+            explorer.runner.join(None)
+            replays.append(record(explorer))
+    return replays
 
 
 def _show(laboratory: Laboratory, settings: Any) -> None:

@@ -155,7 +155,9 @@ def _labels(
     low = np.minimum(at.min(0), [np.inf, min(ends)])
     high = np.maximum(at.max(0), [-np.inf, max(ends)])
     size = np.array([_WIDTH, height])
-    pixels = dict(zip(points, (at - low) / np.maximum(high - low, 1e-9) * size, strict=True))
+    # Plotly leaves about a twentieth free on each side.
+    shares = 0.05 + 0.9 * (at - low) / np.maximum(high - low, 1e-9)
+    pixels = dict(zip(points, shares * size, strict=True))
     boxes = [(*(centre - 6), *(centre + 6)) for centre in pixels.values()]
     places = dict[str, str]()
     for name in dict.fromkeys(order):

@@ -69,13 +69,21 @@ class Lesson:
             DDLabError: an answer that the question does not offer.
         """
         prediction = self._predictions.get(key)
-        if prediction is None or prediction.locked is None:
-            say("Lock your guess first: choose an answer to the question above and lock it.")
+        if prediction is None:
+            say(_LOCK_FIRST)
             return
         last = len(prediction.choices) - 1
         answer = prediction.choices[errors.check_integer("right", right, 0, last)]
-        verdict = "Right" if prediction.locked == answer else f"Not so; it is: {answer}"
-        say(f"You said: {prediction.locked}. {verdict}. Measured: {result}. {why}")
+        replies = []
+        for choice in prediction.choices:
+            verdict = "Right" if choice == answer else f"Not so; it is: {answer}"
+            replies.append(f"You said: {choice}. {verdict}. Measured: {result}. {why}")
+        if prediction.locked is not None:
+            say(replies[prediction.choices.index(prediction.locked)])
+        elif os.environ.get("DDLAB_SITE"):
+            prediction.answer_on_page(_LOCK_FIRST, replies)
+        else:
+            say(_LOCK_FIRST)
 
     def show(self, figure: Any, finding: str = "") -> None:
         """Display a static figure, and under it a caption that states its finding."""
@@ -102,6 +110,9 @@ class Lesson:
                 ) from None
             return False
         return True
+
+
+_LOCK_FIRST = "Lock your guess first: choose an answer to the question above and lock it."
 
 
 def start(name: str, *, seed: int = 0, device: str = "auto") -> Lesson:

@@ -160,7 +160,7 @@ def test_the_quest_makes_what_it_is_given(capsys) -> None:
     usual = sre2l.Config.teaching(images_per_class=1, initialisation="real")
     assert lesson.check("ahead", (data, teacher, usual))
     for wrong, why in (
-        (usual.replace(initialisation="noise"), "Where do the images begin"),
+        (usual.replace(initialisation="noise"), "Where should the images start"),
         (usual.replace(images_per_class=2), "equal budget"),
         (0.5, "Give a Config"),
     ):

@@ -21,7 +21,7 @@ from .unlabelled import BUDGET
 from .world import PICTURED, SEEDS, Fitted, Settings, World
 
 _SCREEN = 48  # pixels that an image takes, about
-_HEIGHT = 225  # of the plots
+_HEIGHT = 285  # of the plots
 AHEAD = 0.04  # of the quest
 Split = tuple[int, int, int]  # scale, image bases, vector bases
 Scores = tuple[float, ...]

@@ -377,7 +377,7 @@ DiversityLab = Lab(
         Row(
             Strip(picture_data, pictures),
             Tabs(
-                ("Distance and coverage", Chart(trade_data, trade)),
+                ("Distance and coverage", Chart(trade_data, trade, ghosts=False)),
                 ("Map", Chart(map_data, map_figure)),
                 ("Students", students.VIEW),
             ),

@@ -22,7 +22,7 @@ from ...data import ImageData
 from ...distilled import DistilledSet, HardLabels
 from ...explorers.lab import Lab, Results, Value
 from ...explorers.lines import Quest
-from ...explorers.ready import HEIGHT, MethodWorld, Watch, values_by_setting
+from ...explorers.ready import MethodWorld, Watch, values_by_setting
 from ...explorers.views import Chart, Strip, Tabs
 from ...figures import encode_grid
 from ...figures.labels import draw_cells
@@ -55,7 +55,8 @@ ENOUGH = 0.86
 _LOW = 0.5
 # Images of a batch that are shown, and the pixels that each takes.
 _ROWS = 5
-_CELL = 32
+_CELL = 28
+_HEIGHT = 336  # of a plot, in pixels: the rows of images stand above it
 
 Path = tuple[float, ...]
 
@@ -229,7 +230,7 @@ def curve(paths: tuple, order: str, rival: Path | None, networks_text: str) -> g
     """Draw the accuracy against steps."""
     path_by_order: dict[str, Path] = dict(paths)
     title = f"Test accuracy after each step ({networks_text})"
-    figure = start_figure(title=title, x_label="step", y_label="test accuracy", height=HEIGHT)
+    figure = start_figure(title=title, x_label="step", y_label="test accuracy", height=_HEIGHT)
     lines = {"learned order": path_by_order[ORDERS[0]]}
     if order != ORDERS[0]:
         lines[f"{order} shuffled"] = path_by_order[order]
@@ -266,7 +267,7 @@ def final_chart(rows: tuple, rival: float | None, on_show: tuple[str, float]) ->
     rows_by_curriculum: dict[str, Path] = dict(rows)
     title = f"Test accuracy after the last step (mean of {STUDENTS} networks)"
     figure = start_figure(
-        title=title, x_label="test accuracy", y_label="shuffled afterwards", height=HEIGHT
+        title=title, x_label="test accuracy", y_label="shuffled afterwards", height=_HEIGHT
     )
     accuracies = [on_show[1], *([] if rival is None else [rival])]
     for row in rows_by_curriculum.values():
@@ -317,7 +318,7 @@ def counts(names: tuple[str, ...], rows: tuple[tuple[int, ...], ...]) -> go.Figu
     images = np.array(rows)
     columns = [str(step + 1) for step in range(images.shape[1])]
     title = "Images of each class in each step"
-    figure = start_figure(title=title, x_label="step", y_label="class", height=HEIGHT)
+    figure = start_figure(title=title, x_label="step", y_label="class", height=_HEIGHT)
     blue = series_style(0).colour
     draw_cells(
         figure,

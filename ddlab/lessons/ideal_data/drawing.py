@@ -12,7 +12,7 @@ from ...figures import alt as words
 from ...figures import theme as look
 from ...figures.embedding import short
 
-HEIGHT = 350
+HEIGHT = 358
 _CHOSEN = "chosen"
 _BAND = "chosen, two standard errors"
 _LEAST = "least possible"

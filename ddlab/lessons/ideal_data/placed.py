@@ -205,6 +205,7 @@ def final_chart(*rows: tuple[str, float, float]) -> go.Figure:
         reference=("least possible", least_errors(_TOY.original)[SQUARED]),
         height=drawing.HEIGHT,
     )
+    figure.update_xaxes(tickangle=0, tickfont_size=11)
     clauses = [f"{name} {squared:.3f} and {wrong:.1%}" for name, squared, wrong in rows]
     return finish_figure(
         figure, alt=f"Squared error and share of wrong decisions on G: {'; '.join(clauses)}."

@@ -316,7 +316,7 @@ LabelLab = Lab(
     jobs=list_jobs,
     opens_with=2,
     shared=share_scores,
-    job_words=lambda world, run: f"learning the labels of {len(run.inputs.distilled)} pictures",
+    job_words=lambda world, run: f"labels of {len(run.inputs.distilled)} pictures",
     views=[
         Strip(strip_data, strip),
         Tabs(

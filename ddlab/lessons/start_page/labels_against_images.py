@@ -37,8 +37,8 @@ from ...training import losses, supervised
 LABELS = ("hard", "stored", "online")
 _LOOKS = 15  # how often a student is tested while it learns
 _MOST_VIEWS = 12  # of the image on show
-_CURVES = 5  # beside each other, the last ones
-_HEIGHT = 240  # of the target's plot, in pixels
+_CURVES = 3  # beside each other, the last ones
+_HEIGHT = 226  # of the target's plot, in pixels
 _RESULTS_HEIGHT = 290  # of the plots that carry the conclusion
 # Of accuracy that labels must add, and the sets for which they must: the quest.
 _POINTS = 0.10
@@ -236,7 +236,8 @@ def target_bars(world: World, settings: Settings) -> go.Figure:
         orientation="h",
         marker_color=series_style(0).colour,
     )
-    figure.update_xaxes(range=[0, 1.05]).update_yaxes(autorange="reversed", title="", dtick=1)
+    figure.update_xaxes(range=[0, 1.05])
+    figure.update_yaxes(autorange="reversed", title="", dtick=1, tickfont_size=11)
     figure.update_layout(showlegend=False)
     likely = []
     for at in np.argsort(shares)[::-1][:3]:

@@ -22,7 +22,7 @@ TRIALS: dict[str, Trial] = {}
 STEPS = 200
 # Simulated for each point: their mean has an error of a twentieth of their deviation.
 RUNS = 500
-_HEIGHT = 320  # pixels of a figure, so that the statement, its figure and the verdict fit a screen
+_HEIGHT = 330  # pixels of a figure, so that the statement, its figure and the verdict fit a screen
 NOISE_RATE = 0.25  # of Theorem 6: variance per unit of strength
 # functions of slope 1
 KINK = "|x - c|"

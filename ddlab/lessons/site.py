@@ -1,0 +1,154 @@
+"""Makes a site of the lessons that needs no kernel: `python -m ddlab.lessons.site build/site` (make
+site), with numbers of lessons behind it to make only these.
+
+Each lesson is run, as students get it; its explorers are recorded where they stand, and what they show
+is replayed on the page (`ddlab.explorers.recording`). Scripts, fonts and mathematics lie beside the
+pages, so that no reader's browser asks any other server.
+"""
+
+import html
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import DDLabError
+from ..core.storage import write_atomically
+from ..explorers.exporting import SCRIPTS, head, put_scripts, without_plotly
+from .build import NOTEBOOKS
+from .contents import LESSONS
+
+# Run in the kernel after the last cell of a lesson.
+_RECORD = "from ddlab.explorers.recording import record_page\nrecord_page()"
+_SECONDS = 900  # that one cell may take; recording is the longest
+_NEEDS_KERNEL = (
+    "*Exercises need a kernel: open this lesson in JupyterLab (`make lab`) or on "
+    "[mybinder.org](https://mybinder.org).*"
+)
+_INDEX = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>ddlab: understand dataset distillation</title>
+<style>
+body {{ font-family: system-ui, sans-serif; line-height: 1.5; margin: 16px auto; max-width: 900px; padding: 0 12px; }}
+td {{ padding: 3px 10px 3px 0; vertical-align: top; }}
+</style>
+</head>
+<body>
+<h1>ddlab: understand dataset distillation</h1>
+<p>Each lesson is a page with live plots: move the sliders, and recorded results answer. Exercises, and
+settings of your own, need a kernel: open the lessons in JupyterLab.</p>
+<table>
+{rows}
+</table>
+</body>
+</html>
+"""
+
+
+def build_site(folder: Path, numbers: Sequence[str] = ()) -> list[Path]:
+    """Write the pages of lessons, an index and their scripts; return the pages.
+
+    Args:
+        folder: of the site, made where it is missing.
+        numbers: of the lessons, such as "50"; default: all.
+
+    Raises:
+        DDLabError: a number that no lesson has, a lesson whose cell fails, or a missing script.
+    """
+    names = _lessons(numbers)
+    put_scripts(folder / SCRIPTS)
+    pages = []
+    for name in names:
+        pages.append(folder / f"{name}.html")
+        write_atomically(pages[-1], page_of(_run(name), LESSONS[name].title).encode())
+        print(f"{pages[-1]}: {pages[-1].stat().st_size / 1e6:.1f} MB", flush=True)
+    write_atomically(folder / "index.html", _index(folder).encode())
+    return pages
+
+
+def _lessons(numbers: Sequence[str]) -> list[str]:
+    """Return the names of lessons by their numbers."""
+    by_number = {name.partition("_")[0]: name for name in LESSONS}
+    for number in numbers:
+        if number not in by_number:
+            raise DDLabError(
+                f"A lesson's number must be one of {', '.join(by_number)}; given {number!r}."
+            )
+    return [by_number[number] for number in numbers or by_number]
+
+
+def _run(name: str) -> Any:
+    """Return a lesson with its outputs and the states of its widgets, its explorers recorded."""
+    import nbformat
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
+
+    notebook: Any = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
+    notebook.cells.append(nbformat.v4.new_code_cell(_RECORD))
+    client = NotebookClient(
+        notebook, timeout=_SECONDS, resources={"metadata": {"path": str(NOTEBOOKS)}}
+    )
+    try:
+        client.execute(env=os.environ | {"DDLAB_SITE": "1"})
+    except CellExecutionError as problem:
+        raise DDLabError(
+            f"{name} cannot become a page: {problem.ename}: {problem.evalue}"
+        ) from None
+    notebook.cells.pop()
+    return notebook
+
+
+def page_of(notebook: Any, title: str) -> str:
+    """Return the page of a notebook that was run."""
+    from nbconvert import HTMLExporter
+
+    _explain_exercises(notebook)
+    notebook.metadata |= {"title": title, "ddlab_head": head()}
+    for state in notebook.metadata.get("widgets", {}).values():
+        without_plotly(state)
+    exporter = HTMLExporter(
+        extra_template_basedirs=[str(Path(__file__).parent)],
+        template_name="site_template",
+        widget_renderer_url=f"{SCRIPTS}/embed-amd.js",
+    )
+    page, _ = exporter.from_notebook_node(notebook)
+    # Links between lessons; those to other notebooks stay, for readers who have the files.
+    return re.sub(r'href="(\d\d_\w+)\.ipynb"', r'href="\1.html"', page)
+
+
+def _explain_exercises(notebook: Any) -> None:
+    """Say under each exercise that it needs a kernel, in place of the check's reply."""
+    import nbformat
+
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and "lesson.check(" in cell.source:
+            cell.outputs = [
+                nbformat.v4.new_output("display_data", data={"text/markdown": _NEEDS_KERNEL})
+            ]
+
+
+def _index(folder: Path) -> str:
+    """Return the index, with links to the pages that are there."""
+    rows = []
+    for name, lesson in LESSONS.items():
+        title = html.escape(lesson.title)
+        if (folder / f"{name}.html").exists():
+            title = f'<a href="{name}.html">{title}</a>'
+        rows.append(
+            f"<tr><td>{name.partition('_')[0]}</td><td>{title}</td>"
+            f"<td>{html.escape(lesson.finds)}</td><td>{lesson.minutes} min</td></tr>"
+        )
+    return _INDEX.format(rows="\n".join(rows))
+
+
+if __name__ == "__main__":
+    try:
+        build_site(Path(sys.argv[1] if len(sys.argv) > 1 else "build/site"), sys.argv[2:])
+    except DDLabError as problem:
+        sys.exit(str(problem))
