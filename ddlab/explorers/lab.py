@@ -156,6 +156,8 @@ class Declared:
         quest: what the reader is asked to reach, or world -> this; checked at every drawing.
         question: (words, answers): what the reader commits to before a control moves. Until then
             `results.answer` is None, and the views show nothing that gives it away.
+        pairs: two controls in front each, whose combinations are all recorded for a page without a
+            kernel, because the idea of the page lies in them.
     """
 
     controls: Sequence[str] | Callable[[Any], Sequence[str]]
@@ -179,6 +181,7 @@ class Declared:
     stops: Callable[[Any], Mapping[str, tuple[int, int] | Mapping[Any, str]]] = lambda world: {}
     quest: Quest | Callable[[Any], Quest] | None = None
     question: tuple[str, Sequence[str]] | None = None
+    pairs: Sequence[tuple[str, str]] = ()
 
 
 class Lab:

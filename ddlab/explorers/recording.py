@@ -42,6 +42,7 @@ class Replay(SyncedWidget):
             layouts that are then on show.
         presses: for each button that was pressed while recording its model and its state's number.
         reset: the model of the button that goes back to the opening state.
+        inactive: models of what only a kernel can answer; the page greys them out.
         packed: gzipped JSON: `values`, each trait's value once, and `states`, each with its `places`,
             its `label` and the numbers of the values that differ from the opening state.
     """
@@ -52,6 +53,7 @@ class Replay(SyncedWidget):
     switches = traitlets.List().tag(sync=True)
     presses = traitlets.List().tag(sync=True)
     reset = traitlets.Unicode().tag(sync=True)
+    inactive = traitlets.List().tag(sync=True)
     packed = traitlets.Bytes().tag(sync=True)
 
     def __init__(self, labels: list[str], **state: Any) -> None:
@@ -77,8 +79,9 @@ class _Recorder:
 
 @dataclass(frozen=True)
 class _Control:
-    """A control that is recorded: its name in words, its widget, and the values of its stops."""
+    """A control that is recorded: its field, its words, its widget, and the values of its stops."""
 
+    name: str
     words: str
     widget: Any
     values: tuple[Any, ...]
@@ -111,9 +114,6 @@ class _Control:
             "is_step": self.is_step,
         }
 
-    def move(self, number: int) -> None:
-        setattr(self.widget, self.trait, self.stops[number])
-
     def label(self, number: int) -> str:
         """Return what the control says at a stop, as "ridge (λ) 0.01"."""
         options = getattr(self.widget, "options", None)
@@ -142,28 +142,26 @@ def record(laboratory: Laboratory) -> Replay:
     recorder = _Recorder(laboratory)
     recorder.take(controls, "the opening settings")
     opening = laboratory.panel.value
-    for control in controls:
-        opening_place = control.place
-        for number in range(len(control.stops)):
-            if number == opening_place:
-                continue
-            # Outside a kernel a refusal is raised as well as shown.
-            with contextlib.suppress(DDLabError):
-                control.move(number)
-            if laboratory.refusal:
-                _show(laboratory, opening)
-                continue
+    for moves in _combinations(laboratory, controls):
+        values = {control.name: control.values[number] for control, number in moves}
+        # Outside a kernel a refusal is raised as well as shown.
+        with contextlib.suppress(DDLabError):
+            laboratory.panel.value = opening.replace(**values)
+        if not laboratory.refusal:
             laboratory.run()
-            recorder.take(controls, control.label(number))
-            _show(laboratory, opening)
+            labels = [control.label(number) for control, number in moves]
+            recorder.take(controls, ", ".join(labels))
+        _show(laboratory, opening)
     presses = list(_record_presses(recorder, controls))
+    inactive = [widget.model_id for widget in _inactive(laboratory)]
     replay = Replay(
         recorder.labels,
         controls=[control.on_page for control in controls],
         switches=list(_switches(laboratory)),
         presses=presses,
         reset=laboratory.reset_button.model_id,
-        packed=_packed(recorder, controls),
+        inactive=inactive,
+        packed=_packed(recorder, controls, inactive),
     )
     laboratory.children = [*laboratory.children, replay]
     return replay
@@ -186,6 +184,40 @@ def _show(laboratory: Laboratory, settings: Any) -> None:
     laboratory.forget()
 
 
+def _combinations(
+    laboratory: Laboratory, controls: list[_Control]
+) -> Iterator[list[tuple[_Control, int]]]:
+    """List the moves away from the opening settings: one control each, then the declared pairs."""
+    moves = {}
+    for control in controls:
+        numbers = [number for number in range(len(control.stops)) if number != control.place]
+        moves[control.name] = [(control, number) for number in numbers]
+    # All before the first is made: a move changes where its control stands.
+    for single_moves in moves.values():
+        for move in single_moves:
+            yield [move]
+    for first, second in laboratory.lab.pairs:
+        # A choice of one thing, as with a reader's own data, has no control.
+        if not {first, second} <= {*moves}:
+            continue
+        for one, other in itertools.product(moves[first], moves[second]):
+            yield [one, other]
+
+
+def _inactive(laboratory: Laboratory) -> Iterator[Any]:
+    """List what only a kernel can answer: folded settings, Stop, and buttons that draw anew."""
+    yield from laboratory.panel._folded.children
+    yield laboratory.share_field
+    yield laboratory.stop_button
+    for button, widget in laboratory.buttons.items():
+        if not isinstance(button, Compute):
+            yield widget
+    for view_on_page in laboratory._views_on_show:
+        if view_on_page.sliders is not None:
+            sliders = view_on_page.sliders
+            yield from (sliders.point, sliders.across, sliders.up)
+
+
 def _controls(laboratory: Laboratory) -> Iterator[_Control]:
     """List the controls in front, and the slider of steps where there is one."""
     folded = set(laboratory.panel._folded.children)
@@ -194,11 +226,11 @@ def _controls(laboratory: Laboratory) -> Iterator[_Control]:
         if widget in folded:
             continue
         values = sorted([widget.value, *other_stops(widget)], key=_order(widget))
-        yield _Control(widget.description, widget, tuple(values))
+        yield _Control(name, widget.description, widget, tuple(values))
     if laboratory.watched_run is not None:
         slider = laboratory.slider
         steps = tuple(step for _, step in slider.options)
-        yield _Control(slider.description, slider, steps, is_step=True)
+        yield _Control("step", slider.description, slider, steps, is_step=True)
 
 
 def _order(widget: Any) -> Callable[[Any], Any]:
@@ -245,11 +277,12 @@ def _states(laboratory: Laboratory) -> States:
     return states
 
 
-def _packed(recorder: _Recorder, controls: list[_Control]) -> bytes:
+def _packed(recorder: _Recorder, controls: list[_Control], inactive: list[str]) -> bytes:
     """Return the states as gzipped JSON, each value once, all but the first as differences."""
     numbers: dict[str, int] = {}
     moved = {(control.widget.model_id, control.trait) for control in controls}
     moved |= {(control.widget.model_id, "value") for control in controls}
+    moved |= {(model, "disabled") for model in inactive}
 
     def number(value: Any) -> int:
         text = json.dumps(value, default=_as_json, sort_keys=True)

@@ -79,6 +79,10 @@ async function render({ model, el }) {
     show(states[0], true);
   };
   for (const { model: id, state } of model.get("presses")) (await find(id)).send = () => show(states[state], true);
+  for (const id of model.get("inactive")) {
+    const inactive = await find(id);
+    inactive.set({ disabled: true, tooltip: "This needs a kernel: open the lesson in JupyterLab" });
+  }
   show(states[0], true); // the last button that was pressed while recording has left its own state
 }
 

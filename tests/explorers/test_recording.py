@@ -64,29 +64,29 @@ def sentence(world: World, settings: Settings, results: Any) -> str:
     return "Not known." if known is None else f"{settings.rate:g}, {settings.start}: {known[-1]:g}."
 
 
-DescentLab = Lab(
-    "At which rate?",
-    World,
-    controls=("rate", "start"),
-    folded=("steps",),
-    jobs=lambda world, settings, run: [Value(world.losses, settings)],
-    opens_with=1,
-    views=[
+DECLARED: dict[str, Any] = {
+    "controls": ("rate", "start"),
+    "folded": ("steps",),
+    "jobs": lambda world, settings, run: [Value(world.losses, settings)],
+    "opens_with": 1,
+    "views": [
         Strip(losses, picture),
         Tabs(
             ("Curve", Chart(losses, curve_of)),
             ("End", Chart(losses, lambda values: loss_curves({"end": [values[-1]]}, title="End"))),
         ),
     ],
-    buttons=[
+    "buttons": [
         Compute(
             "Fewer steps",
             lambda world, settings, results: [Value(world.losses, settings.replace(steps=2))],
         )
     ],
-    quest=Quest("Explode.", lambda world, settings, results: settings.rate >= 2),
-    sentence=sentence,
-)
+    "quest": Quest("Explode.", lambda world, settings, results: settings.rate >= 2),
+    "sentence": sentence,
+}
+DescentLab = Lab("At which rate?", World, **DECLARED)
+PairLab = Lab("At which rate, from where?", World, **DECLARED, pairs=[("rate", "start")])
 
 
 @pytest.fixture
@@ -108,7 +108,8 @@ def unpacked(replay: Replay) -> tuple[list[Any], list[dict[str, Any]]]:
 
 
 @pytest.mark.parametrize(
-    ("lab", "count"), [(DescentLab, 1 + 4 + 1), (declared(**OF_RUNS), 1 + 8 + 36 + 4)]
+    ("lab", "count"),
+    [(DescentLab, 1 + 4 + 1), (PairLab, 1 + 4 + 1 + 4), (declared(**OF_RUNS), 1 + 8 + 36 + 4)],
 )
 def test_each_recorded_stop_is_what_a_live_laboratory_shows(lab: Any, count: int) -> None:
     laboratory = lab(key="recorded").run()
@@ -121,9 +122,16 @@ def test_each_recorded_stop_is_what_a_live_laboratory_shows(lab: Any, count: int
     assert len(states) == count + presses
     for state in states[: len(states) - presses]:
         live = lab(key="live").run()
-        for control, place in zip(replay.controls, state["places"], strict=True):
-            moved = dict(zip(order, _tree(live), strict=True))[control["model"]]
-            setattr(moved, control["trait"], control["stops"][place])
+        names = {live.panel[name]: name for name in live.panel} | {live.slider: "step"}
+        moved = {}
+        for control, place, home in zip(
+            replay.controls, state["places"], states[0]["places"], strict=True
+        ):
+            widget: Any = dict(zip(order, _tree(live), strict=True))[control["model"]]
+            if place != home:
+                at = control["stops"][place]
+                moved[names[widget]] = widget.options[at][1] if control["trait"] == "index" else at
+        live.panel.value = live.start.replace(**moved)
         live.run()
         shown = dict(zip(order, _states(live).values(), strict=True))
         replayed = {model: dict(traits) for model, traits in first.items()}
@@ -161,6 +169,8 @@ def test_recording_leaves_the_laboratory_as_it_opened(laboratory: Laboratory) ->
         "start far",
         "after Fewer steps",
     ]
+    folded = laboratory.panel["steps"].model_id
+    assert {folded, laboratory.stop_button.model_id} <= {*replay.inactive}
     tabs, more = sorted(replay.switches, key=lambda switch: switch["trait"])[:2]
     assert len(tabs["layouts"]) == 2 and len(more["layouts"]) == 1
 

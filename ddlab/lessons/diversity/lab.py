@@ -349,6 +349,7 @@ DiversityLab = Lab(
     "What makes recovered images differ?",
     World,
     controls=("initialisation", "lambda_var", "perturbation", "adjustment_radius"),
+    pairs=[("initialisation", "lambda_var")],
     folded=("lambda_mean", "adjustment_steps", "images_per_class", "iterations", "seed", "layer"),
     labels={
         "layer": "map of teacher's",

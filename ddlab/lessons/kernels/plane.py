@@ -61,6 +61,7 @@ class Plane(Parameters):
         0,
         range=(0, _UPDATES),
         explorable=(0, _UPDATES),
+        step=3,
         help="How many updates of KIP have moved the points.",
     )
     points: str = parameter(
@@ -269,6 +270,7 @@ KernelPlane = Lab(
     "Drag a point: what changes where?",
     World,
     controls=("kernel", "per_class", "ridge", "updates"),
+    pairs=[("kernel", "updates")],
     labels={"per_class": "points per class", "ridge": "ridge (λ)"},
     choice_words=lambda world: {"kernel": str.upper},
     check=World.check,

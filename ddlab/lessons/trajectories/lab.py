@@ -211,6 +211,7 @@ TrajectoryLab = Lab(
     "How far do ten images lead?",
     World,
     controls=("inner_steps", "expert", "begun"),
+    pairs=[("inner_steps", "expert")],
     folded=("matched_epochs", "iterations", "learning_rate", "rate_learning_rate", "seed"),
     labels={
         "inner_steps": "steps (N)",

@@ -1,0 +1,71 @@
+"""The site of the lessons: pages that need no kernel and ask no other server for anything."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+import ddlab
+from ddlab.core.errors import DDLabError
+from ddlab.explorers.prediction import Locking
+from ddlab.lessons import site
+from ddlab.lessons.contents import LESSONS
+
+HIDDEN = {"jupyter": {"source_hidden": True}}
+
+
+def notebook() -> Any:
+    """A page with mathematics, a link, a hidden cell and an exercise, as if it had been run."""
+    reply = nbformat.v4.new_output("stream", name="stdout", text="Not yet: write a function.")
+    return nbformat.v4.new_notebook(
+        cells=[
+            nbformat.v4.new_markdown_cell("$$x^2$$ as in [lesson 05](05_matching.ipynb)."),
+            nbformat.v4.new_code_cell("figure = 1", metadata=HIDDEN),
+            nbformat.v4.new_code_cell('lesson.check("gap", gap);', outputs=[reply]),
+        ]
+    )
+
+
+def test_a_page_links_pages_folds_code_and_says_what_needs_a_kernel() -> None:
+    page = site.page_of(notebook(), "A lesson")
+    assert "<title>A lesson</title>" in page
+    assert 'href="05_matching.html"' in page and ".ipynb" not in page
+    assert page.count('<summary class="ddlab-code">') == 1
+    assert "Exercises need a kernel" in page and "Not yet" not in page
+
+
+def test_a_page_asks_no_other_server() -> None:
+    page = site.page_of(notebook(), "A lesson")
+    scripts = re.findall(r'<script[^>]* src="([^"]*)"', page)
+    styles = re.findall(r'<link[^>]* href="([^"]*)"', page)
+    assert scripts and all(address.startswith("scripts/") for address in scripts + styles)
+    assert "cdn" not in page.lower() and "mathjax" not in page.lower().replace("jp-mathjax", "")
+
+
+def test_the_index_links_the_pages_that_are_there(tmp_path: Path) -> None:
+    (tmp_path / "50_kernels.html").touch()
+    index = site._index(tmp_path)
+    assert re.findall(r'href="(\S+)"', index) == ["50_kernels.html"]
+    assert index.count("<tr>") == len(LESSONS)
+
+
+def test_an_unknown_lesson_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(DDLabError, match=r"must be one of 00, .* given '51'"):
+        site.build_site(tmp_path / "site", ["50", "51"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_prediction_carries_the_replies_to_all_its_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DDLAB_SITE", "1")
+    lesson = ddlab.start("50_kernels")
+    prediction = lesson.predict("size", "How many?", ["few", "many"])
+    lesson.compare("size", "3", right=1, why="It is so.")
+    (on_page,) = [child for child in prediction.children if isinstance(child, Locking)]
+    assert on_page.replies == [
+        "You said: few. Not so; it is: many. Measured: 3. It is so.",
+        "You said: many. Right. Measured: 3. It is so.",
+    ]
