@@ -81,6 +81,12 @@ class Prediction(widgets.VBox):
             self._said.value = f"Locked: {html.escape(self._answers.value)}"
             self.locked = self._answers.value
 
+    @property
+    def on_page(self) -> dict[str, str]:
+        """Models of the answers, of the button that locks one, and of the line that says so."""
+        parts = {"answers": self._answers, "button": self._button, "line": self._said}
+        return {name: part.model_id for name, part in parts.items()}
+
     def answer_on_page(self, words: str, replies: Sequence[str]) -> None:
         """Show words here and now, which become the reply to the answer on a page without a kernel.
 
@@ -93,9 +99,7 @@ class Prediction(widgets.VBox):
         reply = widgets.HTML(html.escape(words))
         display(reply)
         on_page = Locking(
-            answers=self._answers.model_id,
-            button=self._button.model_id,
-            line=self._said.model_id,
+            **self.on_page,
             reply=reply.model_id,
             replies=[html.escape(text) for text in replies],
         )

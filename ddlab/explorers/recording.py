@@ -116,9 +116,25 @@ class _Control:
 
     def label(self, number: int) -> str:
         """Return what the control says at a stop, as "ridge (λ) 0.01"."""
-        options = getattr(self.widget, "options", None)
-        words = f"{self.values[number]:g}" if options is None else options[number][0]
+        is_choice = self.trait == "index"
+        words = self.widget.options[number][0] if is_choice else f"{self.values[number]:g}"
         return f"{self.words} {words}"
+
+
+class _Question(_Control):
+    """A laboratory's question: its stops are no answer, then each of them locked."""
+
+    @property
+    def stops(self) -> list[Any]:
+        return list(range(len(self.values)))
+
+    @property
+    def place(self) -> int:
+        return self.values.index(self.widget.locked)
+
+    @property
+    def on_page(self) -> dict[str, Any]:
+        return {"stops": self.stops, "question": self.widget.on_page}
 
 
 def record(laboratory: Laboratory) -> Replay:
@@ -140,18 +156,11 @@ def record(laboratory: Laboratory) -> Replay:
     laboratory.forget()
     controls = list(_controls(laboratory))
     recorder = _Recorder(laboratory)
-    recorder.take(controls, "the opening settings")
-    opening = laboratory.panel.value
-    for moves in _combinations(laboratory, controls):
-        values = {control.name: control.values[number] for control, number in moves}
-        # Outside a kernel a refusal is raised as well as shown.
-        with contextlib.suppress(DDLabError):
-            laboratory.panel.value = opening.replace(**values)
-        if not laboratory.refusal:
-            laboratory.run()
-            labels = [control.label(number) for control, number in moves]
-            recorder.take(controls, ", ".join(labels))
-        _show(laboratory, opening)
+    for answer in _answers(laboratory):
+        recorder.take(controls, "the opening settings")
+        # Before an answer is locked no control moves.
+        if laboratory.prediction is None or answer is not None:
+            _record_moves(recorder, controls)
     presses = list(_record_presses(recorder, controls))
     inactive = [widget.model_id for widget in _inactive(laboratory)]
     replay = Replay(
@@ -165,6 +174,37 @@ def record(laboratory: Laboratory) -> Replay:
     )
     laboratory.children = [*laboratory.children, replay]
     return replay
+
+
+def _answers(laboratory: Laboratory) -> Iterator[str | None]:
+    """Let the laboratory's question be open, then locked with each answer in turn, then open again."""
+    question = laboratory.prediction
+    before = None if question is None else question.locked
+    yield before
+    if question is not None and before is None:
+        for answer in question.choices:
+            question.locked = answer
+            laboratory.run()
+            laboratory.forget()
+            yield answer
+        question.locked = None
+        laboratory.forget()
+
+
+def _record_moves(recorder: _Recorder, controls: list[_Control]) -> None:
+    """Move each control, and each declared pair, away from the settings on show and back."""
+    laboratory = recorder.laboratory
+    opening = laboratory.panel.value
+    for moves in _combinations(laboratory, controls):
+        values = {control.name: control.values[number] for control, number in moves}
+        # Outside a kernel a refusal is raised as well as shown.
+        with contextlib.suppress(DDLabError):
+            laboratory.panel.value = opening.replace(**values)
+        if not laboratory.refusal:
+            laboratory.run()
+            labels = [control.label(number) for control, number in moves]
+            recorder.take(controls, ", ".join(labels))
+        _show(laboratory, opening)
 
 
 def record_page() -> list[Replay]:
@@ -190,6 +230,8 @@ def _combinations(
     """List the moves away from the opening settings: one control each, then the declared pairs."""
     moves = {}
     for control in controls:
+        if isinstance(control, _Question):
+            continue
         numbers = [number for number in range(len(control.stops)) if number != control.place]
         moves[control.name] = [(control, number) for number in numbers]
     # All before the first is made: a move changes where its control stands.
@@ -220,6 +262,9 @@ def _inactive(laboratory: Laboratory) -> Iterator[Any]:
 
 def _controls(laboratory: Laboratory) -> Iterator[_Control]:
     """List the controls in front, and the slider of steps where there is one."""
+    if laboratory.prediction is not None:
+        question = laboratory.prediction
+        yield _Question("answer", "your answer", question, (None, *question.choices))
     folded = set(laboratory.panel._folded.children)
     for name in laboratory.panel:
         widget: Any = laboratory.panel[name]
@@ -235,10 +280,9 @@ def _controls(laboratory: Laboratory) -> Iterator[_Control]:
 
 def _order(widget: Any) -> Callable[[Any], Any]:
     """Return the key that sorts a control's values from left to right."""
-    options = getattr(widget, "options", None)
-    if options is None:
+    if not hasattr(widget, "index"):
         return lambda value: value
-    places = [value for _, value in options]
+    places = [value for _, value in widget.options]
     return places.index
 
 

@@ -9,20 +9,23 @@ async function unpackStates(packed) {
   return [values.map(asTrait), states];
 }
 
-// The stop beside which a control stands.
-function placeOf({ model, trait, stops }) {
+// The stop beside which a control stands; of a question, the answer that was locked.
+function placeOf({ model, trait, stops, question, answered }) {
+  if (question) return answered ?? 0;
   const value = model.get(trait);
   const distances = stops.map((stop) => Math.abs(stop - value));
   return distances.indexOf(Math.min(...distances));
 }
 
 // The recorded state with the control that has just moved where it is, and most of the others, too.
-function nearest(states, places, moved) {
+function nearest(states, controls, moved) {
+  const places = controls.map(placeOf);
+  const weights = controls.map(({ question }) => (question ? 1e9 : null)); // an answer stays locked
   const distance = (state) => {
     let sum = 0;
     places.forEach((place, number) => {
       const gap = Math.abs(place - state.places[number]);
-      if (gap) sum += (number === moved ? 1e6 : 1e3) + gap;
+      if (gap) sum += (weights[number] ?? (number === moved ? 1e6 : 1e3)) + gap;
     });
     return sum;
   };
@@ -38,7 +41,8 @@ async function render({ model, el }) {
   const [values, states] = await unpackStates(model.get("packed"));
   const byPlaces = states.slice(0, states.length - model.get("presses").length);
   const controls = [];
-  for (const control of model.get("controls")) controls.push({ ...control, model: await find(control.model) });
+  for (const control of model.get("controls"))
+    controls.push({ ...control, model: control.question ? null : await find(control.model) });
   const opening = states[0].traits;
   const models = {};
   for (const key of Object.keys(opening)) models[key] ??= await find(key.split(" ")[0]);
@@ -57,12 +61,23 @@ async function render({ model, el }) {
     control.set(trait, stops[number]);
     isShowing = false;
   };
+  const lock = async (control, number) => {
+    const [answers, button, line] = await Promise.all(["answers", "button", "line"].map((part) => find(control.question[part])));
+    answers.on("change:index", () => button.set("disabled", answers.get("index") === null));
+    button.send = () => {
+      control.answered = answers.get("index") + 1;
+      for (const part of [answers, button]) part.set("disabled", true);
+      line.set("value", `Locked: ${answers.get("_options_labels")[answers.get("index")]}`);
+      show(...nearest(byPlaces, controls, number));
+    };
+  };
+  for (const [number, control] of controls.entries()) if (control.question) await lock(control, number);
   controls.forEach(({ model: control, trait, is_step: isStep }, number) =>
-    control.on(`change:${trait}`, () => {
+    control?.on(`change:${trait}`, () => {
       if (isShowing) return;
       // Other settings are seen at the end of their run, as in the notebook.
       controls.forEach((other, place_) => other.is_step && !isStep && place(other, states[0].places[place_]));
-      show(...nearest(byPlaces, controls.map(placeOf), number));
+      show(...nearest(byPlaces, controls, number));
     }),
   );
   for (const { model: id, trait, layouts } of model.get("switches")) {
@@ -75,8 +90,8 @@ async function render({ model, el }) {
   // A button sends its click to the kernel; here it is answered on the page.
   const reset = await find(model.get("reset"));
   reset.send = () => {
-    controls.forEach((control, number) => place(control, states[0].places[number]));
-    show(states[0], true);
+    controls.forEach((control, number) => control.model && place(control, states[0].places[number]));
+    show(...nearest(byPlaces, controls, 0));
   };
   for (const { model: id, state } of model.get("presses")) (await find(id)).send = () => show(states[state], true);
   for (const id of model.get("inactive")) {

@@ -5,6 +5,8 @@ stops with words of their own.
 from collections.abc import Mapping
 from typing import Any
 
+import ipywidgets as widgets
+
 from .controls import Controls
 
 # Round numbers of a decade, about equally far apart on a logarithmic scale.
@@ -31,6 +33,9 @@ def set_stops(panel: Controls, name: str, low: int, high: int) -> None:
     """Give the slider of a field these numbers; where it stands, it stays."""
     slider: Any = panel[name]
     value = slider.value
+    if isinstance(slider, widgets.IntSlider):  # every whole number between both ends
+        slider.min, slider.max = min(low, value), max(high, value)
+        return
     slider.options = [(str(stop), stop) for stop in round_numbers(low, high, value)]
     slider.value = value
 
@@ -47,7 +52,7 @@ def name_stops(panel: Controls, name: str, words: Mapping[Any, str]) -> None:
 
 def other_stops(control: Any) -> list[Any]:
     """Return the values that a control of a panel can take beside its own, the nearest first."""
-    if hasattr(control, "options"):
+    if hasattr(control, "index"):
         values = [value for _, value in control.options]
         own_place = control.index
     else:

@@ -12,7 +12,13 @@ from ddlab.core.errors import DDLabError
 from ddlab.core.parameters import Parameters, describe, parameter
 from ddlab.explorers import Controls, Explorer, Plot, Runner
 from ddlab.explorers.controls import label_of, plain_symbol
+from ddlab.explorers.stops import other_stops, set_stops
 from ddlab.figures import loss_curves
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted(Parameters):
+    count: int = parameter(0, help="How many.", range=(0, None), explorable=(0, 49))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,6 +245,15 @@ def test_state_is_a_short_text_and_comes_back():
     assert restored.panel.value == demo.panel.value
     demo.close()
     restored.close()
+
+
+def test_whole_numbers_end_where_the_data_do() -> None:
+    panel = Controls(Counted(count=3))
+    set_stops(panel, "count", 0, 5)
+    assert (panel["count"].min, panel["count"].max) == (0, 5)
+    assert other_stops(panel["count"]) == [2, 4, 1, 5, 0]
+    set_stops(panel, "count", 0, 2)
+    assert panel["count"].value == 3, "where it stands, it stays"
 
 
 def test_close_ends_threads_and_widgets():

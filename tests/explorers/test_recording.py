@@ -86,6 +86,7 @@ DECLARED: dict[str, Any] = {
     "sentence": sentence,
 }
 DescentLab = Lab("At which rate?", World, **DECLARED)
+QuestionLab = Lab("Which way?", World, **DECLARED, question=("Down?", ["yes", "no"]))
 PairLab = Lab("At which rate, from where?", World, **DECLARED, pairs=[("rate", "start")])
 
 
@@ -109,7 +110,12 @@ def unpacked(replay: Replay) -> tuple[list[Any], list[dict[str, Any]]]:
 
 @pytest.mark.parametrize(
     ("lab", "count"),
-    [(DescentLab, 1 + 4 + 1), (PairLab, 1 + 4 + 1 + 4), (declared(**OF_RUNS), 1 + 8 + 36 + 4)],
+    [
+        (DescentLab, 1 + 4 + 1),
+        (PairLab, 1 + 4 + 1 + 4),
+        (QuestionLab, 1 + 2 * 6),
+        (declared(**OF_RUNS), 1 + 8 + 36 + 4),
+    ],
 )
 def test_each_recorded_stop_is_what_a_live_laboratory_shows(lab: Any, count: int) -> None:
     laboratory = lab(key="recorded").run()
@@ -127,6 +133,9 @@ def test_each_recorded_stop_is_what_a_live_laboratory_shows(lab: Any, count: int
         for control, place, home in zip(
             replay.controls, state["places"], states[0]["places"], strict=True
         ):
+            if "question" in control:
+                live.prediction.locked = (None, "yes", "no")[place]
+                continue
             widget: Any = dict(zip(order, _tree(live), strict=True))[control["model"]]
             if place != home:
                 at = control["stops"][place]
@@ -138,10 +147,11 @@ def test_each_recorded_stop_is_what_a_live_laboratory_shows(lab: Any, count: int
         for key, number in (states[0]["traits"] | state["traits"]).items():
             model, trait = key.split(" ")
             replayed[model][trait] = values[number]
-        controls = {control["model"] for control in replay.controls}
+        controls = {control.get("model") for control in replay.controls}
         for model, traits in shown.items():
             for trait, value in traits.items():
-                if model in controls or trait == "_dom_classes":
+                grey = trait == "disabled" and model in replay.inactive
+                if grey or model in controls or trait == "_dom_classes":
                     continue
                 assert as_shown(replayed[model][trait]) == as_shown(value), (state["label"], trait)
         live.close()

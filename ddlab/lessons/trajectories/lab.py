@@ -29,6 +29,7 @@ from ...runs import Run
 from .world import MOST_STEPS, STUDENTS, Points, Settings, World, positions
 
 AHEAD = 0.15  # of the squared way: what the quest asks for
+_HEIGHT = HEIGHT + 20  # of a plot, in pixels: the legend takes two lines
 # Accuracies are shown from here, unless one is lower.
 _LOW = 0.5
 
@@ -87,7 +88,7 @@ def plane(expert: Points, first: Points, means: Points, current: Points) -> go.F
         title=f"Squared distance left to this expert: {squared(current):.2f}",
         x_label="along the expert's way",
         y_label="off it",
-        height=HEIGHT,
+        height=_HEIGHT,
     )
     paths = {
         f"expert, {len(expert) - 1} epochs": expert,
@@ -169,7 +170,7 @@ def accuracy_chart(learned: tuple, rivals: tuple) -> go.Figure:
 
 
 def _by_steps(title: str, y_label: str, learned: tuple, rivals: tuple) -> go.Figure:
-    figure = start_figure(title=title, x_label="steps N", y_label=y_label, height=HEIGHT)
+    figure = start_figure(title=title, x_label="steps N", y_label=y_label, height=_HEIGHT)
     # The colours of the plane.
     for name, points, index in (("images on show", learned, 2), ("class means", rivals, 3)):
         x, y = [steps for steps, _ in points], [value for _, value in points]
