@@ -11,6 +11,7 @@ page says so.
 
 import base64
 import contextlib
+import functools
 import gzip
 import itertools
 import json
@@ -29,6 +30,8 @@ from .stops import other_stops
 
 # Traits that name a widget's code or the place of a control; they are never replayed.
 _FIXED = ("_model_", "_view_", "_esm", "_css", "_anywidget_id", "_own", "_library", "comm", "keys")
+# Of a control; more would make a page of ten megabytes, and the nearest one is shown anyway.
+_MOST_STOPS = 25
 States = dict[str, dict[str, Any]]
 
 
@@ -91,10 +94,12 @@ class _Control:
     def trait(self) -> str:
         return "index" if hasattr(self.widget, "index") else "value"
 
-    @property
+    @functools.cached_property
     def stops(self) -> list[Any]:
-        """The places of the stops, as the trait of the front end has them."""
-        return list(range(len(self.values))) if self.trait == "index" else list(self.values)
+        """The places of the stops, as the trait of the front end has them at the beginning."""
+        if self.trait == "value":
+            return list(self.values)
+        return [_options(self.widget).index(value) for value in self.values]
 
     @property
     def place(self) -> int:
@@ -117,14 +122,15 @@ class _Control:
     def label(self, number: int) -> str:
         """Return what the control says at a stop, as "ridge (λ) 0.01"."""
         is_choice = self.trait == "index"
-        words = self.widget.options[number][0] if is_choice else f"{self.values[number]:g}"
+        place = self.stops[number]
+        words = self.widget.options[place][0] if is_choice else f"{place:g}"
         return f"{self.words} {words}"
 
 
 class _Question(_Control):
     """A laboratory's question: its stops are no answer, then each of them locked."""
 
-    @property
+    @functools.cached_property
     def stops(self) -> list[Any]:
         return list(range(len(self.values)))
 
@@ -271,19 +277,30 @@ def _controls(laboratory: Laboratory) -> Iterator[_Control]:
         if widget in folded:
             continue
         values = sorted([widget.value, *other_stops(widget)], key=_order(widget))
-        yield _Control(name, widget.description, widget, tuple(values))
+        yield _Control(name, widget.description, widget, _thinned(values, widget.value))
     if laboratory.watched_run is not None:
         slider = laboratory.slider
-        steps = tuple(step for _, step in slider.options)
-        yield _Control("step", slider.description, slider, steps, is_step=True)
+        steps = _options(slider)
+        yield _Control("step", slider.description, slider, _thinned(steps, steps[-1]), is_step=True)
 
 
 def _order(widget: Any) -> Callable[[Any], Any]:
     """Return the key that sorts a control's values from left to right."""
     if not hasattr(widget, "index"):
         return lambda value: value
-    places = [value for _, value in widget.options]
-    return places.index
+    return _options(widget).index
+
+
+def _options(widget: Any) -> list[Any]:
+    """Return the values of a choice, from left to right."""
+    return [value for _, value in widget.options]
+
+
+def _thinned(values: list[Any], opening: Any) -> tuple[Any, ...]:
+    """Return at most about `_MOST_STOPS` of the values, evenly spread, the opening one among them."""
+    every = max(1, -(-len(values) // _MOST_STOPS))
+    phase = values.index(opening) % every
+    return tuple(values[phase::every])
 
 
 def _record_presses(recorder: _Recorder, controls: list[_Control]) -> Iterator[dict[str, Any]]:

@@ -30,7 +30,9 @@ function nearest(states, controls, moved) {
     return sum;
   };
   const best = states.reduce((one, other) => (distance(other) < distance(one) ? other : one));
-  return [best, distance(best) === 0];
+  const isOnStop = ({ model, trait, stops, question }, number) =>
+    question || Math.abs(stops[places[number]] - model.get(trait)) < 1e-9;
+  return [best, distance(best) === 0 && controls.every(isOnStop)];
 }
 
 async function render({ model, el }) {

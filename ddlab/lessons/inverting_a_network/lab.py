@@ -238,12 +238,16 @@ def students_chart(points: tuple, on_show: tuple[str, float], accuracies: tuple)
             )
     clauses = []
     for index, start in enumerate(("noise", "real")):
-        own = [(place, accuracy) for name, place, accuracy in points if name == start]
-        if own:
-            x, y = zip(*own, strict=True)
-            style = line_style(series_style(index), markers=True)
-            figure.add_scatter(x=x, y=y, name=f"recovered from {start}", **style)
-            clauses.append(f"from {start} {', '.join(f'{accuracy:.2f}' for accuracy in y)}")
+        places, heights = [], []
+        for name, place, accuracy in points:
+            if name == start:
+                places.append(place)
+                heights.append(accuracy)
+        # Also where nothing is known yet: the legend does not change, and the plot keeps its height.
+        style = line_style(series_style(index), markers=True)
+        figure.add_scatter(x=places, y=heights, name=f"recovered from {start}", **style)
+        written = ", ".join(f"{height:.2f}" for height in heights)
+        clauses.append(f"from {start} {written or 'not known yet'}")
     if recovered is not None:
         ring = {"symbol": "circle-open", "size": 16, "color": neutral("text"), "line": {"width": 2}}
         figure.add_scatter(
