@@ -99,6 +99,25 @@ RECIPES = [
         "What is worth",
         (("memory", "nearest to centres"), ("images_per_class", 5), ("distillation_weight", 0.0)),
     ),
+    Recipe("75", "What becomes of", (("memory", "random"), ("images_per_class", 2))),
+    Recipe("90", "On trial: ReLA, appendix A", (("steps", 4),)),
+    Recipe("90", "On trial: ReLA, appendix C", (("spread", 0.24),)),
+    Recipe(
+        "90",
+        "On trial: ReLA, Theorem",
+        (
+            ("strength", 0.0),
+            ("strength", 10.0),
+            ("gap", 0.1),
+            ("gap", 4.0),
+            ("spread", 0.1),
+            ("spread", 2.0),
+            ("other_spread", 0.1),
+            ("other_spread", 2.0),
+        ),
+    ),
+    Recipe("90", "On trial: FADRM", (("merge_ratio", 0.71),)),
+    Recipe("95", "", (("width", 32), ("epochs", 101), ("width", 16), ("epochs", 125))),
     Recipe("80", "Which method, at", (("labels", "own"), ("method", "dd"))),
     Recipe("70", "Two steps", ((DRAG, (1, 1.4, 1.4)),)),
     Recipe("70", "Does the order", (("curriculum", "all_shuffled"), ("steps", 16))),
@@ -125,6 +144,8 @@ def laboratory(recipe: Recipe) -> Laboratory:
     """Return the laboratory of a recipe at rest, as it opens on its page."""
     for lab in laboratories(recipe.lesson):
         if lab.title.startswith(recipe.title):
+            if lab.prediction is not None:
+                lab.commit(lab.prediction.choices[0])  # before, no control moves
             lab.run()
             lab.runner.join(PATIENCE)
             return lab

@@ -54,8 +54,8 @@ ENOUGH = 0.86
 # Accuracies are shown from here, unless one is lower.
 _LOW = 0.5
 # Images of a batch that are shown, and the pixels that each takes.
-_ROWS = 5
-_CELL = 28
+_ROWS = 4
+_CELL = 32
 _HEIGHT = 336  # of a plot, in pixels: the rows of images stand above it
 
 Path = tuple[float, ...]

@@ -23,7 +23,8 @@ from ...explorers.views import Chart, Strip, Tabs, step_on_show
 from ...runs import Run
 from .world import LEARNED, REAL, Settings, World
 
-_ROWS = 10  # of images: of each class so many are shown
+_ROWS = 2  # of images: of each class at most so many are shown
+_HEIGHT = HEIGHT - 26  # of a plot, in pixels, with both rows above it
 RIVAL = "centres"  # the strongest that learns nothing
 _AHEAD = 0.01  # of accuracy: what the quest asks for
 
@@ -62,7 +63,7 @@ def distance_curve(iterations: int, points: tuple[tuple[int, float], ...]) -> go
     values = [value for _, value in points]
     # Of one point plotly would write too many numbers.
     limits = math.log10(min(values) / 2), math.log10(2 * max(values))
-    return figure.update_yaxes(dtick="D2", range=limits)
+    return figure.update_yaxes(dtick="D2", range=limits).update_layout(height=_HEIGHT)
 
 
 # -- students
@@ -159,7 +160,7 @@ def scores(networks: int, step: int, accuracies: tuple, other_runs: tuple) -> go
         words = f"{how_many(number)}, update {step}" if number == networks else how_many(number)
         learned_names.append(words)
         ahead[words] = differences(values, rival)
-    return difference_chart(ahead, short[RIVAL], learned=learned_names, height=HEIGHT)
+    return difference_chart(ahead, short[RIVAL], learned=learned_names, height=_HEIGHT)
 
 
 # -- in words
