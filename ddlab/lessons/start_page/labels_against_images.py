@@ -37,9 +37,9 @@ from ...training import losses, supervised
 LABELS = ("hard", "stored", "online")
 _LOOKS = 15  # how often a student is tested while it learns
 _MOST_VIEWS = 12  # of the image on show
-_CURVES = 3  # beside each other, the last ones
+_CURVES = 2  # beside each other, the last ones
 _HEIGHT = 226  # of the target's plot, in pixels
-_RESULTS_HEIGHT = 290  # of the plots that carry the conclusion
+_RESULTS_HEIGHT = 296  # of the plots that carry the conclusion
 # Of accuracy that labels must add, and the sets for which they must: the quest.
 _POINTS = 0.10
 _RAISED_SETS = 2
@@ -237,7 +237,7 @@ def target_bars(world: World, settings: Settings) -> go.Figure:
         marker_color=series_style(0).colour,
     )
     figure.update_xaxes(range=[0, 1.05])
-    figure.update_yaxes(autorange="reversed", title="", dtick=1, tickfont_size=11)
+    figure.update_yaxes(autorange="reversed", title="", dtick=1, tickfont_size=10)
     figure.update_layout(showlegend=False)
     likely = []
     for at in np.argsort(shares)[::-1][:3]:
@@ -374,10 +374,10 @@ LabelsAgainstImages = Lab(
     opens_with=1,
     job_words=lambda world, run: "student",
     views=[
-        Row(Strip(example_data, strip), Chart(example_data, target_bars)),
+        Row(Strip(example_data, strip), Chart(example_data, target_bars, ghosts=False)),
         Tabs(
             ("Test accuracies", Chart(table_data, accuracy_table)),
-            ("While they train", Chart(curve_data, curves)),
+            ("While they train", Chart(curve_data, curves, ghosts=False)),
         ),
     ],
     sentence=sentence,

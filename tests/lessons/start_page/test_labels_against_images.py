@@ -74,12 +74,12 @@ def test_sets_that_cannot_be_compared_are_refused(material, change, words: str) 
         LabelsAgainstImages(data, teacher, change(sets["real"], two), config)
 
 
-def test_the_curve_is_seen_to_grow_beside_the_last_four(material, monkeypatch) -> None:
+def test_the_curve_is_seen_to_grow_beside_the_last_one(material, monkeypatch) -> None:
     explorer = LabelsAgainstImages(*material)
     for seed in range(1, 6):
         explorer.panel["seed"].value = seed
         explorer.runner.join()
-    assert names(explorer) == [f"real, hard, seed {seed}" for seed in range(1, 6)]
+    assert names(explorer) == [f"real, hard, seed {seed}" for seed in (4, 5)]
     update = supervised.update
     monkeypatch.setattr(supervised, "update", lambda *state: time.sleep(0.02) or update(*state))
     lengths: list[int] = []
@@ -90,7 +90,7 @@ def test_the_curve_is_seen_to_grow_beside_the_last_four(material, monkeypatch) -
         "A student trains on real images with online labels, seed 5 ..."
     )
     explorer.runner.join()
-    assert lengths == sorted(lengths) and len(set(lengths)) > 2 and len(names(explorer)) == 5
+    assert lengths == sorted(lengths) and len(set(lengths)) > 2 and len(names(explorer)) == 2
     assert names(explorer)[-1] == "real, online, seed 5" and lengths[-1] == 20
     explorer.close()
 
