@@ -165,7 +165,7 @@ def _labels(
         for position, direction in _PLACES.items():
             centre = pixels[name] + np.array(direction) * (half + 7)
             box = (*(centre - half), *(centre + half))
-            inside = box[0] > -40 and box[2] < _WIDTH + 40
+            inside = box[0] > -10 and box[2] < _WIDTH + 10
             if inside and not any(
                 box[0] < x1 and x0 < box[2] and box[1] < y1 and y0 < box[3]
                 for x0, y0, x1, y1 in boxes
