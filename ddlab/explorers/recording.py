@@ -104,10 +104,10 @@ class _Control:
     @property
     def place(self) -> int:
         """The number of the stop where the control stands."""
-        return min(
-            range(len(self.stops)),
-            key=lambda number: abs(self.stops[number] - getattr(self.widget, self.trait)),
-        )
+        position = self.widget.value
+        if self.trait == "index":
+            position = _options(self.widget).index(position)
+        return min(range(len(self.stops)), key=lambda number: abs(self.stops[number] - position))
 
     @property
     def on_page(self) -> dict[str, Any]:

@@ -54,7 +54,8 @@ def other_stops(control: Any) -> list[Any]:
     """Return the values that a control of a panel can take beside its own, the nearest first."""
     if hasattr(control, "index"):
         values = [value for _, value in control.options]
-        own_place = control.index
+        # Not `index`: of a choice whose value is None, toggle buttons have none.
+        own_place = values.index(control.value)
     else:
         count = round((control.max - control.min) / control.step)
         values = [control.min + place * control.step for place in range(count + 1)]

@@ -19,6 +19,7 @@ from ddlab.figures import loss_curves
 @dataclass(frozen=True, kw_only=True)
 class Counted(Parameters):
     count: int = parameter(0, help="How many.", range=(0, None), explorable=(0, 49))
+    limit: int | None = parameter(1, help="Of all.", choices=(1, 2, None), explorable=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,6 +246,11 @@ def test_state_is_a_short_text_and_comes_back():
     assert restored.panel.value == demo.panel.value
     demo.close()
     restored.close()
+
+
+def test_a_choice_of_nothing_has_neighbours_too() -> None:
+    panel = Controls(Counted(limit=None))
+    assert other_stops(panel["limit"]) == [2, 1]
 
 
 def test_whole_numbers_end_where_the_data_do() -> None:
