@@ -24,6 +24,17 @@ async function initialize({ model }) {
   model.send({ kind: "started" });
 }
 
+// A question on a page without a kernel: a button sends its click to the kernel; here it is answered on the page.
+function onLock(answers, button, line, reply) {
+  answers.on("change:index", () => button.set("disabled", answers.get("index") === null));
+  button.send = () => {
+    const choice = answers.get("index");
+    for (const part of [answers, button]) part.set("disabled", true);
+    line.set("value", `Locked: ${answers.get("_options_labels")[choice]}`);
+    reply(choice);
+  };
+}
+
 function add(parent, tag, name, text = "") {
   const element = document.createElement(tag);
   element.className = `ddlab-${name}`;

@@ -2,7 +2,6 @@
 widget that replays them.
 
     replay = record(laboratory)      # moves each control in front through its stops, then back
-    replay.labels                    # the recorded states in words, the opening ones first
 
 What moves on such a page is what moved while it was recorded: the traits of the very widgets that the
 notebook shows. For a combination of controls that was not recorded the nearest one is shown, and the
@@ -28,8 +27,6 @@ from .lab import Compute, Laboratory
 from .layout import opened
 from .stops import other_stops
 
-# Traits that name a widget's code or the place of a control; they are never replayed.
-_FIXED = ("_model_", "_view_", "_esm", "_css", "_anywidget_id", "_own", "_library", "comm", "keys")
 # Of a control; more would make a page of ten megabytes, and the nearest one is shown anyway.
 _MOST_STOPS = 25
 States = dict[str, dict[str, Any]]
@@ -58,10 +55,6 @@ class Replay(SyncedWidget):
     reset = traitlets.Unicode().tag(sync=True)
     inactive = traitlets.List().tag(sync=True)
     packed = traitlets.Bytes().tag(sync=True)
-
-    def __init__(self, labels: list[str], **state: Any) -> None:
-        super().__init__(**state)
-        self.labels = labels
 
 
 @dataclass
@@ -170,7 +163,6 @@ def record(laboratory: Laboratory) -> Replay:
     presses = list(_record_presses(recorder, controls))
     inactive = [widget.model_id for widget in _inactive(laboratory)]
     replay = Replay(
-        recorder.labels,
         controls=[control.on_page for control in controls],
         switches=list(_switches(laboratory)),
         presses=presses,
@@ -213,14 +205,12 @@ def _record_moves(recorder: _Recorder, controls: list[_Control]) -> None:
         _show(laboratory, opening)
 
 
-def record_page() -> list[Replay]:
+def record_page() -> None:
     """Record all laboratories that are open in this kernel, as on the page of a lesson."""
-    replays = []
     for explorer in opened():
         if isinstance(explorer, Laboratory):
             explorer.runner.join(None)
-            replays.append(record(explorer))
-    return replays
+            record(explorer)
 
 
 def _show(laboratory: Laboratory, settings: Any) -> None:
@@ -330,11 +320,7 @@ def _states(laboratory: Laboratory) -> States:
     for widget in _tree(laboratory):
         if isinstance(widget, Replay):
             continue
-        state = {}
-        for name, value in widget.get_state().items():
-            if not name.startswith(_FIXED) and name not in ("layout", "style", "children"):
-                state[name] = value
-        states[str(widget.model_id)] = state
+        states[str(widget.model_id)] = widget.get_state()
     return states
 
 
@@ -342,7 +328,6 @@ def _packed(recorder: _Recorder, controls: list[_Control], inactive: list[str]) 
     """Return the states as gzipped JSON, each value once, all but the first as differences."""
     numbers: dict[str, int] = {}
     moved = {(control.widget.model_id, control.trait) for control in controls}
-    moved |= {(control.widget.model_id, "value") for control in controls}
     moved |= {(model, "disabled") for model in inactive}
 
     def number(value: Any) -> int:

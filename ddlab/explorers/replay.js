@@ -65,13 +65,10 @@ async function render({ model, el }) {
   };
   const lock = async (control, number) => {
     const [answers, button, line] = await Promise.all(["answers", "button", "line"].map((part) => find(control.question[part])));
-    answers.on("change:index", () => button.set("disabled", answers.get("index") === null));
-    button.send = () => {
-      control.answered = answers.get("index") + 1;
-      for (const part of [answers, button]) part.set("disabled", true);
-      line.set("value", `Locked: ${answers.get("_options_labels")[answers.get("index")]}`);
+    onLock(answers, button, line, (choice) => {
+      control.answered = choice + 1;
       show(...nearest(byPlaces, controls, number));
-    };
+    });
   };
   for (const [number, control] of controls.entries()) if (control.question) await lock(control, number);
   controls.forEach(({ model: control, trait, is_step: isStep }, number) =>

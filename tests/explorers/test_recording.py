@@ -151,7 +151,9 @@ def test_each_recorded_stop_is_what_a_live_laboratory_shows(lab: Any, count: int
         for model, traits in shown.items():
             for trait, value in traits.items():
                 grey = trait == "disabled" and model in replay.inactive
-                if grey or model in controls or trait == "_dom_classes":
+                # Names of models, which differ from one laboratory to the next.
+                names_models = trait in ("children", "layout", "style", "_own", "_anywidget_id")
+                if grey or names_models or model in controls or trait == "_dom_classes":
                     continue
                 assert as_shown(replayed[model][trait]) == as_shown(value), (state["label"], trait)
         live.close()
@@ -170,7 +172,8 @@ def test_recording_leaves_the_laboratory_as_it_opened(laboratory: Laboratory) ->
     replay = record(laboratory)
     assert laboratory.panel.value == Settings() and laboratory.sentence == before
     assert laboratory.quest is not None and not laboratory.quest.met
-    assert replay.labels == [
+    _, states = unpacked(replay)
+    assert [state["label"] for state in states] == [
         "the opening settings",
         "rate 0",
         "rate 1",

@@ -54,8 +54,8 @@ def losses(settings: Settings) -> tuple[float, float]:
     for first in (settings.first_weight, OTHER_START):
         last = one_weight.weights_along(points, order, settings.rate, first)[-1]
         values.append(float(one_weight.real_loss(last)))
-    own, other = values
-    return own, other
+    loss, other_loss = values
+    return loss, other_loss
 
 
 def plane(settings: Settings) -> go.Figure:
@@ -66,24 +66,24 @@ def plane(settings: Settings) -> go.Figure:
     figure = one_weight.draw(
         points, order, settings.rate, settings.first_weight, title=title, height=HEIGHT
     )
-    own, other = losses(settings)
-    alt = f"{title}; real loss {own:.3f}, from another start {other:.3f}."
+    loss, other_loss = losses(settings)
+    alt = f"{title}; real loss {loss:.3f}, from another start {other_loss:.3f}."
     return finish_figure(legend_below(figure), alt=alt)
 
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
     """Say how large the real loss is from this start and from another one."""
-    own, other = losses(settings)
+    loss, other_loss = losses(settings)
     return (
-        f"Real loss of the trained student: {own:.3f} from this start, {other:.3f} from a start at "
+        f"Real loss of the trained student: {loss:.3f} from this start, {other_loss:.3f} from a start at "
         f"{OTHER_START:g}. The arrow shows where the real loss, through all steps, pulls the point."
     )
 
 
 def quest_met(world: World, settings: Settings, results: Results) -> bool:
     """Return whether the point teaches its own start, and off the real line fails the other."""
-    own, other = losses(settings)
-    return own < _LEARNED and other > 10 * _LEARNED
+    loss, other_loss = losses(settings)
+    return loss < _LEARNED and other_loss > 10 * _LEARNED
 
 
 OnePoint = Lab(
