@@ -61,6 +61,8 @@ class NotebookPage:
         self.page = page
         self._shots = shots
         self.script_errors: list[str] = []
+        # One session: a second one could not undo the pace that the first one set.
+        self._devtools = page.context.new_cdp_session(page)
         page.set_default_timeout(30_000)
         page.on("pageerror", lambda error: self._note(f"uncaught: {error}"))
         page.on(
@@ -133,8 +135,7 @@ class NotebookPage:
 
     def slow_down(self, factor: float) -> None:
         """Let the page compute so many times slower (1: as fast as it can)."""
-        session = self.page.context.new_cdp_session(self.page)
-        session.send("Emulation.setCPUThrottlingRate", {"rate": factor})
+        self._devtools.send("Emulation.setCPUThrottlingRate", {"rate": factor})
 
     def reload(self) -> None:
         """Save the notebook and load the page again; the kernel goes on."""
