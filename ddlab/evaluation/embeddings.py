@@ -31,6 +31,7 @@ from ..core import errors
 from ..core.parameters import Parameters, parameter
 from ..networks import Network
 from ..runs import cache
+from ..runs.threads import available, limit_threads
 
 KINDS = ("pca", "t_sne", "umap")
 LAYERS = ("features", "logits")
@@ -271,12 +272,13 @@ def _umap(config: Config, points: np.ndarray, announce: Any) -> tuple[np.ndarray
         random_state=config.seed,
         n_jobs=1,
     )
-    with _umap_lock:
+    # Its compiled loops set the number of OpenMP threads, which is torch's as well.
+    with _umap_lock, limit_threads(available()):
         positions = model.fit_transform(points)
         _umap_compiled = True
 
     def place(new: np.ndarray) -> np.ndarray:
-        with _umap_lock:
+        with _umap_lock, limit_threads(available()):
             return model.transform(new)
 
     return positions, None, place

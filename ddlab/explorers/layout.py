@@ -17,6 +17,7 @@ the traceback folded. Outside a kernel (plain pytest) it is raised as well. `key
 explorer that an earlier run of the same cell has left.
 """
 
+import base64
 import functools
 import html
 import sys
@@ -122,6 +123,27 @@ class Explorer(widgets.VBox):
     def sentence(self) -> str:
         """The words that say what the explorer shows now."""
         return self._sentence.text
+
+    def in_words(self, picture: bytes | None = None) -> dict[str, str]:
+        """Return what stands for the explorer where no script runs, by MIME type.
+
+        Args:
+            picture: a PNG image of what it shows.
+        """
+        image = ""
+        bundle = {}
+        if picture is not None:
+            bundle["image/png"] = base64.b64encode(picture).decode()
+            image = f'<img alt="" src="data:image/png;base64,{bundle["image/png"]}">'
+        bundle["text/html"] = (
+            f"<p><b>{html.escape(self.title)}</b></p>{image}<p>{html.escape(self.sentence)} "
+            "<i>This is an explorer: it moves where scripts run, and once the notebook is trusted.</i></p>"
+        )
+        return bundle
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """Return the widget, with a sentence beside it for readers without scripts."""
+        return super()._repr_mimebundle_(**options) | self.in_words()
 
     def say(self, text: str) -> None:
         """Say what is shown now; a screen reader reads it out when it changes."""

@@ -16,6 +16,7 @@ Setting `figure` or `cursor` is allowed from any thread.
 """
 
 import gzip
+import html
 import threading
 from functools import cache
 from importlib.resources import files
@@ -98,6 +99,11 @@ class Plot(SyncedWidget):
             height=int(figure.layout.height or 360),
             **keywords,
         )
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """Return the widget, with the alt text beside it for readers without scripts."""
+        bundle, metadata = super()._repr_mimebundle_(**options)
+        return bundle | {"text/html": f"<p>{html.escape(self.alt)}</p>"}, metadata
 
     @property
     def figure(self) -> go.Figure:

@@ -9,9 +9,9 @@ page says so.
 """
 
 import base64
-import contextlib
 import functools
 import gzip
+import importlib.util
 import itertools
 import json
 from collections.abc import Callable, Iterator
@@ -25,10 +25,12 @@ from ..core.errors import DDLabError, check_instance
 from .front_end import SyncedWidget, front_end, style
 from .lab import Compute, Laboratory
 from .layout import opened
+from .plot import Plot
 from .stops import other_stops
 
 # Of a control; more would make a page of ten megabytes, and the nearest one is shown anyway.
 _MOST_STOPS = 25
+_PICTURE_WIDTH = 700  # pixels of the picture that stands for an explorer
 States = dict[str, dict[str, Any]]
 
 
@@ -195,22 +197,42 @@ def _record_moves(recorder: _Recorder, controls: list[_Control]) -> None:
     opening = laboratory.panel.value
     for moves in _combinations(laboratory, controls):
         values = {control.name: control.values[number] for control, number in moves}
-        # Outside a kernel a refusal is raised as well as shown.
-        with contextlib.suppress(DDLabError):
+        # What is refused is no state; outside a kernel it is raised as well as shown.
+        try:
             laboratory.panel.value = opening.replace(**values)
-        if not laboratory.refusal:
+            is_refused = bool(laboratory.refusal)
+        except DDLabError:
+            is_refused = True
+        if not is_refused:
             laboratory.run()
             labels = [control.label(number) for control, number in moves]
             recorder.take(controls, ", ".join(labels))
         _show(laboratory, opening)
 
 
-def record_page() -> None:
-    """Record all laboratories that are open in this kernel, as on the page of a lesson."""
+def record_page() -> dict[str, dict[str, str]]:
+    """Record all laboratories that are open in this kernel, as on the page of a lesson.
+
+    Returns for each one's model what stands for it where no script runs, by MIME type.
+    """
+    stand_ins = {}
     for explorer in opened():
         if isinstance(explorer, Laboratory):
             explorer.runner.join(None)
             record(explorer)
+            stand_ins[str(explorer.model_id)] = explorer.in_words(_picture(explorer))
+    return stand_ins
+
+
+def _picture(laboratory: Laboratory) -> bytes | None:
+    """Return the first chart of a laboratory as PNG, or None where kaleido is not installed."""
+    if importlib.util.find_spec("kaleido") is None:
+        return None
+    for view_on_page in laboratory._views_on_show:
+        plot = getattr(view_on_page.widget, "plot", view_on_page.widget)
+        if isinstance(plot, Plot):
+            return plot.figure.to_image("png", width=_PICTURE_WIDTH)
+    return None
 
 
 def _show(laboratory: Laboratory, settings: Any) -> None:

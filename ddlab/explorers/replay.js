@@ -35,11 +35,19 @@ function nearest(states, controls, moved) {
   return [best, distance(best) === 0 && controls.every(isOnStop)];
 }
 
+// In a notebook the kernel answers, as long as there is one.
+async function untilAlone(reset) {
+  while (reset.comm_live) await new Promise((resolve) => reset.once("comm_live_update", resolve));
+}
+
 async function render({ model, el }) {
+  const find = (id) => findModel(model, id);
+  // A button sends its click to the kernel; here it is answered on the page.
+  const reset = await find(model.get("reset"));
+  await untilAlone(reset);
   el.classList.add("ddlab-replay");
   const note = add(el, "p", "replay-note");
   note.setAttribute("role", "status");
-  const find = (id) => findModel(model, id);
   const [values, states] = await unpackStates(model.get("packed"));
   const byPlaces = states.slice(0, states.length - model.get("presses").length);
   const controls = [];
@@ -86,8 +94,6 @@ async function render({ model, el }) {
       boxes.forEach((layout, place) => layout.set("display", isShown(place) ? "flex" : "none")),
     );
   }
-  // A button sends its click to the kernel; here it is answered on the page.
-  const reset = await find(model.get("reset"));
   reset.send = () => {
     controls.forEach((control, number) => control.model && place(control, states[0].places[number]));
     show(...nearest(byPlaces, controls, 0));

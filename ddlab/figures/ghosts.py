@@ -9,7 +9,8 @@ from . import theme as look
 
 _MOST = 3  # more of them would hide what is on show
 _ALPHA = 0.45
-_GROUP = "before"  # by which ghosts are known
+# Marks a ghost, in `meta`: a `legendgroup` would stack the entries of the legend on each other.
+_GHOST = "ghost"
 
 
 def with_ghosts(figure: go.Figure, earlier: go.Figure, words: str) -> go.Figure:
@@ -39,7 +40,7 @@ def with_ghosts(figure: go.Figure, earlier: go.Figure, words: str) -> go.Figure:
         points = _points(trace)
         if not (is_curve or is_single_bar) or not points or points <= points_on_show:
             continue
-        if trace.legendgroup == _GROUP:
+        if trace.meta == _GHOST:
             continue
         ghosts.append(_ghost(trace, words))
     if not ghosts:
@@ -82,7 +83,7 @@ def _ghost(trace: go.Scatter | go.Bar, words: str) -> go.Scatter:
         yaxis=trace.yaxis,
         mode=mode,
         name=look.literal(words),
-        legendgroup=_GROUP,
+        meta=_GHOST,
         zorder=-1,
         showlegend=False,
         hoverinfo="skip",

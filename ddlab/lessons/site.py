@@ -14,17 +14,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import nbformat
+
 from ..core.errors import DDLabError
 from ..core.storage import write_atomically
 from ..explorers.exporting import SCRIPTS, head, put_scripts, without_plotly
 from .build import NOTEBOOKS
 from .contents import LESSONS
 
-# Run in the kernel after the last cell of a lesson.
-_RECORD = "from ddlab.explorers.recording import record_page\nrecord_page()"
+# Run in the kernel after the last cell of a lesson. What it displays is taken off again.
+_RECORD = """
+from IPython.display import display
+from ddlab.explorers.recording import record_page
+display({"application/json": record_page()}, raw=True)
+"""
 _SECONDS = 900  # that one cell may take; recording is the longest
+_NOTEBOOKS = "notebooks"  # the folder of the site that holds them, run and recorded
 _NEEDS_KERNEL = (
-    "*Exercises need a kernel: open this lesson in JupyterLab (`make lab`) or on "
+    "*Exercises need a kernel: open [this notebook]({address}) in JupyterLab (`make lab`) or on "
     "[mybinder.org](https://mybinder.org).*"
 )
 _INDEX = """<!DOCTYPE html>
@@ -65,8 +72,11 @@ def build_site(folder: Path, numbers: Sequence[str] = ()) -> list[Path]:
     put_scripts(folder / SCRIPTS)
     pages = []
     for name in names:
+        notebook = _run(name)
+        (folder / _NOTEBOOKS).mkdir(exist_ok=True)
+        nbformat.write(notebook, folder / _NOTEBOOKS / f"{name}.ipynb")
         pages.append(folder / f"{name}.html")
-        write_atomically(pages[-1], page_of(_run(name), LESSONS[name].title).encode())
+        write_atomically(pages[-1], page_of(notebook, name).encode())
         print(f"{pages[-1]}: {pages[-1].stat().st_size / 1e6:.1f} MB", flush=True)
     write_atomically(folder / "index.html", _index(folder).encode())
     return pages
@@ -85,7 +95,6 @@ def _lessons(numbers: Sequence[str]) -> list[str]:
 
 def _run(name: str) -> Any:
     """Return a lesson with its outputs and the states of its widgets, its explorers recorded."""
-    import nbformat
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError
 
@@ -100,16 +109,26 @@ def _run(name: str) -> Any:
         raise DDLabError(
             f"{name} cannot become a page: {problem.ename}: {problem.evalue}"
         ) from None
-    notebook.cells.pop()
+    _put_stand_ins(notebook, notebook.cells.pop().outputs)
     return notebook
 
 
-def page_of(notebook: Any, title: str) -> str:
-    """Return the page of a notebook that was run."""
+def _put_stand_ins(notebook: Any, displayed: list[Any]) -> None:
+    """Put beside each explorer's output what stands for it where no script runs."""
+    (stand_ins,) = (output.data["application/json"] for output in displayed if "data" in output)
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            view = data.get("application/vnd.jupyter.widget-view+json", {})
+            data.update(stand_ins.get(view.get("model_id"), {}))
+
+
+def page_of(notebook: Any, name: str) -> str:
+    """Return the page of a lesson that was run."""
     from nbconvert import HTMLExporter
 
-    _explain_exercises(notebook)
-    notebook.metadata |= {"title": title, "ddlab_head": head()}
+    _explain_exercises(notebook, f"{_NOTEBOOKS}/{name}.ipynb")
+    notebook.metadata |= {"title": LESSONS[name].title, "ddlab_head": head()}
     for state in notebook.metadata.get("widgets", {}).values():
         without_plotly(state)
     exporter = HTMLExporter(
@@ -122,15 +141,12 @@ def page_of(notebook: Any, title: str) -> str:
     return re.sub(r'href="(\d\d_\w+)\.ipynb"', r'href="\1.html"', page)
 
 
-def _explain_exercises(notebook: Any) -> None:
+def _explain_exercises(notebook: Any, address: str) -> None:
     """Say under each exercise that it needs a kernel, in place of the check's reply."""
-    import nbformat
-
+    words = _NEEDS_KERNEL.format(address=address)
     for cell in notebook.cells:
         if cell.cell_type == "code" and "lesson.check(" in cell.source:
-            cell.outputs = [
-                nbformat.v4.new_output("display_data", data={"text/markdown": _NEEDS_KERNEL})
-            ]
+            cell.outputs = [nbformat.v4.new_output("display_data", data={"text/markdown": words})]
 
 
 def _index(folder: Path) -> str:

@@ -6,8 +6,10 @@ here.
 """
 
 import contextlib
+import gzip
 import importlib
 import inspect
+import json
 import pkgutil
 import re
 import threading
@@ -24,7 +26,8 @@ from ddlab.core.errors import DDLabError
 from ddlab.core.parameters import describe
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
-from ddlab.explorers import Explorer, Lab, Laboratory, Live
+from ddlab.evaluation import embeddings
+from ddlab.explorers import Explorer, Lab, Laboratory, Live, recording
 from ddlab.explorers.lab import Part
 from ddlab.lessons.theorems_on_trial.trials import TRIALS
 from ddlab.methods import dd, dm, dwa, fadrm, gtn, kip, ld, mnemonics, mtt, sre2l
@@ -377,6 +380,31 @@ def test_a_shared_text_restores_what_is_on_show(make: Make) -> None:
     assert again.settings.to_dict() == settings.to_dict() and untimed(again.sentence) == untimed(
         sentence
     )
+
+
+def test_it_is_recorded_for_a_page_and_is_as_it_was(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recording, "_MOST_STOPS", 2)
+    # UMAP compiles for ten seconds, and `test_embeddings` has it.
+    monkeypatch.setattr(embeddings, "_umap", embeddings._pca)
+    lab = make().run()
+    settings = lab.settings
+    replay = recording.record(lab)
+    states = json.loads(gzip.decompress(replay.packed))["states"]
+    assert lab.settings == settings and lab.error is None and lab.refusal == ""
+    moved = set()
+    for state in states:
+        for number, place in enumerate(state["places"]):
+            if place != states[0]["places"][number]:
+                moved.add(number)
+    for number, control in enumerate(replay.controls):
+        if number in moved or "question" in control or len(control["stops"]) == 1:
+            continue
+        (name,) = (name for name in lab.panel if lab.panel[name].model_id == control["model"])
+        for stop in {*control["stops"]} - {getattr(settings, name)}:
+            with pytest.raises(DDLabError):
+                lab.panel.value = settings.replace(**{name: stop})
 
 
 def test_a_setting_that_is_none_is_refused_in_one_sentence_and_nothing_moves(make: Make) -> None:

@@ -160,7 +160,9 @@ def test_the_wait_for_umap_is_announced_once(
     points, _ = clusters()
     monkeypatch.setattr(embeddings, "_umap_compiled", False)
     announced: list[str] = []
+    threads = torch.get_num_threads()
     embeddings.fit({"a": points}, SMALL["umap"], announce=announced.append)
+    assert torch.get_num_threads() == threads, "numba's threads are not torch's"
     embeddings.fit({"a": points}, SMALL["umap"].replace(seed=1), announce=announced.append)
     assert announced == [embeddings.UMAP_WAIT] and "seconds" in announced[0]
     monkeypatch.setattr(embeddings, "_umap_compiled", False)

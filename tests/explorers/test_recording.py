@@ -10,13 +10,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
 from ddlab.core.errors import DDLabError
 from ddlab.core.parameters import Parameters, parameter
-from ddlab.explorers import Chart, Compute, Lab, Laboratory, Quest, Strip, Tabs, Value, export
+from ddlab.explorers import (
+    Chart,
+    Compute,
+    Lab,
+    Laboratory,
+    Quest,
+    Strip,
+    Tabs,
+    Value,
+    export,
+    recording,
+)
 from ddlab.explorers import exporting as export_module
-from ddlab.explorers.recording import Replay, _states, _tree, record
+from ddlab.explorers.recording import Replay, _states, _tree, record, record_page
 from ddlab.figures import encode_grid, loss_curves
 from tests.explorers.test_lab import OF_RUNS, declared
 
@@ -186,6 +198,25 @@ def test_recording_leaves_the_laboratory_as_it_opened(laboratory: Laboratory) ->
     assert {folded, laboratory.stop_button.model_id} <= {*replay.inactive}
     tabs, more = sorted(replay.switches, key=lambda switch: switch["trait"])[:2]
     assert len(tabs["layouts"]) == 2 and len(more["layouts"]) == 1
+
+
+@pytest.mark.parametrize("has_kaleido", [True, False])
+def test_a_sentence_stands_for_an_explorer_where_no_script_runs(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch, has_kaleido: bool
+) -> None:
+    monkeypatch.setattr(recording.importlib.util, "find_spec", lambda name: has_kaleido or None)
+    monkeypatch.setattr(
+        go.Figure, "to_image", lambda figure, *_, **__: figure.layout.title.text.encode()
+    )
+    at_display = laboratory._repr_mimebundle_()
+    assert laboratory.sentence in at_display["text/html"] and "image/png" not in at_display
+    in_words = record_page()[laboratory.model_id]
+    assert (
+        laboratory.title in in_words["text/html"] and laboratory.sentence in in_words["text/html"]
+    )
+    picture = in_words.get("image/png")
+    assert picture == (base64.b64encode(b"Loss").decode() if has_kaleido else None)
+    assert picture is None or picture in in_words["text/html"]
 
 
 def test_an_exported_page_holds_its_explorer_alone(

@@ -29,19 +29,37 @@ def notebook() -> Any:
 
 
 def test_a_page_links_pages_folds_code_and_says_what_needs_a_kernel() -> None:
-    page = site.page_of(notebook(), "A lesson")
-    assert "<title>A lesson</title>" in page
-    assert 'href="05_matching.html"' in page and ".ipynb" not in page
+    page = site.page_of(notebook(), "50_kernels")
+    assert f"<title>{LESSONS['50_kernels'].title}</title>" in page
+    assert 'href="05_matching.html"' in page
+    assert re.findall(r'href="([^"]*ipynb)"', page) == ["notebooks/50_kernels.ipynb"]
     assert page.count('<summary class="ddlab-code">') == 1
     assert "Exercises need a kernel" in page and "Not yet" not in page
 
 
 def test_a_page_asks_no_other_server() -> None:
-    page = site.page_of(notebook(), "A lesson")
+    page = site.page_of(notebook(), "50_kernels")
     scripts = re.findall(r'<script[^>]* src="([^"]*)"', page)
     styles = re.findall(r'<link[^>]* href="([^"]*)"', page)
     assert scripts and all(address.startswith("scripts/") for address in scripts + styles)
     assert "cdn" not in page.lower() and "mathjax" not in page.lower().replace("jp-mathjax", "")
+
+
+def test_what_stands_for_an_explorer_is_put_beside_it() -> None:
+    view = "application/vnd.jupyter.widget-view+json"
+    outputs = []
+    for model in ("lab", "other"):
+        data = {view: {"model_id": model}, "text/html": "before"}
+        outputs.append(nbformat.v4.new_output("display_data", data=data))
+    page = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("lab", outputs=outputs)])
+    displayed = [
+        nbformat.v4.new_output("stream", name="stdout", text="recorded"),
+        nbformat.v4.new_output(
+            "display_data", data={"application/json": {"lab": {"text/html": "after"}}}
+        ),
+    ]
+    site._put_stand_ins(page, displayed)
+    assert [output.data["text/html"] for output in outputs] == ["after", "before"]
 
 
 def test_the_index_links_the_pages_that_are_there(tmp_path: Path) -> None:

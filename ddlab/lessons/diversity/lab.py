@@ -37,7 +37,7 @@ from .world import Images, NamedImages, Settings, Source, World, decisive, real,
 WEIGHTS = (0.01, 0.03, 0.11, 0.33, 1.0)
 # A factor of three apart; DWA's own is the first.
 RADII = (0.015, 0.05, 0.15, 0.5)
-_ROWS = 3  # of each class and set at most so many images are shown
+_ROWS = 2  # of each class and set at most so many images are shown
 _HEIGHT = 332  # of a plot, in pixels: the pictures stand above it
 _LOST_COVERAGE = 0.05  # of coverage, that the quest asks to lose
 _PCA = embeddings.Config()  # the map's
@@ -164,7 +164,7 @@ def pictures(world: World, image_sets: NamedImages) -> tuple[bytes, str]:
         names += [name, *[""] * (shown - 1)]
     scale = max(1, round(32 / data.image_size[1]))
     alt = (
-        f"{image_sets[0][0]}, then {image_sets[1][0]}: {per_class} images of each class, a column for each of "
+        f"{image_sets[0][0]}, then {image_sets[1][0]}: {shown} images of each class, a column for each of "
         f"{', '.join(data.class_names)}."
     )
     return encode_grid(np.concatenate(rows), data.classes, scale, row_labels=names), alt

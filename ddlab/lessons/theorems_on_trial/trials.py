@@ -22,7 +22,7 @@ TRIALS: dict[str, Trial] = {}
 STEPS = 200
 # Simulated for each point: their mean has an error of a twentieth of their deviation.
 RUNS = 500
-_HEIGHT = 330  # pixels of a figure, so that the statement, its figure and the verdict fit a screen
+_HEIGHT = 314  # pixels of a figure, so that the statement, its figure and the verdict fit a screen
 NOISE_RATE = 0.25  # of Theorem 6: variance per unit of strength
 # functions of slope 1
 KINK = "|x - c|"
@@ -201,10 +201,10 @@ def printed_share(view: Width) -> Outcome:
     drawn_values = np.where((printed >= -2) & (printed <= 4), printed, np.nan)
     figure = loss_curves(
         {
-            "eq 24 as printed": drawn_values,
-            "2I/(H(X)+H(Y)), exact": normalised,
-            "I/H(Y), one dimension": one_dimension,
-            "I/H(Y), two dimensions": two_dimensions,
+            "printed (eq 24)": drawn_values,
+            "exact": normalised,
+            "I/H(Y), 1D": one_dimension,
+            "I/H(Y), 2D": two_dimensions,
         },
         _SPREADS,
         height=_HEIGHT,
