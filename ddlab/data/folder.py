@@ -5,14 +5,17 @@
 In an exported set `labels.json` has the classes' own names.
 """
 
+import dataclasses
 import functools
 import hashlib
 import json
 import os
+import shutil
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -30,6 +33,8 @@ from .tree import Listing
 NAME = "folder"
 LABELS = "labels.json"
 _MOST_PIXELS = 50_000_000  # of one file; PIL itself warns at 89 million
+_AT_ONCE = 1024  # files that are decoded before the next ones are begun
+Cache = Literal["memory", "file"]
 
 
 def half_of_memory() -> float:
@@ -57,10 +62,11 @@ def load(
     split: bool = True,
     test_fraction: Annotated[float, within(0, 0.9, open_low=True)] = 0.2,
     limit: Count | None = None,
+    cache: Cache = "memory",
     most_pixels: Annotated[int, within(1, 89_000_000)] = _MOST_PIXELS,
     seed: Index = 0,
 ) -> ImageData:
-    """Load images from a folder tree into memory.
+    """Load images from a folder tree into memory, or into a file that memory is mapped to.
 
     Args:
         path: the tree: folders of classes, or train and test (val) with the same classes in each.
@@ -79,6 +85,10 @@ def load(
         test_fraction: share of each class that goes to the test split, in (0, 0.9]; used only for a
             tree without splits.
         limit: at most this many images per class and split, the first by file name.
+        cache: "file" keeps the decoded pixels in a file beside the tree, NAME.KEY.npy, for images
+            that do not fit into memory: a batch is read when it is asked for, and the next call
+            with the same files decodes nothing. The key changes with any file and with how it is
+            read.
         most_pixels: of one file, before it is decoded.
         seed: of the split.
 
@@ -89,7 +99,8 @@ def load(
     Raises:
         DDLabError: no such folder, an empty class, a file that cannot be read or is no image,
             classes that differ between train and test, a tree that can be read in two ways, pixels
-            whose black and white are a guess, or more than half of the machine's memory.
+            whose black and white are a guess, or images that need more than half of the machine's
+            memory or, with cache="file", more than the disk has.
     """
     root = storage.checked_path(path, "path", "a folder's path")
     if not root.is_dir():
@@ -111,29 +122,18 @@ def load(
     errors.check_choice("channels", channels, (1, 3))
     # An estimate from the first image; sizes that differ are refused below.
     height, width = size or heads[0][0]
-    if len(files) * channels * width * height > half_of_memory():
+    if cache == "memory" and len(files) * channels * width * height > half_of_memory():
         errors.fail(
             "limit",
-            f"so small, or size=, that {len(files)} images of {width} x {height} fit into memory",
+            f"so small, or size=, that {len(files)} images of {width} x {height} fit into memory, "
+            'or cache be "file"',
             limit,
         )
     reading = Reading(channels=channels, size=size, fit=fit, background=background, range=range)
-    # PIL leaves Python alone while it decodes, one image a thread.
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        decode = functools.partial(pictures.pixels, reading=reading)
-        read = list(pool.map(lambda file: _opened(file, decode), files))
-    decoded = [image for image, _ in read]
-    # After decoding, because cameras turn pictures and `size` may have made them equal.
-    for file, image in zip(files, decoded, strict=True):
-        if image.shape != decoded[0].shape:
-            sizes = (
-                f"{file!r} of {image.shape[1]} x {image.shape[0]}, others of "
-                f"{decoded[0].shape[1]} x {decoded[0].shape[0]}"
-            )
-            raise DDLabError(
-                f"size must be given for images that are not of one size; given None, and {sizes}."
-            )
-    pictures.check_filled("images", max(share for _, share in read), reading)
+    if cache == "memory":
+        pixels = _decoded(files, reading, functools.partial(np.empty, dtype=np.uint8))
+    else:
+        pixels = _mapped(root.resolve(), files, reading, channels * width * height)
     if moving := sum(animated for _, _, animated in heads):
         warnings.warn(
             f"In {str(root)!r} {moving} animations: the first frame of each was taken.",
@@ -145,8 +145,7 @@ def load(
             f"{os.path.basename(copies[0])!r}"
         )
         warnings.warn(f"In {str(root)!r} {words}.", stacklevel=5)  # where data.load was called
-    # Copied, so that the tensor is contiguous: transposed memory slows every later step down.
-    images = torch.from_numpy(np.stack(decoded).transpose(0, 3, 1, 2).copy())
+    images = torch.from_numpy(pixels)
     labels = [_labels(part) for part in parts]
     names = _exported_names(root)
     return ImageData(
@@ -173,6 +172,82 @@ def _head(most_pixels: int, picture: Any) -> tuple[Size, bool, bool]:
     turned = picture.getexif().get(0x0112, 1) > 4
     size = (picture.width, picture.height) if turned else (picture.height, picture.width)
     return size, picture.mode in pictures.GREY, getattr(picture, "is_animated", False)
+
+
+def _decoded(
+    files: list[str], reading: Reading, allocate: Callable[[tuple[int, ...]], np.ndarray]
+) -> np.ndarray:
+    """Return the pixels of all files, uint8 [n, channels, height, width].
+
+    Args:
+        allocate: shape -> the array into which they are written.
+
+    Raises:
+        DDLabError: images of several sizes, or pixels whose black and white are a guess.
+    """
+    decode = functools.partial(pictures.pixels, reading=reading)
+    first, _ = _opened(files[0], decode)
+    height, width, channels = first.shape
+    images = allocate((len(files), channels, height, width))
+    highest = 0.0
+    # PIL leaves Python alone while it decodes, one image a thread.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for start in range(0, len(files), _AT_ONCE):
+            some_files = files[start : start + _AT_ONCE]
+            decoded = pool.map(lambda file: _opened(file, decode), some_files)
+            for place, (image, share) in enumerate(decoded, start):
+                # After decoding, because cameras turn pictures and `size` may have made them equal.
+                if image.shape != first.shape:
+                    sizes = (
+                        f"{files[place]!r} of {image.shape[1]} x {image.shape[0]}, others of "
+                        f"{width} x {height}"
+                    )
+                    raise DDLabError(
+                        "size must be given for images that are not of one size; given None, and "
+                        f"{sizes}."
+                    )
+                images[place] = image.transpose(2, 0, 1)
+                highest = max(highest, share)
+    pictures.check_filled("images", highest, reading)
+    return images
+
+
+def _mapped(root: Path, files: list[str], reading: Reading, bytes_each: int) -> np.ndarray:
+    """Return the pixels as `_decoded`, in a file beside the tree, made where it is missing.
+
+    What is written into them stays in memory.
+    """
+    states = []
+    for file in files:
+        state = os.stat(file)
+        states.append([_text(os.path.relpath(file, root)), state.st_size, state.st_mtime_ns])
+    key = storage.fingerprint(states, dataclasses.asdict(reading))
+    target = root.with_name(f"{root.name}.{key}.npy")
+    running = target.with_name(f"{target.name}.{os.getpid()}.running")
+    try:
+        if not target.exists():
+            needed = len(files) * bytes_each
+            free = shutil.disk_usage(target.parent).free
+            if needed > free:
+                # A mapped file on a full disk would end the process without a word.
+                raise OSError(f"it needs {needed / 1e9:.1f} GB, and {free / 1e9:.1f} are free")
+            _decoded(files, reading, functools.partial(_new_file, running))
+            # Whole or not at all, whatever interrupts it.
+            os.replace(running, target)
+        return np.load(target, mmap_mode="c")
+    except DDLabError:
+        raise
+    except (OSError, ValueError) as problem:
+        raise DDLabError(
+            f'cache must be "memory" where {str(target)!r} cannot be written or read; given "file" '
+            f"({' '.join(str(problem).split())})."
+        ) from problem
+    finally:
+        running.unlink(missing_ok=True)
+
+
+def _new_file(path: Path, shape: tuple[int, ...]) -> np.ndarray:
+    return np.lib.format.open_memmap(path, mode="w+", dtype=np.uint8, shape=shape)
 
 
 def _exported_names(root: Path) -> dict[str, str]:

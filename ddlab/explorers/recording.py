@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import ipywidgets as widgets
+import numpy as np
 import traitlets
 
 from ..core.errors import DDLabError, check_instance
@@ -30,6 +31,7 @@ from .stops import other_stops
 
 # Of a control; more would make a page of ten megabytes, and the nearest one is shown anyway.
 _MOST_STOPS = 25
+_MOST_OF_A_PAIR = 6  # stops of each of two controls that move together, besides the opening one
 _PICTURE_WIDTH = 700  # pixels of the picture that stands for an explorer
 States = dict[str, dict[str, Any]]
 
@@ -260,8 +262,16 @@ def _combinations(
         # A choice of one thing, as with a reader's own data, has no control.
         if not {first, second} <= {*moves}:
             continue
-        for one, other in itertools.product(moves[first], moves[second]):
-            yield [one, other]
+        first_moves, second_moves = _spread(moves[first]), _spread(moves[second])
+        for first_move, second_move in itertools.product(first_moves, second_moves):
+            yield [first_move, second_move]
+
+
+def _spread(moves: list[Any]) -> list[Any]:
+    """Return at most `_MOST_OF_A_PAIR` of the moves, evenly spread, the first and the last among them."""
+    count = min(len(moves), _MOST_OF_A_PAIR)
+    places = np.linspace(0, len(moves) - 1, count).round().astype(int)
+    return [moves[place] for place in places]
 
 
 def _inactive(laboratory: Laboratory) -> Iterator[Any]:
@@ -289,11 +299,18 @@ def _controls(laboratory: Laboratory) -> Iterator[_Control]:
         if widget in folded:
             continue
         values = sorted([widget.value, *other_stops(widget)], key=_order(widget))
-        yield _Control(name, widget.description, widget, _thinned(values, widget.value))
+        most = laboratory.lab.recorded.get(name, _MOST_STOPS)
+        yield _Control(name, widget.description, widget, _thinned(values, widget.value, most))
     if laboratory.watched_run is not None:
         slider = laboratory.slider
         steps = _options(slider)
-        yield _Control("step", slider.description, slider, _thinned(steps, steps[-1]), is_step=True)
+        yield _Control(
+            "step",
+            slider.description,
+            slider,
+            _thinned(steps, steps[-1], _MOST_STOPS),
+            is_step=True,
+        )
 
 
 def _order(widget: Any) -> Callable[[Any], Any]:
@@ -308,9 +325,9 @@ def _options(widget: Any) -> list[Any]:
     return [value for _, value in widget.options]
 
 
-def _thinned(values: list[Any], opening: Any) -> tuple[Any, ...]:
-    """Return at most about `_MOST_STOPS` of the values, evenly spread, the opening one among them."""
-    every = max(1, -(-len(values) // _MOST_STOPS))
+def _thinned(values: list[Any], opening: Any, most: int) -> tuple[Any, ...]:
+    """Return at most about so many of the values, evenly spread, the opening one among them."""
+    every = max(1, -(-len(values) // most))
     phase = values.index(opening) % every
     return tuple(values[phase::every])
 

@@ -5,6 +5,8 @@ once.
 from pathlib import Path
 from typing import NamedTuple
 
+from playwright.sync_api import Page
+
 from tests.browser.notebook_page import NotebookPage
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
@@ -133,10 +135,14 @@ def controls(opened: NotebookPage) -> list[Control]:
     return [Control(**described) for described in opened.page.evaluate(_CONTROLS)]
 
 
-def tight(opened: NotebookPage) -> list[str]:
-    """Return what has no room, is cut, turned or laid over other text, as the page stands."""
-    opened.page.wait_for_timeout(300)  # a plot follows its place with a delay
-    return sorted(set(opened.page.evaluate(_TIGHT, [LEAST, CONCLUSION, SQUARE, TALLEST])))
+def tight(page: Page, tallest: float = TALLEST) -> list[str]:
+    """Return what has no room, is cut, turned or laid over other text, as the page stands.
+
+    Args:
+        tallest: pixels of an explorer's height.
+    """
+    page.wait_for_timeout(300)  # a plot follows its place with a delay
+    return sorted(set(page.evaluate(_TIGHT, [LEAST, CONCLUSION, SQUARE, tallest])))
 
 
 def move(opened: NotebookPage, control: Control) -> None:

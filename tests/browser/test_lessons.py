@@ -33,7 +33,7 @@ def test_a_lesson_as_a_reader_uses_it(open_notebook, lesson) -> None:
     still, first_seen = [], {}
 
     def look_for_tightness(moment: str) -> None:
-        for words in tight(opened):
+        for words in tight(opened.page):
             first_seen.setdefault(words, moment)
 
     for theme in ("light", "dark"):

@@ -4,6 +4,7 @@ import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -428,3 +429,53 @@ def test_what_is_refused(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(folder, "half_of_memory", lambda: 10**6)
     with refuses(*words):
         data.load("folder", tmp_path / "root", **options)
+
+
+class TestPixelsInAFile:
+    """`cache="file"`: the same data, decoded once, in a file that is whole or is not there."""
+
+    def test_the_data_are_the_same_and_are_decoded_once(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        root = tree(tmp_path / "root", mode="RGB")
+        in_memory = data.load("folder", root)
+        monkeypatch.setattr(folder, "half_of_memory", lambda: 0)
+        monkeypatch.setattr(folder, "_AT_ONCE", 5)
+        mapped = data.load("folder", root, cache="file")
+        (file,) = tmp_path.glob("root.*")
+        assert mapped.fingerprint == in_memory.fingerprint and file.suffix == ".npy"
+        monkeypatch.setattr(folder, "_decoded", None)
+        again = data.load("folder", root, cache="file")
+        again.train_images.zero_()  # a reader's own copy of the page
+        assert data.load("folder", root, cache="file").fingerprint == in_memory.fingerprint
+
+    def test_another_file_or_another_reading_is_another_cache(self, tmp_path: Path) -> None:
+        root = tree(tmp_path / "root", mode="RGB")
+        data.load("folder", root, cache="file")
+        smaller = data.load("folder", root, size=4, cache="file")
+        picture(root / "cat" / "0.png", 250, mode="RGB")
+        changed = data.load("folder", root, cache="file")
+        assert smaller.image_size == (4, 4) and len([*tmp_path.glob("root.*")]) == 3
+        assert changed.fingerprint == data.load("folder", root).fingerprint
+
+    def test_what_is_interrupted_or_refused_leaves_nothing(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        root = tree(tmp_path / "root", mode="RGB")
+        full = SimpleNamespace(free=100)
+        monkeypatch.setattr(folder.shutil, "disk_usage", lambda _: full)
+        with refuses("cache", "memory", "0.0 are free"):
+            data.load("folder", root, cache="file")
+        monkeypatch.undo()
+        picture(root / "dog" / "2.png", 9, (5, 6), mode="RGB")
+        with refuses("size", "5 x 6"):
+            data.load("folder", root, cache="file")
+        assert [path.name for path in tmp_path.iterdir()] == ["root"]
+
+    def test_a_damaged_file_is_named(self, tmp_path: Path) -> None:
+        root = tree(tmp_path / "root", mode="RGB")
+        data.load("folder", root, cache="file")
+        (file,) = tmp_path.glob("root.*")
+        file.write_bytes(file.read_bytes()[:200])
+        with refuses("cache", file.name):
+            data.load("folder", root, cache="file")

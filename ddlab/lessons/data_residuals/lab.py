@@ -274,6 +274,7 @@ ResidualLab = Lab(
     "Does a residual bring the image back?",
     World,
     controls=("merge_ratio", "merges", "class_name", "measure"),
+    recorded={"merge_ratio": 9, "merges": 4},
     folded=("iterations", "learning_rate", "initialisation", "images_per_class"),
     labels={
         "class_name": "class in the row",

@@ -364,6 +364,7 @@ CurriculumLab = Lab(
     "Does the order matter?",
     World,
     controls=("order", "curriculum", "steps"),
+    recorded={"steps": 3},
     folded=("weight_norm", "iterations", "initial_rate", "seed"),
     labels={
         "order": "shuffle",

@@ -359,6 +359,7 @@ RecoveryLab = Lab(
     "What does the network give back?",
     World,
     controls=("weight", "initialisation", "learning_rate"),
+    recorded={"learning_rate": 7},
     folded=("iterations", "seed"),
     labels={
         "weight": "gaps (λ)",

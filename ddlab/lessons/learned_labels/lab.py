@@ -310,6 +310,7 @@ LabelLab = Lab(
     "What can labels teach through pictures of something else?",
     World,
     controls=("source", "pictures", "solver"),
+    recorded={"pictures": 6},
     folded=("iterations", "seed"),
     labels={"source": "pictures of", "pictures": "number of pictures", "solver": "gradient by"},
     run=World.run,

@@ -199,6 +199,7 @@ MatchingLab = Lab(
     "What can a few learned images teach?",
     World,
     controls=("networks", "initialisation", "images_per_class"),
+    recorded={"images_per_class": 5},
     folded=("learning_rate", "iterations", "batch_size", "momentum", "views"),
     labels={
         "networks": "number of networks",

@@ -273,7 +273,7 @@ def curves(*curve_points: tuple[str, tuple[tuple[int, float], ...]]) -> go.Figur
         accuracies[name] = np.array([accuracy for _, accuracy in looks])
         if len(looks) > len(steps):
             steps = [step for step, _ in looks]
-    return loss_curves(
+    figure = loss_curves(
         accuracies,
         np.array(steps),
         title="Students on test images while they train",
@@ -281,6 +281,9 @@ def curves(*curve_points: tuple[str, tuple[tuple[int, float], ...]]) -> go.Figur
         y_label="test accuracy",
         height=_RESULTS_HEIGHT,
     )
+    # In the top margin, under the title: below the plot it would take height from it.
+    place = {"x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom", "yref": "paper"}
+    return figure.update_layout(legend=place)
 
 
 def table_data(world: World, settings: Settings, results: Results) -> tuple:

@@ -213,6 +213,7 @@ TrajectoryLab = Lab(
     World,
     controls=("inner_steps", "expert", "begun"),
     pairs=[("inner_steps", "expert")],
+    recorded={"inner_steps": 4, "expert": 3},
     folded=("matched_epochs", "iterations", "learning_rate", "rate_learning_rate", "seed"),
     labels={
         "inner_steps": "steps (N)",
