@@ -88,12 +88,28 @@ def _outcomes(
 
     backend, _ = get_active_backend()
     client = getattr(backend, "client", None)
-    if client is not None:
+    # A worker that waited for other workers would keep one of them from working.
+    if client is not None and not _is_worker():
         return _outcomes_on_cluster(client, function, tasks)
     delayed = (
         joblib.delayed(_outcome)(number, function, *task) for number, task in enumerate(tasks)
     )
+    if client is not None:
+        return joblib.Parallel(n_jobs=1, return_as="generator_unordered", backend="threading")(
+            delayed
+        )
     return joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")(delayed)
+
+
+def _is_worker() -> bool:
+    """Return whether this is a task that a worker of a dask cluster runs."""
+    from distributed import get_worker
+
+    try:
+        get_worker()
+    except ValueError:
+        return False
+    return True
 
 
 def _outcomes_on_cluster(

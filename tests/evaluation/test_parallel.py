@@ -238,6 +238,19 @@ def test_a_worker_of_a_cluster_that_dies(cluster: Any, grey: ImageData, no_cache
     assert comparison.seeds == (0, 2) and not comparison.complete
 
 
+@pytest.mark.timeout(60)
+def test_a_task_on_a_cluster_runs_its_own_tasks_itself(cluster: Any) -> None:
+    """Tasks of tasks would wait for workers that wait for them."""
+
+    def squares(first: int) -> list[int]:
+        numbers = [(number,) for number in range(first, first + 3)]
+        return [square for _, square in run_tasks(lambda n: n * n, numbers, jobs=None)]
+
+    with joblib.parallel_config(backend="dask"):
+        tasks = [joblib.delayed(squares)(first) for first in range(4)]
+        assert joblib.Parallel()(tasks) == [[n * n for n in range(k, k + 3)] for k in range(4)]
+
+
 def test_replicate_says_where_finished_work_is(
     grey: ImageData, no_cache: None, tmp_path: Path
 ) -> None:

@@ -143,6 +143,7 @@ TargetLab = Lab(
     "Whose answers are worth learning?",
     World,
     controls=("prior", "objective", "schedule"),
+    recorded={"objective": 4},
     folded=("share", "ratio", "subset", "train_projection", "epochs", "seed"),
     labels={
         "ratio": "share of the images in an epoch",
