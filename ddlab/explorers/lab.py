@@ -158,8 +158,8 @@ class Declared:
             `results.answer` is None, and the views show nothing that gives it away.
         pairs: two controls in front each, whose combinations are all recorded for a page without a
             kernel, because the idea of the page lies in them.
-        recorded: control -> how many of its stops are recorded for such a page at most, where each
-            of them takes seconds.
+        recorded: control -> how many of its stops are recorded for the page of a lesson at most,
+            where each of them takes seconds; or world -> this.
     """
 
     controls: Sequence[str] | Callable[[Any], Sequence[str]]
@@ -184,7 +184,7 @@ class Declared:
     quest: Quest | Callable[[Any], Quest] | None = None
     question: tuple[str, Sequence[str]] | None = None
     pairs: Sequence[tuple[str, str]] = ()
-    recorded: Mapping[str, int] = field(default_factory=dict)
+    recorded: Mapping[str, int] | Callable[[Any], Mapping[str, int]] = field(default_factory=dict)
 
 
 class Lab:

@@ -254,6 +254,8 @@ Live = Lab(
     World,
     controls=lambda world: world.first,
     folded=lambda world: world.folded,
+    # A stop is a whole run, which may take minutes: the page of a lesson has the film of one.
+    recorded=lambda world: dict.fromkeys(world.first, 1),
     run=World.run,
     jobs=list_jobs,
     opens_with=1,

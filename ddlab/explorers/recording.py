@@ -14,7 +14,7 @@ import gzip
 import importlib.util
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -140,12 +140,15 @@ class _Question(_Control):
         return {"stops": self.stops, "question": self.widget.on_page}
 
 
-def record(laboratory: Laboratory) -> Replay:
+def record(laboratory: Laboratory, most: Mapping[str, int] | None = None) -> Replay:
     """Record a laboratory's states, put a `Replay` of them into it, and return that.
 
     Each control in front goes through its stops, one at a time from the settings on show, the slider
     of steps through the frames of these settings, and each button that computes is pressed once. All
     of it is computed here and now; at the end the opening state is on show again.
+
+    Args:
+        most: control -> how many of its stops at most; default 25 of each.
 
     Raises:
         DDLabError: no laboratory, or one that is still computing.
@@ -157,7 +160,7 @@ def record(laboratory: Laboratory) -> Replay:
         )
     laboratory.run()
     laboratory.forget()
-    controls = list(_controls(laboratory))
+    controls = list(_controls(laboratory, most or {}))
     recorder = _Recorder(laboratory)
     for answer in _answers(laboratory):
         recorder.take(controls, "the opening settings")
@@ -221,9 +224,15 @@ def record_page() -> dict[str, dict[str, str]]:
     for explorer in opened():
         if isinstance(explorer, Laboratory):
             explorer.runner.join(None)
-            record(explorer)
+            record(explorer, _stops_on_a_page(explorer))
             stand_ins[str(explorer.model_id)] = explorer.in_words(_picture(explorer))
     return stand_ins
+
+
+def _stops_on_a_page(laboratory: Laboratory) -> Any:
+    """Return control -> how many of its stops are recorded for the page of a lesson at most."""
+    recorded = laboratory.lab.recorded
+    return recorded(laboratory.world) if callable(recorded) else recorded
 
 
 def _picture(laboratory: Laboratory) -> bytes | None:
@@ -288,7 +297,7 @@ def _inactive(laboratory: Laboratory) -> Iterator[Any]:
             yield from (sliders.point, sliders.across, sliders.up)
 
 
-def _controls(laboratory: Laboratory) -> Iterator[_Control]:
+def _controls(laboratory: Laboratory, most: Mapping[str, int]) -> Iterator[_Control]:
     """List the controls in front, and the slider of steps where there is one."""
     if laboratory.prediction is not None:
         question = laboratory.prediction
@@ -299,8 +308,8 @@ def _controls(laboratory: Laboratory) -> Iterator[_Control]:
         if widget in folded:
             continue
         values = sorted([widget.value, *other_stops(widget)], key=_order(widget))
-        most = laboratory.lab.recorded.get(name, _MOST_STOPS)
-        yield _Control(name, widget.description, widget, _thinned(values, widget.value, most))
+        stops = _thinned(values, widget.value, most.get(name, _MOST_STOPS))
+        yield _Control(name, widget.description, widget, stops)
     if laboratory.watched_run is not None:
         slider = laboratory.slider
         steps = _options(slider)
