@@ -102,7 +102,8 @@ class Plot(SyncedWidget):
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """Return the widget, with the alt text beside it for readers without scripts."""
-        bundle, metadata = super()._repr_mimebundle_(**options)
+        shown: Any = super()._repr_mimebundle_(**options)
+        bundle, metadata = shown
         return bundle | {"text/html": f"<p>{html.escape(self.alt)}</p>"}, metadata
 
     @property

@@ -31,6 +31,7 @@ from .stops import other_stops
 
 # Of a control; more would make a page of ten megabytes, and the nearest one is shown anyway.
 _MOST_STOPS = 25
+_MOST_STEPS = 14  # of a run: each of them has pictures, which take most of a page's bytes
 _MOST_OF_A_PAIR = 6  # stops of each of two controls that move together, besides the opening one
 _PICTURE_WIDTH = 700  # pixels of the picture that stands for an explorer
 States = dict[str, dict[str, Any]]
@@ -335,10 +336,11 @@ def _options(widget: Any) -> list[Any]:
 
 
 def _thinned(values: list[Any], opening: Any, most: int) -> tuple[Any, ...]:
-    """Return at most about so many of the values, evenly spread, the opening one among them."""
-    every = max(1, -(-len(values) // most))
-    phase = values.index(opening) % every
-    return tuple(values[phase::every])
+    """Return at most so many of the values, evenly spread, the opening one among them."""
+    places = np.linspace(0, len(values) - 1, min(len(values), most)).round().astype(int)
+    home = values.index(opening)
+    places[np.abs(places - home).argmin()] = home
+    return tuple(values[place] for place in places)
 
 
 def _record_presses(recorder: _Recorder, controls: list[_Control]) -> Iterator[dict[str, Any]]:

@@ -126,7 +126,7 @@ def unpacked(replay: Replay) -> tuple[list[Any], list[dict[str, Any]]]:
         (DescentLab, 1 + 4 + 1),
         (PairLab, 1 + 4 + 1 + 4),
         (QuestionLab, 1 + 2 * 6),
-        (declared(**OF_RUNS), 1 + 8 + 18 + 4),
+        (declared(**OF_RUNS), 1 + 8 + 24 + 4),
     ],
 )
 def test_each_recorded_stop_is_what_a_live_laboratory_shows(lab: Any, count: int) -> None:
