@@ -135,14 +135,14 @@ def controls(opened: NotebookPage) -> list[Control]:
     return [Control(**described) for described in opened.page.evaluate(_CONTROLS)]
 
 
-def tight(page: Page, tallest: float = TALLEST) -> list[str]:
+def tight(page: Page, *, is_phone: bool = False) -> list[str]:
     """Return what has no room, is cut, turned or laid over other text, as the page stands.
 
-    Args:
-        tallest: pixels of an explorer's height.
+    On a phone an explorer is read by scrolling, and every plot may be as small as the least.
     """
     page.wait_for_timeout(300)  # a plot follows its place with a delay
-    return sorted(set(page.evaluate(_TIGHT, [LEAST, CONCLUSION, SQUARE, tallest])))
+    limits = [LEAST, LEAST, LEAST[1], 10_000] if is_phone else [LEAST, CONCLUSION, SQUARE, TALLEST]
+    return sorted(set(page.evaluate(_TIGHT, limits)))
 
 
 def move(opened: NotebookPage, control: Control) -> None:

@@ -12,18 +12,13 @@ from playwright.sync_api import Locator, Page
 from ddlab.lessons.contents import LESSONS
 from ddlab.lessons.site import build_site
 from tests.browser.notebook_page import NotebookPage
-from tests.browser.reader import TALLEST, tight
+from tests.browser.reader import tight
 
 LARGEST = 4e6  # bytes of a page
 LARGEST_SCRIPTS = 12e6  # and of what all pages share
 SLOWEST = 60  # milliseconds from a moved control to a painted plot, in the median
-# A phone is as high as its explorers are: there they are read by scrolling.
-VIEWS = [
-    (1280, "light", TALLEST),
-    (1280, "dark", TALLEST),
-    (390, "light", 3000),
-    (390, "dark", 3000),
-]
+PHONE = 390  # pixels
+VIEWS = [(width, scheme) for width in (1280, PHONE) for scheme in ("light", "dark")]
 # How many explorers are there, and how many answer.
 ANSWERING = """() => [document.querySelectorAll('.ddlab-explorer').length,
   document.querySelectorAll('.ddlab-replay[data-state]').length]"""
@@ -58,18 +53,18 @@ def test_a_lesson_without_a_kernel(
     assert scripts <= LARGEST_SCRIPTS
     milliseconds: list[float] = []
     tight_places: set[tuple[str, int, str]] = set()
-    for width, scheme, tallest in VIEWS:
+    for width, scheme in VIEWS:
         page, requested = browser.open_file(path, width=width, scheme=scheme)
         failures: list[Any] = []
         page.on("pageerror", failures.append)
         page.wait_for_function(f"() => (([all, live]) => all === live)(({ANSWERING})())")
         page.evaluate(WATCH)
-        seen_tight = [*tight(page, tallest)]
+        seen_tight = tight(page, is_phone=width == PHONE)
         for slider in sliders(page):
             before = page.evaluate(STATES)
             move(page, slider)
             assert page.evaluate(STATES) != before, (width, slider.get_attribute("aria-label"))
-            seen_tight += tight(page, tallest)
+            seen_tight += tight(page, is_phone=width == PHONE)
         tight_places |= {(words, width, scheme) for words in seen_tight}
         milliseconds += page.evaluate("painted")
         assert failures == [] and not any(url.startswith("http") for url in requested)

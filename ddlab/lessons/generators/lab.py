@@ -364,7 +364,7 @@ CurriculumLab = Lab(
     "Does the order matter?",
     World,
     controls=("order", "curriculum", "steps"),
-    recorded={"steps": 3},
+    recorded={"steps": 2},
     folded=("weight_norm", "iterations", "initial_rate", "seed"),
     labels={
         "order": "shuffle",
