@@ -56,7 +56,7 @@ def test_a_lesson_without_a_kernel(
     for width, scheme in VIEWS:
         page, requested = browser.open_file(path, width=width, scheme=scheme)
         failures: list[Any] = []
-        page.on("pageerror", failures.append)
+        page.on("pageerror", lambda error, seen=failures: seen.append(error))
         page.wait_for_function(f"() => (([all, live]) => all === live)(({ANSWERING})())")
         page.evaluate(WATCH)
         seen_tight = tight(page, is_phone=width == PHONE)
