@@ -114,10 +114,10 @@ class Control(NamedTuple):
         return f"{self.title}: {self.label or self.kind}"
 
 
-def answer_questions(opened: NotebookPage) -> None:
+def answer_questions(page: Page) -> None:
     """Lock the first answer to every question: what waits for one is drawn."""
-    for number in range(opened.page.locator("button", has_text="Lock my answer").count()):
-        button = opened.page.locator("button", has_text="Lock my answer").nth(number)
+    for number in range(page.locator("button", has_text="Lock my answer").count()):
+        button = page.locator("button", has_text="Lock my answer").nth(number)
         button.locator("xpath=ancestor::*[.//input[@type='radio']][1]").locator(
             "input"
         ).first.check()

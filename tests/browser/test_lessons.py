@@ -26,7 +26,7 @@ def test_a_lesson_as_a_reader_uses_it(open_notebook, lesson) -> None:
     opened.open_file_browser()
     opened.run_all(600)
     opened.unfold()
-    answer_questions(opened)
+    answer_questions(opened.page)
     opened.wait_for_plots(1, timeout=60)
     assert opened.problems() == []
     assert all(plot["traces"] for plot in opened.plots()), "no plot is empty"

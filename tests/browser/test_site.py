@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page
 from ddlab.lessons.contents import LESSONS
 from ddlab.lessons.site import build_site
 from tests.browser.notebook_page import NotebookPage
-from tests.browser.reader import tight
+from tests.browser.reader import answer_questions, tight
 
 LARGEST = 4e6  # bytes of a page
 LARGEST_SCRIPTS = 12e6  # and of what all pages share
@@ -25,6 +25,9 @@ ANSWERING = """() => [document.querySelectorAll('.ddlab-explorer').length,
 # What each explorer shows: the number of its state, and its sentence.
 STATES = """() => [...document.querySelectorAll('.ddlab-explorer')].map((explorer) =>
   [explorer.querySelector('.ddlab-replay').dataset.state, explorer.querySelector('.ddlab-sentence').innerText].join())"""
+# Whether all plots on show are painted.
+PAINTED = """() => [...document.querySelectorAll('.ddlab-plot')].filter((plot) => plot.offsetParent)
+  .every((plot) => plot.querySelector('.main-svg'))"""
 # From now on, when a plot is painted after a key.
 WATCH = """() => {
   window.pressed = 0; window.painted = [];
@@ -58,6 +61,8 @@ def test_a_lesson_without_a_kernel(
         failures: list[Any] = []
         page.on("pageerror", lambda error, seen=failures: seen.append(error))
         page.wait_for_function(f"() => (([all, live]) => all === live)(({ANSWERING})())")
+        page.wait_for_function(PAINTED)
+        answer_questions(page)
         page.evaluate(WATCH)
         seen_tight = tight(page, is_phone=width == PHONE)
         for slider in sliders(page):
