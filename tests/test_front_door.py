@@ -22,7 +22,7 @@ from ddlab import data, evaluation, methods, networks, runs
 from ddlab.core import parameters
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, HardLabels
-from ddlab.methods import mnemonics, selection
+from ddlab.methods import dm, mnemonics, selection
 from ddlab.networks import Network
 from ddlab.networks.family import REGISTERED
 from ddlab.runs.inputs import Inputs
@@ -124,7 +124,14 @@ TABLE: dict[str, Row] = {
     ),
     "ddlab.compare": (
         ddlab.compare,
-        lambda g: {"methods": ["dm"], "data": g.data},
+        lambda g: {
+            "methods": [dm.SMALL],
+            "data": g.data,
+            "config": g.student,
+            "seeds": (0, 1),
+            "device": "cpu",
+            "progress": False,
+        },
         [("methods", "dm"), ("data", None), ("labels", "soft"), ("seeds", (0, 0))],
     ),
     "ddlab.evaluate": (

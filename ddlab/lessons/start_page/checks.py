@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import joblib
 import torch
 from torch import Tensor
 
@@ -94,7 +95,9 @@ def accuracies(
                 "seeds": (seed,),
             }
     shared: dict[str, Any] = {"data": data, "teacher": teacher, "config": config, "device": "cpu"}
-    evaluations = evaluate_all(several, progress=progress, jobs=2, **shared)
+    # On one core a second process would only wait for the first.
+    jobs = min(joblib.cpu_count(), 2)
+    evaluations = evaluate_all(several, progress=progress, jobs=jobs, **shared)
     means = {}
     for pair in conditions:
         means[pair] = [evaluations[seed, *pair].mean for seed in range(pairs)]
