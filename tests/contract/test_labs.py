@@ -36,7 +36,6 @@ from ddlab.runs import Keep, Run
 from tests.contract.material import Material
 from tests.support import assert_sentence
 
-CHANGES = 60
 Make = Callable[..., Laboratory]
 Arguments = dict[str, Any]
 
@@ -163,6 +162,8 @@ def make(
     """Makes a laboratory; closed afterwards, when no thread is left, none has let anything out, and
     torch has its threads.
     """
+    # UMAP compiles for ten seconds, and `test_embeddings` has it.
+    monkeypatch.setattr(embeddings, "_umap", embeddings._pca)
     escaped: list[Any] = []
     monkeypatch.setattr(threading, "excepthook", escaped.append)
     opened: list[Laboratory] = []
@@ -386,8 +387,7 @@ def test_it_is_recorded_for_a_page_and_is_as_it_was(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recording, "_MOST_STOPS", 2)
-    # UMAP compiles for ten seconds, and `test_embeddings` has it.
-    monkeypatch.setattr(embeddings, "_umap", embeddings._pca)
+    monkeypatch.setattr(recording, "_MOST_STEPS", 2)
     lab = make().run()
     settings = lab.settings
     replay = recording.record(lab)
@@ -464,12 +464,13 @@ def moved(lab: Laboratory, number: int) -> None:
 
 
 @pytest.mark.timeout(120)
-def test_sixty_changes_end_on_the_last(make: Make) -> None:
+@pytest.mark.parametrize("changes", [20, pytest.param(60, marks=pytest.mark.slow)])
+def test_many_changes_end_on_the_last(make: Make, changes: int) -> None:
     lab = make()
     last = other_settings(lab)
     for button in [*lab.buttons.values()][:1]:
         button.click()
-    for number in range(CHANGES):
+    for number in range(changes):
         moved(lab, number)
     lab.panel.value = last
     settled(lab)

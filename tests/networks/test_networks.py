@@ -458,7 +458,7 @@ SIDES = dict.fromkeys(FROM_TORCHVISION, EIGHTH) | {
 
 
 @pytest.mark.parametrize("channels", [1, 3])
-@pytest.mark.parametrize("size", [16, 28, 32, 64, 224])
+@pytest.mark.parametrize("size", [16, 28, 32, 64, pytest.param(224, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("family", networks.FAMILIES)
 def test_sizes_of_maps(family: str, size: int, channels: int) -> None:
     spec = dataclasses.replace(

@@ -1,5 +1,6 @@
 """Lesson 45: the checks of its exercises."""
 
+import functools
 from typing import Any
 
 import torch
@@ -44,11 +45,7 @@ def check_same_statistics(answer: Any) -> str:
     """Check exercise 1: a function of targets [n, k] that gives strange ones of the same
     statistics. Mean and covariance stay; the new targets do not belong to the images.
     """
-    shapes = data.load("shapes", size=16)
-    images = shapes.normalised()
-    prior = make_prior(UNTRAINED, shapes)
-    targets = make_set(prior, shapes).target("representations").values[0]
-    before = predicted(targets, images)
+    images, targets, before = _targets_of_shapes()
     new_targets = call_answer(answer, targets.clone(), of="targets [n, k]")
     if (
         not isinstance(new_targets, Tensor)
@@ -74,6 +71,18 @@ def check_same_statistics(answer: Any) -> str:
     if float(torch.cdist(new_targets[:100].double(), targets.double()).min()) < 1e-3:
         raise NotYet(f"{statement} But old targets are among yours: that is shuffling.")
     return f"{statement} The mean and the covariance are as they were."
+
+
+@functools.cache
+def _targets_of_shapes() -> tuple[Tensor, Tensor, float]:
+    """Return images, their targets, and the share of these that pixels predict.
+
+    They are the same for every answer, so a second try is faster.
+    """
+    shapes = data.load("shapes", size=16)
+    images = shapes.normalised()
+    targets = make_set(make_prior(UNTRAINED, shapes), shapes).target("representations").values[0]
+    return images, targets, predicted(targets, images)
 
 
 def check_barlow_twins(answer: Any) -> str:
