@@ -141,7 +141,7 @@ class _Question(_Control):
         return {"stops": self.stops, "question": self.widget.on_page}
 
 
-def record(laboratory: Laboratory, most: Mapping[str, int] | None = None) -> Replay:
+def record(laboratory: Laboratory, stop_limits: Mapping[str, int] | None = None) -> Replay:
     """Record a laboratory's states, put a `Replay` of them into it, and return that.
 
     Each control in front goes through its stops, one at a time from the settings on show, the slider
@@ -149,7 +149,7 @@ def record(laboratory: Laboratory, most: Mapping[str, int] | None = None) -> Rep
     of it is computed here and now; at the end the opening state is on show again.
 
     Args:
-        most: control -> how many of its stops at most; default 25 of each.
+        stop_limits: control -> how many of its stops at most; default 25 of each.
 
     Raises:
         DDLabError: no laboratory, or one that is still computing.
@@ -161,7 +161,7 @@ def record(laboratory: Laboratory, most: Mapping[str, int] | None = None) -> Rep
         )
     laboratory.run()
     laboratory.forget()
-    controls = list(_controls(laboratory, most or {}))
+    controls = list(_controls(laboratory, stop_limits or {}))
     recorder = _Recorder(laboratory)
     for answer in _answers(laboratory):
         recorder.take(controls, "the opening settings")
@@ -298,7 +298,7 @@ def _inactive(laboratory: Laboratory) -> Iterator[Any]:
             yield from (sliders.point, sliders.across, sliders.up)
 
 
-def _controls(laboratory: Laboratory, most: Mapping[str, int]) -> Iterator[_Control]:
+def _controls(laboratory: Laboratory, stop_limits: Mapping[str, int]) -> Iterator[_Control]:
     """List the controls in front, and the slider of steps where there is one."""
     if laboratory.prediction is not None:
         question = laboratory.prediction
@@ -309,7 +309,7 @@ def _controls(laboratory: Laboratory, most: Mapping[str, int]) -> Iterator[_Cont
         if widget in folded:
             continue
         values = sorted([widget.value, *other_stops(widget)], key=_order(widget))
-        stops = _thinned(values, widget.value, most.get(name, _MOST_STOPS))
+        stops = _thinned(values, widget.value, stop_limits.get(name, _MOST_STOPS))
         yield _Control(name, widget.description, widget, stops)
     if laboratory.watched_run is not None:
         slider = laboratory.slider
@@ -335,9 +335,9 @@ def _options(widget: Any) -> list[Any]:
     return [value for _, value in widget.options]
 
 
-def _thinned(values: list[Any], opening: Any, most: int) -> tuple[Any, ...]:
+def _thinned(values: list[Any], opening: Any, limit: int) -> tuple[Any, ...]:
     """Return at most so many of the values, evenly spread, the opening one among them."""
-    places = np.linspace(0, len(values) - 1, min(len(values), most)).round().astype(int)
+    places = np.linspace(0, len(values) - 1, min(len(values), limit)).round().astype(int)
     home = values.index(opening)
     places[np.abs(places - home).argmin()] = home
     return tuple(values[place] for place in places)
@@ -389,8 +389,8 @@ def _packed(recorder: _Recorder, controls: list[_Control], inactive: list[str]) 
     for state in recorder.states[1:]:
         for model, traits in state.items():
             for trait, value in traits.items():
-                known = model in first and trait in first[model]
-                if known and (model, trait) not in moved and value != first[model][trait]:
+                is_in_first = model in first and trait in first[model]
+                if is_in_first and (model, trait) not in moved and value != first[model][trait]:
                     differing.add((model, trait))
     states = []
     for places, label, state in zip(recorder.places, recorder.labels, recorder.states, strict=True):

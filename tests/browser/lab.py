@@ -7,7 +7,7 @@
         assert all(plot["traces"] for plot in page.plots())
         milliseconds = page.move_slider("learning rate", presses=3)
         page.set_theme("dark"); page.screenshot("dark")
-        page.reload(); page.run_all(); page.kernel_threads()
+        page.reload(); page.run_all()
 
 The server listens on a loopback port; settings, workspaces and runtime files live in a temporary
 folder; the browser reaches nothing but the server. Slider names match the beginning of the label.

@@ -154,11 +154,6 @@ class NotebookPage:
         # The kernel shows the repr of the JSON text.
         return json.loads(ast.literal_eval(reply["data"]["text/plain"]))
 
-    def kernel_threads(self) -> list[str]:
-        """Names of the threads that ddlab started in the kernel."""
-        names = self.in_kernel("[thread.name for thread in __import__('threading').enumerate()]")
-        return [name for name in names if name.startswith("ddlab")]
-
     # -- looking
 
     def plots(self) -> list[dict[str, Any]]:
