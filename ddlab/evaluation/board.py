@@ -81,9 +81,11 @@ def board(
             distilled = DistilledSet.load(file)
             _check_entry(distilled, file.name, data, images_per_class, labels)
         except DDLabError as problem:
+            # The message names a folder on the teacher's disk; a row shows its last part alone.
             refused.append(Compared(name=name, failed=str(problem).replace(str(place), place.name)))
             continue
         content = storage.fingerprint(distilled.images, distilled.labels)
+        # Two students who hand in the same file get two rows, and the second one says so.
         original = first_of_content.setdefault(content, name)
         sets[name if original == name else f"{name} (the same set as {original})"] = distilled
     if not sets:
@@ -96,6 +98,7 @@ def board(
         "jobs": jobs,
     }
     comparison = compare(sets, data, progress=progress, **options)
+    # Python sorts stably, so sets of equal sums stay in the order of their names.
     rows = sorted(comparison.rows, key=lambda row: -sum(row.accuracies))
     return Comparison(
         rows=(*rows, *refused), labels=labels, seeds=comparison.seeds, complete=comparison.complete
@@ -110,6 +113,7 @@ def _entries(place: Path) -> dict[str, Path | None]:
     for file in _set_files(place):
         entries[file.stem] = file
     for folder in sorted(place.iterdir()):
+        # What systems and editors leave behind: .git, __pycache__, __MACOSX.
         if not folder.is_dir() or folder.name.startswith((".", "__")):
             continue
         files = _set_files(folder)
@@ -177,6 +181,7 @@ def _nearest(images: Tensor, data: ImageData, split: Any) -> Tensor:
     count = len(data.test_labels if split == "test" else data.train_labels)
     flat = images.flatten(1)
     least = torch.full((len(images),), torch.inf)
+    # All test images at once would be a second copy of the data in float32.
     for start in range(0, count, _AT_ONCE):
         part = data.normalised(
             torch.arange(start, min(start + _AT_ONCE, count)), split=split

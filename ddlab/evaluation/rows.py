@@ -77,6 +77,7 @@ class Entry:
         if self.distilled is not None:
             return self.distilled
         settings = self.settings
+        # A method without draws has no seed, and the same set for every one.
         if any(field.name == "seed" for field in dataclasses.fields(settings)):
             settings = dataclasses.replace(settings, seed=seed)
         return whole(distill(self.method, data, config=settings, progress=False, **options))
@@ -180,6 +181,7 @@ def _entry(item: Any, data: ImageData, images_per_class: int) -> Entry:
     if method is not None:
         return Entry(method=method, settings=item)
     method = library.get(item)
+    # A bare name means the preset for data of this size, as `distill` takes it.
     settings: Any = preset(method, data)
     if hasattr(settings, "images_per_class"):
         settings = dataclasses.replace(settings, images_per_class=images_per_class)
@@ -191,6 +193,7 @@ def _method_of(kind: type) -> Any:
 
     It is a method of ours, one made by `from_loss`, or a reader's module.
     """
+    # `from_loss` keeps its method on the Config class; a module is found by the class's name.
     candidates: list[Any] = [getattr(kind, "of_method", None), sys.modules.get(kind.__module__)]
     for method in candidates:
         if getattr(method, "Config", None) is kind:

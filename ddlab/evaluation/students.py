@@ -89,6 +89,7 @@ def distinct_seeds(argument: str, seeds_given: Any) -> list[int]:
         and len(seeds_given) > 0
     )
     seeds = [errors.check_integer(argument, seed, 0) for seed in seeds_given] if whole else []
+    # The same seed twice would be the same student twice, and the interval too narrow.
     if not whole or len(set(seeds)) != len(seeds):
         errors.fail(argument, "a sequence of at least one integer, all different", seeds_given)
     return seeds
@@ -190,12 +191,14 @@ class _Student:
 
     @cached_property
     def _key(self) -> tuple[Any, ...]:
+        # Fingerprints are of contents: an edited set or network is another student.
         return "student accuracy", self.config, self.inputs.fingerprint, self.data.fingerprint
 
     @cached_property
     def _is_rememberable(self) -> bool:
         """True if the key tells every edit of the networks that it is trained with."""
         specs = [self.config.network, *(teacher.spec for teacher in self.inputs.teachers)]
+        # A network of a reader's own may change between two calls under the same name.
         own_families = []
         for spec in specs:
             if spec.family in REGISTERED:
@@ -246,6 +249,7 @@ def evaluate_all(
             "a mapping of at least one name to a mapping of arguments of evaluate",
             several,
         )
+    # All arguments are checked before the first student is trained, and not when it is their turn.
     for argument in {
         **shared,
         **{argument: None for own_arguments in several.values() for argument in own_arguments},
@@ -324,6 +328,7 @@ def evaluations(
             students[name, seed] = evaluation.student(seed)
     results: dict[Any, tuple[Scores, float]] = {}
     for place, student in students.items():
+        # Students of an earlier call cost nothing, also where that call was interrupted.
         scores = student.known()
         if scores is not None:
             results[place] = scores, 0.0
@@ -339,6 +344,7 @@ def evaluations(
     try:
         for number, (scores, seconds) in run_tasks(_trained, tasks, jobs=jobs):
             bar.update()
+            # At once, so that an interrupt loses only the students under way.
             waiting[places[number]].remember(scores)
             results[places[number]] = scores, seconds
     except LostWorkers as problem:

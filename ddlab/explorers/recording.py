@@ -161,6 +161,7 @@ def record(laboratory: Laboratory, stop_limits: Mapping[str, int] | None = None)
         )
     laboratory.run()
     laboratory.forget()
+    # Listed once: moving a control must not change which stops it has.
     controls = list(_controls(laboratory, stop_limits or {}))
     recorder = _Recorder(laboratory)
     for answer in _answers(laboratory):
@@ -193,6 +194,7 @@ def _answers(laboratory: Laboratory) -> Iterator[str | None]:
             laboratory.run()
             laboratory.forget()
             yield answer
+        # The page opens with the question unanswered, as a reader finds it.
         question.locked = None
         laboratory.forget()
 
@@ -338,6 +340,7 @@ def _options(widget: Any) -> list[Any]:
 def _thinned(values: list[Any], opening: Any, limit: int) -> tuple[Any, ...]:
     """Return at most so many of the values, evenly spread, the opening one among them."""
     places = np.linspace(0, len(values) - 1, min(len(values), limit)).round().astype(int)
+    # The nearest stop gives way to the opening one, which the page must be able to show.
     home = values.index(opening)
     places[np.abs(places - home).argmin()] = home
     return tuple(values[place] for place in places)
@@ -381,6 +384,7 @@ def _packed(recorder: _Recorder, controls: list[_Control], inactive: list[str]) 
     moved |= {(model, "disabled") for model in inactive}
 
     def number(value: Any) -> int:
+        # Equal values have equal texts, so a plot that two states share is stored once.
         text = json.dumps(value, default=_as_json, sort_keys=True)
         return numbers.setdefault(text, len(numbers))
 
@@ -389,6 +393,8 @@ def _packed(recorder: _Recorder, controls: list[_Control], inactive: list[str]) 
     for state in recorder.states[1:]:
         for model, traits in state.items():
             for trait, value in traits.items():
+                # A widget that came later has no place on the page, which is made of the first
+                # state.
                 is_in_first = model in first and trait in first[model]
                 if is_in_first and (model, trait) not in moved and value != first[model][trait]:
                     differing.add((model, trait))
@@ -397,10 +403,12 @@ def _packed(recorder: _Recorder, controls: list[_Control], inactive: list[str]) 
         traits = {}
         for model, trait in sorted(differing):
             value = state.get(model, first[model]).get(trait, first[model][trait])
+            # A state holds its differences from the first one, most of them none.
             if state is first or value != first[model][trait]:
                 traits[f"{model} {trait}"] = number(value)
         states.append({"places": places, "label": label, "traits": traits})
     text = f'{{"values": [{", ".join(numbers)}], "states": {json.dumps(states)}}}'
+    # No time stamp, so that the same record has the same bytes.
     return gzip.compress(text.encode(), mtime=0)
 
 

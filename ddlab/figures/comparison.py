@@ -97,6 +97,7 @@ def grouped_comparison(
         for name, low, high in zip(names, lows, highs, strict=True):
             shown_values += [low, high, *seeds[name]]
         style = look.series_style(index)
+        # Groups stand side by side around the condition's place, and never reach the next one.
         offset = (index - (len(columns) - 1) / 2) * min(0.22, 0.7 / len(columns))
         label = group or "mean"
         _add_seeds(figure, positions + offset, list(seeds.values()), names, label, style)
@@ -167,6 +168,7 @@ def raise_bars(figure: go.Figure, values: Any, *, text_format: Format = ".3g") -
     heights = _column("values", values, len(trace.x))
     alt_text = look.alt_text(figure)
     names = [html.unescape(name) for name in trace.x]
+    # The description is edited, not written anew, so that a title or unit in it stays.
     before = "; ".join(f"{name} {words.number(v)}" for name, v in zip(names, trace.y, strict=True))
     after = "; ".join(f"{name} {words.number(v)}" for name, v in zip(names, heights, strict=True))
     trace.y = heights

@@ -166,6 +166,7 @@ def gradients(
 
     It passes through all steps to their images, and once through what makes these.
     """
+    # A fresh network for every update: what is learned must teach networks, not one network.
     spec = learner(config, inputs, step)
     real = real_batches(config, inputs, step)
     seed = randomness.derived_seed(config.seed, step, "start")
@@ -198,6 +199,8 @@ def gradients(
         weights,
         detached(inner_inputs),
         lambda last, _: loss(-1, last),
+        # The loss after each step counts as much as the one at the end; one batch means the end
+        # alone.
         along=(lambda at, weights_now, _: loss(at - 1, weights_now)) if len(real) > 1 else None,
         recompute=config.recompute,
     )
@@ -216,6 +219,7 @@ def shortened(gradient: Tensors, longest: float) -> dict[str, Tensor]:
 
     As torch's own function, it keeps 1e-6 from 0.
     """
+    # One norm over all tensors, or the direction of the whole gradient would change.
     norm = torch.nn.utils.get_total_norm(gradient.values())
     clipped = {}
     for name, value in gradient.items():
@@ -254,6 +258,7 @@ def init(config: Config, inputs: Inputs) -> State:
         )
     if config.curriculum != "none" and config.generator != "real":
         shape = shape_of(inputs) if config.generator == "none" else (config.latent,)
+        # Without a generator the "latents" are the images themselves, before tanh.
         learned["latents"] = torch.randn(
             (config.steps * config.inner_batch, *shape), generator=draws
         )
@@ -288,6 +293,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     Of fresh noise, and of real batches, it holds one draw.
     """
     data = inputs.data
+    # Shuffled curricula have no order of their own; the set is stored as the steps are numbered.
     in_order = order_of(config.replace(curriculum="full"), 0)
     with torch.no_grad():
         images, labels = images_of(config, inputs, state.learned, config.iterations, in_order)

@@ -170,6 +170,7 @@ class Trace:
 
 def centred_labels(labels: Tensor, classes: int) -> Tensor:
     """Return one-hot less 1 / classes: class labels [n] -> float64 [n, classes]."""
+    # one_hot says the same far less clearly, and on a GPU it stops the whole process.
     if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
         errors.fail("labels", f"class numbers from 0 to {classes - 1}", labels.tolist())
     return F.one_hot(labels, classes).double() - 1 / classes
@@ -250,6 +251,7 @@ def corrupted(config: Config, images: Tensor) -> tuple[Tensor, Tensor]:
         torch.rand(images.flatten(1).shape, generator=draw).argsort(1).argsort(1).view(images.shape)
     )
     chosen = order < round(config.corruption * images[0].numel())
+    # Zero is the mean pixel, as images are normalised.
     filling = torch.zeros(images.shape)
     if config.corrupted_by == "noise":
         filling = torch.randn(
@@ -275,7 +277,9 @@ def init(config: Config, inputs: Inputs) -> State:
     Raises:
         DDLabError: no data, or more real images per class than a class has.
     """
+    # The numbers that stay are marked once; a new draw would free them one after another.
     images, fixed = corrupted(config, descent.first_images(NAME, config, inputs))
+    # Adam moves labels and images alike, so both have the images' dtype; solves are in float64.
     labels = first_labels(inputs, len(images)).float()
     return State(0, images, labels, optimisers.adam_init(_learned(config, images, labels)), fixed)
 
@@ -301,6 +305,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     moved, optimiser = optimisers.adam_update(
         learned, slopes, state.optimiser, learning_rate=config.learning_rate
     )
+    # Centred labels keep their largest entry at the class, so argmax still finds it.
     accuracy_fraction = (predicted.detach().argmax(1) == targets.argmax(1)).float().mean()
     state = State(
         state.step + 1,

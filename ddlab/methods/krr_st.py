@@ -219,6 +219,7 @@ def outer_step(
     """
     iteration = state.step - filling_steps(config)
     draw = randomness.generator(config.seed, iteration, "outer step")
+    # The draw depends on the outer iteration alone, so a resumed run draws the same network.
     index = int(torch.randint(config.pool_size, (), generator=draw))
     count = len(inputs.data.train_labels)
     parts, real_targets = _real_batch(
@@ -235,6 +236,7 @@ def outer_step(
     for name, value in state.parameters.items():
         leaves[name] = value.detach().requires_grad_()
     with torch.enable_grad():
+        # Boost makes its pairs from bases here; the gradient goes on to what they are made from.
         images, targets = make_pairs(leaves)
         features = _features(spec, weights, images)
         loss = kernel_ridge.outer_loss(real, real_targets, features, targets, strength=config.ridge)
@@ -407,6 +409,7 @@ def _network_to_fill(config: Config, step: int) -> int | None:
     ):
         if step < waiting:
             return index
+        # What is left is the step's number among those of the next network.
         step -= waiting
     return None
 

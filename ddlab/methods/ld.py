@@ -248,12 +248,14 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     rows = torch.randperm(len(state.images), generator=chosen)[: config.inner_batch].to(
         inputs.device
     )
+    # Own streams: another number of distilled images must not change the real batch.
     real_rows = torch.randperm(
         len(data.train_labels),
         generator=randomness.generator(config.seed, state.step, "real images"),
     )
     real = data.normalised(real_rows[: config.batch_size], device=inputs.device)
     answers = data.train_labels[real_rows[: config.batch_size]].to(inputs.device)
+    # Both ways return the same five things, so the rest of the step need not know which it was.
     solver_step = ridge_step if config.solver == "ridge" else second_order_step
     logits, labels, label_optimiser, gradients, fields = solver_step(
         config, spec, state, rows, real, answers
@@ -303,6 +305,7 @@ def student(distilled: DistilledSet, **changes: Any) -> supervised.Config:
         "batch_size": batch,
         "learning_rate": provenance["config"]["network_learning_rate"],
     }
+    # Steps of LD are counted in batches; a student counts in passes over the set.
     fitting["epochs"] = max(round(provenance["training_steps"] * batch / len(distilled)), 1)
     return supervised.Config.teaching(
         **{"crop_pixels": 0, "flip": False, "mixup_alpha": 0.0} | fitting | changes
@@ -313,6 +316,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """Return the images with their labels as logarithms (stored labels, of temperature 1) and as
     the likeliest classes.
     """
+    # Hard labels exist beside the learned ones, so the set can be judged with either.
     likeliest = state.labels.argmax(1)
     steps = training_steps(state)
     distilled = descent.distilled(

@@ -217,6 +217,7 @@ def first_exemplars(config: Config, inputs: Inputs, state: State, phase: int) ->
                 ].features
                 images = images[selection.herding(features.detach(), count)]
             else:
+                # Drawn by class, so the number of tasks does not change which images are kept.
                 draws = randomness.generator(config.seed, place, "exemplars")
                 images = images[torch.randperm(len(images), generator=draws)[:count]]
         exemplars[place * count : (place + 1) * count] = images
@@ -241,6 +242,7 @@ def place_of(config: Config, inputs: Inputs, step: int) -> Place:
     """Return the position of a step."""
     ends = [0, *class_ends(config, inputs.data.classes)]
     for phase, part, steps in parts(config, inputs):
+        # Parts follow each other, so a step belongs to the first part that it does not outrun.
         if step < steps:
             return Place(phase, part, step, steps, ends[phase], ends[phase + 1])
         step -= steps
@@ -257,6 +259,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
             state,
             velocity={name: torch.zeros_like(value) for name, value in state.velocity.items()},
         )
+    # The three kinds of step have one signature, so the schedule alone decides.
     step = {"model": phase_step, "exemplars": exemplars_step, "tuning": tuning_step}[place.part]
     state, loss = step(config, inputs, state, place)
     models = state.models
@@ -264,6 +267,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     if state.step + 1 == sum(
         entry[-1] for entry in parts(config, inputs) if entry[0] <= place.phase
     ):
+        # Kept for the next phase, whose loss asks what the network said before it.
         models = (*models, state.weights)
     return replace(state, step=state.step + 1, models=models), Trace(loss, place.phase, place.part)
 
@@ -275,6 +279,7 @@ def phase_step(config: Config, inputs: Inputs, state: State, place: Place) -> tu
     """
     old = state.exemplars[: place.before * exemplars_per_class(config)]
     images, labels = batch_of(config, inputs, old, place.phase, place.index)
+    # The first phase has no earlier network to remember.
     old_logits = (
         logits_of(config, inputs, state.models[-1], images, place.before) if state.models else None
     )
@@ -353,6 +358,7 @@ def network_step(
         )
         slopes = torch.autograd.grad(loss, list(leaves.values()))
     gradients = dict(zip(trainable, slopes, strict=True))
+    # Buffers are never trained: the network has no batch norm, and `check_plain` saw to it.
     optimiser = optimisers.SGDState(state.step, state.velocity)
     options = {
         "momentum": config.momentum,

@@ -246,6 +246,7 @@ def class_mosaics(
         smallest_area=smallest_area,
         generator=generator,
     )
+    # A constant of the method: no gradient goes to the images, so none is recorded.
     patches = mosaic.cut_patches(images.detach(), boxes, patch_size=patch_size)
     # One square of each image at a time: at 224 px all of them, amid zeros, would take a gigabyte.
     logits = []
@@ -276,6 +277,7 @@ def init(config: Config, inputs: Inputs) -> State:
     """
     data = inputs.data
     mosaic.patch_size_of(data.image_size, config.factor)
+    # The smallest class decides, for every class makes equally many mosaics.
     counts = torch.bincount(data.train_labels, minlength=data.classes)
     words = f"images of class {data.class_names[int(counts.argmin())]!r}"
     _check_enough(config.images_per_class, config.factor, int(counts.min()), words)
@@ -297,6 +299,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """Make the mosaics of one class."""
     data = inputs.data
     teacher = inputs.teacher
+    # Classes are done in order, so the number of a step is that of its class.
     label = state.step
     candidates = candidate_indices(data, label, config.candidates_per_class, seed=config.seed)
     mosaics = class_mosaics(

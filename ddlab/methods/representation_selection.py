@@ -199,6 +199,7 @@ def _count(config: Config, inputs: Inputs) -> int:
     data = inputs.data
     width = teacher_features(inputs).shape[1]
     image_floats = data.channels * data.image_size[0] * data.image_size[1]
+    # Each view has a representation of its own, and all of them count.
     floats = width * len(NAMES[config.augmentation]) if config.targets_count else 0
     count = affordable(config.budget, image_floats=image_floats, representation_floats=floats)
     if count > len(data.train_labels):

@@ -233,6 +233,7 @@ def init(config: Config, inputs: Inputs) -> State:
     recovery.require_batch_norm_teacher(NAME, teacher)
     if config.initialisation == "real":
         recovery.check_images_per_class(data, config.images_per_class)
+    # A shift by the whole width would give the image back.
     if config.roll_pixels >= min(data.image_size):
         errors.fail(
             "roll_pixels", f"below the image size of {min(data.image_size)} px", config.roll_pixels
@@ -262,6 +263,7 @@ def image_step(
     state, trace = gradient_step(config, inputs, state, teacher=teacher, weights=weights)
     if iteration + 1 < config.iterations:
         return state, trace
+    # Called only where another batch follows; the draws of a real start cost time.
     first = functools.partial(_first_images, config, inputs)
     return recovery.next_batch(
         state, batch, state.images, count=config.images_per_class, first=first
@@ -287,6 +289,7 @@ def gradient_step(
     data = inputs.data
     # A batch holds one image of each class, in order: image i is of class i.
     labels = torch.arange(data.classes, device=state.images.device)
+    # Every batch runs through the whole cosine, so the count starts anew with each.
     learning_rate = optimisers.cosine(
         state.step % config.iterations, config.iterations, config.learning_rate
     )
@@ -368,6 +371,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     An interrupted run gives the batches done and the one under work, marked as not complete.
     """
     total = total_steps(config, inputs)
+    # After the last update the batch under work is already among the done ones.
     images = torch.cat(state.done if state.step >= total else (*state.done, state.images))
     labels = descent.classes_in_turn(len(images), inputs.data)
     return descent.distilled(NAME, config, inputs, state, images, labels, total)

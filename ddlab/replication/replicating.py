@@ -219,6 +219,7 @@ class Replication(Tabled):
         set_means = []
         for students in self.accuracies:
             set_means.append(statistics.fmean(students))
+        # Students of one set repeat the set; only sets repeat the method.
         bounds = interval(set_means if len(set_means) > 1 else self.accuracies[0])
         return bounds and (max(bounds[0], 0.0), min(bounds[1], 100.0))
 
@@ -316,6 +317,7 @@ def replicate(
     original_data = data
     if "ZCA" in printed["setting"]:
         data = whitened(data)
+    # Both are made, for what `options` changed is listed among the differences.
     published_config = _config(name, printed, data, {})
     config = _config(name, printed, data, options)
     student_changes = student or {}
@@ -347,6 +349,7 @@ def replicate(
         ),
     )
     check_jobs(jobs, work.inputs, getattr(config, "network", None), student_changes.get("network"))
+    # All files are read before anything is made: a folder of another call is refused at once.
     earlier = [work.read(number) for number in range(set_count)]
     if progress and None in earlier:
         print(_hours(work, set_count, student_count))
@@ -371,11 +374,13 @@ def _all_sets(
     """Make the sets that are missing, several at once where `jobs` says so."""
     results = dict(enumerate(earlier))
     missing = [number for number, result in results.items() if result is None]
+    # Bars of several processes would write over each other.
     shows_progress = progress and is_here(jobs)
     tasks = [(number, shows_progress) for number in missing]
     try:
         for place, result in run_tasks(work.make_set, tasks, jobs=jobs):
             number = missing[place]
+            # An interrupted set has a checkpoint in the folder, and is not kept as a finished one.
             if not result.distilled.complete:
                 raise KeyboardInterrupt(f"set {number + 1} of {len(earlier)} was still being made")
             work.keep(number, result)
@@ -483,6 +488,7 @@ class _Work:
             DDLabError: the folder is that of another replication.
         """
         file = self.file(number)
+        # The set is written last: without it the rest of what lies there is half a result.
         if file is None or not file.exists():
             return None
         about = file.with_suffix(".json")
@@ -490,6 +496,8 @@ class _Work:
             record: dict[str, Any] = {"key": None}
             if about.exists():
                 record = json.loads(about.read_text(encoding="utf-8"))
+            # The key holds settings, data, students and teachers: whatever differs makes other
+            # numbers.
             if record["key"] != self.key:
                 errors.fail("folder", "empty, or that of the same call", str(file.parent))
             return _Result(

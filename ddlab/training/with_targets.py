@@ -336,6 +336,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         and state.step
         and share != share_at(config, state.step - 1, total, state.averages)
     ):
+        # Step 0 has nothing to restart: its optimiser was made for the share of that step.
         state = parts.restarted(objective_config, spec, state, trained)
 
     def loss_of_targets(
@@ -352,6 +353,8 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         objective, objective_config, spec, state, views, total=total, count=size, guide=guide
     )
     if guided is None:
+        # A film has the same numbers at every step, so the targets' loss is 0 where nobody asked
+        # for it.
         nothing = torch.zeros_like(trace.loss)
         return after, Trace(trace.loss, nothing, nothing, trace.agreement, trace.learning_rate)
     averages, _ = weighed(config, state.averages, guided.loss, share, total)

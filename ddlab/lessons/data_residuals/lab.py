@@ -57,6 +57,7 @@ def share_runs(world: World, settings: Settings, results: Results) -> SharedRuns
     """Return the runs that views and words share."""
     runs = dict(zip(by_nearness(settings.merge_ratio), results.jobs, strict=True))
     with_residual = {f"with residual, α = {settings.merge_ratio:g}": settings.merge_ratio}
+    # Without merges, or with a ratio of 1, both curves would be the same one.
     compared = ({} if settings.merges == 0 or settings.merge_ratio == 1 else with_residual) | {
         "without residual": 1.0
     }
@@ -253,6 +254,7 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     if len(means) < len(frames):
         return f"{words}step {step} is not computed yet."
     real = {"real": shared.mixed_in.levels[settings.measure]["real"]}
+    # Images with the residual stand first where there are any, then what they are compared with.
     (_, chosen), *references = (means | real).items()
     beside = ", ".join(f"{name} {level:.2f}" for name, level in references)
     return f"{words}after step {step} the {settings.measure} is {chosen:.2f} {unit}; {beside}."

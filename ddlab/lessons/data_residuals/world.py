@@ -68,6 +68,7 @@ def kept_steps(config: fadrm.Config) -> tuple[int, ...]:
 
     They are the first, the last, some between them, and each merge with the step before it.
     """
+    # Merges change an image at once, so a film needs both sides of each.
     even = set()
     for part in range(_EVEN + 1):
         even.add(round(config.iterations * part / _EVEN))

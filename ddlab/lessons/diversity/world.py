@@ -76,14 +76,17 @@ def settings_distance(first: dwa.Config, second: dwa.Config) -> tuple[int, float
 
     First count the fields without a slider in sight that differ, then decades of those with one.
     """
+    # The controls of the page. Whatever else differs weighs more than all of them together.
     moved = ("initialisation", "perturbation", "lambda_var", "adjustment_radius")
     other_changes = sum(
         getattr(first, name) != getattr(second, name)
         for name in describe(dwa.Config)
         if name not in moved
     )
+    # A choice weighs as much as ten decades of a slider: another start looks like another method.
     choices = sum(getattr(first, name) != getattr(second, name) for name in moved[:2])
     decades = sum(
+        # 1e-3 more, so that a weight of 0 is a finite number of decades away.
         abs(math.log10((getattr(first, name) + 1e-3) / (getattr(second, name) + 1e-3)))
         for name in moved[2:]
     )
@@ -162,6 +165,8 @@ class World(MethodWorld):
         self.seeds = range(errors.check_integer("seeds", seeds, 1, 20))
         self.learning = supervised.Config.quick(data) if student is None else student
         first_config = self.config(self.start)
+        # The map is fitted to real points and these images, so it stays where it is when controls
+        # move.
         chosen = self.of(real(first_config)).advance().result()
         self.mapped = MappedImages(data, self.teacher, {"first": chosen}, points=points)
         self.film = {
@@ -170,7 +175,10 @@ class World(MethodWorld):
         }
         self.recorded_as = {}
         for setting in self.film:
+            # Settings that cannot matter are set to one value, so a slider without effect finds the
+            # film.
             self.recorded_as[decisive(setting)] = setting
+        # Before the page is shown, so that it opens with images.
         self.of(first_config).advance()
 
     def of(self, config: Source, inputs: Any = None) -> Run:
@@ -191,6 +199,7 @@ class World(MethodWorld):
         return self._measured(config, distillation.from_images(pixels, labels, self.data))
 
     def _measured(self, source: Source, distilled: DistilledSet) -> Images:
+        # Runs store batch by batch, one image of each class; the page shows class by class.
         pixels = distilled.to_uint8()[distilled.labels.argsort(stable=True)].numpy()
         distances = measures.feature_distance(distilled, self.teacher).cpu()
         return Images(

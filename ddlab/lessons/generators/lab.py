@@ -89,6 +89,7 @@ def shuffled(distilled: DistilledSet, order: str, seed: int) -> DistilledSet:
     draws = randomness.generator(seed, 0, f"order of {order}")
     rows = torch.arange(count)
     if order == "batches":
+        # Whole batches change places; what is in one stays together.
         rows = rows.view(steps, -1)[torch.randperm(steps, generator=draws)].flatten()
     elif order == "within classes":
         for label in range(distilled.classes):
@@ -97,6 +98,7 @@ def shuffled(distilled: DistilledSet, order: str, seed: int) -> DistilledSet:
     elif order == "everything":
         rows = torch.randperm(count, generator=draws)
     labels, images = HardLabels(distilled.labels[rows]), {"images": distilled.images[rows]}
+    # A generator makes its images in one order alone, so shuffled ones are stored as images.
     plain = dataclasses.replace(distilled, kind="images", tensors=images, settings={})
     return plain.with_targets(labels)
 
@@ -149,6 +151,8 @@ class World(MethodWorld):
             watch("networks", number / len(orders))
             paths = []
             for student in range(STUDENTS):
+                # Seeds of their own for each run; students of neighbouring seeds would otherwise be
+                # the same ones.
                 paths.append(self.path(distilled, order, 100 * config.seed + student))
             paths_by_order[order] = tuple(map(statistics.fmean, zip(*paths, strict=True)))
         return paths_by_order
@@ -200,6 +204,7 @@ def strip(data: ImageData, frame: Frame, order: str, seed: int, path: Path) -> t
     scale = max(1, round(_CELL / data.image_size[1]))
     accuracy_labels = [f"{accuracy:.0%}" for accuracy in path]
     labels = ordered.labels.unflatten(0, (steps, -1))[:, :_ROWS]
+    # Shuffling mixes classes in a row, and then the row has no name.
     alike = (labels == labels[0]).all(0)  # rows of one class
     names = []
     for label, is_one_class in zip(labels[0], alike, strict=True):
@@ -217,6 +222,7 @@ def curve_data(world: World, settings: Settings, results: Results) -> tuple:
     (learned, rival, _) = results.shared
     config = results.run.config
     step = results.frame.step
+    # Along the run only one network is asked, so that the slider of steps answers at once.
     if learned is None or step < config.iterations:
         names = dict.fromkeys((ORDERS[0], settings.order))
         learned = {}

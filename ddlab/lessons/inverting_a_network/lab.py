@@ -89,6 +89,7 @@ def channel_offsets(teacher: Network, images: Tensor) -> Tensor:
     """
     offsets = []
 
+    # A hook that changes nothing: it reads what each layer gets on its way.
     def compare(layer: str, inputs: Tensor) -> Tensor:
         stored_mean = teacher.weights[f"{layer}.running_mean"]
         stored_variance = teacher.weights[f"{layer}.running_var"]
@@ -318,9 +319,11 @@ def offset_histogram(offsets: dict[str, Tensor], *, height: int) -> go.Figure:
     )
     clauses = []
     for index, (name, values) in enumerate(offsets.items()):
+        # Without the clamp, shares would not sum to one, and far offsets be hidden.
         inside = values.clamp(_BINS[0], _BINS[-1]).numpy()
         counts, _ = np.histogram(inside, _BINS)
         style = line_style(series_style(index))
+        # Steps as wide as the bins; bars of two sets would hide each other.
         style["line"] = style["line"] | {"shape": "hvh"}
         middles = (_BINS[1:] + _BINS[:-1]) / 2
         figure.add_scatter(x=middles, y=counts / len(inside), name=name, **style)

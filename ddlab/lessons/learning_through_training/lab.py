@@ -93,6 +93,8 @@ class World(MethodWorld):
 
     def started(self, config: dd.Config) -> Settings:
         """Return the settings with the network that is given as the learner."""
+        # A config from a page may hold a network that is none of the two; it gets a button of its
+        # own.
         learner = next(
             (name for name, spec in NETWORKS.items() if spec == config.network),
             config.network.title,
@@ -123,6 +125,7 @@ class World(MethodWorld):
 
         Each rate of `RATES` is tried; nothing is learned.
         """
+        # The rival learns nothing but gets the best of five rates, as DD learns its rate.
         means = self.chosen("centres")
         accuracies = []
         for rate in RATES:
@@ -132,6 +135,7 @@ class World(MethodWorld):
 
     def students(self, distilled: DistilledSet, seed: int, watch: Watch) -> tuple[float, ...]:
         """Test accuracy from the start of a seed, and from others."""
+        # The first seed is the run's own, hence the first accuracy is that of its own start.
         seeds = range(seed, seed + OTHER_STARTS + 1)
         return self.taught(
             distilled,
@@ -158,6 +162,7 @@ def share_scores(
     """
     network = results.jobs[-1].arguments[0]
     rivals = {}
+    # What was computed for the other network stays in the results, and is not drawn.
     for (rival_network, steps), value in results.every(world.rival):
         if rival_network == network:
             rivals[steps] = value
@@ -248,6 +253,7 @@ def curve(learner: str, starts: str, scores_by_steps: tuple, rivals: tuple) -> g
             line=DASHED,
             marker={"symbol": "x"},
         )
+    # Fixed axes: a curve that grows must not move under the reader's hand.
     figure.update_xaxes(range=[0.5, 10.5], dtick=1).update_yaxes(range=[0, 1], tickformat=".0%")
     clauses = []
     for n, scores in scores_by_steps:

@@ -169,6 +169,7 @@ def z_score(tried: Tried, printed: float, printed_error: float) -> float:
 def list_jobs(world: World, settings: Settings, run: Any) -> list[Value]:
     """List the students seed by seed: after each round every set has as many."""
     jobs = []
+    # Seed by seed, so that an interrupt leaves sets that can be compared.
     for students_of_seed in zip(*world.students(settings), strict=True):
         jobs.extend(students_of_seed)
     return jobs
@@ -181,6 +182,8 @@ def tried_protocols(world: World, settings: Settings, results: Results) -> tuple
         accuracies = []
         for students in world.students(past):
             accuracies.append(tuple(map(results, students)))
+        # The newest settings come first, so a protocol shows the number of students asked for
+        # last.
         if past.label not in tried and not any(None in row for row in accuracies):
             tried[past.label] = Tried(past.label, tuple(accuracies))
     return tuple(tried.values())
@@ -250,6 +253,7 @@ def chart(
             marker={"color": style.colour, "size": 12},
             error_x={"array": [row.error], "color": style.colour},
         )
+    # The printed line stays inside, also before anybody is trained.
     accuracies = [printed - 1, printed + 1]
     for row in tried:
         for students in row.sets:
