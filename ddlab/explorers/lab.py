@@ -861,8 +861,8 @@ class Laboratory(Explorer):
                 # New options put the index back to 0, which is not a reader's move.
                 if list(slider.options) != options:
                     slider.options = options
-                shown = [place for place, step in enumerate(steps) if step <= (results.step or 0)]
-                slider.index = shown[-1] if shown else 0
+                reached = [place for place, step in enumerate(steps) if step <= (results.step or 0)]
+                slider.index = reached[-1] if reached else 0
             finally:
                 self._placing = None
 

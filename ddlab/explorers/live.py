@@ -233,14 +233,14 @@ def _students(world: World, settings: Any, results: Results) -> str:
 
 def buttons(world: World) -> list[Compute]:
     """Return the buttons; students are for images alone."""
-    shown = [
+    compute_buttons = [
         Compute("Play", play, "play", "Let the run go on", goes_on=True),
         Compute("Step", step_once, "step-forward", "One step, then rest", shows_end=True),
     ]
     if world.can_teach:
         hint = "On the images of this step, and one on as many random real images"
-        shown.append(Compute("Train a student", train, "graduation-cap", hint))
-    return shown
+        compute_buttons.append(Compute("Train a student", train, "graduation-cap", hint))
+    return compute_buttons
 
 
 def views(world: World) -> list[Any]:

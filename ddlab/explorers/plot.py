@@ -102,8 +102,8 @@ class Plot(SyncedWidget):
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """Return the widget, with the alt text beside it for readers without scripts."""
-        shown: Any = super()._repr_mimebundle_(**options)
-        bundle, metadata = shown
+        representation: Any = super()._repr_mimebundle_(**options)
+        bundle, metadata = representation
         return bundle | {"text/html": f"<p>{html.escape(self.alt)}</p>"}, metadata
 
     @property

@@ -233,9 +233,9 @@ class ViewOnPage:
 def make_widget(view: Any, views_on_page: list[ViewOnPage]) -> widgets.Widget:
     """Return the widgets of a declaration, whose first drawings have been made."""
     if isinstance(view, View):
-        shown = next(view_on_page for view_on_page in views_on_page if view_on_page.view is view)
+        entry = next(view_on_page for view_on_page in views_on_page if view_on_page.view is view)
         return (
-            shown.widget if shown.sliders is None else widgets.VBox([shown.widget, shown.sliders])
+            entry.widget if entry.sliders is None else widgets.VBox([entry.widget, entry.sliders])
         )
     children = []
     for part in view.views:

@@ -150,10 +150,10 @@ def _labels(
         rows.append([np.log10(point.x) if logarithmic else point.x, point.y])
     at = np.array(rows)
     # The axis makes room for the intervals, too, which moves the points closer together.
-    ends = [point.y if point.low is None else point.low for point in points.values()]
-    ends += [point.y if point.high is None else point.high for point in points.values()]
-    low = np.minimum(at.min(0), [np.inf, min(ends)])
-    high = np.maximum(at.max(0), [-np.inf, max(ends)])
+    interval_ends = [point.y if point.low is None else point.low for point in points.values()]
+    interval_ends += [point.y if point.high is None else point.high for point in points.values()]
+    low = np.minimum(at.min(0), [np.inf, min(interval_ends)])
+    high = np.maximum(at.max(0), [-np.inf, max(interval_ends)])
     size = np.array([_WIDTH, height])
     # Plotly leaves about a twentieth free on each side.
     shares = 0.05 + 0.9 * (at - low) / np.maximum(high - low, 1e-9)

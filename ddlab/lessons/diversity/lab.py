@@ -158,14 +158,14 @@ def pictures(world: World, image_sets: NamedImages) -> tuple[bytes, str]:
     names = list[str]()
     for name, images in image_sets[:2]:
         per_class = images.source.images_per_class
-        shown = min(per_class, _ROWS)
-        for place in range(shown):
+        row_count = min(per_class, _ROWS)
+        for place in range(row_count):
             rows.append(images.pixels[place::per_class])
-        names += [name, *[""] * (shown - 1)]
+        names += [name, *[""] * (row_count - 1)]
     scale = max(1, round(32 / data.image_size[1]))
     alt = (
-        f"{image_sets[0][0]}, then {image_sets[1][0]}: {shown} images of each class, a column for each of "
-        f"{', '.join(data.class_names)}."
+        f"{image_sets[0][0]}, then {image_sets[1][0]}: {row_count} images of each class, "
+        f"a column for each of {', '.join(data.class_names)}."
     )
     return encode_grid(np.concatenate(rows), data.classes, scale, row_labels=names), alt
 

@@ -261,11 +261,10 @@ def ends_data(world: World, settings: Settings, results: Results) -> tuple:
     """
     every = values_by_setting(results, world.learned, results.run.config, "curriculum")
     (_, rival, path) = results.shared
-    ends = []
+    rows = []
     for name, paths in every.items():
-        ends.append((name, tuple(paths[order][-1] for order in ORDERS)))
-    rows = tuple(ends)
-    return rows, None if rival is None else rival[-1], (settings.order, path[-1])
+        rows.append((name, tuple(paths[order][-1] for order in ORDERS)))
+    return tuple(rows), None if rival is None else rival[-1], (settings.order, path[-1])
 
 
 def final_chart(rows: tuple, rival: float | None, on_show: tuple[str, float]) -> go.Figure:

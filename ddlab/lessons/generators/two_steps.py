@@ -65,10 +65,12 @@ def plane(settings: Settings) -> go.Figure:
     figure = one_weight.draw(
         points, order, settings.rate, settings.first_weight, title=title, height=HEIGHT
     )
-    other = one_weight.weights_along(points, order[::-1], settings.rate, settings.first_weight)[-1]
-    ends = np.array(one_weight.EXTENT[0])
+    other_weight = one_weight.weights_along(
+        points, order[::-1], settings.rate, settings.first_weight
+    )[-1]
+    line_x = np.array(one_weight.EXTENT[0])
     style = line_style(series_style(2))
-    figure.add_scatter(x=ends, y=ends * float(other), name="in the other order", **style)
+    figure.add_scatter(x=line_x, y=line_x * float(other_weight), name="in the other order", **style)
     clauses = [f"{name}: loss {loss:.3f}" for name, loss in losses(settings).items()]
     return finish_figure(legend_below(figure), alt=f"{title}; {', '.join(clauses)}.")
 

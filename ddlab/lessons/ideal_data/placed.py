@@ -186,10 +186,10 @@ def ends_data(
     for sigma in (0.5, 0.2):
         config = settings.training.replace(deviation=sigma)
         rows[f"{settings.steps:,} samples, Σ = {sigma:g}"] = results.compute_now(sampled, config)
-    ends = []
+    errors_by_name = []
     for name, row in rows.items():
-        ends.append((name, row.final_errors[SQUARED], row.final_errors[WRONG]))
-    return tuple(ends)
+        errors_by_name.append((name, row.final_errors[SQUARED], row.final_errors[WRONG]))
+    return tuple(errors_by_name)
 
 
 def final_chart(*rows: tuple[str, float, float]) -> go.Figure:

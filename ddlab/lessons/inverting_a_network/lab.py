@@ -210,14 +210,16 @@ def students_data(world: World, settings: Settings, results: Results) -> tuple:
     """
     config = results.run.config
     points = []
-    for (other,), accuracy in results.every(world.recovered_accuracy):
-        same = other.replace(
+    for (tried_config,), accuracy in results.every(world.recovered_accuracy):
+        at_these_settings = tried_config.replace(
             initialisation=config.initialisation,
             lambda_mean=config.lambda_mean,
             lambda_var=config.lambda_var,
         )
-        if same == config:
-            points.append((other.initialisation, WEIGHTS.index(other.lambda_var), accuracy))
+        if at_these_settings == config:
+            points.append(
+                (tried_config.initialisation, WEIGHTS.index(tried_config.lambda_var), accuracy)
+            )
     return tuple(sorted(points)), (config.initialisation, settings.weight), results.shared
 
 
@@ -229,13 +231,13 @@ def students_chart(points: tuple, on_show: tuple[str, float], accuracies: tuple)
         y_label="test accuracy",
         height=HEIGHT,
     )
-    ends = (-0.3, len(WEIGHTS) - 0.7)
+    x_range = (-0.3, len(WEIGHTS) - 0.7)
     recovered, random, typical = accuracies
     for name, level, dash in ((REAL, random, "dash"), (TYPICAL, typical, "dot")):
         if level is not None:
             line = DASHED | {"dash": dash}
             figure.add_scatter(
-                x=ends, y=[level] * 2, name=f"{name} images", mode="lines", line=line
+                x=x_range, y=[level] * 2, name=f"{name} images", mode="lines", line=line
             )
     clauses = []
     for index, start in enumerate(("noise", "real")):
@@ -259,7 +261,7 @@ def students_chart(points: tuple, on_show: tuple[str, float], accuracies: tuple)
             marker=ring,
         )
     words = [f"{weight:g}" if weight else "off" for weight in WEIGHTS]
-    figure.update_xaxes(range=ends, tickvals=list(range(len(WEIGHTS))), ticktext=words)
+    figure.update_xaxes(range=x_range, tickvals=list(range(len(WEIGHTS))), ticktext=words)
     figure.update_yaxes(range=[0.3, 1], tickformat=".0%")
     return finish_figure(
         legend_below(figure), alt=f"Accuracy by weight of the gaps: {'; '.join(clauses)}."

@@ -201,8 +201,10 @@ def ends_data(world: World, settings: Settings, results: Results) -> tuple:
         config = world.config(settings.replace(memory=memory))
         every = values_by_setting(results, world.remembered, config, "images_per_class", memory)
         if every:
-            ends = [(exemplars, float(np.mean(rows[-1]))) for exemplars, rows in every.items()]
-            points.append((memory, tuple(ends)))
+            final_means = [
+                (exemplars, float(np.mean(rows[-1]))) for exemplars, rows in every.items()
+            ]
+            points.append((memory, tuple(final_means)))
     return (tuple(points),)
 
 

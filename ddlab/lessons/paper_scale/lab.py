@@ -31,7 +31,7 @@ from ...training import supervised
 
 EPOCHS = (25, 50, 75, 101, 125, 150, 200, 301)
 WIDTHS = (16, 32, 64)
-NEAR = 0.5  # points: what counts as reaching a printed number
+CLOSE_ENOUGH = 0.5  # points: what counts as reaching a printed number
 _ROWS = 6  # protocols on the chart, the newest ones
 _CELL = 30  # pixels of an image in the strip
 _HEIGHT = 300
@@ -162,8 +162,12 @@ class Tried:
 
 def z_score(tried: Tried, printed: float, printed_error: float) -> float:
     """Return the difference from a printed number, in standard errors of both."""
-    both = math.hypot(tried.error, printed_error)
-    return (tried.mean - printed) / both if both else math.copysign(math.inf, tried.mean - printed)
+    standard_error = math.hypot(tried.error, printed_error)
+    return (
+        (tried.mean - printed) / standard_error
+        if standard_error
+        else math.copysign(math.inf, tried.mean - printed)
+    )
 
 
 def list_jobs(world: World, settings: Settings, run: Any) -> list[Value]:
@@ -294,8 +298,8 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
 
 def reached_twice(world: World, settings: Settings, results: Results) -> bool:
     """Return whether two different protocols have come within half a point of the printed number."""
-    near = [row for row in results.shared if abs(row.mean - world.printed) <= NEAR]
-    return len(near) >= 2
+    protocols = [row for row in results.shared if abs(row.mean - world.printed) <= CLOSE_ENOUGH]
+    return len(protocols) >= 2
 
 
 ProtocolLab = Lab(
@@ -310,7 +314,8 @@ ProtocolLab = Lab(
     views=[Strip(strip_data, strip), Chart(chart_data, chart, ghosts=False)],
     sentence=sentence,
     quest=Quest(
-        f"Reach the printed number twice, within {NEAR} points, by two different protocols.",
+        f"Reach the printed number twice, within {CLOSE_ENOUGH} points, by two different "
+        "protocols.",
         reached_twice,
     ),
 )

@@ -107,7 +107,7 @@ def draw(
     The arrow shows where the real loss pulls the point. A longer pull has a longer arrow.
     """
     figure = start_figure(title=title, x_label="x", y_label="y", height=height)
-    ends = np.array(EXTENT[0])
+    line_x = np.array(EXTENT[0])
     dots = np.linspace(*EXTENT[0], _REAL_DOTS)
     grey = {"color": neutral("quiet"), "size": 5, "opacity": 0.6}
     figure.add_scatter(x=dots, y=dots, mode="markers", name="real data", marker=grey)
@@ -117,8 +117,8 @@ def draw(
         # The later the step, the stronger the line.
         line = {"color": faint(style.colour, 0.25 + 0.75 * step / len(order)), "width": 2.5}
         figure.add_scatter(
-            x=ends,
-            y=ends * float(weight),
+            x=line_x,
+            y=line_x * float(weight),
             mode="lines",
             name=f"after step {step}" if step else "student before",
             line=line if step else DASHED,

@@ -203,15 +203,15 @@ def example_data(world: World, settings: Settings, results: Results) -> tuple:
 
 def strip(world: World, settings: Settings) -> tuple[bytes, str]:
     """Draw the image on show, the image that is blended into it, and the view."""
-    shown = example(world, settings)
-    first, second = shown.names
-    column_names = [f"{shown.share:.0%}", f"{1 - shown.share:.0%}", "view"]
-    scale = max(1, round(72 / shown.pictures.shape[-1]))
+    mixed = example(world, settings)
+    first, second = mixed.names
+    column_names = [f"{mixed.share:.0%}", f"{1 - mixed.share:.0%}", "view"]
+    scale = max(1, round(72 / mixed.pictures.shape[-1]))
     encoded = encode_grid(
-        world.data.to_uint8(shown.pictures), 3, scale, column_labels=column_names, gap=6
+        world.data.to_uint8(mixed.pictures), 3, scale, column_labels=column_names, gap=6
     )
     alt = (
-        f"An image of {first}, an image of {second}, and the view of {shown.share:.0%} of the "
+        f"An image of {first}, an image of {second}, and the view of {mixed.share:.0%} of the "
         "first and the rest of the second."
     )
     return encoded, alt

@@ -102,7 +102,7 @@ class World:
         )
 
 
-def shown(world: World, settings: Any, results: Results) -> Outcome | None:
+def computed_outcome(world: World, settings: Any, results: Results) -> Outcome | None:
     """Return the outcome at the sliders, None before an answer is locked."""
     return None if results.answer is None else world.outcome(settings)
 
@@ -211,9 +211,9 @@ def is_border(world: World, settings: Any, results: Results) -> bool:
         return False
     if not world.trial.holds(settings):
         return any(world.trial.holds(beside) for beside in neighbours(world, settings))
-    for name, ends in slider_ranges(world, settings).items():
+    for name, limits in slider_ranges(world, settings).items():
         visited = {getattr(past, name) for past in results.past}
-        if not visited.issuperset(ends):
+        if not visited.issuperset(limits):
             return False
     # Every end of every slider was on show; had one of them broken it, the verdict would not hold.
     return world.trial.verdict == HOLDS
@@ -223,7 +223,7 @@ TrialCard = Lab(
     lambda world: f"On trial: {world.trial.source}",
     World,
     controls=controls,
-    shared=shown,
+    shared=computed_outcome,
     unused=unused,
     question=("Your verdict, as printed:", ANSWERS),
     views=[

@@ -19,7 +19,7 @@ START = -0.6
 # What an epoch on the real data leaves of the distance between the expert and their weight.
 _EPOCH_LEAVES = 0.6
 # Of the squared distance: what the quest asks to leave at most, in one step.
-_LEFT = 0.01
+_SMALL_LOSS = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ def expert_weight(epochs: int) -> float:
     return one_weight.REAL_WEIGHT + distance
 
 
-def left(settings: Settings) -> float:
+def loss_of(settings: Settings) -> float:
     """Return MTT's loss: the squared distance to the expert that is left, as a fraction."""
     points = dragging.numbers(settings.points)
     order = [0] * settings.steps
@@ -67,7 +67,7 @@ def plane(settings: Settings) -> go.Figure:
     """Draw the student after each step on the point, and the expert after its epochs."""
     points = dragging.numbers(settings.points)
     target = expert_weight(settings.epochs)
-    title = f"Squared distance left: {left(settings):.3f}"
+    title = f"Squared distance left: {loss_of(settings):.3f}"
     figure = one_weight.draw(
         points,
         [0] * settings.steps,
@@ -77,17 +77,19 @@ def plane(settings: Settings) -> go.Figure:
         height=HEIGHT,
         target=target,
     )
-    ends = np.array(one_weight.EXTENT[0])
+    line_x = np.array(one_weight.EXTENT[0])
     name = f"expert, {settings.epochs} epoch{'s' * (settings.epochs > 1)}"
-    figure.add_scatter(x=ends, y=ends * target, name=name, **line_style(series_style(2), width=3))
+    figure.add_scatter(
+        x=line_x, y=line_x * target, name=name, **line_style(series_style(2), width=3)
+    )
     return finish_figure(legend_below(figure), alt=f"{title}; the expert's weight is {target:.2f}.")
 
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
     """Say how much of the distance is left."""
     return (
-        f"{settings.steps} step{'s' * (settings.steps > 1)} on the point leave {left(settings):.3f} "
-        "of the squared distance to the expert. The arrow shows where this loss pulls the point."
+        f"{settings.steps} step{'s' * (settings.steps > 1)} on the point leave "
+        f"{loss_of(settings):.3f} of the squared distance to the expert. The arrow shows where this loss pulls the point."
     )
 
 
@@ -99,7 +101,7 @@ OneExpert = Lab(
     views=[one_weight.chart(plane)],
     sentence=sentence,
     quest=Quest(
-        f"In a single step, leave less than {_LEFT} of the squared distance.",
-        lambda world, settings, results: settings.steps == 1 and left(settings) < _LEFT,
+        f"In a single step, leave less than {_SMALL_LOSS} of the squared distance.",
+        lambda world, settings, results: settings.steps == 1 and loss_of(settings) < _SMALL_LOSS,
     ),
 )

@@ -144,14 +144,14 @@ class TwoViews(Parameters):
         if pixels.shape[1] == 3:
             jittered = with_saturation(jittered, 1 + self.saturation * (2 * saturation - 1))
             jittered = with_hue(jittered, self.hue * (2 * hue - 1))
-        pixels = _where(chance_jitter < self.jitter_probability, jittered, pixels)
+        pixels = _choose_by_image(chance_jitter < self.jitter_probability, jittered, pixels)
         if pixels.shape[1] == 3:
-            pixels = _where(
+            pixels = _choose_by_image(
                 chance_grey < self.grey_probability,
                 with_saturation(pixels, torch.zeros_like(chance_grey)),
                 pixels,
             )
-        return _where(chance_solarise < solarise_probability, solarised(pixels), pixels)
+        return _choose_by_image(chance_solarise < solarise_probability, solarised(pixels), pixels)
 
 
 def with_brightness(pixels: Tensor, factor: Tensor) -> Tensor:
@@ -215,5 +215,5 @@ def _blended(pixels: Tensor, centre: Tensor, factor: Tensor) -> Tensor:
     return (centre + (pixels - centre) * factor[:, None, None, None]).clamp(0, 1)
 
 
-def _where(chosen: Tensor, when_chosen: Tensor, otherwise: Tensor) -> Tensor:
+def _choose_by_image(chosen: Tensor, when_chosen: Tensor, otherwise: Tensor) -> Tensor:
     return torch.where(chosen[:, None, None, None], when_chosen, otherwise)

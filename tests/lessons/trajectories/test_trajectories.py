@@ -74,7 +74,7 @@ def test_one_point_feels_the_distance_to_the_expert() -> None:
     weight = one_expert.START - 0.4 * (one_expert.START - 1.8)
     target = one_expert.expert_weight(2)
     expected = ((weight - target) / (one_expert.START - target)) ** 2
-    assert one_expert.left(settings) == pytest.approx(expected) and expected < 0.01
+    assert one_expert.loss_of(settings) == pytest.approx(expected) and expected < 0.01
     point = torch.tensor([[1.0, 1.8]], dtype=torch.float64)
     pull = one_weight.pulls(point, (0,), 0.4, one_expert.START, target)
     # The weight moves by rate * x with y, so that the pull on y is this times the distance.
