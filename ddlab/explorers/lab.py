@@ -33,7 +33,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Self, Union
+from typing import Any, NamedTuple, Self, Union
 
 import ipywidgets as widgets
 
@@ -219,6 +219,14 @@ class Lab:
         return Laboratory(self, world, title, title if key is None else key)
 
 
+class Plan(NamedTuple):
+    """Settings with what they ask for: the run that the slider moves along, and the jobs."""
+
+    settings: Any
+    run: Any
+    jobs: list[Any]
+
+
 class Results:
     """What has been computed, as views and sentences see it.
 
@@ -231,18 +239,19 @@ class Results:
         answer: what the reader has locked, None before, and where nothing is asked.
     """
 
-    def __init__(self, lab: "Laboratory", step: int | None) -> None:
+    def __init__(self, lab: "Laboratory", plan: Plan, step: int | None) -> None:
         self._lab = lab
+        self._settings = plan.settings
         self.answer: str | None = None if lab.prediction is None else lab.prediction.locked
         self.step = step
-        self.past = lab.past
-        self.run: Any = lab.watched_run
-        self.jobs: Sequence[Any] = lab.jobs
+        self.past = _newest_first(plan.settings, lab.past)
+        self.run: Any = plan.run
+        self.jobs: Sequence[Any] = plan.jobs
 
     @cached_property
     def shared(self) -> Any:
         """The result of the laboratory's `shared`."""
-        return self._lab.lab.shared(self._lab.world, self._lab.settings, self)
+        return self._lab.lab.shared(self._lab.world, self._settings, self)
 
     @cached_property
     def frames(self) -> tuple[Frame, ...]:
@@ -494,15 +503,20 @@ class Laboratory(Explorer):
         step = getattr(requested, "step", None)
         settings = requested if step is None else requested.replace(step=None)
         if not self.past or settings != self.settings:
-            self.lab.check(self.world, settings)
-            watched_run = None if self.lab.run is None else self.lab.run(self.world, settings)
-            jobs = list(self.lab.jobs(self.world, settings, watched_run))
-            # Nothing is assigned before all three have been asked: one that raises changes nothing.
-            self.settings = settings
-            self.watched_run = watched_run
-            self.jobs = jobs
-            self.past = (settings, *(past for past in self.past if past != settings))[:_VALUES]
+            # Nothing is assigned before the whole plan is there: one that raises changes nothing.
+            self.settings, self.watched_run, self.jobs = self._plan(settings)
+            self.past = _newest_first(settings, self.past)
         self._step = step
+
+    def _plan(self, settings: Any) -> Plan:
+        """Return what settings ask for.
+
+        Raises:
+            DDLabError: settings that cannot be.
+        """
+        self.lab.check(self.world, settings)
+        run = None if self.lab.run is None else self.lab.run(self.world, settings)
+        return Plan(settings, run, list(self.lab.jobs(self.world, settings, run)))
 
     def _moved(self, change: Any) -> None:
         self._ahead.note_press()
@@ -640,13 +654,19 @@ class Laboratory(Explorer):
         self._ahead.done_for = settings
 
     def _finish_all(self, settings: Any, wait: Callable[[], None]) -> None:
-        """Do all jobs of some settings without showing anything."""
-        self.lab.check(self.world, settings)
-        run = None if self.lab.run is None else self.lab.run(self.world, settings)
-        for job in self.lab.jobs(self.world, settings, run):
+        """Do all that some settings ask for without showing anything."""
+        plan = self._plan(settings)
+        for job in plan.jobs:
             wait()
             if not self.is_done(job):
                 self._finish(job, wait)
+        newest = None if plan.run is None else plan.run.at()
+        results = Results(self, plan, None if newest is None else newest.step)
+        # What views compute at once is remembered, so a press that comes later finds it.
+        for view_on_page in self._views_on_show:
+            wait()
+            with contextlib.suppress(NotComputed):
+                view_on_page.view.data(self.world, settings, results)
 
     def keep(self, value: Value, result: Any) -> None:
         """Remember a value."""
@@ -815,6 +835,7 @@ class Laboratory(Explorer):
 
     def _results(self) -> Results:
         """Return the results with the step on show: the one asked for, or the newest there is."""
+        plan = Plan(self.settings, self.watched_run, self.jobs)
         for run in self._watched():
             requested = self._step
             newest = self.newest_of(run)
@@ -823,9 +844,10 @@ class Laboratory(Explorer):
                 newest = kept
             # A run keeps some steps only; the nearest of them stands for the step asked for.
             if requested is not None and requested < run.total:
-                return Results(self, min(self._steps(run), key=lambda step: abs(step - requested)))
-            return Results(self, 0 if newest is None else newest.step)
-        return Results(self, None)
+                nearest = min(self._steps(run), key=lambda step: abs(step - requested))
+                return Results(self, plan, nearest)
+            return Results(self, plan, 0 if newest is None else newest.step)
+        return Results(self, plan, None)
 
     def _steps(self, run: Run) -> list[int]:
         return sorted({*run.kept, *(frame.step for frame in run.frames)})
@@ -929,6 +951,11 @@ class Laboratory(Explorer):
             if len(seconds_left) > 1
             else f"Being computed: {first}."
         )
+
+
+def _newest_first(settings: Any, past: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return past settings with these at their head, each once."""
+    return (settings, *(earlier for earlier in past if earlier != settings))[:_VALUES]
 
 
 def run_and_end(job: Run | Part) -> tuple[Run, int | None]:

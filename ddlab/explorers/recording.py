@@ -33,6 +33,7 @@ from .stops import other_stops
 _MOST_STOPS = 25
 _MOST_STEPS = 14  # of a run: each of them has pictures, which take most of a page's bytes
 _MOST_OF_A_PAIR = 6  # stops of each of two controls that move together, besides the opening one
+_MOST_PLACES = 50  # to which the points of a chart are dragged, all points together
 _PICTURE_WIDTH = 700  # pixels of the picture that stands for an explorer
 States = dict[str, dict[str, Any]]
 
@@ -45,6 +46,10 @@ class Replay(SyncedWidget):
             that were recorded.
         switches: buttons that show and hide boxes, such as tabs: their model, and for each place the
             layouts that are then on show.
+        moves: how many states controls lead to; those of drags and presses come after them.
+        drags: for each chart whose points were dragged while recording its model, the models of its
+            sliders, the extent of its axes, the side of the grid of places, and for each point and
+            place (shares of the plot) the number of its state.
         presses: for each button that was pressed while recording its model and its state's number.
         reset: the model of the button that goes back to the opening state.
         inactive: models of what only a kernel can answer; the page greys them out.
@@ -56,6 +61,8 @@ class Replay(SyncedWidget):
     _css = style()
     controls = traitlets.List().tag(sync=True)
     switches = traitlets.List().tag(sync=True)
+    moves = traitlets.Int().tag(sync=True)
+    drags = traitlets.List().tag(sync=True)
     presses = traitlets.List().tag(sync=True)
     reset = traitlets.Unicode().tag(sync=True)
     inactive = traitlets.List().tag(sync=True)
@@ -145,11 +152,13 @@ def record(laboratory: Laboratory, stop_limits: Mapping[str, int] | None = None)
     """Record a laboratory's states, put a `Replay` of them into it, and return that.
 
     Each control in front goes through its stops, one at a time from the settings on show, the slider
-    of steps through the frames of these settings, and each button that computes is pressed once. All
-    of it is computed here and now; at the end the opening state is on show again.
+    of steps through the frames of these settings, each point that can be dragged through a grid of
+    places, and each button that computes is pressed once. All of it is computed here and now; at the
+    end the opening state is on show again.
 
     Args:
-        stop_limits: control -> how many of its stops at most; default 25 of each.
+        stop_limits: control -> how many of its stops at most, default 25 of each; and "drag" -> to
+            how many places the points of a chart are dragged at most, default 50.
 
     Raises:
         DDLabError: no laboratory, or one that is still computing.
@@ -169,11 +178,21 @@ def record(laboratory: Laboratory, stop_limits: Mapping[str, int] | None = None)
         # Before an answer is locked no control moves.
         if laboratory.prediction is None or answer is not None:
             _record_moves(recorder, controls)
+    moves = len(recorder.states)
+    drags = list(_record_drags(recorder, controls, (stop_limits or {}).get("drag", _MOST_PLACES)))
     presses = list(_record_presses(recorder, controls))
-    inactive = [widget.model_id for widget in _inactive(laboratory)]
+    dragged_plots = {drag["plot"] for drag in drags}
+    # A laboratory makes a button to stop also where it has nothing to stop; a page has no such one.
+    on_page = set(_tree(laboratory))
+    inactive = []
+    for widget in _inactive(laboratory, dragged_plots):
+        if widget in on_page:
+            inactive.append(widget.model_id)
     replay = Replay(
         controls=[control.on_page for control in controls],
         switches=list(_switches(laboratory)),
+        moves=moves,
+        drags=drags,
         presses=presses,
         reset=laboratory.reset_button.model_id,
         inactive=inactive,
@@ -286,8 +305,51 @@ def _spread(moves: list[Any]) -> list[Any]:
     return [moves[place] for place in places]
 
 
-def _inactive(laboratory: Laboratory) -> Iterator[Any]:
-    """List what only a kernel can answer: folded settings, Stop, and buttons that draw anew."""
+def _record_drags(
+    recorder: _Recorder, controls: list[_Control], most: int
+) -> Iterator[dict[str, Any]]:
+    """Drag each point of each chart through a grid of places, the others where they opened."""
+    laboratory = recorder.laboratory
+    opening = laboratory.panel.value
+    for view_on_page in laboratory._views_on_show:
+        drag, sliders = view_on_page.view.drag, view_on_page.sliders
+        if drag is None or sliders is None:
+            continue
+        handles = drag.handles(laboratory.world, laboratory.settings, laboratory._results())
+        side = 0 if handles is None else int((most / len(handles[0])) ** 0.5)
+        # Two places along an axis show no more than that something moves.
+        if handles is None or side < 3:
+            continue
+        names, _, extent = handles
+        states = []
+        for point, row, column in itertools.product(range(len(names)), range(side), range(side)):
+            # In the middles of the cells: on the edge of a plot a point is cut in half.
+            shares = (column + 0.5) / side, (row + 0.5) / side
+            x, y = (
+                low + share * (high - low)
+                for share, (low, high) in zip(shares, extent, strict=True)
+            )
+            try:
+                laboratory._put(drag, point, x, y)
+            except DDLabError:
+                continue
+            laboratory.run()
+            states.append([point, *shares, len(recorder.states)])
+            recorder.take(controls, f"{names[point]} at ({x:.2f}, {y:.2f})")
+            _show(laboratory, opening)
+        yield {
+            "plot": view_on_page.widget.model_id,
+            "sliders": [widget.model_id for widget in (sliders.point, sliders.across, sliders.up)],
+            "extent": [list(limits) for limits in extent],
+            "side": side,
+            "states": states,
+        }
+
+
+def _inactive(laboratory: Laboratory, dragged_plots: set[str]) -> Iterator[Any]:
+    """List what only a kernel can answer: folded settings, Stop, buttons that draw anew, and points
+    that were not dragged while recording.
+    """
     yield from laboratory.panel._folded.children
     yield laboratory.share_field
     yield laboratory.stop_button
@@ -295,8 +357,8 @@ def _inactive(laboratory: Laboratory) -> Iterator[Any]:
         if not isinstance(button, Compute):
             yield widget
     for view_on_page in laboratory._views_on_show:
-        if view_on_page.sliders is not None:
-            sliders = view_on_page.sliders
+        sliders = view_on_page.sliders
+        if sliders is not None and view_on_page.widget.model_id not in dragged_plots:
             yield from (sliders.point, sliders.across, sliders.up)
 
 

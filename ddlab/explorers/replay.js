@@ -49,7 +49,7 @@ async function render({ model, el }) {
   const note = add(el, "p", "replay-note");
   note.setAttribute("role", "status");
   const [values, states] = await unpackStates(model.get("packed"));
-  const byPlaces = states.slice(0, states.length - model.get("presses").length);
+  const byPlaces = states.slice(0, model.get("moves"));
   const controls = [];
   for (const control of model.get("controls"))
     controls.push({ ...control, model: control.question ? null : await find(control.model) });
@@ -98,6 +98,24 @@ async function render({ model, el }) {
     controls.forEach((control, number) => control.model && place(control, states[0].places[number]));
     show(...nearest(byPlaces, controls, 0));
   };
+  for (const drag of model.get("drags")) {
+    const [plot, point, across, up] = await Promise.all([drag.plot, ...drag.sliders].map(find));
+    const put = (held, shares) => {
+      const distance = ([of, x, y]) => (of === held ? Math.hypot(x - shares[0], y - shares[1]) : Infinity);
+      const best = drag.states.reduce((one, other) => (distance(other) < distance(one) ? other : one));
+      show(states[best[3]], false);
+    };
+    plot.on("change:dragged", () => {
+      const { point: held, ...at } = plot.get("dragged");
+      put(held, drag.extent.map(([low, high], axis) => ([at.x, at.y][axis] - low) / (high - low)));
+    });
+    // A step of the keyboard is a step of the grid.
+    const grid = { min: 0.5 / drag.side, max: 1 - 0.5 / drag.side, step: 1 / drag.side };
+    for (const slider of [across, up]) {
+      slider.set({ ...grid, value: (Math.floor(drag.side / 2) + 0.5) / drag.side });
+      slider.on("change:value", () => isShowing || put(point.get("index"), [across.get("value"), up.get("value")]));
+    }
+  }
   for (const { model: id, state } of model.get("presses")) (await find(id)).send = () => show(states[state], true);
   for (const id of model.get("inactive")) {
     const inactive = await find(id);

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ddlab.explorers import export
+from ddlab.lessons.trajectories.one_expert import OneExpert
 from tests.browser.reader import NOTEBOOKS, after_a_reload, controls, in_both_themes, redraws
 from tests.explorers.test_recording import DescentLab, curve_of
 
@@ -67,6 +68,10 @@ THREADS = (
 # Of each plot on show, the heights of each trace.
 HEIGHTS = """() => [...document.querySelectorAll('.js-plotly-plot')].filter((graph) => graph.offsetParent)
   .map((graph) => graph._fullData.map((trace) => Array.from(trace.y)))"""
+# Where the points of the first plot lie on the screen.
+POINT = """() => { const graph = document.querySelector('.js-plotly-plot'), box = graph.getBoundingClientRect();
+  const { xaxis, yaxis } = graph._fullLayout, points = graph.data.find((trace) => trace.name === 'training points');
+  return points.x.map((x, place) => [box.left + xaxis._offset + xaxis.d2p(x), box.top + yaxis._offset + yaxis.d2p(points.y[place])]); }"""
 STATIC = 'show(figures.bars(["a", "b"], [1, 2], title="Bars", y_label="y"))'
 
 
@@ -161,6 +166,30 @@ def test_an_exported_laboratory_answers_without_a_network(browser, tmp_path) -> 
     page.get_by_text("0.5, near").wait_for()
     assert failures == [] and not any(url.startswith("http") for url in requested)
     live.close()
+
+
+@pytest.mark.timeout(300)
+def test_a_point_of_an_exported_laboratory_is_dragged_without_a_network(browser, tmp_path) -> None:
+    page, _ = browser.open_file(export(OneExpert(), tmp_path / "lab.html"))
+    page.wait_for_selector(".ddlab-replay[data-state='0']", state="attached", timeout=60_000)
+    page.wait_for_timeout(1000)  # until the plot is painted
+    sentence = page.locator(".ddlab-sentence").inner_text()
+    points = page.evaluate(POINT)
+    page.mouse.move(*points[0])
+    page.mouse.down()
+    page.mouse.move(points[0][0] - 60, points[0][1] - 40, steps=4)
+    page.mouse.up()
+    page.get_by_text("Recorded: point 1 at (").wait_for()
+    dragged = page.locator(".ddlab-sentence").inner_text()
+    assert dragged != sentence
+    page.get_by_text("Move a point by keyboard").click()
+    slider = page.locator(".widget-hslider", has_text="across").locator(".noUi-handle")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_timeout(500)
+    assert page.locator(".ddlab-sentence").inner_text() not in (sentence, dragged)
+    page.locator("button", has_text="Reset").click()
+    page.get_by_text(sentence).wait_for()
 
 
 @pytest.mark.timeout(300)

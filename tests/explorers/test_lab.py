@@ -273,6 +273,29 @@ def test_what_is_seen_computes_the_neighbours_of_its_first_control(
     assert lab.runner.task is None
 
 
+def test_what_views_compute_at_once_is_computed_ahead_with_the_jobs_there(
+    opened: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed: list[tuple[int, int]] = []
+
+    def square(power: int, number: int) -> int:
+        computed.append((power, number))
+        return power**2
+
+    def data(world: World, settings: Settings, results: Results) -> tuple:
+        number = results(Value(world.value, settings.power))
+        return (results.compute_now(square, settings.power, number),)
+
+    views = [Html(data, lambda number: f"{number}")]
+    lab = opened(declared(jobs=OF_VALUES["jobs"], views=views))
+    see(lab, monkeypatch)
+    lab.runner.join(10)
+    assert (6, 60) in computed, "after its job, whose result it takes"
+    before = list(computed)
+    lab.panel["power"].value = 6
+    assert lab._views_on_show[0].widget.value == "36" and computed == before
+
+
 def test_computing_ahead_gives_way_and_goes_on(
     opened: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,7 @@ from ddlab.explorers import (
 from ddlab.explorers import exporting as export_module
 from ddlab.explorers.recording import Replay, _states, _tree, record, record_page
 from ddlab.figures import encode_grid, loss_curves
+from ddlab.lessons.trajectories.one_expert import OneExpert
 from tests.explorers.test_lab import OF_RUNS, declared
 
 
@@ -198,6 +199,38 @@ def test_recording_leaves_the_laboratory_as_it_opened(laboratory: Laboratory) ->
     assert {folded, laboratory.stop_button.model_id} <= {*replay.inactive}
     tabs, more = sorted(replay.switches, key=lambda switch: switch["trait"])[:2]
     assert len(tabs["layouts"]) == 2 and len(more["layouts"]) == 1
+
+
+def test_points_are_dragged_through_a_grid_of_places() -> None:
+    laboratory = OneExpert(key="dragged").run()
+    replay = record(laboratory, {"drag": 11, "steps": 2, "rate": 2, "epochs": 2})
+    values, states = unpacked(replay)
+    (drag,) = replay.drags
+    assert drag["side"] == 3 and len(drag["states"]) == 9 == len(states) - replay.moves
+    sliders = laboratory._views_on_show[0].sliders
+    assert sliders is not None and not {*drag["sliders"]} & {*replay.inactive}
+    live = OneExpert(key="live").run()
+    sentence = f"{laboratory._sentence.model_id} text"
+    for point, *shares, number in drag["states"][::4]:
+        (x, y) = (
+            low + share * (high - low)
+            for share, (low, high) in zip(shares, drag["extent"], strict=True)
+        )
+        live._put(live._views_on_show[0].view.drag, point, x, y)
+        live.run()
+        assert values[states[number]["traits"][sentence]] == live.sentence
+        live.panel.value = live.start
+    live.close()
+    laboratory.close()
+
+
+def test_no_grid_is_made_where_it_would_be_too_coarse() -> None:
+    laboratory = OneExpert(key="dragged").run()
+    replay = record(laboratory, {"drag": 8, "steps": 2, "rate": 2, "epochs": 2})
+    sliders = laboratory._views_on_show[0].sliders
+    assert replay.drags == [] and sliders is not None
+    assert {sliders.point.model_id, sliders.across.model_id} <= {*replay.inactive}
+    laboratory.close()
 
 
 @pytest.mark.parametrize("has_kaleido", [True, False])
