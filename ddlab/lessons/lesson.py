@@ -85,7 +85,7 @@ class Lesson:
         else:
             say(_LOCK_FIRST)
 
-    def show(self, figure: Any, finding: str = "") -> None:
+    def show(self, figure: Any, finding: str) -> None:
         """Display a static figure, and under it a caption that states its finding."""
         show(figure, finding)
 

@@ -104,7 +104,6 @@ PROTOCOLS = {
         students=5,
         student="dsa",
         differs=(
-            ("", "whitened pixels are kept as bytes"),
             ("", "DSA's views are sampled between pixel centres; theirs with align_corners=True"),
             ("", "the last images count; theirs are the best of 51 tests"),
         ),
@@ -800,6 +799,8 @@ def _differences(
             lines.append(f"{option.name} {_words(value)} in place of {_words(published_value)}")
     for field_name, value in work.student_changes.items():
         lines.append(f"students' {field_name}: {_words(value)}")
+    if "ZCA" in work.printed["setting"]:
+        lines.append("whitened pixels are kept as bytes")
     for dataset_part, words in protocol.differs:
         if dataset_part in dataset:
             lines.append(words)
