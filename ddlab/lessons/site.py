@@ -10,7 +10,9 @@ import html
 import os
 import re
 import sys
+import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ from ddlab.explorers.recording import record_page
 display({"application/json": record_page()}, raw=True)
 """
 _SECONDS = 900  # that one cell may take; recording is the longest
+_KERNELS = 2  # that run lessons at the same time
 _NOTEBOOKS = "notebooks"  # the folder of the site that holds them, run and recorded
 _NEEDS_KERNEL = (
     "*Exercises need a kernel: open [this notebook]({address}) in JupyterLab (`make lab`) or on "
@@ -70,16 +73,24 @@ def build_site(folder: Path, numbers: Sequence[str] = ()) -> list[Path]:
     """
     names = _lessons(numbers)
     put_scripts(folder / SCRIPTS)
-    pages = []
-    for name in names:
-        notebook = _run(name)
-        (folder / _NOTEBOOKS).mkdir(exist_ok=True)
-        nbformat.write(notebook, folder / _NOTEBOOKS / f"{name}.ipynb")
-        pages.append(folder / f"{name}.html")
-        write_atomically(pages[-1], page_of(notebook, name).encode())
-        print(f"{pages[-1]}: {pages[-1].stat().st_size / 1e6:.1f} MB", flush=True)
+    (folder / _NOTEBOOKS).mkdir(exist_ok=True)
+    # A kernel that records keeps one core busy, so two of them share a small machine.
+    with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, _KERNELS)) as pool:
+        pages = list(pool.map(lambda name: _write_page(folder, name), names))
     write_atomically(folder / "index.html", _index(folder).encode())
     return pages
+
+
+def _write_page(folder: Path, name: str) -> Path:
+    """Run a lesson and write its page and its recorded notebook; return the page."""
+    start_time = time.monotonic()
+    notebook = _run(name)
+    nbformat.write(notebook, folder / _NOTEBOOKS / f"{name}.ipynb")
+    page = folder / f"{name}.html"
+    write_atomically(page, page_of(notebook, name).encode())
+    seconds = time.monotonic() - start_time
+    print(f"{page}: {page.stat().st_size / 1e6:.1f} MB, {seconds:.0f} s", flush=True)
+    return page
 
 
 def _lessons(numbers: Sequence[str]) -> list[str]:
