@@ -6,6 +6,7 @@
 #   PYTEST_ARGS="-x -k name"  further arguments of pytest
 #   LAB_ARGS=--no-browser     further arguments of JupyterLab
 #   LESSONS="20_..."          only these for `make site` and `make slides`
+#   BINDER=https://...        where exercises of `make site` open: a public copy on Binder
 #   BENCH_ARGS="dm"           only these rows of `make bench`
 
 SHELL := /bin/sh
@@ -46,7 +47,7 @@ lab: $(LAB_READY) ## open the lessons in JupyterLab
 	$(RUN) jupyterlab --ServerApp.root_dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_ARGS)
 
 site: $(LAB_READY) ## run lessons and make a site whose explorers answer without a kernel, in build/site
-	$(RUN) ddlab.lessons.site build/site $(foreach name,$(LESSONS),$(firstword $(subst _, ,$(name))))
+	$(RUN) ddlab.lessons.site build/site $(foreach name,$(LESSONS),$(firstword $(subst _, ,$(name)))) $(if $(BINDER),--binder $(BINDER))
 
 slides: $(LAB_READY) ## run lessons and make slides of them, in build/slides
 	$(RUN) jupyter nbconvert --execute --to slides --output-dir build/slides $(foreach name,$(LESSONS),notebooks/$(name).ipynb)

@@ -50,6 +50,7 @@ class Replay(SyncedWidget):
         drags: for each chart whose points were dragged while recording its model, the models of its
             sliders, the extent of its axes, the side of the grid of places, and for each point and
             place (shares of the plot) the number of its state.
+        films: models of the buttons that let a run go on; on the page they play its steps.
         presses: for each button that was pressed while recording its model and its state's number.
         reset: the model of the button that goes back to the opening state.
         inactive: models of what only a kernel can answer; the page greys them out.
@@ -63,6 +64,7 @@ class Replay(SyncedWidget):
     switches = traitlets.List().tag(sync=True)
     moves = traitlets.Int().tag(sync=True)
     drags = traitlets.List().tag(sync=True)
+    films = traitlets.List().tag(sync=True)
     presses = traitlets.List().tag(sync=True)
     reset = traitlets.Unicode().tag(sync=True)
     inactive = traitlets.List().tag(sync=True)
@@ -180,7 +182,8 @@ def record(laboratory: Laboratory, stop_limits: Mapping[str, int] | None = None)
             _record_moves(recorder, controls)
     moves = len(recorder.states)
     drags = list(_record_drags(recorder, controls, (stop_limits or {}).get("drag", _MOST_PLACES)))
-    presses = list(_record_presses(recorder, controls))
+    films = list(_films(laboratory))
+    presses = list(_record_presses(recorder, controls, films))
     dragged_plots = {drag["plot"] for drag in drags}
     # A laboratory makes a button to stop also where it has nothing to stop; a page has no such one.
     on_page = set(_tree(laboratory))
@@ -193,10 +196,11 @@ def record(laboratory: Laboratory, stop_limits: Mapping[str, int] | None = None)
         switches=list(_switches(laboratory)),
         moves=moves,
         drags=drags,
+        films=films,
         presses=presses,
         reset=laboratory.reset_button.model_id,
         inactive=inactive,
-        packed=_packed(recorder, controls, inactive),
+        packed=_packed(recorder, controls, [*inactive, *films]),
     )
     laboratory.children = [*laboratory.children, replay]
     return replay
@@ -408,11 +412,20 @@ def _thinned(values: list[Any], opening: Any, limit: int) -> tuple[Any, ...]:
     return tuple(values[place] for place in places)
 
 
-def _record_presses(recorder: _Recorder, controls: list[_Control]) -> Iterator[dict[str, Any]]:
+def _films(laboratory: Laboratory) -> Iterator[str]:
+    """List the buttons that let the watched run go on."""
+    for button, widget in laboratory.buttons.items():
+        if isinstance(button, Compute) and button.goes_on and laboratory.watched_run is not None:
+            yield str(widget.model_id)
+
+
+def _record_presses(
+    recorder: _Recorder, controls: list[_Control], films: list[str]
+) -> Iterator[dict[str, Any]]:
     """Press each button that computes, at the opening settings, and keep what it shows."""
     laboratory = recorder.laboratory
     for button, widget in laboratory.buttons.items():
-        if not isinstance(button, Compute) or widget.disabled:
+        if not isinstance(button, Compute) or widget.disabled or widget.model_id in films:
             continue
         widget.click()
         laboratory.runner.join(None)
@@ -439,11 +452,12 @@ def _states(laboratory: Laboratory) -> States:
     return states
 
 
-def _packed(recorder: _Recorder, controls: list[_Control], inactive: list[str]) -> bytes:
+def _packed(recorder: _Recorder, controls: list[_Control], on_page_alone: list[str]) -> bytes:
     """Return the states as gzipped JSON, each value once, all but the first as differences."""
     numbers: dict[str, int] = {}
     moved = {(control.widget.model_id, control.trait) for control in controls}
-    moved |= {(model, "disabled") for model in inactive}
+    # Whether these can be pressed is the page's own matter.
+    moved |= {(model, "disabled") for model in on_page_alone}
 
     def number(value: Any) -> int:
         # Equal values have equal texts, so a plot that two states share is stored once.

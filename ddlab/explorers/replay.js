@@ -57,7 +57,7 @@ async function render({ model, el }) {
   const models = {};
   for (const key of Object.keys(opening)) models[key] ??= await find(key.split(" ")[0]);
 
-  let isShowing = false;
+  let isShowing = false, playing = 0;
   const show = (state, isExact) => {
     isShowing = true;
     for (const [key, number] of Object.entries({ ...opening, ...state.traits }))
@@ -82,6 +82,7 @@ async function render({ model, el }) {
   controls.forEach(({ model: control, trait, is_step: isStep }, number) =>
     control?.on(`change:${trait}`, () => {
       if (isShowing) return;
+      playing++; // what the reader moves ends a film
       // Other settings are seen at the end of their run, as in the notebook.
       controls.forEach((other, place_) => other.is_step && !isStep && place(other, states[0].places[place_]));
       show(...nearest(byPlaces, controls, number));
@@ -95,9 +96,25 @@ async function render({ model, el }) {
     );
   }
   reset.send = () => {
+    playing++;
     controls.forEach((control, number) => control.model && place(control, states[0].places[number]));
     show(...nearest(byPlaces, controls, 0));
   };
+  const steps = controls.findIndex(({ is_step: isStep }) => isStep);
+  const filmStops = matchMedia("(prefers-reduced-motion: reduce)").matches ? -1 : 0; // the last one alone, or all of them
+  for (const id of model.get("films")) {
+    const button = await find(id);
+    button.set("disabled", false);
+    button.send = async () => {
+      const film = ++playing;
+      for (const stop of [...controls[steps].stops.keys()].slice(filmStops)) {
+        place(controls[steps], stop);
+        show(...nearest(byPlaces, controls, steps));
+        await pause(300);
+        if (film !== playing) return;
+      }
+    };
+  }
   for (const drag of model.get("drags")) {
     const [plot, point, across, up] = await Promise.all([drag.plot, ...drag.sliders].map(find));
     const put = (held, shares) => {

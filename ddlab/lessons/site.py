@@ -6,6 +6,7 @@ is replayed on the page (`ddlab.explorers.recording`). Scripts, fonts and mathem
 pages, so that no reader's browser asks any other server.
 """
 
+import argparse
 import html
 import os
 import re
@@ -18,6 +19,7 @@ from typing import Any
 
 import nbformat
 
+from ..core import errors
 from ..core.errors import DDLabError
 from ..core.storage import write_atomically
 from ..explorers.exporting import SCRIPTS, head, put_scripts, without_plotly
@@ -34,9 +36,10 @@ _SECONDS = 900  # that one cell may take; recording is the longest
 _KERNELS = 2  # that run lessons at the same time
 _NOTEBOOKS = "notebooks"  # the folder of the site that holds them, run and recorded
 _NEEDS_KERNEL = (
-    "*Exercises need a kernel: open [this notebook]({address}) in JupyterLab (`make lab`) or on "
-    "[mybinder.org](https://mybinder.org).*"
+    "*Exercises need a kernel: open [this notebook]({notebook}) in JupyterLab (`make lab`) or on "
+    "[Binder]({binder}).*"
 )
+_ANY_BINDER = "https://mybinder.org"  # where a reader types the address of a public copy
 _INDEX = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -61,33 +64,40 @@ settings of your own, need a kernel: open the lessons in JupyterLab.</p>
 """
 
 
-def build_site(folder: Path, numbers: Sequence[str] = ()) -> list[Path]:
+def build_site(folder: Path, numbers: Sequence[str] = (), binder: str = "") -> list[Path]:
     """Write the pages of lessons, an index and their scripts; return the pages.
 
     Args:
         folder: of the site, made where it is missing.
         numbers: of the lessons, such as "50"; default: all.
+        binder: address of a public copy on Binder, such as
+            "https://mybinder.org/v2/gh/NAME/COURSE/main", where exercises open.
 
     Raises:
-        DDLabError: a number that no lesson has, a lesson whose cell fails, or a missing script.
+        DDLabError: a number that no lesson has, an address that is none, a lesson whose cell fails,
+            or a missing script.
     """
     names = _lessons(numbers)
+    if binder and not re.fullmatch(r"https?://[^\s?#]+", binder):
+        errors.fail(
+            "binder", "an address such as https://mybinder.org/v2/gh/NAME/COURSE/main", binder
+        )
     put_scripts(folder / SCRIPTS)
     (folder / _NOTEBOOKS).mkdir(exist_ok=True)
     # A kernel that records keeps one core busy, so two of them share a small machine.
     with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, _KERNELS)) as pool:
-        pages = list(pool.map(lambda name: _write_page(folder, name), names))
+        pages = list(pool.map(lambda name: _write_page(folder, name, binder), names))
     write_atomically(folder / "index.html", _index(folder).encode())
     return pages
 
 
-def _write_page(folder: Path, name: str) -> Path:
+def _write_page(folder: Path, name: str, binder: str) -> Path:
     """Run a lesson and write its page and its recorded notebook; return the page."""
     start_time = time.monotonic()
     notebook = _run(name)
     nbformat.write(notebook, folder / _NOTEBOOKS / f"{name}.ipynb")
     page = folder / f"{name}.html"
-    write_atomically(page, page_of(notebook, name).encode())
+    write_atomically(page, page_of(notebook, name, binder).encode())
     seconds = time.monotonic() - start_time
     print(f"{page}: {page.stat().st_size / 1e6:.1f} MB, {seconds:.0f} s", flush=True)
     return page
@@ -134,11 +144,13 @@ def _put_stand_ins(notebook: Any, displayed: list[Any]) -> None:
             data.update(stand_ins.get(view.get("model_id"), {}))
 
 
-def page_of(notebook: Any, name: str) -> str:
-    """Return the page of a lesson that was run."""
+def page_of(notebook: Any, name: str, binder: str = "") -> str:
+    """Return the page of a lesson that was run; `binder` as in `build_site`."""
     from nbconvert import HTMLExporter
 
-    _explain_exercises(notebook, f"{_NOTEBOOKS}/{name}.ipynb")
+    on_binder = f"{binder.rstrip('/')}?labpath=notebooks/{name}.ipynb" if binder else _ANY_BINDER
+    words = _NEEDS_KERNEL.format(notebook=f"{_NOTEBOOKS}/{name}.ipynb", binder=on_binder)
+    _explain_exercises(notebook, words)
     notebook.metadata |= {"title": LESSONS[name].title, "ddlab_head": head()}
     for state in notebook.metadata.get("widgets", {}).values():
         without_plotly(state)
@@ -152,9 +164,8 @@ def page_of(notebook: Any, name: str) -> str:
     return re.sub(r'href="(\d\d_\w+)\.ipynb"', r'href="\1.html"', page)
 
 
-def _explain_exercises(notebook: Any, address: str) -> None:
-    """Say under each exercise that it needs a kernel, in place of the check's reply."""
-    words = _NEEDS_KERNEL.format(address=address)
+def _explain_exercises(notebook: Any, words: str) -> None:
+    """Put `words` under each exercise, in place of the check's reply."""
     for cell in notebook.cells:
         if cell.cell_type == "code" and "lesson.check(" in cell.source:
             cell.outputs = [nbformat.v4.new_output("display_data", data={"text/markdown": words})]
@@ -175,7 +186,12 @@ def _index(folder: Path) -> str:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", nargs="?", default="build/site", type=Path)
+    parser.add_argument("numbers", nargs="*")
+    parser.add_argument("--binder", default="")
+    arguments = parser.parse_args()
     try:
-        build_site(Path(sys.argv[1] if len(sys.argv) > 1 else "build/site"), sys.argv[2:])
+        build_site(arguments.folder, arguments.numbers, arguments.binder)
     except DDLabError as problem:
         sys.exit(str(problem))

@@ -8,8 +8,11 @@ import nbformat
 import numpy as np
 import pytest
 
-from ddlab.explorers import export
+from ddlab import networks
+from ddlab.data import load
+from ddlab.explorers import Live, export
 from ddlab.lessons.trajectories.one_expert import OneExpert
+from ddlab.methods import dm
 from tests.browser.reader import NOTEBOOKS, after_a_reload, controls, in_both_themes, redraws
 from tests.explorers.test_recording import DescentLab, curve_of
 
@@ -26,6 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 from ddlab import Inputs, Run, figures, networks\nfrom ddlab.runs import Keep
 from ddlab.core.parameters import Parameters, parameter
+from ddlab import networks
 from ddlab.data import load
 from ddlab.explorers import Controls, Explorer, Live, Plot
 from ddlab.lessons.lesson import show
@@ -72,6 +76,9 @@ HEIGHTS = """() => [...document.querySelectorAll('.js-plotly-plot')].filter((gra
 POINT = """() => { const graph = document.querySelector('.js-plotly-plot'), box = graph.getBoundingClientRect();
   const { xaxis, yaxis } = graph._fullLayout, points = graph.data.find((trace) => trace.name === 'training points');
   return points.x.map((x, place) => [box.left + xaxis._offset + xaxis.d2p(x), box.top + yaxis._offset + yaxis.d2p(points.y[place])]); }"""
+# From now on `states` lists the states that an exported page shows.
+NOTE_STATES = """() => { window.states = []; const replay = document.querySelector('.ddlab-replay');
+  new MutationObserver(() => states.push(replay.dataset.state)).observe(replay, { attributes: true, attributeFilter: ['data-state'] }); }"""
 STATIC = 'show(figures.bars(["a", "b"], [1, 2], title="Bars", y_label="y"))'
 
 
@@ -190,6 +197,28 @@ def test_a_point_of_an_exported_laboratory_is_dragged_without_a_network(browser,
     assert page.locator(".ddlab-sentence").inner_text() not in (sentence, dragged)
     page.locator("button", has_text="Reset").click()
     page.get_by_text(sentence).wait_for()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_an_exported_film_plays_without_a_network(browser, tmp_path) -> None:
+    shapes = load("shapes", size=16, train=40, test=10)
+    config = dm.Config.teaching(iterations=6, network=networks.spec("convnet", width=4))
+    film = Live("dm", shapes, config=config, first=["initialisation"])
+    page, _ = browser.open_file(export(film, tmp_path / "lab.html"))
+    page.wait_for_selector(".ddlab-replay[data-state='0']", state="attached", timeout=60_000)
+    page.evaluate(NOTE_STATES)
+    play = page.locator("button[title='Let the run go on']")
+    play.click()
+    page.wait_for_timeout(4000)
+    stops = page.evaluate("states")
+    assert len(stops) >= 6 and len(set(stops)) == len(stops), "each step once, from the first"
+    play.click()
+    page.wait_for_timeout(500)
+    page.locator("button", has_text="Reset").click()
+    page.wait_for_timeout(1000)
+    assert page.evaluate("states").count("0") == stops.count("0") + 1, "a reset ends the film"
+    assert page.locator(".ddlab-replay").get_attribute("data-state") == "0"
 
 
 @pytest.mark.timeout(300)

@@ -224,6 +224,14 @@ def test_points_are_dragged_through_a_grid_of_places() -> None:
     laboratory.close()
 
 
+def test_a_run_that_goes_on_is_a_film() -> None:
+    go_on = Compute("Go on", lambda world, settings, results: [results.run], goes_on=True)
+    laboratory = declared(**OF_RUNS, buttons=[go_on])(key="film").run()
+    replay = record(laboratory)
+    assert replay.films == [laboratory.buttons[go_on].model_id] and replay.presses == []
+    laboratory.close()
+
+
 def test_no_grid_is_made_where_it_would_be_too_coarse() -> None:
     laboratory = OneExpert(key="dragged").run()
     replay = record(laboratory, {"drag": 8, "steps": 2, "rate": 2, "epochs": 2})

@@ -37,6 +37,13 @@ def test_a_page_links_pages_folds_code_and_says_what_needs_a_kernel() -> None:
     assert "Exercises need a kernel" in page and "Not yet" not in page
 
 
+def test_exercises_open_on_the_binder_of_a_course() -> None:
+    page = site.page_of(notebook(), "50_kernels", "https://mybinder.org/v2/gh/me/course/main/")
+    address = "https://mybinder.org/v2/gh/me/course/main?labpath=notebooks/50_kernels.ipynb"
+    assert f'href="{address}"' in page
+    assert 'href="https://mybinder.org"' in site.page_of(notebook(), "50_kernels")
+
+
 def test_a_page_asks_no_other_server() -> None:
     page = site.page_of(notebook(), "50_kernels")
     scripts = re.findall(r'<script[^>]* src="([^"]*)"', page)
@@ -72,6 +79,8 @@ def test_the_index_links_the_pages_that_are_there(tmp_path: Path) -> None:
 def test_an_unknown_lesson_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     with pytest.raises(DDLabError, match=r"must be one of 00, .* given '51'"):
         site.build_site(tmp_path / "site", ["50", "51"])
+    with pytest.raises(DDLabError, match=r"binder must be an address such as https://mybinder"):
+        site.build_site(tmp_path / "site", ["50"], "mybinder.org/v2/gh/me/course")
     assert list(tmp_path.iterdir()) == []
 
 
