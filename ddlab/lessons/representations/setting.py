@@ -29,12 +29,10 @@ _PRIOR = networks.spec("convnet", width=32)
 
 
 def make_prior(name: str, data: ImageData, *, seed: int = 0) -> Network:
-    """Return a prior.
+    """Return the network of a prior, trained here unless ddlab comes with it.
 
-    Only the untrained one is another for each seed; the weak one is trained on digits.
-
-    The strong one is trained on the images themselves, without labels; that of the shapes comes
-    with ddlab.
+    The untrained prior depends on the seed, the others do not. The weak one is trained on digits, the
+    strong one on the images themselves, both without labels; that of the shapes comes with ddlab.
     """
     if errors.check_choice("name", name, PRIORS) == UNTRAINED:
         return networks.initialise(

@@ -162,7 +162,7 @@ class World(MethodWorld):
         return statistics.fmean(losses)
 
     def learned(self, config: mtt.Config, *, watch: Watch) -> tuple[float, float, float]:
-        """Return of a finished run what is left of the way, the rate, and the students' accuracy."""
+        """Return the squared distance left, the rate and the students' accuracy of a finished run."""
         state = self.of(config).state()
         distilled = mtt.finish(config, self.inputs, state)
         distance_left = self.distance_left(config, state.images, state.rate)
