@@ -386,7 +386,7 @@ def _controls(laboratory: Laboratory, stop_limits: Mapping[str, int]) -> Iterato
             "step",
             slider.description,
             slider,
-            _thinned(steps, steps[-1], _MOST_STOPS),
+            _thinned(steps, steps[-1], stop_limits.get("step", _MOST_STEPS)),
             is_step=True,
         )
 

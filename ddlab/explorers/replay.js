@@ -17,6 +17,14 @@ function placeOf({ model, trait, stops, question, answered }) {
   return distances.indexOf(Math.min(...distances));
 }
 
+// A slider goes on to the next place at which something was recorded, so that no press is without an answer.
+function nextStop({ model, trait, stops }) {
+  const [value, before] = [model.get(trait), model.previous(trait)];
+  const ahead = stops.filter((stop) => (value > before ? stop > value - 1e-9 : stop < value + 1e-9));
+  const next = value > before ? Math.min(...ahead) : Math.max(...ahead);
+  return ahead.length ? stops.indexOf(next) : placeOf({ model, trait, stops });
+}
+
 // The recorded state with the control that has just moved where it is, and most of the others, too.
 function nearest(states, controls, moved) {
   const places = controls.map(placeOf);
@@ -83,6 +91,7 @@ async function render({ model, el }) {
     control?.on(`change:${trait}`, () => {
       if (isShowing) return;
       playing++; // what the reader moves ends a film
+      if (/Slider/.test(control.get("_view_name"))) place(controls[number], nextStop(controls[number]));
       // Other settings are seen at the end of their run, as in the notebook.
       controls.forEach((other, place_) => other.is_step && !isStep && place(other, states[0].places[place_]));
       show(...nearest(byPlaces, controls, number));

@@ -104,8 +104,9 @@ def reopened(opened: NotebookPage) -> None:
 
 
 def sliders(page: Page) -> list[Locator]:
-    """The sliders of all explorers' controls that are on show."""
-    return page.locator(".ddlab-explorer .ddlab-controls .noUi-handle:visible").all()
+    """The sliders of all explorers' controls that are on show and play a part."""
+    handles = ".ddlab-controls .noUi-target:not([disabled]) .noUi-handle:visible"
+    return page.locator(f".ddlab-explorer {handles}").all()
 
 
 def move(page: Page, slider: Locator) -> None:
