@@ -173,7 +173,13 @@ def record(laboratory: Laboratory, stop_limits: Mapping[str, int] | None = None)
     laboratory.run()
     laboratory.forget()
     # Listed once: moving a control must not change which stops it has.
-    controls = list(_controls(laboratory, stop_limits or {}))
+    controls = []
+    unmoved = []
+    for control in _controls(laboratory, stop_limits or {}):
+        if len(control.stops) > 1:
+            controls.append(control)
+        else:
+            unmoved.append(control.widget)
     recorder = _Recorder(laboratory)
     for answer in _answers(laboratory):
         recorder.take(controls, "the opening settings")
@@ -182,13 +188,13 @@ def record(laboratory: Laboratory, stop_limits: Mapping[str, int] | None = None)
             _record_moves(recorder, controls)
     moves = len(recorder.states)
     drags = list(_record_drags(recorder, controls, (stop_limits or {}).get("drag", _MOST_PLACES)))
-    films = list(_films(laboratory))
+    films = list(_films(laboratory, controls))
     presses = list(_record_presses(recorder, controls, films))
     dragged_plots = {drag["plot"] for drag in drags}
     # A laboratory makes a button to stop also where it has nothing to stop; a page has no such one.
     on_page = set(_tree(laboratory))
     inactive = []
-    for widget in _inactive(laboratory, dragged_plots):
+    for widget in [*unmoved, *_inactive(laboratory, dragged_plots)]:
         if widget in on_page:
             inactive.append(widget.model_id)
     replay = Replay(
@@ -412,10 +418,11 @@ def _thinned(values: list[Any], opening: Any, limit: int) -> tuple[Any, ...]:
     return tuple(values[place] for place in places)
 
 
-def _films(laboratory: Laboratory) -> Iterator[str]:
-    """List the buttons that let the watched run go on."""
+def _films(laboratory: Laboratory, controls: list[_Control]) -> Iterator[str]:
+    """List the buttons that let the watched run go on, if its steps are recorded."""
+    has_steps = any(control.is_step for control in controls)
     for button, widget in laboratory.buttons.items():
-        if isinstance(button, Compute) and button.goes_on and laboratory.watched_run is not None:
+        if has_steps and isinstance(button, Compute) and button.goes_on:
             yield str(widget.model_id)
 
 

@@ -232,12 +232,14 @@ def test_a_run_that_goes_on_is_a_film() -> None:
     laboratory.close()
 
 
-def test_no_grid_is_made_where_it_would_be_too_coarse() -> None:
+def test_what_was_not_moved_is_left_to_a_kernel() -> None:
     laboratory = OneExpert(key="dragged").run()
-    replay = record(laboratory, {"drag": 8, "steps": 2, "rate": 2, "epochs": 2})
+    # Eight places are too few for a grid, and one stop is no control.
+    replay = record(laboratory, {"drag": 8, "steps": 2, "rate": 1, "epochs": 2})
     sliders = laboratory._views_on_show[0].sliders
     assert replay.drags == [] and sliders is not None
-    assert {sliders.point.model_id, sliders.across.model_id} <= {*replay.inactive}
+    still = {sliders.point.model_id, sliders.across.model_id, laboratory.panel["rate"].model_id}
+    assert still <= {*replay.inactive} and len(replay.controls) == 2
     laboratory.close()
 
 
