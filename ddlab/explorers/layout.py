@@ -106,10 +106,10 @@ class Explorer(widgets.VBox):
         self.controls_box = widgets.VBox(list(controls))
         self.views_box = widgets.VBox(list(views))
         column = widgets.VBox([self.controls_box, self._error_box])
-        side_by_side = widgets.Box([column, self.views_box])
-        side_by_side.add_class("ddlab-beside")
+        columns = widgets.Box([column, self.views_box])
+        columns.add_class("ddlab-beside")
         # Across the whole width: in the narrow column a sentence of two clauses took ten lines.
-        super().__init__([self._title, side_by_side, self._sentence])
+        super().__init__([self._title, columns, self._sentence])
         self.add_class("ddlab-explorer")
         before = _by_key.get(key)
         if key:
