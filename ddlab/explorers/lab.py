@@ -352,6 +352,7 @@ class Laboratory(Explorer):
         self._newest: tuple[Run, Frame] | None = None
         self._keeping = threading.RLock()
         self._drawing = threading.RLock()
+        self._is_drawn = True
         # The thread that moves the slider to follow the settings. Its own moves come back as
         # events and are ignored; those of the reader come from another thread and count.
         self._placing: int | None = None
@@ -454,6 +455,15 @@ class Laboratory(Explorer):
         if self.quest is not None:
             self.quest.forget()
         self._draw()
+
+    @contextlib.contextmanager
+    def undrawn(self) -> Iterator[None]:
+        """Draw nothing meanwhile, and begin nothing in a second thread."""
+        self._is_drawn = False
+        try:
+            yield
+        finally:
+            self._is_drawn = True
 
     def commit(self, answer: str) -> Self:
         """Choose and lock an answer to the question, as clicks would; the first one stays.
@@ -598,6 +608,8 @@ class Laboratory(Explorer):
 
         What it does is left alone where it would be asked for now, or stays.
         """
+        if not self._is_drawn:
+            return
         task = self.runner.task
         if task is not None and task.is_ahead:
             task = None  # it gives way to whatever these settings want
@@ -857,6 +869,8 @@ class Laboratory(Explorer):
             view_on_page.draw(self.world, self.settings, results)
 
     def _draw(self) -> None:
+        if not self._is_drawn:
+            return
         with self._drawing:
             start_time = time.monotonic()
             results = self._results()

@@ -15,7 +15,7 @@ import importlib.util
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import ipywidgets as widgets
@@ -34,6 +34,7 @@ _MOST_STOPS = 25
 _MOST_STEPS = 14  # of a run: each of them has pictures, which take most of a page's bytes
 _MOST_OF_A_PAIR = 6  # stops of each of two controls that move together, besides the opening one
 _MOST_PLACES = 50  # to which the points of a chart are dragged, all points together
+_MOST_MARKS = 24  # of a chart that are clicked
 _PICTURE_WIDTH = 700  # pixels of the picture that stands for an explorer
 States = dict[str, dict[str, Any]]
 
@@ -46,10 +47,12 @@ class Replay(SyncedWidget):
             that were recorded.
         switches: buttons that show and hide boxes, such as tabs: their model, and for each place the
             layouts that are then on show.
-        moves: how many states controls lead to; those of drags and presses come after them.
+        moves: how many states controls lead to; those of drags, clicks and presses come after them.
         drags: for each chart whose points were dragged while recording its model, the models of its
             sliders, the extent of its axes, the side of the grid of places, and for each point and
             place (shares of the plot) the number of its state.
+        clicks: for each chart whose marks were clicked while recording its model, and for each mark its
+            `customdata`, where it stands, and the number of its state.
         films: models of the buttons that let a run go on; on the page they play its steps.
         presses: for each button that was pressed while recording its model and its state's number.
         reset: the model of the button that goes back to the opening state.
@@ -64,6 +67,7 @@ class Replay(SyncedWidget):
     switches = traitlets.List().tag(sync=True)
     moves = traitlets.Int().tag(sync=True)
     drags = traitlets.List().tag(sync=True)
+    clicks = traitlets.List().tag(sync=True)
     films = traitlets.List().tag(sync=True)
     presses = traitlets.List().tag(sync=True)
     reset = traitlets.Unicode().tag(sync=True)
@@ -71,20 +75,72 @@ class Replay(SyncedWidget):
     packed = traitlets.Bytes().tag(sync=True)
 
 
-@dataclass
 class _Recorder:
-    """The states of one laboratory so far: where each control stood, and what was shown."""
+    """The states of one laboratory so far: where each control stood, and what was shown.
 
-    laboratory: Laboratory
-    places: list[list[int]] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
-    states: list[States] = field(default_factory=list)
+    Moves begin at the settings on show when it was opened. Between two moves these are not drawn again,
+    because drawing takes most of the time.
+    """
 
-    def take(self, controls: list["_Control"], label: str) -> None:
-        """Keep the state that is on show."""
-        self.places.append([control.place for control in controls])
+    def __init__(self, laboratory: Laboratory, controls: list["_Control"]) -> None:
+        self.laboratory = laboratory
+        self.controls = controls
+        self.places: list[list[int]] = []
+        self.labels: list[str] = []
+        self.states: list[States] = []
+
+    def open(self) -> None:
+        """Let the moves that follow begin at what is on show."""
+        self.settings = self.laboratory.panel.value
+        self._drawings = [view_on_page.opening for view_on_page in self.laboratory._views_on_show]
+
+    def take(self, label: str) -> int:
+        """Keep the state that is on show, and return its number."""
+        self.places.append([control.place for control in self.controls])
         self.labels.append(label)
         self.states.append(_states(self.laboratory))
+        return len(self.states) - 1
+
+    def move(self, move: Callable[[], None], label: str) -> int | None:
+        """Make a move from the opening settings, compute what it asks for, draw it once and keep it.
+
+        Returns the number of its state, None where it was refused.
+        """
+        laboratory = self.laboratory
+        try:
+            self._go_back()
+            with laboratory.undrawn():
+                move()
+                laboratory.run()
+            laboratory._draw()
+            # A view that keeps what was on show must be shown the opening state first.
+            if not all(view.is_up_to_date for view in laboratory._views_on_show):
+                self.close()
+                move()
+                laboratory.run()
+        # Outside a kernel a refusal is raised as well as shown; in one, `run` raises it.
+        except DDLabError:
+            return None
+        return self.take(label)
+
+    def move_to(self, settings: Any, label: str) -> int | None:
+        """Move to settings; the rest is as in `move`."""
+        return self.move(lambda: setattr(self.laboratory.panel, "value", settings), label)
+
+    def _go_back(self) -> None:
+        """Put the laboratory back to the opening settings without drawing them."""
+        laboratory = self.laboratory
+        with laboratory.undrawn():
+            laboratory.panel.value = self.settings
+            laboratory.forget()
+        for view_on_page, drawing in zip(laboratory._views_on_show, self._drawings, strict=True):
+            view_on_page.pretend(drawing)
+
+    def close(self) -> None:
+        """Show the opening settings without a trace of those that were recorded."""
+        self._go_back()
+        self.laboratory.run()
+        self.laboratory.forget()
 
 
 @dataclass(frozen=True)
@@ -155,12 +211,13 @@ def record(laboratory: Laboratory, stop_limits: Mapping[str, int] | None = None)
 
     Each control in front goes through its stops, one at a time from the settings on show, the slider
     of steps through the frames of these settings, each point that can be dragged through a grid of
-    places, and each button that computes is pressed once. All of it is computed here and now; at the
-    end the opening state is on show again.
+    places; marks that answer a click are clicked, and each button that computes is pressed once.
+    All of it is computed here and now; at the end the opening state is on show again.
 
     Args:
-        stop_limits: control -> how many of its stops at most, default 25 of each; and "drag" -> to
-            how many places the points of a chart are dragged at most, default 50.
+        stop_limits: control -> how many of its stops at most, default 25 of each; "drag" -> to how
+            many places the points of a chart are dragged at most, default 50; and "click" -> how many
+            of its marks are clicked at most, default 24.
 
     Raises:
         DDLabError: no laboratory, or one that is still computing.
@@ -172,24 +229,28 @@ def record(laboratory: Laboratory, stop_limits: Mapping[str, int] | None = None)
         )
     laboratory.run()
     laboratory.forget()
+    limits = stop_limits or {}
     # Listed once: moving a control must not change which stops it has.
     controls = []
     unmoved = []
-    for control in _controls(laboratory, stop_limits or {}):
+    for control in _controls(laboratory, limits):
         if len(control.stops) > 1:
             controls.append(control)
         else:
             unmoved.append(control.widget)
-    recorder = _Recorder(laboratory)
+    recorder = _Recorder(laboratory, controls)
     for answer in _answers(laboratory):
-        recorder.take(controls, "the opening settings")
+        recorder.open()
+        recorder.take("the opening settings")
         # Before an answer is locked no control moves.
         if laboratory.prediction is None or answer is not None:
-            _record_moves(recorder, controls)
+            _record_moves(recorder)
+    recorder.open()
     moves = len(recorder.states)
-    drags = list(_record_drags(recorder, controls, (stop_limits or {}).get("drag", _MOST_PLACES)))
+    drags = list(_record_drags(recorder, limits.get("drag", _MOST_PLACES)))
+    clicks = list(_record_clicks(recorder, limits.get("click", _MOST_MARKS)))
     films = list(_films(laboratory, controls))
-    presses = list(_record_presses(recorder, controls, films))
+    presses = list(_record_presses(recorder, films))
     dragged_plots = {drag["plot"] for drag in drags}
     # A laboratory makes a button to stop also where it has nothing to stop; a page has no such one.
     on_page = set(_tree(laboratory))
@@ -202,11 +263,12 @@ def record(laboratory: Laboratory, stop_limits: Mapping[str, int] | None = None)
         switches=list(_switches(laboratory)),
         moves=moves,
         drags=drags,
+        clicks=clicks,
         films=films,
         presses=presses,
         reset=laboratory.reset_button.model_id,
         inactive=inactive,
-        packed=_packed(recorder, controls, [*inactive, *films]),
+        packed=_packed(recorder, [*inactive, *films]),
     )
     laboratory.children = [*laboratory.children, replay]
     return replay
@@ -228,23 +290,13 @@ def _answers(laboratory: Laboratory) -> Iterator[str | None]:
         laboratory.forget()
 
 
-def _record_moves(recorder: _Recorder, controls: list[_Control]) -> None:
+def _record_moves(recorder: _Recorder) -> None:
     """Move each control, and each declared pair, away from the settings on show and back."""
-    laboratory = recorder.laboratory
-    opening = laboratory.panel.value
-    for moves in _combinations(laboratory, controls):
+    for moves in _combinations(recorder.laboratory, recorder.controls):
         values = {control.name: control.values[number] for control, number in moves}
-        # What is refused is no state; outside a kernel it is raised as well as shown.
-        try:
-            laboratory.panel.value = opening.replace(**values)
-            is_refused = bool(laboratory.refusal)
-        except DDLabError:
-            is_refused = True
-        if not is_refused:
-            laboratory.run()
-            labels = [control.label(number) for control, number in moves]
-            recorder.take(controls, ", ".join(labels))
-        _show(laboratory, opening)
+        labels = [control.label(number) for control, number in moves]
+        recorder.move_to(recorder.settings.replace(**values), ", ".join(labels))
+    recorder.close()
 
 
 def record_page() -> dict[str, dict[str, str]]:
@@ -278,13 +330,6 @@ def _picture(laboratory: Laboratory) -> bytes | None:
     return None
 
 
-def _show(laboratory: Laboratory, settings: Any) -> None:
-    """Go back to settings without a trace of those that were recorded."""
-    laboratory.panel.value = settings
-    laboratory.run()
-    laboratory.forget()
-
-
 def _combinations(
     laboratory: Laboratory, controls: list[_Control]
 ) -> Iterator[list[tuple[_Control, int]]]:
@@ -308,19 +353,15 @@ def _combinations(
             yield [first_move, second_move]
 
 
-def _spread(moves: list[Any]) -> list[Any]:
-    """Return at most `_MOST_OF_A_PAIR` of the moves, evenly spread, the first and the last among them."""
-    count = min(len(moves), _MOST_OF_A_PAIR)
-    places = np.linspace(0, len(moves) - 1, count).round().astype(int)
-    return [moves[place] for place in places]
+def _spread(items: list[Any], most: int = _MOST_OF_A_PAIR) -> list[Any]:
+    """Return at most so many of the items, evenly spread, the first and the last among them."""
+    places = np.linspace(0, len(items) - 1, min(len(items), most)).round().astype(int)
+    return [items[place] for place in places]
 
 
-def _record_drags(
-    recorder: _Recorder, controls: list[_Control], most: int
-) -> Iterator[dict[str, Any]]:
+def _record_drags(recorder: _Recorder, most: int) -> Iterator[dict[str, Any]]:
     """Drag each point of each chart through a grid of places, the others where they opened."""
     laboratory = recorder.laboratory
-    opening = laboratory.panel.value
     for view_on_page in laboratory._views_on_show:
         drag, sliders = view_on_page.view.drag, view_on_page.sliders
         if drag is None or sliders is None:
@@ -339,14 +380,11 @@ def _record_drags(
                 low + share * (high - low)
                 for share, (low, high) in zip(shares, extent, strict=True)
             )
-            try:
-                laboratory._put(drag, point, x, y)
-            except DDLabError:
-                continue
-            laboratory.run()
-            states.append([point, *shares, len(recorder.states)])
-            recorder.take(controls, f"{names[point]} at ({x:.2f}, {y:.2f})")
-            _show(laboratory, opening)
+            put = functools.partial(laboratory._put, drag, point, x, y)
+            number = recorder.move(put, f"{names[point]} at ({x:.2f}, {y:.2f})")
+            if number is not None:
+                states.append([point, *shares, number])
+        recorder.close()
         yield {
             "plot": view_on_page.widget.model_id,
             "sliders": [widget.model_id for widget in (sliders.point, sliders.across, sliders.up)],
@@ -354,6 +392,31 @@ def _record_drags(
             "side": side,
             "states": states,
         }
+
+
+def _record_clicks(recorder: _Recorder, most: int) -> Iterator[dict[str, Any]]:
+    """Click marks of each chart that answers clicks, one at a time, at the opening settings."""
+    for view_on_page in recorder.laboratory._views_on_show:
+        click = view_on_page.view.click
+        if click is None:
+            continue
+        marks = {}
+        for trace in view_on_page.widget.figure.data:
+            if trace.customdata is not None:
+                for mark, x, y in zip(trace.customdata, trace.x, trace.y, strict=True):
+                    marks[str(mark)] = {"customdata": mark, "x": float(x), "y": float(y)}
+        spread_marks = _spread([*marks.values()], most)
+        label = f"{len(spread_marks)} of the marks, of which this is the nearest"
+        states = []
+        for mark in spread_marks:
+            settings = click(recorder.laboratory.world, recorder.settings, mark)
+            # A mark that changes nothing, such as the method on show, is no other state.
+            is_move = settings != recorder.settings
+            number = recorder.move_to(settings, label) if is_move else None
+            if number is not None:
+                states.append([*mark.values(), number])
+        recorder.close()
+        yield {"plot": view_on_page.widget.model_id, "states": states}
 
 
 def _inactive(laboratory: Laboratory, dragged_plots: set[str]) -> Iterator[Any]:
@@ -426,9 +489,7 @@ def _films(laboratory: Laboratory, controls: list[_Control]) -> Iterator[str]:
             yield str(widget.model_id)
 
 
-def _record_presses(
-    recorder: _Recorder, controls: list[_Control], films: list[str]
-) -> Iterator[dict[str, Any]]:
+def _record_presses(recorder: _Recorder, films: list[str]) -> Iterator[dict[str, Any]]:
     """Press each button that computes, at the opening settings, and keep what it shows."""
     laboratory = recorder.laboratory
     for button, widget in laboratory.buttons.items():
@@ -436,8 +497,7 @@ def _record_presses(
             continue
         widget.click()
         laboratory.runner.join(None)
-        recorder.take(controls, f"after {widget.description}")
-        yield {"model": widget.model_id, "state": len(recorder.states) - 1}
+        yield {"model": widget.model_id, "state": recorder.take(f"after {widget.description}")}
 
 
 def _tree(widget: widgets.Widget) -> Iterator[widgets.Widget]:
@@ -459,10 +519,10 @@ def _states(laboratory: Laboratory) -> States:
     return states
 
 
-def _packed(recorder: _Recorder, controls: list[_Control], on_page_alone: list[str]) -> bytes:
+def _packed(recorder: _Recorder, on_page_alone: list[str]) -> bytes:
     """Return the states as gzipped JSON, each value once, all but the first as differences."""
     numbers: dict[str, int] = {}
-    moved = {(control.widget.model_id, control.trait) for control in controls}
+    moved = {(control.widget.model_id, control.trait) for control in recorder.controls}
     # Whether these can be pressed is the page's own matter.
     moved |= {(model, "disabled") for model in on_page_alone}
 

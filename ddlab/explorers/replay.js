@@ -25,6 +25,8 @@ function nextStop({ model, trait, stops }) {
   return ahead.length ? stops.indexOf(next) : placeOf({ model, trait, stops });
 }
 
+const closest = (all, distance) => all.reduce((one, other) => (distance(other) < distance(one) ? other : one));
+
 // The recorded state with the control that has just moved where it is, and most of the others, too.
 function nearest(states, controls, moved) {
   const places = controls.map(placeOf);
@@ -37,7 +39,7 @@ function nearest(states, controls, moved) {
     });
     return sum;
   };
-  const best = states.reduce((one, other) => (distance(other) < distance(one) ? other : one));
+  const best = closest(states, distance);
   const isOnStop = ({ model, trait, stops, question }, number) =>
     question || Math.abs(stops[places[number]] - model.get(trait)) < 1e-9;
   return [best, distance(best) === 0 && controls.every(isOnStop)];
@@ -79,6 +81,12 @@ async function render({ model, el }) {
     control.set(trait, stops[number]);
     isShowing = false;
   };
+  // The controls follow what is then on show; a question has no model, and its answer stays.
+  const jump = (number, isExact) => {
+    playing++;
+    controls.forEach((control, at) => control.model && place(control, states[number].places[at]));
+    show(states[number], isExact);
+  };
   const lock = async (control, number) => {
     const [answers, button, line] = await Promise.all(["answers", "button", "line"].map((part) => find(control.question[part])));
     onLock(answers, button, line, (choice) => {
@@ -105,9 +113,8 @@ async function render({ model, el }) {
     );
   }
   reset.send = () => {
-    playing++;
-    controls.forEach((control, number) => control.model && place(control, states[0].places[number]));
-    show(...nearest(byPlaces, controls, 0));
+    jump(0, true);
+    show(...nearest(byPlaces, controls, 0)); // an answer stays locked
   };
   const steps = controls.findIndex(({ is_step: isStep }) => isStep);
   const filmStops = matchMedia("(prefers-reduced-motion: reduce)").matches ? -1 : 0; // the last one alone, or all of them
@@ -128,8 +135,7 @@ async function render({ model, el }) {
     const [plot, point, across, up] = await Promise.all([drag.plot, ...drag.sliders].map(find));
     const put = (held, shares) => {
       const distance = ([of, x, y]) => (of === held ? Math.hypot(x - shares[0], y - shares[1]) : Infinity);
-      const best = drag.states.reduce((one, other) => (distance(other) < distance(one) ? other : one));
-      show(states[best[3]], false);
+      jump(closest(drag.states, distance)[3], false);
     };
     plot.on("change:dragged", () => {
       const { point: held, ...at } = plot.get("dragged");
@@ -142,7 +148,17 @@ async function render({ model, el }) {
       slider.on("change:value", () => isShowing || put(point.get("index"), [across.get("value"), up.get("value")]));
     }
   }
-  for (const { model: id, state } of model.get("presses")) (await find(id)).send = () => show(states[state], true);
+  for (const { plot: id, states: marks } of model.get("clicks")) {
+    const plot = await find(id);
+    plot.on("change:clicked", () => {
+      const { customdata, x, y } = plot.get("clicked");
+      const isIt = ([mark]) => String(mark) === String(customdata);
+      const distance = (one) => (isIt(one) ? -1 : Math.hypot(one[1] - x, one[2] - y));
+      const best = closest(marks, distance);
+      if (customdata !== null) jump(best[3], isIt(best));
+    });
+  }
+  for (const { model: id, state } of model.get("presses")) (await find(id)).send = () => jump(state, true);
   for (const id of model.get("inactive")) {
     const inactive = await find(id);
     inactive.set({ disabled: true, tooltip: "This needs a kernel: open the lesson in JupyterLab" });

@@ -191,6 +191,21 @@ class ViewOnPage:
         self._before = None
         self._data = None
 
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether anything was drawn since the view forgot what it shows."""
+        return self._data is not None
+
+    @property
+    def opening(self) -> tuple[Any, Any]:
+        """What is drawn, without ghosts, and for which settings."""
+        return self._drawing, self._settings
+
+    def pretend(self, opening: tuple[Any, Any]) -> None:
+        """Take another drawing for the one on show, so that its curves are the next ones' ghosts."""
+        self.forget()
+        self._drawing, self._settings = opening
+
     def draw(self, world: Any, settings: Any, results: Any) -> None:
         """Bring the view up to date. Nothing is drawn where the data are the same as before."""
         try:

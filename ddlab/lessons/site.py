@@ -131,7 +131,22 @@ def _run(name: str) -> Any:
             f"{name} cannot become a page: {problem.ename}: {problem.evalue}"
         ) from None
     _put_stand_ins(notebook, notebook.cells.pop().outputs)
+    _drop_progress_bars(notebook)
     return notebook
+
+
+def _drop_progress_bars(notebook: Any) -> None:
+    """Remove what a line showed only until it was written over: a page would list each stage."""
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        outputs = []
+        for output in cell.outputs:
+            if output.output_type == "stream":
+                output.text = re.sub(r"\r[^\n]*", "", output.text)
+            if output.output_type != "stream" or output.text.strip():
+                outputs.append(output)
+        cell.outputs = outputs
 
 
 def _put_stand_ins(notebook: Any, displayed: list[Any]) -> None:

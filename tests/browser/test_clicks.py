@@ -4,10 +4,13 @@ cell that is deleted while its explorer computes (make test-all).
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from ddlab.explorers import export
+from ddlab.lessons.arena.lab import ArenaLab
 from tests.browser.reader import NOTEBOOKS
 from tests.browser.test_gate import LAB, notebook
 
@@ -70,6 +73,33 @@ def drag(opened: Any, title: str, start: Place, end: Place) -> None:
     mouse.move(*corners[1], steps=12)
     mouse.up()
     opened.page.wait_for_timeout(1500)  # the page waits a second for what Python draws
+
+
+def test_a_mark_is_clicked_on_a_page_without_a_kernel(browser: Any, tmp_path: Path) -> None:
+    page, requested = browser.open_file(export(ArenaLab(), tmp_path / "lab.html"))
+    page.wait_for_selector(".ddlab-replay[data-state='0']", state="attached", timeout=60_000)
+    page.wait_for_timeout(1000)  # until the plot is painted
+    opened = SimpleNamespace(page=page)
+    live = ArenaLab(key="live")
+    (title,) = (view.widget.figure.layout.title.text for view in live._views_on_show[1:])
+    marks = {}
+    for trace in live._views_on_show[1].widget.figure.data:
+        for method, x, y in zip(trace.customdata or (), trace.x, trace.y, strict=False):
+            marks[method] = (x, y)
+
+    def room(method: str) -> float:
+        """To the next mark upwards or downwards: some lie on each other."""
+        return min(abs(marks[method][1] - y) for other, (_, y) in marks.items() if other != method)
+
+    others = sorted((method for method in marks if method != live.start.method), key=room)
+    for method in others[-2:]:
+        click(opened, title, *marks[method])
+        page.wait_for_timeout(500)
+        live.panel.value = live.start.replace(method=method)
+        assert page.locator(".ddlab-sentence").inner_text() == live.sentence
+        assert page.locator(".ddlab-replay").inner_text() == ""
+    assert not any(url.startswith("http") for url in requested)
+    live.close()
 
 
 def test_a_sample_goes_where_it_is_dragged(open_notebook: Any) -> None:

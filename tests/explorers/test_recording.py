@@ -30,6 +30,7 @@ from ddlab.explorers import (
 from ddlab.explorers import exporting as export_module
 from ddlab.explorers.recording import Replay, _states, _tree, record, record_page
 from ddlab.figures import encode_grid, loss_curves
+from ddlab.lessons.memories.plane import PlaneLab
 from ddlab.lessons.trajectories.one_expert import OneExpert
 from tests.explorers.test_lab import OF_RUNS, declared
 
@@ -220,6 +221,32 @@ def test_points_are_dragged_through_a_grid_of_places() -> None:
         live.run()
         assert values[states[number]["traits"][sentence]] == live.sentence
         live.panel.value = live.start
+    live.close()
+    laboratory.close()
+
+
+def test_marks_are_clicked_one_at_a_time() -> None:
+    laboratory = PlaneLab(key="clicked").run()
+    replay = record(laboratory, {"click": 4} | dict.fromkeys([*laboratory.panel, "step"], 1))
+    values, states = unpacked(replay)
+    (clicks,) = replay.clicks
+    assert clicks["plot"] == laboratory._views_on_show[0].widget.model_id
+    assert len(clicks["states"]) == 4 == len(states) - replay.moves
+    live = PlaneLab(key="live").run()
+    sentence = f"{laboratory._sentence.model_id} text"
+    sentences = set()
+    for number, (mark, x, y, state) in enumerate(clicks["states"], 1):
+        live._views_on_show[0].widget.clicked = {
+            "count": number,
+            "customdata": mark,
+            "x": x,
+            "y": y,
+        }
+        live.run()
+        sentences.add(live.sentence)
+        assert values[states[state]["traits"][sentence]] == live.sentence
+        live.panel.value = live.start
+    assert len(sentences) > 1 and laboratory.panel.value == laboratory.start
     live.close()
     laboratory.close()
 

@@ -69,6 +69,18 @@ def test_what_stands_for_an_explorer_is_put_beside_it() -> None:
     assert [output.data["text/html"] for output in outputs] == ["after", "before"]
 
 
+def test_a_page_lists_no_stage_of_a_progress_bar() -> None:
+    picture = nbformat.v4.new_output("display_data", data={"text/html": "<p>a picture</p>"})
+    outputs = [picture]
+    for text in ("\rset:   0%|", "\rset:  50%|", "\r        \r", "teacher: 91%\n\rset:  99%|"):
+        outputs.append(nbformat.v4.new_output("stream", name="stdout", text=text))
+    cells = [nbformat.v4.new_markdown_cell("text"), nbformat.v4.new_code_cell("", outputs=outputs)]
+    page = nbformat.v4.new_notebook(cells=cells)
+    site._drop_progress_bars(page)
+    assert page.cells[1].outputs[0] == picture
+    assert [output.text for output in page.cells[1].outputs[1:]] == ["teacher: 91%\n"]
+
+
 def test_the_index_links_the_pages_that_are_there(tmp_path: Path) -> None:
     (tmp_path / "50_kernels.html").touch()
     index = site._index(tmp_path)
