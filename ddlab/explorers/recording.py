@@ -473,12 +473,20 @@ def _options(widget: Any) -> list[Any]:
 
 
 def _thinned(values: list[Any], opening: Any, limit: int) -> tuple[Any, ...]:
-    """Return at most so many of the values, evenly spread, the opening one among them."""
-    places = np.linspace(0, len(values) - 1, min(len(values), limit)).round().astype(int)
-    # The nearest stop gives way to the opening one, which the page must be able to show.
+    """Return at most so many of the values, evenly spread; two become three if both ends and the
+    opening one are three.
+
+    Without an end a slider would stop before it, and further presses would have no answer.
+    """
     home = values.index(opening)
-    places[np.abs(places - home).argmin()] = home
-    return tuple(values[place] for place in places)
+    if limit == 1:
+        return (opening,)
+    places = np.linspace(0, len(values) - 1, min(len(values), limit)).round().astype(int)
+    between = places[1:-1]
+    if home not in places and len(between):
+        # The nearest stop gives way to the opening one, which the page must be able to show.
+        between[np.abs(between - home).argmin()] = home
+    return tuple(values[place] for place in sorted({*places, home}))
 
 
 def _films(laboratory: Laboratory, controls: list[_Control]) -> Iterator[str]:

@@ -225,6 +225,14 @@ def test_points_are_dragged_through_a_grid_of_places() -> None:
     laboratory.close()
 
 
+def test_a_slider_keeps_both_ends_and_where_it_opened() -> None:
+    values = list(range(1, 21))
+    assert recording._thinned(values, 12, 2) == (1, 12, 20)
+    assert recording._thinned(values, 20, 2) == (1, 20)
+    assert recording._thinned(values, 19, 4) == (1, 7, 19, 20)
+    assert recording._thinned(values, 12, 1) == (12,)
+
+
 def test_marks_are_clicked_one_at_a_time() -> None:
     laboratory = PlaneLab(key="clicked").run()
     replay = record(laboratory, {"click": 4} | dict.fromkeys([*laboratory.panel, "step"], 1))
