@@ -63,7 +63,7 @@ def check_shortcut(answer: Any) -> str:
         expected.append(_learned(real, answers, model, images, 3, cut))
     torch.manual_seed(0)
     arguments = (real, answers, model, images.clone(), 3)
-    words = "real, answers, model, images, steps and updates"
+    words = "real, real_labels, model, images, steps and updates"
     learned = call_answer(
         answer,
         *arguments,

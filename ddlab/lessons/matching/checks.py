@@ -63,7 +63,7 @@ def check_networks_in_turn(answer: Any) -> str:
     real = 0.1 * torch.randn((40, 1, 4, 4), generator=draws) + answers.view(-1, 1, 1, 1) / _CLASSES
     start = torch.randn((_CLASSES, 1, 4, 4), generator=draws)
     arguments = (bodies, real, answers, start.clone())
-    words = "bodies, real, answers, images and updates"
+    words = "bodies, real, real_labels, images and updates"
     learned = call_answer(answer, *arguments, updates=_UPDATES, of=words, read=torch.as_tensor)
     turns = []
     for place, name in enumerate(calls):
