@@ -123,9 +123,14 @@ class _Recorder:
             return None
         return self.take(label)
 
-    def move_to(self, settings: Any, label: str) -> int | None:
-        """Move to settings; the rest is as in `move`."""
-        return self.move(lambda: setattr(self.laboratory.panel, "value", settings), label)
+    def change(self, values: Mapping[str, Any], label: str) -> int | None:
+        """Change some of the opening settings; the rest is as in `move`."""
+
+        def move() -> None:
+            # Here, because settings that cannot be are refused as soon as they are made.
+            self.laboratory.panel.value = self.settings.replace(**values)
+
+        return self.move(move, label)
 
     def _go_back(self) -> None:
         """Put the laboratory back to the opening settings without drawing them."""
@@ -295,7 +300,7 @@ def _record_moves(recorder: _Recorder) -> None:
     for moves in _combinations(recorder.laboratory, recorder.controls):
         values = {control.name: control.values[number] for control, number in moves}
         labels = [control.label(number) for control, number in moves]
-        recorder.move_to(recorder.settings.replace(**values), ", ".join(labels))
+        recorder.change(values, ", ".join(labels))
     recorder.close()
 
 
@@ -409,10 +414,8 @@ def _record_clicks(recorder: _Recorder, most: int) -> Iterator[dict[str, Any]]:
         label = f"{len(spread_marks)} of the marks, of which this is the nearest"
         states = []
         for mark in spread_marks:
-            settings = click(recorder.laboratory.world, recorder.settings, mark)
-            # A mark that changes nothing, such as the method on show, is no other state.
-            is_move = settings != recorder.settings
-            number = recorder.move_to(settings, label) if is_move else None
+            press = functools.partial(recorder.laboratory._clicked, click, {"new": mark})
+            number = recorder.move(press, label)
             if number is not None:
                 states.append([*mark.values(), number])
         recorder.close()

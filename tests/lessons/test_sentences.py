@@ -910,7 +910,7 @@ ROWS: list[tuple[str, str, Callable[[], bool]]] = [
     ),
     (
         "75",
-        "With one exemplar per class, that lessens forgetting by five points",
+        "With one exemplar per class, the loss lessens forgetting by five points",
         lambda: (
             0.045
             < memories("herding, no distillation loss", "herding", 1, "forgotten").mean
