@@ -419,7 +419,8 @@ def _record_clicks(recorder: _Recorder, most: int) -> Iterator[dict[str, Any]]:
             if number is not None:
                 states.append([*mark.values(), number])
         recorder.close()
-        yield {"plot": view_on_page.widget.model_id, "states": states}
+        if states:
+            yield {"plot": view_on_page.widget.model_id, "states": states}
 
 
 def _inactive(laboratory: Laboratory, dragged_plots: set[str]) -> Iterator[Any]:
