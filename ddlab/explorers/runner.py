@@ -16,7 +16,6 @@ The thread begins with the first task and is a daemon; no lock is held while a t
 here touches torch.
 """
 
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -24,9 +23,6 @@ from typing import Any
 from ..core.errors import check_function, check_text
 
 _NOTHING = object()
-# Seconds until a computing thread must let another one go on. A press sends a dozen messages and may
-# wait so long after each of them; Python's 5 ms would make that visible.
-_SWITCH_SECONDS = 5e-4
 
 
 class TaskLeft(Exception):
@@ -91,7 +87,6 @@ class Runner:
             self._waiting = task
             # At the first task: an explorer that is only looked at needs no thread.
             if self._thread is None:
-                sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_SECONDS))
                 self._thread = threading.Thread(target=self._live, name=self._name, daemon=True)
                 self._thread.start()
             self._condition.notify_all()
