@@ -385,7 +385,7 @@ class Laboratory(Explorer):
         self._draw_views(self._results())
         views = []
         for view in declared:
-            views.append(make_widget(view, self._views_on_show))
+            views.append(make_widget(view, self._views_on_show, self.guard(self._draw)))
         super().__init__(
             title,
             controls=[
@@ -445,7 +445,12 @@ class Laboratory(Explorer):
         finally:
             self._busy(False)
             self._ahead.is_seen = is_seen
+        self.draw_all()
         return self
+
+    def draw_all(self) -> None:
+        """Draw all views. A move of the reader leaves those in closed tabs until these are opened."""
+        self._draw(with_hidden=True)
 
     def forget(self) -> None:
         """Show the settings on show as if no others had been before: no ghosts, no quest met."""
@@ -454,7 +459,7 @@ class Laboratory(Explorer):
             view_on_page.forget()
         if self.quest is not None:
             self.quest.forget()
-        self._draw()
+        self.draw_all()
 
     @contextlib.contextmanager
     def undrawn(self) -> Iterator[None]:
@@ -480,7 +485,8 @@ class Laboratory(Explorer):
         return self
 
     def widget(self, draw: Callable[..., Any]) -> Any:
-        """Return the widget of the view that `draw` draws."""
+        """Return the widget of the view that `draw` draws, also where its tab is closed."""
+        self.draw_all()
         return next(
             view_on_page.widget
             for view_on_page in self._views_on_show
@@ -864,11 +870,12 @@ class Laboratory(Explorer):
     def _steps(self, run: Run) -> list[int]:
         return sorted({*run.kept, *(frame.step for frame in run.frames)})
 
-    def _draw_views(self, results: Results) -> None:
+    def _draw_views(self, results: Results, *, with_hidden: bool = False) -> None:
         for view_on_page in self._views_on_show:
-            view_on_page.draw(self.world, self.settings, results)
+            if with_hidden or not view_on_page.is_hidden:
+                view_on_page.draw(self.world, self.settings, results)
 
-    def _draw(self) -> None:
+    def _draw(self, *, with_hidden: bool = False) -> None:
         if not self._is_drawn:
             return
         with self._drawing:
@@ -876,7 +883,7 @@ class Laboratory(Explorer):
             results = self._results()
             self._place_slider(results)
             self._enable(results)
-            self._draw_views(results)
+            self._draw_views(results, with_hidden=with_hidden)
             with contextlib.suppress(NotComputed):  # as what was on show stays, so do the words
                 if self.quest is not None and self._quest is not None and not self.quest.met:
                     self.quest.look(self._quest.met(self.world, self.settings, results))

@@ -112,7 +112,7 @@ class _Recorder:
             with laboratory.undrawn():
                 move()
                 laboratory.run()
-            laboratory._draw()
+            laboratory.draw_all()
             # A view that keeps what was on show must be shown the opening state first.
             if not all(view.is_up_to_date for view in laboratory._views_on_show):
                 self.close()

@@ -175,21 +175,27 @@ class ViewOnPage:
         self._drawing: Any = None
         self._settings: Any = None
         self._before: tuple[Any, str] | None = None
-        self._tab: tuple[Any, int] | None = None
+        self._tabs: list[tuple[Any, int]] = []  # the tabs it stands in, each with its own number
 
     def stands_in(self, buttons: Any, number: int) -> None:
         """Note that this button of tabs stands for the view, or for a part of it."""
-        self._tab = buttons, number
+        self._tabs.append((buttons, number))
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether it stands in a tab that is closed."""
+        return any(buttons.index != number for buttons, number in self._tabs)
 
     def bring_forward(self) -> None:
         """Open its tab, if it stands in one."""
-        if self._tab is not None:
-            self._tab[0].index = self._tab[1]
+        for buttons, number in self._tabs:
+            buttons.index = number
 
     def forget(self) -> None:
         """Leave no ghost of what was on show before; the next drawing draws anew."""
         self._before = None
         self._data = None
+        self._drawing = None
 
     @property
     def is_up_to_date(self) -> bool:
@@ -216,7 +222,7 @@ class ViewOnPage:
             return
         # Plain values compare in microseconds; a drawing takes tens of milliseconds.
         if self.widget is None or (data is not None and data != self._data):
-            if self.view.has_ghosts and self.widget is not None and settings != self._settings:
+            if self.view.has_ghosts and self._drawing is not None and settings != self._settings:
                 self._before = self._drawing, results.words_of(self._settings)
             self._settings = settings
             self._show(data)
@@ -245,8 +251,14 @@ class ViewOnPage:
             self.widget = self.view.widget(drawing)
 
 
-def make_widget(view: Any, views_on_page: list[ViewOnPage]) -> widgets.Widget:
-    """Return the widgets of a declaration, whose first drawings have been made."""
+def make_widget(
+    view: Any, views_on_page: list[ViewOnPage], before_opening: Callable[[], None]
+) -> widgets.Widget:
+    """Return the widgets of a declaration, whose first drawings have been made.
+
+    Args:
+        before_opening: called when a reader presses a tab, before its view is seen.
+    """
     if isinstance(view, View):
         entry = next(view_on_page for view_on_page in views_on_page if view_on_page.view is view)
         return (
@@ -254,10 +266,10 @@ def make_widget(view: Any, views_on_page: list[ViewOnPage]) -> widgets.Widget:
         )
     children = []
     for part in view.views:
-        children.append(make_widget(part, views_on_page))
+        children.append(make_widget(part, views_on_page, before_opening))
     if isinstance(view, Row):
         return side_by_side(children)
-    whole = _tabs(view.titles, children)
+    whole = _tabs(view.titles, children, before_opening)
     for number, part in enumerate(view.views):
         for view_on_page in views_on_page:
             if view_on_page.view in flattened([part]):
@@ -265,7 +277,9 @@ def make_widget(view: Any, views_on_page: list[ViewOnPage]) -> widgets.Widget:
     return whole
 
 
-def _tabs(titles: list[str], children: list[Any]) -> widgets.VBox:
+def _tabs(
+    titles: list[str], children: list[Any], before_opening: Callable[[], None]
+) -> widgets.VBox:
     """Return buttons, one of them pressed, above what it stands for.
 
     Unlike a tab bar they take the Tab and arrow keys.
@@ -281,12 +295,16 @@ def _tabs(titles: list[str], children: list[Any]) -> widgets.VBox:
         if isinstance(child, widgets.DOMWidget):
             child.layout.flex = "1 1 auto"
 
-    def press(_change: Any = None) -> None:
+    def open_box() -> None:
         for number, box in enumerate(boxes):
             box.layout.display = "flex" if number == buttons.index else "none"
 
+    def press(_change: Any) -> None:
+        before_opening()
+        open_box()
+
     buttons.observe(press, "index")
-    press()
+    open_box()
     whole = widgets.VBox([buttons, *boxes])
     whole.add_class("ddlab-tabs")  # a page without a kernel shows what is folded away, too
     return whole

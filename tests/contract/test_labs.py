@@ -302,13 +302,11 @@ def other_settings(lab: Laboratory) -> Any:
 
 
 def behind(lab: Laboratory) -> list[str]:
-    """The views that do not show what there is to be shown."""
-    results = lab._results()
-    current = []
-    for view_on_page in lab._views_on_show:
-        current.append((view_on_page, view_on_page.view.data(lab.world, lab.settings, results)))
+    """The views that do not show what there is to be shown once their tab is open."""
     names = []
-    for view_on_page, data in current:
+    for view_on_page in lab._views_on_show:
+        view_on_page.bring_forward()
+        data = view_on_page.view.data(lab.world, lab.settings, lab._results())
         if data is not None and data != view_on_page._data:
             names.append(view_on_page.view.draw.__name__)
     return names

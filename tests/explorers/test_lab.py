@@ -883,7 +883,37 @@ def test_tabs_are_buttons_and_rows_stand_beside_each_other(opened: Any) -> None:
     lab.panel["power"].value = 4
     assert [widget.value for widget in boxes[1].children[0].children] == ["b: 4", "c: 4"]
     buttons.index = 0
-    assert boxes[0].children[0].value == "a: 4", "what is hidden is up to date"
+    assert boxes[0].children[0].value == "a: 4", "what is opened is up to date"
+
+
+def test_a_closed_tab_is_drawn_just_before_it_opens(opened: Any) -> None:
+    drawings: list[str] = []
+
+    def page(name: str) -> Html:
+        def draw(power: int) -> str:
+            drawings.append(f"{name} {power}")
+            return f"{name} {power}"
+
+        return Html(lambda world, settings, results: (settings.power,), draw)
+
+    inner = Tabs(("B", page("b")), ("C", page("c")))
+    lab = opened(declared(views=[Tabs(("A", page("a")), ("Inner", inner))]))
+    outer_buttons, _, inner_box = lab.views_box.children[0].children
+    inner_buttons, _, c_box = inner_box.children[0].children
+    assert drawings == ["a 1", "b 1", "c 1"]
+    for power in (2, 3):
+        lab.panel["power"].value = power
+    assert drawings[3:] == ["a 2", "a 3"], "nobody sees the others"
+    seen: list[str] = []
+    c_box.layout.observe(lambda _: seen.append(c_box.children[0].value), "display")
+    outer_buttons.index = 1
+    inner_buttons.index = 1
+    assert drawings[5:] == ["b 3", "c 3"] and seen == ["c 3"]
+    outer_buttons.index = 0
+    assert len(drawings) == 7, "nothing has changed"
+    lab.panel["power"].value = 4
+    lab.run()
+    assert drawings[7:] == ["a 4", "b 4", "c 4"], "what code asks for is whole"
 
 
 def test_views_may_depend_on_the_world(opened: Any) -> None:
