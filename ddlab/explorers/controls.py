@@ -354,11 +354,17 @@ def _digits(step: float) -> str:
     )
 
 
+def as_seen(number: float) -> float:
+    """Return a slider's number as the reader sees it, and as it is computed with.
+
+    0.10000000000000002 would be another config than 0.1.
+    """
+    return float(f"{number:.4g}")
+
+
 def _read(control: widgets.ValueWidget) -> Any:
     value = control.value
-    # What the reader sees beside the slider is what is computed: 0.10000000000000002 would be
-    # another config than 0.1.
-    return float(f"{value:.4g}") if isinstance(control, widgets.FloatSlider) else value
+    return as_seen(value) if isinstance(control, widgets.FloatSlider) else value
 
 
 def _write(control: Any, value: Any) -> None:

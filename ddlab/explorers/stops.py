@@ -7,7 +7,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from .controls import Controls
+from .controls import Controls, as_seen
 
 # Round numbers of a decade, about equally far apart on a logarithmic scale.
 _STEPS = (1, 1.5, 2, 2.5, 3, 4, 5, 7)
@@ -59,6 +59,8 @@ def other_stops(control: Any) -> list[Any]:
     else:
         count = round((control.max - control.min) / control.step)
         values = [control.min + place * control.step for place in range(count + 1)]
+        if isinstance(control, widgets.FloatSlider):
+            values = [as_seen(value) for value in values]
         own_place = round((control.value - control.min) / control.step)
     order = sorted(range(len(values)), key=lambda place: abs(place - own_place))
     return [values[place] for place in order[1:]]

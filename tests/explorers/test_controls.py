@@ -253,6 +253,17 @@ def test_a_choice_of_nothing_has_neighbours_too() -> None:
     assert other_stops(panel["limit"]) == [2, 1]
 
 
+def test_neighbours_are_what_a_move_there_gives(panel):
+    """To the last bit: what is computed ahead for another number helps nobody."""
+    slider = panel["momentum"]
+    neighbours = other_stops(slider)
+    given = []
+    for place in range(21):
+        slider.value = place * slider.step
+        given.append(panel.value.momentum)
+    assert sorted([*neighbours, 0.5]) == given and 0.15 in neighbours
+
+
 def test_whole_numbers_end_where_the_data_do() -> None:
     panel = Controls(Counted(count=3))
     set_stops(panel, "count", 0, 5)
