@@ -11,14 +11,22 @@ function render({ model, el }) {
   show();
   model.on("change:text", changed);
   model.send({ kind: "view", change: 1 });
-  // Once the explorer is on the screen, Python may compute ahead what the reader is likely to ask for.
+  // Once the explorer is on the screen, Python may compute ahead what the reader is likely to ask for. The sentence stands below the
+  // plots, so it may come last: any part of the explorer counts. It stands in one only when its cell is on the page.
+  let closed = false;
   const watcher = new IntersectionObserver((entries) => {
     if (!entries.some((entry) => entry.isIntersecting)) return;
     model.send({ kind: "seen" });
     watcher.disconnect();
   });
-  watcher.observe(shown);
+  const watch = () => {
+    if (closed) return;
+    if (el.isConnected) watcher.observe(el.closest(".ddlab-explorer") ?? el);
+    else requestAnimationFrame(watch);
+  };
+  watch();
   return () => {
+    closed = true;
     watcher.disconnect();
     model.send({ kind: "view", change: -1 });
     model.off("change:text", changed);
