@@ -69,6 +69,8 @@ THREADS = (
     "[thread.native_id for thread in __import__('threading').enumerate() "
     "if thread.name.startswith('ddlab')]"
 )
+# Whether the laboratory in the kernel knows that a reader has it on the screen.
+IS_SEEN = "__import__('ddlab.explorers.layout', fromlist=['']).opened()[0]._ahead.is_seen"
 # Of each plot on show, the heights of each trace.
 HEIGHTS = """() => [...document.querySelectorAll('.js-plotly-plot')].filter((graph) => graph.offsetParent)
   .map((graph) => graph._fullData.map((trace) => Array.from(trace.y)))"""
@@ -116,8 +118,14 @@ def test_the_start_page(open_notebook) -> None:
 @pytest.mark.timeout(300)
 def test_a_laboratory_by_keyboard(open_notebook, tmp_path) -> None:
     opened = open_notebook(notebook(tmp_path / "lab.ipynb", *LAB))
+    size = opened.page.viewport_size
+    # So low that the explorer's last line, its sentence, is below the window.
+    opened.page.set_viewport_size({"width": size["width"], "height": 420})
     opened.run_all()
     opened.wait_for_plots(1)
+    place = opened.page.locator(".ddlab-sentence").bounding_box()
+    assert place["y"] > 420 and opened.in_kernel(IS_SEEN), "its first lines are on the screen"
+    opened.page.set_viewport_size(size)
     assert opened.problems() == []
     learn = opened.page.get_by_role("button", name="Learn")
     learn.focus()
