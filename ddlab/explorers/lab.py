@@ -443,9 +443,8 @@ class Laboratory(Explorer):
         try:
             self._compute(_Task([*self.jobs, *self._watched()]), lambda: None)
         finally:
-            self._busy(False)
+            self._busy(False, with_hidden=True)
             self._ahead.is_seen = is_seen
-        self.draw_all()
         return self
 
     def draw_all(self) -> None:
@@ -486,12 +485,10 @@ class Laboratory(Explorer):
 
     def widget(self, draw: Callable[..., Any]) -> Any:
         """Return the widget of the view that `draw` draws, also where its tab is closed."""
-        self.draw_all()
-        return next(
-            view_on_page.widget
-            for view_on_page in self._views_on_show
-            if view_on_page.view.draw == draw
-        )
+        view_on_page = next(entry for entry in self._views_on_show if entry.view.draw == draw)
+        if view_on_page.is_hidden:
+            self.draw_all()
+        return view_on_page.widget
 
     def words_of(self, earlier: Any) -> str:
         """Return what earlier settings had where those on show differ, in the controls' words."""
@@ -780,10 +777,10 @@ class Laboratory(Explorer):
         finally:
             self.show_error(error)
 
-    def _busy(self, busy: bool) -> None:
+    def _busy(self, busy: bool, *, with_hidden: bool = False) -> None:
         if not busy:
             try:
-                self._draw()
+                self._draw(with_hidden=with_hidden)
             finally:
                 self.progress.show_rest()  # last: by then everything has been drawn
             # What was left ahead of the reader is not begun again by itself: a stop would never end.
