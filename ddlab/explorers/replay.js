@@ -30,15 +30,13 @@ const closest = (all, distance) => all.reduce((one, other) => (distance(other) <
 // The recorded state with the control that has just moved where it is, and most of the others, too.
 function nearest(states, controls, moved) {
   const places = controls.map(placeOf);
-  const weights = controls.map(({ question }) => (question ? 1e9 : null)); // an answer stays locked
-  const distance = (state) => {
-    let sum = 0;
-    places.forEach((place, number) => {
+  // An answer stays locked, whatever else moves.
+  const weight = (number) => (controls[number].question ? 1e9 : number === moved ? 1e6 : 1e3);
+  const distance = (state) =>
+    places.reduce((sum, place, number) => {
       const gap = Math.abs(place - state.places[number]);
-      if (gap) sum += (weights[number] ?? (number === moved ? 1e6 : 1e3)) + gap;
-    });
-    return sum;
-  };
+      return gap ? sum + weight(number) + gap : sum;
+    }, 0);
   const best = closest(states, distance);
   const isOnStop = ({ model, trait, stops, question }, number) =>
     question || Math.abs(stops[places[number]] - model.get(trait)) < 1e-9;
