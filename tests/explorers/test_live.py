@@ -283,7 +283,7 @@ def test_ten_pictures_a_second_at_most_and_two_with_reduced_motion(
     painted = []
     plot(explorer).reduced_motion = reduced
     draw = explorer._draw
-    monkeypatch.setattr(explorer, "_draw", lambda: (painted.append(time.monotonic()), draw()))
+    monkeypatch.setattr(explorer, "_draw", lambda **_: (painted.append(time.monotonic()), draw()))
     press(explorer, "Play")
     between = []
     for before, after in pairwise(painted[:-2]):  # where it ends is drawn at once
@@ -304,7 +304,7 @@ def test_slow_pictures_become_rare_and_the_run_stays_fast(
     draw = None
     draw = explorer._draw
     painted = []
-    monkeypatch.setattr(explorer, "_draw", lambda: (time.sleep(0.03), painted.append(1), draw()))
+    monkeypatch.setattr(explorer, "_draw", lambda **_: (time.sleep(0.03), painted.append(1), draw()))
     press(explorer, "Play")
     assert (
         run_of(explorer).seconds < 200 * 0.0125
