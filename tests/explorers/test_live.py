@@ -304,7 +304,9 @@ def test_slow_pictures_become_rare_and_the_run_stays_fast(
     draw = None
     draw = explorer._draw
     painted = []
-    monkeypatch.setattr(explorer, "_draw", lambda **_: (time.sleep(0.03), painted.append(1), draw()))
+    monkeypatch.setattr(
+        explorer, "_draw", lambda **_: (time.sleep(0.03), painted.append(1), draw())
+    )
     press(explorer, "Play")
     assert (
         run_of(explorer).seconds < 200 * 0.0125
