@@ -26,9 +26,6 @@ ASSIGNMENTS = [
     for name in ("your_own_method", "recover_and_relabel", "enter_the_arena")
 ]
 KINDS = ("failed", "passed", "skipped", "errors")
-# Seconds after which a cell counts as hanging. The longest takes 80 on two slow cores; pytest's own
-# limit, 300, would end the whole notebook.
-CELL_SECONDS = 280
 
 Command = list[str]
 
@@ -75,7 +72,7 @@ def parts(everything: bool) -> dict[str, list[Command]]:
     solutions = [
         "--nbval-lax",
         "--nbval-current-env",
-        f"--nbval-cell-timeout={CELL_SECONDS}",
+        "--nbval-cell-timeout=180",
         "notebooks/solutions",
         *assignments,
     ]

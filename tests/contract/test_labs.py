@@ -304,7 +304,8 @@ def other_settings(lab: Laboratory) -> Any:
 def behind(lab: Laboratory) -> list[str]:
     """The views that do not show what there is to be shown once their tab is open."""
     names = []
-    for view_on_page in lab._views_on_show:
+    # Those on show first: a tab that opens draws all that is on show then.
+    for view_on_page in sorted(lab._views_on_show, key=lambda one: one.is_hidden):
         view_on_page.bring_forward()
         data = view_on_page.view.data(lab.world, lab.settings, lab._results())
         if data is not None and data != view_on_page._data:

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import pytest
 
 from ddlab.core.parameters import Parameters, parameter
-from ddlab.explorers import Chart, Html, Lab, Laboratory, Row, Value
+from ddlab.explorers import Chart, Html, Lab, Laboratory, Row, Tabs, Value
 from ddlab.explorers.lab import Compute
 from ddlab.figures import loss_curves
 
@@ -108,4 +108,18 @@ def test_the_settings_before_leave_their_curve() -> None:
     lab.panel["height"].value = 3
     assert list(widget.figure.data[-1].y) == [0, 2] and len(widget.figure.data) == 2
     assert len(lab.widget(plain.draw).figure.data) == 1
+    lab.close()
+
+
+def test_a_closed_tab_forgets_its_ghost_too() -> None:
+    lab = Lab(
+        "Ghosts",
+        World,
+        controls=("height", "seed"),
+        views=[Tabs(("Words", Html(height, str)), ("Curve", Chart(height, curve)))],
+        sentence=lambda world, settings, results: "",
+    )()
+    lab.panel["height"].value = 2
+    lab.forget()
+    assert len(lab.widget(curve).figure.data) == 1
     lab.close()
