@@ -359,9 +359,9 @@ class Laboratory(Explorer):
         self._ahead = Ahead()
         self._was_ahead = False
         declared = self.lab.views(world) if callable(self.lab.views) else self.lab.views
-        self._views_on_show = []
+        self._all_views = []
         for view in flattened(declared):
-            self._views_on_show.append(ViewOnPage(view))
+            self._all_views.append(ViewOnPage(view))
         quest = self.lab.quest
         self._quest = quest if quest is None or isinstance(quest, Quest) else quest(world)
         self.quest = None if self._quest is None else QuestLine(self._quest.words)
@@ -377,7 +377,7 @@ class Laboratory(Explorer):
         if self.watched_run is not None:
             self.watched_run.begin()
         self._make_widgets()
-        for view_on_page in self._views_on_show:
+        for view_on_page in self._all_views:
             if view_on_page.view.drag is not None:
                 move = functools.partial(self._put, view_on_page.view.drag)
                 view_on_page.sliders = PointSliders(move, self.guard)
@@ -385,7 +385,7 @@ class Laboratory(Explorer):
         self._draw_views(self._results())
         views = []
         for view in declared:
-            views.append(make_widget(view, self._views_on_show, self.guard(self._draw)))
+            views.append(make_widget(view, self._all_views, self.guard(self._draw)))
         super().__init__(
             title,
             controls=[
@@ -400,7 +400,7 @@ class Laboratory(Explorer):
             key=key,
         )
         self.owns(self.runner)
-        for view_on_page in self._views_on_show:
+        for view_on_page in self._all_views:
             if view_on_page.view.click is not None:
                 view_on_page.widget.observe(
                     self.guard(functools.partial(self._clicked, view_on_page.view.click)), "clicked"
@@ -454,7 +454,7 @@ class Laboratory(Explorer):
     def forget(self) -> None:
         """Show the settings on show as if no others had been before: no ghosts, no quest met."""
         self.past = self.past[:1]
-        for view_on_page in self._views_on_show:
+        for view_on_page in self._all_views:
             view_on_page.forget()
         if self.quest is not None:
             self.quest.forget()
@@ -485,7 +485,7 @@ class Laboratory(Explorer):
 
     def widget(self, draw: Callable[..., Any]) -> Any:
         """Return the widget of the view that `draw` draws, also where its tab is closed."""
-        view_on_page = next(entry for entry in self._views_on_show if entry.view.draw == draw)
+        view_on_page = next(entry for entry in self._all_views if entry.view.draw == draw)
         if view_on_page.is_hidden:
             self.draw_all()
         return view_on_page.widget
@@ -595,7 +595,7 @@ class Laboratory(Explorer):
             if button.shows_end or any(job is self.watched_run for job in jobs):
                 self.panel.value = self.panel.value.replace(step=None)  # follow it
             self.runner.submit(_Task(self.jobs, jobs, button))
-            for view_on_page in self._views_on_show:
+            for view_on_page in self._all_views:
                 if button.view is view_on_page.view:
                     view_on_page.bring_forward()
             self._draw()  # the button is grey at once
@@ -678,7 +678,7 @@ class Laboratory(Explorer):
         newest = None if plan.run is None else plan.run.at()
         results = Results(self, plan, None if newest is None else newest.step)
         # What views compute at once is remembered, so a press that comes later finds it.
-        for view_on_page in self._views_on_show:
+        for view_on_page in self._all_views:
             wait()
             with contextlib.suppress(NotComputed):
                 view_on_page.view.data(self.world, settings, results)
@@ -868,7 +868,7 @@ class Laboratory(Explorer):
         return sorted({*run.kept, *(frame.step for frame in run.frames)})
 
     def _draw_views(self, results: Results, *, with_hidden: bool = False) -> None:
-        for view_on_page in self._views_on_show:
+        for view_on_page in self._all_views:
             if with_hidden or not view_on_page.is_hidden:
                 view_on_page.draw(self.world, self.settings, results)
 

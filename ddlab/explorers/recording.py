@@ -92,7 +92,7 @@ class _Recorder:
     def open(self) -> None:
         """Let the moves that follow begin at what is on show."""
         self.settings = self.laboratory.panel.value
-        self._drawings = [view_on_page.opening for view_on_page in self.laboratory._views_on_show]
+        self._drawings = [view_on_page.opening for view_on_page in self.laboratory._all_views]
 
     def take(self, label: str) -> int:
         """Keep the state that is on show, and return its number."""
@@ -114,7 +114,7 @@ class _Recorder:
                 laboratory.run()
             laboratory.draw_all()
             # A view that keeps what was on show must be shown the opening state first.
-            if not all(view.is_up_to_date for view in laboratory._views_on_show):
+            if not all(view.is_up_to_date for view in laboratory._all_views):
                 self.close()
                 move()
                 laboratory.run()
@@ -138,7 +138,7 @@ class _Recorder:
         with laboratory.undrawn():
             laboratory.panel.value = self.settings
             laboratory.forget()
-        for view_on_page, drawing in zip(laboratory._views_on_show, self._drawings, strict=True):
+        for view_on_page, drawing in zip(laboratory._all_views, self._drawings, strict=True):
             view_on_page.pretend(drawing)
 
     def close(self) -> None:
@@ -328,7 +328,7 @@ def _picture(laboratory: Laboratory) -> bytes | None:
     """Return the first chart of a laboratory as PNG, or None where kaleido is not installed."""
     if importlib.util.find_spec("kaleido") is None:
         return None
-    for view_on_page in laboratory._views_on_show:
+    for view_on_page in laboratory._all_views:
         plot = getattr(view_on_page.widget, "plot", view_on_page.widget)
         if isinstance(plot, Plot):
             return plot.figure.to_image("png", width=_PICTURE_WIDTH)
@@ -367,7 +367,7 @@ def _spread(items: list[Any], most: int = _MOST_OF_A_PAIR) -> list[Any]:
 def _record_drags(recorder: _Recorder, most: int) -> Iterator[dict[str, Any]]:
     """Drag each point of each chart through a grid of places, the others where they opened."""
     laboratory = recorder.laboratory
-    for view_on_page in laboratory._views_on_show:
+    for view_on_page in laboratory._all_views:
         drag, sliders = view_on_page.view.drag, view_on_page.sliders
         if drag is None or sliders is None:
             continue
@@ -401,7 +401,7 @@ def _record_drags(recorder: _Recorder, most: int) -> Iterator[dict[str, Any]]:
 
 def _record_clicks(recorder: _Recorder, most: int) -> Iterator[dict[str, Any]]:
     """Click marks of each chart that answers clicks, one at a time, at the opening settings."""
-    for view_on_page in recorder.laboratory._views_on_show:
+    for view_on_page in recorder.laboratory._all_views:
         click = view_on_page.view.click
         if click is None:
             continue
@@ -433,7 +433,7 @@ def _inactive(laboratory: Laboratory, dragged_plots: set[str]) -> Iterator[Any]:
     for button, widget in laboratory.buttons.items():
         if not isinstance(button, Compute):
             yield widget
-    for view_on_page in laboratory._views_on_show:
+    for view_on_page in laboratory._all_views:
         sliders = view_on_page.sliders
         if sliders is not None and view_on_page.widget.model_id not in dragged_plots:
             yield from (sliders.point, sliders.across, sliders.up)

@@ -81,9 +81,9 @@ def test_a_mark_is_clicked_on_a_page_without_a_kernel(browser: Any, tmp_path: Pa
     page.wait_for_timeout(1000)  # until the plot is painted
     opened = SimpleNamespace(page=page)
     live = ArenaLab(key="live")
-    (title,) = (view.widget.figure.layout.title.text for view in live._views_on_show[1:])
+    (title,) = (view.widget.figure.layout.title.text for view in live._all_views[1:])
     marks = {}
-    for trace in live._views_on_show[1].widget.figure.data:
+    for trace in live._all_views[1].widget.figure.data:
         for method, x, y in zip(trace.customdata or (), trace.x, trace.y, strict=False):
             marks[method] = (x, y)
 

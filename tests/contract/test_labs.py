@@ -305,7 +305,7 @@ def behind(lab: Laboratory) -> list[str]:
     """The views that do not show what there is to be shown once their tab is open."""
     names = []
     # Those on show first: a tab that opens draws all that is on show then.
-    for view_on_page in sorted(lab._views_on_show, key=lambda one: one.is_hidden):
+    for view_on_page in sorted(lab._all_views, key=lambda one: one.is_hidden):
         view_on_page.bring_forward()
         data = view_on_page.view.data(lab.world, lab.settings, lab._results())
         if data is not None and data != view_on_page._data:
@@ -320,7 +320,7 @@ def at_rest(lab: Laboratory) -> bool:
 def pictures(lab: Laboratory) -> list[Any]:
     """What each view shows: the bytes of a picture, the text of a table, the figure of a chart."""
     widgets = []
-    for view_on_page in lab._views_on_show:
+    for view_on_page in lab._all_views:
         widgets.append(view_on_page.widget)
     return [getattr(widget, "value", None) or getattr(widget, "figure", None) for widget in widgets]
 
@@ -354,7 +354,7 @@ def test_run_ends_at_rest_with_a_picture_in_each_view(make: Make) -> None:
     lab = make()
     assert lab.run() is lab and at_rest(lab) and lab.error is None
     assert lab.sentence and "Being computed" not in lab.sentence and "..." not in lab.sentence
-    for view_on_page, picture in zip(lab._views_on_show, pictures(lab), strict=True):
+    for view_on_page, picture in zip(lab._all_views, pictures(lab), strict=True):
         assert picture, view_on_page.view.draw.__name__
         assert getattr(picture, "data", True), "a chart without a trace"
 

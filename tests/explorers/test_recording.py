@@ -208,7 +208,7 @@ def test_points_are_dragged_through_a_grid_of_places() -> None:
     values, states = unpacked(replay)
     (drag,) = replay.drags
     assert drag["side"] == 3 and len(drag["states"]) == 9 == len(states) - replay.moves
-    sliders = laboratory._views_on_show[0].sliders
+    sliders = laboratory._all_views[0].sliders
     assert sliders is not None and not {*drag["sliders"]} & {*replay.inactive}
     live = OneExpert(key="live").run()
     sentence = f"{laboratory._sentence.model_id} text"
@@ -217,7 +217,7 @@ def test_points_are_dragged_through_a_grid_of_places() -> None:
             low + share * (high - low)
             for share, (low, high) in zip(shares, drag["extent"], strict=True)
         )
-        live._put(live._views_on_show[0].view.drag, point, x, y)
+        live._put(live._all_views[0].view.drag, point, x, y)
         live.run()
         assert values[states[number]["traits"][sentence]] == live.sentence
         live.panel.value = live.start
@@ -238,13 +238,13 @@ def test_marks_are_clicked_one_at_a_time() -> None:
     replay = record(laboratory, {"click": 4} | dict.fromkeys([*laboratory.panel, "step"], 1))
     values, states = unpacked(replay)
     (clicks,) = replay.clicks
-    assert clicks["plot"] == laboratory._views_on_show[0].widget.model_id
+    assert clicks["plot"] == laboratory._all_views[0].widget.model_id
     assert len(clicks["states"]) == 4 == len(states) - replay.moves
     live = PlaneLab(key="live").run()
     sentence = f"{laboratory._sentence.model_id} text"
     sentences = set()
     for number, (mark, x, y, state) in enumerate(clicks["states"], 1):
-        live._views_on_show[0].widget.clicked = {
+        live._all_views[0].widget.clicked = {
             "count": number,
             "customdata": mark,
             "x": x,
@@ -271,7 +271,7 @@ def test_what_was_not_moved_is_left_to_a_kernel() -> None:
     laboratory = OneExpert(key="dragged").run()
     # Eight places are too few for a grid, and one stop is no control.
     replay = record(laboratory, {"drag": 8, "steps": 2, "rate": 1, "epochs": 2})
-    sliders = laboratory._views_on_show[0].sliders
+    sliders = laboratory._all_views[0].sliders
     assert replay.drags == [] and sliders is not None
     still = {sliders.point.model_id, sliders.across.model_id, laboratory.panel["rate"].model_id}
     assert still <= {*replay.inactive} and len(replay.controls) == 2

@@ -84,7 +84,7 @@ def test_the_curve_is_seen_to_grow_beside_the_last_one(material, monkeypatch) ->
     monkeypatch.setattr(supervised, "update", lambda *state: time.sleep(0.02) or update(*state))
     lengths: list[int] = []
     plot = explorer.widget(curves)
-    for view_on_page in explorer._views_on_show:
+    for view_on_page in explorer._all_views:
         if view_on_page.widget is plot:
             view_on_page.bring_forward()
     plot.observe(lambda _: lengths.append(len(plot.figure.data[-1].x)), "_figure")
