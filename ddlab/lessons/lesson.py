@@ -100,7 +100,7 @@ class Lesson:
         """
         check = self._checks[errors.check_choice("exercise", exercise, tuple(self._checks))]
         try:
-            say(f"Right: {check(answer)}")
+            say(f"Right. {check(answer)}")
         except NotYet as hint:
             reply = f"{'No answer yet. ' if answer is None else ''}{hint}"
             say(f"Not yet: {reply}")

@@ -9,7 +9,6 @@ import ddlab
 from ddlab.core.errors import DDLabError
 from ddlab.lessons import Prediction
 from ddlab.lessons import lesson as frame
-from ddlab.lessons.inverting_a_network.checks import CHECKS
 from ddlab.methods import sre2l
 
 NAME = "20_inverting_a_network"
@@ -107,48 +106,6 @@ def test_bad_starts_are_refused(arguments: dict[str, Any], message: str) -> None
         ddlab.start(**arguments)
 
 
-def closed(inputs: torch.Tensor, mean: torch.Tensor, variance: torch.Tensor) -> torch.Tensor:
-    return torch.nn.functional.batch_norm(
-        inputs, None, None, variance.sqrt(), mean, training=True, eps=1e-12
-    )
-
-
-def closed_by_noise(
-    inputs: torch.Tensor, mean: torch.Tensor, variance: torch.Tensor
-) -> torch.Tensor:
-    return closed(
-        torch.randn(inputs.shape, generator=torch.Generator().manual_seed(0)), mean, variance
-    )
-
-
-RIGHT = {"close": closed, "bytes": 3.99}
-WRONG = {
-    "close": [
-        None,
-        3,
-        lambda *arguments: 1 / 0,
-        lambda inputs, *_: inputs,
-        lambda inputs, *_: inputs[0],
-        lambda inputs, mean, variance: (
-            inputs - inputs.mean((0, 2, 3), keepdim=True) + mean.view(1, -1, 1, 1)
-        ),
-        closed_by_noise,
-    ],
-    "bytes": [None, "many", True, 600_000 / 150_528 / 300, 1.99, 7.97, 40, float("nan")],
-}
-
-
-@pytest.mark.parametrize("exercise", sorted(RIGHT))
-def test_checks_take_the_right_answer_and_give_hints_for_wrong_ones(exercise: str, capsys) -> None:
-    lesson = ddlab.start(NAME)
-    assert lesson.check(exercise, RIGHT[exercise])
-    for wrong in WRONG[exercise]:
-        capsys.readouterr()
-        assert not lesson.check(exercise, wrong)
-        hint = capsys.readouterr().out
-        assert hint.startswith("Not yet: ") and len(hint) > 30, f"a hint for {wrong!r}"
-
-
 @pytest.mark.slow
 def test_the_quest_makes_what_it_is_given(capsys) -> None:
     """On the lesson's digits: from real images recovery helps, from noise it does not, and a rate
@@ -161,21 +118,18 @@ def test_the_quest_makes_what_it_is_given(capsys) -> None:
     assert lesson.check("ahead", (data, teacher, usual))
     for wrong, why in (
         (usual.replace(initialisation="noise"), "Where should the images start"),
-        (usual.replace(images_per_class=2), "equal budget"),
-        (0.5, "Give a Config"),
+        (usual.replace(learning_rate=0.001), "still the real images"),
     ):
         capsys.readouterr()
         assert not lesson.check("ahead", (data, teacher, wrong)) and why in capsys.readouterr().out
-    assert not lesson.check("ahead", None)
-    assert set(CHECKS) == {*RIGHT, "ahead"}
 
 
 def test_a_wrong_answer_raises_where_solutions_are_tested(monkeypatch: pytest.MonkeyPatch) -> None:
     lesson = ddlab.start("20_inverting_a_network")
     assert not lesson.check("bytes", 1.0)
     monkeypatch.setenv("DDLAB_SOLUTIONS", "1")
-    assert lesson.check("bytes", RIGHT["bytes"])
-    with pytest.raises(AssertionError, match="'bytes' is not right: One image"):
+    assert lesson.check("bytes", 3.99)
+    with pytest.raises(AssertionError, match="'bytes' is not right: Yours is 1"):
         lesson.check("bytes", 1.0)
 
 

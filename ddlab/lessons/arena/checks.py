@@ -1,14 +1,16 @@
-"""Lesson 80: the checks of its exercises."""
+"""Lesson 80: its exercises, the right answers and the usual mistakes."""
 
 import math
 from statistics import fmean
 from typing import Any
 
+from torch import Tensor
+
 from ...core.interval import interval
 from ...evaluation import Comparison
 from ...evaluation.measures import label_robust_score
 from ...evaluation.rows import RANDOM
-from ..answers import NotYet, numbers
+from ..answers import Exercise, NotYet, require_kind
 
 # Own, random its way, all real, class numbers.
 _SETS = ((0.86, 0.85, 0.99, 0.33), (0.95, 0.67, 0.99, 0.30), (0.5, 0.6, 0.9, 0.5))
@@ -17,49 +19,56 @@ RIVAL = "coarse"
 _SEEDS = 5
 
 
-def check_score(answer: Any) -> str:
-    """Check exercise 1: a function of four accuracies that gives the label-robust score.
+def _exponent(
+    own: float, random: float, real: float, hard: float, *, sign: float = -1.0, weight: float = 0.5
+) -> float:
+    return weight * (own - random) + sign * weight * (real - hard)
 
-    Its arguments are (own, random, real, hard), fractions, with w = 1/2.
-    """
-    scores = numbers(answer, *_SETS, of="own, random, real, hard")
 
-    def of(sign: float = -1.0, scale: float = 1.0, weight: float = 0.5) -> list[float]:
-        scores = []
-        for method, random, real, hard in _SETS:
-            scores.append(
-                (
-                    math.exp(scale * (weight * (method - random) + sign * weight * (real - hard)))
-                    - math.exp(-1)
-                )
-                / (math.e - math.exp(-1))
-            )
-        return scores
+def _scaled(exponent: float) -> float:
+    return (math.exp(exponent) - math.exp(-1)) / (math.e - math.exp(-1))
 
-    right = []
-    for method, random, real, hard in _SETS:
-        right.append(label_robust_score(method - random, real - hard))
-    hints = (
-        (of(sign=1.0), "Nearly: what is missing counts against a set."),
-        (of(scale=100.0), "Nearly: use fractions, not percent, or the exponent reaches hundreds."),
-        (of(weight=1.0), "Nearly: each part has the weight one half."),
-        ([100 * value for value in right], "Nearly: the score lies between 0 and 1."),
+
+def _score(own: float, random: float, real: float, hard: float) -> float:
+    return label_robust_score(own - random, real - hard)
+
+
+def _mean_of_sets(scores: list[Tensor]) -> str:
+    return (
+        f"A set that wins by its labels alone scores {float(scores[1]):.3f}. A set that is level "
+        f"with random images and misses nothing scores {label_robust_score(0, 0):.3f}."
     )
-    if all(
-        math.isclose(score, right_score, abs_tol=1e-9)
-        for score, right_score in zip(scores, right, strict=True)
-    ):
-        return (
-            f"a set that wins by its labels alone scores {scores[1]:.3f}. A set that is level with "
-            f"random images and misses nothing scores {label_robust_score(0, 0):.3f}."
-        )
-    for values, hint in hints:
-        if all(
-            math.isclose(score, right_score, rel_tol=1e-6, abs_tol=1e-9)
-            for score, right_score in zip(scores, values, strict=True)
-        ):
-            raise NotYet(hint)
-    raise NotYet("First a = (IOR - HLR) / 2; then e to the a minus 1/e, divided by e minus 1/e.")
+
+
+SCORE = Exercise(
+    arguments=("own", "random", "real", "hard"),
+    cases=lambda: _SETS,
+    expected=_score,
+    mistakes={
+        "Nearly: what is missing counts against a set.": (
+            lambda *parts: _scaled(_exponent(*parts, sign=1.0))
+        ),
+        "Nearly: use fractions, not percent, or the exponent reaches hundreds.": (
+            lambda *parts: _scaled(100 * _exponent(*parts))
+        ),
+        "Nearly: each part has the weight one half.": (
+            lambda *parts: _scaled(_exponent(*parts, weight=1.0))
+        ),
+        "Nearly: the score lies between 0 and 1.": lambda *parts: 100 * _score(*parts),
+        "That is a. The score is its exponential, scaled to lie between 0 and 1.": _exponent,
+        "That is e to the a. It still has to be scaled to lie between 0 and 1.": (
+            lambda *parts: math.exp(_exponent(*parts))
+        ),
+        "A bracket is missing: both differences of exponentials come before the division.": (
+            lambda *parts: math.exp(_exponent(*parts)) - math.exp(-1) / (math.e - math.exp(-1))
+        ),
+        "You subtract the wrong way round: own - random, and real - hard.": (
+            lambda own, random, real, hard: _score(random, own, hard, real)
+        ),
+    },
+    look="Compute a on paper for these four accuracies: is it yours?",
+    success=_mean_of_sets,
+)
 
 
 def check_entered(answer: Any) -> str:
@@ -67,8 +76,7 @@ def check_entered(answer: Any) -> str:
 
     Five seeds must tell them apart.
     """
-    if not isinstance(answer, Comparison):
-        raise NotYet("Give the result of ddlab.compare.")
+    require_kind(answer, Comparison, "Give the result of ddlab.compare.")
     rows = {}
     for row in answer.rows:
         if not row.name.startswith(RANDOM) and row.accuracies:
@@ -96,15 +104,15 @@ def check_entered(answer: Any) -> str:
     limits = interval(pairs)
     assert limits is not None
     measured = (
-        f"your method minus {RIVAL!r}: {100 * fmean(pairs):+.1f} points "
+        f"Your method minus {RIVAL!r}: {100 * fmean(pairs):+.1f} points "
         f"({100 * limits[0]:+.1f} to {100 * limits[1]:+.1f})."
     )
     if limits[0] <= 0:
         raise NotYet(
-            f"{measured.capitalize()} Not ahead: which property do the images of a class share that "
+            f"{measured} Not ahead: which property do the images of a class share that "
             "four-pixel squares lose?"
         )
     return f"{measured} Compare this with class means, which need no loss at all."
 
 
-CHECKS = {"score": check_score, "entered": check_entered}
+CHECKS = {"score": SCORE, "entered": check_entered}

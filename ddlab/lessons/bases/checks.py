@@ -1,6 +1,4 @@
-"""Lesson 40: the checks of its exercises."""
-
-from typing import Any
+"""Lesson 40: its exercises, the right answers and the usual mistakes."""
 
 import torch
 from torch import Tensor
@@ -8,83 +6,97 @@ from torch import Tensor
 from ...core import randomness
 from ...distilled.storage_budget import Factorised, plain_floats
 from ...methods.shared import kernel_ridge
-from ..answers import NotYet, call_answer
+from ..answers import Exercise
 
 
-def check_targets(answer: Any) -> str:
-    """Check exercise 1: a function that gives the targets [m, o] of least outer loss.
-
-    Its arguments are real [n, d], outputs [n, o] and distilled [m, d].
-    """
+def _features() -> list[tuple[Tensor, Tensor, Tensor]]:
     draw = randomness.generator(40, 1, "exercise")
-    shapes = ((40, 12), (12, 3), (6, 12))
-    real, says, distilled = (
-        torch.randn(shape, generator=draw, dtype=torch.float64) for shape in shapes
-    )
-    outputs = real @ says
-    targets = call_answer(
-        answer, real.clone(), outputs.clone(), distilled.clone(), of="(real, outputs, distilled)"
-    )
-    if (
-        not isinstance(targets, Tensor)
-        or targets.shape != (6, 3)
-        or not bool(targets.isfinite().all())
-    ):
-        raise NotYet("Return finite targets, a tensor [m, o]: here 6 rows of 3 numbers.")
-
-    def loss(targets: Tensor) -> float:
-        return float(kernel_ridge.outer_loss(real, outputs, distilled, targets))
-
-    solved = torch.linalg.lstsq(
-        kernel_ridge.predictions(real, distilled, torch.eye(6).double()), outputs
-    ).solution
-    least = loss(solved)
-    yours = loss(targets.double())
-    nothing = float(outputs.square().mean())
-    if yours <= least * (1 + 1e-6):
-        return (
-            f"They leave {yours:.4f}; no targets leave less. For fixed images nothing needs to "
-            "be trained."
-        )
-    result = (
-        f"Your targets leave {yours:.4f}, zero targets leave {nothing:.4f}, and the best targets "
-        f"leave {least:.4f}."
-    )
-    # First where to look; whoever is nearly there also reads what to solve.
-    if yours >= nothing:
-        raise NotYet(
-            f"{result} The predictions are A Y for a matrix A. Which product of equation 3 is A?"
-        )
-    raise NotYet(
-        f"{result} With A = (f_t f_s^T + 1)(K + ridge I)^-1, minimise |outputs - A Y|^2 in Y."
-    )
+    real = torch.randn((40, 12), generator=draw)
+    outputs = real @ torch.randn((12, 3), generator=draw)
+    return [(real, outputs, torch.randn((6, 12), generator=draw))]
 
 
-def check_pairs(answer: Any) -> str:
-    """Check exercise 2: m of CIFAR, N = 100, U = V = 200, s = 2, without views."""
-    sizes = Factorised(views=0)
-    floats = 100 * sizes.image_floats
-    right = sizes.largest_count(floats)
-    if not isinstance(answer, int) or isinstance(answer, bool):
-        raise NotYet("Give one whole number: how many pairs fit into 307,200 floats.")
-    replies = {
-        right: f"{right} pairs take {sizes.bill(right).total:,} of {floats:,} floats.",
-        floats // plain_floats(1, image_floats=sizes.image_floats, representation_floats=512): (
-            "So many plain pairs fit. Here images and vectors are sums of bases."
+def _matrix(real: Tensor, distilled: Tensor) -> Tensor:
+    """Return A [n, m], with which the predictions of equation 3 are A times the targets."""
+    return kernel_ridge.predictions(real, distilled, torch.eye(len(distilled)).to(real))
+
+
+def _outer_loss(targets: Tensor, real: Tensor, outputs: Tensor, distilled: Tensor) -> Tensor:
+    return (_matrix(real, distilled).double() @ targets - outputs).square().mean()
+
+
+def _without_ones(real: Tensor, outputs: Tensor, distilled: Tensor) -> Tensor:
+    matrix = real @ distilled.T @ torch.linalg.inv(distilled @ distilled.T)
+    return torch.linalg.lstsq(matrix, outputs).solution
+
+
+TARGETS = Exercise(
+    arguments=("real [n, k]", "outputs [n, d]", "distilled [m, k]"),
+    cases=_features,
+    shape=lambda real, outputs, distilled: (len(distilled), outputs.shape[1]),
+    measure=_outer_loss,
+    expected=lambda real, outputs, distilled: (
+        torch.linalg.lstsq(_matrix(real, distilled), outputs).solution
+    ),
+    mistakes={
+        "Zero targets predict zero everywhere. Which targets predict the outputs best?": (
+            lambda real, outputs, distilled: torch.zeros(len(distilled), outputs.shape[1])
         ),
-        floats // 400: "The bases have to be paid, too.",
-        (floats - 200 * sizes.image_floats - 200 * 512)
-        // 400: "Image bases are half as high and half as wide.",
-        right + 1: "Nearly: one pair too many is over the budget. Round down.",
-    }
-    bases = (
-        "First the bases: 200 x 3 x 16 x 16 and 200 x 512 floats. What is left goes in 400s, a "
-        "pair each."
-    )
-    reply = replies.get(answer, bases)
-    if answer != right:
-        raise NotYet(reply)
-    return reply
+        "Nearly: add 1 to each product of features, for the bias of the last layer.": _without_ones,
+        "These are the weights (K + ridge)^-1 Y. The targets Y are K times them.": (
+            lambda real, outputs, distilled: (
+                torch.linalg.lstsq(real @ distilled.T + 1, outputs).solution
+            )
+        ),
+        "These are outputs of real images. The distilled images have other features.": (
+            lambda real, outputs, distilled: outputs[: len(distilled)]
+        ),
+        "These are outputs of the real images that are nearest. Other targets predict better.": (
+            lambda real, outputs, distilled: outputs[torch.cdist(distilled, real).argmin(1)]
+        ),
+        "These are the teacher's own outputs for the distilled images. Other targets do better: "
+        "they make up for features that are missing.": (
+            lambda real, outputs, distilled: distilled @ torch.linalg.lstsq(real, outputs).solution
+        ),
+    },
+    look=(
+        "These numbers are outer losses. The predictions of equation 3 are A Y for a matrix A; "
+        "which product is A?"
+    ),
+    tolerance=1e-3,
+    success="No targets leave a smaller outer loss. For fixed images nothing needs to be trained.",
+)
 
+_SIZES = Factorised(views=0)
+_FLOATS = 100 * _SIZES.image_floats
+_BASES = 200
+_VECTOR = 512
+PAIRS = Exercise(
+    ask="Give one whole number, the pairs that fit into 307,200 floats.",
+    expected=_SIZES.largest_count(_FLOATS),
+    mistakes={
+        "So many plain pairs fit. Here images and vectors are sums of bases.": _FLOATS
+        // plain_floats(1, image_floats=_SIZES.image_floats, representation_floats=_VECTOR),
+        "The bases have to be paid, too.": _FLOATS // (2 * _BASES),
+        "Image bases are half as high and half as wide.": (
+            _FLOATS - _BASES * (_SIZES.image_floats + _VECTOR)
+        )
+        // (2 * _BASES),
+        "One pair too many is over the budget. Round down.": _SIZES.largest_count(_FLOATS) + 1,
+        "The vector bases have to be paid, too.": (_FLOATS - _BASES * _SIZES.image_floats // 4)
+        // (2 * _BASES),
+        "Each pair has coefficients for its image and for its vector: U + V of them.": (
+            _FLOATS - _BASES * (_SIZES.image_floats // 4 + _VECTOR)
+        )
+        // _BASES,
+        "This bill has the mean of the vectors in it, 512 floats and more. The formula has none.": (
+            _FLOATS - _BASES * (_SIZES.image_floats // 4 + _VECTOR) - 2 * _VECTOR
+        )
+        // (2 * _BASES),
+    },
+    look="First pay the bases. What is left buys pairs, each of U + V floats.",
+    tolerance=1e-9,
+    success="So many pairs, and not one more, fit into the floats of a hundred images.",
+)
 
-CHECKS = {"targets": check_targets, "pairs": check_pairs}
+CHECKS = {"targets": TARGETS, "pairs": PAIRS}

@@ -1,78 +1,93 @@
-"""Lesson 30: the checks of its exercises."""
+"""Lesson 30: its exercises, the right answers and the usual mistakes."""
 
 import math
 from typing import Any
 
-import torch
+from torch import Tensor
 
-from ...methods import fadrm
-from ..answers import NotYet, call_answer, numbers
+from ..answers import Exercise
 
-
-def check_survival(answer: Any) -> str:
-    """Check exercise 1: a function (alpha, k, stage) that gives what is left of a stage's change.
-
-    The right numbers are found by merging.
-    """
-    for alpha, merges in ((0.5, 3), (0.9, 3), (0.2, 1), (0.0, 2)):
-        for changed in range(1, merges + 2):
-            image = torch.zeros(1, 1, 1, 1)
-            for stage in range(1, merges + 2):
-                image = image + float(stage == changed)
-                if stage <= merges:
-                    image = fadrm.merged_with_residual(image, torch.zeros(1, 1, 1, 1), alpha)
-            (share,) = numbers(answer, (alpha, merges, changed), of="(alpha, k, stage)")
-            if abs(share - float(image)) > 1e-6:
-                statement = (
-                    f"With alpha = {alpha:g} and k = {merges}, {float(image):.4g} of stage "
-                    f"{changed}'s change is left"
-                )
-                raise NotYet(
-                    f"{statement}; yours is {share:.4g}. Count the merges that come after a stage."
-                )
-    return (
+SURVIVAL = Exercise(
+    arguments=("alpha", "k", "stage"),
+    # (alpha, merges, stage); with alpha = 0 only the last stage is left.
+    cases=lambda: [
+        (0.5, 3, 1),
+        (0.5, 3, 2),
+        (0.5, 3, 4),
+        (0.9, 3, 1),
+        (0.9, 3, 3),
+        (0.2, 1, 1),
+        (0.2, 1, 2),
+        (0.0, 2, 1),
+        (0.0, 2, 3),
+    ],
+    expected=lambda alpha, k, stage: alpha ** (k + 1 - stage),
+    mistakes={
+        "One merge too few: the merge right after a stage already shortens its change.": (
+            lambda alpha, k, stage: alpha ** max(k - stage, 0)
+        ),
+        "These are the merges before the stage. Its change is shortened by those that come after.": (
+            lambda alpha, k, stage: alpha ** (stage - 1)
+        ),
+        "Your power grows with the stage. Which stage is followed by more merges?": (
+            lambda alpha, k, stage: alpha**stage
+        ),
+        "All stages get the same share here. The last stage is followed by no merge at all.": (
+            lambda alpha, k, stage: alpha**k
+        ),
+        "That is the share of the patch. A merge keeps alpha of the images that it meets.": (
+            lambda alpha, k, stage: (1 - alpha) ** (k + 1 - stage)
+        ),
+        "One merge after another multiplies; you added them up.": (
+            lambda alpha, k, stage: alpha * (k + 1 - stage)
+        ),
+    },
+    look="Count the merges that come after this stage.",
+    success=(
         "Every merge shortens all that came before it: with alpha = .5 the first of four stages "
         "keeps an eighth."
+    ),
+)
+
+
+def _stage_counts(ratios: Tensor, k: int) -> str:
+    """Return which stage counts otherwise than it should with these merge ratios."""
+    for stage in range(1, k + 2):
+        count = math.prod(ratios.reshape(-1)[stage - 1 :].tolist())
+        if abs(count - stage / (k + 1)) > 1e-4:
+            break
+    return (
+        f"Stage {stage} should count {stage / (k + 1):.3f}; with your schedule it counts "
+        f"{count:.3f}. Begin at the end: the last merge alone decides what stage k counts."
     )
 
 
-def check_schedule(answer: Any) -> str:
-    """Check exercise 2: a function of k that gives k merge ratios with equal shares of the stages.
-
-    Stage i of k + 1 must count i / (k + 1), found by merging numbers.
-    """
-    for merges in (1, 2, 3, 6):
-        ratios = _ratios(call_answer(answer, merges, of="(k)"), merges)
-        for stage in range(1, merges + 2):
-            counts = math.prod(ratios[stage - 1 :])
-            if abs(counts - stage / (merges + 1)) > 1e-6:
-                correction = (
-                    f"With k = {merges}, stage {stage} should count {stage / (merges + 1):.3f}; "
-                    f"with yours it counts {counts:.3f}."
-                )
-                raise NotYet(
-                    f"{correction} Begin at the end: the last merge alone decides what stage k counts."
-                )
-    return (
+SCHEDULE = Exercise(
+    ask="Write a function of k that returns k numbers, one for each merge.",
+    arguments=("k",),
+    cases=lambda: [(merges,) for merges in (1, 2, 3, 6)],
+    expected=lambda k: [merge / (merge + 1) for merge in range(1, k + 1)],
+    mistakes={
+        "These are the counts that the stages should have. A stage counts the product of the "
+        "ratios of all merges after it.": lambda k: [stage / (k + 1) for stage in range(1, k + 1)],
+        "Your schedule is the wrong way round: the first merge comes first.": (
+            lambda k: [merge / (merge + 1) for merge in range(k, 0, -1)]
+        ),
+        "There are k + 1 stages, but only k merges between them.": (
+            lambda k: [stage / (stage + 1) for stage in range(1, k + 2)]
+        ),
+        "Your merges begin one too late: the first one has the ratio 1/2.": (
+            lambda k: [merge / (merge + 1) for merge in range(2, k + 2)]
+        ),
+        "These ratios are what a merge takes from the patch. A schedule says what it keeps.": (
+            lambda k: [1 / (merge + 1) for merge in range(1, k + 1)]
+        ),
+    },
+    look=_stage_counts,
+    success=(
         "The image is then the patch and a running mean of the stages' changes: what came first "
         "is not lost in a hurry."
-    )
+    ),
+)
 
-
-def _ratios(answer: Any, merges: int) -> list[float]:
-    """Read k merge ratios from a list, a tuple, an array or a tensor."""
-    instruction = (
-        f"Return a list of k numbers, one for each merge: with k = {merges} a list of {merges}."
-    )
-    if isinstance(answer, str):
-        raise NotYet(instruction)
-    try:
-        ratios = [float(ratio) for ratio in answer]
-    except (TypeError, ValueError):  # no sequence, or one of something else than numbers
-        raise NotYet(instruction) from None
-    if len(ratios) != merges:
-        raise NotYet(instruction)
-    return ratios
-
-
-CHECKS = {"survival": check_survival, "schedule": check_schedule}
+CHECKS: dict[str, Any] = {"survival": SURVIVAL, "schedule": SCHEDULE}

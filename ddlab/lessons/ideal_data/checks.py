@@ -2,13 +2,14 @@
 checks.
 """
 
+import math
 from typing import Any
 
 import numpy as np
 import torch
 
 from ...core import randomness
-from ..answers import NotYet, call_answer
+from ..answers import Exercise, NotYet, require_kind
 from . import mixture, networks, toys, world
 
 SIGMAS = world.SIGMAS.values
@@ -69,71 +70,90 @@ def decisions(runs: toys.Trained, frame: int) -> np.ndarray:
     return np.round(255 + strength * (colour - 255)).astype(np.uint8)
 
 
-def check_posterior(answer: Any) -> str:
-    """Check exercise 1: a function (points [n, 2], sigma) that gives P(y = 1 | x).
+def _points() -> list[tuple[torch.Tensor, float]]:
+    draw = randomness.generator(1, 0, "exercise 1")
+    return [(1.5 + torch.randn(6, 2, generator=draw), sigma) for sigma in (0.5, 1.0, 2.0)]
 
-    The means are (1, 1) and (2, 2).
-    """
-    points = 1.5 + torch.randn(6, 2, generator=randomness.generator(1, 0, "exercise 1"))
-    for sigma in (0.5, 1.0):
-        expected = mixture.posterior(mixture.Mixture(deviation=sigma), points)
-        probabilities = call_answer(
-            answer, points, sigma, of="(points, sigma)", read=torch.as_tensor
-        )
-        if probabilities.shape != expected.shape:
-            raise NotYet(
-                f"Return one probability for each point; yours has shape {list(probabilities.shape)}."
+
+def _logit(points: torch.Tensor, sigma: float) -> torch.Tensor:
+    return (points.sum(1) - 3) / sigma**2
+
+
+POSTERIOR = Exercise(
+    arguments=("points [n, 2]", "sigma"),
+    cases=_points,
+    expected=lambda points, sigma: mixture.posterior(mixture.Mixture(deviation=sigma), points),
+    mistakes={
+        "That is the probability of class 0.": (
+            lambda points, sigma: torch.sigmoid(-_logit(points, sigma))
+        ),
+        "Nearly: the squared distances are divided by the variance, sigma squared.": (
+            lambda points, sigma: torch.sigmoid(_logit(points, sigma) * sigma)
+        ),
+        "Nearly: in the exponent of a Gaussian the squared distance is halved.": (
+            lambda points, sigma: torch.sigmoid(2 * _logit(points, sigma))
+        ),
+        "That is the logit. A probability is the logistic function of it.": _logit,
+        "That is a decision, 0 or 1. The posterior says how sure it is.": (
+            lambda points, sigma: (_logit(points, sigma) > 0).float()
+        ),
+        "Return one probability for each point, that of class 1.": (
+            lambda points, sigma: torch.stack(
+                [torch.sigmoid(-_logit(points, sigma)), torch.sigmoid(_logit(points, sigma))], 1
             )
-        if torch.allclose(probabilities, expected, atol=1e-5):
-            continue
-        if torch.allclose(probabilities, 1 - expected, atol=1e-5):
-            raise NotYet("That is the probability of class 0.")
-        if torch.allclose(probabilities, torch.sigmoid((points - 1.5).sum(1) / sigma), atol=1e-5):
-            raise NotYet("Nearly: the logit is divided by the variance, sigma squared.")
-        raise NotYet(
-            "Take the logarithm of the ratio of the two densities: a line in x, divided by "
-            "sigma squared."
-        )
-    return (
-        "the boundary is where the coordinates sum to 3, for every sigma. How sure the posterior is "
+        ),
+        "That is the density of class 1. Bayes divides it by the sum of both classes' densities.": (
+            lambda points, sigma: (
+                (-(points - 2).square().sum(1) / (2 * sigma**2)).exp() / (2 * math.pi * sigma**2)
+            )
+        ),
+    },
+    look="Where is a point whose posterior is one half, and how does sigma enter a density?",
+    success=(
+        "The boundary is where the coordinates sum to 3, for every sigma. How sure the posterior is "
         "away from it depends on sigma."
-    )
+    ),
+)
 
-
-def check_momentum(answer: Any) -> str:
-    """Check exercise 2: a function (momentum, n) that gives the share of the last n gradients.
-
-    The right share is found by updating.
-    """
-    for momentum, last in ((0.98, 50), (0.98, 1), (0.9, 10), (0.5, 2)):
-        newest = everything = 0.0
-        for step in range(2000):
-            newest = momentum * newest + (step >= 2000 - last)
-            everything = momentum * everything + 1
-        share = call_answer(answer, momentum, last, of="(momentum, n)")
-        if isinstance(share, bool) or not isinstance(share, (int, float)):
-            raise NotYet("Return one number from 0 to 1.")
-        if abs(share - newest / everything) > 1e-6:
-            statement = (
-                f"With m = {momentum:g} the last {last} of many gradients have a share of "
-                f"{newest / everything:.3f}"
-            )
-            raise NotYet(
-                f"{statement}; yours is {share:.3f}. Add up 1 + m + m^2 + ..., once to the n-th "
-                "term, once to the end."
-            )
-    return (
-        "with m = .98 the last fifty samples have nearly two thirds of each move, and each of them is "
-        "one draw from G'."
-    )
+MOMENTUM = Exercise(
+    arguments=("momentum", "n"),
+    cases=lambda: [(0.98, 50), (0.98, 1), (0.9, 10), (0.5, 2)],
+    expected=lambda momentum, last: 1 - momentum**last,
+    mistakes={
+        "That is the share of all samples before the last n.": lambda momentum, last: (
+            momentum**last
+        ),
+        "Nearly: that is the share of one sample less. The newest gradient has the factor 1.": (
+            lambda momentum, last: 1 - momentum ** (last - 1)
+        ),
+        "Nearly: that is the share of one sample more. The newest gradient has the factor 1.": (
+            lambda momentum, last: 1 - momentum ** (last + 1)
+        ),
+        "That is the sum of the last n factors. Divide it by the sum of all of them.": (
+            lambda momentum, last: (1 - momentum**last) / (1 - momentum)
+        ),
+        "That counts each of the last n as much as the newest one. Older ones count less.": (
+            lambda momentum, last: last * (1 - momentum)
+        ),
+        "That is a share in percent. Give it as a fraction.": (
+            lambda momentum, last: 100 * (1 - momentum**last)
+        ),
+    },
+    look="Which factor does the gradient of k updates ago have, and what do all factors add up to?",
+    success=(
+        "With m = .98 the last fifty samples have nearly two thirds of each move, and each of them "
+        "is one draw from G'."
+    ),
+)
 
 
 def check_quiet(answer: Any) -> str:
     """Check exercise 3: a setting that learns from noisy samples and decides nearly as well as can
     be. The samples have Sigma = 1.
     """
-    if not isinstance(answer, toys.Config):
-        raise NotYet("Give a setting such as toys.Config(deviation=1.0, relabelling=...).")
+    require_kind(
+        answer, toys.Config, "Give a setting such as toys.Config(deviation=1.0, relabelling=...)."
+    )
     usual = toys.Config(deviation=1.0).to_dict()
     free = {"learning_rate", "momentum", "relabelling", "teacher", "teacher_deviation"}
     changed = set()
@@ -161,4 +181,4 @@ def check_quiet(answer: Any) -> str:
     raise NotYet(f"{statement}. Leave a smaller share of the label in the target.")
 
 
-CHECKS = {"posterior": check_posterior, "momentum": check_momentum, "quiet": check_quiet}
+CHECKS = {"posterior": POSTERIOR, "momentum": MOMENTUM, "quiet": check_quiet}

@@ -14,89 +14,124 @@ from ...methods import kip, selection
 from ...methods.shared.kernels import KernelSpec, kernel_matrix
 from ...runs import cache
 from ...runs.inputs import Inputs
-from ..answers import NotYet, call_answer, float64
+from ..answers import Exercise, NotYet, require_kind
 
 _FROZEN = 0.7  # share of the pixels in exercise 3
 # More take longer than a reader waits for a check.
 _MOST_UPDATES = 600
 _FIXED = ("seed", "images_per_class", "megabytes", "strategy")
-_RIDGE = 1e-3  # in exercise 1: large enough to be seen
 
 
 def _images(count: int, stream: str) -> Tensor:
-    return torch.randn(
-        (count, 1, 3, 3), generator=randomness.generator(50, 0, stream), dtype=torch.float64
-    )
+    return torch.randn((count, 1, 3, 3), generator=randomness.generator(50, 0, stream))
 
 
-def _kernels(points: int, real: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return K_ss [points, points], K_ts [real, points] and y_t [real, 3] of small images."""
+def _kernels(points: int, real: int) -> tuple[Tensor, Tensor]:
+    """Return K_ss [points, points] and K_ts [real, points] of small images."""
     support = _images(points, "support")
-    targets = _images(real, "targets")
     spec = KernelSpec()
-    labels = kip.centred_labels(torch.arange(real) % 3, 3)
-    return kernel_matrix(spec, support, support), kernel_matrix(spec, targets, support), labels
-
-
-def check_regression(answer: Any) -> str:
-    """Check exercise 1: a function (K_ss, K_ts, y_s, lambda) that gives the regression [m, c].
-
-    Shapes: K_ss [n, n], K_ts [m, n], y_s [n, c].
-    """
-    support, cross, _ = _kernels(5, 7)
-    labels = kip.centred_labels(torch.arange(5) % 3, 3)
-    ridge = float(kip.mean_ridge(support, strength=_RIDGE))
-    arguments = (support.clone(), cross.clone(), labels.clone(), ridge)
-    predictions = call_answer(answer, *arguments, of="K_ss, K_ts, y_s and the ridge", read=float64)
-    if predictions.shape != (7, 3):
-        raise NotYet(
-            f"For 7 real images and 3 classes the shape is [7, 3]; yours is {list(predictions.shape)}."
-        )
-    gap = float(
-        (predictions - kip.predictions(support, cross, labels, strength=_RIDGE)).abs().max()
+    return kernel_matrix(spec, support, support), kernel_matrix(
+        spec, _images(real, "targets"), support
     )
-    if gap < 1e-8:
-        return "One linear system, no loop: this is all the training there is."
-    without = float((predictions - kip.predictions(support, cross, labels, strength=0)).abs().max())
-    hint = " That is the answer without a ridge." if without < 1e-6 else ""
-    raise NotYet(f"Measured: the largest difference is {gap:.3g}.{hint}")
 
 
-def check_labels(answer: Any) -> str:
-    """Check exercise 2: a function (K_ss, K_ts, y_t) that gives the labels y_s of least error.
+def _labels(count: int) -> Tensor:
+    return kip.centred_labels(torch.arange(count) % 3, 3)
 
-    The regression has no ridge.
-    """
-    support, cross, outputs = _kernels(5, 40)
-    learned = call_answer(
-        answer,
-        support.clone(),
-        cross.clone(),
-        outputs.clone(),
-        of="K_ss, K_ts and y_t",
-        read=float64,
-    )
-    if learned.shape != (5, 3):
-        raise NotYet(f"5 points and 3 classes have labels [5, 3]; yours are {list(learned.shape)}.")
-    least = float((cross @ torch.linalg.lstsq(cross, outputs).solution - outputs).square().mean())
-    error = float((kip.predictions(support, cross, learned, strength=0) - outputs).square().mean())
-    if error < least * (1 + 1e-6):
-        return f"The squared error is {error:.4f}, and no labels have less. Nothing was iterated."
-    weights = float((cross @ learned - outputs).square().mean())
-    hint = (
-        " These are the weights: the labels are what K_ss makes of them."
-        if weights < least * (1 + 1e-6)
-        else ""
-    )
-    raise NotYet(f"Measured: the squared error is {error:.4f}; {least:.4f} can be reached.{hint}")
+
+def _regression_cases() -> list[tuple[Tensor, Tensor, Tensor, float]]:
+    within, cross = _kernels(5, 7)
+    return [(within, cross, _labels(5).to(within), ridge) for ridge in (0.05, 0.3)]
+
+
+def _solved(within: Tensor, cross: Tensor, labels: Tensor, added: Tensor | float) -> Tensor:
+    return cross @ torch.linalg.solve(within + added, labels)
+
+
+REGRESSION = Exercise(
+    arguments=("K_ss [n, n]", "K_ts [m, n]", "y_s [n, classes]", "ridge"),
+    cases=_regression_cases,
+    expected=lambda within, cross, labels, ridge: _solved(
+        within, cross, labels, ridge * torch.eye(len(within))
+    ),
+    mistakes={
+        "`K_ss + ridge` adds the ridge to every number. Only the diagonal gets it.": _solved,
+        "That is the answer without a ridge.": (
+            lambda within, cross, labels, ridge: _solved(within, cross, labels, 0.0)
+        ),
+        "Here the ridge is a number, and not yet a share of the mean diagonal of K_ss.": (
+            lambda within, cross, labels, ridge: _solved(
+                within, cross, labels, ridge * within.trace() / 5 * torch.eye(5)
+            )
+        ),
+        "Nothing is solved: K_ts y_s weighs the labels by the kernel alone.": (
+            lambda within, cross, labels, ridge: cross @ labels
+        ),
+        "These are the weights of the support images. The regression of the real images is K_ts "
+        "times them.": (
+            lambda within, cross, labels, ridge: torch.linalg.solve(
+                within + ridge * torch.eye(len(within)), labels
+            )
+        ),
+        "You multiply by K_ss + ridge, where its inverse is needed.": (
+            lambda within, cross, labels, ridge: (
+                cross @ (within + ridge * torch.eye(len(within))) @ labels
+            )
+        ),
+    },
+    look="Which matrix is inverted in equation 7, and what stands on each side of it?",
+    success="One linear system, no loop: this is all the training there is.",
+)
+
+
+def _label_cases() -> list[tuple[Tensor, Tensor, Tensor]]:
+    within, cross = _kernels(5, 40)
+    return [(within, cross, _labels(40).to(within))]
+
+
+def _regression_of_labels(
+    learned: Tensor, within: Tensor, cross: Tensor, outputs: Tensor
+) -> Tensor:
+    """Return the regression of the real images with these labels, without a ridge."""
+    return cross.double() @ torch.linalg.solve(within.double(), learned)
+
+
+LABELS = Exercise(
+    arguments=("K_ss [n, n]", "K_ts [m, n]", "y_t [m, classes]"),
+    cases=_label_cases,
+    shape=lambda within, cross, outputs: (len(within), outputs.shape[1]),
+    measure=_regression_of_labels,
+    expected=lambda within, cross, outputs: within @ torch.linalg.lstsq(cross, outputs).solution,
+    mistakes={
+        "These are the weights: the labels are what K_ss makes of them.": (
+            lambda within, cross, outputs: torch.linalg.lstsq(cross, outputs).solution
+        ),
+        "You multiply the weights by the inverse of K_ss, where K_ss itself is needed.": (
+            lambda within, cross, outputs: torch.linalg.solve(
+                within, torch.linalg.lstsq(cross, outputs).solution
+            )
+        ),
+        "Nothing is solved: these are sums of the real labels, weighed by the kernel.": (
+            lambda within, cross, outputs: cross.T @ outputs
+        ),
+        "These are labels of real images. Those of the support images are to be solved for.": (
+            lambda within, cross, outputs: outputs[: len(within)]
+        ),
+        "Zero labels predict zero everywhere.": (
+            lambda within, cross, outputs: torch.zeros(len(within), outputs.shape[1])
+        ),
+    },
+    look="The regression is K_ts W for weights W. Which W are best, and how do labels become weights?",
+    tolerance=1e-3,
+    success="No labels leave a smaller squared error on the real images. Nothing was iterated.",
+)
 
 
 def check_frozen(answer: Any) -> str:
     """Check exercise 3: a Config of KIP that freezes 70% of the pixels and still beats the class
     means. It has ten digits.
     """
-    if not isinstance(answer, kip.Config):
-        raise NotYet("Give a Config: kip.Config.teaching(...).")
+    require_kind(answer, kip.Config, "Give a Config: kip.Config.teaching(...).")
     usual = kip.Config.teaching()
     changed = []
     for name in describe(kip.Config):
@@ -123,7 +158,10 @@ def check_frozen(answer: Any) -> str:
         rival = kernel_accuracy(means, digits, labels="hard", **options)
     except DDLabError as problem:
         raise NotYet(f"No regression is left: {problem}") from None
-    statement = f"Measured: {accuracy:.1%}, the class means {rival:.1%}."
+    statement = (
+        f"With {answer.corruption:.0%} of the pixels frozen your ten images reach {accuracy:.1%}, and "
+        f"the class means {rival:.1%}."
+    )
     if accuracy <= rival:
         raise NotYet(
             f"{statement} What are the frozen pixels, and what besides pixels can be learned?"
@@ -131,4 +169,4 @@ def check_frozen(answer: Any) -> str:
     return statement
 
 
-CHECKS = {"regression": check_regression, "labels": check_labels, "frozen": check_frozen}
+CHECKS = {"regression": REGRESSION, "labels": LABELS, "frozen": check_frozen}

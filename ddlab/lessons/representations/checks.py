@@ -1,25 +1,24 @@
 """Lesson 45: the checks of its exercises."""
 
 import functools
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from ... import data
 from ...training.self_supervised.barlow_twins import barlow_twins_loss
-from ..answers import NotYet, call_answer
+from ..answers import Exercise, NotYet
 from .setting import UNTRAINED, make_prior, make_set
 
-_WEIGHTS = {
-    "": 0.005,
-    "Off the diagonal the weight is missing.": 1.0,
-    "What is off the diagonal is missing.": 0.0,
-}
+_WEIGHT = 0.005  # of Barlow Twins' correlations off the diagonal
 _READ = 0.05  # most of a target's variance that pixels may predict
-_MOMENT_GAP = (
-    0.1  # most that moments may differ; a normal draw of 5,000 x 64 numbers misses some by .07
-)
+# Most that moments may differ, in deviations of the old targets. A normal draw of 5,000 x 64 numbers
+# misses some by .07.
+_MOMENT_GAP = 0.1
+# New targets this near to an old one count as old ones.
+_NEAR = 1.0
+_MOST_NEAR = 0.02  # of those that are compared
+_COMPARED = 500
 
 
 def predicted(targets: Tensor, images: Tensor) -> float:
@@ -41,25 +40,32 @@ def predicted(targets: Tensor, images: Tensor) -> float:
     )
 
 
-def check_same_statistics(answer: Any) -> str:
-    """Check exercise 1: a function of targets [n, k] that gives strange ones of the same
-    statistics. Mean and covariance stay; the new targets do not belong to the images.
-    """
-    images, targets, before = _targets_of_shapes()
-    new_targets = call_answer(answer, targets.clone(), of="targets [n, k]")
-    if (
-        not isinstance(new_targets, Tensor)
-        or new_targets.shape != targets.shape
-        or not bool(torch.isfinite(new_targets).all())
-    ):
-        raise NotYet(f"Return finite targets of the same shape, {list(targets.shape)}.")
-    moments = []
-    for values in (targets, new_targets):
-        moments.append(torch.cat([values.double().mean(0, keepdim=True), values.double().T.cov()]))
-    gap = float((moments[0] - moments[1]).abs().max())
-    if gap > _MOMENT_GAP:
+def _shapes_case() -> list[tuple[Tensor]]:
+    return [(_targets_of_shapes()[1].clone(),)]
+
+
+def _whitened(values: Tensor) -> Tensor:
+    """Return values in coordinates in which the old targets have mean 0 and covariance 1."""
+    targets = _targets_of_shapes()[1].double()
+    root = torch.linalg.cholesky(targets.T.cov())
+    return torch.linalg.solve_triangular(root, (values - targets.mean(0)).T, upper=False).T
+
+
+def _judge_targets(new_targets: Tensor, targets: Tensor) -> str:
+    """Judge targets that are said to have the old statistics, and to belong to no image."""
+    images, _, before = _targets_of_shapes()
+    white = _whitened(new_targets)
+    mean_gap = float(white.mean(0).abs().max())
+    covariance_gap = float((white.T.cov() - torch.eye(white.shape[1])).abs().max())
+    if mean_gap > _MOMENT_GAP:
         raise NotYet(
-            f"Measured: means or covariances differ by up to {gap:.2f}; at most {_MOMENT_GAP} is allowed."
+            f"The means differ by up to {mean_gap:.2f} deviations of the old targets; at most "
+            f"{_MOMENT_GAP} is allowed."
+        )
+    if covariance_gap > _MOMENT_GAP:
+        raise NotYet(
+            f"The covariances differ by up to {covariance_gap:.2f}, where every variance of the old "
+            f"targets counts as 1; at most {_MOMENT_GAP} is allowed."
         )
     after = predicted(new_targets, images)
     statement = (
@@ -68,57 +74,100 @@ def check_same_statistics(answer: Any) -> str:
     )
     if after > _READ:
         raise NotYet(f"{statement} They still belong to their images.")
-    if float(torch.cdist(new_targets[:100].double(), targets.double()).min()) < 1e-3:
-        raise NotYet(f"{statement} But old targets are among yours: that is shuffling.")
+    nearest = torch.cdist(white[:_COMPARED], _whitened(targets.double())).amin(1)
+    if float((nearest < _NEAR).double().mean()) > _MOST_NEAR:
+        raise NotYet(
+            f"{statement} But old targets, or targets right beside them, are among yours: that is "
+            "shuffling."
+        )
     return f"{statement} The mean and the covariance are as they were."
+
+
+STATISTICS = Exercise(
+    ask="Write a function of targets [n, k] that returns new targets of the same shape.",
+    arguments=("targets [n, k]",),
+    cases=_shapes_case,
+    shape=lambda targets: targets.shape,
+    success=lambda results: _judge_targets(results[0], _targets_of_shapes()[1]),
+)
 
 
 @functools.cache
 def _targets_of_shapes() -> tuple[Tensor, Tensor, float]:
     """Return images, their targets, and the share of these that pixels predict.
 
-    They are the same for every answer, so a second try is faster.
+    They are the same for every answer, so a second try is faster. The prior's targets have mean 0 and
+    covariance 1, like any standard normal draw, so these are stretched, turned and shifted.
     """
     shapes = data.load("shapes", size=16)
     images = shapes.normalised()
     targets = make_set(make_prior(UNTRAINED, shapes), shapes).target("representations").values[0]
+    draws = torch.Generator().manual_seed(45)
+    size = targets.shape[1]
+    turn, _ = torch.linalg.qr(torch.randn((size, size), generator=draws))
+    targets = targets @ (torch.linspace(2, 0.5, size).diag() @ turn) + torch.linspace(-1, 1, size)
     return images, targets, predicted(targets, images)
 
 
-def check_barlow_twins(answer: Any) -> str:
-    """Check exercise 2: a function of two views' projections [n, d] that gives Barlow Twins' loss.
-
-    The weight is 0.005.
-    """
+def _projections() -> list[tuple[Tensor, Tensor]]:
     draw = torch.Generator().manual_seed(0)
-    first = 3 + 2 * torch.randn((40, 6), generator=draw, dtype=torch.float64)
-    second = first + 5 * torch.randn((40, 6), generator=draw, dtype=torch.float64)
-    loss = call_answer(answer, first, second, of="the projections of two views, [n, d] each")
-    if not isinstance(loss, Tensor) or loss.numel() != 1 or not bool(torch.isfinite(loss).all()):
-        raise NotYet("Return one finite number, a tensor.")
-    losses_by_mistake = {}
-    for name, w in _WEIGHTS.items():
-        losses_by_mistake[name] = float(barlow_twins_loss(first, second, off_diagonal_weight=w))
-    mixed = (
+    first = 3 + 2 * torch.randn((40, 6), generator=draw)
+    return [(first, first + 5 * torch.randn((40, 6), generator=draw))]
+
+
+def _squared_errors(first: Tensor, second: Tensor, correction: int = 0) -> Tensor:
+    """Return (C - 1)^2 [d, d] of the correlations C, the deviations by n - `correction`."""
+    first = (first - first.mean(0)) / first.std(0, correction=correction)
+    second = (second - second.mean(0)) / second.std(0, correction=correction)
+    return (first.T @ second / len(first) - torch.eye(first.shape[1])).square()
+
+
+def _weighted(squares: Tensor, weight: float = _WEIGHT) -> Tensor:
+    return (1 - weight) * squares.trace() + weight * squares.sum()
+
+
+def _between_images(first: Tensor, second: Tensor) -> Tensor:
+    return _weighted(_squared_errors(first.T, second.T))
+
+
+BARLOW_TWINS = Exercise(
+    arguments=("first [n, d]", "second [n, d]"),
+    cases=_projections,
+    expected=lambda first, second: barlow_twins_loss(first, second, off_diagonal_weight=_WEIGHT),
+    mistakes={
+        "Off the diagonal the weight 0.005 is missing.": (
+            lambda first, second: _weighted(_squared_errors(first, second), 1.0)
+        ),
+        "What is off the diagonal is missing.": (
+            lambda first, second: _weighted(_squared_errors(first, second), 0.0)
+        ),
         "You divide the deviations by n - 1 and the products by n: then C_ii of two equal views is "
-        "not 1."
-    )
-    # With n - 1 in both deviations, every correlation is too small by this factor.
-    shrunk = (len(first) - 1) / len(first)
-    correlations = shrunk * torch.corrcoef(torch.cat([first.T, second.T]))[:6, 6:]
-    squares = (correlations - torch.eye(6).double()).square()
-    losses_by_mistake[mixed] = float(0.995 * squares.trace() + 0.005 * squares.sum())
-    statement = (
-        f"Two views of forty images, six numbers each: yours is {float(loss):.4f}, Barlow "
-        f"Twins' {losses_by_mistake['']:.4f}."
-    )
-    if abs(float(loss) - losses_by_mistake[""]) < 1e-3 * losses_by_mistake[""]:
-        return f"{statement} No other image was needed to push against."
-    hint = "Is each coordinate centred, and divided by its deviation over the batch, first?"
-    for mistake, value in losses_by_mistake.items():
-        if mistake and abs(float(loss) - value) < 1e-3 * value:
-            hint = mistake
-    raise NotYet(f"{statement} {hint}")
+        "not 1.": lambda first, second: _weighted(_squared_errors(first, second, 1)),
+        "The loss is a sum. Yours is a mean over all pairs of numbers.": (
+            lambda first, second: _weighted(_squared_errors(first, second)) / first.shape[1] ** 2
+        ),
+        "The loss is a sum. Yours is a mean over the numbers of a projection.": (
+            lambda first, second: _weighted(_squared_errors(first, second)) / first.shape[1]
+        ),
+        "The diagonal counts twice: once with 1, and once more with 0.005.": (
+            lambda first, second: (
+                _squared_errors(first, second).trace()
+                + _WEIGHT * _squared_errors(first, second).sum()
+            )
+        ),
+        "Your correlations are those of images, over the numbers. They are those of numbers, over "
+        "the images of the batch.": _between_images,
+        "You correlate the first view with itself.": (
+            lambda first, second: _weighted(_squared_errors(first, first))
+        ),
+        "The products are not correlations yet: centre each number, and divide it by its deviation "
+        "over the batch.": lambda first, second: _weighted(
+            (first.T @ second / len(first) - torch.eye(first.shape[1])).square()
+        ),
+    },
+    look="Is each number centred, and divided by its deviation over the batch, first?",
+    tolerance=1e-3,
+    success="No other image was needed to push against.",
+)
 
-
-CHECKS = {"statistics": check_same_statistics, "barlow twins": check_barlow_twins}
+CHECKS = {"statistics": STATISTICS, "barlow twins": BARLOW_TWINS}

@@ -20,7 +20,7 @@ from ...networks import Network
 from ...runs import cache
 from ...runs.inputs import Inputs
 from ...training import supervised
-from ..answers import NotYet
+from ..answers import NotYet, require_kind
 
 IMAGES_PER_CLASS = 5
 IMAGES = ("random", "k-means", "SRe2L")
@@ -129,13 +129,16 @@ def _cell(values: Sequence[float]) -> str:
 
 
 def check_average(answer: Any) -> str:
-    """Return the exercise: mean images, five per class, labelled by the teacher."""
-    if not isinstance(answer, DistilledSet):
-        raise NotYet(
-            'Give a DistilledSet: ddlab.distill("selection", data, teacher, selection.Config(...)).'
-        )
-    rule = answer.provenance.get("config", {})
-    if rule.get("kind") != "average":
+    """Check the exercise: mean images of random fifths, five per class, labelled by the teacher."""
+    require_kind(
+        answer,
+        DistilledSet,
+        'Give a DistilledSet: ddlab.distill("selection", data, teacher, selection.Config(...)).',
+    )
+    kind = answer.provenance.get("config", {}).get("kind")
+    if kind == "centres":
+        raise NotYet("These are means of images that are similar. Take means of random fifths.")
+    if kind != "average":
         raise NotYet('These are not averages. The Config has a field `kind`; it takes "average".')
     if len(answer) != IMAGES_PER_CLASS * answer.classes:
         raise NotYet(

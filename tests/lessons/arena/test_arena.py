@@ -119,30 +119,6 @@ def test_a_click_shows_the_method_and_a_readers_own_has_no_images() -> None:
         lab.World(replace(compared(mine=0.3), labels="stored"))
 
 
-def test_score() -> None:
-    def score(
-        own_accuracy: float,
-        random: float,
-        real: float,
-        hard: float,
-        sign: float = -1,
-        scale: float = 1,
-    ) -> float:
-        a = scale * (own_accuracy - random + sign * (real - hard)) / 2
-        return (math.e**a - math.e**-1) / (math.e - math.e**-1)
-
-    assert checks.check_score(score)
-    for wrong, hint in (
-        (lambda *four: score(*four, sign=1), "counts against"),
-        (lambda *four: score(*four, scale=100), "fractions"),
-        (lambda *four: 100 * score(*four), "between 0 and 1"),
-        (lambda *four: None, "number"),
-        (lambda accuracy, random: 0.5, "Your function"),
-    ):
-        with pytest.raises(NotYet, match=hint):
-            checks.check_score(wrong)
-
-
 @pytest.mark.parametrize(
     ("answer", "hint"),
     [

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 import torch
-import torch.nn.functional as F
 
 import ddlab
 from ddlab.data import ImageData
 from ddlab.explorers import Laboratory
-from ddlab.lessons.learned_labels import checks, points
+from ddlab.lessons.learned_labels import points
 from ddlab.lessons.learned_labels.lab import (
     SOURCES,
     STRANGER,
@@ -114,47 +113,3 @@ def test_two_points_teach_three_classes_where_both_say_more_than_a_third(
     assert "".join(points.classes(settings)) == won and points.mixed_labels(settings).sum(
         1
     ) == pytest.approx(1)
-
-
-WRONG: dict[str, list[Any]] = {
-    "label gradient": [
-        None,
-        lambda *_: 1 / 0,
-        lambda phi, G, ridge: G,
-        lambda phi, G, ridge: phi @ G,
-    ],
-    "pictures": [
-        None,
-        torch.zeros(3, 1, 16, 16),
-        torch.full((100, 1, 16, 16), torch.nan),
-        ddlab.data.load("digits").normalised(slice(100)),
-    ],
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_wrong_answers_are_told_why(name: str, capsys: Any) -> None:
-    lesson = ddlab.start("65_learned_labels")
-    hints = set()
-    for wrong in WRONG[name]:
-        capsys.readouterr()
-        assert not lesson.check(name, wrong)
-        hints.add(capsys.readouterr().out)
-    assert len(hints) >= len(WRONG[name]) - 1 and set(checks.CHECKS) == set(WRONG)
-
-
-def test_the_gradient_is_right_and_pictures_must_be_ahead_of_noise(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    lesson = ddlab.start("65_learned_labels")
-    assert lesson.check(
-        "label gradient",
-        lambda phi, G, ridge: (phi @ phi.T + ridge * torch.eye(len(phi))).inverse() @ phi @ G,
-    )
-    mine = F.interpolate(torch.rand(100, 1, 4, 4), size=(16, 16), mode="bilinear")
-    monkeypatch.setattr(checks, "_taught_by_noise", lambda: 0.5)
-    for own_accuracy, right in ((0.7, True), (0.55, False)):
-        monkeypatch.setattr(
-            checks, "_taught", lambda images, students, own_accuracy=own_accuracy: own_accuracy
-        )
-        assert lesson.check("pictures", mine) is right

@@ -1,7 +1,5 @@
 """Lesson 62: what its laboratory measures, and its exercises."""
 
-from typing import Any
-
 import pytest
 import torch
 
@@ -10,7 +8,7 @@ from ddlab.data import ImageData
 from ddlab.distilled import OrderedSteps
 from ddlab.explorers import Laboratory
 from ddlab.lessons.shared import one_weight
-from ddlab.lessons.trajectories import checks, one_expert
+from ddlab.lessons.trajectories import one_expert
 from ddlab.lessons.trajectories.lab import (
     AHEAD,
     TrajectoryLab,
@@ -112,51 +110,6 @@ def test_numbers_beside_are_those_of_the_library(lab: Laboratory, grey: ImageDat
     gap = distance_left - learned[CONFIG.inner_steps][0]
     assert quest_met(lab.world, lab.settings, lab._results()) is (gap >= AHEAD)
     lab.close()
-
-
-def rate_only(
-    paths: Any,
-    model: Any,
-    images: Any,
-    steps: int,
-    epochs: int = 2,
-    starts: int = 4,
-    updates: int = 60,
-) -> Any:
-    return checks._learned(paths, model, images, moved=False)
-
-
-WRONG: dict[str, list[Any]] = {
-    "best rate": [None, lambda *_: 1 / 0, lambda gradient, start, goal: 0.0],
-    "rate only": [
-        None,
-        lambda *_, **__: 1 / 0,
-        lambda *_, **__: checks._learned(*_[:3], moved=True),
-        lambda *_, **__: (_[2], torch.tensor(0.05)),
-        lambda *_, **__: (_[2], torch.tensor(0.07, requires_grad=True)),
-        lambda *_, **__: (_[2], torch.tensor(0.05), None),
-    ],
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_wrong_answers_are_told_why(name: str, capsys: Any) -> None:
-    lesson = ddlab.start("62_trajectories")
-    hints = set()
-    for wrong in WRONG[name]:
-        capsys.readouterr()
-        assert not lesson.check(name, wrong)
-        hints.add(capsys.readouterr().out)
-    assert len(hints) == len(WRONG[name]) and set(checks.CHECKS) == set(WRONG)
-
-
-def test_right_answers_are_right() -> None:
-    lesson = ddlab.start("62_trajectories")
-    assert lesson.check(
-        "best rate",
-        lambda gradient, start, goal: gradient @ (start - goal) / gradient.square().sum(),
-    )
-    assert lesson.check("rate only", rate_only)
 
 
 def test_other_experts_are_waited_for(lab: Laboratory) -> None:
