@@ -24,6 +24,11 @@ async function initialize({ model }) {
   model.send({ kind: "started" });
 }
 
+// In a notebook the kernel answers, as long as there is one.
+async function untilAlone(button) {
+  while (button.comm_live) await new Promise((resolve) => button.once("comm_live_update", resolve));
+}
+
 // A question on a page without a kernel: a button sends its click to the kernel; here it is answered on the page.
 function onLock(answers, button, line, reply) {
   answers.on("change:index", () => button.set("disabled", answers.get("index") === null));

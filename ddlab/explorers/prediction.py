@@ -6,30 +6,60 @@ prediction.observe(handler, "locked")               # change["new"] is the answe
 """
 
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ipywidgets as widgets
 import traitlets
 
 from ..core import errors
-from .front_end import SyncedWidget, front_end
+from .front_end import SyncedWidget, front_end, style
+
+_LOCK_FIRST = "Lock your guess above, and the verdict appears here."
 
 
-class Locking(SyncedWidget):
-    """Locks the answer to a question, and shows the reply, on a page without a kernel.
+class Verdict(SyncedWidget):
+    """The line that answers a prediction as soon as it is locked, with a kernel or without.
+
+    verdict = Verdict(lambda prediction: ["Not so.", "Right."])   # a reply for each choice
+    verdict.follow(prediction)
 
     Traits:
-        answers, button, line, reply: models of the question and of its reply.
+        text: what it says now.
         replies: one for each choice.
+        answers, button, line: models of the question, for a page without a kernel.
     """
 
-    _esm = front_end("locking.js")
+    _esm = front_end("verdict.js")
+    _css = style()
+    _resent = ("text", "replies", "answers", "button", "line")
+    text = traitlets.Unicode().tag(sync=True)
+    replies = traitlets.List().tag(sync=True)
     answers = traitlets.Unicode().tag(sync=True)
     button = traitlets.Unicode().tag(sync=True)
     line = traitlets.Unicode().tag(sync=True)
-    reply = traitlets.Unicode().tag(sync=True)
-    replies = traitlets.List().tag(sync=True)
+
+    def __init__(self, reply: Callable[[Sequence[str]], Sequence[str]]) -> None:
+        """
+        Args:
+            reply: choices -> a reply for each.
+        """
+        self._reply = reply
+        super().__init__(text=_LOCK_FIRST)
+
+    def follow(self, prediction: "Prediction") -> None:
+        """Answer this prediction from now on; one of the same question may have gone before it."""
+        self.replies = list(self._reply(prediction.choices))
+        for name, model in prediction.on_page.items():
+            setattr(self, name, model)
+
+        def show(_change: object = None) -> None:
+            answer = prediction.locked
+            index = None if answer is None else prediction.choices.index(answer)
+            self.text = _LOCK_FIRST if index is None else self.replies[index]
+
+        prediction.observe(show, "locked")
+        show()
 
 
 class Prediction(widgets.VBox):
@@ -86,24 +116,6 @@ class Prediction(widgets.VBox):
         """Models of the answers, of the button that locks one, and of the line that says so."""
         parts = {"answers": self._answers, "button": self._button, "line": self._said}
         return {name: part.model_id for name, part in parts.items()}
-
-    def answer_on_page(self, words: str, replies: Sequence[str]) -> None:
-        """Show words here and now, which become the reply to the answer on a page without a kernel.
-
-        Args:
-            words: shown until an answer is locked.
-            replies: one for each choice.
-        """
-        from IPython.display import display
-
-        reply = widgets.HTML(html.escape(words))
-        display(reply)
-        on_page = Locking(
-            **self.on_page,
-            reply=reply.model_id,
-            replies=[html.escape(text) for text in replies],
-        )
-        self.children = [*self.children, on_page]
 
     def _chosen(self, _change: object) -> None:
         self._button.disabled = self._answers.value is None or self.locked is not None

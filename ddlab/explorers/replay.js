@@ -43,11 +43,6 @@ function nearest(states, controls, moved) {
   return [best, distance(best) === 0 && controls.every(isOnStop)];
 }
 
-// In a notebook the kernel answers, as long as there is one.
-async function untilAlone(reset) {
-  while (reset.comm_live) await new Promise((resolve) => reset.once("comm_live_update", resolve));
-}
-
 async function render({ model, el }) {
   const find = (id) => findModel(model, id);
   // A button sends its click to the kernel; here it is answered on the page.

@@ -12,13 +12,16 @@ import torch
 
 from ..core import devices, errors
 from ..explorers import Prediction
+from ..explorers.prediction import Verdict
 from .answers import NotYet
 from .contents import LESSONS
 
 # Characters of a printed line: as many as fit beside JupyterLab's file browser at 1,280 pixels.
 _LINE = 92
 
-_predictions: dict[str, dict[str, Prediction]] = {}  # of each page: its first cell may be run again
+# Of each page, by the key of the question: its first cell may be run again.
+_predictions: dict[str, dict[str, Prediction]] = {}
+_verdicts: dict[str, dict[str, Verdict]] = {}
 
 
 class Lesson:
@@ -37,6 +40,7 @@ class Lesson:
             # Before anything is computed, because gradients differ between one thread and two.
             torch.set_num_threads(1)
         self._predictions = _predictions.setdefault(name, {})
+        self._verdicts = _verdicts.setdefault(name, {})
         self._checks = importlib.import_module(
             f".{LESSONS[name].folder}.checks", __package__
         ).CHECKS
@@ -52,12 +56,14 @@ class Lesson:
             prediction.choose(before.locked)
             prediction.lock()
         self._predictions[key] = prediction
+        if key in self._verdicts:
+            self._verdicts[key].follow(prediction)
         return prediction
 
     def compare(self, key: str, result: str, *, right: int, why: str) -> None:
-        """Print whether the locked prediction was right, the result, and why it is so.
+        """Show a line that says, once an answer is locked, whether it was right, and why.
 
-        Before an answer is locked nothing of the result is told.
+        Before that it tells nothing of the result; it changes by itself.
 
         Args:
             key: of the question.
@@ -68,22 +74,21 @@ class Lesson:
         Raises:
             DDLabError: an answer that the question does not offer.
         """
-        prediction = self._predictions.get(key)
-        if prediction is None:
-            say(_LOCK_FIRST)
-            return
-        last = len(prediction.choices) - 1
-        answer = prediction.choices[errors.check_integer("right", right, 0, last)]
-        replies = []
-        for choice in prediction.choices:
-            verdict = "Right" if choice == answer else f"Not so; it is: {answer}"
-            replies.append(f"You said: {choice}. {verdict}. Measured: {result}. {why}")
-        if prediction.locked is not None:
-            say(replies[prediction.choices.index(prediction.locked)])
-        elif os.environ.get("DDLAB_SITE"):
-            prediction.answer_on_page(_LOCK_FIRST, replies)
-        else:
-            say(_LOCK_FIRST)
+        from IPython.display import display
+
+        def reply(choices: Sequence[str]) -> list[str]:
+            answer = choices[errors.check_integer("right", right, 0, len(choices) - 1)]
+            replies = []
+            for choice in choices:
+                verdict = "Right" if choice == answer else f"Not so; it is: {answer}"
+                replies.append(f"You said: {choice}. {verdict}. Measured: {result}. {why}")
+            return replies
+
+        verdict = Verdict(reply)
+        if key in self._predictions:
+            verdict.follow(self._predictions[key])
+        self._verdicts[key] = verdict
+        display(verdict)
 
     def show(self, figure: Any, finding: str) -> None:
         """Display a static figure, and under it a caption that states its finding."""
@@ -110,9 +115,6 @@ class Lesson:
                 ) from None
             return False
         return True
-
-
-_LOCK_FIRST = "Lock your guess first: choose an answer to the question above and lock it."
 
 
 def start(name: str, *, seed: int = 0, device: str = "auto") -> Lesson:

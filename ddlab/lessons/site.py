@@ -125,7 +125,7 @@ def _run(name: str) -> Any:
         notebook, timeout=_SECONDS, resources={"metadata": {"path": str(NOTEBOOKS)}}
     )
     try:
-        client.execute(env=os.environ | {"DDLAB_SITE": "1"})
+        client.execute()
     except CellExecutionError as problem:
         raise DDLabError(
             f"{name} cannot become a page: {problem.ename}: {problem.evalue}"

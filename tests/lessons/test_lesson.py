@@ -53,44 +53,63 @@ def test_a_question_needs_different_answers(choices: list[str]) -> None:
         Prediction("Which?", choices)
 
 
-def test_start_says_what_runs_and_compare_shows_both(capsys) -> None:
+@pytest.fixture
+def verdicts(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The lines that are displayed, the newest last."""
+    displayed: list[Any] = []
+    monkeypatch.setattr("IPython.display.display", displayed.append)
+    return displayed
+
+
+def test_a_verdict_comes_by_itself_once_a_guess_is_locked(capsys, verdicts: list[Any]) -> None:
     lesson = ddlab.start(NAME, seed=3)
+    printed = capsys.readouterr().out
+    assert "seed 3" in printed and "torch" in printed
     prediction = lesson.predict("distance", "Which?", ["a", "b"])
     prediction.choose("a")
     lesson.compare("distance", "3.5", right=1, why="Because.")
-    printed = capsys.readouterr().out
-    assert "seed 3" in printed and "torch" in printed
-    assert "Lock your guess first" in printed and "3.5" not in printed, "nothing of the answer"
+    (verdict,) = verdicts
+    assert "Lock your guess" in verdict.text and "3.5" not in verdict.text, "nothing of the answer"
     prediction.lock()
-    lesson.compare("distance", "3.5", right=1, why="Because.")
-    assert capsys.readouterr().out == "You said: a. Not so; it is: b. Measured: 3.5. Because.\n"
-    lesson.compare("distance", "3.5", right=0, why="Because " + "it is " * 30 + "so.")
-    printed = capsys.readouterr().out
-    assert printed.startswith("You said: a. Right. Measured: 3.5. Because it is")
-    assert max(map(len, printed.splitlines())) <= 92, "no line is broken inside a word"
+    assert verdict.text == "You said: a. Not so; it is: b. Measured: 3.5. Because."
+    lesson.compare("distance", "3.5", right=0, why="So.")
+    assert verdicts[-1].text == "You said: a. Right. Measured: 3.5. So."
     with pytest.raises(DDLabError, match="right must be an integer in \\[0, 1\\]; given 2"):
         lesson.compare("distance", "3.5", right=2, why="Because.")
 
 
-def test_cells_may_run_in_any_order(capsys) -> None:
-    """Cell 1 run again, a result before its question, an answer not yet given: sentences, and what
-    was locked stays locked.
+def test_a_page_without_a_kernel_has_the_replies_to_all_answers(verdicts: list[Any]) -> None:
+    lesson = ddlab.start("50_kernels")
+    prediction = lesson.predict("size", "How many?", ["few", "many"])
+    lesson.compare("size", "3", right=1, why="It is so.")
+    assert verdicts[0].replies == [
+        "You said: few. Not so; it is: many. Measured: 3. It is so.",
+        "You said: many. Right. Measured: 3. It is so.",
+    ]
+    assert verdicts[0].button == prediction.on_page["button"]
+
+
+def test_cells_may_run_in_any_order(verdicts: list[Any]) -> None:
+    """Cell 1 run again, a result before its question, a question asked again: what was locked stays
+    locked, and the verdict finds it.
     """
     name = "90_theorems_on_trial"
-    ddlab.start(name).compare("early", "b", right=1, why="So.")
-    assert "Lock your guess first" in capsys.readouterr().out
-    prediction = ddlab.start(name).predict("key", "Which?", ["a", "b"])
     ddlab.start(name).compare("key", "b", right=1, why="So.")
-    assert "Lock your guess first" in capsys.readouterr().out
+    (verdict,) = verdicts
+    assert "Lock your guess" in verdict.text
+    prediction = ddlab.start(name).predict("key", "Which?", ["a", "b"])
     prediction.choose("a")
     prediction.lock()
+    assert verdict.text == "You said: a. Not so; it is: b. Measured: b. So."
     again = ddlab.start(name)
-    again.compare("key", "b", right=1, why="So.")
-    assert "You said: a. Not so; it is: b. Measured: b. So." in capsys.readouterr().out
     assert again.predict("key", "Which?", ["a", "b"]).locked == "a"
-    assert again.predict("key", "Which now?", ["c", "d"]).locked is None
+    other = again.predict("key", "Which now?", ["c", "d"])
+    assert other.locked is None
+    other.choose("d")
+    other.lock()
+    assert verdict.text.startswith("You said: d. Right.")
     ddlab.start(NAME).compare("key", "b", right=1, why="So.")
-    assert "You said" not in capsys.readouterr().out, "another page's answers are its own"
+    assert "Lock your guess" in verdicts[-1].text, "another page's answers are its own"
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,7 @@ from typing import Any
 import nbformat
 import pytest
 
-import ddlab
 from ddlab.core.errors import DDLabError
-from ddlab.explorers.prediction import Locking
 from ddlab.lessons import site
 from ddlab.lessons.contents import LESSONS
 
@@ -94,17 +92,3 @@ def test_an_unknown_lesson_is_refused_before_anything_is_written(tmp_path: Path)
     with pytest.raises(DDLabError, match=r"binder must be an address such as https://mybinder"):
         site.build_site(tmp_path / "site", ["50"], "mybinder.org/v2/gh/me/course")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_prediction_carries_the_replies_to_all_its_answers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("DDLAB_SITE", "1")
-    lesson = ddlab.start("50_kernels")
-    prediction = lesson.predict("size", "How many?", ["few", "many"])
-    lesson.compare("size", "3", right=1, why="It is so.")
-    (on_page,) = [child for child in prediction.children if isinstance(child, Locking)]
-    assert on_page.replies == [
-        "You said: few. Not so; it is: many. Measured: 3. It is so.",
-        "You said: many. Right. Measured: 3. It is so.",
-    ]
