@@ -19,14 +19,17 @@ needs_lab("ddlab.explorers", "ipywidgets", "anywidget", "plotly")
 from .controls import Controls
 from .exporting import export
 from .images import Picture
-from .lab import Change, Compute, Lab, Laboratory, Results, Value
+from .jobs import Change, Compute, Part, Value
+from .lab import Lab
 from .layout import Explorer, side_by_side
 from .lines import Quest, QuestLine, Sentence
 from .live import Live
+from .page import Laboratory
 from .plot import Plot
 from .prediction import Prediction
 from .runner import Runner
-from .views import Chart, Drag, Formulas, Handles, Html, Row, Strip, Tabs
+from .schedule import Results
+from .views import Chart, Drag, Formulas, Handles, Html, Row, Strip, Tabs, step_on_show
 
 __all__ = [
     "Change",
@@ -41,6 +44,7 @@ __all__ = [
     "Lab",
     "Laboratory",
     "Live",
+    "Part",
     "Picture",
     "Plot",
     "Prediction",
@@ -55,5 +59,6 @@ __all__ = [
     "Value",
     "export",
     "side_by_side",
+    "step_on_show",
 ]
 __dir__ = listing(__all__)

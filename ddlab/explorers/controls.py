@@ -138,11 +138,11 @@ class Controls(widgets.VBox):
         for name, control in self._controls.items():
             if name not in folded:
                 in_front.append(control)
-        self._folded = widgets.VBox(
+        self.folded_box = widgets.VBox(
             [self._controls[name] for name in folded], layout=widgets.Layout(display="none")
         )
         super().__init__(
-            [*in_front, *(_fold(self._folded) if folded else []), self._message], value=config
+            [*in_front, *(_fold(self.folded_box) if folded else []), self._message], value=config
         )
         self.add_class("ddlab-controls")
         if stacked:

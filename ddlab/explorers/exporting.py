@@ -19,7 +19,7 @@ from plotly.offline import get_plotlyjs_version
 
 from ..core.errors import DDLabError
 from ..core.storage import write_atomically
-from .lab import Laboratory
+from .page import Laboratory
 from .plot import shared_library
 from .recording import record
 

@@ -29,9 +29,11 @@ from ..runs.process import Step
 from ..training import supervised
 from ..training.relabelling import Teachers, as_teachers
 from . import looks
-from .lab import Compute, Lab, Part, Results, Value
+from .jobs import Compute, Part, Value
+from .lab import Lab
 from .live_students import accuracies
 from .ready import Watch
+from .schedule import Results
 from .views import Row, Strip, View
 
 _KEEP = Keep(60)  # frames of a run, spread evenly; those at which it rested are kept too

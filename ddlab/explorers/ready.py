@@ -25,7 +25,7 @@ from ..methods import selection
 from ..networks import NetworkSpec
 from ..runs import Frame, Keep, Run, Runs, cache
 from ..runs.inputs import Inputs
-from .lab import Results
+from .schedule import Results
 
 HEIGHT = 356  # of a plot, in pixels
 # Pixels that a grid, and an image in a strip, are wide at least, where whole multiples allow it.

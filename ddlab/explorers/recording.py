@@ -24,8 +24,9 @@ import traitlets
 
 from ..core.errors import DDLabError, check_instance
 from .front_end import SyncedWidget, front_end, style
-from .lab import Compute, Laboratory
+from .jobs import Compute
 from .layout import opened
+from .page import Laboratory
 from .plot import Plot
 from .stops import other_stops
 
@@ -92,7 +93,7 @@ class _Recorder:
     def open(self) -> None:
         """Let the moves that follow begin at what is on show."""
         self.settings = self.laboratory.panel.value
-        self._drawings = [view_on_page.opening for view_on_page in self.laboratory._all_views]
+        self._drawings = [view_on_page.opening for view_on_page in self.laboratory.views_on_page]
 
     def take(self, label: str) -> int:
         """Keep the state that is on show, and return its number."""
@@ -112,9 +113,9 @@ class _Recorder:
             with laboratory.undrawn():
                 move()
                 laboratory.run()
-            laboratory.draw_all()
+            laboratory.draw(with_hidden=True)
             # A view that keeps what was on show must be shown the opening state first.
-            if not all(view.is_up_to_date for view in laboratory._all_views):
+            if not all(view.is_up_to_date for view in laboratory.views_on_page):
                 self.close()
                 move()
                 laboratory.run()
@@ -138,7 +139,7 @@ class _Recorder:
         with laboratory.undrawn():
             laboratory.panel.value = self.settings
             laboratory.forget()
-        for view_on_page, drawing in zip(laboratory._all_views, self._drawings, strict=True):
+        for view_on_page, drawing in zip(laboratory.views_on_page, self._drawings, strict=True):
             view_on_page.pretend(drawing)
 
     def close(self) -> None:
@@ -328,7 +329,7 @@ def _picture(laboratory: Laboratory) -> bytes | None:
     """Return the first chart of a laboratory as PNG, or None where kaleido is not installed."""
     if importlib.util.find_spec("kaleido") is None:
         return None
-    for view_on_page in laboratory._all_views:
+    for view_on_page in laboratory.views_on_page:
         plot = getattr(view_on_page.widget, "plot", view_on_page.widget)
         if isinstance(plot, Plot):
             return plot.figure.to_image("png", width=_PICTURE_WIDTH)
@@ -367,11 +368,11 @@ def _spread(items: list[Any], most: int = _MOST_OF_A_PAIR) -> list[Any]:
 def _record_drags(recorder: _Recorder, most: int) -> Iterator[dict[str, Any]]:
     """Drag each point of each chart through a grid of places, the others where they opened."""
     laboratory = recorder.laboratory
-    for view_on_page in laboratory._all_views:
+    for view_on_page in laboratory.views_on_page:
         drag, sliders = view_on_page.view.drag, view_on_page.sliders
         if drag is None or sliders is None:
             continue
-        handles = drag.handles(laboratory.world, laboratory.settings, laboratory._results())
+        handles = drag.handles(laboratory.world, laboratory.settings, laboratory.results)
         side = 0 if handles is None else int((most / len(handles[0])) ** 0.5)
         # Two places along an axis show no more than that something moves.
         if handles is None or side < 3:
@@ -385,7 +386,7 @@ def _record_drags(recorder: _Recorder, most: int) -> Iterator[dict[str, Any]]:
                 low + share * (high - low)
                 for share, (low, high) in zip(shares, extent, strict=True)
             )
-            put = functools.partial(laboratory._put, drag, point, x, y)
+            put = functools.partial(laboratory.put, drag, point, x, y)
             number = recorder.move(put, f"{names[point]} at ({x:.2f}, {y:.2f})")
             if number is not None:
                 states.append([point, *shares, number])
@@ -401,7 +402,7 @@ def _record_drags(recorder: _Recorder, most: int) -> Iterator[dict[str, Any]]:
 
 def _record_clicks(recorder: _Recorder, most: int) -> Iterator[dict[str, Any]]:
     """Click marks of each chart that answers clicks, one at a time, at the opening settings."""
-    for view_on_page in recorder.laboratory._all_views:
+    for view_on_page in recorder.laboratory.views_on_page:
         click = view_on_page.view.click
         if click is None:
             continue
@@ -414,7 +415,7 @@ def _record_clicks(recorder: _Recorder, most: int) -> Iterator[dict[str, Any]]:
         label = f"{len(spread_marks)} of the marks, of which this is the nearest"
         states = []
         for mark in spread_marks:
-            press = functools.partial(recorder.laboratory._clicked, click, {"new": mark})
+            press = functools.partial(recorder.laboratory.click, click, mark)
             number = recorder.move(press, label)
             if number is not None:
                 states.append([*mark.values(), number])
@@ -427,13 +428,13 @@ def _inactive(laboratory: Laboratory, dragged_plots: set[str]) -> Iterator[Any]:
     """List what only a kernel can answer: folded settings, Stop, buttons that draw anew, and points
     that were not dragged while recording.
     """
-    yield from laboratory.panel._folded.children
+    yield from laboratory.panel.folded_box.children
     yield laboratory.share_field
     yield laboratory.stop_button
     for button, widget in laboratory.buttons.items():
         if not isinstance(button, Compute):
             yield widget
-    for view_on_page in laboratory._all_views:
+    for view_on_page in laboratory.views_on_page:
         sliders = view_on_page.sliders
         if sliders is not None and view_on_page.widget.model_id not in dragged_plots:
             yield from (sliders.point, sliders.across, sliders.up)
@@ -444,7 +445,7 @@ def _controls(laboratory: Laboratory, stop_limits: Mapping[str, int]) -> Iterato
     if laboratory.prediction is not None:
         question = laboratory.prediction
         yield _Question("answer", "your answer", question, (None, *question.choices))
-    folded = set(laboratory.panel._folded.children)
+    folded = set(laboratory.panel.folded_box.children)
     for name in laboratory.panel:
         widget: Any = laboratory.panel[name]
         if widget in folded:
@@ -452,7 +453,7 @@ def _controls(laboratory: Laboratory, stop_limits: Mapping[str, int]) -> Iterato
         values = sorted([widget.value, *other_stops(widget)], key=_order(widget))
         stops = _thinned(values, widget.value, stop_limits.get(name, _MOST_STOPS))
         yield _Control(name, widget.description, widget, stops)
-    if laboratory.watched_run is not None:
+    if laboratory.schedule.watched_run is not None:
         slider = laboratory.slider
         steps = _options(slider)
         yield _Control(

@@ -15,7 +15,8 @@ import plotly.graph_objects as go
 
 from ..core import interval
 from ..figures.theme import DASHED, finish_figure, series_style, start_figure
-from .lab import Compute, Job, Results, Value
+from .jobs import Compute, Job, Value
+from .schedule import Results
 from .views import View
 
 Accuracies = Sequence[float | None]

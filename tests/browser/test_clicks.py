@@ -81,9 +81,9 @@ def test_a_mark_is_clicked_on_a_page_without_a_kernel(browser: Any, tmp_path: Pa
     page.wait_for_timeout(1000)  # until the plot is painted
     opened = SimpleNamespace(page=page)
     live = ArenaLab(key="live")
-    (title,) = (view.widget.figure.layout.title.text for view in live._all_views[1:])
+    (title,) = (view.widget.figure.layout.title.text for view in live.views_on_page[1:])
     marks = {}
-    for trace in live._all_views[1].widget.figure.data:
+    for trace in live.views_on_page[1].widget.figure.data:
         for method, x, y in zip(trace.customdata or (), trace.x, trace.y, strict=False):
             marks[method] = (x, y)
 
@@ -91,11 +91,11 @@ def test_a_mark_is_clicked_on_a_page_without_a_kernel(browser: Any, tmp_path: Pa
         """To the next mark upwards or downwards: some lie on each other."""
         return min(abs(marks[method][1] - y) for other, (_, y) in marks.items() if other != method)
 
-    others = sorted((method for method in marks if method != live.start.method), key=room)
+    others = sorted((method for method in marks if method != live.world.start.method), key=room)
     for method in others[-2:]:
         click(opened, title, *marks[method])
         page.wait_for_timeout(500)
-        live.panel.value = live.start.replace(method=method)
+        live.panel.value = live.world.start.replace(method=method)
         assert page.locator(".ddlab-sentence").inner_text() == live.sentence
         assert page.locator(".ddlab-replay").inner_text() == ""
     assert not any(url.startswith("http") for url in requested)
@@ -188,7 +188,7 @@ def test_an_explorer_whose_cell_is_deleted_stops(open_notebook: Any, tmp_path: P
     opened.wait_for_plots(1)
     opened.click("Learn")
     opened.page.get_by_text("after update 2").first.wait_for()
-    step = "laboratory.watched_run.step"
+    step = "laboratory.schedule.watched_run.step"
     running = opened.in_kernel(step)
     opened.page.wait_for_timeout(1000)
     assert opened.in_kernel(step) > running

@@ -70,7 +70,7 @@ THREADS = (
     "if thread.name.startswith('ddlab')]"
 )
 # Whether the laboratory in the kernel knows that a reader has it on the screen.
-IS_SEEN = "__import__('ddlab.explorers.layout', fromlist=['']).opened()[0]._ahead.is_seen"
+IS_SEEN = "__import__('ddlab.explorers.layout', fromlist=['']).opened()[0].schedule._ahead.is_seen"
 # Of each plot on show, the heights of each trace.
 HEIGHTS = """() => [...document.querySelectorAll('.js-plotly-plot')].filter((graph) => graph.offsetParent)
   .map((graph) => graph._fullData.map((trace) => Array.from(trace.y)))"""
@@ -165,7 +165,7 @@ def test_an_exported_laboratory_answers_without_a_network(browser, tmp_path) -> 
         page.keyboard.press("ArrowRight")
         page.wait_for_selector(f".ddlab-replay:not([data-state='{state}'])", state="attached")
         page.wait_for_timeout(500)  # until the plot is painted
-        live.panel.value = live.start.replace(rate=rate)
+        live.panel.value = live.world.start.replace(rate=rate)
         live.run()
         assert page.locator(".ddlab-sentence").inner_text() == live.sentence
         ((heights, *_),) = page.evaluate(HEIGHTS)

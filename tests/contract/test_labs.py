@@ -27,8 +27,7 @@ from ddlab.core.parameters import describe
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.evaluation import embeddings
-from ddlab.explorers import Explorer, Lab, Laboratory, Live, recording
-from ddlab.explorers.lab import Part
+from ddlab.explorers import Explorer, Lab, Laboratory, Live, Part, ahead, recording, schedule
 from ddlab.lessons.theorems_on_trial.trials import TRIALS
 from ddlab.methods import dd, dm, dwa, fadrm, gtn, kip, ld, mnemonics, mtt, sre2l
 from ddlab.networks import Network, NetworkSpec
@@ -135,7 +134,7 @@ def declared_classes() -> dict[str, Any]:
         members = vars(importlib.import_module(module.name)) if module.name.count(".") > 2 else {}
         room = module.name.rpartition(".")[0]
         for name, value in members.items():
-            lab = isinstance(value, Lab) and value.world.__module__.rpartition(".")[0] == room
+            lab = isinstance(value, Lab) and value.make_world.__module__.rpartition(".")[0] == room
             if lab or (
                 inspect.isclass(value)
                 and issubclass(value, Explorer)
@@ -212,7 +211,7 @@ def names_with_config() -> list[str]:
     """The laboratories that take a Config. A film has that of its run."""
     names = []
     for name in LABS.keys() - {"a film"}:
-        if "config" in inspect.signature(declared_classes()[name].world).parameters:
+        if "config" in inspect.signature(declared_classes()[name].make_world).parameters:
             names.append(name)
     return sorted(names)
 
@@ -225,10 +224,10 @@ def test_a_laboratory_runs_the_config_that_it_was_given(name: str, material: Mat
     arguments.pop("settings", None)
 
     def configs(config: Any) -> list[Any]:
-        world = lab.world(**arguments | {"config": config})
+        world = lab.make_world(**arguments | {"config": config})
         start = world.start.replace(memory="learned") if name == "MemoryLab" else world.start
-        watched = lab.declared.run(world, start) if lab.declared.run else None
-        jobs = [*lab.declared.jobs(world, start, watched), *([watched] if watched else [])]
+        watched = lab.run(world, start) if lab.run else None
+        jobs = [*lab.jobs(world, start, watched), *([watched] if watched else [])]
         parts = []
         for job in jobs:
             run = job.run if isinstance(job, Part) else job
@@ -288,7 +287,7 @@ def other_settings(lab: Laboratory) -> Any:
     """Settings which the laboratory takes, and which are not those of now: two controls stand
     elsewhere.
     """
-    settings = lab.start
+    settings = lab.world.start
     for name in visible_controls(lab)[:2]:
         for value in stops(lab, name):
             with contextlib.suppress(DDLabError):
@@ -297,7 +296,7 @@ def other_settings(lab: Laboratory) -> Any:
                 if getattr(new, name) != getattr(settings, name):
                     settings = new
                     break
-    assert settings != lab.start
+    assert settings != lab.world.start
     return settings
 
 
@@ -305,9 +304,9 @@ def behind(lab: Laboratory) -> list[str]:
     """The views that do not show what there is to be shown once their tab is open."""
     names = []
     # Those on show first: a tab that opens draws all that is on show then.
-    for view_on_page in sorted(lab._all_views, key=lambda one: one.is_hidden):
+    for view_on_page in sorted(lab.views_on_page, key=lambda one: one.is_hidden):
         view_on_page.bring_forward()
-        data = view_on_page.view.data(lab.world, lab.settings, lab._results())
+        data = view_on_page.view.data(lab.world, lab.settings, lab.results)
         if data is not None and data != view_on_page._data:
             names.append(view_on_page.view.draw.__name__)
     return names
@@ -320,9 +319,35 @@ def at_rest(lab: Laboratory) -> bool:
 def pictures(lab: Laboratory) -> list[Any]:
     """What each view shows: the bytes of a picture, the text of a table, the figure of a chart."""
     widgets = []
-    for view_on_page in lab._all_views:
+    for view_on_page in lab.views_on_page:
         widgets.append(view_on_page.widget)
     return [getattr(widget, "value", None) or getattr(widget, "figure", None) for widget in widgets]
+
+
+def on_page(lab: Laboratory) -> dict[str, Any]:
+    """All that a reader sees: what views show, the sentence, the buttons and the quest."""
+    lab.draw(with_hidden=True)
+    drawn = [
+        picture.to_json() if hasattr(picture, "to_json") else picture for picture in pictures(lab)
+    ]
+    buttons = [(button.description, button.disabled) for button in lab.buttons.values()]
+    quest = None if lab.quest is None else lab.quest.met
+    return {"views": drawn, "sentence": lab.sentence, "buttons": buttons, "quest": quest}
+
+
+def test_what_is_computed_ahead_is_not_seen_before_it_is_asked_for(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not in a view, a sentence, a button or the quest: tried means shown."""
+    monkeypatch.setattr(ahead, "_REST", -1.0)
+    monkeypatch.setattr(schedule, "MOST_AHEAD", 3)
+    lab = make()
+    settled(lab)
+    before = on_page(lab)
+    lab.schedule.watch_reader(True)
+    settled(lab)
+    assert on_page(lab) == before
+    assert before["quest"] in (None, False), "a quest is not met at the opening"
 
 
 def test_every_laboratory_has_its_row() -> None:
@@ -344,9 +369,11 @@ def test_three_or_four_controls_are_seen_and_the_rest_is_folded_away(make: Make)
     for name in lab.panel:
         if name not in visible_controls(lab):
             folded.append(lab.panel[name])
-    assert list(lab.panel._folded.children) == folded
+    assert list(lab.panel.folded_box.children) == folded
     assert all(
-        described.help for name, described in describe(lab.start).items() if name in list(lab.panel)
+        described.help
+        for name, described in describe(lab.world.start).items()
+        if name in list(lab.panel)
     )
 
 
@@ -354,7 +381,7 @@ def test_run_ends_at_rest_with_a_picture_in_each_view(make: Make) -> None:
     lab = make()
     assert lab.run() is lab and at_rest(lab) and lab.error is None
     assert lab.sentence and "Being computed" not in lab.sentence and "..." not in lab.sentence
-    for view_on_page, picture in zip(lab._all_views, pictures(lab), strict=True):
+    for view_on_page, picture in zip(lab.views_on_page, pictures(lab), strict=True):
         assert picture, view_on_page.view.draw.__name__
         assert getattr(picture, "data", True), "a chart without a trace"
 
@@ -370,7 +397,7 @@ def test_a_shared_text_restores_what_is_on_show(make: Make) -> None:
     text = lab.share_field.value
     lab.reset_button.click()
     settled(lab)
-    assert lab.settings == lab.start
+    assert lab.settings == lab.world.start
     lab.share_field.value = text
     settled(lab)
     assert lab.settings == settings and lab.sentence == sentence and lab.share_field.value == text
@@ -391,7 +418,7 @@ def test_it_is_recorded_for_a_page_and_is_as_it_was(
     settings = lab.settings
     replay = recording.record(lab)
     states = json.loads(gzip.decompress(replay.packed))["states"]
-    assert lab.settings == settings and lab.error is None and lab.refusal == ""
+    assert lab.settings == settings and lab.error is None and lab.schedule.refusal == ""
     moved = set()
     for state in states:
         for number, place in enumerate(state["places"]):
@@ -412,7 +439,7 @@ def test_a_setting_that_is_none_is_refused_in_one_sentence_and_nothing_moves(mak
     before = lab.panel.value
     sentence = lab.sentence
     figures_before = pictures(lab)
-    for name, described in {"no_such_field": None, **describe(lab.start)}.items():
+    for name, described in {"no_such_field": None, **describe(lab.world.start)}.items():
         low = None if described is None or described.range is None else described.range[0]
         wrong = "[]" if low is None else f"{low - 1:g}"
         with pytest.raises(DDLabError) as caught:
@@ -433,7 +460,7 @@ def test_stop_leaves_everything_and_reset_begins_anew(make: Make) -> None:
     assert lab.error is None and at_rest(lab) and lab.stop_button.disabled
     lab.reset_button.click()
     settled(lab)
-    assert lab.panel.value == lab.settings == lab.start and lab.error is None and at_rest(lab)
+    assert lab.panel.value == lab.settings == lab.world.start and lab.error is None and at_rest(lab)
 
 
 def test_a_cell_that_runs_again_closes_what_it_replaces(make: Make) -> None:
@@ -475,7 +502,7 @@ def test_many_changes_end_on_the_last(make: Make, changes: int) -> None:
     settled(lab)
     assert (
         lab.error is None
-        and lab.refusal == ""
+        and lab.schedule.refusal == ""
         and lab.settings == lab.panel.value == last
         and at_rest(lab)
     )

@@ -8,8 +8,7 @@ import plotly.graph_objects as go
 import pytest
 
 from ddlab.core.parameters import Parameters, parameter
-from ddlab.explorers import Chart, Html, Lab, Laboratory, Row, Tabs, Value
-from ddlab.explorers.lab import Compute
+from ddlab.explorers import Chart, Compute, Html, Lab, Laboratory, Row, Tabs, Value
 from ddlab.figures import loss_curves
 
 

@@ -50,7 +50,7 @@ def test_explorers_and_the_worlds_of_laboratories(
     )
     live = explorers.Live("sre2l", grey, teacher, sre2l.SMALL)
     assert live.world.inputs.device == device
-    distilled_set = live.watched_run.advance().result()
+    distilled_set = live.schedule.watched_run.advance().result()
     assert "random real images" in live_students.accuracies(
         distilled_set, live.world.inputs, _unwatched
     )

@@ -269,7 +269,7 @@ def test_what_is_seen_computes_the_neighbours_of_its_first_control(
     assert lab.sentence == "red, power 1, step None." and lab.progress.layout.visibility == "hidden"
     lab.world.gate.clear()
     lab.panel["power"].value = 3
-    assert lab._all_views[0].widget.value == "30", "the first press finds its answer"
+    assert lab.views_on_page[0].widget.value == "30", "the first press finds its answer"
     assert lab.runner.task is None
 
 
@@ -293,7 +293,7 @@ def test_what_views_compute_at_once_is_computed_ahead_with_the_jobs_there(
     assert (6, 60) in computed, "after its job, whose result it takes"
     before = list(computed)
     lab.panel["power"].value = 6
-    assert lab._all_views[0].widget.value == "36" and computed == before
+    assert lab.views_on_page[0].widget.value == "36" and computed == before
 
 
 def test_computing_ahead_gives_way_and_goes_on(
@@ -391,7 +391,7 @@ def test_jobs_are_done_in_order(opened: Any) -> None:
 
 def test_a_value_is_kept_or_left_by_watch(opened: Any) -> None:
     lab = opened(declared(**OF_VALUES))
-    (view,) = lab._all_views
+    (view,) = lab.views_on_page
     assert view.widget.value == "10" and lab.world.parts == [(1, part) for part in range(4)]
     go_to_power(lab, 2)
     assert view.widget.value == "None"
@@ -426,7 +426,7 @@ def test_what_is_wanted_at_once_is_there_before_anything_is_drawn(opened: Any) -
         return [Value(world.value, power) for power in (settings.power, 5)]
 
     lab = opened(declared(jobs=first_jobs, views=first, opens_with=1), join=False)
-    assert lab._all_views[0].widget.value == "11" and lab.world.parts[:4] == [
+    assert lab.views_on_page[0].widget.value == "11" and lab.world.parts[:4] == [
         (1, part) for part in range(4)
     ]
     run = opened(declared(**OF_RUNS | {"opens_with": 1}), join=False, key="run")
@@ -616,7 +616,10 @@ def test_a_button_may_change_the_settings_and_reset_brings_the_first_ones_back(o
     lab.runner.join(10)
     assert lab.settings.power == 4 and lab.sentence == "blue, power 4, step 8."
     lab.reset_button.click()
-    assert lab.panel.value == lab.settings == lab.start and lab.sentence == "blue, power 3, step 8."
+    assert (
+        lab.panel.value == lab.settings == lab.world.start
+        and lab.sentence == "blue, power 3, step 8."
+    )
 
 
 # -- settings
@@ -635,7 +638,7 @@ def test_settings_that_the_check_refuses(
         else:
             with pytest.raises(DDLabError):
                 does()
-        assert str(lab.error) == lab.refusal == "power must be below 9; given 9."
+        assert str(lab.error) == lab.schedule.refusal == "power must be below 9; given 9."
 
     refused(lambda: setattr(lab.panel["power"], "value", 9))
     assert (
@@ -653,7 +656,7 @@ def test_settings_that_the_check_refuses(
     lab.runner.join(10)
     assert (
         lab.error is None
-        and lab.refusal == ""
+        and lab.schedule.refusal == ""
         and not pressed(lab).disabled
         and lab.settings.power == 3
     )
@@ -749,18 +752,21 @@ def test_what_is_known_can_be_read_while_another_thread_keeps_a_value(opened: An
     class Argument:
         def __hash__(self) -> int:
             if armed and not meddling:
-                meddling.append(threading.Thread(target=lab.keep, args=(Value(print, "later"), 2)))
+                meddling.append(
+                    threading.Thread(target=lab.schedule.keep, args=(Value(print, "later"), 2))
+                )
                 meddling[0].start()
                 meddling[0].join(0.2)
             return 7
 
     armed = False
     argument = Argument()
-    lab.keep(Value(print, argument), 1)
+    lab.schedule.keep(Value(print, argument), 1)
+    lab.schedule.want([Value(print, argument), Value(print, "later")])
     armed = True
-    assert lab._results().every(print) == [((argument,), 1)]
+    assert lab.results.every(print) == [((argument,), 1)]
     meddling[0].join(10)
-    assert len(lab._results().every(print)) == 2
+    assert len(lab.results.every(print)) == 2
 
 
 def test_the_nearest_step_there_is(opened: Any) -> None:
@@ -807,7 +813,7 @@ def test_now_is_computed_once_and_every_lists_what_is_known(opened: Any) -> None
     lab = opened(declared(views=[Html(data, lambda square, every: f"{square} {every}")]))
     for power in (3, 1, 3):
         lab.panel["power"].value = power
-    assert squares == [1, 3] and lab._all_views[0].widget.value == "9 (((1,), 1), ((3,), 9))"
+    assert squares == [1, 3] and lab.views_on_page[0].widget.value == "9 (((1,), 1), ((3,), 9))"
 
 
 # -- views
@@ -924,14 +930,14 @@ def test_views_may_depend_on_the_world(opened: Any) -> None:
             | {"views": lambda world: [html] if world.wrong else [html, Html(frames, repr_of)]}
         )
     )
-    assert len(lab._all_views) == 2
+    assert len(lab.views_on_page) == 2
     assert (
         len(
             opened(
                 declared(**OF_RUNS | {"views": lambda world: [html] * len(world.wrong)}),
                 wrong=[3],
                 key="b",
-            )._all_views
+            ).views_on_page
         )
         == 1
     )

@@ -150,8 +150,8 @@ def picture(live: Laboratory) -> Any:
 
 
 def run_of(live: Laboratory) -> Run:
-    assert live.watched_run is not None
-    return live.watched_run
+    assert live.schedule.watched_run is not None
+    return live.schedule.watched_run
 
 
 def curves(live: Laboratory) -> list[str]:
@@ -282,8 +282,8 @@ def test_ten_pictures_a_second_at_most_and_two_with_reduced_motion(
     explorer = slow(seconds=0.002, steps=500)
     painted = []
     plot(explorer).reduced_motion = reduced
-    draw = explorer._draw
-    monkeypatch.setattr(explorer, "_draw", lambda **_: (painted.append(time.monotonic()), draw()))
+    draw = explorer.draw
+    monkeypatch.setattr(explorer, "draw", lambda **_: (painted.append(time.monotonic()), draw()))
     press(explorer, "Play")
     between = []
     for before, after in pairwise(painted[:-2]):  # where it ends is drawn at once
@@ -302,11 +302,9 @@ def test_slow_pictures_become_rare_and_the_run_stays_fast(
     """
     explorer = slow(seconds=0.01, steps=200)
     draw = None
-    draw = explorer._draw
+    draw = explorer.draw
     painted = []
-    monkeypatch.setattr(
-        explorer, "_draw", lambda **_: (time.sleep(0.03), painted.append(1), draw())
-    )
+    monkeypatch.setattr(explorer, "draw", lambda **_: (time.sleep(0.03), painted.append(1), draw()))
     press(explorer, "Play")
     assert (
         run_of(explorer).seconds < 200 * 0.0125

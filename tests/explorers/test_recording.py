@@ -154,7 +154,7 @@ def test_each_recorded_stop_is_what_a_live_laboratory_shows(lab: Any, count: int
             if place != home:
                 at = control["stops"][place]
                 moved[names[widget]] = widget.options[at][1] if control["trait"] == "index" else at
-        live.panel.value = live.start.replace(**moved)
+        live.panel.value = live.world.start.replace(**moved)
         live.run()
         shown = dict(zip(order, _states(live).values(), strict=True))
         replayed = {model: dict(traits) for model, traits in first.items()}
@@ -208,7 +208,7 @@ def test_points_are_dragged_through_a_grid_of_places() -> None:
     values, states = unpacked(replay)
     (drag,) = replay.drags
     assert drag["side"] == 3 and len(drag["states"]) == 9 == len(states) - replay.moves
-    sliders = laboratory._all_views[0].sliders
+    sliders = laboratory.views_on_page[0].sliders
     assert sliders is not None and not {*drag["sliders"]} & {*replay.inactive}
     live = OneExpert(key="live").run()
     sentence = f"{laboratory._sentence.model_id} text"
@@ -217,10 +217,10 @@ def test_points_are_dragged_through_a_grid_of_places() -> None:
             low + share * (high - low)
             for share, (low, high) in zip(shares, drag["extent"], strict=True)
         )
-        live._put(live._all_views[0].view.drag, point, x, y)
+        live.put(live.views_on_page[0].view.drag, point, x, y)
         live.run()
         assert values[states[number]["traits"][sentence]] == live.sentence
-        live.panel.value = live.start
+        live.panel.value = live.world.start
     live.close()
     laboratory.close()
 
@@ -238,13 +238,13 @@ def test_marks_are_clicked_one_at_a_time() -> None:
     replay = record(laboratory, {"click": 4} | dict.fromkeys([*laboratory.panel, "step"], 1))
     values, states = unpacked(replay)
     (clicks,) = replay.clicks
-    assert clicks["plot"] == laboratory._all_views[0].widget.model_id
+    assert clicks["plot"] == laboratory.views_on_page[0].widget.model_id
     assert len(clicks["states"]) == 4 == len(states) - replay.moves
     live = PlaneLab(key="live").run()
     sentence = f"{laboratory._sentence.model_id} text"
     sentences = set()
     for number, (mark, x, y, state) in enumerate(clicks["states"], 1):
-        live._all_views[0].widget.clicked = {
+        live.views_on_page[0].widget.clicked = {
             "count": number,
             "customdata": mark,
             "x": x,
@@ -253,8 +253,8 @@ def test_marks_are_clicked_one_at_a_time() -> None:
         live.run()
         sentences.add(live.sentence)
         assert values[states[state]["traits"][sentence]] == live.sentence
-        live.panel.value = live.start
-    assert len(sentences) > 1 and laboratory.panel.value == laboratory.start
+        live.panel.value = live.world.start
+    assert len(sentences) > 1 and laboratory.panel.value == laboratory.world.start
     live.close()
     laboratory.close()
 
@@ -271,7 +271,7 @@ def test_what_was_not_moved_is_left_to_a_kernel() -> None:
     laboratory = OneExpert(key="dragged").run()
     # Eight places are too few for a grid, and one stop is no control.
     replay = record(laboratory, {"drag": 8, "steps": 2, "rate": 1, "epochs": 2})
-    sliders = laboratory._all_views[0].sliders
+    sliders = laboratory.views_on_page[0].sliders
     assert replay.drags == [] and sliders is not None
     still = {sliders.point.model_id, sliders.across.model_id, laboratory.panel["rate"].model_id}
     assert still <= {*replay.inactive} and len(replay.controls) == 2

@@ -174,7 +174,7 @@ def possible_presses(lab: Laboratory) -> list[list[Press]]:
     presses: list[list[Press]] = []
     for name in lab.panel:
         control = lab.panel[name]
-        if control in lab.panel._folded.children:
+        if control in lab.panel.folded_box.children:
             continue
         if isinstance(control, widgets.IntSlider | widgets.FloatSlider):
             count = round((control.max - control.min) / control.step)

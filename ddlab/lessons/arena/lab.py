@@ -23,9 +23,7 @@ from ...core.interval import interval, interval_text
 from ...core.parameters import Parameters, parameter
 from ...evaluation import Comparison
 from ...evaluation.rows import RANDOM
-from ...explorers.lab import Change, Lab, Results
-from ...explorers.lines import Quest
-from ...explorers.views import Chart, Strip
+from ...explorers import Change, Chart, Lab, Quest, Results, Strip
 from ...figures import Point, encode_grid, finish_figure, scatter, start_figure
 
 FAMILIES = {

@@ -11,9 +11,7 @@ from statistics import fmean
 import numpy as np
 import plotly.graph_objects as go
 
-from ...explorers.lab import Compute, Lab, Results, Value
-from ...explorers.lines import Quest
-from ...explorers.views import Chart, Strip, Tabs
+from ...explorers import Chart, Compute, Lab, Quest, Results, Strip, Tabs, Value
 from ...figures import encode_grid
 from ...figures.theme import DASHED, finish_figure, series_style, start_figure
 from .curves import reconstruction_error_curve

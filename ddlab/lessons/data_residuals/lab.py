@@ -15,10 +15,9 @@ import plotly.graph_objects as go
 from torch import Tensor
 
 from ...data import ImageData
-from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
+from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value, step_on_show
 from ...explorers.ready import HEIGHT, frame_at, strip, values_by_setting
 from ...explorers.students import Students, finished
-from ...explorers.views import step_on_show
 from ...figures.theme import DASHED, finish_figure, legend_below, series_style, start_figure
 from ...methods import fadrm, selection
 from ...runs import Frame, Run

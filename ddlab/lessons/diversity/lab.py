@@ -17,8 +17,7 @@ import plotly.graph_objects as go
 import torch
 
 from ...evaluation import embeddings
-from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
-from ...explorers.views import Row
+from ...explorers import Chart, Lab, Quest, Results, Row, Strip, Tabs, Value
 from ...figures import encode_grid, sets_on_map
 from ...figures.theme import (
     finish_figure,

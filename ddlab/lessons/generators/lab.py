@@ -20,10 +20,8 @@ from ...core import randomness
 from ...core.parameters import describe, parameter, with_default
 from ...data import ImageData
 from ...distilled import DistilledSet, HardLabels
-from ...explorers.lab import Lab, Results, Value
-from ...explorers.lines import Quest
+from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import MethodWorld, Watch, values_by_setting
-from ...explorers.views import Chart, Strip, Tabs
 from ...figures import encode_grid
 from ...figures.labels import draw_cells
 from ...figures.theme import (

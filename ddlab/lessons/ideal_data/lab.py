@@ -15,10 +15,8 @@ from typing import Any
 import plotly.graph_objects as go
 
 from ... import figures
-from ...explorers.lab import Change, Lab, Results, Value
-from ...explorers.lines import Quest
+from ...explorers import Change, Chart, Html, Lab, Quest, Results, Tabs, Value
 from ...explorers.tables import table
-from ...explorers.views import Chart, Html, Tabs
 from ...figures.theme import (
     DASHED,
     finish_figure,

@@ -12,9 +12,7 @@ from torch import Tensor
 from ... import figures
 from ...core import errors, randomness
 from ...core.parameters import Parameters, parameter, with_default
-from ...explorers.lab import Change, Lab, Results
-from ...explorers.lines import Quest
-from ...explorers.views import Chart, Drag, Handles, Tabs
+from ...explorers import Change, Chart, Drag, Handles, Lab, Quest, Results, Tabs
 from ...figures.theme import finish_figure, neutral, series_style
 from ..shared import dragging
 from . import drawing, mixture, toys

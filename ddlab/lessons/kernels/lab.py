@@ -10,10 +10,8 @@ import statistics
 
 import plotly.graph_objects as go
 
-from ...explorers.lab import Lab, Results, Value
-from ...explorers.lines import Quest
+from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value, step_on_show
 from ...explorers.ready import HEIGHT, learned_images, run_curve
-from ...explorers.views import Chart, Strip, Tabs, step_on_show
 from ...figures import comparison
 from ...runs import Run
 from .world import Rival, Settings, World

@@ -23,10 +23,8 @@ from ...core.parameters import parameter
 from ...data import ImageData, shapes
 from ...data.aligning import aligned
 from ...distilled import DistilledSet, StoredLabels
-from ...explorers.lab import Lab, Results, Value
-from ...explorers.lines import Quest
+from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import HEIGHT, MethodWorld, Watch, values_by_setting
-from ...explorers.views import Chart, Strip, Tabs
 from ...figures import encode_grid, label_matrix
 from ...figures.theme import (
     DASHED,

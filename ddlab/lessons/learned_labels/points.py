@@ -13,10 +13,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ...core.parameters import Parameters, parameter
-from ...explorers.lab import Lab, Results
-from ...explorers.lines import Quest
+from ...explorers import Chart, Lab, Quest, Results
 from ...explorers.ready import HEIGHT
-from ...explorers.views import Chart
 from ...figures.theme import finish_figure, legend_below, line_style, series_style, start_figure
 
 CLASSES = ("A", "B", "C")

@@ -18,8 +18,7 @@ import torch
 from ... import networks
 from ...core.parameters import narrowed, parameter, with_default
 from ...distilled import DistilledSet
-from ...explorers.lab import Lab, Results, Value
-from ...explorers.lines import Quest
+from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import (
     HEIGHT,
     MethodWorld,
@@ -28,7 +27,6 @@ from ...explorers.ready import (
     learned_images,
     values_by_setting,
 )
-from ...explorers.views import Chart, Strip, Tabs
 from ...figures import bars
 from ...figures.theme import (
     DASHED,

@@ -9,8 +9,7 @@ import math
 
 import plotly.graph_objects as go
 
-from ...explorers.lab import Compute, Lab, Results, Value
-from ...explorers.lines import Quest
+from ...explorers import Chart, Compute, Lab, Quest, Results, Strip, Tabs, Value, step_on_show
 from ...explorers.ready import HEIGHT, learned_images, run_curve
 from ...explorers.students import (
     Students,
@@ -19,7 +18,6 @@ from ...explorers.students import (
     finished,
     mean_accuracies,
 )
-from ...explorers.views import Chart, Strip, Tabs, step_on_show
 from ...runs import Run
 from .world import LEARNED, REAL, Settings, World
 

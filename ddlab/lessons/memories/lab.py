@@ -13,10 +13,8 @@ import torch
 
 from ...data import ImageData
 from ...evaluation.incremental import Matrix
-from ...explorers.lab import Compute, Lab, Results, Value
-from ...explorers.lines import Quest
+from ...explorers import Chart, Compute, Lab, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import HEIGHT, values_by_setting
-from ...explorers.views import Chart, Strip, Tabs
 from ...figures import cell_table, encode_grid
 from ...figures.theme import (
     faint,

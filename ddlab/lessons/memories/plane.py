@@ -20,10 +20,8 @@ from ... import networks
 from ...core import randomness
 from ...core.parameters import parameter
 from ...data import ImageData
-from ...explorers.lab import Lab, Results
-from ...explorers.lines import Quest
+from ...explorers import Chart, Lab, Quest, Results, Row
 from ...explorers.ready import HEIGHT
-from ...explorers.views import Chart, Row
 from ...figures.theme import faint, finish_figure, neutral, series_style, start_figure
 from ...methods import mnemonics
 from ...methods.shared.distillation import from_images

@@ -21,10 +21,8 @@ from ...core import errors
 from ...core.parameters import Parameters, parameter
 from ...data import ImageData
 from ...distilled import DistilledSet
-from ...explorers.lab import Lab, Results, Value
-from ...explorers.lines import Quest
+from ...explorers import Chart, Lab, Quest, Results, Strip, Value
 from ...explorers.ready import MethodWorld, Watch
-from ...explorers.views import Chart, Strip
 from ...figures import encode_grid
 from ...figures.theme import faint, finish_figure, neutral, series_style, start_figure
 from ...training import supervised

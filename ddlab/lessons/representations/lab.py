@@ -6,9 +6,7 @@ TargetLab(data, {"untrained": network, "strong": other})
 
 import plotly.graph_objects as go
 
-from ...explorers.lab import Lab, Results
-from ...explorers.lines import Quest
-from ...explorers.views import Chart, Strip, Tabs, step_on_show
+from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, step_on_show
 from ...figures import add_reference, encode_grid, loss_curves
 from ...runs import Run
 from .world import COLUMNS, COMPONENTS, Settings, World

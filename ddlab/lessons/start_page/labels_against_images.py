@@ -23,10 +23,8 @@ from ...core.errors import DDLabError
 from ...core.parameters import Parameters, narrowed, parameter
 from ...data import ImageData
 from ...distilled import DistilledSet
-from ...explorers.lab import Lab, Results
-from ...explorers.lines import Quest
+from ...explorers import Chart, Lab, Quest, Results, Row, Strip, Tabs
 from ...explorers.ready import MethodWorld
-from ...explorers.views import Chart, Row, Strip, Tabs
 from ...figures import cell_table, encode_grid, loss_curves
 from ...figures.theme import finish_figure, literal, series_style, start_figure
 from ...networks import Network
@@ -109,9 +107,8 @@ class World(MethodWorld):
         self.student = self.first if config is None else config
         # Five hundred images are enough for a curve and keep the looks cheap.
         self._test = data.normalised(slice(0, 500), "test"), data.test_labels[:500]
-        # Runs by their settings, in the order in which they were first on show.
-        self._shown: dict[Settings, Run] = {}
-        self._learned: dict[Settings, Run] = {}
+        # A drawing asks for the same runs again and again.
+        self._runs_by_student: dict[Settings, Run] = {}
 
     def started(self, config: supervised.Config) -> Settings:
         """Return the first settings: the student of this config, on the first of the sets."""
@@ -124,11 +121,10 @@ class World(MethodWorld):
     def run(self, settings: Settings) -> Run:
         """Return a student's training; its frames hold its test accuracy."""
         student = settings.student
-        # Looked up first, because every drawing asks for it.
-        if student not in self._shown:
+        if student not in self._runs_by_student:
             inputs = Inputs(distilled=self.sets[student.images], teachers=(self.teacher,))
-            self._shown.setdefault(student, self.of(self.config(student), inputs))
-        return self._shown[student]
+            self._runs_by_student[student] = self.of(self.config(student), inputs)
+        return self._runs_by_student[student]
 
     def keep(self, config: supervised.Config) -> Keep:
         """Return the steps at which a student is tested: not the first, and always the last."""
@@ -136,12 +132,10 @@ class World(MethodWorld):
         between = max(1, total // _LOOKS)
         return Keep((*range(between, total, between), total), self.frame)
 
-    def learned(self) -> dict[Settings, Run]:
-        """Return the students that have learned, in the order in which they were done."""
-        self._learned |= {
-            run_settings: run for run_settings, run in list(self._shown.items()) if run.complete
-        }
-        return self._learned
+    def learned(self, results: Results) -> dict[Settings, Run]:
+        """Return the students that a reader chose and that have learned, the oldest choice first."""
+        runs = {past.student: self.run(past) for past in reversed(results.past)}
+        return {student: run for student, run in runs.items() if run.complete}
 
     def frame(
         self, config: supervised.Config, inputs: Inputs, state: supervised.State, trace: Any
@@ -252,7 +246,7 @@ def curve_data(world: World, settings: Settings, results: Results) -> tuple:
     """
     runs = {
         run_settings: run
-        for run_settings, run in world.learned().items()
+        for run_settings, run in world.learned(results).items()
         if run_settings != settings.student
     } | {settings.student: world.run(settings)}
     frames_by_name = {}
@@ -289,7 +283,7 @@ def curves(*curve_points: tuple[str, tuple[tuple[int, float], ...]]) -> go.Figur
 def table_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the last accuracy of each kind of images and labels; None where none is known."""
     accuracy_by_pair = {}
-    for run_settings, run in world.learned().items():
+    for run_settings, run in world.learned(results).items():
         accuracy_by_pair[(run_settings.images, run_settings.labels)] = run.frames[-1].content
     rows = []
     for images in world.sets:
@@ -318,11 +312,12 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     """Say where the student ends, and which student was best so far."""
     title = settings.words("{images} images with {labels} labels")
     accuracies = {}
-    for run_settings, run in world.learned().items():
+    for run_settings, run in world.learned(results).items():
         accuracies[run_settings] = run.frames[-1].content
     if settings.student not in accuracies:
         return f"A student trains on {title} ..."
-    best = max(accuracies, key=lambda run_settings: accuracies[run_settings])
+    # Of two that are level the one on show.
+    best = max(accuracies, key=lambda student: (accuracies[student], student == settings.student))
     return (
         f"The student of {title} classifies {accuracies[settings.student]:.0%} of the test images "
         f"correctly. Best so far: {best.words('{images} images with {labels} labels')}, "
@@ -336,7 +331,7 @@ def labels_alone_help(world: World, settings: Settings, results: Results) -> boo
     Images and seed are the same.
     """
     accuracies = {}
-    for run_settings, run in world.learned().items():
+    for run_settings, run in world.learned(results).items():
         if run_settings.seed == settings.seed:
             accuracies[run_settings.images, run_settings.labels] = run.frames[-1].content
     raised_sets = 0

@@ -21,8 +21,7 @@ import plotly.graph_objects as go
 
 from ...core import errors
 from ...core.parameters import Parameters, describe
-from ...explorers import Chart, Formulas, Lab, Results
-from ...explorers.lines import Quest
+from ...explorers import Chart, Formulas, Lab, Quest, Results
 from ...figures.theme import finish_figure, start_figure
 
 HOLDS = "holds"

@@ -12,10 +12,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from ...explorers.lab import Lab, Results, Value
-from ...explorers.lines import Quest
+from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import HEIGHT, learned_images, values_by_setting
-from ...explorers.views import Chart, Strip, Tabs
 from ...figures.theme import (
     finish_figure,
     legend_below,

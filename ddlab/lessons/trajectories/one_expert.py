@@ -9,8 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ...core.parameters import Parameters, parameter
-from ...explorers.lab import Lab, Results
-from ...explorers.lines import Quest
+from ...explorers import Lab, Quest, Results
 from ...explorers.ready import HEIGHT
 from ...figures.theme import finish_figure, legend_below, line_style, series_style
 from ..shared import dragging, one_weight

@@ -174,9 +174,7 @@ def test_vector_bases_leave_what_a_projection_leaves(
 def test_the_budget_buys_pairs_which_teach_networks_beside_real_images(
     explorer: Laboratory,
 ) -> None:
-    count, budget, parts = labs.bill_data(
-        explorer.world, explorer.settings, explorer._results()
-    ) or (
+    count, budget, parts = labs.bill_data(explorer.world, explorer.settings, explorer.results) or (
         0,
         0,
         (),
@@ -186,14 +184,14 @@ def test_the_budget_buys_pairs_which_teach_networks_beside_real_images(
     assert sizes.bill(count).total <= budget and count == min(sizes.largest_count(budget), 12 * 3)
     next(iter(explorer.buttons.values())).click()
     explorer.runner.join()
-    tried, real = labs.scores(explorer.world, explorer._results())
+    tried, real = labs.scores(explorer.world, explorer.results)
     assert [*tried] == [(2, 7, 3)] and len(tried[2, 7, 3]) == len(real) == 3
     assert (
         f"3 of 3 networks are trained: on these pairs they reach {sum(tried[2, 7, 3]) / 3:.1%}, "
         f"on twenty real images {sum(real) / 3:.1%}." in explorer.sentence
     )
     ahead = sum(tried[2, 7, 3]) / 3 - sum(real) / 3
-    assert labs.quest_met(explorer.world, explorer.settings, explorer._results()) == (
+    assert labs.quest_met(explorer.world, explorer.settings, explorer.results) == (
         ahead >= labs.AHEAD
     )
 

@@ -63,7 +63,7 @@ def hand_of(view: Laboratory) -> tuple[int, ...]:
 
 
 def sliders_of(view: Laboratory) -> Any:
-    return next(shown.sliders for shown in view._all_views if shown.sliders is not None)
+    return next(shown.sliders for shown in view.views_on_page if shown.sliders is not None)
 
 
 def press_other_seed(view: Laboratory) -> None:

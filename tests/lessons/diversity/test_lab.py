@@ -58,7 +58,7 @@ def lab(data_and_teacher: tuple[ImageData, Network]) -> Iterator[Laboratory]:
 
 
 def images_on_show(lab: Laboratory) -> dict[str, Images]:
-    return lab._results().shared
+    return lab.results.shared
 
 
 def distilled(lab: Laboratory) -> DistilledSet:

@@ -78,8 +78,8 @@ def test_the_quest_wants_enough_in_every_order(grey: ImageData) -> None:
 
     def met(worst: float) -> bool:
         paths = dict.fromkeys(lab.ORDERS, (0.1, 0.99)) | {"batches": (0.1, worst)}
-        place.keep(place.jobs[1], paths)
-        return lab.quest_met(place.world, place.settings, place._results())
+        place.schedule.keep(place.schedule.jobs[1], paths)
+        return lab.quest_met(place.world, place.settings, place.results)
 
     assert met(lab.ENOUGH) and not met(lab.ENOUGH - 0.01)
     place.close()

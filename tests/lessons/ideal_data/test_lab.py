@@ -44,7 +44,7 @@ def lab() -> Iterator[Laboratory]:
 
 
 def answer_on_show(lab: Laboratory) -> Answer:
-    return on_show(lab.world, lab.settings, lab._results())[0]
+    return on_show(lab.world, lab.settings, lab.results)[0]
 
 
 def by_themselves(settings: Settings, sweep: Sweep, value: float) -> toys.Trained:

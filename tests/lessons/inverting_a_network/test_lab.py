@@ -57,7 +57,7 @@ def test_every_setting_that_was_tried_is_a_point(place: Laboratory) -> None:
     place.panel["weight"].value = 0.03
     place.panel["initialisation"].value = "real"
     place.run()
-    points, on_show, accuracies = lab.students_data(place.world, place.settings, place._results())
+    points, on_show, accuracies = lab.students_data(place.world, place.settings, place.results)
     assert [(start, weight) for start, weight, _ in points] == [("noise", 0), ("real", 3)]
     assert on_show == ("real", 0.03) and None not in accuracies
     assert points[1][2] == accuracies[0]
@@ -67,8 +67,8 @@ def test_the_quest_wants_images_from_noise(place: Laboratory) -> None:
     def met(start: str, accuracy: float) -> bool:
         place.panel["initialisation"].value = start
         place.run()
-        place.keep(place.jobs[1], accuracy)
-        return lab.quest_met(place.world, place.settings, place._results())
+        place.schedule.keep(place.schedule.jobs[1], accuracy)
+        return lab.quest_met(place.world, place.settings, place.results)
 
     assert met("noise", lab.ENOUGH) and not met("noise", lab.ENOUGH - 0.01)
     assert not met("real", 1.0)

@@ -75,9 +75,9 @@ def test_every_update_on_show_is_kips_own(data: ImageData, changes: dict[str, An
     lab: Any = KernelLab(data, config)
     lab.runner.join()
     states = by_itself(data, config)
-    assert lab.watched_run.complete and [frame.step for frame in lab.watched_run.frames] == list(
-        range(7)
-    )
+    assert lab.schedule.watched_run.complete and [
+        frame.step for frame in lab.schedule.watched_run.frames
+    ] == list(range(7))
     for index in (6, 3, 0):
         lab.slider.index = index
         pixels = data.to_uint8(states[index].images)
@@ -104,7 +104,7 @@ def test_rivals_took_no_learning_and_are_as_many_or_more(
     lab: Any = KernelLab(data, SMALL.replace(images_per_class=count))
     lab.runner.join()
     accuracies_of = {}
-    for rival, values in lab._results().shared.items():
+    for rival, values in lab.results.shared.items():
         accuracies_of[rival.words] = values
     assert list(accuracies_of) == [words, f"{3 * count} real", "30 real"], (
         "a hundred of each class are not there"
@@ -142,7 +142,7 @@ def test_the_quest_asks_for_frozen_pixels_and_a_lead(
         (0.6, 0.5, False),
         (0.5, 0.54, True),
     ]:
-        lab.values.clear()
+        lab.schedule.values.clear()
         monkeypatch.setattr(World, "accuracy", lambda self, *arguments, right=right: right)
         moved(lab, corruption=share, seed=int(100 * right))
         assert lab.quest.met == met, (share, right)
@@ -175,8 +175,8 @@ def test_equal_images_need_a_ridge() -> None:
 def test_frozen_pixels_stay(lab: Any) -> None:
     moved(lab, corruption=0.5)
     first, last = (
-        lab.watched_run.frames[0].content.images,
-        lab.watched_run.frames[-1].content.images,
+        lab.schedule.watched_run.frames[0].content.images,
+        lab.schedule.watched_run.frames[-1].content.images,
     )
     assert int((first == last).sum()) == 3 * 32
 
@@ -191,5 +191,5 @@ def test_a_constant_image_is_learned_from(data: ImageData) -> None:
         constant = dataclasses.replace(data, **flat)
     lab: Any = KernelLab(constant, SMALL)
     lab.runner.join()
-    assert lab.error is None and lab.watched_run.complete
+    assert lab.error is None and lab.schedule.watched_run.complete
     lab.close()

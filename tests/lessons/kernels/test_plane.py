@@ -181,7 +181,7 @@ def test_equal_points_without_a_ridge_are_refused_and_nothing_moves(explorer: La
 def test_points_are_numbers_and_sliders_move_them_too(explorer: Laboratory) -> None:
     with refuses("points", "'1.0 2.0; 3.0 4.0'"):
         Plane(points="1.0; 2.0")
-    (sliders,) = (shown.sliders for shown in explorer._all_views if shown.sliders)
+    (sliders,) = (shown.sliders for shown in explorer.views_on_page if shown.sliders)
     sliders.selected_index = 0
     sliders.point.value = 1
     sliders.across.value = 0.5

@@ -32,7 +32,7 @@ def test_scores_are_those_of_students_of_the_labels(lab: Laboratory, grey: Image
     base = lab.world.base("shapes", 10, 0)
     distilled = run_to_end(ld, ld.SMALL, Inputs(data=grey, distilled=base, device="cpu"))
     scores_of_10 = []
-    for scores in lab._results().shared[0]:
+    for scores in lab.results.shared[0]:
         scores_of_10.append(scores[10])
     options = {"labels": "stored", "seeds": range(STUDENTS), "device": "cpu", "progress": False}
     for network, score in ((ld.SMALL.network, scores_of_10[0]), (STRANGER, scores_of_10[1])):

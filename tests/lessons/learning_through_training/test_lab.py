@@ -34,7 +34,7 @@ def test_scores_are_those_of_ordered_students(lab: Laboratory, grey: ImageData) 
     scored = ddlab.evaluate(
         distilled, grey, labels="steps", seeds=range(OTHER_STARTS + 1), progress=False
     )
-    assert lab._results().shared[0] == {1: tuple(scored.per_seed.values())}
+    assert lab.results.shared[0] == {1: tuple(scored.per_seed.values())}
 
 
 def test_the_rival_is_the_best_of_class_means_that_learned_nothing(
@@ -68,9 +68,9 @@ def test_settings_reach_the_method_and_the_quest_asks_for_other_starts(lab: Labo
     convnet = config_of(start.replace(learner="ConvNet", inner_steps=10, iterations=100))
     assert convnet.network.family == "convnet" and convnet.epochs == 10
     assert (convnet.iterations, convnet.initial_rate) == (100, start.initial_rate)
-    scores = lab._results().shared[0][1]
+    scores = lab.results.shared[0][1]
     rival = lab.world.rival(start.network, 1, watch=silent)
-    assert quest_met(lab.world, lab.settings, lab._results()) is (
+    assert quest_met(lab.world, lab.settings, lab.results) is (
         sum(scores[1:]) / OTHER_STARTS >= rival + AHEAD
     )
     lab.close()

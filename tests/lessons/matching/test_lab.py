@@ -12,8 +12,7 @@ import torch
 import ddlab
 from ddlab import networks
 from ddlab.data import ImageData
-from ddlab.explorers import Laboratory
-from ddlab.explorers.lab import Value
+from ddlab.explorers import Laboratory, Value
 from ddlab.figures import alt_text
 from ddlab.lessons.matching.lab import MatchingLab, scores
 from ddlab.lessons.matching.world import LEARNED, REAL, World, student_config
@@ -58,20 +57,21 @@ def press(lab: Any, words: str) -> None:
 
 def filled(lab: Any, values: dict[str, list[float]]) -> None:
     """As if these students had been trained, of each kind one for each seed."""
-    results = lab._results()
-    frame = lab.watched_run.at(results.step)
+    results = lab.results
+    frame = lab.schedule.watched_run.at(results.step)
     for kind, accuracies in values.items():
         for seed, accuracy in enumerate(accuracies):
             arguments = (
-                (lab.watched_run, frame, seed)
+                (lab.schedule.watched_run, frame, seed)
                 if kind == LEARNED
                 else (kind, lab.settings.images_per_class, seed)
             )
-            lab.keep(
-                Value(getattr(lab.world, "learned" if kind == LEARNED else "real"), *arguments),
-                accuracy,
+            student = Value(
+                getattr(lab.world, "learned" if kind == LEARNED else "real"), *arguments
             )
-    lab._draw()
+            lab.schedule.keep(student, accuracy)
+            lab.schedule.want([student])
+    lab.draw()
 
 
 # -- the run
@@ -187,18 +187,18 @@ def test_the_quest_asks_for_every_student_and_a_lead_over_all_rivals(lab: Any) -
     rivals = {kind: [0.5, 0.5] for kind in REAL}
     press(lab, "Learn")
     for kind in REAL:  # a rival whose second student is missing
-        lab.values.clear()
+        lab.schedule.values.clear()
         filled(lab, rivals | {kind: [0.5], LEARNED: [0.9, 0.9]})
         assert not lab.quest.met
     for kind in REAL:  # one rival is too good
         for rival in (0.9, 0.895):
-            lab.values.clear()
+            lab.schedule.values.clear()
             filled(lab, rivals | {kind: [rival, rival], LEARNED: [0.9, 0.9]})
             assert not lab.quest.met
-    lab.values.clear()
+    lab.schedule.values.clear()
     filled(lab, rivals | {LEARNED: [0.9]})
     assert not lab.quest.met
-    lab.values.clear()
+    lab.schedule.values.clear()
     filled(lab, {LEARNED: [0.9, 0.9]})
     lab.slider.index = 3  # those students belong to another update
     filled(lab, rivals)

@@ -37,7 +37,7 @@ def test_a_row_for_each_protocol_and_z_of_the_one_on_show(lab: Laboratory) -> No
     assert lab.sentence.startswith(words) and lab.sentence.endswith(f"z = {-2.495 / 0.5672:+.1f}.")
     lab.panel.value = lab.panel.value.replace(epochs=75)
     lab.runner.join(10)
-    labels = [row.label for row in lab._results().shared]
+    labels = [row.label for row in lab.results.shared]
     assert labels == ["75 epochs, width 32, views", "50 epochs, width 32, views"]
     rows = {trace.y[0] for trace in lab.widget(protocols.chart).figure.data}
     assert rows == set(labels)
@@ -46,7 +46,7 @@ def test_a_row_for_each_protocol_and_z_of_the_one_on_show(lab: Laboratory) -> No
 def test_more_students_make_no_new_protocol(lab: Laboratory) -> None:
     lab.panel.value = lab.panel.value.replace(students=5)
     lab.runner.join(10)
-    (row,) = lab._results().shared
+    (row,) = lab.results.shared
     assert [len(students) for students in row.sets] == [5, 5]
 
 

@@ -84,7 +84,7 @@ def test_the_curve_is_seen_to_grow_beside_the_last_one(material, monkeypatch) ->
     monkeypatch.setattr(supervised, "update", lambda *state: time.sleep(0.02) or update(*state))
     lengths: list[int] = []
     plot = explorer.widget(curves)
-    for view_on_page in explorer._all_views:
+    for view_on_page in explorer.views_on_page:
         if view_on_page.widget is plot:
             view_on_page.bring_forward()
     plot.observe(lambda _: lengths.append(len(plot.figure.data[-1].x)), "_figure")
@@ -130,7 +130,7 @@ def test_the_quest_asks_for_other_labels_of_two_sets(material) -> None:
         for images, labels, accuracy in accuracies:
             student = at.replace(images=images, labels=labels)
             runs[student] = SimpleNamespace(frames=[SimpleNamespace(content=accuracy)])
-        world = SimpleNamespace(learned=lambda: runs, sets=explorer.world.sets)
+        world = SimpleNamespace(learned=lambda _results: runs, sets=explorer.world.sets)
         return labels_alone_help(world, at.replace(seed=seed), None)  # type: ignore[arg-type]
 
     real = (("real", "hard", 0.6), ("real", "online", 0.75))
@@ -168,5 +168,5 @@ def test_another_view_trains_no_other_student(material) -> None:
     explorer.panel["view"].value = 5
     explorer.panel["picture"].value = 1
     explorer.runner.join()
-    assert len(explorer.world.learned()) == 1 and explorer.sentence == sentence
+    assert len(explorer.world.learned(explorer.results)) == 1 and explorer.sentence == sentence
     explorer.close()

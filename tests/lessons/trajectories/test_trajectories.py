@@ -47,7 +47,7 @@ def test_the_plane_shows_the_steps_of_a_student_and_of_the_expert(
 ) -> None:
     inputs = Inputs(data=grey, device="cpu")
     state = list(process.steps(mtt, CONFIG, inputs))[-1].state
-    expert, first, means, newest = plane_data(lab.world, lab.settings, lab._results())
+    expert, first, means, newest = plane_data(lab.world, lab.settings, lab.results)
     assert (
         len(expert) == CONFIG.matched_epochs + 1
         and len(first) == len(newest) == CONFIG.inner_steps + 1
@@ -83,7 +83,7 @@ def test_one_point_feels_the_distance_to_the_expert() -> None:
 
 def test_numbers_beside_are_those_of_the_library(lab: Laboratory, grey: ImageData) -> None:
     distilled = run_to_end(mtt, CONFIG, Inputs(data=grey, device="cpu"))
-    learned, rivals = lab._results().shared
+    learned, rivals = lab.results.shared
     scored = ddlab.evaluate(distilled, grey, labels="steps", seeds=range(STUDENTS), progress=False)
     assert learned[CONFIG.inner_steps][1:] == pytest.approx(
         (float(distilled.target("steps").rates), scored.mean)
@@ -108,13 +108,13 @@ def test_numbers_beside_are_those_of_the_library(lab: Laboratory, grey: ImageDat
     distance_left, rival_accuracy = rivals[CONFIG.inner_steps]
     assert rival_accuracy == pytest.approx(max(accuracies))
     gap = distance_left - learned[CONFIG.inner_steps][0]
-    assert quest_met(lab.world, lab.settings, lab._results()) is (gap >= AHEAD)
+    assert quest_met(lab.world, lab.settings, lab.results) is (gap >= AHEAD)
     lab.close()
 
 
 def test_other_experts_are_waited_for(lab: Laboratory) -> None:
-    before = plane_data(lab.world, lab.settings, lab._results())
+    before = plane_data(lab.world, lab.settings, lab.results)
     lab.panel.value = lab.panel.value.replace(seed=7)
     assert lab.slider.index == 0 and "update 0 of 3" in lab.sentence
-    assert plane_data(lab.world, lab.run().settings, lab._results()) not in (None, before)
+    assert plane_data(lab.world, lab.run().settings, lab.results) not in (None, before)
     lab.close()
