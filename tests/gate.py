@@ -14,6 +14,8 @@ import xml.etree.ElementTree as xml
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import nbformat
+
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "test-results"
 TOGETHER = ["--numprocesses=2", "--dist=worksteal"]
@@ -25,6 +27,18 @@ ASSIGNMENTS = [
     f"notebooks/assignments/instructor/{name}.ipynb"
     for name in ("your_own_method", "recover_and_relabel", "enter_the_arena")
 ]
+AGAIN = RESULTS / "solutions"
+# After the first run of a solution: every guess is locked, those of explorers as well.
+LOCK = """
+from ddlab.explorers.layout import opened
+from ddlab.lessons import lesson as frame
+
+questions = [question for page in frame._predictions.values() for question in page.values()]
+questions += [explorer.prediction for explorer in opened() if getattr(explorer, "prediction", None)]
+for question in questions:
+    question.choose(question.choices[0])
+    question.lock()
+"""
 KINDS = ("failed", "passed", "skipped", "errors")
 
 Command = list[str]
@@ -73,7 +87,7 @@ def parts(everything: bool) -> dict[str, list[Command]]:
         "--nbval-lax",
         "--nbval-current-env",
         "--nbval-cell-timeout=180",
-        "notebooks/solutions",
+        str(AGAIN),
         *assignments,
     ]
     return {
@@ -82,6 +96,20 @@ def parts(everything: bool) -> dict[str, list[Command]]:
         "solutions": tests("solutions", "--numprocesses=2", "--dist=loadfile", *solutions),
         "browser": tests("browser", *TOGETHER, *chosen, "tests/browser"),
     }
+
+
+def write_solutions(folder: Path) -> None:
+    """Write the solutions so that each cell runs once more alone, the last first.
+
+    A reader moves up and down on a page: no name may mean two things on it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for solution in sorted(ROOT.glob("notebooks/solutions/*.ipynb")):
+        page = nbformat.read(solution, as_version=4)
+        cells = [cell for cell in page.cells if cell.cell_type == "code"]
+        again = [nbformat.v4.new_code_cell(cell.source) for cell in reversed(cells)]
+        page.cells = [*cells, nbformat.v4.new_code_cell(LOCK), *again]
+        nbformat.write(page, folder / solution.name)
 
 
 def measured(commands: list[Command]) -> tuple[bool, float, float]:
@@ -131,6 +159,7 @@ def main(arguments: list[str]) -> int:
         if not part_names or name in part_names:
             chosen[name] = commands
     RESULTS.mkdir(exist_ok=True)
+    write_solutions(AGAIN)
     reports = []
     for name in chosen:
         if name != "checks":

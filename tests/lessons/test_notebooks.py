@@ -8,7 +8,6 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from ddlab.core.errors import DDLabError
 from ddlab.lessons import LESSONS, build
@@ -227,19 +226,3 @@ def test_stubs_run_and_never_raise(path: Path, capsys) -> None:
     for code in stubs:
         exec(code, space)
     assert capsys.readouterr().out.count("Not yet: No answer yet.") == len(stubs)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize(
-    "path", sorted((NOTEBOOKS / "solutions").glob("[0-9]*.ipynb")), ids=lambda path: path.stem
-)
-def test_every_cell_runs_once_more(path: Path) -> None:
-    """A page whose cells were run is run again from its head: no name means two things on it."""
-    page = nbformat.read(path, as_version=4)
-    again = []
-    for cell in page.cells:
-        if cell.cell_type == "code":
-            again.append(nbformat.v4.new_code_cell(cell.source))
-    page.cells = [*page.cells, *again]
-    NotebookClient(page, timeout=600, resources={"metadata": {"path": str(NOTEBOOKS)}}).execute()
