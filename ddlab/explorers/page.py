@@ -202,6 +202,7 @@ class Laboratory(Explorer):
             plot = getattr(view_on_page.widget, "plot", view_on_page.widget)
             if isinstance(plot, Plot):
                 plot.observe(self.guard(self._motion), "reduced_motion")
+                plot.on_msg(self.guard(functools.partial(self._keep, view_on_page)))
         if self.prediction is not None:
             self.prediction.observe(self.guard(self._answered), "locked")
         self.panel.observe(self.guard(self._moved), "value")
@@ -248,6 +249,12 @@ class Laboratory(Explorer):
         if place and drag is not None and view_on_page.sliders is not None:
             view_on_page.sliders.point.value = int(place["point"])
             self.put(drag, int(place["point"]), float(place["x"]), float(place["y"]))
+
+    def _keep(self, view_on_page: ViewOnPage, _plot: Any, content: Any, _buffers: Any) -> None:
+        """Keep the curves on show, or let them go."""
+        if content.get("kind") == "keep":
+            view_on_page.keep()
+            self.draw()
 
     def _motion(self, change: Any) -> None:
         """Draw less often for a reader who asked the system for little motion."""

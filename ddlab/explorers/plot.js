@@ -37,13 +37,26 @@ async function render({ model, el }) {
   graph.setAttribute("role", "img");
   const cursor = add(frame, "div", "cursor");
   const speak = speaker(el, () => graph.getAttribute("aria-label"));
-  const details = add(el, "details", "data");
+  const foot = add(el, "div", "foot");
+  const details = add(foot, "details", "data");
   const more = add(details, "summary", "toggle", "…");
   more.setAttribute("aria-label", "Words, table and picture of this figure");
   more.title = "Words, table and picture of this figure";
   const words = add(details, "p", "words");
   const save = add(details, "button", "save", "Save as picture");
   const rows = add(details, "div", "rows");
+  // Only a kernel can keep curves; on a page without one there is no such button.
+  const keep = add(foot, "button", "keep");
+  const kept = add(foot, "span", "kept");
+  keep.title = "Keep these curves behind what comes, three at most; press again to let them go";
+  keep.addEventListener("click", () => model.send({ kind: "keep" }));
+  const self = await findModel(model, model.get("_own"));
+  const nameKept = () => {
+    keep.textContent = model.get("keep");
+    keep.hidden = !model.get("keep") || self.comm_live === false;
+    kept.textContent = model.get("kept").join("   ");
+  };
+  nameKept();
   graph.style.minHeight = `${model.get("height")}px`; // Keeps the page from jumping while plotly.js arrives.
 
   let Plotly, palettes;
@@ -141,6 +154,7 @@ async function render({ model, el }) {
     redraw();
   });
   model.on("change:cursor", placeCursor);
+  for (const name of ["keep", "kept"]) model.on(`change:${name}`, nameKept);
   details.addEventListener("toggle", () => details.open && tell());
   motion.addEventListener("change", tellMotion);
   tellMotion();

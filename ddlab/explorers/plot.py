@@ -54,6 +54,9 @@ class Plot(SyncedWidget):
         clicked: where the cursor was, in the axes' units, and the mark under it, if there was one.
         draggable: name of a scatter trace, its x and y plain lists, whose points a reader may move.
         dragged: where one of them is moved to; put sliders beside it for a keyboard.
+        keep: the words of the button that keeps the curves on show, "" without one. A press sends
+            {"kind": "keep"}.
+        kept: what is kept, in words.
         alt: what a screen reader says.
         announce: False if changes are not read out, for a plot beside a sentence that is.
         reduced_motion: the reader's setting.
@@ -61,9 +64,11 @@ class Plot(SyncedWidget):
 
     _esm = front_end("figure.js", "drag.js", "plot.js")
     _css = style()
-    _resent = ("_figure", "alt", "cursor")
+    _resent = ("_figure", "alt", "cursor", "keep", "kept")
     _figure = traitlets.Unicode().tag(sync=True)
     _library = traitlets.Unicode().tag(sync=True)
+    keep = traitlets.Unicode().tag(sync=True)
+    kept = traitlets.List().tag(sync=True)
     alt = traitlets.Unicode().tag(sync=True)
     height = traitlets.Int(360).tag(sync=True)
     cursor = traitlets.Float(None, allow_none=True).tag(sync=True)

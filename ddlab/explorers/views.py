@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, cast
 import ipywidgets as widgets
 from torch import Tensor
 
-from ..figures.ghosts import with_ghosts
+from ..figures.ghosts import KEPT_DASHES, with_ghosts, with_kept
 from .images import Picture
 from .layout import side_by_side
 from .plot import Plot
@@ -73,8 +73,9 @@ class View:
             show next.
         drag: of a chart: its points that can be moved.
         ghosts: of a chart: whether the curves of the settings before stay behind those on show,
-            pale, until the next change. They are added to the figure that `draw` returns, which
-            must be a new one each time. A chart with `move` has none.
+            pale, until the next change, and whether a reader can keep curves. They are added to the
+            figure that `draw` returns, which must be a new one each time. A chart with `move` has
+            none.
     """
 
     def __init__(
@@ -171,10 +172,13 @@ class ViewOnPage:
         self.widget: Any = None
         self.sliders: PointSliders | None = None  # of points that can be moved
         self._data: Any = None
-        # What is drawn, for which settings, and the drawing of the settings before with its words.
+        # What is drawn, for which settings, and whether all that these ask for was done by then.
         self._drawing: Any = None
         self._settings: Any = None
+        self._is_settled = False
+        # The drawing of the settings before with its words, and those that the reader keeps.
         self._before: tuple[Any, str] | None = None
+        self._kept: dict[Any, Any] = {}
         self._tabs: list[tuple[Any, int]] = []  # the tabs it stands in, each with its own number
 
     def stands_in(self, buttons: Any, number: int) -> None:
@@ -196,6 +200,7 @@ class ViewOnPage:
         self._before = None
         self._data = None
         self._drawing = None
+        self._kept = {}
 
     @property
     def is_up_to_date(self) -> bool:
@@ -211,6 +216,7 @@ class ViewOnPage:
         """Take another drawing for the one on show, so that its curves are the next ones' ghosts."""
         self.forget()
         self._drawing, self._settings = opening
+        self._is_settled = True
 
     def draw(self, world: Any, settings: Any, results: Any) -> None:
         """Bring the view up to date. Nothing is drawn where the data are the same as before."""
@@ -222,11 +228,14 @@ class ViewOnPage:
             return
         # Plain values compare in microseconds; a drawing takes tens of milliseconds.
         if self.widget is None or (data is not None and data != self._data):
-            if self.view.has_ghosts and self._drawing is not None and settings != self._settings:
-                self._before = self._drawing, results.words_of(self._settings)
+            if settings != self._settings:
+                self._before = self._ghost_for(results)
             self._settings = settings
             self._show(data)
             self._data = data
+        if settings == self._settings:
+            self._is_settled = results.is_settled
+        self._name_kept(results)
         if self.view.cursor is not None:
             at = self.view.cursor(world, settings, results)
             widget = cast(Any, self.widget)
@@ -236,6 +245,38 @@ class ViewOnPage:
             if handles is not None:
                 self.sliders.follow(*handles)
 
+    def keep(self) -> None:
+        """Keep what is on show behind what comes, or let it go if it is kept; three at most."""
+        if self._settings in self._kept:
+            del self._kept[self._settings]
+        elif len(self._kept) < len(KEPT_DASHES):
+            self._kept[self._settings] = self._drawing
+        self._data = None  # so that it is drawn anew
+
+    def _ghost_for(self, results: Any) -> tuple[Any, str] | None:
+        """Return the drawing of the settings just before, with its words.
+
+        None where it is of others, as in a tab that was closed, or was drawn before they were done.
+        """
+        is_of_before = results.past[1:2] == (self._settings,)
+        if self.view.has_ghosts and self._drawing is not None and is_of_before and self._is_settled:
+            return self._drawing, results.words_of(self._settings)
+        return None
+
+    def _name_kept(self, results: Any) -> None:
+        """Say under a chart which curves are kept, and whether that on show is one of them."""
+        if not self.view.has_ghosts:
+            return
+        signs = KEPT_DASHES.values()
+        words = [
+            f"{sign} {results.words_of(settings).removeprefix('before: ') or 'on show'}"
+            for sign, settings in zip(signs, self._kept, strict=False)
+        ]
+        is_full = len(words) == len(KEPT_DASHES)
+        keep = "Let go" if self._settings in self._kept else "" if is_full else "Keep"
+        self.widget.set_trait("kept", words)
+        self.widget.set_trait("keep", keep)
+
     def _show(self, data: Any) -> None:
         widget: Any = self.widget
         if self.view.move is not None and widget is not None:
@@ -243,8 +284,11 @@ class ViewOnPage:
         else:
             drawing = self.view.draw(*data)
         self._drawing = drawing
-        if self.view.has_ghosts and self._before is not None:
-            drawing = with_ghosts(drawing, *self._before)
+        if self.view.has_ghosts:
+            others = [kept for of, kept in self._kept.items() if of != self._settings]
+            drawing = with_kept(drawing, others)
+            if self._before is not None:
+                drawing = with_ghosts(drawing, *self._before)
         if widget is not None:
             self.view.show(widget, drawing)
         else:

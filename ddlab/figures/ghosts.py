@@ -1,7 +1,10 @@
-"""Ghosts: what a figure showed with the settings before, pale behind what it shows now.
+"""Ghosts: what a figure showed with other settings, pale behind what it shows now.
 
-So a change and its effect are seen in one picture.
+So a change and its effect are seen in one picture. The settings before leave theirs by themselves;
+what a reader keeps stays, one dash for each.
 """
+
+from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
@@ -9,8 +12,39 @@ from . import theme as look
 
 _MOST = 3  # more of them would hide what is on show
 _ALPHA = 0.45
+_KEPT_ALPHA = 0.8
 # Marks a ghost, in `meta`: a `legendgroup` would stack the entries of the legend on each other.
 _GHOST = "ghost"
+KEPT_DASHES = {"dash": "╌", "dot": "┈", "longdashdot": "╌·"}
+"""Dash of a kept curve -> the sign that names it in words."""
+
+
+def have_same_axes(figure: go.Figure, other: go.Figure) -> bool:
+    """Return whether both figures draw the same quantities in the same coordinates.
+
+    Coordinates that the titles of the axes don't name, such as those of a plane that was fitted, are
+    named in `finish_figure`.
+    """
+    return _axes(figure) == _axes(other)
+
+
+def _axes(figure: go.Figure) -> tuple:
+    layout = figure.layout
+    axes = [(axis.title.text, axis.type) for axis in (layout.xaxis, layout.yaxis)]
+    return *axes, (layout.meta or {}).get("coordinates", "")
+
+
+def with_kept(figure: go.Figure, kept: Sequence[go.Figure]) -> go.Figure:
+    """Put the curves of kept figures of the same axes behind those of `figure`, dashed and grey.
+
+    Returns:
+        `figure` itself, changed in place.
+    """
+    for dash, earlier in zip(KEPT_DASHES, kept, strict=False):
+        if have_same_axes(figure, earlier):
+            curves = _curves(figure, earlier)[:_MOST]
+            figure.add_traces([_ghost(trace, "kept", dash, _KEPT_ALPHA) for trace in curves])
+    return figure
 
 
 def with_ghosts(figure: go.Figure, earlier: go.Figure, words: str) -> go.Figure:
@@ -20,7 +54,7 @@ def with_ghosts(figure: go.Figure, earlier: go.Figure, words: str) -> go.Figure:
 
     Of the earlier figure those scatter traces count that have a name and a place in the legend.
     What the figure still shows itself, all points of it, leaves no ghost. Bars become strokes at
-    their ends. The earlier figure's own ghosts are not passed on.
+    their ends. The earlier figure's own ghosts are not passed on. A figure of other axes leaves none.
 
     Args:
         words: what was different then, such as "before: N 3".
@@ -29,20 +63,8 @@ def with_ghosts(figure: go.Figure, earlier: go.Figure, words: str) -> go.Figure:
         `figure` itself, changed in place.
     """
     ghosts = []
-    points_on_show = set()
-    for trace in figure.data:
-        points_on_show |= _points(trace)
-    bars = [trace for trace in earlier.data if trace.type == "bar"]
-    for trace in earlier.data:
-        is_curve = trace.type == "scatter" and trace.name and trace.showlegend is not False
-        # Bars of several series stand beside each other, at places that nothing but plotly knows.
-        is_single_bar = trace.type == "bar" and len(bars) == 1
-        points = _points(trace)
-        if not (is_curve or is_single_bar) or not points or points <= points_on_show:
-            continue
-        if trace.meta == _GHOST:
-            continue
-        ghosts.append(_ghost(trace, words))
+    if have_same_axes(figure, earlier):
+        ghosts = [_ghost(trace, words) for trace in _curves(figure, earlier)]
     if not ghosts:
         return figure
     if len(figure.data) == 1 and figure.layout.showlegend is None:
@@ -63,8 +85,28 @@ def with_ghosts(figure: go.Figure, earlier: go.Figure, words: str) -> go.Figure:
     )
 
 
-def _ghost(trace: go.Scatter | go.Bar, words: str) -> go.Scatter:
-    colour = look.faint(look.neutral("quiet"), _ALPHA)
+def _curves(figure: go.Figure, earlier: go.Figure) -> list[go.Scatter | go.Bar]:
+    """Return the curves of an earlier figure that `figure` doesn't show itself."""
+    points_on_show = set()
+    for trace in figure.data:
+        points_on_show |= _points(trace)
+    bars = [trace for trace in earlier.data if trace.type == "bar"]
+    curves = []
+    for trace in earlier.data:
+        is_curve = trace.type == "scatter" and trace.name and trace.showlegend is not False
+        # Bars of several series stand beside each other, at places that nothing but plotly knows.
+        is_single_bar = trace.type == "bar" and len(bars) == 1
+        points = _points(trace)
+        is_new = bool(points) and not points <= points_on_show and trace.meta != _GHOST
+        if (is_curve or is_single_bar) and is_new:
+            curves.append(trace)
+    return curves
+
+
+def _ghost(
+    trace: go.Scatter | go.Bar, words: str, dash: str = "", alpha: float = _ALPHA
+) -> go.Scatter:
+    colour = look.faint(look.neutral("quiet"), alpha)
     marker = {"color": colour, "size": 6}
     mode = "lines+markers"
     line = {"color": colour, "width": 2}
@@ -75,7 +117,7 @@ def _ghost(trace: go.Scatter | go.Bar, words: str) -> go.Scatter:
     else:
         mode = trace.mode or "lines+markers"
         marker |= {"symbol": trace.marker.symbol}
-        line |= {"dash": trace.line.dash}
+        line |= {"dash": dash or trace.line.dash}
     return go.Scatter(
         x=trace.x,
         y=trace.y,

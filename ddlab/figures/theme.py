@@ -189,9 +189,15 @@ def changed(figure: go.Figure, moving: Mapping[str, Mapping[str, Any]]) -> go.Fi
 
 
 @checked
-def finish_figure(figure: go.Figure, *, alt: Words) -> go.Figure:
-    """Store the alt text: one sentence, with numbers, of what the figure shows."""
-    figure.layout.meta = {**(figure.layout.meta or {}), "alt": " ".join(alt.split())}
+def finish_figure(figure: go.Figure, *, alt: Words, coordinates: Words = "") -> go.Figure:
+    """Store the alt text: one sentence, with numbers, of what the figure shows.
+
+    Args:
+        coordinates: what the axes mean where their titles don't say it, such as which plane was
+            fitted. Curves of other coordinates leave no ghost.
+    """
+    meta = {"alt": " ".join(alt.split()), "coordinates": coordinates}
+    figure.layout.meta = {**(figure.layout.meta or {}), **meta}
     return figure
 
 

@@ -110,6 +110,67 @@ def test_the_settings_before_leave_their_curve() -> None:
     lab.close()
 
 
+def ghosts_of(widget: Any) -> list[list[float]]:
+    """The heights of the curves that are not the figure's own."""
+    return [list(trace.y) for trace in widget.figure.data if trace.meta == "ghost"]
+
+
+def lab_of(view: Any, **declared: Any) -> Laboratory:
+    words = {"sentence": lambda world, settings, results: ""}
+    return Lab("Ghosts", World, controls=("height", "seed"), views=[view], **words, **declared)()
+
+
+def test_a_tab_that_opens_late_has_no_ghost_of_settings_that_are_long_gone() -> None:
+    lab = lab_of(Tabs(("Words", Html(height, str)), ("Curve", Chart(height, curve))))
+    for value in (2, 3):
+        lab.panel["height"].value = value
+    assert ghosts_of(lab.widget(curve)) == [], "it was last drawn two settings ago"
+    lab.close()
+
+
+def test_a_drawing_from_before_its_jobs_were_done_leaves_no_ghost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It would be called by the settings, and show something else."""
+    lab = lab_of(Chart(height, curve), jobs=jobs)
+    lab.runner.join(10)
+    with monkeypatch.context() as patched:
+        patched.setattr(lab.schedule, "ask", lambda: None)  # what is asked for is not done yet
+        lab.panel["height"].value = 2
+    lab.panel["height"].value = 3
+    assert ghosts_of(lab.widget(curve)) == []
+    lab.runner.join(10)
+    lab.panel["height"].value = 4
+    assert ghosts_of(lab.widget(curve)) == [[0, 3]]
+    lab.close()
+
+
+def press_keep(widget: Any) -> None:
+    widget._handle_custom_msg({"kind": "keep"}, [])
+
+
+def test_a_reader_keeps_three_curves_and_lets_them_go() -> None:
+    lab = lab_of(Chart(height, curve))
+    widget = lab.widget(curve)
+    for value in (1, 2, 3):
+        lab.panel["height"].value = value
+        press_keep(widget)
+        assert widget.keep == "Let go"
+    lab.panel["height"].value = 4
+    lab.panel["height"].value = 5
+    assert ghosts_of(widget) == [[0, 1], [0, 2], [0, 3], [0, 4]], "kept, and the one before"
+    assert [words.partition(" ")[2] for words in widget.kept] == [
+        "height 1",
+        "height 2",
+        "height 3",
+    ]
+    assert widget.keep == "", "three at most"
+    lab.panel["height"].value = 2
+    press_keep(widget)
+    assert len(widget.kept) == 2 and widget.keep == "Keep"
+    lab.close()
+
+
 def test_a_closed_tab_forgets_its_ghost_too() -> None:
     lab = Lab(
         "Ghosts",

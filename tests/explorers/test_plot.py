@@ -82,7 +82,9 @@ def test_what_a_slow_page_missed_is_sent_again(plot):
     plot.cursor = 2.0
     messages.clear()
     plot._handle_custom_msg({"kind": "started"}, [])
-    assert [set(message["state"]) for message in messages] == [{"_figure", "alt", "cursor"}]
+    assert [set(message["state"]) for message in messages] == [
+        {"_figure", "alt", "cursor", "keep", "kept"}
+    ]
 
 
 def test_figures_may_be_set_from_many_threads(plot):

@@ -3,7 +3,8 @@
 import plotly.graph_objects as go
 
 from ddlab.figures import bars, loss_curves
-from ddlab.figures.ghosts import with_ghosts
+from ddlab.figures.ghosts import with_ghosts, with_kept
+from ddlab.figures.theme import finish_figure
 
 
 def ghosts(figure: go.Figure, earlier: go.Figure) -> list[go.Scatter]:
@@ -61,3 +62,19 @@ def test_ghosts_have_no_ghosts() -> None:
     first, second, third = (loss_curves({"loss": [n, n + 1]}) for n in (1, 5, 9))
     (ghost,) = ghosts(third, with_ghosts(second, first, "before: N 1"))
     assert list(ghost.y) == [5, 6]
+
+
+def test_curves_of_other_axes_leave_no_ghost() -> None:
+    """Another unit, or coordinates that no title names."""
+    figure = loss_curves({"loss": [1, 1]})
+    assert ghosts(figure, loss_curves({"loss": [3, 2]}, y_label="share of errors")) == []
+    plane = finish_figure(loss_curves({"loss": [1, 1]}), alt="A plane.", coordinates="of expert 1")
+    other = finish_figure(loss_curves({"loss": [3, 2]}), alt="A plane.", coordinates="of expert 2")
+    assert ghosts(plane, other) == [] and len(ghosts(plane, plane)) == 0
+    assert with_kept(figure, [plane]) is figure and len(figure.data) == 1
+
+
+def test_what_is_kept_has_a_dash_of_its_own() -> None:
+    kept = [loss_curves({"loss": [n, n + 1]}) for n in (1, 5)]
+    drawn = with_kept(loss_curves({"loss": [9, 9]}), kept)
+    assert [trace.line.dash for trace in drawn.data[1:]] == ["dash", "dot"]

@@ -18,7 +18,14 @@ from ...data import ImageData
 from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value, step_on_show
 from ...explorers.ready import HEIGHT, frame_at, strip, values_by_setting
 from ...explorers.students import Students, finished
-from ...figures.theme import DASHED, finish_figure, legend_below, series_style, start_figure
+from ...figures.theme import (
+    DASHED,
+    alt_text,
+    finish_figure,
+    legend_below,
+    series_style,
+    start_figure,
+)
 from ...methods import fadrm, selection
 from ...runs import Frame, Run
 from .curves import vanishing_curves
@@ -127,7 +134,7 @@ def curve_data(world: World, settings: Settings, results: Results) -> tuple:
 
 def curves(config: fadrm.Config, measure: str, curves_begun: tuple, levels: tuple) -> go.Figure:
     """Return the chosen ratio and no residual."""
-    return vanishing_curves(
+    figure = vanishing_curves(
         dict(curves_begun) or {"not computed yet": [float("nan")]},
         steps=kept_steps(config),
         merges=merge_steps(config),
@@ -137,6 +144,7 @@ def curves(config: fadrm.Config, measure: str, curves_begun: tuple, levels: tupl
         close=True,
         title=f"{measure[0].upper()}{measure[1:]}, mean of all classes",
     ).update_xaxes(range=[-0.01 * config.iterations, 1.02 * config.iterations])
+    return finish_figure(figure, alt=alt_text(figure), coordinates=measure)
 
 
 def sets(world: World, settings: Settings) -> tuple[fadrm.Config, selection.Config]:

@@ -249,7 +249,11 @@ def curve(paths: tuple, order: str, rival: Path | None, networks_text: str) -> g
     figure.update_xaxes(range=[0.5, len(path_by_order[order]) + 0.5])
     figure.update_yaxes(range=[0, 1], tickformat=".0%")
     description = "; ".join(f"{name} {path[-1]:.2f}" for name, path in lines.items())
-    return finish_figure(legend_below(figure), alt=f"Accuracy after the last step: {description}.")
+    return finish_figure(
+        legend_below(figure),
+        alt=f"Accuracy after the last step: {description}.",
+        coordinates=networks_text,
+    )
 
 
 def ends_data(world: World, settings: Settings, results: Results) -> tuple:

@@ -246,7 +246,7 @@ _VIEWS = Tabs(
     ("At the end", Chart(ends_data, final_chart)),
     ("Decisions", _DECISIONS),
     ("Curves", Chart(on_show, curves, move=move_curves)),
-    ("Landscape", Chart(on_show, landscape)),
+    ("Landscape", Chart(on_show, landscape, ghosts=False)),
     ("Numbers", Html(on_show, numbers)),
 )
 _TEACHER_WORDS = {

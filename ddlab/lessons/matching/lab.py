@@ -18,6 +18,7 @@ from ...explorers.students import (
     finished,
     mean_accuracies,
 )
+from ...figures.theme import alt_text, finish_figure
 from ...runs import Run
 from .world import LEARNED, REAL, Settings, World
 
@@ -43,12 +44,13 @@ def distance_data(world: World, settings: Settings, results: Results) -> tuple |
     frames = results.frames[1:]
     if not frames:
         return None
-    return settings.iterations, tuple(
-        (frame.step, float(frame.content.numbers["distance"].value)) for frame in frames
-    )
+    points = tuple((frame.step, float(frame.content.numbers["distance"].value)) for frame in frames)
+    return settings.iterations, how_many(settings.networks), points
 
 
-def distance_curve(iterations: int, points: tuple[tuple[int, float], ...]) -> go.Figure:
+def distance_curve(
+    iterations: int, networks: str, points: tuple[tuple[int, float], ...]
+) -> go.Figure:
     """Draw the distance that the images descend, each time in another network."""
     figure = run_curve(
         "distance of the mean features",
@@ -61,7 +63,9 @@ def distance_curve(iterations: int, points: tuple[tuple[int, float], ...]) -> go
     values = [value for _, value in points]
     # Of one point plotly would write too many numbers.
     limits = math.log10(min(values) / 2), math.log10(2 * max(values))
-    return figure.update_yaxes(dtick="D2", range=limits).update_layout(height=_HEIGHT)
+    figure.update_yaxes(dtick="D2", range=limits).update_layout(height=_HEIGHT)
+    # A distance in networks that are fitted one after the other is another one than in a single one.
+    return finish_figure(figure, alt=alt_text(figure), coordinates=networks)
 
 
 # -- students

@@ -112,7 +112,9 @@ def plane(expert: Points, first: Points, means: Points, current: Points) -> go.F
     for name, points in (("on show", current), ("real", first), ("class means", means)):
         clauses.append(f"{name} {points[-1][0]:.2f} along and {points[-1][1]:.2f} off")
     return finish_figure(
-        legend_below(figure), alt=f"Students end on the expert's way: {'; '.join(clauses)}."
+        legend_below(figure),
+        alt=f"Students end on the expert's way: {'; '.join(clauses)}.",
+        coordinates=f"of the expert {expert}",
     )
 
 
