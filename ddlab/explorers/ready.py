@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ..core import errors
-from ..core.parameters import Parameters
+from ..core.parameters import Parameters, describe
 from ..data import ImageData
 from ..distilled import DistilledSet, OrderedSteps
 from ..evaluation.students import student_accuracy
@@ -163,6 +163,30 @@ def values_by_setting(
         if (*arguments,) == other_arguments and vars(other_settings) | without_field == own_fields:
             values[getattr(other_settings, name)] = value
     return dict(sorted(values.items()))
+
+
+def tried_by_arm(
+    results: Results,
+    compute: Callable[..., Any],
+    settings: Parameters,
+    along: str,
+    arm: str,
+    *other_arguments: Any,
+) -> dict[Any, dict[Any, Any]]:
+    """Return `values_by_setting` for each choice of a second field that was tried.
+
+    The choice on show comes first, whether or not anything is known of it; the others stay beside it
+    as its rivals.
+    """
+    own_choice = getattr(settings, arm)
+    others = [choice for choice in describe(settings)[arm].choices or () if choice != own_choice]
+    arms = {}
+    for choice in (own_choice, *others):
+        at_choice = settings.replace(**{arm: choice})
+        values = values_by_setting(results, compute, at_choice, along, *other_arguments)
+        if values or choice == own_choice:
+            arms[choice] = values
+    return arms
 
 
 def frame_at(run: Run, step: int) -> Frame | None:

@@ -13,16 +13,27 @@ where that one may be left.
     runner.close()                           # the thread ends
 
 The thread begins with the first task and is a daemon; no lock is held while a task is done. Nothing
-here touches torch.
+here touches torch. When Python ends, as when a kernel does, every thread is ended first: one that is
+still inside torch then would take the process down ("terminate called without an active exception").
 """
 
+import atexit
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 from ..core.errors import check_function, check_text
 
 _NOTHING = object()
+_AT_END = 10.0  # seconds that a thread has to leave what it does when Python ends
+_running: "weakref.WeakSet[Runner]" = weakref.WeakSet()
+
+
+@atexit.register
+def _end_threads() -> None:
+    for runner in list(_running):
+        runner.close(_AT_END)
 
 
 class TaskLeft(Exception):
@@ -88,6 +99,7 @@ class Runner:
             # At the first task: an explorer that is only looked at needs no thread.
             if self._thread is None:
                 self._thread = threading.Thread(target=self._live, name=self._name, daemon=True)
+                _running.add(self)
                 self._thread.start()
             self._condition.notify_all()
 

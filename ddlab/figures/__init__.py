@@ -21,6 +21,7 @@ from .scatter import Point, scatter
 from .sets import one_class, sets_on_map
 from .sweeps import heat_map, sweep_bands
 from .theme import alt_text, finish_figure, line_style, series_style, start_figure
+from .tried import tried_settings
 
 __all__ = [
     "Point",
@@ -52,5 +53,6 @@ __all__ = [
     "sets_on_map",
     "start_figure",
     "sweep_bands",
+    "tried_settings",
 ]
 __dir__ = listing(__all__)

@@ -2,6 +2,8 @@
 wrong ends the thread or is lost.
 """
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -253,3 +255,23 @@ def test_wrong_arguments_are_refused() -> None:
         Runner(lambda task, leave: None, on_busy=3)  # type: ignore[arg-type]
     with refuses("name"):
         Runner(lambda task, leave: None, name="")
+
+
+def test_python_ends_while_a_thread_computes_in_torch() -> None:
+    """A kernel that ended then was taken down by torch, with whatever it still had to write."""
+    code = """
+import time, torch
+from ddlab.explorers import Runner
+
+def work(task, leave):
+    weights = torch.randn(200, 200, requires_grad=True)
+    while True:
+        leave()
+        (weights @ weights).relu().sum().backward()
+
+Runner(work).submit("task")
+time.sleep(0.3)
+"""
+    for _ in range(3):
+        ended = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+        assert ended.returncode == 0, ended.stderr

@@ -12,8 +12,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ...explorers import Chart, Compute, Lab, Quest, Results, Strip, Tabs, Value
-from ...figures import encode_grid
-from ...figures.theme import DASHED, finish_figure, series_style, start_figure
+from ...figures import encode_grid, tried_settings
+from ...figures.theme import finish_figure, series_style, start_figure
 from .curves import reconstruction_error_curve
 from .unlabelled import BUDGET
 from .world import PICTURED, SEEDS, Fitted, Settings, World
@@ -195,49 +195,26 @@ def taught_data(world: World, settings: Settings, results: Results) -> tuple | N
 def taught(
     points: tuple, on_show: Split, real: Scores, limits: tuple[float, float] | None
 ) -> go.Figure:
-    """Draw the accuracy over pairs, a diamond for the split on show, circles for those before."""
-    title = "Linear probes of networks that learned the pairs"
-    figure = start_figure(
-        title=title, x_label="pairs that the floats buy", y_label="test accuracy", height=_HEIGHT
-    )
-    descriptions = []
-    for name, symbol, is_on_show in (("tried", "circle", False), ("on show", "diamond", True)):
-        dots = []
-        for chosen, count, scores_of_split in points:
-            if (chosen == on_show) is is_on_show:
-                dots.append((chosen, count, fmean(scores_of_split)))
-        colour = series_style(1 if is_on_show else 0).colour
-        figure.add_scatter(
-            x=[count for _, count, _ in dots],
-            y=[score for _, _, score in dots],
-            name=name,
-            mode="markers",
-            marker={"symbol": symbol, "size": 12 if is_on_show else 9, "color": colour},
-            hovertext=[
-                f"U = {bases}, V = {vector_bases}, s = {scale}"
-                for (scale, bases, vector_bases), _, _ in dots
-            ],
-        )
-        for _, count, score in dots:
-            descriptions.append(f"{name}: {count} pairs {score:.3f}")
-    lines = {"20 real images": fmean(real)} if real else {}
-    lines |= {} if limits is None else dict(zip(("untrained", "teacher"), limits, strict=True))
-    for name, level in lines.items():
-        annotation = {
-            "text": f"{name} {level:.1%}",
-            "font": {"color": DASHED["color"], "size": 12},
-            "showarrow": False,
-        }
-        figure.add_hline(y=level, line=DASHED, annotation=annotation, annotation_position="right")
-        descriptions.append(f"{name} {level:.3f}")
-    figure.update_xaxes(type="log", range=[0.9, 3.1], tickvals=[10, 20, 50, 100, 200, 500, 1000])
-    figure.update_yaxes(tickformat=".0%")
-    # Room for the names of the dashed lines; the two symbols are explained on hovering.
-    figure.update_layout(showlegend=False, margin={"r": 150})
-    if not points:
-        figure.update_yaxes(range=[0.4, 0.8])
-    return finish_figure(
-        figure, alt=f"{title}. {'; '.join(descriptions) or 'Nothing is trained yet'}."
+    """Draw the accuracy over the pairs of each split that was tried."""
+    arms: dict[str, dict[int, Scores]] = {}
+    ring = None
+    for (scale, bases, vector_bases), count, scores_of_split in points:
+        arms.setdefault(f"V = {vector_bases}", {})[count] = scores_of_split
+        if (scale, bases, vector_bases) == on_show:
+            ring = count, fmean(scores_of_split)
+    rivals = {"20 real images": fmean(real)} if real else {}
+    rivals |= {} if limits is None else dict(zip(("untrained", "teacher"), limits, strict=True))
+    return tried_settings(
+        arms or {"press Train networks": {}},
+        rivals=rivals,
+        on_show=ring,
+        title="Linear probes of networks that learned the pairs",
+        x_label="pairs that the floats buy",
+        places=(10, 20, 50, 100, 200, 500, 1000),
+        log=True,
+        limits=(0.4, 0.8),
+        lines=False,
+        height=_HEIGHT,
     )
 
 
@@ -290,7 +267,7 @@ def _small(error: float) -> str:
     return f"{error:.3g}" if error > 1e-6 else "less than 1e-6"
 
 
-_TAUGHT = Chart(taught_data, taught)
+_TAUGHT = Chart(taught_data, taught, ghosts=False)
 
 BasesLab = Lab(
     "What do the floats of twenty images buy?",

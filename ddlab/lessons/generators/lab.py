@@ -22,7 +22,7 @@ from ...data import ImageData
 from ...distilled import DistilledSet, HardLabels
 from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import MethodWorld, Watch, values_by_setting
-from ...figures import encode_grid
+from ...figures import encode_grid, tried_settings
 from ...figures.labels import draw_cells
 from ...figures.theme import (
     DASHED,
@@ -30,7 +30,6 @@ from ...figures.theme import (
     finish_figure,
     legend_below,
     line_style,
-    neutral,
     series_style,
     start_figure,
 )
@@ -270,41 +269,22 @@ def ends_data(world: World, settings: Settings, results: Results) -> tuple:
 
 
 def final_chart(rows: tuple, rival: float | None, on_show: tuple[str, float]) -> go.Figure:
-    """Return a line of points for each way of training, over what is shuffled afterwards."""
-    rows_by_curriculum: dict[str, Path] = dict(rows)
-    title = f"Test accuracy after the last step (mean of {STUDENTS} networks)"
-    figure = start_figure(
-        title=title, x_label="test accuracy", y_label="shuffled afterwards", height=_HEIGHT
+    """Draw the accuracy over what is shuffled afterwards, a line for each way of training."""
+    return tried_settings(
+        {
+            f"trained: {words(name)}": {
+                order: [accuracy] for order, accuracy in zip(ORDERS, row, strict=True)
+            }
+            for name, row in rows
+        },
+        rivals={} if rival is None else {REAL: rival},
+        on_show=on_show,
+        title=f"After the last step (mean of {STUDENTS} networks; ring: one network, on show)",
+        x_label="shuffled afterwards",
+        stops={order: order for order in ORDERS},
+        limits=(_LOW, 1.0),
+        height=_HEIGHT,
     )
-    accuracies = [on_show[1], *([] if rival is None else [rival])]
-    for row in rows_by_curriculum.values():
-        accuracies.extend(row)
-    for index, name in enumerate(CURRICULA):
-        if name in rows_by_curriculum:
-            style = line_style(series_style(index), markers=True)
-            figure.add_scatter(
-                x=rows_by_curriculum[name], y=ORDERS, name=f"trained: {words(name)}", **style
-            )
-    if rival is not None:
-        figure.add_scatter(x=[rival] * len(ORDERS), y=ORDERS, name=REAL, mode="lines", line=DASHED)
-    ring = {"symbol": "circle-open", "size": 12, "color": neutral("text")}
-    figure.add_scatter(
-        x=on_show[1:], y=on_show[:1], name="on show, one network", mode="markers", marker=ring
-    )
-    short = [name.replace(" ", "<br>") for name in ORDERS]
-    figure.update_yaxes(
-        type="category", categoryorder="array", categoryarray=ORDERS[::-1], title_text=""
-    )
-    # All orders have their place before anything is known of them.
-    figure.update_yaxes(tickvals=ORDERS, ticktext=short, range=[-0.5, len(ORDERS) - 0.5])
-    low = min(_LOW, min(accuracies) - 0.05)
-    figure.update_xaxes(range=[low, 1], tickformat=".0%")
-    clauses = []
-    for name, row in rows_by_curriculum.items():
-        clauses.append(f"{words(name)} {', '.join(f'{value:.2f}' for value in row)}")
-    description = "; ".join(clauses)
-    alt = f"Accuracy with nothing, batches, images of a class, everything shuffled: {description}."
-    return finish_figure(legend_below(figure), alt=alt)
 
 
 def class_counts(distilled: DistilledSet) -> Tensor:
@@ -388,7 +368,7 @@ CurriculumLab = Lab(
     views=[
         Strip(strip_data, strip),
         Tabs(
-            ("After the last step", Chart(ends_data, final_chart)),
+            ("After the last step", Chart(ends_data, final_chart, ghosts=False)),
             ("After each step", Chart(curve_data, curve)),
             ("Classes of each step", Chart(counts_data, counts)),
         ),

@@ -17,23 +17,15 @@ import plotly.graph_objects as go
 from ... import figures
 from ...explorers import Change, Chart, Html, Lab, Quest, Results, Tabs, Value
 from ...explorers.tables import table
-from ...figures.theme import (
-    DASHED,
-    finish_figure,
-    legend_below,
-    line_style,
-    neutral,
-    series_style,
-    start_figure,
-)
 from . import drawing
 from .world import EXTENT, RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, World, answer
 
 # The paper's case for targets, with the other teacher.
 _HARDEST = 'deviation=1,relabelling=0.5,teacher="posterior of the distilled"'
-# Squared error on G; it opens at .078, 1/2 for every point gives .25, samples of .2 give .062,
-# nothing is below .058.
-NEAR_ENOUGH = 0.063
+# Squared error on G; it opens at .078, 1/2 for every point gives .25, nothing is below .058.
+# After half of the updates: samples of .2 end at .067, of .1 or .3 at .069, the page's own at .085.
+NEAR_ENOUGH = 0.068
+_HALF = 500  # updates
 # The same from samples of 1: labels give .118, the trained teacher alone .067.
 WELL_TAUGHT = 0.07
 _OTHER_SEEDS = 1000  # of all that are counted through
@@ -77,41 +69,25 @@ def ends_data(world: World, settings: Settings, results: Results) -> tuple:
 
 def final_chart(on_view: Answer, switched: Answer | None) -> go.Figure:
     """Draw the chosen measure at the end, against what is swept."""
-    x_label = "Σ of the samples" if on_view.sweep is SIGMAS else "share of the teacher ρ"
     measure = on_view.settings.measure
-    figure = start_figure(
-        title="On G, after the last update",
-        x_label=x_label,
-        y_label=_y_label(on_view),
-        height=drawing.HEIGHT,
-    )
-    for index, outcome in enumerate(filter(None, (on_view, switched))):
+    arms = {}
+    for outcome in filter(None, (on_view, switched)):
         name = "exact gradient" if outcome.settings.exact_gradient else "one sample per update"
-        style = line_style(series_style(int(outcome.settings.exact_gradient)), markers=True)
-        figure.add_scatter(
-            x=outcome.values,
-            y=outcome.means[measure][-1].tolist(),
-            name=name,
-            opacity=0.5 if index else 1,
-            **style,
-        )
-    least = on_view.least[measure]
-    figure.add_scatter(
-        x=on_view.values,
-        y=[least] * len(on_view.values),
-        name="least possible",
-        mode="lines",
-        line=DASHED,
-    )
+        ends = outcome.means[measure][-1].tolist()
+        arms[name] = {value: [end] for value, end in zip(outcome.values, ends, strict=True)}
     chosen = on_view.values[on_view.chosen]
-    y = float(on_view.means[measure][-1, on_view.chosen])
-    ring = {"symbol": "circle-open", "size": 15, "line": {"width": 2}, "color": neutral("text")}
-    figure.add_scatter(
-        x=[chosen], y=[y], name="chosen", mode="markers", marker=ring, hoverinfo="skip"
-    )
-    return finish_figure(
-        legend_below(figure),
-        alt=f"{on_view.sweep.name(chosen)}: {measure} {y:.3f}, least possible {least:.3f}.",
+    ends = [end for arm in arms.values() for (end,) in arm.values()]
+    return figures.tried_settings(
+        dict(sorted(arms.items(), reverse=True)),
+        rivals={"least possible": on_view.least[measure]},
+        on_show=(chosen, float(on_view.means[measure][-1, on_view.chosen])),
+        title="On G, after the last update",
+        x_label="Σ of the samples" if on_view.sweep is SIGMAS else "share of the teacher ρ",
+        y_label=_y_label(on_view),
+        places=on_view.sweep.values,
+        limits=(on_view.least[measure], max(ends)),
+        percent=measure != SQUARED,
+        height=drawing.HEIGHT,
     )
 
 
@@ -191,7 +167,11 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
 
 
 def learned(world: World, settings: Settings, results: Results) -> bool:
-    """Return whether the chosen networks come near enough to the best there is, on G as the paper has it."""
+    """Return whether the chosen networks come near enough in half of the updates, on G as printed.
+
+    The exact gradient would get there with other samples: it takes the noise away that the question is
+    about.
+    """
     (on_view,) = on_show(world, settings, results)
     as_printed = (settings.gap, settings.original_deviation) == (
         world.start.gap,
@@ -199,6 +179,8 @@ def learned(world: World, settings: Settings, results: Results) -> bool:
     )
     return (
         as_printed
+        and settings.steps <= _HALF
+        and not settings.exact_gradient
         and on_view.settings == settings
         and float(on_view.means[SQUARED][-1, on_view.chosen]) < NEAR_ENOUGH
     )
@@ -243,7 +225,7 @@ _DECISIONS = Chart(
     move=lambda figure, on_view: figures.move_decisions(figure, **on_view.decisions),
 )
 _VIEWS = Tabs(
-    ("At the end", Chart(ends_data, final_chart)),
+    ("At the end", Chart(ends_data, final_chart, ghosts=False)),
     ("Decisions", _DECISIONS),
     ("Curves", Chart(on_show, curves, move=move_curves)),
     ("Landscape", Chart(on_show, landscape, ghosts=False)),
@@ -278,7 +260,9 @@ SigmaLab = Lab(
     folded=("plane", "momentum", "learning_rate", "gap", "original_deviation"),
     views=[_VIEWS],
     quest=Quest(
-        f"Bring the squared error on G below {NEAR_ENOUGH:g}; the least possible is .058.", learned
+        f"In {_HALF} updates or fewer of one sample each, bring the squared error on G below "
+        f"{NEAR_ENOUGH:g}; the least possible is .058.",
+        learned,
     ),
     **_SHARED,
 )

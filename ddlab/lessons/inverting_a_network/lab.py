@@ -23,9 +23,8 @@ from ...data import ImageData
 from ...distilled import DistilledSet
 from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import HEIGHT, MethodWorld, Watch
-from ...figures import encode_grid, loss_curves
+from ...figures import encode_grid, loss_curves, tried_settings
 from ...figures.theme import (
-    DASHED,
     finish_figure,
     legend_below,
     line_style,
@@ -46,6 +45,7 @@ STUDENTS = 2
 ENOUGH = 0.75
 REAL = "random real"
 TYPICAL = "typical"
+_STARTS = ("noise", "real")
 _FRAMES = 40
 _CELL = 48  # pixels of an image in the strip
 # Bins of the histogram, in stored standard deviations.
@@ -209,7 +209,7 @@ def students_data(world: World, settings: Settings, results: Results) -> tuple:
     Only visited settings that differ in start and weight alone count.
     """
     config = results.run.config
-    points = []
+    points: dict[str, dict[float, float]] = {start: {} for start in _STARTS}
     for (tried_config,), accuracy in results.every(world.recovered_accuracy):
         at_these_settings = tried_config.replace(
             initialisation=config.initialisation,
@@ -217,54 +217,27 @@ def students_data(world: World, settings: Settings, results: Results) -> tuple:
             lambda_var=config.lambda_var,
         )
         if at_these_settings == config:
-            points.append(
-                (tried_config.initialisation, WEIGHTS.index(tried_config.lambda_var), accuracy)
-            )
-    return tuple(sorted(points)), (config.initialisation, settings.weight), results.shared
+            points[tried_config.initialisation][tried_config.lambda_var] = accuracy
+    arms = tuple((start, tuple(sorted(tried.items()))) for start, tried in points.items())
+    return arms, settings.weight, results.shared
 
 
-def students_chart(points: tuple, on_show: tuple[str, float], accuracies: tuple) -> go.Figure:
+def students_chart(arms: tuple, weight: float, accuracies: tuple) -> go.Figure:
     """Draw what students learn, against the weight of the gaps, beside real images."""
-    figure = start_figure(
+    recovered, random, typical = accuracies
+    levels = {f"{REAL} images": random, f"{TYPICAL} images": typical}
+    return tried_settings(
+        {
+            f"recovered from {start}": {where: [accuracy] for where, accuracy in points}
+            for start, points in arms
+        },
+        rivals={name: level for name, level in levels.items() if level is not None},
+        on_show=None if recovered is None else (weight, recovered),
         title=f"Students with the teacher's labels (mean of {STUDENTS})",
         x_label="weight of the gaps (λ)",
-        y_label="test accuracy",
+        stops={weight: f"{weight:g}" if weight else "off" for weight in WEIGHTS},
+        limits=(0.3, 1.0),
         height=HEIGHT,
-    )
-    x_range = (-0.3, len(WEIGHTS) - 0.7)
-    recovered, random, typical = accuracies
-    for name, level, dash in ((REAL, random, "dash"), (TYPICAL, typical, "dot")):
-        if level is not None:
-            line = DASHED | {"dash": dash}
-            figure.add_scatter(
-                x=x_range, y=[level] * 2, name=f"{name} images", mode="lines", line=line
-            )
-    clauses = []
-    for index, start in enumerate(("noise", "real")):
-        places, heights = [], []
-        for name, place, accuracy in points:
-            if name == start:
-                places.append(place)
-                heights.append(accuracy)
-        # Also where nothing is known yet: the legend does not change, and the plot keeps its height.
-        style = line_style(series_style(index), markers=True)
-        figure.add_scatter(x=places, y=heights, name=f"recovered from {start}", **style)
-        written = ", ".join(f"{height:.2f}" for height in heights)
-        clauses.append(f"from {start} {written or 'not known yet'}")
-    if recovered is not None:
-        ring = {"symbol": "circle-open", "size": 16, "color": neutral("text"), "line": {"width": 2}}
-        figure.add_scatter(
-            x=[WEIGHTS.index(on_show[1])],
-            y=[recovered],
-            name="on show",
-            mode="markers",
-            marker=ring,
-        )
-    words = [f"{weight:g}" if weight else "off" for weight in WEIGHTS]
-    figure.update_xaxes(range=x_range, tickvals=list(range(len(WEIGHTS))), ticktext=words)
-    figure.update_yaxes(range=[0.3, 1], tickformat=".0%")
-    return finish_figure(
-        legend_below(figure), alt=f"Accuracy by weight of the gaps: {'; '.join(clauses)}."
     )
 
 
@@ -384,7 +357,7 @@ RecoveryLab = Lab(
     views=[
         Strip(strip_data, strip),
         Tabs(
-            ("Students", Chart(students_data, students_chart)),
+            ("Students", Chart(students_data, students_chart, ghosts=False)),
             ("Statistics", Chart(statistics_data, statistics_chart)),
             ("Losses", Chart(losses_data, losses)),
         ),

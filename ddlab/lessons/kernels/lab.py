@@ -154,9 +154,9 @@ def quest_met(world: World, settings: Settings, results: Results) -> bool:
 KernelLab = Lab(
     "What can ten learned images answer?",
     World,
-    controls=("images_per_class", "kernel", "ridge", "corruption"),
+    controls=("images_per_class", "kernel", "corruption", "corrupted_by"),
     folded=(
-        "corrupted_by",
+        "ridge",
         "learn_labels",
         "initialisation",
         "learning_rate",
@@ -169,7 +169,7 @@ KernelLab = Lab(
         "ridge": "ridge (λ)",
         "corruption": "share of frozen pixels (p)",
         "corrupted_by": "frozen pixels are",
-        "learn_labels": "learn the labels, too",
+        "learn_labels": "learned labels",
         "initialisation": "begin as",
         "bias_std": "biases (σ_b)",
         "iterations": "updates",

@@ -25,17 +25,10 @@ from ...explorers.ready import (
     Watch,
     in_steps,
     learned_images,
+    tried_by_arm,
     values_by_setting,
 )
-from ...figures import bars
-from ...figures.theme import (
-    DASHED,
-    finish_figure,
-    legend_below,
-    line_style,
-    series_style,
-    start_figure,
-)
+from ...figures import bars, tried_settings
 from ...methods import dd
 from ...networks import NetworkSpec
 from ...runs import Run
@@ -47,6 +40,7 @@ NETWORKS = {
 }
 RATES = (0.05, 0.1, 0.2, 0.5, 1.0)  # the rival's: it takes the best of them
 AHEAD = 0.15  # of accuracy: what the quest asks for
+_SEVERAL = 2  # steps that the quest asks for at least
 OTHER_STARTS = 5  # starts beside the own one
 
 
@@ -199,67 +193,32 @@ def rates_chart(*rates: float) -> go.Figure:
     return figure.update_xaxes(type="category")
 
 
-def curve_data(world: World, settings: Settings, results: Results) -> tuple | None:
-    """Return the accuracies known so far. What was shown stays until the first is known."""
+def curve_data(world: World, settings: Settings, results: Results) -> tuple:
+    """Return the accuracies of both kinds of starts that were tried, and those of class means."""
     scores, rivals = results.shared
-    return (
-        (settings.learner, settings.starts, tuple(scores.items()), tuple(rivals.items()))
-        if scores
-        else None
-    )
+    by_starts = tried_by_arm(results, world.scores, settings, "inner_steps", "starts")
+    arms = tuple((f"{starts} start", tuple(tried.items())) for starts, tried in by_starts.items())
+    own_scores = scores.get(settings.inner_steps)
+    ring = (settings.inner_steps, statistics.fmean(own_scores[1:])) if own_scores else None
+    return settings.learner, arms, tuple(rivals.items()), ring
 
 
-def curve(learner: str, starts: str, scores_by_steps: tuple, rivals: tuple) -> go.Figure:
+def curve(learner: str, arms: tuple, rivals: tuple, on_show: tuple[int, float] | None) -> go.Figure:
     """Draw the accuracy against N: from the own start, from others, and of class means."""
-    figure = start_figure(
+    drawn: dict[str, dict[int, tuple[float, ...]]] = {}
+    for starts, scores_by_steps in arms:
+        if not drawn:
+            own = {steps: scores[:1] for steps, scores in scores_by_steps}
+            drawn[f"{starts}: the seed's start"] = own
+        drawn[f"{starts}: other starts"] = {steps: scores[1:] for steps, scores in scores_by_steps}
+    return tried_settings(
+        drawn,
+        rivals={"class means, best rate": {steps: [score] for steps, score in rivals}},
+        on_show=on_show,
         title=f"A {learner} after N steps",
         x_label="steps N",
-        y_label="test accuracy",
+        places=range(1, 11),
         height=HEIGHT,
-    )
-    steps = [number for number, _ in scores_by_steps]
-    lines = {
-        "the seed's start" if starts == "random" else "its own start": [
-            scores[0] for _, scores in scores_by_steps
-        ]
-    }
-    lines["other starts, mean"] = [statistics.fmean(scores[1:]) for _, scores in scores_by_steps]
-    for index, (name, values) in enumerate(lines.items()):
-        figure.add_scatter(
-            x=steps, y=values, name=name, **line_style(series_style(index), markers=True)
-        )
-    dots = []
-    for number, scores in scores_by_steps:
-        for value in scores[1:]:
-            dots.append((number, value))
-    colour = series_style(1).colour
-    figure.add_scatter(
-        x=[x for x, _ in dots],
-        y=[y for _, y in dots],
-        mode="markers",
-        showlegend=False,
-        hoverinfo="skip",
-        marker={"color": colour, "size": 5, "opacity": 0.45},
-    )
-    if rivals:
-        x, y = zip(*rivals, strict=True)
-        figure.add_scatter(
-            x=x,
-            y=y,
-            name="class means, best rate",
-            mode="lines+markers",
-            line=DASHED,
-            marker={"symbol": "x"},
-        )
-    # Fixed axes: a curve that grows must not move under the reader's hand.
-    figure.update_xaxes(range=[0.5, 10.5], dtick=1).update_yaxes(range=[0, 1], tickformat=".0%")
-    clauses = []
-    for n, scores in scores_by_steps:
-        clauses.append(f"N = {n}: {scores[0]:.2f} and {statistics.fmean(scores[1:]):.2f}")
-    description = "; ".join(clauses)
-    return finish_figure(
-        legend_below(figure),
-        alt=f"Accuracy of a {learner} from the own start and from others: {description}.",
     )
 
 
@@ -277,7 +236,12 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
 
 
 def quest_met(world: World, settings: Settings, results: Results) -> bool:
-    """Return whether the images are ahead of class means from starts that they have not met."""
+    """Return whether images that met new starts, in several steps, are ahead of class means.
+
+    They are compared from starts that they have not met.
+    """
+    if settings.starts != "random" or settings.inner_steps < _SEVERAL:
+        return False
     scores, rival = (values.get(settings.inner_steps) for values in results.shared)
     return (
         scores is not None and rival is not None and statistics.fmean(scores[1:]) >= rival + AHEAD
@@ -304,12 +268,15 @@ StepsLab = Lab(
     job_words=lambda world, run: f"learning for N = {run.config.epochs}",
     views=[
         Strip(strip_data, learned_images),
-        Tabs(("Accuracy", Chart(curve_data, curve)), ("Rates", Chart(rates_data, rates_chart))),
+        Tabs(
+            ("Accuracy", Chart(curve_data, curve, ghosts=False)),
+            ("Rates", Chart(rates_data, rates_chart)),
+        ),
     ],
     sentence=sentence,
     quest=Quest(
-        f"Learn ten images that are {100 * AHEAD:.0f} points ahead of class means from starts that "
-        "they have not met.",
+        f"By new starts and {_SEVERAL} steps or more, learn ten images that are {100 * AHEAD:.0f} "
+        "points ahead of class means from starts that they have not met.",
         quest_met,
     ),
 )

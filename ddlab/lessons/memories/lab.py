@@ -15,12 +15,11 @@ from ...data import ImageData
 from ...evaluation.incremental import Matrix
 from ...explorers import Chart, Compute, Lab, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import HEIGHT, values_by_setting
-from ...figures import cell_table, encode_grid
+from ...figures import cell_table, encode_grid, tried_settings
 from ...figures.theme import (
     faint,
     finish_figure,
     legend_below,
-    line_style,
     literal,
     neutral,
     series_style,
@@ -203,56 +202,33 @@ def ends_data(world: World, settings: Settings, results: Results) -> tuple:
                 (exemplars, float(np.mean(rows[-1]))) for exemplars, rows in every.items()
             ]
             points.append((memory, tuple(final_means)))
-    return (tuple(points),)
+    rows = results(with_memory(world, settings, settings.memory))
+    if rows is None or settings.memory == NONE:
+        return tuple(points), None
+    return tuple(points), (settings.memory, float(np.mean(rows[-1])))
 
 
-def final_chart(points_by_memory: tuple) -> go.Figure:
-    """Draw the accuracy at the end, a row for each memory, a marker for each number of exemplars.
+def final_chart(points_by_memory: tuple, on_show: tuple[str, float] | None) -> go.Figure:
+    """Draw the accuracy at the end by memory, an arm for each number of exemplars.
 
     Nothing kept has no row: its accuracy, a fifth, would squeeze all others.
     """
-    figure = start_figure(
+    arms: dict[str, dict[str, list[float]]] = {}
+    for memory, points in points_by_memory:
+        for exemplars, accuracy in points if memory != NONE else ():
+            name = f"{exemplars} exemplar{'s' * (exemplars > 1)} per class"
+            arms.setdefault(name, {})[memory] = [accuracy]
+    return tried_settings(
+        dict(sorted(arms.items())) or {"press Try all memories": {}},
+        on_show=on_show,
         title="Accuracy on all classes at the end",
         x_label="test accuracy",
         y_label="kept",
+        stops={memory: memory for memory in MEMORIES if memory != NONE},
+        limits=(_LOW, 1.0),
+        across=True,
+        lines=False,
         height=HEIGHT,
-    )
-    points_by_count = dict[int, list[tuple[str, float]]]()
-    descriptions = []
-    for memory, points in points_by_memory:
-        descriptions.append(f"{memory} {', '.join(f'{value:.2f} with {m}' for m, value in points)}")
-        if memory != NONE:
-            for exemplars, accuracy in points:
-                points_by_count.setdefault(exemplars, []).append((memory, accuracy))
-    accuracies = [_LOW + _MARGIN]
-    for exemplars, points in sorted(points_by_count.items()):
-        memories, values = zip(*points, strict=True)
-        accuracies.extend(values)
-        figure.add_scatter(
-            x=values,
-            y=memories,
-            name=f"{exemplars} {'exemplar' if exemplars == 1 else 'exemplars'} per class",
-            mode="markers",
-            marker=line_style(series_style(_STYLES[exemplars]), markers=True)["marker"]
-            | {"size": 10},
-        )
-    low = max(min(accuracies) - _MARGIN, 0.0)
-    figure.update_xaxes(range=[low, 1], tickformat=".0%")
-    rows = [memory for memory in MEMORIES if memory != NONE]
-    # All memories have their row before anything is known of them.
-    figure.update_yaxes(
-        type="category",
-        categoryorder="array",
-        categoryarray=rows[::-1],
-        range=[-0.5, len(rows) - 0.5],
-        tickvals=rows,
-        title_text="",
-    )
-    # Plotly gives a category its place only if some trace has it.
-    figure.add_scatter(x=[None] * len(rows), y=rows, showlegend=False, hoverinfo="skip")
-    return finish_figure(
-        legend_below(figure),
-        alt=f"Accuracy at the end: {'; '.join(descriptions) or 'not there yet'}.",
     )
 
 
@@ -326,7 +302,7 @@ DECLARED = {
     "sentence": sentence,
 }
 
-AT_THE_END = Chart(ends_data, final_chart)
+AT_THE_END = Chart(ends_data, final_chart, ghosts=False)
 MemoryLab = Lab(
     "What is worth keeping?",
     World,

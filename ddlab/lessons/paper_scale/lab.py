@@ -23,8 +23,8 @@ from ...data import ImageData
 from ...distilled import DistilledSet
 from ...explorers import Chart, Lab, Quest, Results, Strip, Value
 from ...explorers.ready import MethodWorld, Watch
-from ...figures import encode_grid
-from ...figures.theme import faint, finish_figure, neutral, series_style, start_figure
+from ...figures import encode_grid, tried_settings
+from ...figures.theme import faint, neutral
 from ...training import supervised
 
 EPOCHS = (25, 50, 75, 101, 125, 150, 200, 301)
@@ -218,65 +218,34 @@ def chart_data(world: World, settings: Settings, results: Results) -> tuple:
 def chart(
     tried: tuple[Tried, ...], on_show: str, printed: float, printed_error: float
 ) -> go.Figure:
-    """Draw a row for each protocol: its students, its mean with a standard error, the printed line."""
-    figure = start_figure(
+    """Draw a row for each protocol: its students by set, the mean over sets, the printed line."""
+    labels = [on_show, *(row.label for row in tried if row.label != on_show)]
+    sets = range(len(tried[0].sets) if tried else 0)
+    arms = {
+        f"set {number + 1}": {row.label: row.sets[number] for row in tried} for number in sets
+    } | {"mean over sets": {row.label: [row.mean] for row in tried}}
+    means = {row.label: row.mean for row in tried}
+    figure = tried_settings(
+        arms,
+        on_show=(on_show, means[on_show]) if on_show in means else None,
         title="The same images under every protocol",
         x_label="test accuracy (%)",
         y_label="protocol",
+        stops={label: label for label in labels},
+        limits=(printed - 2, printed + 2),
+        percent=False,
+        across=True,
+        lines=False,
         height=_HEIGHT,
     )
-    labels = [on_show]
-    for row in tried:
-        if row.label not in labels:
-            labels.append(row.label)
-    for row in tried:
-        style = series_style(0 if row.label == on_show else 1)
-        for number, students in enumerate(row.sets):
-            figure.add_scatter(
-                x=students,
-                y=[row.label] * len(students),
-                mode="markers",
-                showlegend=False,
-                name=f"{row.label}, set {number + 1}",
-                marker={
-                    "color": style.colour,
-                    "symbol": series_style(number).marker,
-                    "opacity": 0.4,
-                },
-            )
-        figure.add_scatter(
-            x=[row.mean],
-            y=[row.label],
-            mode="markers+text",
-            text=[f"{row.mean:.1f}"],
-            textposition="top center",
-            showlegend=False,
-            name=f"{row.label}, mean",
-            marker={"color": style.colour, "size": 12},
-            error_x={"array": [row.error], "color": style.colour},
-        )
-    # The printed line stays inside, also before anybody is trained.
-    accuracies = [printed - 1, printed + 1]
-    for row in tried:
-        for students in row.sets:
-            accuracies += students
-    low, high = min(accuracies) - 1, max(accuracies) + 1
     band = faint(neutral("quiet"), 0.25)
     figure.add_vrect(
         x0=printed - printed_error, x1=printed + printed_error, fillcolor=band, line_width=0
     )
     figure.add_vline(x=printed, line={"color": neutral("quiet"), "dash": "dash"})
-    figure.add_annotation(
+    return figure.add_annotation(
         x=printed, y=1, yref="paper", yanchor="bottom", text=f"printed {printed:g}", showarrow=False
     )
-    figure.update_xaxes(range=[low, high])
-    figure.update_yaxes(type="category", categoryorder="array", categoryarray=labels[::-1])
-    figure.update_yaxes(range=[-0.6, len(labels) - 0.4], title="")
-    clauses = [f"{row.label} {row.mean:.1f}" for row in tried]
-    alt = (
-        f"Accuracy in percent by protocol, printed {printed:g}: {'; '.join(clauses) or 'none yet'}."
-    )
-    return finish_figure(figure, alt=alt)
 
 
 def sentence(world: World, settings: Settings, results: Results) -> str:

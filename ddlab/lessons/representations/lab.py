@@ -12,7 +12,8 @@ from ...runs import Run
 from .world import COLUMNS, COMPONENTS, Settings, World
 
 _HEIGHT = 320
-_AHEAD = 0.1  # of accuracy, for the quest
+# Of accuracy, for the quest: the untrained prior gives the slowest objective 13 points.
+_AHEAD = 0.15
 _NAMES = {
     "byol": "BYOL",
     "barlow_twins": "Barlow Twins",

@@ -205,11 +205,13 @@ def neighbours(world: World, settings: Any) -> list[Any]:
 
 
 def is_border(world: World, settings: Any, results: Results) -> bool:
-    """Return whether the statement fails here and holds one step away, or no end breaks it."""
+    """Return whether both sides of a border were on show, or all ends, none of which breaks it."""
     if results.answer is None:
         return False
-    if not world.trial.holds(settings):
-        return any(world.trial.holds(beside) for beside in neighbours(world, settings))
+    holds = world.trial.holds(settings)
+    for beside in neighbours(world, settings):
+        if beside in results.past and world.trial.holds(beside) is not holds:
+            return True
     for name, limits in slider_ranges(world, settings).items():
         visited = {getattr(past, name) for past in results.past}
         if not visited.issuperset(limits):
@@ -232,8 +234,8 @@ TrialCard = Lab(
     ],
     sentence=sentence,
     quest=Quest(
-        "Find a border: the statement fails here, and one step of one slider away it holds. If it "
-        "never fails, show both ends of every slider.",
+        "Find a border: two neighbouring positions of one slider, where the statement holds at one "
+        "and fails at the other. If it never fails, show both ends of every slider.",
         is_border,
     ),
 )

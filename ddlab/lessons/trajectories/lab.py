@@ -14,11 +14,11 @@ import plotly.graph_objects as go
 
 from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import HEIGHT, learned_images, values_by_setting
+from ...figures import tried_settings
 from ...figures.theme import (
     finish_figure,
     legend_below,
     line_style,
-    neutral,
     series_style,
     start_figure,
 )
@@ -30,6 +30,7 @@ AHEAD = 0.15  # of the squared way: what the quest asks for
 _HEIGHT = HEIGHT + 20  # of a plot, in pixels: the legend takes two lines
 # Accuracies are shown from here, unless one is lower.
 _LOW = 0.5
+_TICKS = (1, 5, 10, 15, MOST_STEPS)
 
 
 def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
@@ -136,50 +137,47 @@ def left_data(world: World, settings: Settings, results: Results) -> tuple:
 
 
 def left_chart(learned: tuple, rivals: tuple, on_show: tuple[int, float]) -> go.Figure:
-    """Draw what is left of the squared way against N."""
-    figure = _by_steps(
-        "Squared distance left, mean of all experts", "squared distance left", learned, rivals
+    """Draw what is left of the squared distance against N."""
+    return _by_steps(
+        learned,
+        rivals,
+        on_show,
+        title="Squared distance left, mean of all experts (ring: this expert, on show)",
+        y_label="squared distance left",
+        percent=False,
     )
-    figure.add_scatter(
-        x=on_show[:1],
-        y=on_show[1:],
-        name="on show, this expert",
-        mode="markers",
-        marker={"symbol": "circle-open", "size": 13, "color": neutral("text")},
-    )
-    figure.update_yaxes(range=[0, 1])
-    return finish_figure(legend_below(figure), alt=f"Left of the way: {_described(learned)}.")
 
 
 def accuracy_data(world: World, settings: Settings, results: Results) -> tuple:
-    """Return the students' accuracy by N, for learned images and class means."""
+    """Return the students' accuracy by N, for learned images and class means, and on show."""
     learned, rivals = results.shared
+    accuracies = {steps: values[-1] for steps, values in learned.items()}
+    accuracy = accuracies.get(settings.inner_steps)
     return (
-        tuple((steps, values[-1]) for steps, values in learned.items()),
+        tuple(accuracies.items()),
         tuple((steps, values[-1]) for steps, values in rivals.items()),
+        None if accuracy is None else (settings.inner_steps, accuracy),
     )
 
 
-def accuracy_chart(learned: tuple, rivals: tuple) -> go.Figure:
+def accuracy_chart(learned: tuple, rivals: tuple, on_show: tuple[int, float] | None) -> go.Figure:
     """Draw the accuracy of new students against N."""
     title = f"New students (mean of {STUDENTS})"
-    figure = _by_steps(title, "test accuracy", learned, rivals)
-    lowest = min([_LOW, *(accuracy - 0.05 for _, accuracy in (*learned, *rivals))])
-    figure.update_yaxes(range=[lowest, 1], tickformat=".0%")
-    return finish_figure(legend_below(figure), alt=f"Accuracy: {_described(learned)}.")
+    return _by_steps(learned, rivals, on_show, title=title, limits=(_LOW, 1.0))
 
 
-def _by_steps(title: str, y_label: str, learned: tuple, rivals: tuple) -> go.Figure:
-    figure = start_figure(title=title, x_label="steps N", y_label=y_label, height=_HEIGHT)
-    # The colours of the plane.
-    for name, points, index in (("images on show", learned, 2), ("class means", rivals, 3)):
-        x, y = [steps for steps, _ in points], [value for _, value in points]
-        figure.add_scatter(x=x, y=y, name=name, **line_style(series_style(index), markers=True))
-    return figure.update_xaxes(range=[0.5, MOST_STEPS + 0.5])
-
-
-def _described(points: tuple) -> str:
-    return "; ".join(f"N = {steps}: {value:.2f}" for steps, value in points) or "not there yet"
+def _by_steps(
+    learned: tuple, rivals: tuple, on_show: tuple[int, float] | None, **options: Any
+) -> go.Figure:
+    return tried_settings(
+        {"learned images": {steps: [value] for steps, value in learned}},
+        rivals={"class means": {steps: [value] for steps, value in rivals}},
+        on_show=on_show,
+        x_label="steps N",
+        places=_TICKS,
+        height=_HEIGHT,
+        **options,
+    )
 
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
@@ -238,8 +236,8 @@ TrajectoryLab = Lab(
         Strip(strip_data, learned_images),
         Tabs(
             ("Path", Chart(plane_data, plane)),
-            ("Distance left", Chart(left_data, left_chart)),
-            ("Students", Chart(accuracy_data, accuracy_chart)),
+            ("Distance left", Chart(left_data, left_chart, ghosts=False)),
+            ("Students", Chart(accuracy_data, accuracy_chart, ghosts=False)),
         ),
     ],
     sentence=sentence,
