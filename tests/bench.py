@@ -134,9 +134,10 @@ def toys_row() -> tuple[Step, Step]:
 
     def plain() -> None:
         hidden, *other_weights = toy_networks.parts(toy_networks.first_weights(20))
-        weights = []
-        for value in (hidden[..., :2], hidden[..., 2], *other_weights):
-            weights.append(value.clone().requires_grad_())
+        weights = [
+            value.clone().requires_grad_()
+            for value in (hidden[..., :2], hidden[..., 2], *other_weights)
+        ]
         first, bias, second, last = weights
         optimiser = torch.optim.SGD(weights, lr=0.002, momentum=0.98)
         for point, label in zip(points, labels, strict=True):

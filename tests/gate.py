@@ -46,10 +46,11 @@ Command = list[str]
 
 def checks() -> list[Command]:
     """What reads the files and runs nothing of them."""
-    notebooks = []
-    for path in sorted(ROOT.glob("notebooks/**/*.ipynb")):
-        if ".ipynb_checkpoints" not in path.parts:
-            notebooks.append(str(path))
+    notebooks = [
+        str(path)
+        for path in sorted(ROOT.glob("notebooks/**/*.ipynb"))
+        if ".ipynb_checkpoints" not in path.parts
+    ]
     strip = [
         "nbstripout",
         "--verify",
@@ -150,20 +151,15 @@ def counted(reports: list[Path]) -> dict[str, int]:
 def main(arguments: list[str]) -> int:
     """Run every part, or those named; 0 where all are well."""
     everything = "--all" in arguments
-    part_names = []
-    for name in arguments:
-        if name != "--all":
-            part_names.append(name)
-    chosen = {}
-    for name, commands in parts(everything).items():
-        if not part_names or name in part_names:
-            chosen[name] = commands
+    part_names = [name for name in arguments if name != "--all"]
+    chosen = {
+        name: commands
+        for name, commands in parts(everything).items()
+        if not part_names or name in part_names
+    }
     RESULTS.mkdir(exist_ok=True)
     write_solutions(AGAIN)
-    reports = []
-    for name in chosen:
-        if name != "checks":
-            reports.append(RESULTS / f"{name}.xml")
+    reports = [RESULTS / f"{name}.xml" for name in chosen if name != "checks"]
     for report in reports:
         report.unlink(missing_ok=True)
     # One thread each, two processes; no student is trained in another one; a wrong answer of a

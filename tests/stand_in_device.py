@@ -106,18 +106,16 @@ def _check(func: Any, args: Any, kwargs: dict[str, Any]) -> None:
     if place is not None and isinstance(args[0], DeviceTensor):
         args = (*args[:place], *args[place + 1 :])
     scalars = torch.Tag.pointwise in func.tags or func in _FILLS or place is not None
-    values = []
-    for value in tree_leaves((args, kwargs)):
-        if isinstance(value, Tensor):
-            values.append(value)
-    on_cpu = []
-    for value in values:
-        if not isinstance(value, DeviceTensor) and not (scalars and value.ndim == 0):
-            on_cpu.append(value)
+    values = [value for value in tree_leaves((args, kwargs)) if isinstance(value, Tensor)]
+    on_cpu = [
+        value
+        for value in values
+        if not isinstance(value, DeviceTensor) and not (scalars and value.ndim == 0)
+    ]
     if on_cpu and len(on_cpu) < len(values):
-        places = []
-        for v in values:
-            places.append(f"{'device' if isinstance(v, DeviceTensor) else 'CPU'} {tuple(v.shape)}")
+        places = [
+            f"{'device' if isinstance(v, DeviceTensor) else 'CPU'} {tuple(v.shape)}" for v in values
+        ]
         shapes = ", ".join(places)
         raise MixedDevices(f"{func} of {shapes}")
 

@@ -38,13 +38,12 @@ def required_packages() -> dict[str, Requirement]:
         + PYPROJECT["build-system"]["requires"]
     )
     requirements = [Requirement(line) for line in lines]
-    by_name = {}
-    for requirement in requirements:
-        by_name[
-            CONDA_NAMES.get(
-                canonicalize_name(requirement.name), canonicalize_name(requirement.name)
-            )
-        ] = requirement
+    by_name = {
+        CONDA_NAMES.get(
+            canonicalize_name(requirement.name), canonicalize_name(requirement.name)
+        ): requirement
+        for requirement in requirements
+    }
     return by_name
 
 
@@ -56,10 +55,7 @@ def pinned_python() -> str:
 
 def packages() -> dict[str, Requirement]:
     """Conda name -> what environment.yml asks for, Python left out."""
-    lines = []
-    for line in ENVIRONMENT["dependencies"]:
-        if not line.startswith("python="):
-            lines.append(line)
+    lines = [line for line in ENVIRONMENT["dependencies"] if not line.startswith("python=")]
     requirements = [Requirement(line) for line in lines]
     assert len({requirement.name for requirement in requirements}) == len(requirements), (
         "a package is named twice"

@@ -176,9 +176,7 @@ class Listed(torch.utils.data.Dataset):
 def test_the_classes_of_a_test_dataset_are_matched_by_name(order: tuple[str, ...]) -> None:
     loaded = ddlab.data.from_dataset(Listed(("1", "2", "3")), test=Listed(order))
     for split in ("train", "test"):
-        names = []
-        for label in loaded.labels(split).tolist():
-            names.append(loaded.class_names[label])
+        names = [loaded.class_names[label] for label in loaded.labels(split).tolist()]
         assert [50 * int(name) for name in names] == loaded.images(split)[:, 0, 0, 0].tolist()
     with refuses("test", "classes", "'4'"):
         ddlab.data.from_dataset(Listed(("1", "2", "3")), test=Listed(("1", "4")))

@@ -81,10 +81,7 @@ def test_rooms_point_down_no_lesson_imports_another_and_nothing_is_unpickled() -
     wrong = []
     for file in ROOT.rglob("*.py"):
         names = [name.split(".") for name in imported(file)]
-        inside = []
-        for name in names:
-            if name[0] == "ddlab" and len(name) > 1:
-                inside.append(name[1:])
+        inside = [name[1:] for name in names if name[0] == "ddlab" and len(name) > 1]
         if room(file) in ROOMS:
             for name in inside:
                 if name[0] in ROOMS and ROOMS.index(name[0]) > ROOMS.index(room(file)):
@@ -165,12 +162,11 @@ def test_what_the_lab_extra_brings_is_named_where_it_is_missing() -> None:
 
 
 def test_the_core_loads_nothing_slow_or_optional() -> None:
-    files = []
-    for file in ROOT.rglob("*.py"):
-        if room(file) in CORE:
-            files.append(file.relative_to(ROOT).with_suffix("").parts)
-    names = []
-    for parts in files:
-        names.append(".".join(["ddlab", *parts]).removesuffix(".__init__"))
+    files = [
+        file.relative_to(ROOT).with_suffix("").parts
+        for file in ROOT.rglob("*.py")
+        if room(file) in CORE
+    ]
+    names = [".".join(["ddlab", *parts]).removesuffix(".__init__") for parts in files]
     loaded = loaded_after("\n".join(f"import {name}" for name in names))
     assert "torch" in loaded and not loaded & HEAVY

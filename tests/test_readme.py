@@ -42,14 +42,12 @@ def test_every_make_target_is_there() -> None:
 
 
 def test_every_name_in_the_examples_is_there() -> None:
-    attributes = []
-    for node in ast.walk(ast.parse(EXAMPLES)):
-        if isinstance(node, ast.Attribute):
-            attributes.append(ast.unparse(node))
-    named = []
-    for name in attributes:
-        if name.startswith("ddlab.") and "(" not in name:
-            named.append(name)
+    attributes = [
+        ast.unparse(node)
+        for node in ast.walk(ast.parse(EXAMPLES))
+        if isinstance(node, ast.Attribute)
+    ]
+    named = [name for name in attributes if name.startswith("ddlab.") and "(" not in name]
     assert len(named) > 10
     for name in named:
         value = ddlab

@@ -27,10 +27,11 @@ def test_a_table_names_its_commit_and_holds_finite_numbers(name: str) -> None:
 
 def test_values_are_those_of_the_rows_that_fit_in_the_order_of_their_seeds() -> None:
     table = records.load("siamese")
-    by_seed = {}
-    for row in table.rows:
-        if (row["data"], row["rule"]) == ("shapes", "DC"):
-            by_seed[row["seed"]] = row["plain"]
+    by_seed = {
+        row["seed"]: row["plain"]
+        for row in table.rows
+        if (row["data"], row["rule"]) == ("shapes", "DC")
+    }
     assert table.values("plain", data="shapes", rule="DC") == [
         by_seed[seed] for seed in sorted(by_seed)
     ]
@@ -80,13 +81,8 @@ def test_every_finding_names_a_table_that_is_there_and_the_printed_numbers_stand
     None
 ):
     text = (NOTEBOOKS / "studies/FINDINGS.md").read_text(encoding="utf-8")
-    rows = []
-    for line in text.splitlines():
-        if re.match(r"\| \d\d \|", line):
-            rows.append(line)
-    named = []
-    for row in rows:
-        named.append(re.findall(r"`(\w+)`", row.split("|")[-2]))
+    rows = [line for line in text.splitlines() if re.match(r"\| \d\d \|", line)]
+    named = [re.findall(r"`(\w+)`", row.split("|")[-2]) for row in rows]
     assert (
         len(rows) > 100
         and all(named)
@@ -120,8 +116,5 @@ def test_a_condition_has_each_seed_once(name: str) -> None:
     places = []
     for row in table.rows:
         places.append(tuple(row[column] for column in condition))
-    twice = []
-    for place, count in Counter(places).items():
-        if count > 1:
-            twice.append(place)
+    twice = [place for place, count in Counter(places).items() if count > 1]
     assert twice == []

@@ -31,10 +31,7 @@ FEW: dict[str, Any] = {**ROW, "sets": 2, "students": 2, "iterations": 2, "studen
 
 
 def test_every_printed_row_has_a_config_of_its_size(digits: ImageData) -> None:
-    rows = []
-    for row in ddlab.published().records():
-        if row["method"] in replicating.PROTOCOLS:
-            rows.append(row)
+    rows = [row for row in ddlab.published().records() if row["method"] in replicating.PROTOCOLS]
     # A generator has any number.
     rows = [
         row for row in rows if row["dataset"] in replicating._PRESETS and row["method"] != "gtn"
@@ -333,13 +330,12 @@ def test_a_row_of_four_networks_takes_four(colour: ImageData, colour_teacher: Ne
         call(row="FADRM+", teacher=colour_teacher)
     with refuses("teacher"):
         call(row="one network", teacher=[colour_teacher] * 2)
-    several = []
-    for seed in range(4):
-        several.append(
-            networks.initialise(
-                networks.spec("convnet", width=4, norm="batch").for_data(colour), seed=seed
-            )
+    several = [
+        networks.initialise(
+            networks.spec("convnet", width=4, norm="batch").for_data(colour), seed=seed
         )
+        for seed in range(4)
+    ]
     assert len(call(row="FADRM+", teacher=several).accuracies[0]) == 1
 
 

@@ -65,9 +65,7 @@ class tensor(NamedTuple):
         """Return the tensor; its lengths are then known by their names."""
         # A name that an earlier argument has bound stands for that length; a new name matches any.
         names = self.shape.split()
-        expected_shape: list[int | str] = []
-        for name in names:
-            expected_shape.append(lengths.get(name, name))
+        expected_shape: list[int | str] = [lengths.get(name, name) for name in names]
         kind: Any = {"dtype": self.dtype, "floating": self.dtype is None, "finite": self.finite}
         checked_tensor = errors.check_tensor(argument, value, shape=expected_shape, **kind)
         # From here on "n" means this tensor's n, so a later argument that disagrees is named in the
@@ -109,10 +107,11 @@ def checked(function: Function) -> Function:
     """
     # Read once, at decoration: `inspect.signature` takes longer than all the checks of a call.
     named = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    positional = []
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind in named:
-            positional.append(parameter.name)
+    positional = [
+        parameter.name
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind in named
+    ]
     # When first called: an annotation may name what stands further down.
     rules = functools.cache(lambda: _rules(function))
 
@@ -121,9 +120,7 @@ def checked(function: Function) -> Function:
         # A list, because a check may replace a value (2.0 arrives as 2 where an int is meant).
         values = list(args)
         lengths = Lengths()
-        places = {}
-        for place, name in enumerate(positional[: len(args)]):
-            places[name] = place
+        places = {name: place for place, name in enumerate(positional[: len(args)])}
         for name, rule in rules().items():  # in the signature's order
             arguments: Any
             if name in places:
@@ -175,10 +172,7 @@ def _field_rules(kind: type) -> dict[str, Rule]:
 def _rules(owner: Any) -> dict[str, Rule]:
     # `include_extras` keeps `Annotated`, whose ranges would be dropped otherwise.
     hints = typing.get_type_hints(owner, include_extras=True)
-    rules = {}
-    for name, hint in hints.items():
-        if name != "return":
-            rules[name] = Rule(*_allowed(hint))
+    rules = {name: Rule(*_allowed(hint)) for name, hint in hints.items() if name != "return"}
     return {name: rule for name, rule in rules.items() if rule.checks}
 
 
@@ -192,10 +186,7 @@ def _allowed(hint: Any) -> tuple[tuple[Check | tensor, ...], bool]:
     if origin in (typing.Union, types.UnionType):
         # `float | None` is checked like `float`; a true union (`int | str`) has no single check, so
         # it is left to the body.
-        members_without_none = []
-        for member in members:
-            if member is not type(None):
-                members_without_none.append(member)
+        members_without_none = [member for member in members if member is not type(None)]
         return (
             (_allowed(members_without_none[0])[0], True)
             if len(members_without_none) == 1

@@ -80,10 +80,7 @@ def check_choice(argument: str, value: object, choices: Sequence[Any]) -> Any:
         if value is choice or (type(value) is type(choice) and value == choice):
             return value
     # A word of another library finds its counterpart; only then is the spelling compared.
-    elsewhere = []
-    for choice in choices:
-        if choice in _ELSEWHERE.get(str(value).lower(), ()):
-            elsewhere.append(choice)
+    elsewhere = [choice for choice in choices if choice in _ELSEWHERE.get(str(value).lower(), ())]
     nearest = elsewhere or difflib.get_close_matches(
         str(value), [str(choice) for choice in choices], n=2, cutoff=0.5
     )

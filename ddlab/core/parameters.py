@@ -158,10 +158,11 @@ class Parameters:
         described = describe(self)
         # Only what differs from the defaults: the text names a run, and it must stay short enough
         # to read.
-        changed = {}
-        for name in described:
-            if getattr(self, name) != described[name].default:
-                changed[name] = getattr(self, name)
+        changed = {
+            name: getattr(self, name)
+            for name in described
+            if getattr(self, name) != described[name].default
+        }
         return ",".join(f"{name}={json.dumps(_plain(value))}" for name, value in changed.items())
 
     @classmethod
@@ -308,10 +309,7 @@ def _plain(value: Any) -> Any:
 
 def _without_none(hint: Any) -> tuple[Any, bool]:
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
-        members = []
-        for part in typing.get_args(hint):
-            if part is not type(None):
-                members.append(part)
+        members = [part for part in typing.get_args(hint) if part is not type(None)]
         return (members[0] if len(members) == 1 else object), len(members) < len(
             typing.get_args(hint)
         )

@@ -76,9 +76,7 @@ def save(
     errors.check_instance("description", description, Mapping, "a mapping of JSON types")
     errors.check_text("kind", kind)
     # safetensors refuses tensors that are expanded, shared or not contiguous.
-    plain = {}
-    for name, value in tensors.items():
-        plain[name] = value.detach().cpu().contiguous().clone()
+    plain = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
     try:
         # The digest covers the names of the tensors too: safetensors itself does not notice one
         # that is missing.

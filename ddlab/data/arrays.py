@@ -110,21 +110,18 @@ def from_arrays(
     names, numbers = _numbered(labels_by_split, class_names)
     if test is None:
         rows = _split(numbers[0], names, test_fraction, seed)
-        parts = []
-        for chosen in rows:
-            parts.append((train[chosen], numbers[0][chosen]))
+        parts = [(train[chosen], numbers[0][chosen]) for chosen in rows]
     else:
         parts = list(zip((train, test), numbers, strict=True))
     # A warning and no error: a teacher may show overfitting on purpose.
     _warn_of_copies(name, parts[0][0], parts[1][0])
-    tensors = []
-    for pixels, classes in parts:
-        tensors.append(
-            (
-                torch.from_numpy(np.ascontiguousarray(pixels.transpose(0, 3, 1, 2))),
-                torch.from_numpy(classes),
-            )
+    tensors = [
+        (
+            torch.from_numpy(np.ascontiguousarray(pixels.transpose(0, 3, 1, 2))),
+            torch.from_numpy(classes),
         )
+        for pixels, classes in parts
+    ]
     return ImageData(
         name=name,
         train_images=tensors[0][0],
@@ -181,9 +178,7 @@ def from_dataset(
     reading = Reading(
         channels=channels or 0, size=size, fit=fit, background=background, range=range
     )
-    parts = []
-    for argument, source in sources.items():
-        parts.append(_items(argument, source, keys, limit, reading))
+    parts = [_items(argument, source, keys, limit, reading) for argument, source in sources.items()]
     pictures.check_filled("images of dataset", max(share for _, _, share in parts), reading)
     labels = [part_labels for _, part_labels, _ in parts]
     dataset_names = _names_of(dataset, keys)
@@ -244,9 +239,10 @@ def as_bytes(
         and len(value)
         and all(hasattr(item, "getbands") for item in value)
     ):
-        read = []
-        for number, item in enumerate(value):
-            read.append(_image(f"{argument}[{number}]", item, replace(reading, channels=0)))
+        read = [
+            _image(f"{argument}[{number}]", item, replace(reading, channels=0))
+            for number, item in enumerate(value)
+        ]
         return _stack([image for image, _ in read]), max(share for _, share in read)
     array = _as_array(argument, value, _IMAGES)
     # A mask: True is white.
@@ -361,9 +357,7 @@ def _numbered(
         class_labels = [str(name) for name in class_names]
     else:
         class_labels = list(range(len(class_names)))
-    place = {}
-    for number, label in enumerate(class_labels):
-        place[label] = number
+    place = {label: number for number, label in enumerate(class_labels)}
     numbers = []
     for argument, labels in zip(("labels", "test_labels"), labels_by_split, strict=False):
         # A dict and not `index`, which would search 100 names for each of 50,000 labels.
@@ -386,9 +380,7 @@ def _warn_of_copies(name: str, train: np.ndarray, test: np.ndarray) -> None:
     An accuracy on them says nothing about new images.
     """
     # Digests and not the images: a set of 50,000 images would be the dataset once more.
-    train_digests = set()
-    for image in train:
-        train_digests.add(hashlib.sha256(image.tobytes()).digest())
+    train_digests = {hashlib.sha256(image.tobytes()).digest() for image in train}
     copies = sum(hashlib.sha256(image.tobytes()).digest() in train_digests for image in test)
     if copies:
         warnings.warn(
@@ -432,9 +424,7 @@ def _names_of(dataset: Any, keys: tuple[str, str] | None) -> list[str] | None:
         names = getattr(features.get("label" if keys is None else keys[1]), "names", None)
         return list(names) if names else None
     if isinstance(dataset, torch.utils.data.ConcatDataset):
-        names_of_parts = []
-        for part in dataset.datasets:
-            names_of_parts.append(_names_of(part, keys))
+        names_of_parts = [_names_of(part, keys) for part in dataset.datasets]
         are_equal = all(names == names_of_parts[0] for names in names_of_parts)
         return names_of_parts[0] if are_equal else None
     # The transform may renumber the labels, so `classes` no longer names them.

@@ -229,11 +229,10 @@ def _resized(images: Tensor, smallest_area: float, generator: torch.Generator) -
     Corners are not aligned.
     """
     height, width = images.shape[2:]
-    parts = []
-    for _ in range(len(images)):
-        parts.append(
-            random_rectangle(height, width, smallest_area=smallest_area, generator=generator)
-        )
+    parts = [
+        random_rectangle(height, width, smallest_area=smallest_area, generator=generator)
+        for _ in range(len(images))
+    ]
     # One by one, because the parts differ in size.
     scaled = []
     for image, (top, left, rows, columns) in zip(images.split(1), parts, strict=True):

@@ -114,9 +114,7 @@ def load(
             files += part[name]
     # All heads before any pixel: size, colour and memory are known in a second, also of a large
     # tree.
-    heads = []
-    for file in files:
-        heads.append(_opened(file, functools.partial(_head, most_pixels)))
+    heads = [_opened(file, functools.partial(_head, most_pixels)) for file in files]
     if channels is None:
         channels = 1 if all(grey for _, grey, _ in heads) else 3
     errors.check_choice("channels", channels, (1, 3))
@@ -314,14 +312,10 @@ def _in_both(train: Listing, test: Listing) -> list[str]:
             tests.append(file)
     # Two files of different length cannot be equal, and almost all lengths differ.
     sizes = {os.path.getsize(file) for file in tests} & {os.path.getsize(file) for file in trains}
-    test_digests = set()
-    for file in tests:
-        if os.path.getsize(file) in sizes:
-            test_digests.add(_digest(file))
-    copies = []
-    for file in trains:
-        if os.path.getsize(file) in sizes and _digest(file) in test_digests:
-            copies.append(file)
+    test_digests = {_digest(file) for file in tests if os.path.getsize(file) in sizes}
+    copies = [
+        file for file in trains if os.path.getsize(file) in sizes and _digest(file) in test_digests
+    ]
     return copies
 
 

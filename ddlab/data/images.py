@@ -80,10 +80,11 @@ class ImageData:
                 )
         # A class without a training image has no mean, no centre and no batch: half of the methods
         # would divide by 0.
-        empty = []
-        for c, n in enumerate(torch.bincount(self.train_labels, minlength=len(classes))):
-            if n == 0:
-                empty.append(classes[c])
+        empty = [
+            classes[c]
+            for c, n in enumerate(torch.bincount(self.train_labels, minlength=len(classes)))
+            if n == 0
+        ]
         if empty:
             raise DDLabError(
                 f"train_images must hold every class; given none of {', '.join(map(repr, empty))}."

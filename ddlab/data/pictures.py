@@ -257,10 +257,9 @@ def curve(name: str, steps: list[float], values: list[float]) -> str:
     It reaches from its lowest to its highest value.
     """
     # A run that diverged ends in NaN, and the part before it is what a reader wants to see.
-    finite = []
-    for step, value in zip(steps, values, strict=True):
-        if math.isfinite(value):
-            finite.append((step, value))
+    finite = [
+        (step, value) for step, value in zip(steps, values, strict=True) if math.isfinite(value)
+    ]
     if len(finite) < 2:
         return ""
     lowest = min(value for _, value in finite)
@@ -268,9 +267,10 @@ def curve(name: str, steps: list[float], values: list[float]) -> str:
     across = 240 / (finite[-1][0] - finite[0][0])
     # A constant curve has no height to scale by.
     up = 44 / (highest - lowest or 1)
-    corners = []
-    for step, value in finite:
-        corners.append(f"{(step - finite[0][0]) * across:.1f},{46 - (value - lowest) * up:.1f}")
+    corners = [
+        f"{(step - finite[0][0]) * across:.1f},{46 - (value - lowest) * up:.1f}"
+        for step, value in finite
+    ]
     points = " ".join(corners)
     caption = html.escape(
         f"{name} from step {finite[0][0]} to {finite[-1][0]}, between {lowest:.4g} and {highest:.4g}"

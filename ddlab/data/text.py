@@ -190,10 +190,7 @@ _HEADS = ("label", "labels", "class", "category", "sentiment", "target")
 
 
 def _glove(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    lines = []
-    for line in _read("vectors", path, "utf-8"):
-        if line.strip():
-            lines.append(line.rstrip())
+    lines = [line.rstrip() for line in _read("vectors", path, "utf-8") if line.strip()]
     first = lines[0].split(" ") if lines else []
     # Word2vec's: how many words, how many numbers.
     if len(first) == 2 and all(part.isdigit() for part in first):
@@ -251,9 +248,7 @@ def _text_data(
     apart = set(test)
     # Training sentences first: the vocabulary, and so the embedding, must not see the test.
     order = [*(number for number in range(len(lines)) if number not in apart), *test]
-    train = []
-    for number in order[: len(order) - len(test)]:
-        train.append(sentences[number])
+    train = [sentences[number] for number in order[: len(order) - len(test)]]
     vocabulary = (PADDING, *dict.fromkeys(word for sentence in train for word in sentence))
     places = {word: place for place, word in enumerate(vocabulary)}
     vectors = (

@@ -170,9 +170,7 @@ def listings(splits: Sequence[Path]) -> list[Listing]:
                     f"given {place!r} with none."
                 )
     if skipped:
-        reasons = []
-        for reason, count in skipped.items():
-            reasons.append(f"{count} {reason}, as {first[reason]!r},")
+        reasons = [f"{count} {reason}, as {first[reason]!r}," for reason, count in skipped.items()]
         words = " and ".join(reasons)
         # Where data.load was called.
         warnings.warn(f"In {str(splits[0])!r} {words} were left out.", stacklevel=7)

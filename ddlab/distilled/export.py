@@ -38,12 +38,10 @@ def export_folder(distilled: Any, path: str | os.PathLike[str]) -> Path:
     images = pictures.pictures(distilled.to_uint8())
     logits = _logits(distilled)
     folders = folder_names(distilled.class_names)
-    files = []
-    for number, label in enumerate(labels):
-        files.append(f"{folders[label]}/{number:05}.png")
-    rows: list[dict[str, Any]] = []
-    for file, label in zip(files, labels, strict=True):
-        rows.append({"file": file, "label": label})
+    files = [f"{folders[label]}/{number:05}.png" for number, label in enumerate(labels)]
+    rows: list[dict[str, Any]] = [
+        {"file": file, "label": label} for file, label in zip(files, labels, strict=True)
+    ]
     for row, values in zip(rows, [] if logits is None else logits.tolist(), strict=False):
         row["logits"] = values
     described = {
@@ -140,9 +138,7 @@ def folder_names(class_names: Sequence[str]) -> list[str]:
     >>> folder_names(["cat", "dog"]), folder_names(["../dog", "cat"])
     (['cat', 'dog'], ['0_.._dog', '1_cat'])
     """
-    safe = []
-    for name in class_names:
-        safe.append(_UNSAFE.sub("_", name)[:_LONGEST].rstrip(" ."))
+    safe = [_UNSAFE.sub("_", name)[:_LONGEST].rstrip(" .") for name in class_names]
     # ImageFolder numbers the classes by the order of the folders; some file systems do not tell "A"
     # from "a".
     different = len({name.casefold() for name in safe}) == len(safe)

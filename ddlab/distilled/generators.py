@@ -162,9 +162,7 @@ def decoded(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
             settings,
         )
     shape = errors.check_instance("settings['shape']", settings["shape"], list, "[channels, h, w]")
-    sides = []
-    for side in shape:
-        sides.append(errors.check_integer("settings['shape']", side, 1, 4096))
+    sides = [errors.check_integer("settings['shape']", side, 1, 4096) for side in shape]
     batch = errors.check_integer("settings['batch']", settings["batch"], 1)
     if len(sides) != 3 or not {"latents", "0.direction"} <= set(tensors):
         errors.fail(
@@ -172,10 +170,7 @@ def decoded(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
             "'latents' and the layers of a generator, for a shape of three sides",
             sorted(tensors),
         )
-    weights = {}
-    for name, value in tensors.items():
-        if name != "latents":
-            weights[name] = value
+    weights = {name: value for name, value in tensors.items() if name != "latents"}
     latents = errors.check_tensor(
         "latents", tensors["latents"], shape=[None, None], dtype=torch.float32
     )

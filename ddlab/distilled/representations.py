@@ -64,9 +64,7 @@ class Representations:
             values = self.tensors["representations"]
             # Expanded, not copied: all views share one memory, and nobody writes into it.
             return values.expand(self.views + 1, -1, -1) if self.shift == "same" else values
-        stored = {}
-        for name in shift_models.TENSORS[self.shift]:
-            stored[name] = self.tensors[name]
+        stored = {name: self.tensors[name] for name in shift_models.TENSORS[self.shift]}
         coefficients = shift_models.shifted(
             self.tensors["coefficients"], stored, self.shift, views=self.views
         )
@@ -112,9 +110,7 @@ class Representations:
 
     def to_file(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return the tensors and the JSON of a file that say what they are."""
-        tensors = {}
-        for name, value in self.tensors.items():
-            tensors[f"targets/representations/{name}"] = value
+        tensors = {f"targets/representations/{name}": value for name, value in self.tensors.items()}
         return tensors, {"augmentation": self.augmentation, "shift": self.shift}
 
     @classmethod
@@ -129,10 +125,11 @@ class Representations:
             "representations", described, Mapping, "a description of augmentation and shift"
         )
         prefix = "targets/representations/"
-        own_tensors = {}
-        for name, value in tensors.items():
-            if name.startswith(prefix):
-                own_tensors[name.removeprefix(prefix)] = value
+        own_tensors = {
+            name.removeprefix(prefix): value
+            for name, value in tensors.items()
+            if name.startswith(prefix)
+        }
         return cls(own_tensors, about["augmentation"], about["shift"])
 
 

@@ -157,9 +157,7 @@ def fitted_networks(
     state = optimisers.adam_init(tensors)
     # On all rows at once: there are a hundred of them, and a batch would only add noise.
     for step in range(steps):
-        leaves = {}
-        for name, value in tensors.items():
-            leaves[name] = value.requires_grad_()
+        leaves = {name: value.requires_grad_() for name, value in tensors.items()}
         with torch.enable_grad():
             loss = (
                 (predicted_shifts(coefficients.detach(), leaves) - shifts)
@@ -171,9 +169,7 @@ def fitted_networks(
             )
             slopes = torch.autograd.grad(loss, list(leaves.values()))
         rate = optimisers.cosine(step, steps, learning_rate)
-        current = {}
-        for name, value in leaves.items():
-            current[name] = value.detach()
+        current = {name: value.detach() for name, value in leaves.items()}
         tensors, state = optimisers.adam_update(
             current, dict(zip(current, slopes, strict=True)), state, learning_rate=rate
         )
@@ -191,12 +187,11 @@ def first_networks(views: int, bases: int, *, hidden: int, seed: int) -> dict[st
         "second_weights": (views, bases, hidden),
         "second_biases": (views, bases),
     }
-    bounds = {}
-    for name in shapes:
-        bounds[name] = 1 / math.sqrt(bases if name.startswith("first") else hidden)
-    weights = {}
-    for name, shape in shapes.items():
-        weights[name] = bounds[name] * (2 * torch.rand(shape, generator=draw) - 1)
+    bounds = {name: 1 / math.sqrt(bases if name.startswith("first") else hidden) for name in shapes}
+    weights = {
+        name: bounds[name] * (2 * torch.rand(shape, generator=draw) - 1)
+        for name, shape in shapes.items()
+    }
     return weights
 
 
@@ -239,9 +234,7 @@ def _checked_views(
         lengths["A"] = errors.check_integer("views", views, 0, _LARGEST_COUNT)
     for name in TENSORS[shift]:
         names = _SHAPES[name].split()
-        shape = []
-        for dimension_name in names:
-            shape.append(lengths.get(dimension_name, dimension_name))
+        shape = [lengths.get(dimension_name, dimension_name) for dimension_name in names]
         actual_shape = errors.check_tensor(
             name, tensors[name], shape=shape, dtype=coefficients.dtype, finite=False
         ).shape

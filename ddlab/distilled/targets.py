@@ -200,10 +200,9 @@ class OrderedSteps:
 
     def to_file(self) -> Written:
         parts = {"labels": self.labels, "momenta": self.momenta}
-        optional = {}
-        for name, value in parts.items():
-            if value is not None:
-                optional[f"targets/steps/{name}"] = value
+        optional = {
+            f"targets/steps/{name}": value for name, value in parts.items() if value is not None
+        }
         return {"targets/steps": self.rates} | optional, {"passes": self.passes}
 
     @classmethod

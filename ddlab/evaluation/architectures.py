@@ -30,9 +30,10 @@ class Architectures(Tabled):
 
     def table(self) -> str:
         """Return a Markdown table of architectures, their accuracies and 95% intervals."""
-        rows = []
-        for name, evaluation in self.evaluations.items():
-            rows.append((name, f"{evaluation.mean:.3f}", evaluation.interval_words))
+        rows = [
+            (name, f"{evaluation.mean:.3f}", evaluation.interval_words)
+            for name, evaluation in self.evaluations.items()
+        ]
         return markdown(("students", "accuracy", "95% interval"), rows)
 
     def records(self) -> list[dict[str, Any]]:
@@ -73,11 +74,10 @@ def across(
     """
     if not isinstance(networks, Sequence) or isinstance(networks, str) or not networks:
         errors.fail("networks", "a sequence of at least one NetworkSpec or family name", networks)
-    specs = []
-    for spec in networks:
-        specs.append(
-            errors.check_instance("networks", spec, NetworkSpec, "NetworkSpecs or family names")
-        )
+    specs = [
+        errors.check_instance("networks", spec, NetworkSpec, "NetworkSpecs or family names")
+        for spec in networks
+    ]
     if len({spec.title for spec in specs}) != len(specs):
         errors.fail("networks", "architectures that all differ", [spec.title for spec in specs])
     shared: dict[str, Any] = {
@@ -87,9 +87,9 @@ def across(
         "config": config,
         "device": device,
     }
-    jobs_by_title = {}
-    for spec in specs:
-        jobs_by_title[spec.title] = prepared(distilled, data, network=spec, **shared)
+    jobs_by_title = {
+        spec.title: prepared(distilled, data, network=spec, **shared) for spec in specs
+    }
     finished = evaluations(jobs_by_title, jobs, errors.check_boolean("progress", progress))
     return Architectures(
         finished,

@@ -109,9 +109,7 @@ def _entries(place: Path) -> dict[str, Path | None]:
     """Return the sets in a folder and its subfolders: name -> file, or None for a student's folder
     without one.
     """
-    entries: dict[str, Path | None] = {}
-    for file in _set_files(place):
-        entries[file.stem] = file
+    entries: dict[str, Path | None] = {file.stem: file for file in _set_files(place)}
     for folder in sorted(place.iterdir()):
         # What systems and editors leave behind: .git, __pycache__, __MACOSX.
         if not folder.is_dir() or folder.name.startswith((".", "__")):
@@ -126,10 +124,11 @@ def _entries(place: Path) -> dict[str, Path | None]:
 
 def _set_files(folder: Path) -> list[Path]:
     """Return the files of sets in a folder; "._NAME" is what macOS packs beside each."""
-    files = []
-    for file in folder.iterdir():
-        if file.is_file() and file.suffix.lower() == ENDING and not file.name.startswith("."):
-            files.append(file)
+    files = [
+        file
+        for file in folder.iterdir()
+        if file.is_file() and file.suffix.lower() == ENDING and not file.name.startswith(".")
+    ]
     return sorted(files)
 
 
@@ -145,9 +144,9 @@ def _check_entry(
     counts = distilled.labels.bincount(minlength=data.classes).tolist()
     image_limit = images_per_class * data.classes
     if max(counts) > images_per_class:
-        counts_by_name = []
-        for count, name in zip(counts, data.class_names, strict=True):
-            counts_by_name.append(f"{count} of {name}")
+        counts_by_name = [
+            f"{count} of {name}" for count, name in zip(counts, data.class_names, strict=True)
+        ]
         counts_text = ", ".join(counts_by_name)
         raise DDLabError(
             f"{file} must hold at most {images_per_class} images of each class; given {counts_text}."

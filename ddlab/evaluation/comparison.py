@@ -179,10 +179,7 @@ def compare(
         KeyboardInterrupt: before every row had a seed.
     """
     entries = entries_by_name(methods, data, images_per_class)
-    given_sets = []
-    for entry in entries.values():
-        if entry.distilled is not None:
-            given_sets.append(entry.distilled)
+    given_sets = [entry.distilled for entry in entries.values() if entry.distilled is not None]
     storage.notice_edits(data, *given_sets, *as_teachers(teacher, "teacher"))
     options: dict[str, Any] = {"labels": labels, "config": config, "device": device}
     inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,), device=device)
@@ -251,10 +248,7 @@ def _run_seeds(
     def tasks() -> Iterator[Any]:
         # Asked for one by one: a method that failed with an earlier seed is not tried again.
         for seed in seeds:
-            remaining = {}
-            for name, entry in entries.items():
-                if name not in failures:
-                    remaining[name] = entry
+            remaining = {name: entry for name, entry in entries.items() if name not in failures}
             yield seed, remaining, data, options, bar.update if runs_here else None
 
     try:
@@ -335,9 +329,7 @@ def _random_images(
     if min(counts) == max(counts):
         return distilled
     # Images of a class stand together, so the first ones of each class are a smaller draw.
-    class_rows = []
-    for label, count in enumerate(counts):
-        class_rows.append(torch.arange(count) + label * max(counts))
+    class_rows = [torch.arange(count) + label * max(counts) for label, count in enumerate(counts)]
     rows = torch.cat(class_rows)
     return from_images(distilled.images[rows], distilled.labels[rows], data, teacher)
 
@@ -352,9 +344,7 @@ def _common_sizes(results: Mapping[int, SeedResults]) -> list[Counts]:
 
 def _row(key: Any, one_set: bool, results: Mapping[int, SeedResults]) -> Compared:
     """Return a row: of a method by its name, or of random real images by their counts."""
-    trials: list[Any] = []
-    for seed_results in results.values():
-        trials.append(seed_results[key])
+    trials: list[Any] = [seed_results[key] for seed_results in results.values()]
     is_random = isinstance(key, tuple)
     gains = []
     if not is_random:

@@ -123,12 +123,13 @@ def class_accuracies(
     with torch.no_grad():
         images = data.normalised(split="test", device=inputs.device)
         places = logits_of(config, inputs, weights, images, classes_met).argmax(1).cpu()
-    of_class = []
-    for label in class_order(data.classes, config.order_seed)[:classes_met]:
-        of_class.append(data.test_labels == label)
-    accuracies = []
-    for place, rows in enumerate(of_class):
-        accuracies.append(float((places[rows] == place).float().mean()))
+    of_class = [
+        data.test_labels == label
+        for label in class_order(data.classes, config.order_seed)[:classes_met]
+    ]
+    accuracies = [
+        float((places[rows] == place).float().mean()) for place, rows in enumerate(of_class)
+    ]
     return tuple(accuracies)
 
 

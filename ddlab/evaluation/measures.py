@@ -117,9 +117,9 @@ def neighbourhood_radii(real: Tensor, *, neighbours: int = 5) -> Tensor:
         errors.fail("neighbours", f"less than the number of real points, {len(real)}", neighbours)
     # A point's distance to itself, 0, is the first of its sorted distances; the k-th other one has
     # index k.
-    radii = []
-    for part in real.split(_ROWS):
-        radii.append(_distances(part, real).kthvalue(neighbours + 1, dim=1).values)
+    radii = [
+        _distances(part, real).kthvalue(neighbours + 1, dim=1).values for part in real.split(_ROWS)
+    ]
     return torch.cat(radii)
 
 

@@ -119,30 +119,26 @@ def probe(
     testing = representations(network, data, "test", device=device, keep=keep)
     chosen = dict.fromkeys(seeds, settings[0])
     for seed, (learning_rows, held_rows) in parts.items():
-        shares = []
-        for setting in settings:
-            shares.append(
-                _share(
-                    predictions(
-                        kind,
-                        learning[learning_rows],
-                        labels[learning_rows],
-                        learning[held_rows],
-                        setting,
-                    ),
-                    labels[held_rows],
-                )
+        shares = [
+            _share(
+                predictions(
+                    kind,
+                    learning[learning_rows],
+                    labels[learning_rows],
+                    learning[held_rows],
+                    setting,
+                ),
+                labels[held_rows],
             )
+            for setting in settings
+        ]
         chosen[seed] = settings[shares.index(max(shares))]
     # Seeds that chose alike share their reader: it learns from all training images.
-    reached = {}
-    for setting in set(chosen.values()):
-        reached[setting] = _share(
-            predictions(kind, learning, labels, testing, setting), data.test_labels
-        )
-    accuracies = {}
-    for seed, setting in chosen.items():
-        accuracies[seed] = reached[setting]
+    reached = {
+        setting: _share(predictions(kind, learning, labels, testing, setting), data.test_labels)
+        for setting in set(chosen.values())
+    }
+    accuracies = {seed: reached[setting] for seed, setting in chosen.items()}
     values = list(accuracies.values())
     return Probe(
         mean=statistics.fmean(values),

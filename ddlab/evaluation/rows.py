@@ -122,9 +122,7 @@ def entries_by_name(methods: Any, data: ImageData, images_per_class: int) -> dic
     if isinstance(methods, Mapping):
         named_methods: list[tuple[Any, Any]] = list(methods.items())
     elif isinstance(methods, Sequence) and not isinstance(methods, str):
-        named_methods = []
-        for item in methods:
-            named_methods.append((item if isinstance(item, str) else None, item))
+        named_methods = [(item if isinstance(item, str) else None, item) for item in methods]
     else:
         named_methods = []
     if not named_methods:

@@ -199,10 +199,7 @@ class _Student:
         """True if the key tells every edit of the networks that it is trained with."""
         specs = [self.config.network, *(teacher.spec for teacher in self.inputs.teachers)]
         # A network of a reader's own may change between two calls under the same name.
-        own_families = []
-        for spec in specs:
-            if spec.family in REGISTERED:
-                own_families.append(REGISTERED[spec.family])
+        own_families = [REGISTERED[spec.family] for spec in specs if spec.family in REGISTERED]
         return all(family.is_hashable for family in own_families)
 
     def known(self) -> Scores | None:
@@ -257,9 +254,9 @@ def evaluate_all(
         errors.check_choice(
             "an argument of evaluate", argument, tuple(inspect.signature(prepared).parameters)
         )
-    jobs_by_name = {}
-    for name, own_arguments in several.items():
-        jobs_by_name[name] = prepared(**{**shared, **own_arguments})
+    jobs_by_name = {
+        name: prepared(**{**shared, **own_arguments}) for name, own_arguments in several.items()
+    }
     finished = evaluations(jobs_by_name, jobs, errors.check_boolean("progress", progress))
     if len(finished) < len(jobs_by_name):
         raise KeyboardInterrupt("students were still being trained")
@@ -332,14 +329,12 @@ def evaluations(
         scores = student.known()
         if scores is not None:
             results[place] = scores, 0.0
-    waiting = {}
-    for place, student in students.items():
-        if place not in results:
-            waiting[place] = student
+    waiting = {place: student for place, student in students.items() if place not in results}
     places = list(waiting)
-    tasks = []
-    for student in waiting.values():
-        tasks.append((student.config, student.inputs, student.data, student.count))
+    tasks = [
+        (student.config, student.inputs, student.data, student.count)
+        for student in waiting.values()
+    ]
     bar = progress_bar("students", len(tasks), progress, unit="student")
     try:
         for number, (scores, seconds) in run_tasks(_trained, tasks, jobs=jobs):
@@ -357,10 +352,9 @@ def evaluations(
         bar.close()
     evaluations_by_name = {}
     for name, evaluation in prepared_by_name.items():
-        own_results = {}
-        for seed in evaluation.seeds:
-            if (name, seed) in results:
-                own_results[seed] = results[name, seed]
+        own_results = {
+            seed: results[name, seed] for seed in evaluation.seeds if (name, seed) in results
+        }
         if own_results:
             evaluations_by_name[name] = _evaluation(evaluation, own_results)
     return evaluations_by_name
@@ -370,13 +364,8 @@ def _evaluation(
     prepared_evaluation: _PreparedEvaluation, scores: dict[int, tuple[Scores, float]]
 ) -> Evaluation:
     """Summarise the students that are there."""
-    values = []
-    for (accuracy_fraction, _), _ in scores.values():
-        values.append(accuracy_fraction)
-    balanced = []
-    for (_, value), _ in scores.values():
-        if value is not None:
-            balanced.append(value)
+    values = [accuracy_fraction for (accuracy_fraction, _), _ in scores.values()]
+    balanced = [value for (_, value), _ in scores.values() if value is not None]
     return Evaluation(
         mean=statistics.fmean(values),
         std=statistics.stdev(values) if len(values) > 1 else None,

@@ -26,9 +26,7 @@ def markdown(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     cells = []
     for row in (heads, *rows):
         cells.append([escaped(str(cell)) for cell in row])
-    widths = []
-    for column in zip(*cells, strict=True):
-        widths.append(max(map(len, column)))
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = []
     for row in cells:
         lines.append(

@@ -109,15 +109,15 @@ class Controls(widgets.VBox):
         for name, function in words_of_choices.items():
             check_function(f"choice_words[{name!r}]", function)
         if names is None:
-            names = []
-            for name, parameter in described.items():
-                if parameter.explorable is not None:
-                    names.append(name)
+            names = [
+                name for name, parameter in described.items() if parameter.explorable is not None
+            ]
         for name in check_instance("names", names, (list, tuple), "a list of fields"):
             check_choice("a name of controls", name, list(described))
-        words = {}
-        for name in names:
-            words[name] = check_text("labels", labels.get(name, label_of(described[name])))
+        words = {
+            name: check_text("labels", labels.get(name, label_of(described[name])))
+            for name in names
+        }
         for name in check_instance("folded", folded, (list, tuple), "a list of fields"):
             check_choice("a name of folded", name, list(names))
         # All sliders begin at one place; .58 em is the mean width of a letter in JupyterLab's font.
@@ -134,10 +134,7 @@ class Controls(widgets.VBox):
             )
         self._message = widgets.HTML(layout=widgets.Layout(display="none"))
         self._moving = False
-        in_front = []
-        for name, control in self._controls.items():
-            if name not in folded:
-                in_front.append(control)
+        in_front = [control for name, control in self._controls.items() if name not in folded]
         self.folded_box = widgets.VBox(
             [self._controls[name] for name in folded], layout=widgets.Layout(display="none")
         )
@@ -276,9 +273,7 @@ def _control(
             **{**common, "style": {**common["style"], "button_width": "5em"}},
         )
     if parameter.choices is not None:
-        options = []
-        for choice in parameter.choices:
-            options.append((say(choice), choice))
+        options = [(say(choice), choice) for choice in parameter.choices]
         if len(options) <= _MOST_BUTTONS:
             style = {**common["style"], "button_width": "auto"}
             return widgets.ToggleButtons(

@@ -214,9 +214,7 @@ def sentence(world: World, settings: Any, results: Results) -> str:
     run = results.run
     frame = results.frame
     if frame.step == 0 and run.step == 0:
-        fields = []
-        for name in world.first:
-            fields.append(f"{name.replace('_', ' ')} {getattr(run.config, name)}")
+        fields = [f"{name.replace('_', ' ')} {getattr(run.config, name)}" for name in world.first]
         words = f" with {', '.join(fields)}" if fields else ""
         return f"Before the first of {run.total} updates{words}: press Play."
     numbers = looks.words(frame.content)
@@ -274,10 +272,11 @@ def _seen_and_folded(
 ) -> tuple[list[str], list[str]]:
     """Return the fields that are seen at once, and those that are folded away."""
     described = describe(config)
-    explorable = []
-    for name, field in described.items():
-        if field.explorable is not None and getattr(config, name) is not None:
-            explorable.append(name)
+    explorable = [
+        name
+        for name, field in described.items()
+        if field.explorable is not None and getattr(config, name) is not None
+    ]
     fields = explorable[:4] if first is None else first
     errors.check_instance("first", fields, (list, tuple), "a list of fields")
     seen = [errors.check_choice("first", name, tuple(described)) for name in fields]
@@ -308,8 +307,5 @@ def _first_config(process: Any, data: Any) -> Parameters:
 
 def _difference(earlier: Any, later: Any) -> str:
     """Say in which settings two configs differ."""
-    changed = []
-    for name in describe(earlier):
-        if getattr(earlier, name) != getattr(later, name):
-            changed.append(name)
+    changed = [name for name in describe(earlier) if getattr(earlier, name) != getattr(later, name)]
     return ", ".join(f"{name} {getattr(earlier, name)}" for name in changed) or "same settings"

@@ -37,9 +37,10 @@ def accuracies(distilled: DistilledSet, inputs: Inputs, watch: Callable[[Step], 
     kinds = [target.kind for target in distilled.targets]
     if "representations" in kinds:
         sets = distilled, _real_representations(distilled, inputs)
-        scores = []
-        for compared_set in sets:
-            scores.append(probe_score(compared_set, data, device=inputs.device, watch=watch))
+        scores = [
+            probe_score(compared_set, data, device=inputs.device, watch=watch)
+            for compared_set in sets
+        ]
         return (
             f"a probe of a network that learnt them finds {scores[0]:.1%}, of as many random real "
             f"images {scores[1]:.1%}"

@@ -50,9 +50,9 @@ def picture(inputs: Inputs, frame: Frame) -> tuple[bytes, str] | None:
 
 def words(look: Look) -> str:
     """Write numbers as "loss 0.31 nats, learning rate 0.001"."""
-    numbers = []
-    for name, number in look.numbers.items():
-        numbers.append(f"{name} {number.value:.3g} {number.unit}".strip())
+    numbers = [
+        f"{name} {number.value:.3g} {number.unit}".strip() for name, number in look.numbers.items()
+    ]
     return ", ".join(numbers)
 
 
@@ -92,9 +92,10 @@ def curve(
     # Two runs keep different steps: both lines are drawn on all of them, without leaving their own
     # range.
     x = sorted({place for points in series.values() for place in points})
-    lines = {}
-    for name, points in series.items():
-        lines[name] = np.interp(x, list(points), list(points.values()), left=np.nan, right=np.nan)
+    lines = {
+        name: np.interp(x, list(points), list(points.values()), left=np.nan, right=np.nan)
+        for name, points in series.items()
+    }
     title = f"{chart[0].upper()}{chart[1:]} along the run"
     unit = f"{chart} ({number.unit})" if number.unit and len(series) == 1 else chart
     log = number.scale == "log"

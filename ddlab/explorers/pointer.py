@@ -102,9 +102,10 @@ class PointSliders(widgets.Accordion):
             or point >= len(self._positions)
         ):
             return
-        shares = []
-        for at, (low, high) in zip(self._positions[point].tolist(), self._extent, strict=True):
-            shares.append(min(max((at - low) / (high - low), 0.0), 1.0))
+        shares = [
+            min(max((at - low) / (high - low), 0.0), 1.0)
+            for at, (low, high) in zip(self._positions[point].tolist(), self._extent, strict=True)
+        ]
         with self._alone():
             # On a step of the slider: the page would round to one, and its echo would count as a
             # move.

@@ -158,10 +158,11 @@ def values_by_setting(
     without_field = {name: None}
     own_fields = vars(settings) | without_field
     computed = results.every(compute)
-    values = {}
-    for (other_settings, *arguments), value in computed:
-        if (*arguments,) == other_arguments and vars(other_settings) | without_field == own_fields:
-            values[getattr(other_settings, name)] = value
+    values = {
+        getattr(other_settings, name): value
+        for (other_settings, *arguments), value in computed
+        if (*arguments,) == other_arguments and vars(other_settings) | without_field == own_fields
+    }
     return dict(sorted(values.items()))
 
 
@@ -215,9 +216,7 @@ def strip(images: Mapping[str, Tensor | None], size: tuple[int, int], *, chosen:
         if name == chosen:
             cell[:_EDGE] = cell[-_EDGE:] = cell[:, :_EDGE] = cell[:, -_EDGE:] = _MARK
         cells.append(cell)
-    heads = []
-    for name, image in images.items():
-        heads.append(f"{name}{' ...' * (image is None)}")
+    heads = [f"{name}{' ...' * (image is None)}" for name, image in images.items()]
     return encode_grid(np.stack(cells), columns=len(cells), column_labels=heads, gap=6)
 
 

@@ -260,10 +260,11 @@ def record(laboratory: Laboratory, stop_limits: Mapping[str, int] | None = None)
     dragged_plots = {drag["plot"] for drag in drags}
     # A laboratory makes a button to stop also where it has nothing to stop; a page has no such one.
     on_page = set(_tree(laboratory))
-    inactive = []
-    for widget in [*unmoved, *_inactive(laboratory, dragged_plots)]:
-        if widget in on_page:
-            inactive.append(widget.model_id)
+    inactive = [
+        widget.model_id
+        for widget in [*unmoved, *_inactive(laboratory, dragged_plots)]
+        if widget in on_page
+    ]
     replay = Replay(
         controls=[control.on_page for control in controls],
         switches=list(_switches(laboratory)),

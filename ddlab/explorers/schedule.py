@@ -153,10 +153,11 @@ class Results:
 
         The oldest come first.
         """
-        results = []
-        for value, result in self._schedule.remembered_values():
-            if value.compute == compute and self._schedule.is_wanted(value):
-                results.append((value.arguments, result))
+        results = [
+            (value.arguments, result)
+            for value, result in self._schedule.remembered_values()
+            if value.compute == compute and self._schedule.is_wanted(value)
+        ]
         return results
 
     def words_of(self, earlier: Any) -> str:

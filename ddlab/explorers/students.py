@@ -53,9 +53,10 @@ class Students:
         self, world: Any, settings: Any, results: Results
     ) -> dict[Any, tuple[float | None, ...]]:
         """Return what is known: set -> `Accuracies`."""
-        accuracies = {}
-        for name, values in self._values(world, settings, results).items():
-            accuracies[name] = tuple(map(results, values))
+        accuracies = {
+            name: tuple(map(results, values))
+            for name, values in self._values(world, settings, results).items()
+        }
         return accuracies
 
     def button(self, hint: str, view: View | None = None) -> Compute:
@@ -70,19 +71,21 @@ def finished(accuracies: Accuracies) -> list[float]:
 
 def mean_accuracies(accuracies: Mapping[Hashable, Accuracies]) -> dict[Any, float]:
     """Return the mean of each set that has a student."""
-    means = {}
-    for name, values in accuracies.items():
-        if finished(values):
-            means[name] = statistics.fmean(finished(values))
+    means = {
+        name: statistics.fmean(finished(values))
+        for name, values in accuracies.items()
+        if finished(values)
+    }
     return means
 
 
 def differences(accuracies: Accuracies, rivals: Accuracies) -> list[float]:
     """Return accuracy minus rival's, of the seeds whose two students are there."""
-    pairs = []
-    for accuracy, rival in zip(accuracies, rivals, strict=True):
-        if accuracy is not None and rival is not None:
-            pairs.append(accuracy - rival)
+    pairs = [
+        accuracy - rival
+        for accuracy, rival in zip(accuracies, rivals, strict=True)
+        if accuracy is not None and rival is not None
+    ]
     return pairs
 
 
@@ -104,10 +107,7 @@ def difference_chart(
     figure = start_figure(
         title=title, x_label="difference of accuracy", y_label="images", height=height
     )
-    drawn = {}
-    for name, values in ahead.items():
-        if values:
-            drawn[name] = list(values)
+    drawn = {name: list(values) for name, values in ahead.items() if values}
     for row, (name, values) in enumerate(drawn.items()):
         style = series_style(0 if name in learned else 1)
         dot = {"size": 5, "opacity": 0.5}
@@ -123,9 +123,7 @@ def difference_chart(
         title="",
         range=[-0.6, len(drawn) - 0.4],
     )
-    clauses = []
-    for name, values in drawn.items():
-        clauses.append(f"{name} {statistics.fmean(values):+.1%}")
+    clauses = [f"{name} {statistics.fmean(values):+.1%}" for name, values in drawn.items()]
     description = ", ".join(clauses)
     return finish_figure(figure, alt=f"{title}, mean and each student: {description}.")
 

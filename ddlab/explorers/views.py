@@ -308,9 +308,7 @@ def make_widget(
         return (
             entry.widget if entry.sliders is None else widgets.VBox([entry.widget, entry.sliders])
         )
-    children = []
-    for part in view.views:
-        children.append(make_widget(part, views_on_page, before_opening))
+    children = [make_widget(part, views_on_page, before_opening) for part in view.views]
     if isinstance(view, Row):
         return side_by_side(children)
     whole = _tabs(view.titles, children, before_opening)
@@ -332,9 +330,10 @@ def _tabs(
         options=list(zip(titles, range(len(titles)), strict=True)), index=0
     )
     buttons.style.button_width = "auto"
-    boxes = []
-    for child in children:
-        boxes.append(widgets.Box([child], layout=widgets.Layout(display="none", flex="1 1 auto")))
+    boxes = [
+        widgets.Box([child], layout=widgets.Layout(display="none", flex="1 1 auto"))
+        for child in children
+    ]
     for child in children:
         if isinstance(child, widgets.DOMWidget):
             child.layout.flex = "1 1 auto"

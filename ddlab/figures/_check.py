@@ -65,9 +65,9 @@ def as_pair(argument: str, value: Any, allowed: str) -> tuple[Any, Any]:
 def as_series(argument: str, value: Any) -> dict[str, np.ndarray]:
     """Return a mapping of name -> curve, all one-dimensional and not empty."""
     curves = named(argument, value)
-    series = {}
-    for name, curve in curves.items():
-        series[str(name)] = as_array(f"{argument}[{str(name)!r}]", curve)
+    series = {
+        str(name): as_array(f"{argument}[{str(name)!r}]", curve) for name, curve in curves.items()
+    }
     return series
 
 
@@ -94,7 +94,8 @@ def as_extent(value: Any) -> list[tuple[float, float] | None]:
     """Return (low, high) of both axes, checked, or None for either."""
     if value is None:
         return [None, None]
-    pairs = []
-    for axis in as_pair("extent", value, "(low, high) of both axes"):
-        pairs.append(as_pair("extent", axis, "(low, high) of both axes"))
+    pairs = [
+        as_pair("extent", axis, "(low, high) of both axes")
+        for axis in as_pair("extent", value, "(low, high) of both axes")
+    ]
     return [(check_number("extent", low), check_number("extent", high)) for low, high in pairs]

@@ -66,9 +66,7 @@ def grouped_comparison(
 
     Other arguments as in `comparison`.
     """
-    columns = {}
-    for group, conditions in groups.items():
-        columns[group] = _seeds(group, conditions)
+    columns = {group: _seeds(group, conditions) for group, conditions in groups.items()}
     names = list(next(iter(columns.values())))
     for group, seeds in columns.items():
         if list(seeds) != names:

@@ -57,9 +57,7 @@ def loss_curves(
         figure.update_yaxes(dtick=None)  # there may be no power of ten to write at a tick
     if len(curves) > 1:
         look.legend_below(figure)
-    clauses = []
-    for name, curve in list(curves.items())[:6]:
-        clauses.append(f"{name} {words.course(curve)}")
+    clauses = [f"{name} {words.course(curve)}" for name, curve in list(curves.items())[:6]]
     descriptions = "; ".join(clauses)
     scale = " (logarithmic scale)" if log_y else ""
     text = (

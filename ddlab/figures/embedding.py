@@ -174,13 +174,14 @@ def _points(
             f"{len(is_covered)}."
         )
     of_class = np.array([look.literal(name) for name in names])
-    moving: dict[str, dict[str, Any]] = {}
-    for name, mask in ((_BARE, ~is_covered), (_COVERED, is_covered)):
-        moving[name] = {
+    moving: dict[str, dict[str, Any]] = {
+        name: {
             "x": short(points[mask, 0]),
             "y": short(points[mask, 1]),
             "text": of_class[mask],
         }
+        for name, mask in ((_BARE, ~is_covered), (_COVERED, is_covered))
+    }
     # Plain lists: the plot widget moves single points of this trace.
     moving[DISTILLED] = {
         "x": marks[:, 0].round(3).tolist(),

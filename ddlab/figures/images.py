@@ -113,13 +113,9 @@ def compose_grid(
         canvas[y : y + high, x : x + wide, :3] = image
         canvas[y : y + high, x : x + wide, 3] = 255
     if row_labels is not None or column_labels is not None:
-        centres = []
-        for c in range(columns):
-            centres.append((label_width + c * (wide + gap) + wide / 2, top / 2))
+        centres = [(label_width + c * (wide + gap) + wide / 2, top / 2) for c in range(columns)]
         _draw_labels(canvas, list(column_labels or ()), centres, anchor="mm")
-        middles = []
-        for r in range(rows):
-            middles.append((label_width - 6, top + r * (high + gap) + high / 2))
+        middles = [(label_width - 6, top + r * (high + gap) + high / 2) for r in range(rows)]
         _draw_labels(canvas, list(row_labels or ()), middles, anchor="rm")
     return canvas
 

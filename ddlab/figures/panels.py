@@ -44,9 +44,7 @@ def image_panels(
     Example:
         image_panels({"real": real, "made": made}, columns=5, title="Two sets", row_labels=["cat", "dog"])
     """
-    pixels = {}
-    for name, images in panels.items():
-        pixels[str(name)] = as_pixels(images)
+    pixels = {str(name): as_pixels(images) for name, images in panels.items()}
     shapes = {images.shape for images in pixels.values()}
     if len(shapes) > 1:
         shapes_text = ", ".join(f"{name!r} {list(images.shape)}" for name, images in pixels.items())
@@ -57,9 +55,7 @@ def image_panels(
     columns = min(columns, count)
     rows = -(-count // columns)
     names = None if row_labels is None else as_names("row_labels", row_labels, rows)
-    grids = []
-    for images in pixels.values():
-        grids.append(compose_grid(images, columns, scale))
+    grids = [compose_grid(images, columns, scale) for images in pixels.values()]
     gap = np.zeros((grids[0].shape[0], _BETWEEN, 4), np.uint8)
     canvas = np.concatenate([part for grid in grids for part in (gap, grid)][1:], axis=1)
 
@@ -76,9 +72,7 @@ def image_panels(
     quiet |= {"constrain": "domain", "ticklabelstandoff": 4, "tickmode": "array"}
     width = grids[0].shape[1]
     step = high * scale + 2
-    centres = []
-    for number in range(len(grids)):
-        centres.append(number * (width + _BETWEEN) + width / 2)
+    centres = [number * (width + _BETWEEN) + width / 2 for number in range(len(grids))]
     figure.update_xaxes(
         **quiet,
         side="top",

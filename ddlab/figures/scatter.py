@@ -73,18 +73,14 @@ def scatter(
     order = [name for name in (chosen, *first, *points) if name in points]
     places = _labels(points, logarithmic, order, height - top - bottom)
     for number, family in enumerate(families):
-        family_points = {}
-        for name, point in points.items():
-            if point.family == family:
-                family_points[name] = point
+        family_points = {name: point for name, point in points.items() if point.family == family}
         style = look.series_style(number)
         xs = [p.x for p in family_points.values()]
         ys = [p.y for p in family_points.values()]
-        error_bars = []
-        for p in family_points.values():
-            error_bars.append(
-                (p.y - (p.y if p.low is None else p.low), (p.y if p.high is None else p.high) - p.y)
-            )
+        error_bars = [
+            (p.y - (p.y if p.low is None else p.low), (p.y if p.high is None else p.high) - p.y)
+            for p in family_points.values()
+        ]
         edges = []
         for name in family_points:
             edges.append(look.neutral("text") if name == chosen else style.colour)
@@ -123,11 +119,10 @@ def scatter(
         )
     if logarithmic:
         figure.update_xaxes(type="log", dtick=1)
-    descriptions = []
-    for name, point in points.items():
-        descriptions.append(
-            f"{name} ({point.family}) at {words.number(point.x)}, {words.number(point.y)}"
-        )
+    descriptions = [
+        f"{name} ({point.family}) at {words.number(point.x)}, {words.number(point.y)}"
+        for name, point in points.items()
+    ]
     # Margins that do not follow labels: axes change with every press of a key, and plotly would
     # measure them twice.
     figure.update_xaxes(automargin=False).update_yaxes(automargin=False)
@@ -145,9 +140,7 @@ def _labels(
     Args:
         height: of the plotting area, in pixels.
     """
-    rows = []
-    for point in points.values():
-        rows.append([np.log10(point.x) if logarithmic else point.x, point.y])
+    rows = [[np.log10(point.x) if logarithmic else point.x, point.y] for point in points.values()]
     at = np.array(rows)
     # The axis makes room for the intervals, too, which moves the points closer together.
     interval_ends = [point.y if point.low is None else point.low for point in points.values()]

@@ -132,12 +132,8 @@ def heat_map(
     """
     table = _finite("values", values)
     shape = table.shape
-    row_names = []
-    for row in as_names("rows", rows, shape[0]):
-        row_names.append(_name(row))
-    column_names = []
-    for column in as_names("columns", columns, shape[1]):
-        column_names.append(_name(column))
+    row_names = [_name(row) for row in as_names("rows", rows, shape[0])]
+    column_names = [_name(column) for column in as_names("columns", columns, shape[1])]
     figure = look.start_figure(title=title, x_label=column_label, y_label=row_label, height=380)
     text = []
     for row in table:
@@ -209,9 +205,10 @@ def _banded(argument: str, values: Any, count: int) -> tuple[np.ndarray, np.ndar
         )
     means = np.array([column.mean() for column in columns])
     # One seed says nothing about the spread: the band closes there.
-    pairs = []
-    for column, mean in zip(columns, means.tolist(), strict=True):
-        pairs.append(students_interval(column.tolist()) or (mean, mean))
+    pairs = [
+        students_interval(column.tolist()) or (mean, mean)
+        for column, mean in zip(columns, means.tolist(), strict=True)
+    ]
     return means, np.array([low for low, _ in pairs]), np.array([high for _, high in pairs])
 
 

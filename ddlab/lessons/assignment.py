@@ -95,9 +95,9 @@ class Assignment:
     @property
     def pairs(self) -> tuple[int, ...]:
         """Five seeds, one for each pair: of its draw of images and of its students."""
-        seeds = []
-        for number in range(PAIRS):
-            seeds.append(randomness.derived_seed(self.seed, number, "assignment pair"))
+        seeds = [
+            randomness.derived_seed(self.seed, number, "assignment pair") for number in range(PAIRS)
+        ]
         return tuple(seeds)
 
     @property

@@ -66,9 +66,10 @@ def generated(notebooks: Path) -> dict[Path, str]:
     """Return what each lesson and assignment must contain, and the README beside the folder, if
     any.
     """
-    texts = {}
-    for solution in sorted((notebooks / "solutions").glob("*.ipynb")):
-        texts[notebooks / solution.name] = as_text(lesson_from(_read(solution)))
+    texts = {
+        notebooks / solution.name: as_text(lesson_from(_read(solution)))
+        for solution in sorted((notebooks / "solutions").glob("*.ipynb"))
+    }
     assignments = notebooks / "assignments"
     for source in sorted((assignments / "instructor").glob("*.ipynb")):
         texts[assignments / source.name] = as_text(assignment_from(_read(source)))
@@ -83,14 +84,10 @@ def generated(notebooks: Path) -> dict[Path, str]:
 
 def methods_in_words() -> str:
     """Return the methods by their usual names, for the README."""
-    available = {}
-    for name in dir(methods):
-        if name not in methods.__all__:
-            available[name] = methods.get(name)
-    without = []
-    for name, method in available.items():
-        if getattr(method, "WITHOUT_LABELS", False):
-            without.append(name)
+    available = {name: methods.get(name) for name in dir(methods) if name not in methods.__all__}
+    without = [
+        name for name, method in available.items() if getattr(method, "WITHOUT_LABELS", False)
+    ]
     labelled = ", ".join(f"`{name}`" for name in available if name not in without)
     return f"Methods: {labelled}; without labels {', '.join(f'`{name}`' for name in without)}."
 
@@ -115,10 +112,11 @@ def with_part(text: str, name: str, content: str) -> str:
 def stale(notebooks: Path) -> dict[Path, str]:
     """Return those files of `generated` that are not what they must be."""
     expected = generated(notebooks).items()
-    stale_files = {}
-    for path, text in expected:
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            stale_files[path] = text
+    stale_files = {
+        path: text
+        for path, text in expected
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    }
     return stale_files
 
 
@@ -133,12 +131,11 @@ def _read(notebook: Path) -> dict[str, Any]:
 
 def _stub(solution: list[str]) -> list[str]:
     """Return the lines of a solution that begin with the stub's mark, without it."""
-    stub_lines = []
-    for line in solution:
-        if line.strip().startswith(STUB.strip()):
-            stub_lines.append(
-                line[: len(line) - len(line.lstrip())] + line.strip().removeprefix(STUB)
-            )
+    stub_lines = [
+        line[: len(line) - len(line.lstrip())] + line.strip().removeprefix(STUB)
+        for line in solution
+        if line.strip().startswith(STUB.strip())
+    ]
     return stub_lines
 
 

@@ -277,9 +277,9 @@ def init(config: Config, inputs: Inputs) -> State:
     # Of the images that the set holds, not of the real ones; the first row is that of the real
     # images, as the paper says.
     views = augmented(images, config.augmentation)[1:]
-    view_features = []
-    for view in views:
-        view_features.append(networks.predict(teacher, view.to(inputs.device)).features.cpu())
+    view_features = [
+        networks.predict(teacher, view.to(inputs.device)).features.cpu() for view in views
+    ]
     shifted = torch.cat([features[chosen], *view_features])
     shifted = shifted if mean is None else shifted - mean
     coefficients = _coefficients(
@@ -308,9 +308,9 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """Return {B^x, C^x, B^y, C^y, Q_a}. The shift model is fitted here."""
-    parameters = {}
-    for name, value in state.parameters.items():
-        parameters[name] = value.detach().cpu().contiguous()
+    parameters = {
+        name: value.detach().cpu().contiguous() for name, value in state.parameters.items()
+    }
     # The first row belongs to the images themselves, the others to their views.
     coefficients, *views = parameters["representation_coefficients"]
     shift: Shift = config.shift if views else "same"  # without views nothing shifts
@@ -363,9 +363,7 @@ def _scaled_down(data: ImageData, scale: int) -> Tensor:
 
     def compute() -> Tensor:
         every = torch.arange(len(data.train_labels))
-        batches = []
-        for rows in every.split(_BATCH):
-            batches.append(downsampled(data.normalised(rows), scale=scale))
+        batches = [downsampled(data.normalised(rows), scale=scale) for rows in every.split(_BATCH)]
         return torch.cat(batches)
 
     # Kept only where small: CIFAR-10 at half the size is 150 MB.

@@ -199,9 +199,10 @@ def warmed_up(config: Config, inputs: Inputs, state: State) -> dict[str, Tensor]
     if not networks.batch_norm_layers(spec):
         return state.network
     # All classes in one pass: statistics of one class at a time would be those of no data.
-    real = []
-    for label in range(data.classes):
-        real.append(matching.real_batch(config, inputs, label, step=state.step, count=WARM_UP))
+    real = [
+        matching.real_batch(config, inputs, label, step=state.step, count=WARM_UP)
+        for label in range(data.classes)
+    ]
     with torch.no_grad():
         _, buffers = networks.call(
             spec, state.network, torch.cat(real).to(state.images.dtype), train=True
@@ -280,9 +281,7 @@ def train_between(
                     step=epoch * len(order) + number,
                     per_image=True,
                 )
-            leaves = {}
-            for name in names:
-                leaves[name] = weights[name].detach().requires_grad_()
+            leaves = {name: weights[name].detach().requires_grad_() for name in names}
             with torch.enable_grad():
                 outputs, buffers = networks.call(spec, {**weights, **leaves}, images, train=True)
                 loss = F.cross_entropy(outputs.logits, labels[rows])

@@ -159,9 +159,7 @@ def features(
     # The statistics of a batch depend on all of it, so with batch norm it must not be split.
     train = bool(networks.batch_norm_layers(spec))
     parts = images.split(len(images) if train or at_once is None else at_once)
-    part_features = []
-    for part in parts:
-        part_features.append(networks.call(spec, weights, part, train=train)[0].features)
+    part_features = [networks.call(spec, weights, part, train=train)[0].features for part in parts]
     return torch.cat(part_features)
 
 
@@ -219,11 +217,10 @@ def matched_step(config: Config, inputs: Inputs, state: State) -> tuple[Tensor, 
     gradient = torch.zeros_like(state.images)
     distances_of_groups = []
     for labels in torch.arange(classes).split(classes_at_once):
-        images = {}
-        for label in labels.tolist():
-            images[label] = (
-                matching.of_class(state.images, label, classes).detach().requires_grad_()
-            )
+        images = {
+            label: matching.of_class(state.images, label, classes).detach().requires_grad_()
+            for label in labels.tolist()
+        }
         with torch.enable_grad():
             distances = class_distances(config, inputs, state.step, images, spec, weights)
             slopes = torch.autograd.grad(distances.sum(), list(images.values()))

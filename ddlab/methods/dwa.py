@@ -162,13 +162,9 @@ def directed_adjustment(
         NonFiniteError: a radius so large, or a teacher so broken, that the adjustment is not
             finite.
     """
-    parameters = {}
-    for name in networks.parameter_names(teacher.spec):
-        parameters[name] = teacher.weights[name]
+    parameters = {name: teacher.weights[name] for name in networks.parameter_names(teacher.spec)}
     # Copies of our own, moved in place: new ones at each step would cost a third of its time.
-    leaves = {}
-    for name, value in parameters.items():
-        leaves[name] = value.detach().clone().requires_grad_()
+    leaves = {name: value.detach().clone().requires_grad_() for name, value in parameters.items()}
     losses = []
     # Uphill: the adjusted teacher is less sure of this batch than the trained one.
     for _ in range(steps):
@@ -180,9 +176,7 @@ def directed_adjustment(
                 # most rho long.
                 leaf.addcmul_(slope, radius / steps / length)
         losses.append(loss)
-    moved = {}
-    for name, leaf in leaves.items():
-        moved[name] = leaf.detach() - parameters[name]
+    moved = {name: leaf.detach() - parameters[name] for name, leaf in leaves.items()}
     adjustment = Adjustment(
         moved, torch.stack(losses) if losses else images.new_zeros(0), _length(moved.values())
     )
@@ -198,9 +192,9 @@ def random_adjustment(
     """
     draw = randomness.generator(seed, batch, "random adjustment")
     parameters = ((name, teacher.weights[name]) for name in networks.parameter_names(teacher.spec))
-    direction = {}
-    for name, value in parameters:
-        direction[name] = torch.randn(value.shape, generator=draw).to(value)
+    direction = {
+        name: torch.randn(value.shape, generator=draw).to(value) for name, value in parameters
+    }
     # As long as the directed one was: only the direction differs between the two rows of Table 3.
     scale = length / _length(direction.values())
     scaled = {name: scale * value for name, value in direction.items()}
@@ -290,9 +284,7 @@ def _adjustment(config: Config, inputs: Inputs, batch: int) -> dict[str, Any]:
         adjustment = random_adjustment(
             teacher, length=adjustment.length, seed=config.seed, batch=batch
         )
-    adjusted = {}
-    for name, change in adjustment.weights.items():
-        adjusted[name] = teacher.weights[name] + change
+    adjusted = {name: teacher.weights[name] + change for name, change in adjustment.weights.items()}
     return {"adjusted": adjusted, "adjustment_length": adjustment.length}
 
 

@@ -347,9 +347,9 @@ def patches(config: Config, inputs: Inputs, batch: int = 0) -> Tensor:
 
 def _selection(config: Config) -> rded.Config:
     """RDED's settings for crops or mosaics; the best of each class go to the first batch."""
-    shared = {}
-    for name in ("images_per_class", "candidates_per_class", "seed"):
-        shared[name] = getattr(config, name)
+    shared = {
+        name: getattr(config, name) for name in ("images_per_class", "candidates_per_class", "seed")
+    }
     return rded.Config(factor=_FACTORS[config.patches], **shared)
 
 

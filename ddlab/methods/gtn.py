@@ -204,10 +204,7 @@ def gradients(
         along=(lambda at, weights_now, _: loss(at - 1, weights_now)) if len(real) > 1 else None,
         recompute=config.recompute,
     )
-    names = []
-    for name, value in inner_inputs.items():
-        if value.requires_grad:
-            names.append(name)
+    names = [name for name, value in inner_inputs.items() if value.requires_grad]
     outputs = [inner_inputs[name] for name in names]
     output_gradients = [slopes[name] for name in names]
     gradients_of_learned = gradients_along(outputs, output_gradients, list(leaves.values()))
@@ -221,9 +218,9 @@ def shortened(gradient: Tensors, longest: float) -> dict[str, Tensor]:
     """
     # One norm over all tensors, or the direction of the whole gradient would change.
     norm = torch.nn.utils.get_total_norm(gradient.values())
-    clipped = {}
-    for name, value in gradient.items():
-        clipped[name] = value * (longest / (norm + 1e-6)).clamp(max=1)
+    clipped = {
+        name: value * (longest / (norm + 1e-6)).clamp(max=1) for name, value in gradient.items()
+    }
     return clipped
 
 

@@ -202,9 +202,7 @@ def kernel_loss(predicted: Tensor, targets: Tensor) -> Tensor:
 def draw_kernel(config: Config, step: int) -> KernelSpec:
     """Return the kernel of one step."""
     # The fields that a kernel has; the rest of the config would make two equal kernels differ.
-    settings = {}
-    for name in describe(KernelSpec):
-        settings[name] = getattr(config, name)
+    settings = {name: getattr(config, name) for name in describe(KernelSpec)}
     if config.kernel == RANDOM:
         place = torch.randint(
             len(SIX), (), generator=randomness.generator(config.seed, step, "kernel")
@@ -224,14 +222,11 @@ def target_batch(config: Config, inputs: Inputs, step: int) -> tuple[Tensor, Ten
     if config.batch_size < len(rows):
         # As many of each class: a batch without a class would push its images anywhere.
         rows_per_class = max(config.batch_size // data.classes, 1)
-        classes = []
-        for label in range(data.classes):
-            classes.append(data.of_class(label))
-        class_rows = []
-        for members in classes:
-            class_rows.append(
-                members[torch.randperm(len(members), generator=draw)[:rows_per_class]]
-            )
+        classes = [data.of_class(label) for label in range(data.classes)]
+        class_rows = [
+            members[torch.randperm(len(members), generator=draw)[:rows_per_class]]
+            for members in classes
+        ]
         rows = torch.cat(class_rows)
     images = data.normalised(rows, device=inputs.device)
     images = siamese_view(images, config.strategy, seed=config.seed, step=step, per_image=True)
@@ -290,9 +285,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     real, targets = target_batch(config, inputs, state.step)
     learned = _learned(config, state.images, state.labels)
     with torch.enable_grad():
-        leaves = {}
-        for name, value in learned.items():
-            leaves[name] = value.detach().requires_grad_()
+        leaves = {name: value.detach().requires_grad_() for name, value in learned.items()}
         # The images are float32 and the solve float64; the derivative passes through the cast.
         images, labels = leaves["images"].double(), leaves.get("labels", state.labels)
         support, cross = support_and_cross(spec, images, real.double(), megabytes=config.megabytes)

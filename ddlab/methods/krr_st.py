@@ -232,9 +232,7 @@ def outer_step(
     # The real side is a constant of the outer loss; only the pairs move.
     with torch.no_grad():
         real = torch.cat([_features(spec, weights, part) for part in parts])
-    leaves = {}
-    for name, value in state.parameters.items():
-        leaves[name] = value.detach().requires_grad_()
+    leaves = {name: value.detach().requires_grad_() for name, value in state.parameters.items()}
     with torch.enable_grad():
         # Boost makes its pairs from bases here; the gradient goes on to what they are made from.
         images, targets = make_pairs(leaves)
@@ -289,9 +287,7 @@ def initial_state(config: Config, inputs: Inputs, parameters: Parameterised) -> 
     pool = pools.new_pool(
         inner_spec(config, inputs), config.pool_size, seed=config.seed, device=inputs.device
     )
-    learned = {}
-    for name, value in parameters.items():
-        learned[name] = value.detach().clone().contiguous()
+    learned = {name: value.detach().clone().contiguous() for name, value in parameters.items()}
     return State(0, learned, optimisers.adam_init(learned), pool)
 
 

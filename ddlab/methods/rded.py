@@ -249,9 +249,10 @@ def class_mosaics(
     # A constant of the method: no gradient goes to the images, so none is recorded.
     patches = mosaic.cut_patches(images.detach(), boxes, patch_size=patch_size)
     # One square of each image at a time: at 224 px all of them, amid zeros, would take a gigabyte.
-    logits = []
-    for part in patches.unbind(1):
-        logits.append(_logits(teacher, mosaic.centred(part, image_size=image_size), label))
+    logits = [
+        _logits(teacher, mosaic.centred(part, image_size=image_size), label)
+        for part in patches.unbind(1)
+    ]
     losses = torch.stack([realism_losses(part, label) for part in logits], dim=1)
     check_finite(NAME, label + 1, {"losses": losses})
     rows, crops = best_crops(losses, images_per_class * factor**2)
@@ -320,9 +321,10 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     }
     # A checkpoint is read onto the inputs' device as a whole; indices and boxes are kept on the
     # CPU.
-    grown = {}
-    for name, value in additions.items():
-        grown[name] = torch.cat([getattr(state, name).to(value.device), value[None]])
+    grown = {
+        name: torch.cat([getattr(state, name).to(value.device), value[None]])
+        for name, value in additions.items()
+    }
     return State(label + 1, **grown), Trace(label, candidates, mosaics)
 
 

@@ -244,9 +244,12 @@ def with_targets(distilled: DistilledSet, config: Config, inputs: Inputs) -> Dis
     if (distilled.channels, distilled.image_size) != (data.channels, data.image_size):
         requirement = f"of {data.channels} channels and {data.image_size} pixels, like the data"
         errors.fail("distilled", requirement, (distilled.channels, distilled.image_size))
-    parts = []
-    for rows in torch.arange(len(distilled)).split(max(min(config.batch_size, len(distilled)), 1)):
-        parts.append(targets(_features(inputs, distilled.rows(rows, inputs.device)), basis).cpu())
+    parts = [
+        targets(_features(inputs, distilled.rows(rows, inputs.device)), basis).cpu()
+        for rows in torch.arange(len(distilled)).split(
+            max(min(config.batch_size, len(distilled)), 1)
+        )
+    ]
     return distilled.with_targets(
         Representations(tensors={"representations": torch.cat(parts)[None]})
     )

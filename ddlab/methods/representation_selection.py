@@ -159,9 +159,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     features = teacher_features(inputs)
     # In float32 an image would be a little away from itself.
     chosen = features[taken_indices.cpu()].double()
-    nearest = []
-    for part in features.split(4096):
-        nearest.append(torch.cdist(part.double(), chosen).min(1).values)
+    nearest = [torch.cdist(part.double(), chosen).min(1).values for part in features.split(4096)]
     return State(state.step + 1, state.order, representations), Trace(
         int(taken_indices[-1]), torch.cat(nearest).mean().float()
     )

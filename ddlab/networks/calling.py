@@ -191,10 +191,11 @@ def _parts_of(spec: NetworkSpec, module: nn.Module) -> _Parts:
                                 names.setdefault(id(value), f"{path}.{key}" if path else key),
                             )
                         )
-        norms = []
-        for name, part in module.named_modules():
-            if isinstance(part, nn.BatchNorm2d):
-                norms.append((name, part))
+        norms = [
+            (name, part)
+            for name, part in module.named_modules()
+            if isinstance(part, nn.BatchNorm2d)
+        ]
         last_conv, classifier = hooked_layers(spec)
         parts_by_spec[spec] = _Parts(
             module,
@@ -214,9 +215,7 @@ def _swapped_tensors(parts: _Parts, tensors: Mapping[str, Tensor]) -> Iterator[N
     """
     # The skeleton's own tensors, on the meta device, come back even where the pass raises: another
     # call of this thread is next.
-    originals = []
-    for tensors_of_part, key, _ in parts.places:
-        originals.append(tensors_of_part[key])
+    originals = [tensors_of_part[key] for tensors_of_part, key, _ in parts.places]
     try:
         for tensors_of_part, key, name in parts.places:
             tensors_of_part[key] = tensors[name]
@@ -314,9 +313,7 @@ def predict(
     with torch.no_grad():
         # A generator: one batch at a time is on the device.
         batches = (batch.to(network.device) for batch in images.split(batch_size))
-        parts = []
-        for batch in batches:
-            parts.append(call(network.spec, network.weights, batch)[0])
+        parts = [call(network.spec, network.weights, batch)[0] for batch in batches]
     return Outputs(
         logits=torch.cat([part.logits for part in parts]).to(images.device),
         features=torch.cat([part.features for part in parts]).to(images.device),

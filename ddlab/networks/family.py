@@ -225,10 +225,7 @@ def usable(argument: str, module: nn.Module) -> nn.Module:
             statistics, numbers that are not finite.
     """
     # A lazy layer has no shape yet, so nothing below could run.
-    lazy = []
-    for name, value in module.named_parameters():
-        if nn.parameter.is_lazy(value):
-            lazy.append(name)
+    lazy = [name for name, value in module.named_parameters() if nn.parameter.is_lazy(value)]
     if lazy:
         refuse(
             argument,
@@ -267,9 +264,9 @@ def try_module(argument: str, module: nn.Module, shape: tuple[int, int, int], cl
     # Random and not 0: a network of zeros would answer 0 whatever is wrong with it.
     images = torch.randn((2, *shape), generator=generator(0))
     try:
-        weights = {}
-        for name, value in tensors_of(module.eval()).items():
-            weights[name] = value.detach().clone()
+        weights = {
+            name: value.detach().clone() for name, value in tensors_of(module.eval()).items()
+        }
         like = next(value for value in weights.values() if value.is_floating_point())
         with torch.no_grad(), Draws(generator(0)):
             logits: Any = torch.func.functional_call(module, weights, (images.to(like),))
@@ -375,9 +372,9 @@ def _classifier(argument: str, linear: dict[str, Tensor], logits: Tensor, name: 
 
 def parts_of(module: nn.Module) -> list[Any]:
     """Return what a module consists of beside its numbers: classes, plain attributes and shapes."""
-    shapes = []
-    for name, value in tensors_of(module).items():
-        shapes.append((name, str(value.dtype), tuple(value.shape)))
+    shapes = [
+        (name, str(value.dtype), tuple(value.shape)) for name, value in tensors_of(module).items()
+    ]
     attributes = []
     for name, part in module.named_modules():
         attributes.append(

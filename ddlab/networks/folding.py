@@ -30,15 +30,15 @@ def folded(
     """
     if spec.family != "convnet" or spec.options.norm != "batch":  # type: ignore[attr-defined]
         return spec, dict(weights)
-    folded_weights = {}
-    for name, value in weights.items():
-        if ".normalisation." not in name:
-            folded_weights[name] = value
+    folded_weights = {
+        name: value for name, value in weights.items() if ".normalisation." not in name
+    }
     for name in [name for name in folded_weights if name.endswith(".convolution.weight")]:
         block = name.removesuffix("convolution.weight")
-        norm = {}
-        for part in ("weight", "bias", "running_mean", "running_var"):
-            norm[part] = weights[f"{block}normalisation.{part}"]
+        norm = {
+            part: weights[f"{block}normalisation.{part}"]
+            for part in ("weight", "bias", "running_mean", "running_var")
+        }
         # w (conv(x) - m) / sqrt(v + e) + b is linear in the convolution's own weights and bias.
         scale = norm["weight"] * torch.rsqrt(norm["running_var"] + EPSILON)
         folded_weights[name] = weights[name] * scale[:, None, None, None]

@@ -150,9 +150,7 @@ def from_module(
     shape = (channels, *image_size)
     copied = usable("module", module)
     try_module("module", copied, shape, classes)
-    weights = {}
-    for key, value in tensors_of(copied).items():
-        weights[key] = value.detach()
+    weights = {key: value.detach() for key, value in tensors_of(copied).items()}
     family = REGISTERED.get(name, Family(name))
     # Registered: the factory is tried against the module, so that its students are of the same
     # kind.

@@ -375,10 +375,7 @@ def _try_out(described: NetworkSpec, seed: int, weights: dict[str, Tensor]) -> N
     # or none the same twice.
     same_seed_weights = _draw_weights(described, seed)
     other_weights = _draw_weights(described, seed + 1)
-    equal_names = []
-    for name in weights:
-        if torch.equal(weights[name], same_seed_weights[name]):
-            equal_names.append(name)
+    equal_names = [name for name in weights if torch.equal(weights[name], same_seed_weights[name])]
     if len(equal_names) < len(weights) or all(
         torch.equal(weights[name], other_weights[name]) for name in weights
     ):
@@ -419,10 +416,11 @@ def parameter_names(described: NetworkSpec) -> list[str]:
 
 def batch_norm_layers(described: NetworkSpec) -> list[str]:
     """Return the names of the BatchNorm2d layers, in the module's order."""
-    layers = []
-    for name, module in skeleton(described).named_modules():
-        if isinstance(module, nn.BatchNorm2d):
-            layers.append(name)
+    layers = [
+        name
+        for name, module in skeleton(described).named_modules()
+        if isinstance(module, nn.BatchNorm2d)
+    ]
     return layers
 
 
@@ -487,10 +485,7 @@ def _refuse_weights(
     allowed = f"the parameters and buffers of {described.title}, of one dtype"
     if not isinstance(weights, Mapping) or not weights:
         errors.fail("weights", allowed, weights)
-    odd = []
-    for name in layout:
-        if name not in weights:
-            odd.append(f"without {name!r}")
+    odd = [f"without {name!r}" for name in layout if name not in weights]
     for name in weights:
         if name not in layout:
             odd.append(f"with {name!r}, which it has not")
@@ -511,9 +506,10 @@ def _refuse_weights(
 @lru_cache(maxsize=64)
 def _layout(described: NetworkSpec) -> dict[str, tuple[torch.Size, bool]]:
     """Return the shape of each tensor, and whether it is a floating-point one."""
-    layout = {}
-    for name, value in tensors_of(skeleton(described)).items():
-        layout[name] = (value.shape, value.is_floating_point())
+    layout = {
+        name: (value.shape, value.is_floating_point())
+        for name, value in tensors_of(skeleton(described)).items()
+    }
     return layout
 
 

@@ -69,9 +69,7 @@ def published(
         method_asked = methods.get(method)
         rows = [row for row in rows if methods.get(row["method"]) is method_asked]
     if dataset is not None:
-        dataset_names = {}
-        for row in _read():
-            dataset_names[plain(row["dataset"])] = row["dataset"]
+        dataset_names = {plain(row["dataset"]): row["dataset"] for row in _read()}
         name = dataset_names.get(plain(str(dataset))) or errors.check_choice(
             "dataset", dataset, list(dataset_names.values())
         )

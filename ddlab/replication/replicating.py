@@ -215,9 +215,7 @@ class Replication(Tabled):
     @property
     def interval(self) -> tuple[float, float] | None:
         """The 95% interval over sets; of one set over its students; None of one student."""
-        set_means = []
-        for students in self.accuracies:
-            set_means.append(statistics.fmean(students))
+        set_means = [statistics.fmean(students) for students in self.accuracies]
         # Students of one set repeat the set; only sets repeat the method.
         bounds = interval(set_means if len(set_means) > 1 else self.accuracies[0])
         return bounds and (max(bounds[0], 0.0), min(bounds[1], 100.0))
@@ -667,9 +665,7 @@ def _check_student(name: str, protocol: Protocol, student: dict[str, Any]) -> No
     if student and protocol.student in ("steps", "kernel"):
         errors.fail("student", f"None for {name}, whose set or kernel says all of them", student)
     for field_name in student:
-        field_names = []
-        for setting in dataclasses.fields(supervised.Config):
-            field_names.append(setting.name)
+        field_names = [setting.name for setting in dataclasses.fields(supervised.Config)]
         errors.check_choice("a field of student", field_name, field_names)
 
 
@@ -692,10 +688,11 @@ def _row(name: str, dataset: str, images_per_class: float, words: str) -> dict[s
     for row in rows:
         parts = row["network"], f"{row['labels']} labels", row["setting"]
         descriptions.append(", ".join(filter(None, parts)))
-    fitting = []
-    for row, description in zip(rows, descriptions, strict=True):
-        if words.lower() in description.lower():
-            fitting.append(row)
+    fitting = [
+        row
+        for row, description in zip(rows, descriptions, strict=True)
+        if words.lower() in description.lower()
+    ]
     if rows[0]["dataset"] not in _PRESETS:
         errors.fail(
             "dataset",
@@ -712,9 +709,7 @@ def _config(name: str, printed: dict[str, Any], data: ImageData, options: dict[s
     """Return the method's published Config for a row, with the reader's options."""
     module = methods.get(name)
     images_per_class = printed["images_per_class"]
-    field_names = []
-    for setting in dataclasses.fields(module.Config):
-        field_names.append(setting.name)
+    field_names = [setting.name for setting in dataclasses.fields(module.Config)]
     for option in options:
         errors.check_choice(f"an option of {module.NAME}", option, field_names)
     row_fields: dict[str, Any] = {}

@@ -75,9 +75,10 @@ class Look:
 
     def kept(self) -> "Look":
         """Return a copy that no longer depends on the run: tensors on the CPU, numbers as floats."""
-        numbers = {}
-        for name, number in self.numbers.items():
-            numbers[name] = dataclasses.replace(number, value=float(number.value))
+        numbers = {
+            name: dataclasses.replace(number, value=float(number.value))
+            for name, number in self.numbers.items()
+        }
         # Copied also where they are on the CPU already: a method may go on writing into its own
         # memory.
         images = None if self.images is None else self.images.detach().to("cpu", copy=True)

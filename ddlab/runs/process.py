@@ -133,10 +133,7 @@ def check_process(argument: str, process: Any) -> Process:
     parts = ("NAME", "Config", "State", "total_steps", "init", "update", "finish")
     # All missing parts in one sentence: whoever writes a method would otherwise meet them one by
     # one.
-    missing = []
-    for name in parts:
-        if not hasattr(process, name):
-            missing.append(name)
+    missing = [name for name in parts if not hasattr(process, name)]
     if missing:
         beside = "" if len(missing) == len(parts) else f", with {', '.join(missing)} as well"
         errors.fail(

@@ -266,9 +266,9 @@ class Run:
         Raises:
             DDLabError: frames that hold something else, because `keep.make` says so.
         """
-        looks: list[tuple[int, Any]] = []
-        for frame in self.frames:
-            looks.append((frame.step, getattr(frame.content, "numbers", None)))
+        looks: list[tuple[int, Any]] = [
+            (frame.step, getattr(frame.content, "numbers", None)) for frame in self.frames
+        ]
         if any(numbers is None for _, numbers in looks):
             errors.fail("keep.make", "the default, for a history", self.keep.make)
         # The first look has no trace, so it lacks most numbers; the order is that of their first
@@ -517,13 +517,14 @@ class Run:
         except NonFiniteError as problem:
             # NaN nearly always comes from a step that is too large, so the message names the rates
             # and their values.
-            rates = {}
-            for name, value in vars(self.config).items():
-                if "learning_rate" in name and value:
-                    rates[name] = value
-            suggestions = []
-            for name, value in rates.items():
-                suggestions.append(f"a smaller {name} than {value:g} usually helps")
+            rates = {
+                name: value
+                for name, value in vars(self.config).items()
+                if "learning_rate" in name and value
+            }
+            suggestions = [
+                f"a smaller {name} than {value:g} usually helps" for name, value in rates.items()
+            ]
             advice = "; ".join(suggestions)
             last_finite = (
                 "" if self._finite is None else f" (all was finite at step {self._finite})"
@@ -668,9 +669,7 @@ class Runs:
 
         Those without a step go first, then the ones that were not used for longest.
         """
-        sizes = {}
-        for candidate, run in self._runs.items():
-            sizes[candidate] = run.nbytes
+        sizes = {candidate: run.nbytes for candidate, run in self._runs.items()}
         order = sorted(
             (candidate for candidate in self._runs if candidate != key),
             key=lambda candidate: self._runs[candidate].step > 0,

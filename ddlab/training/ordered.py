@@ -200,9 +200,10 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     distilled = inputs.distilled
     target = distilled.target("steps")
     answers = distilled.labels if target.labels is None else target.labels
-    learned = {}
-    for name, value in (("images", distilled.images), ("labels", answers)):
-        learned[name] = value.to(inputs.device)
+    learned = {
+        name: value.to(inputs.device)
+        for name, value in (("images", distilled.images), ("labels", answers))
+    }
     spec = config.network.for_data(distilled)
     weights, buffers = split_buffers(spec, state.weights)
     steps = inner(

@@ -103,12 +103,13 @@ def arrived(config: Phases, data: ImageData, phase: int) -> tuple[Tensor, Tensor
     """
     phase_ends = [0, *class_ends(config, data.classes)]
     order = class_order(data.classes, config.order_seed)
-    rows_by_class = []
-    for place in range(phase_ends[phase], phase_ends[phase + 1]):
-        rows_by_class.append(data.of_class(order[place]))
-    places = []
-    for index, rows in enumerate(rows_by_class):
-        places.append(torch.full((len(rows),), phase_ends[phase] + index))
+    rows_by_class = [
+        data.of_class(order[place]) for place in range(phase_ends[phase], phase_ends[phase + 1])
+    ]
+    places = [
+        torch.full((len(rows),), phase_ends[phase] + index)
+        for index, rows in enumerate(rows_by_class)
+    ]
     return torch.cat(rows_by_class), torch.cat(places)
 
 

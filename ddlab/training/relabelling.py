@@ -51,15 +51,11 @@ def teacher_logits(teachers: Teachers, images: Tensor, *, batch_parts: int | Non
     if len(set(classes)) > 1:
         errors.fail("teachers", "networks for the same number of classes", classes)
     if batch_parts is None:
-        logits = []
-        for teacher in networks_asked:
-            logits.append(networks.predict(teacher, images).logits)
+        logits = [networks.predict(teacher, images).logits for teacher in networks_asked]
     else:
         # Halves of three images would have a batch of one, which has no variance.
         parts = images.chunk(batch_parts if len(images) > 3 else 1)
-        logits = []
-        for teacher in networks_asked:
-            logits.append(_training_mode_logits(teacher, parts))
+        logits = [_training_mode_logits(teacher, parts) for teacher in networks_asked]
     return torch.stack(logits).mean(0)
 
 

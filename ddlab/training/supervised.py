@@ -485,9 +485,7 @@ def _check_labels(config: Config, inputs: Inputs) -> None:
         named_target = next(
             (target for target in _targets(inputs) if isinstance(target, OnlineTeacher)), None
         )
-        fingerprints = []
-        for teacher in inputs.teachers:
-            fingerprints.append(teacher.fingerprint)
+        fingerprints = [teacher.fingerprint for teacher in inputs.teachers]
         if named_target is not None and sorted(named_target.fingerprints) != sorted(fingerprints):
             is_single = len(named_target.fingerprints) == 1
             raise DDLabError(

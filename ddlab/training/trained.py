@@ -29,9 +29,7 @@ class State:
 def initial_state(spec: NetworkSpec, config: Any, device: torch.device | str) -> State:
     """Draw fresh weights for the config's seed, with an optimiser that has seen no gradient."""
     weights = networks.initialise(spec, seed=config.seed).to(device).weights
-    trained = {}
-    for name in networks.parameter_names(spec):
-        trained[name] = weights[name]
+    trained = {name: weights[name] for name in networks.parameter_names(spec)}
     return State(0, weights, optimisers.begin(config.optimiser, trained))
 
 
@@ -60,17 +58,10 @@ def train_step(
     Returns:
         The state, and the loss [] and the logits [n, classes] of the network before the step.
     """
-    current = {}
-    for name in networks.parameter_names(spec):
-        current[name] = state.weights[name]
-    leaves = {}
-    for name, value in current.items():
-        leaves[name] = value.detach().requires_grad_()
+    current = {name: state.weights[name] for name in networks.parameter_names(spec)}
+    leaves = {name: value.detach().requires_grad_() for name, value in current.items()}
     parts = images.split(batch_norm_images or max(len(images), 1))
-    buffers = {}
-    for name, value in state.weights.items():
-        if name not in current:
-            buffers[name] = value
+    buffers = {name: value for name, value in state.weights.items() if name not in current}
     with torch.no_grad():
         # These passes move the running statistics and nothing else, as in RDED's code.
         for part in parts * (forward_passes - 1):

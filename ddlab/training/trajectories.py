@@ -22,13 +22,11 @@ def vector(weights: Tensors) -> Tensor:
 
 def by_name(spec: NetworkSpec, row: Tensor) -> dict[str, Tensor]:
     """Return the inverse of `vector`."""
-    shapes = {}
-    for name, value in skeleton(spec).named_parameters():
-        shapes[name] = value.shape
+    shapes = {name: value.shape for name, value in skeleton(spec).named_parameters()}
     parts = row.split([shape.numel() for shape in shapes.values()])
-    weights = {}
-    for (name, shape), part in zip(shapes.items(), parts, strict=True):
-        weights[name] = part.view(shape)
+    weights = {
+        name: part.view(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)
+    }
     return weights
 
 

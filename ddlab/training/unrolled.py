@@ -195,9 +195,7 @@ def _recomputed(
         sources = [*weights_now.values(), *velocity_before.values(), *learned.values()]
         step_gradients = gradients_along([*moved.values(), *velocity.values()], adjoint, sources)
         adjoint, learned_part = step_gradients[: len(adjoint)], step_gradients[len(adjoint) :]
-        totals = []
-        for total, part in zip(slopes, learned_part, strict=True):
-            totals.append(total + part)
+        totals = [total + part for total, part in zip(slopes, learned_part, strict=True)]
         slopes = tuple(totals)
         if along and step:
             with torch.enable_grad():

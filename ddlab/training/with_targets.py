@@ -306,9 +306,7 @@ def init(config: Config, inputs: Inputs) -> State:
     projection_on_cpu = projection_weights(
         parts.feature_size(spec), _targets(inputs).shape[1], seed=config.seed
     )
-    projection = {}
-    for name, value in projection_on_cpu.items():
-        projection[name] = value.to(inputs.device)
+    projection = {name: value.to(inputs.device) for name, value in projection_on_cpu.items()}
     first = FIRST_SMOOTHED if config.schedule == "plateau" else FIRST_AVERAGES
     averages = torch.tensor(first, dtype=torch.float64, device=inputs.device)
     trained_beside = _trained_tensors(config, projection, share_at(config, 0, total, averages))
@@ -398,9 +396,7 @@ def target_loss(
     """Return the mean over two views of 1 - cos of their projected features [n, d] with the targets
     [n, k]; [].
     """
-    projected = []
-    for values in features:
-        projected.append(F.linear(values, projection["weight"], projection["bias"]))
+    projected = [F.linear(values, projection["weight"], projection["bias"]) for values in features]
     return torch.stack(
         [cosine_loss(values, targets.to(values.dtype)) for values in projected]
     ).mean()

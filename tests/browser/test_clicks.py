@@ -64,9 +64,7 @@ def drag(opened: Any, title: str, start: Place, end: Place) -> None:
     """Take what lies at `start` of a plot, move it to `end` and let it go; both in the axes' units."""
     opened.page.evaluate(PLACE, [title, *start])
     opened.page.wait_for_timeout(300)  # until the plot has come into view
-    corners = []
-    for place in (start, end):
-        corners.append(opened.page.evaluate(PLACE, [title, *place]))
+    corners = [opened.page.evaluate(PLACE, [title, *place]) for place in (start, end)]
     mouse = opened.page.mouse
     mouse.move(*corners[0])
     mouse.down()

@@ -131,10 +131,7 @@ def test_a_laboratory_by_keyboard(open_notebook, tmp_path) -> None:
     learn.focus()
     opened.page.keyboard.press("Enter")
     opened.page.get_by_text("after update 20").first.wait_for()
-    sliders = []
-    for control in controls(opened):
-        if control.kind == "slider":
-            sliders.append(control)
+    sliders = [control for control in controls(opened) if control.kind == "slider"]
     assert len(sliders) >= 2
     assert [str(control) for control in sliders if not redraws(opened, control)] == []
     in_both_themes(opened, "laboratory")

@@ -75,20 +75,22 @@ class Waits(TorchDispatchMode):
         result = func(*args, **(kwargs or {}))
         name = func.overloadpacket.__name__
         kwargs = kwargs or {}
-        on_device = []
-        for leaf in tree_leaves((args, result)):
-            if isinstance(leaf, Tensor):
-                on_device.append(isinstance(leaf, DeviceTensor))
+        on_device = [
+            isinstance(leaf, DeviceTensor)
+            for leaf in tree_leaves((args, result))
+            if isinstance(leaf, Tensor)
+        ]
         crosses = (
             name in ("_to_copy", "copy_", "index")
             and len(set(on_device)) == 2
             and not kwargs.get("non_blocking")
         )
         if crosses or (name in ("_local_scalar_dense", "nonzero", "equal") and any(on_device)):
-            ours = []
-            for frame in traceback.extract_stack():
-                if frame.filename.startswith(ddlab.__path__[0]):
-                    ours.append(frame)
+            ours = [
+                frame
+                for frame in traceback.extract_stack()
+                if frame.filename.startswith(ddlab.__path__[0])
+            ]
             self.found.append(f"{name} in {ours[-1]}")
         return result
 
@@ -208,9 +210,7 @@ def test_a_students_step_asks_for_little_more_than_the_bare_network() -> None:
         names = networks.parameter_names(network.spec)
 
         def bare() -> None:
-            leaves = {}
-            for name in names:
-                leaves[name] = network.weights[name].detach().requires_grad_()
+            leaves = {name: network.weights[name].detach().requires_grad_() for name in names}
             logits = networks.call(network.spec, {**network.weights, **leaves}, images, train=True)[
                 0
             ].logits

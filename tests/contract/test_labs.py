@@ -209,10 +209,11 @@ def odd(config: Any, rules: Callable[[Any], Any]) -> Any:
 
 def names_with_config() -> list[str]:
     """The laboratories that take a Config. A film has that of its run."""
-    names = []
-    for name in LABS.keys() - {"a film"}:
-        if "config" in inspect.signature(declared_classes()[name].make_world).parameters:
-            names.append(name)
+    names = [
+        name
+        for name in LABS.keys() - {"a film"}
+        if "config" in inspect.signature(declared_classes()[name].make_world).parameters
+    ]
     return sorted(names)
 
 
@@ -270,9 +271,7 @@ def stops(lab: Laboratory, name: str) -> list[Any]:
     if hasattr(control, "options"):
         values = [value for _, value in control.options]
     else:
-        values = []
-        for n in range(21):
-            values.append(round(control.min + n * (control.max - control.min) / 20, 6))
+        values = [round(control.min + n * (control.max - control.min) / 20, 6) for n in range(21)]
         values = sorted({type(control.value)(value) for value in values})
     at = min(range(len(values)), key=lambda n: values[n] != control.value)
     return sorted(values, key=lambda value: abs(values.index(value) - at))[:3]
@@ -318,9 +317,7 @@ def at_rest(lab: Laboratory) -> bool:
 
 def pictures(lab: Laboratory) -> list[Any]:
     """What each view shows: the bytes of a picture, the text of a table, the figure of a chart."""
-    widgets = []
-    for view_on_page in lab.views_on_page:
-        widgets.append(view_on_page.widget)
+    widgets = [view_on_page.widget for view_on_page in lab.views_on_page]
     return [getattr(widget, "value", None) or getattr(widget, "figure", None) for widget in widgets]
 
 
@@ -352,10 +349,7 @@ def test_what_is_computed_ahead_is_not_seen_before_it_is_asked_for(
 
 def test_every_laboratory_has_its_row() -> None:
     declared = declared_classes()
-    labs = set()
-    for name, value in declared.items():
-        if isinstance(value, Lab):
-            labs.add(name)
+    labs = {name for name, value in declared.items() if isinstance(value, Lab)}
     assert labs == LABS.keys() == declared.keys(), "every explorer of a lesson is a laboratory"
     assert all(value.__doc__ and value.title for value in declared.values())
 
@@ -365,10 +359,7 @@ def test_three_or_four_controls_are_seen_and_the_rest_is_folded_away(make: Make)
     assert 3 <= len(visible_controls(lab)) <= 4, (
         f"three or four of its `controls` are seen, not {len(visible_controls(lab))}"
     )
-    folded = []
-    for name in lab.panel:
-        if name not in visible_controls(lab):
-            folded.append(lab.panel[name])
+    folded = [lab.panel[name] for name in lab.panel if name not in visible_controls(lab)]
     assert list(lab.panel.folded_box.children) == folded
     assert all(
         described.help

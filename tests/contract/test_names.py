@@ -93,9 +93,7 @@ def test_tables(tmp_path: Path) -> None:
         markup = table._repr_markdown_()
         assert_plain(markup)
         lines = markup.splitlines()
-        columns = set()
-        for line in lines:
-            columns.add(line.replace("\\|", "").count("|"))
+        columns = {line.replace("\\|", "").count("|") for line in lines}
         assert len(columns) == 1 and len(lines) in (3, 4), (
             "a line for each row, a cell for each column"
         )

@@ -132,9 +132,7 @@ def test_offers_what_a_process_is(case: Case, inputs: Inputs, whole: list[Step])
     result = module.finish(case.config, inputs, run[-1].state)
     kind = Network if module in NETWORKS else DistilledSet
     assert isinstance(result, kind)
-    recorded = []
-    for step in process.every(iter(whole), 2):
-        recorded.append(step.index)
+    recorded = [step.index for step in process.every(iter(whole), 2)]
     assert recorded == sorted({*range(2, total + 1, 2), total})
 
 
@@ -253,17 +251,16 @@ def test_every_step_can_be_looked_at(case: Case, inputs: Inputs, whole: list[Ste
         assert all(type(number.value) is float for number in stored_look.numbers.values())
     phases: dict[str, Any] = {}
     for (_, trace), moment in zip(moments[1:], looks[1:], strict=True):
-        curves = []
-        for name, shown_number in moment.numbers.items():
-            curves.append(
-                (
-                    name,
-                    shown_number.unit,
-                    shown_number.curve,
-                    shown_number.scale,
-                    shown_number.x_label,
-                )
+        curves = [
+            (
+                name,
+                shown_number.unit,
+                shown_number.curve,
+                shown_number.scale,
+                shown_number.x_label,
             )
+            for name, shown_number in moment.numbers.items()
+        ]
         assert curves and phases.setdefault(getattr(trace, "phase", ""), curves) == curves, (
             "names and curves stay in a phase"
         )
@@ -407,17 +404,15 @@ def _asks_the_teacher(case: Case) -> bool:
 
 @pytest.mark.parametrize("case", list(filter(_asks_the_teacher, MAIN)), ids=lambda case: case.name)
 def test_a_teacher_that_is_not_finite_is_named(case: Case, inputs: Inputs) -> None:
-    broken_networks = []
-    for network in inputs.teachers:
-        broken_networks.append(dataclasses.replace(network, weights=poisoned(network.weights)))
+    broken_networks = [
+        dataclasses.replace(network, weights=poisoned(network.weights))
+        for network in inputs.teachers
+    ]
     teachers = tuple(broken_networks)
     broken = dataclasses.replace(inputs, teachers=teachers)
     distilled = inputs.distilled
     if distilled is not None:
-        targets = []
-        for target in distilled.targets:
-            if target.kind != "online":
-                targets.append(target)
+        targets = [target for target in distilled.targets if target.kind != "online"]
         broken = dataclasses.replace(
             broken, distilled=dataclasses.replace(distilled, targets=tuple(targets))
         )

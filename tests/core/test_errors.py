@@ -99,9 +99,7 @@ class TestChoice:
     def test_true_is_not_one(self) -> None:
         with refuses("channels", "True"):
             errors.check_choice("channels", True, (1, 3))
-        many = []
-        for name in string.ascii_letters:
-            many.append(f"{name}_of_the_field")
+        many = [f"{name}_of_the_field" for name in string.ascii_letters]
         with refuses("kind", "one of 52 names (nearest: 'b_of_the_field'", "'bb_of_the_field'"):
             errors.check_choice("kind", "bb_of_the_field", many)
         with refuses("kind", "one of 52 names, such as 'a_of_the_field'", "'x'"):

@@ -16,17 +16,16 @@ from tests.support import assert_unchanged, refuses, snapshot
 def start(seed: int = 0) -> dict[str, Tensor]:
     draw = torch.Generator().manual_seed(seed)
     shapes = {"matrix": (3, 2), "vector": (4,), "scalar": (), "empty": (0, 2)}
-    parameters = {}
-    for name, shape in shapes.items():
-        parameters[name] = torch.randn(shape, generator=draw, dtype=torch.float64)
+    parameters = {
+        name: torch.randn(shape, generator=draw, dtype=torch.float64)
+        for name, shape in shapes.items()
+    }
     return parameters
 
 
 def slopes(parameters: dict[str, Tensor], step: int) -> dict[str, Tensor]:
     """Some gradient that depends on where one is; the vector's third entry never sees one."""
-    gradients = {}
-    for name, value in parameters.items():
-        gradients[name] = (value - step).sin() + value
+    gradients = {name: (value - step).sin() + value for name, value in parameters.items()}
     mask = torch.ones(4, dtype=torch.float64)
     mask[2] = 0
     return gradients | {"vector": gradients["vector"] * mask}
@@ -50,9 +49,7 @@ def ours(kind: str, options: dict[str, Any], rates: list[float]) -> dict[str, Te
 
 
 def torchs(optimiser: Any, options: dict[str, Any], rates: list[float]) -> dict[str, Tensor]:
-    parameters = {}
-    for name, value in start().items():
-        parameters[name] = value.requires_grad_()
+    parameters = {name: value.requires_grad_() for name, value in start().items()}
     solver = optimiser(list(parameters.values()), lr=rates[0], **options)
     for step, rate in enumerate(rates):
         solver.param_groups[0]["lr"] = rate

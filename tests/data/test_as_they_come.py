@@ -53,12 +53,11 @@ def classes(root: Path, names: tuple[str, ...] = CLASSES, count: int = 3) -> Non
 
 def of_class(loaded: ddlab.ImageData, split: str) -> list[bool]:
     """Whether each image of a split stands under its own class."""
-    names = []
-    for label in loaded.labels(split).tolist():
-        names.append(loaded.class_names[label])
-    are_right = []
-    for name, image in zip(names, loaded.images(split), strict=True):
-        are_right.append(int(image[0, 5, 5]) == 80 * (1 + CLASSES.index(name)))
+    names = [loaded.class_names[label] for label in loaded.labels(split).tolist()]
+    are_right = [
+        int(image[0, 5, 5]) == 80 * (1 + CLASSES.index(name))
+        for name, image in zip(names, loaded.images(split), strict=True)
+    ]
     return are_right
 
 
@@ -300,10 +299,11 @@ PIXELS: dict[str, tuple[Any, dict[str, Any], np.ndarray]] = {
 def by_every_reader(table: dict[str, Any]) -> list[tuple[str, str]]:
     """Case and reader; of folders what a PNG can hold."""
     kinds = (np.uint8, np.uint16, bool)
-    files = []
-    for case, row in table.items():
-        if isinstance(row[0], Image.Image) or row[0].dtype in kinds:
-            files.append(case)
+    files = [
+        case
+        for case, row in table.items()
+        if isinstance(row[0], Image.Image) or row[0].dtype in kinds
+    ]
     return [(case, reader) for reader in ("arrays", "dataset") for case in table] + [
         (case, "folder") for case in files
     ]

@@ -86,9 +86,7 @@ class TestViews:
     @pytest.mark.parametrize(("count", "steps"), [(8, 2), (9, 3), (1, 1), (0, 0)])
     def test_steps_of_an_epoch(self, count: int, steps: int) -> None:
         assert self.views.steps_per_epoch(count) == steps
-        epoch_rows = []
-        for step in range(steps):
-            epoch_rows.append(self.views.indices(count, step).tolist())
+        epoch_rows = [self.views.indices(count, step).tolist() for step in range(steps)]
         assert sorted(row for rows in epoch_rows for row in rows) == list(range(count)) and all(
             len(rows) <= 4 for rows in epoch_rows
         )

@@ -114,9 +114,7 @@ def test_fingerprint_sees_every_part(grey: ImageData) -> None:
         {"mean": grey.mean + 0.1},
         {"std": grey.std + 0.1},
     ]
-    prints = set()
-    for change in changes:
-        prints.add(dataclasses.replace(grey, **change).fingerprint)
+    prints = {dataclasses.replace(grey, **change).fingerprint for change in changes}
     assert len(prints | {grey.fingerprint}) == 8, (
         "a folder may be renamed: the name alone is no part"
     )
@@ -201,15 +199,14 @@ class TestAligned:
             for aligned_image, image in zip(
                 aligned_data.images(split).numpy(), images, strict=True
             ):
-                planes = []
-                for plane in image:
-                    planes.append(
-                        np.asarray(
-                            Image.fromarray(plane.astype(np.float32)).resize(
-                                (size, size), Image.Resampling.BILINEAR
-                            )
+                planes = [
+                    np.asarray(
+                        Image.fromarray(plane.astype(np.float32)).resize(
+                            (size, size), Image.Resampling.BILINEAR
                         )
                     )
+                    for plane in image
+                ]
                 np.testing.assert_allclose(
                     aligned_image,
                     np.broadcast_to(np.stack(planes), aligned_image.shape),

@@ -82,9 +82,9 @@ class TestFolder:
             torch.bincount(loaded.train_labels).tolist() == [7] * 3
             and torch.bincount(loaded.test_labels).tolist() == [3] * 3
         )
-        pixels = []
-        for images in (loaded.train_images, loaded.test_images):
-            pixels.append(images[:, 0, 0, 0].tolist())
+        pixels = [
+            images[:, 0, 0, 0].tolist() for images in (loaded.train_images, loaded.test_images)
+        ]
         assert sorted(pixels[0] + pixels[1]) == sorted(
             40 * c + i for c in range(3) for i in range(10)
         )
@@ -199,9 +199,7 @@ def split_tree(root: Path, *splits: str) -> None:
 
 
 def animation(file: Path) -> None:
-    frames = []
-    for value in (90, 200):
-        frames.append(Image.new("L", (10, 10), value))
+    frames = [Image.new("L", (10, 10), value) for value in (90, 200)]
     frames[0].save(file, save_all=True, append_images=frames[1:])
 
 

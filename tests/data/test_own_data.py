@@ -243,9 +243,7 @@ def test_copies_on_both_sides_of_a_split_are_said(split: str) -> None:
             loaded = own.from_arrays(pixels, labels)
         else:
             loaded = own.from_arrays(pixels, labels, test_images=pixels[:7], test_labels=labels[:7])
-    train_bytes = set()
-    for image in loaded.train_images:
-        train_bytes.add(image.numpy().tobytes())
+    train_bytes = {image.numpy().tobytes() for image in loaded.train_images}
     copies = sum(image.numpy().tobytes() in train_bytes for image in loaded.test_images)
     (warning,) = caught_warnings
     assert copies > 0 and f"{copies} of the {len(loaded.test_images)} test images" in str(

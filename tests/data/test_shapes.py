@@ -119,9 +119,7 @@ def test_outlines(name: str) -> None:
 
 def test_outlines_differ_from_each_other() -> None:
     u, v = grid(64)
-    masks = {}
-    for name, outline in shapes.CLASSES.items():
-        masks[name] = outline(u, v) < 0
+    masks = {name: outline(u, v) < 0 for name, outline in shapes.CLASSES.items()}
     for class_name in masks:
         for other_class in masks:
             overlap = (masks[class_name] & masks[other_class]).sum() / (

@@ -29,11 +29,10 @@ def numpy_crop(image: Any, top_edge: int, left_edge: int) -> Any:
 
 def numpy_cutout(image: Any, row: int, column: int) -> Any:
     """A box of half the sides, rounded half up; of an even one half lies before the pixel."""
-    inside = []
-    for side, centre in zip(image.shape[1:], (row, column), strict=True):
-        inside.append(
-            np.isin(np.arange(side), centre - (side + 1) // 4 + np.arange((side + 1) // 2))
-        )
+    inside = [
+        np.isin(np.arange(side), centre - (side + 1) // 4 + np.arange((side + 1) // 2))
+        for side, centre in zip(image.shape[1:], (row, column), strict=True)
+    ]
     return np.where(inside[0][:, None] & inside[1], 0, image)
 
 
@@ -90,9 +89,7 @@ def test_equals_numpy_image_by_image(
     function, makers, reference = OPERATIONS[name]
     images = normal(*shape, seed=seed)
     count = shape[0]
-    values = []
-    for place, make in enumerate(makers, 1):
-        values.append(make(count if per_image else 1, seed + place))
+    values = [make(count if per_image else 1, seed + place) for place, make in enumerate(makers, 1)]
     of_each = zip(images.numpy(), *(value.expand(count).tolist() for value in values), strict=True)
     expected = torch.from_numpy(np.stack([reference(*arguments) for arguments in of_each]))
     torch.testing.assert_close(function(images, *values), expected)
@@ -118,9 +115,7 @@ def test_a_quarter_turn_is_counter_clockwise_and_less_than_one_enlarges() -> Non
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_gradients_of_operations(name: str) -> None:
     function, makers, _ = OPERATIONS[name]
-    values = []
-    for place, make in enumerate(makers):
-        values.append(make(2, place))
+    values = [make(2, place) for place, make in enumerate(makers)]
     images = normal(2, 2, 4, 5).requires_grad_()
     assert torch.autograd.gradcheck(lambda images: function(images, *values), (images,))
     if len(makers) == 1 and values[0].is_floating_point():
@@ -169,15 +164,14 @@ def test_one_operation_is_drawn_and_any_may_be() -> None:
         assert torch.equal(
             random_view, siamese_view(images, "color_crop_rotate", seed=0, step=step)
         ), "the order is none"
-        alone = {}
-        for name in ("color", "crop", "rotate"):
-            alone[name] = siamese_view(images, name, seed=0, step=step)
+        alone = {
+            name: siamese_view(images, name, seed=0, step=step)
+            for name in ("color", "crop", "rotate")
+        }
         for name, view in alone.items():
             if torch.equal(view, random_view):
                 operations.append(name)
-    counted = []
-    for name in ("color", "crop", "rotate"):
-        counted.append(operations.count(name))
+    counted = [operations.count(name) for name in ("color", "crop", "rotate")]
     assert sum(counted) == 600 and stats.chisquare(counted).pvalue > 0.01
 
 
@@ -194,12 +188,8 @@ def assert_uniform(values: Any, low: float, high: float) -> None:
 
 
 def assert_each_as_often(name: str, image: Tensor, expected_views: list[Any]) -> None:
-    random_views = []
-    for view in random_views_of(image, name):
-        random_views.append(tuple(view.ravel()))
-    counted = []
-    for view in expected_views:
-        counted.append(random_views.count(tuple(view.ravel())))
+    random_views = [tuple(view.ravel()) for view in random_views_of(image, name)]
+    counted = [random_views.count(tuple(view.ravel())) for view in expected_views]
     assert sum(counted) == len(random_views) and stats.chisquare(counted).pvalue > 0.01
 
 

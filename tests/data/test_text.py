@@ -96,9 +96,7 @@ def test_made_up_questions_are_of_six_kinds_and_repeat() -> None:
 
 
 def test_a_part_of_each_class_is_for_the_test_by_a_seed(tmp_path: Path) -> None:
-    lines = []
-    for number in range(120):
-        lines.append(f"{'abcdef'[number % 6]}\tword{number % 5} other{number % 7}")
+    lines = [f"{'abcdef'[number % 6]}\tword{number % 5} other{number % 7}" for number in range(120)]
     split_0 = text.read(written(tmp_path / "a.txt", lines), seed=0).embedded
     split_0_again = text.read(written(tmp_path / "a.txt", lines), seed=0).embedded
     split_1 = text.read(written(tmp_path / "a.txt", lines), seed=1).embedded

@@ -189,10 +189,7 @@ def test_torchvision_itself_checks_before_it_reads(
     )
     data.load("cifar10", tmp_path)
     batches = ["data_batch_1", "data_batch_2", "test_batch"]
-    read = []
-    for place, event in enumerate(order):
-        if event.startswith("read"):
-            read.append(place)
+    read = [place for place, event in enumerate(order) if event.startswith("read")]
     assert len(read) == 5 and order[:3] == batches
     assert all(order.index(order[place].removeprefix("read ")) < place for place in read)
 

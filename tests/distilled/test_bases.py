@@ -49,9 +49,7 @@ def looped_moments(points: Tensor, centred: bool) -> np.ndarray:
     for i in range(width):
         covariances = []
         for j in range(width):
-            products = []
-            for row in rows:
-                products.append((row[i] - mean[i]) * (row[j] - mean[j]))
+            products = [(row[i] - mean[i]) * (row[j] - mean[j]) for row in rows]
             covariances.append(math.fsum(products) / len(rows))
         entry.append(covariances)
     return np.array(entry)

@@ -162,9 +162,7 @@ def test_what_becomes_of_the_mean() -> None:
 
 def looped_means(image: Tensor, scale: int) -> list[list[float]]:
     height, width = image.shape
-    means = []
-    for _ in range(height // scale):
-        means.append([0.0] * (width // scale))
+    means = [[0.0] * (width // scale) for _ in range(height // scale)]
     for row in range(height // scale * scale):
         for column in range(width // scale * scale):
             means[row // scale][column // scale] += float(image[row, column]) / scale**2

@@ -22,9 +22,9 @@ def weights_of(layout: str, weight_norm: bool = True) -> dict[str, Tensor]:
     weights = generators.first_weights(
         layout, SHAPE, inputs=LATENT + CLASSES, width=16, weight_norm=weight_norm, draws=draws
     )
-    noise = {}
-    for name, value in weights.items():
-        noise[name] = 0.3 * torch.randn(value.shape, generator=draws)
+    noise = {
+        name: 0.3 * torch.randn(value.shape, generator=draws) for name, value in weights.items()
+    }
     return {name: (value + noise[name]).double() for name, value in weights.items()}
 
 
@@ -32,10 +32,9 @@ def written_out(layout: str, weights: dict[str, Tensor], latents: Tensor, labels
     """Torch's modules with torch's own weight norm."""
 
     def layer(number: int, module: Any) -> nn.Module:
-        part = {}
-        for name, value in weights.items():
-            if name[0] == str(number):
-                part[name.split(".")[1]] = value
+        part = {
+            name.split(".")[1]: value for name, value in weights.items() if name[0] == str(number)
+        }
         module.weight.data = part["direction"]
         if module.bias is not None:
             module.bias.data = part["bias"]
@@ -84,9 +83,9 @@ def written_out(layout: str, weights: dict[str, Tensor], latents: Tensor, labels
 @pytest.mark.parametrize("weight_norm", [True, False])
 @pytest.mark.parametrize("layout", generators.LAYOUTS)
 def test_a_generator_is_its_layers_gradients_included(layout: str, weight_norm: bool) -> None:
-    weights = {}
-    for name, value in weights_of(layout, weight_norm).items():
-        weights[name] = value.requires_grad_()
+    weights = {
+        name: value.requires_grad_() for name, value in weights_of(layout, weight_norm).items()
+    }
     latents = torch.randn(
         6, LATENT, generator=torch.Generator().manual_seed(1), dtype=torch.float64
     )
@@ -124,9 +123,7 @@ def test_weight_normalisation_knows_no_length_of_the_direction() -> None:
 
 
 def set_of(weights: dict[str, Tensor], **settings: Any) -> DistilledSet:
-    tensors = {}
-    for name, value in weights.items():
-        tensors[name] = value.detach().float()
+    tensors = {name: value.detach().float() for name, value in weights.items()}
     return DistilledSet(
         tensors={"latents": torch.randn(4, LATENT, generator=torch.Generator().manual_seed(1))}
         | tensors,
@@ -142,9 +139,7 @@ def set_of(weights: dict[str, Tensor], **settings: Any) -> DistilledSet:
 def test_a_set_makes_its_images_batch_by_batch_and_pays_for_its_weights(tmp_path: Any) -> None:
     weights = weights_of("convolutional")
     distilled = set_of(weights)
-    few = {}
-    for name, value in weights.items():
-        few[name] = value.float()
+    few = {name: value.float() for name, value in weights.items()}
     latents = distilled.tensors["latents"]
     labels = torch.arange(4) % CLASSES
     first = generators.generate(few, latents[:2], labels[:2], SHAPE)

@@ -57,9 +57,10 @@ def shift_tensors(shift: str, views: int) -> dict[str, Tensor]:
         },
         "stored": {"view_coefficients": (views, M, V)},
     }[shift]
-    tensors = {}
-    for number, (name, shape) in enumerate(shapes.items()):
-        tensors[name] = normal_tensor(*shape, seed=number)
+    tensors = {
+        name: normal_tensor(*shape, seed=number)
+        for number, (name, shape) in enumerate(shapes.items())
+    }
     return tensors
 
 
@@ -162,9 +163,7 @@ def test_values_of_factors(augmentation: str, shift: str, mean: bool) -> None:
     """Row by row, in float64."""
     target = factors(augmentation, shift, mean)
     views = views_of(augmentation)
-    tensors = {}
-    for name, value in target.tensors.items():
-        tensors[name] = value.double()
+    tensors = {name: value.double() for name, value in target.tensors.items()}
     assert (target.views, target.size, target.plain) == (views, D, False)
     assert target.values.shape == (views + 1, M, D) and target.values.dtype == torch.float32
     for view in range(views + 1):

@@ -125,9 +125,10 @@ def test_networks_are_fitted_as_torch_would() -> None:
     fitted = shift_models.fit(
         C, VIEW_COEFFICIENTS, "networks", hidden=HIDDEN, seed=3, steps=steps, learning_rate=rate
     )
-    first = {}
-    for name, value in shift_models.first_networks(VIEWS, BASES, hidden=HIDDEN, seed=3).items():
-        first[name] = value.double()
+    first = {
+        name: value.double()
+        for name, value in shift_models.first_networks(VIEWS, BASES, hidden=HIDDEN, seed=3).items()
+    }
     for view in range(VIEWS):
         network = module(view, first)
         optimiser = torch.optim.Adam(network.parameters(), lr=rate)
@@ -191,19 +192,19 @@ def test_mean_squared_error() -> None:
 def test_a_shift_that_networks_can_hold_is_found() -> None:
     """Q with as many hidden units as made the shifts: nearly nothing is left."""
     c = normal_tensor(200, 3)
-    true_networks = {}
-    for name, value in shift_models.first_networks(1, 3, hidden=2, seed=9).items():
-        true_networks[name] = value[:1]
+    true_networks = {
+        name: value[:1]
+        for name, value in shift_models.first_networks(1, 3, hidden=2, seed=9).items()
+    }
     view_coefficients = c + shift_models.predicted_shifts(
         c, {name: value.double() for name, value in true_networks.items()}
     )
-    errors_left = []
-    for shift in ("bias", "networks"):
-        errors_left.append(
-            shift_models.mean_squared_error(
-                c, view_coefficients, shift_models.fit(c, view_coefficients, shift, hidden=8), shift
-            )
+    errors_left = [
+        shift_models.mean_squared_error(
+            c, view_coefficients, shift_models.fit(c, view_coefficients, shift, hidden=8), shift
         )
+        for shift in ("bias", "networks")
+    ]
     assert errors_left[1] < 1e-3 * errors_left[0]
 
 

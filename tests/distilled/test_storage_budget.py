@@ -133,13 +133,12 @@ def test_table_5(images: int, size: int, bases: tuple[int, int], count: int) -> 
 
 def test_better_shift_models_cost_pairs() -> None:
     """Table 11: the same budget for all."""
-    counts = []
-    for shift in ("same", "bias", "networks", "stored"):
-        counts.append(Factorised(shift=shift).largest_count(307_200))
+    counts = [
+        Factorised(shift=shift).largest_count(307_200)
+        for shift in ("same", "bias", "networks", "stored")
+    ]
     assert counts == [128, 126, 114, 51], "51200 / 400, 50600 / 400, 45788 / 400, 51200 / 1000"
-    widths = []
-    for hidden in (2, 4, 8):
-        widths.append(Factorised(hidden=hidden).largest_count(307_200))
+    widths = [Factorised(hidden=hidden).largest_count(307_200) for hidden in (2, 4, 8)]
     assert widths == sorted(widths, reverse=True)
 
 

@@ -43,9 +43,7 @@ def test_each_is_what_evaluate_gives(
             spec.title,
             labels,
         )
-    lines = []
-    for line in table.table().splitlines():
-        lines.append(" ".join(line.split()))
+    lines = [" ".join(line.split()) for line in table.table().splitlines()]
     assert (
         lines[3]
         == f"| vit | {table.evaluations['vit'].mean:.3f} | "

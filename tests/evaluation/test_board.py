@@ -38,9 +38,7 @@ def selected(data: ImageData, kind: str, count: int = 1) -> ddlab.DistilledSet:
 
 def copied(data: ImageData, noise: float) -> ddlab.DistilledSet:
     """A test image of each class, with noise so much smaller than the way to the next image."""
-    class_rows = []
-    for label in range(data.classes):
-        class_rows.append((data.test_labels == label).nonzero()[0, 0])
+    class_rows = [(data.test_labels == label).nonzero()[0, 0] for label in range(data.classes)]
     first = torch.stack(class_rows)
     images = data.normalised(first, split="test")
     step = torch.randn(images.shape, generator=DRAW)
@@ -76,10 +74,7 @@ def test_three_cheats_are_refused_and_the_others_ranked(tmp_path: Path, grey: Im
         "at most 1 images of each class" in row_of["larger"].failed
         and str(tmp_path) not in row_of["edited"].failed
     )
-    scores = []
-    for row in row_of.values():
-        if not row.failed:
-            scores.append(row.accuracies[0])
+    scores = [row.accuracies[0] for row in row_of.values() if not row.failed]
     assert len(scores) == 3 and scores == sorted(scores, reverse=True)
     printed = str(evaluation.board(tmp_path, grey, config=STUDENT, seeds=(0,), progress=False))
     assert "&lt;b&gt;means\\|" in printed and "<b>" not in printed
@@ -129,20 +124,14 @@ def test_a_whole_class_plays(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "__MACOSX").mkdir()
     row_of = rows(tmp_path, data)
-    ranked = []
-    for name, row in row_of.items():
-        if not row.failed:
-            ranked.append(name)
+    ranked = [name for name, row in row_of.items() if not row.failed]
     assert len(ranked) == 7
     for number in range(5):
         assert any(name.startswith(f"Student {number}") for name in ranked), number
     copy = "copyist (the same set as Student 3_assignsubmission_file)"
     original = "Student 3_assignsubmission_file"
     assert copy in ranked and row_of[copy].accuracies == row_of[original].accuracies
-    refused = {}
-    for name, row in row_of.items():
-        if row.failed:
-            refused[name] = row.failed
+    refused = {name: row.failed for name, row in row_of.items() if row.failed}
     assert sorted(refused) == ["cheat", "edited", "empty", "larger"]
     assert "near copies of test images; given 10 of 10" in refused["cheat"]
     assert "given 2 of 0, 2 of 1" in refused["larger"] and "entry.SafeTensors" in refused["larger"]

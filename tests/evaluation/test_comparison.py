@@ -64,9 +64,7 @@ def test_a_seed_is_every_draw_and_rows_are_pairs(grey: ImageData) -> None:
     )
     names = ["mine", "ready", "chosen", "pair", "random real images, 2 per class"]
     assert [row.name for row in table.rows] == names and table.complete
-    expected: dict[str, list[float]] = {}
-    for row in table.rows:
-        expected[row.name] = []
+    expected: dict[str, list[float]] = {row.name: [] for row in table.rows}
     for seed in (0, 3):
         real = chosen(grey, seed)
         mine = ddlab.distill("dm", grey, config=SMALL.replace(seed=seed), progress=False)
@@ -74,9 +72,10 @@ def test_a_seed_is_every_draw_and_rows_are_pairs(grey: ImageData) -> None:
             expected[name].append(accuracy(method, grey, seed))
     for row in table.rows:
         assert list(row.accuracies) == expected[row.name] and row.seconds >= 0
-        gains = []
-        for accuracy_of_row, baseline in zip(row.accuracies, expected[names[-1]], strict=True):
-            gains.append(accuracy_of_row - baseline)
+        gains = [
+            accuracy_of_row - baseline
+            for accuracy_of_row, baseline in zip(row.accuracies, expected[names[-1]], strict=True)
+        ]
         assert list(row.gains) == ([] if row.name == names[-1] else gains)
         assert row.floats == ready.storage_floats("hard") and row.one_set == (row.name == "ready")
     assert "ready, one set" in str(table) and "mine, one set" not in str(table)

@@ -87,9 +87,7 @@ def test_t_sne_reaches_the_objective_that_scikit_learn_reaches() -> None:
         TSNE(perplexity=10, random_state=0, method="exact").fit_transform(points.numpy())
     )
     random = torch.randn(len(points), 2, generator=torch.Generator().manual_seed(0)) * ours.std()
-    divergences = []
-    for positions in (ours, theirs, random):
-        divergences.append(divergence(points, positions, 10))
+    divergences = [divergence(points, positions, 10) for positions in (ours, theirs, random)]
     assert divergences[0] < 1.1 * divergences[1] < 0.5 * divergences[2], divergences
 
 
@@ -108,14 +106,10 @@ def test_neighbours_stay_together(kind: str) -> None:
 def test_new_points_find_their_cluster_and_nothing_else_moves(kind: str) -> None:
     points, labels = clusters()
     fitted = embeddings.fit({"real": points[::2], "some": points[1::2]}, SMALL[kind], announce=None)
-    before = {}
-    for name, positions in fitted.positions.items():
-        before[name] = positions.clone()
+    before = {name: positions.clone() for name, positions in fitted.positions.items()}
     placed = fitted.transform(points + 0.01)
     assert placed.dtype == torch.float32 and placed.shape == (len(points), 2)
-    cluster_centres = []
-    for label in range(4):
-        cluster_centres.append(fitted.positions["real"][labels[::2] == label].mean(0))
+    cluster_centres = [fitted.positions["real"][labels[::2] == label].mean(0) for label in range(4)]
     centres = torch.stack(cluster_centres)
     assert torch.equal(torch.cdist(placed, centres).argmin(1), labels)
     assert all(torch.equal(fitted.positions[name], before[name]) for name in before)
@@ -147,9 +141,10 @@ def test_a_map_is_fitted_once_and_a_seed_gives_the_same_map(
 
 def test_another_seed_or_perplexity_is_another_map() -> None:
     points, _ = clusters()
-    maps = []
-    for changes in ({}, {"seed": 1}, {"perplexity": 5.0}):
-        maps.append(embeddings.fit({"a": points}, SMALL["t_sne"].replace(**changes)).positions["a"])
+    maps = [
+        embeddings.fit({"a": points}, SMALL["t_sne"].replace(**changes)).positions["a"]
+        for changes in ({}, {"seed": 1}, {"perplexity": 5.0})
+    ]
     assert not torch.equal(maps[0], maps[2]) and not torch.equal(maps[0], maps[1])
 
 

@@ -15,9 +15,10 @@ SETTINGS = mnemonics.SMALL.replace(tasks=2)
 
 
 def matrix_of(config: mnemonics.Config, inputs: Inputs, models: tuple) -> tuple:
-    rows = []
-    for weights, classes_so_far in zip(models, (2, 4), strict=True):
-        rows.append(class_accuracies(config, inputs, weights, classes_so_far))
+    rows = [
+        class_accuracies(config, inputs, weights, classes_so_far)
+        for weights, classes_so_far in zip(models, (2, 4), strict=True)
+    ]
     return tuple(rows)
 
 

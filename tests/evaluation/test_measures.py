@@ -106,9 +106,7 @@ def test_normalised_does_not_depend_on_copies_much(grey: ImageData, teacher: Net
     """
     once = chosen_images(grey, [*range(12)], [0] * 12)
     twice = chosen_images(grey, [*range(12), *range(12)], [0] * 24)
-    distances = []
-    for d in (once, twice):
-        distances.append(float(measures.feature_distance(d, teacher)[0]))
+    distances = [float(measures.feature_distance(d, teacher)[0]) for d in (once, twice)]
     assert distances[1] == pytest.approx(distances[0] * 22 / 23, rel=1e-3)
 
 
@@ -233,9 +231,9 @@ def test_label_robust_score_as_printed(missing: float, improvement: float, score
 
 
 def test_augmentation_robust_score() -> None:
-    scores = []
-    for weight in (0.0, 0.25, 1.0):
-        scores.append(measures.augmentation_robust_score(0.2, -0.1, weight=weight))
+    scores = [
+        measures.augmentation_robust_score(0.2, -0.1, weight=weight) for weight in (0.0, 0.25, 1.0)
+    ]
     assert scores == pytest.approx(
         [(math.exp(b) - math.exp(-1)) / (math.e - 1 / math.e) for b in (-0.1, -0.025, 0.2)]
     )

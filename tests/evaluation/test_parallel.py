@@ -131,10 +131,11 @@ def test_evaluate_keeps_the_students_that_are_finished(grey: ImageData, no_cache
 
         for _ in range(600):
             time.sleep(0.1)
-            workers = []
-            for child in psutil.Process().children():
-                if "loky" in " ".join(child.cmdline()):
-                    workers.append(child)
+            workers = [
+                child
+                for child in psutil.Process().children()
+                if "loky" in " ".join(child.cmdline())
+            ]
             if bar.steps_shown >= 3 and workers:
                 workers[-1].kill()
                 return
@@ -213,9 +214,7 @@ def test_a_cluster_gives_the_same_numbers(cluster: Any, grey: ImageData, no_cach
         distilled = ddlab.distill("selection", grey, config=selection.Config(), progress=False)
         evaluation = ddlab.evaluate(distilled, grey, labels="hard", seeds=(0, 1), **SETTINGS)
         replicated = ddlab.replicate("dm", grey, **replicating)
-        rows = []
-        for row in comparison.rows:
-            rows.append((row.name, row.accuracies, row.gains))
+        rows = [(row.name, row.accuracies, row.gains) for row in comparison.rows]
         return (
             rows,
             evaluation.per_seed,

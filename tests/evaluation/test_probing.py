@@ -132,13 +132,12 @@ class TestNeighbours:
         (test_features, _) = blobs(6, seed=seed + 1)
         predicted = predictions("neighbours", features, labels, test_features, neighbours).tolist()
         for row, label in zip(test_features.double().numpy(), predicted, strict=True):
-            cosines = []
-            for f in features.double().numpy():
-                cosines.append(float(row @ f / np.linalg.norm(row) / np.linalg.norm(f)))
+            cosines = [
+                float(row @ f / np.linalg.norm(row) / np.linalg.norm(f))
+                for f in features.double().numpy()
+            ]
             nearest = sorted(range(15), key=lambda n: -cosines[n])[:neighbours]
-            votes = []
-            for kind in range(3):
-                votes.append(int((labels[nearest] == kind).sum()))
+            votes = [int((labels[nearest] == kind).sum()) for kind in range(3)]
             assert label == votes.index(max(votes))
 
     def test_rows_of_zeros_and_of_any_length(self) -> None:
@@ -177,9 +176,9 @@ class TestHeldOut:
 
     def test_follows_the_seed(self) -> None:
         labels = torch.arange(40) % 4
-        parts = []
-        for seed in (0, 0, 1):
-            parts.append(rooms.held_out_part(labels, held_out=0.5, seed=seed)[1].tolist())
+        parts = [
+            rooms.held_out_part(labels, held_out=0.5, seed=seed)[1].tolist() for seed in (0, 0, 1)
+        ]
         assert parts[0] == parts[1] != parts[2]
 
     @pytest.mark.parametrize(
@@ -208,21 +207,20 @@ def test_the_best_on_the_held_out_part_learns_again_from_all(
 
     for seed in (0, 4):
         learning_rows, held_out_rows = rooms.held_out_part(labels, held_out=0.3, seed=seed)
-        right = []
-        for c in candidates:
-            right.append(
-                int(
-                    (
-                        predict(
-                            learning[learning_rows],
-                            labels[learning_rows],
-                            learning[held_out_rows],
-                            c,
-                        )
-                        == labels[held_out_rows]
-                    ).sum()
-                )
+        right = [
+            int(
+                (
+                    predict(
+                        learning[learning_rows],
+                        labels[learning_rows],
+                        learning[held_out_rows],
+                        c,
+                    )
+                    == labels[held_out_rows]
+                ).sum()
             )
+            for c in candidates
+        ]
         best = candidates[right.index(max(right))]
         assert result.chosen[seed] == best
         expected[seed] = float(

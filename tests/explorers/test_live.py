@@ -362,10 +362,9 @@ def test_the_first_four_fields_are_seen_and_any_may_be_chosen(
         if getattr(child, "description", "") == "More settings"
     )
     visible = explorer.panel.children[: list(explorer.panel.children).index(folded)]
-    explorable = []
-    for name, field in parameters.describe(CONFIG).items():
-        if field.explorable is not None:
-            explorable.append(name)
+    explorable = [
+        name for name, field in parameters.describe(CONFIG).items() if field.explorable is not None
+    ]
     assert list(visible) == [explorer.panel[name] for name in explorable[:4]]
     explorer.close()
     chosen = Live("sre2l", *data_and_teacher, CONFIG, first=["lambda_var", "initialisation"])
@@ -384,9 +383,7 @@ def test_each_curve_has_its_chart(live: Laboratory) -> None:
     )
     assert curves(live) == ["cross-entropy", "mean gap", "variance gap", "total loss"]
     for name, values in ((trace.name, trace.y) for trace in plot(live).figure.data):
-        recorded = []
-        for frame in run_of(live).frames[1:]:
-            recorded.append(frame.content.numbers[name].value)
+        recorded = [frame.content.numbers[name].value for frame in run_of(live).frames[1:]]
         assert list(values) == pytest.approx(recorded)
     charts(live).buttons.value = "class probability"
     assert curves(live) == ["class probability"] and plot(live).figure.layout.yaxis.type == "linear"

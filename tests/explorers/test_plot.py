@@ -59,10 +59,7 @@ def test_a_new_figure_and_its_alt_text_travel_together(plot):
     messages = []
     plot._send = lambda message, buffers=None: messages.append(message)
     plot.figure = loss_curves({"loss": [3.0, 2.0]})
-    updates = []
-    for message in messages:
-        if message["method"] == "update":
-            updates.append(message["state"])
+    updates = [message["state"] for message in messages if message["method"] == "update"]
     assert len(updates) == 1 and set(updates[0]) == {"_figure", "alt"}
     assert "1 to 2" in plot.alt
 
@@ -92,9 +89,7 @@ def test_figures_may_be_set_from_many_threads(plot):
         for _ in range(20):
             plot.figure = loss_curves({f"thread {value}": [value]})
 
-    threads = []
-    for value in range(1, 4):
-        threads.append(threading.Thread(target=change, args=(value,)))
+    threads = [threading.Thread(target=change, args=(value,)) for value in range(1, 4)]
     for thread in threads:
         thread.start()
     for thread in threads:

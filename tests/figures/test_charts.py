@@ -221,15 +221,11 @@ def test_names_of_points_stand_where_there_is_room() -> None:
     """
 
     def named(chosen: str = "", **at: float) -> set[str]:
-        points = {}
-        for name, x in at.items():
-            points[name] = Point(x=x, y=x, family="f")
+        points = {name: Point(x=x, y=x, family="f") for name, x in at.items()}
         (trace,) = scatter(points, title="t", x_label="x", y_label="y", chosen=chosen).data
         return set(trace.text) - {""}
 
-    crowd = {}
-    for number in range(9):
-        crowd[f"a long name {number}"] = 1.0 + 1e-4 * number
+    crowd = {f"a long name {number}": 1.0 + 1e-4 * number for number in range(9)}
     assert named(low=0.0, high=9.0, **crowd) >= {"low", "high", "a long name 0"}
     assert len(named(low=0.0, high=9.0, **crowd)) < 8
     assert "a long name 8" in named(low=0.0, high=9.0, chosen="a long name 8", **crowd)

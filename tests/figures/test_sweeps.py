@@ -127,9 +127,10 @@ def test_each_set_has_a_place_a_colour_and_a_marker_of_its_own():
     )
     named = {trace.name: trace for trace in figure.data}
     np.testing.assert_array_equal([named["first"].x, named["first"].y], [[0, 1], [1, 3]])
-    looks = []
-    for name in ("real images", "first", "second"):
-        looks.append((named[name].marker.symbol, named[name].marker.color))
+    looks = [
+        (named[name].marker.symbol, named[name].marker.color)
+        for name in ("real images", "first", "second")
+    ]
     assert len({symbol for symbol, _ in looks}) == len({colour for _, colour in looks}) == 3
     assert named["first"].text == ("a", "b") and named["second"].text is None
     assert figure.layout.xaxis.range == (-1, 3)

@@ -8,9 +8,7 @@ from ddlab.figures.theme import THEMES, neutral, palette
 
 
 def luminance(colour: str) -> float:
-    parts = []
-    for at in (1, 3, 5):
-        parts.append(int(colour[at : at + 2], 16) / 255)
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = []
     for part in parts:
         linear.append(part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4)

@@ -83,10 +83,11 @@ def answered(
     """
     notebook = read(handed_out)
     source = dict(PAIRS)[handed_out]
-    answers = {}
-    for cell in read(source)["cells"]:
-        if marks(cell).get("solution"):
-            answers[marks(cell)["grade_id"]] = cell
+    answers = {
+        marks(cell)["grade_id"]: cell
+        for cell in read(source)["cells"]
+        if marks(cell).get("solution")
+    }
     changes = dict(changes or {})
     for cell in notebook["cells"]:
         text = source_of(cell).replace("s0000000", student)
@@ -109,10 +110,7 @@ def test_they_are_in_step_and_well_formed() -> None:
         notebook = nbformat.read(path, as_version=4)
         nbformat.validate(notebook)
         assert notebook.metadata.kernelspec.name == "python3"
-        codes = []
-        for cell in notebook.cells:
-            if cell.cell_type == "code":
-                codes.append(cell.source)
+        codes = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
         assert max(statement_count(code) for code in codes) <= 20
         assert not re.search(
             r"https?://|urlopen|requests\.|download=True|!pip|%pip", "\n".join(codes)
@@ -126,9 +124,7 @@ def test_there_are_twenty_points() -> None:
         ((RECOVER_SOURCE, RECOVER), RECOVER_POINTS | RECOVER_WRITTEN),
     ):
         for path in paths:
-            all_marks = []
-            for cell in read(path)["cells"]:
-                all_marks.append(marks(cell))
+            all_marks = [marks(cell) for cell in read(path)["cells"]]
             assert {
                 mark["grade_id"]: mark["points"] for mark in all_marks if mark.get("grade")
             } == expected
@@ -154,10 +150,7 @@ def test_what_is_handed_out_holds_no_answer_and_no_hidden_test(
             secret += source_of(cell).splitlines()
     assert len(secret) > (20 if source == ARENA_SOURCE else 40)
     # The first line of a call says nothing about its arguments.
-    telling = []
-    for line in secret:
-        if line != "import torch" and not line.endswith("("):
-            telling.append(line)
+    telling = [line for line in secret if line != "import torch" and not line.endswith("(")]
     assert not [line for line in telling if line and line in handed_out_source]
 
 
@@ -169,9 +162,7 @@ def test_a_seed_belongs_to_a_student() -> None:
         "a new rule would give everybody other data in the middle of a course"
     )
     assert assignment.seed_of(" S1234567\n") == 890017
-    seeds = set()
-    for number in range(300):
-        seeds.add(assignment.seed_of(f"s{number}"))
+    seeds = {assignment.seed_of(f"s{number}") for number in range(300)}
     assert len(seeds) >= 299 and all(0 <= seed < assignment.SEEDS for seed in seeds)
 
 
@@ -192,13 +183,9 @@ def test_copies_differ_and_repeat(capsys: pytest.CaptureFixture[str]) -> None:
         and not {*copy_1.pairs} & {*copy_2.pairs}
         and len({*copy_1.pairs}) == 5
     )
-    cases = []
-    for seed in range(60):
-        cases.append(assignment.Assignment("x", seed).case)
+    cases = [assignment.Assignment("x", seed).case for seed in range(60)]
     assert len(set(cases)) > 20
-    answers = set()
-    for case in cases:
-        answers.add(case.channels * case.height * case.width // case.classes + 1)
+    answers = {case.channels * case.height * case.width // case.classes + 1 for case in cases}
     assert len(answers) > 15, "the number of task 1b tells copies apart"
 
 
@@ -274,9 +261,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ) -> SimpleNamespace:
         content = f"{distilled.fingerprint} {data.fingerprint} {labels} {config}"
         parts = [f"{content} {seed}" for seed in seeds]
-        values = []
-        for part in parts:
-            values.append(hashlib.sha256(part.encode()).digest()[0] / 255)
+        values = [hashlib.sha256(part.encode()).digest()[0] / 255 for part in parts]
         return SimpleNamespace(mean=sum(values) / len(values))
 
     monkeypatch.setattr(ddlab, "evaluate", evaluate, raising=False)
@@ -288,10 +273,11 @@ def points_of(submission: dict[str, Any], source: dict[str, Any] | None = None) 
     """Points of the checks as nbgrader gives them: the instructor's checks in place of the
     student's, all cells in one kernel.
     """
-    checks = {}
-    for cell in (source or read(SOURCE))["cells"]:
-        if marks(cell).get("grade"):
-            checks[marks(cell)["grade_id"]] = cell
+    checks = {
+        marks(cell)["grade_id"]: cell
+        for cell in (source or read(SOURCE))["cells"]
+        if marks(cell).get("grade")
+    }
     space: dict[str, Any] = {}
     points = {}
     for part in submission["cells"]:
@@ -518,10 +504,7 @@ def test_recover_and_relabel_loses_what_is_wrong(mistake: str) -> None:
     points_got = points_of(
         short(answered({answer: change}, handed_out=RECOVER)), short(read(RECOVER_SOURCE))
     )
-    expected = {}
-    for key, points in RECOVER_POINTS.items():
-        if key not in slow:
-            expected[key] = points
+    expected = {key: points for key, points in RECOVER_POINTS.items() if key not in slow}
     assert points_got == (expected | {lost: 0} if lost else expected)
 
 

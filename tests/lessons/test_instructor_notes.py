@@ -66,9 +66,10 @@ def test_a_page_is_whole(lesson: str) -> None:
         re.findall(r"\*([^*\n]+)\*", "".join(re.findall(r"^- [^:]+:", predictions, re.MULTILINE)))
     )
     plan = part(text, "Plan: 90 minutes")
-    rows = []
-    for begin, end in re.findall(r"^\| (\d+)-(\d+) \|", plan, re.MULTILINE):
-        rows.append((int(begin), int(end)))
+    rows = [
+        (int(begin), int(end))
+        for begin, end in re.findall(r"^\| (\d+)-(\d+) \|", plan, re.MULTILINE)
+    ]
     assert rows[0][0] == 0 and rows[-1][1] == 90 and all(begin < end for begin, end in rows)
     assert [end for _, end in rows[:-1]] == [begin for begin, _ in rows[1:]], (
         "no minute twice, none left out"

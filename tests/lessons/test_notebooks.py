@@ -26,10 +26,11 @@ EVERY = [*SOLUTIONS, *sorted(NOTEBOOKS.glob("*.ipynb"))]
 
 
 def codes(path: Path) -> list[str]:
-    sources = []
-    for c in json.loads(path.read_text())["cells"]:
-        if c["cell_type"] == "code":
-            sources.append("".join(c["source"]))
+    sources = [
+        "".join(c["source"])
+        for c in json.loads(path.read_text())["cells"]
+        if c["cell_type"] == "code"
+    ]
     return sources
 
 
@@ -43,14 +44,10 @@ def test_a_notebook_keeps_the_rules(path: Path) -> None:
     nbformat.validate(notebook)
     assert notebook.metadata.kernelspec.name == "python3"
     assert "widgets" not in notebook.metadata
-    whole = set()
-    for cell in notebook.cells:
-        if WHOLE in cell.metadata.get("tags", []):
-            whole.add("".join(cell.source))
-    sizes = []
-    for code in codes(path):
-        if code not in whole:
-            sizes.append(statement_count(code))
+    whole = {
+        "".join(cell.source) for cell in notebook.cells if WHOLE in cell.metadata.get("tags", [])
+    }
+    sizes = [statement_count(code) for code in codes(path) if code not in whole]
     assert max(sizes) <= 20 and statistics.median(sizes) <= 6
     assert not re.search(
         r"https?://|urlopen|requests\.|torch\.hub|download=True|!pip|%pip", "\n".join(codes(path))
@@ -69,10 +66,9 @@ def test_links_of_a_lesson_lead_somewhere(path: Path) -> None:
 def core(path: Path) -> list[dict]:
     """The cells of the core path: all before the folded part."""
     cells = json.loads(path.read_text())["cells"]
-    starts = []
-    for number, cell in enumerate(cells):
-        if "".join(cell["source"]).startswith(DEEPER):
-            starts.append(number)
+    starts = [
+        number for number, cell in enumerate(cells) if "".join(cell["source"]).startswith(DEEPER)
+    ]
     assert len(starts) <= 1
     return cells[: starts[0]] if starts else cells
 
@@ -113,10 +109,7 @@ def test_the_core_path_is_read_within_its_minutes(path: Path) -> None:
 @pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
 def test_what_lies_deeper_is_folded(path: Path) -> None:
     cells = json.loads(path.read_text())["cells"]
-    folded = []
-    for cell in cells:
-        if "".join(cell["source"]).startswith(DEEPER):
-            folded.append(cell)
+    folded = [cell for cell in cells if "".join(cell["source"]).startswith(DEEPER)]
     assert all(cell["metadata"].get("jp-MarkdownHeadingCollapsed") is True for cell in folded)
     after = cells[cells.index(folded[0]) + 1 :] if folded else []
     assert len(after) <= 6
@@ -128,10 +121,7 @@ def test_the_method_is_drawn_and_written_whole_in_plain_pytorch(path: Path) -> N
     cells = core(path)
     has_picture = any("opening" in cell["metadata"].get("tags", []) for cell in cells[:4])
     assert has_picture or "```mermaid" in text(cells[:1], "markdown")
-    whole = []
-    for cell in cells:
-        if WHOLE in cell["metadata"].get("tags", []):
-            whole.append("".join(cell["source"]))
+    whole = ["".join(cell["source"]) for cell in cells if WHOLE in cell["metadata"].get("tags", [])]
     if path.stem in (START, *APPENDICES):
         assert not whole
         return
@@ -207,10 +197,7 @@ def test_stubs_run_and_never_raise(path: Path, capsys) -> None:
     from ddlab.methods import selection, sre2l
 
     lesson = build.lesson_from(json.loads(path.read_text()))
-    cells = []
-    for c in lesson["cells"]:
-        if c["cell_type"] == "code":
-            cells.append("".join(c["source"]))
+    cells = ["".join(c["source"]) for c in lesson["cells"] if c["cell_type"] == "code"]
     space = {
         "lesson": ddlab.start(path.stem),
         "ddlab": ddlab,
@@ -218,10 +205,7 @@ def test_stubs_run_and_never_raise(path: Path, capsys) -> None:
         "selection": selection,
         "sre2l": sre2l,
     }
-    stubs = []
-    for code in cells:
-        if "lesson.check(" in code:
-            stubs.append(code)
+    stubs = [code for code in cells if "lesson.check(" in code]
     assert len(stubs) >= (1 if path.stem == START else 2), "two exercises at least"
     for code in stubs:
         exec(code, space)

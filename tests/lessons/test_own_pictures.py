@@ -52,9 +52,10 @@ def twelve() -> ImageData:
 @pytest.fixture(scope="session")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pictures")
-    file_of = {}
-    for make in (three_large, twelve):
-        file_of[make.__name__] = make().save(folder / f"{make.__name__}.safetensors")
+    file_of = {
+        make.__name__: make().save(folder / f"{make.__name__}.safetensors")
+        for make in (three_large, twelve)
+    }
     return file_of
 
 

@@ -70,9 +70,10 @@ def mean(table: str, column: str, **conditions: Any) -> float:
 def toys(exact: bool) -> Any:
     """Lesson 10: the seven Sigmas."""
     seeds = 20 if exact else 100
-    configs = []
-    for sigma in ideal_data.SIGMAS:
-        configs.append(toy_world.Config(deviation=sigma, seeds=seeds, exact_gradient=exact))
+    configs = [
+        toy_world.Config(deviation=sigma, seeds=seeds, exact_gradient=exact)
+        for sigma in ideal_data.SIGMAS
+    ]
     return ideal_data.on_original(toy_world.train(configs))
 
 
@@ -248,17 +249,16 @@ def arena(
     method: str, rival: str, training: str = "class numbers", rival_training: str = "", **cell: str
 ) -> Gain:
     """Of lesson 80's record, one image of each digit where `cell` says nothing else."""
-    rows = {}
-    for row in placed(**cell):
-        rows[(row["method"], row["training"])] = row["accuracies"]
+    rows = {(row["method"], row["training"]): row["accuracies"] for row in placed(**cell)}
     return gain(rows[method, training], rows[rival, rival_training or training])
 
 
 def placed(data: str = "digits", budget: str = "1") -> list[dict[str, Any]]:
-    rows = []
-    for row in records.load("arena").rows:
-        if (row["data"], row["budget"]) == (data, budget) and row["accuracies"]:
-            rows.append(row)
+    rows = [
+        row
+        for row in records.load("arena").rows
+        if (row["data"], row["budget"]) == (data, budget) and row["accuracies"]
+    ]
     return rows
 
 
@@ -269,10 +269,7 @@ def methods_placed(budget: str) -> list[tuple[str, str]]:
 
 def ten_shapes() -> list[str]:
     """The methods by class numbers, the best first."""
-    rows = []
-    for row in placed("shapes", "10"):
-        if row["training"] == "class numbers":
-            rows.append(row)
+    rows = [row for row in placed("shapes", "10") if row["training"] == "class numbers"]
     return [row["method"] for row in sorted(rows, key=lambda row: -fmean(row["accuracies"]))]
 
 

@@ -136,10 +136,7 @@ TAPE = Tape()
 def source_of(row: Row) -> str:
     """Return the code cells of the solution that carry the tag, in order."""
     notebook = nbformat.read(SOLUTIONS / f"{row.lesson}.ipynb", 4)
-    cells = []
-    for cell in notebook.cells:
-        if row.tag in cell.metadata.get("tags", []):
-            cells.append(cell.source)
+    cells = [cell.source for cell in notebook.cells if row.tag in cell.metadata.get("tags", [])]
     return "\n\n\n".join(cells)
 
 
@@ -296,9 +293,9 @@ def toys(source: str) -> Tensors:
 
 
 def toy_samples() -> Any:
-    configs = []
-    for deviation in (0.1, 1.0):
-        configs.append(toy_world.Config(deviation=deviation, seeds=1, steps=UPDATES))
+    configs = [
+        toy_world.Config(deviation=deviation, seeds=1, steps=UPDATES) for deviation in (0.1, 1.0)
+    ]
     return toy_world.distilled_samples(configs)
 
 
@@ -420,9 +417,9 @@ def library_residuals() -> Tensors:
     with pytest.MonkeyPatch.context() as patch:
         # They are drawn anew at each merge, the same.
         patch.setattr(fadrm, "patches", lambda *_: same_patches)
-        states = []
-        for count in (*range(0, UPDATES, 5), UPDATES):
-            states.append(updated(fadrm, config, inputs, count))
+        states = [
+            updated(fadrm, config, inputs, count) for count in (*range(0, UPDATES, 5), UPDATES)
+        ]
     return [*(state.images for state in states[:-1]), states[-1].done[0]]
 
 
@@ -461,9 +458,10 @@ def learned_pairs(module: Any, config: Any) -> tuple[dict[str, Tensor], Tensors]
         first = state.parameters
         spec = krr_st.inner_spec(config, inputs)
         births = state.pool.births
-        seeds = []
-        for index in range(config.pool_size):
-            seeds.append(derived_seed(SEED, 0, f"network {index} of the pool"))
+        seeds = [
+            derived_seed(SEED, 0, f"network {index} of the pool")
+            for index in range(config.pool_size)
+        ]
         TAPE.drawn.clear()
         for _ in range(module.total_steps(config, inputs)):
             state, trace = module.update(config, inputs, state)
@@ -616,14 +614,8 @@ def represent(source: str) -> Tensors:
 def represented() -> Tensors:
     state = updated(with_targets, rela_config(), Inputs(distilled=made_rela(), device="cpu"))
     learnt = networks.parameter_names(RELA.for_data(data_of(**FOUR)))
-    weights = []
-    for name in learnt:
-        if name.startswith("blocks."):
-            weights.append(state.weights[name].flatten())
-    orders = []
-    for draw in TAPE.drawn:
-        if draw.ndim == 1 and len(draw) == len(made_rela()):
-            orders.append(draw)
+    weights = [state.weights[name].flatten() for name in learnt if name.startswith("blocks.")]
+    orders = [draw for draw in TAPE.drawn if draw.ndim == 1 and len(draw) == len(made_rela())]
     # The library draws an epoch's order in each of its steps.
     TAPE.drawn = orders[:: rela_config().objective.steps_per_epoch(36)]
     return [*weights, 1e-5 * made_rela().target("representations").values[0]]
@@ -710,11 +702,10 @@ def matched_paths(source: str) -> Tensors:
     page = run(source.replace(".split(64)", ".split(9)"), **functions)
     data = data_of()
     images = mtt.init(MTT, Inputs(data=data, device="cpu")).images
-    paths = []
-    for _ in range(2):
-        paths.append(
-            page["expert_path"](data.normalised(), data.train_labels, perceptron().module(), 2)
-        )
+    paths = [
+        page["expert_path"](data.normalised(), data.train_labels, perceptron().module(), 2)
+        for _ in range(2)
+    ]
     learnt = page["match"](paths, perceptron().module(), images, 3, starts=1, updates=UPDATES)
     return [paths[0][-1], paths[1][-1], *learnt]
 
@@ -795,9 +786,7 @@ def taught_to_teach(source: str) -> Tensors:
         for part in ("direction", "length", "bias"):
             names.append(f"{layer}.{part}")
     names += ["latents", "log_rates", "log_momenta"]
-    learned = []
-    for name in names:
-        learned.append(state.learned[name].requires_grad_())
+    learned = [state.learned[name].requires_grad_() for name in names]
     labels = torch.arange(20) % data.classes
     source = (
         source.replace("[:256]", "[:9]")
@@ -915,9 +904,7 @@ def numbers(scale: float) -> Callable[[int], tuple[Tensor, Tensor]]:
 
 
 def interval_of_the_library() -> Tensors:
-    gains = []
-    for seed in range(5):
-        gains.append(float(numbers(1.0)(seed)[0].sum() - numbers(3.0)(seed)[0].sum()))
+    gains = [float(numbers(1.0)(seed)[0].sum() - numbers(3.0)(seed)[0].sum()) for seed in range(5)]
     limits = interval(gains)
     assert limits is not None
     return [torch.tensor([sum(gains) / 5, *limits]).double()]
@@ -1039,10 +1026,11 @@ ROWS: dict[str, Row] = {
 
 
 def test_every_whole_method_has_a_row() -> None:
-    pages = set()
-    for path in SOLUTIONS.glob("*.ipynb"):
-        if '"whole-method"' in path.read_text(encoding="utf-8"):
-            pages.add(path.stem)
+    pages = {
+        path.stem
+        for path in SOLUTIONS.glob("*.ipynb")
+        if '"whole-method"' in path.read_text(encoding="utf-8")
+    }
     assert pages - {row.lesson for row in ROWS.values()} == set()
 
 
@@ -1050,9 +1038,7 @@ def gap(first: Tensors, second: Tensors) -> float:
     """The largest difference; of what has not the same shapes, infinite."""
     if [tensor.shape for tensor in first] != [tensor.shape for tensor in second]:
         return math.inf
-    gaps = []
-    for mine, theirs in zip(first, second, strict=True):
-        gaps.append(float((mine - theirs).abs().max()))
+    gaps = [float((mine - theirs).abs().max()) for mine, theirs in zip(first, second, strict=True)]
     return max(gaps)
 
 

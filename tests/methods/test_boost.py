@@ -76,9 +76,7 @@ def upsampled(images: np.ndarray) -> np.ndarray:
         length = images.shape[axis]
         before = images.take([0, *range(length - 1)], axis)
         after = images.take([*range(1, length), length - 1], axis)
-        halves = []
-        for neighbour in (before, after):
-            halves.append(0.75 * images + 0.25 * neighbour)
+        halves = [0.75 * images + 0.25 * neighbour for neighbour in (before, after)]
         shape = []
         for i, n in enumerate(images.shape):
             shape.append(2 * n if i == axis else n)
@@ -228,9 +226,9 @@ def test_whole_bases_are_krr_st(in_double: Inputs) -> None:
     settings = config(
         scale=1, image_bases=64, representation_bases=full, augmentation="none", pairs=7
     )
-    fields: dict[str, Any] = {}
-    for name in krr_st.Config.__dataclass_fields__:
-        fields[name] = getattr(settings, name)
+    fields: dict[str, Any] = {
+        name: getattr(settings, name) for name in krr_st.Config.__dataclass_fields__
+    }
     plain = krr_st.Config(**fields).replace(budget=7)
     whole = krr_st.init(plain, in_double)
     parts = boost.init(settings, in_double)
@@ -347,11 +345,10 @@ def test_the_outer_step_follows_finite_differences(
         for place in range(value.numel()):
             moved = torch.zeros_like(value).flatten()
             moved[place] = step
-            losses = []
-            for sign in (1.0, -1.0):
-                losses.append(
-                    loss(state.parameters | {name: value + sign * moved.reshape(value.shape)})
-                )
+            losses = [
+                loss(state.parameters | {name: value + sign * moved.reshape(value.shape)})
+                for sign in (1.0, -1.0)
+            ]
             difference_slopes[place] = (losses[0] - losses[1]) / (2 * step)
         torch.testing.assert_close(slopes[name].flatten(), difference_slopes, rtol=1e-4, atol=1e-7)
         assert float(difference_slopes.abs().max()) > 1e-4, name
@@ -424,9 +421,9 @@ def test_more_bases_than_the_rank_are_named_by_the_config(teacher: Network) -> N
 
 
 def test_views_that_images_cannot_have(grey: ImageData) -> None:
-    wider = {}
-    for split in ("train", "test"):
-        wider[f"{split}_images"] = grey.images(split).repeat(1, 1, 1, 2)
+    wider = {
+        f"{split}_images": grey.images(split).repeat(1, 1, 1, 2) for split in ("train", "test")
+    }
     oblong = dataclasses.replace(grey, **wider)
     teacher = networks.initialise(
         networks.spec("convnet", width=8, depth=2).for_data(oblong), seed=0

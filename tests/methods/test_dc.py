@@ -172,9 +172,7 @@ def test_each_network_is_fresh_and_the_last_matching_trains_none(inputs: Inputs)
         dc.init(settings, inputs),
         *(step.state for step in process.steps(dc, settings, inputs)),
     ]
-    fresh = []
-    for number in (0, 1):
-        fresh.append(dc.fresh_network(settings, inputs, number))
+    fresh = [dc.fresh_network(settings, inputs, number) for number in (0, 1)]
     assert_same(states[0].network, fresh[0])
     assert_same(states[3].network, fresh[1])
     assert_same(states[6].network, states[5].network)

@@ -48,9 +48,7 @@ def distilled_by(settings: dd.Config, inputs: Inputs) -> DistilledSet:
 
 
 def in_double(state: dd.State) -> dd.State:
-    learned = {}
-    for name, value in state.learned.items():
-        learned[name] = value.double()
+    learned = {name: value.double() for name, value in state.learned.items()}
     return dataclasses.replace(state, learned=learned, optimiser=dd.optimisers.adam_init(learned))
 
 
@@ -124,9 +122,7 @@ def test_is_its_objective(
         dd, "real_batch", lambda *arguments: (batch(*arguments)[0].double(), batch(*arguments)[1])
     )
     state = in_double(dd.init(settings, inputs))
-    leaves = {}
-    for name, value in state.learned.items():
-        leaves[name] = value.clone().requires_grad_()
+    leaves = {name: value.clone().requires_grad_() for name, value in state.learned.items()}
     adam = torch.optim.Adam(leaves.values(), lr=settings.learning_rate, betas=(0.5, 0.999))
     for step in process.steps(dd, settings, inputs, state):
         number = step.index - 1
@@ -238,9 +234,10 @@ def test_learned_labels_are_stored_and_taught(
         and again.fingerprint == distilled.fingerprint
     )
     assert 0 <= ddlab.evaluate(again, grey, labels="steps", seeds=[0], progress=False).mean <= 1
-    first_labels = {}
-    for kind in ("class", "smoothed", "even", "random"):
-        first_labels[kind] = dd.first_labels(soft(initial_labels=kind), 3)
+    first_labels = {
+        kind: dd.first_labels(soft(initial_labels=kind), 3)
+        for kind in ("class", "smoothed", "even", "random")
+    }
     assert torch.equal(first_labels["class"], torch.eye(3).repeat(2, 1)) and torch.allclose(
         first_labels["even"], torch.full((6, 3), 1 / 3)
     )

@@ -36,9 +36,10 @@ def test_without_a_strategy_it_is_dc_bit_for_bit(inputs: Inputs) -> None:
 
 
 def test_who_sees_the_view_decides(inputs: Inputs) -> None:
-    images_by_views = []
-    for views in matching.VIEWS:
-        images_by_views.append(images(dsa.Config(**SMALL, views=views, strategy="rotate"), inputs))
+    images_by_views = [
+        images(dsa.Config(**SMALL, views=views, strategy="rotate"), inputs)
+        for views in matching.VIEWS
+    ]
     assert all(
         not torch.equal(learned, earlier)
         for i, learned in enumerate(images_by_views)

@@ -39,9 +39,7 @@ def real_batch(config: dwa.Config, data: ImageData, batch: int) -> tuple[Tensor,
 
 def two_batches(data: ImageData) -> tuple[Tensor, Tensor]:
     """The real images and labels of the first two batches, as one."""
-    batches = []
-    for number in (0, 1):
-        batches.append(real_batch(settings(), data, number))
+    batches = [real_batch(settings(), data, number) for number in (0, 1)]
     images = torch.cat([images for images, _ in batches])
     return images, torch.cat([labels for _, labels in batches])
 
@@ -58,10 +56,7 @@ def plainly_adjusted(
         module.zero_grad()
         loss = F.cross_entropy(module(images), labels)
         loss.backward()
-        gradients = []
-        for value in module.parameters():
-            if value.grad is not None:
-                gradients.append(value.grad)
+        gradients = [value.grad for value in module.parameters() if value.grad is not None]
         length = math.sqrt(sum(float(gradient.square().sum()) for gradient in gradients)) + 1e-12
         with torch.no_grad():
             for value, gradient in zip(module.parameters(), gradients, strict=True):
@@ -186,9 +181,7 @@ def test_each_batch_is_adjusted_from_the_untouched_teacher(inputs: Inputs) -> No
     whole = list(process.steps(dwa, config, inputs))
     second = whole[config.iterations - 1].state
     assert_same(second.adjusted, dwa._adjustment(config, inputs, 1)["adjusted"])
-    lengths = []
-    for step in whole:
-        lengths.append(float(step.trace.adjustment_length))
+    lengths = [float(step.trace.adjustment_length) for step in whole]
     assert lengths[0] == lengths[2] != lengths[3] == lengths[5] and max(lengths) <= 0.5 * (1 + 1e-6)
 
 

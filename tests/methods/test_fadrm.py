@@ -75,9 +75,7 @@ def written_out(iterations: int, merges: int) -> list[int]:
 @given(iterations=st.integers(1, 60), merges=st.integers(0, 59))
 def test_stages_are_those_of_algorithm_1(iterations: int, merges: int) -> None:
     merges = min(merges, iterations - 1)
-    stages = []
-    for t in range(iterations):
-        stages.append(fadrm.stage_of(t, iterations=iterations, merges=merges))
+    stages = [fadrm.stage_of(t, iterations=iterations, merges=merges) for t in range(iterations)]
     assert stages == written_out(iterations, merges)
 
 
@@ -99,9 +97,7 @@ def test_the_schedule_costs_what_equation_8_says_where_merges_are_odd(
 
 
 def test_sizes_of_stages() -> None:
-    sizes = []
-    for stage in (1, 2, 3, 4):
-        sizes.append(fadrm.stage_size(stage, image_size=(12, 18), small_size=8))
+    sizes = [fadrm.stage_size(stage, image_size=(12, 18), small_size=8) for stage in (1, 2, 3, 4)]
     assert sizes == [(8, 12), (12, 18), (8, 12), (12, 18)]
     assert fadrm.stage_size(1, image_size=(12, 18), small_size=None) == (12, 18)
 
@@ -114,9 +110,7 @@ def test_resampling_is_bilinear_between_pixel_centres(
 ) -> None:
     """Against scipy's spline of order 1 at the centres of the new pixels."""
     images = draw(2, 3, *old)
-    centres = []
-    for o, n in zip(old, new, strict=True):
-        centres.append((np.arange(n) + 0.5) * o / n - 0.5)
+    centres = [(np.arange(n) + 0.5) * o / n - 0.5 for o, n in zip(old, new, strict=True)]
     places = np.meshgrid(*centres, indexing="ij")
     expected = []
     for image in images:
@@ -365,9 +359,9 @@ def test_crops_and_mosaics_are_those_of_rded(
     start = fadrm.init(config, inputs)
     assert_same(start.images, torch.stack([by_rded.images[0], by_rded.images[2]]))
     # With alpha = 0 every merge gives the patches back, in the second batch its own.
-    returned = []
-    for step in process.steps(fadrm, config.replace(merge_ratio=0.0), inputs):
-        returned.append(step.state.images)
+    returned = [
+        step.state.images for step in process.steps(fadrm, config.replace(merge_ratio=0.0), inputs)
+    ]
     assert_same(returned[1], start.images)
     assert_same(
         returned[config.iterations + 1], torch.stack([by_rded.images[1], by_rded.images[3]])
@@ -445,7 +439,5 @@ def test_in_mixed_precision_images_and_statistics_stay_in_float32(inputs: Inputs
     assert not torch.equal(mixed_gaps, exact)
     torch.testing.assert_close(mixed_gaps, exact, rtol=0.1, atol=0.05)
     start = fadrm.init(config, inputs).images
-    movements = []
-    for steps in (mixed, single):
-        movements.append((steps[0].state.images - start).flatten())
+    movements = [(steps[0].state.images - start).flatten() for steps in (mixed, single)]
     assert float(torch.nn.functional.cosine_similarity(*movements, dim=0)) > 0.8

@@ -72,9 +72,7 @@ def written_out(
     each step or the last.
     """
     module: Any = networks.initialise(settings.network.for_data(data), seed=0).module().double()
-    weights = {}
-    for name, value in start.items():
-        weights[name] = value.clone().requires_grad_()
+    weights = {name: value.clone().requires_grad_() for name, value in start.items()}
     speed = {}
     for name, value in weights.items():
         speed[name] = torch.zeros_like(value)
@@ -110,13 +108,9 @@ def test_is_its_objective(
     settings = config(recompute=recompute, **change)
     data = inputs.data
     assert data is not None
-    learned = {}
-    for name, value in gtn.init(settings, inputs).learned.items():
-        learned[name] = value.double()
+    learned = {name: value.double() for name, value in gtn.init(settings, inputs).learned.items()}
     loss, slopes = gtn.gradients(settings, inputs, 1, learned)
-    leaves = {}
-    for name, value in learned.items():
-        leaves[name] = value.clone().requires_grad_()
+    leaves = {name: value.clone().requires_grad_() for name, value in learned.items()}
     tensors = dict(leaves)
     if settings.curriculum == "none":
         tensors["latents"] = curriculum.latents_of(settings, learned, 1)
@@ -134,9 +128,10 @@ def test_is_its_objective(
 
 def test_orders_keep_what_their_name_says() -> None:
     settings = config(steps=5)
-    orders = {}
-    for name in curriculum.CURRICULA:
-        orders[name] = curriculum.order_of(settings.replace(curriculum=name), 0)
+    orders = {
+        name: curriculum.order_of(settings.replace(curriculum=name), 0)
+        for name in curriculum.CURRICULA
+    }
     rows = torch.arange(20).view(5, 4)
     assert torch.equal(orders["full"], rows)
     for batch in orders["batches_shuffled"]:
@@ -154,9 +149,7 @@ def test_latent_vectors_of_a_frozen_generator_go_downhill(inputs: Inputs, in_dou
     it is.
     """
     settings = config()
-    learned = {}
-    for name, value in gtn.init(settings, inputs).learned.items():
-        learned[name] = value.double()
+    learned = {name: value.double() for name, value in gtn.init(settings, inputs).learned.items()}
     _, slopes = gtn.gradients(settings, inputs, 0, learned)
 
     def loss_at(latents: Tensor) -> float:
@@ -222,9 +215,7 @@ def test_random_architectures_differ_and_are_no_deeper(inputs: Inputs) -> None:
     settings = config(
         architectures="random", network=networks.spec("convnet", width=8, depth=2, norm="instance")
     )
-    learners = []
-    for step in range(30):
-        learners.append(curriculum.learner(settings, inputs, step).options)
+    learners = [curriculum.learner(settings, inputs, step).options for step in range(30)]
     assert {options.depth for options in learners} == {1, 2} and len(
         {options.width for options in learners}
     ) > 5

@@ -20,9 +20,9 @@ def test_predictions_are_scikit_learns(strength: float) -> None:
     real = rows(9, 5, seed=1)
     distilled = rows(6, 5, seed=2)
     targets = rows(6, 3, seed=3)
-    with_bias = []
-    for part in (real, distilled):
-        with_bias.append(np.concatenate([part.numpy(), np.ones((len(part), 1))], 1))
+    with_bias = [
+        np.concatenate([part.numpy(), np.ones((len(part), 1))], 1) for part in (real, distilled)
+    ]
     # The trace of K is the sum of squares of the rows.
     ridge = strength * float((with_bias[1] ** 2).sum())
     model = KernelRidge(alpha=ridge, kernel="linear").fit(with_bias[1], targets.numpy())

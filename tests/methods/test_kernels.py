@@ -119,9 +119,10 @@ def test_the_relu_by_quadrature() -> None:
             * quad(lambda phi, a=angle: 2 * math.cos(phi) * math.cos(phi - a), low, high)[0]
             / (2 * math.pi)
         )
-        covariances = []
-        for value in (correlation * norm, first, second):
-            covariances.append(torch.tensor(value, dtype=torch.float64))
+        covariances = [
+            torch.tensor(value, dtype=torch.float64)
+            for value in (correlation * norm, first, second)
+        ]
         kernel, factor = kernels.relu(*covariances)
         assert float(kernel) == pytest.approx(product, rel=1e-10)
         assert float(factor) == pytest.approx((high - low) / (2 * math.pi), rel=1e-12)
@@ -183,9 +184,7 @@ def finite_tangents(spec: KernelSpec, width: int, pair: Tensor, seed: int) -> Te
         return F.linear(hidden.flatten(1), last, parameters[-1] * spec.bias_std)[0, 0]
 
     trained = tuple(range(1, len(weights) + 1))[0 if spec.kind == "ntk" else -2 :]
-    slopes = []
-    for image in pair:
-        slopes.append(torch.func.grad(network, trained)(image, *weights))
+    slopes = [torch.func.grad(network, trained)(image, *weights) for image in pair]
     flat_slopes = []
     for slope in slopes:
         flat_slopes.append(torch.cat([part.flatten() for part in slope]))
@@ -207,13 +206,12 @@ def test_wide_networks_come_nearer_as_one_over_the_root_of_width(name: str, kind
     draws = {}
     for width in (narrow, wide):
         draws[width] = torch.stack([finite_tangents(spec, width, pair, seed) for seed in range(48)])
-    errors = {}
-    for width, estimates in draws.items():
-        errors[width] = float((estimates - exact).square().mean().sqrt() / exact.norm())
+    errors = {
+        width: float((estimates - exact).square().mean().sqrt() / exact.norm())
+        for width, estimates in draws.items()
+    }
     assert errors[wide] < 0.1 and 2.8 < errors[narrow] / errors[wide] < 5.7
-    spread = {}
-    for width, estimates in draws.items():
-        spread[width] = float(estimates.var(0).mean())
+    spread = {width: float(estimates.var(0).mean()) for width, estimates in draws.items()}
     assert 8 < spread[narrow] / spread[wide] < 32
     # Three standard errors, of three different numbers.
     mean_error = (draws[wide].mean(0) - exact).abs()

@@ -59,9 +59,9 @@ def test_gradients_pass_through_the_ridge_too() -> None:
             kip.predictions(support, cross, labels, strength=0.3), rows(4, 2, seed=9)
         )
 
-    leaves = []
-    for part in (rows(3, 5), rows(4, 3, seed=1), rows(3, 2, seed=2)):
-        leaves.append(part.requires_grad_())
+    leaves = [
+        part.requires_grad_() for part in (rows(3, 5), rows(4, 3, seed=1), rows(3, 2, seed=2))
+    ]
     assert torch.autograd.gradcheck(loss, leaves)
     kernel = rows(3, 3).requires_grad_()
     torch.testing.assert_close(
@@ -98,9 +98,9 @@ def test_is_its_loss_and_torchs_adam(kernel: str, learn_labels: bool, inputs: In
         loss.backward()
         adam.step()
         assert float(step.trace.loss) == pytest.approx(float(loss.detach()), rel=1e-6)
-        right = []
-        for p, w in zip(predicted, targets, strict=True):
-            right.append(int(p.argmax()) == int(w.argmax()))
+        right = [
+            int(p.argmax()) == int(w.argmax()) for p, w in zip(predicted, targets, strict=True)
+        ]
         assert float(step.trace.accuracy_fraction) == pytest.approx(sum(right) / 9)
         torch.testing.assert_close(step.state.images, images.detach(), rtol=1e-4, atol=1e-5)
         torch.testing.assert_close(step.state.labels, labels.detach(), rtol=1e-4, atol=1e-5)
@@ -133,9 +133,7 @@ def test_corrupted_numbers_are_a_share_of_each_image_and_stay(kind: str, inputs:
 
 def test_random_kernels_are_the_six() -> None:
     settings = config(kernel="random", kind="nngp", weight_std=1.1)
-    specs = []
-    for step in range(60):
-        specs.append(kip.draw_kernel(settings, step))
+    specs = [kip.draw_kernel(settings, step) for step in range(60)]
     assert {spec.kernel for spec in specs} == set(kernels.SIX)
     assert {(spec.kind, spec.weight_std) for spec in specs} == {("nngp", 1.1)}
 

@@ -129,9 +129,7 @@ def test_how_often_an_outer_step_sees_an_untrained_network(
     waiting = pools.waiting_steps(4, 20, seed=0)
     if reset:
         # 0 ... Z, then anew.
-        cycles = []
-        for z, n in zip(waiting, draws, strict=True):
-            cycles.append((z + n - 1) // 21)
+        cycles = [(z + n - 1) // 21 for z, n in zip(waiting, draws, strict=True)]
         assert untrained == sum(cycles) and untrained / 2000 < 0.06
     else:
         assert untrained == sum(n - (20 - z + 1) for z, n in zip(waiting, draws, strict=True))
@@ -143,10 +141,9 @@ def test_the_loss_falls(inputs: Inputs) -> None:
     images.
     """
     settings = config(iterations=60, pool_steps=10, pool_size=3)
-    losses = []
-    for s in process.steps(krr_st, settings, inputs):
-        if s.trace.phase == "outer":
-            losses.append(s.trace.loss)
+    losses = [
+        s.trace.loss for s in process.steps(krr_st, settings, inputs) if s.trace.phase == "outer"
+    ]
     assert float(torch.stack(losses[-15:]).mean()) < 0.8 * float(torch.stack(losses[:15]).mean())
 
 

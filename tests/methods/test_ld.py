@@ -29,9 +29,7 @@ def ready(settings: ld.Config, inputs: Inputs) -> ld.State:
     labels = torch.rand(
         state.labels.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64
     )
-    weights = {}
-    for name, value in state.weights.items():
-        weights[name] = value.double()
+    weights = {name: value.double() for name, value in state.weights.items()}
     scale = state.scale.double()
     adam = ld.optimisers.adam_init
     return dataclasses.replace(
@@ -135,9 +133,10 @@ def test_the_second_order_way_is_a_step_of_the_network_and_its_gradient(
     for rows in BATCHES:
         inner = F.cross_entropy(module(state.images[rows]), labels[rows])
         slopes = torch.autograd.grad(inner, list(module.parameters()), create_graph=True)
-        fast = {}
-        for (name, value), slope in zip(module.named_parameters(), slopes, strict=True):
-            fast[name] = value - 0.01 * slope
+        fast = {
+            name: value - 0.01 * slope
+            for (name, value), slope in zip(module.named_parameters(), slopes, strict=True)
+        }
         (labels.grad,) = torch.autograd.grad(
             F.cross_entropy(functional_call(module, fast, (real,)), answers), labels
         )
@@ -182,9 +181,7 @@ def test_a_network_that_overfits_is_replaced(inputs: Inputs) -> None:
     recent = torch.zeros(0)
     lowest = torch.tensor(5.0)
     waited = 0
-    sums = []
-    for end in range(1, 30):
-        sums.append(float(errors[max(end - patience, 0) : end].sum()))
+    sums = [float(errors[max(end - patience, 0) : end].sum()) for end in range(1, 30)]
     best = min(range(patience - 1, 29), key=sums.__getitem__)
     for step, error in enumerate(errors):
         recent, lowest, waited, late = ld.watch_errors(recent, lowest, waited, error, patience)
@@ -193,10 +190,7 @@ def test_a_network_that_overfits_is_replaced(inputs: Inputs) -> None:
             assert step + 1 - waited == best + 1
             break
     steps = list(process.steps(ld, ld.SMALL.replace(iterations=40, learning_rate=1e-4), inputs))
-    resets = []
-    for step in steps:
-        if step.trace.reset:
-            resets.append(step.index)
+    resets = [step.index for step in steps if step.trace.reset]
     assert resets and len(steps[-1].state.resets) == len(resets)
     fresh = steps[resets[0] - 1].state
     assert fresh.since_reset == 0 and not fresh.classifier.any() and float(fresh.scale) == 1

@@ -32,9 +32,7 @@ def test_equation_8_number_by_number() -> None:
     cross = (real @ features.T).numpy()
     gram = cross.T @ cross
     moments = cross.T @ targets.numpy()
-    ridges = []
-    for part in (support, gram):
-        ridges.append(0.2 * np.trace(part) / 4)
+    ridges = [0.2 * np.trace(part) / 4 for part in (support, gram)]
     by_hand = (
         (support + ridges[0] * np.eye(4)) @ np.linalg.inv(gram + ridges[1] * np.eye(4)) @ moments
     )

@@ -22,9 +22,10 @@ SHAPES = {"convolution": (4, 3, 2, 2), "linear": (5, 6), "bias": (5,)}
 
 def random_gradients(seed: int) -> dict[str, Tensor]:
     draw = torch.Generator().manual_seed(seed)
-    gradients = {}
-    for name, shape in SHAPES.items():
-        gradients[name] = torch.randn(shape, generator=draw, dtype=torch.float64)
+    gradients = {
+        name: torch.randn(shape, generator=draw, dtype=torch.float64)
+        for name, shape in SHAPES.items()
+    }
     return gradients
 
 
@@ -107,9 +108,9 @@ def spec(grey: ImageData) -> networks.NetworkSpec:
 
 @pytest.fixture
 def weights(spec: networks.NetworkSpec) -> dict[str, Tensor]:
-    double_weights = {}
-    for name, value in networks.initialise(spec, seed=0).weights.items():
-        double_weights[name] = value.double()
+    double_weights = {
+        name: value.double() for name, value in networks.initialise(spec, seed=0).weights.items()
+    }
     return double_weights
 
 
@@ -120,9 +121,7 @@ def test_the_gradient_of_a_class_is_torchs_whatever_goes_through_at_once(
     module = networks.Network(spec=spec, weights=weights).module().double()
     loss = torch.nn.CrossEntropyLoss()(module(images), torch.full((len(images),), 1))
     loss.backward()
-    expected = {}
-    for name, value in module.named_parameters():
-        expected[name] = value.grad
+    expected = {name: value.grad for name, value in module.named_parameters()}
     for at_once in (None, 5, 1, 100):
         gradients = matching.class_gradient(spec, weights, images, 1, at_once=at_once)
         assert gradients.keys() == expected.keys()

@@ -30,9 +30,10 @@ def inputs() -> Inputs:
 
 def doubled(settings: mnemonics.Config) -> tuple[dict[str, Tensor], Any]:
     spec = settings.network.for_data(FOUR)
-    weights = {}
-    for name, value in ordered.first_weights(spec, "pytorch", seed=1).items():
-        weights[name] = value.double()
+    weights = {
+        name: value.double()
+        for name, value in ordered.first_weights(spec, "pytorch", seed=1).items()
+    }
     return weights, networks.initialise(spec, seed=0).module().double()
 
 
@@ -178,9 +179,7 @@ def test_fine_tuning_begins_without_the_speed_of_the_part_before(inputs: Inputs)
     steps = [*process.steps(mnemonics, settings, inputs)]
     first = phases.model_steps(settings, inputs, 0, 2)
     before, after = steps[first - 1].state, steps[first].state
-    leaves = {}
-    for name, value in before.weights.items():
-        leaves[name] = value.clone().requires_grad_()
+    leaves = {name: value.clone().requires_grad_() for name, value in before.weights.items()}
     logits = phases.logits_of(settings, inputs, leaves, before.exemplars[:4], 2)
     F.cross_entropy(logits, torch.tensor([0, 0, 1, 1])).backward()
     for name, value in leaves.items():

@@ -77,9 +77,10 @@ def test_a_network_that_is_drawn_anew_is_new_each_time() -> None:
     trained, _ = pools.train_once(pool(), SPEC, 2, *batch(), **DESCENT)
     once = pools.redraw(trained, SPEC, 2, seed=0, device="cpu")
     twice = pools.redraw(once, SPEC, 2, seed=0, device="cpu")
-    weights = []
-    for state_of_pool in (pool(), trained, once, twice):
-        weights.append(state_of_pool.network(2)["classifier.weight"])
+    weights = [
+        state_of_pool.network(2)["classifier.weight"]
+        for state_of_pool in (pool(), trained, once, twice)
+    ]
     assert all(not torch.equal(a, b) for i, a in enumerate(weights) for b in weights[i + 1 :])
     assert once.trained.tolist() == [0, 0, 0] and twice.births.tolist() == [0, 0, 2]
     assert (

@@ -75,9 +75,9 @@ class TestBoxes:
         count = 4000
         with torch.random.fork_rng():
             torch.manual_seed(0)
-            theirs = []
-            for _ in range(count):
-                theirs.append(RandomResizedCrop.get_params(picture, [0.08, 1.0], [1.0, 1.0]))
+            theirs = [
+                RandomResizedCrop.get_params(picture, [0.08, 1.0], [1.0, 1.0]) for _ in range(count)
+            ]
         ours = mosaic.crop_boxes(
             count, 1, image_size=(28, 28), smallest_area=0.08, generator=generator()
         )
@@ -342,9 +342,7 @@ def test_more_candidates_only_add_some(grey: ImageData) -> None:
 
 
 def test_images_that_are_not_square(grey: ImageData) -> None:
-    cut = {}
-    for split in ("train", "test"):
-        cut[f"{split}_images"] = grey.images(split)[:, :, :, :4]
+    cut = {f"{split}_images": grey.images(split)[:, :, :, :4] for split in ("train", "test")}
     narrow = dataclasses.replace(grey, **cut)
     network = networks.initialise(
         networks.spec("vit", width=5, depth=1, heads=1).for_data(narrow), seed=0

@@ -172,10 +172,11 @@ def hooked_gaps(module: nn.Module, images: Tensor) -> tuple[Tensor, Tensor, Tens
         means.append(mean_gap)
         variances.append(variance_gap)
 
-    handles = []
-    for layer in module.modules():
-        if isinstance(layer, nn.BatchNorm2d):
-            handles.append(layer.register_forward_hook(hook))
+    handles = [
+        layer.register_forward_hook(hook)
+        for layer in module.modules()
+        if isinstance(layer, nn.BatchNorm2d)
+    ]
     logits = module(images)
     for handle in handles:
         handle.remove()
@@ -259,15 +260,12 @@ def test_circular_shift_is_one_roll_of_the_batch(pixels: int, seed: int, step: i
 def test_circular_shift_reaches_every_offset() -> None:
     marked = torch.zeros(1, 1, 8, 8)
     marked[0, 0, 0, 0] = 1
-    places = set()
-    for step in range(200):
-        places.add(
-            tuple(
-                torch.nonzero(recovery.circular_shift(marked, 2, seed=0, step=step)[0, 0])[
-                    0
-                ].tolist()
-            )
+    places = {
+        tuple(
+            torch.nonzero(recovery.circular_shift(marked, 2, seed=0, step=step)[0, 0])[0].tolist()
         )
+        for step in range(200)
+    }
     assert places == {(y, x) for y in range(3) for x in range(3)}
 
 

@@ -144,9 +144,9 @@ def test_a_labelled_set_gets_targets(inputs: Inputs) -> None:
     with_targets = rela.with_targets(chosen, config, inputs)
     assert torch.equal(with_targets.labels, chosen.labels)
     whole = run_to_end(rela, config, inputs)
-    places = []
-    for image in chosen.images:
-        places.append(int((whole.images == image).flatten(1).all(1).nonzero()[0]))
+    places = [
+        int((whole.images == image).flatten(1).all(1).nonzero()[0]) for image in chosen.images
+    ]
     torch.testing.assert_close(
         with_targets.target("representations").values[0],
         whole.target("representations").values[0][places],

@@ -53,12 +53,11 @@ def test_herding_is_greedy_for_the_mean(
     chosen = selection.herding(features, take).tolist()
     assert len(set(chosen)) == take
     for k in range(1, take + 1):
-        errors = {}
-        for i in range(count):
-            if i not in chosen[: k - 1]:
-                errors[i] = float(
-                    (features[[*chosen[: k - 1], i]].mean(0) - features.mean(0)).norm()
-                )
+        errors = {
+            i: float((features[[*chosen[: k - 1], i]].mean(0) - features.mean(0)).norm())
+            for i in range(count)
+            if i not in chosen[: k - 1]
+        }
         assert errors[chosen[k - 1]] == pytest.approx(min(errors.values()), abs=1e-9)
 
 
@@ -154,9 +153,7 @@ def test_average_is_the_mean_of_equal_parts(count: int, seed: int) -> None:
     )
     averages = selection.average(images, count, generator=torch.Generator().manual_seed(seed))
     order = torch.randperm(9, generator=torch.Generator().manual_seed(seed))
-    sizes = []
-    for part in range(count):
-        sizes.append(9 // count + (part < 9 % count))
+    sizes = [9 // count + (part < 9 % count) for part in range(count)]
     parts = torch.split(images[order], sizes)
     torch.testing.assert_close(averages, torch.stack([part.mean(0) for part in parts]))
 
@@ -203,9 +200,7 @@ def test_the_whole_class_may_be_taken(kind: str, grey: ImageData) -> None:
         selection, selection.Config(kind=kind, images_per_class=12), Inputs(data=grey)
     )
     assert len(distilled) == 36
-    real = set()
-    for image in distilled.to_uint8():
-        real.add(tuple(image.flatten().tolist()))
+    real = {tuple(image.flatten().tolist()) for image in distilled.to_uint8()}
     assert real == {tuple(image.flatten().tolist()) for image in grey.train_images}
 
 

@@ -123,9 +123,7 @@ def test_updates_equal_a_plain_loop(
 
 
 def test_recovery_loss_is_equation_3() -> None:
-    terms = []
-    for value in (2.0, 3.0, 5.0):
-        terms.append(torch.tensor(value, dtype=torch.float64))
+    terms = [torch.tensor(value, dtype=torch.float64) for value in (2.0, 3.0, 5.0)]
     assert sre2l.recovery_loss(*terms, lambda_mean=0.1, lambda_var=0.01) == pytest.approx(2.35)
     terms = [term.requires_grad_() for term in terms]
     assert torch.autograd.gradcheck(
@@ -216,9 +214,9 @@ def test_teacher_stays_in_evaluation_mode(inputs: Inputs, colour_teacher: Networ
     """An image's logits do not depend on the other images of the batch."""
     state = sre2l.init(settings(roll_pixels=0), inputs)
     _, trace = sre2l.update(settings(roll_pixels=0), inputs, state)
-    alone = []
-    for image in state.images:
-        alone.append(networks.predict(colour_teacher, image[None]).logits.softmax(1)[0])
+    alone = [
+        networks.predict(colour_teacher, image[None]).logits.softmax(1)[0] for image in state.images
+    ]
     expected = torch.stack([row[label] for label, row in enumerate(alone)])
     torch.testing.assert_close(trace.class_probability, expected)
 

@@ -73,14 +73,13 @@ def test_the_gradient_of_a_gradient(options: dict[str, Any]) -> None:
     """
     spec, weights = double(options)
     images, labels = normal_tensor(4, 1, 8, 8), torch.tensor([0, 1, 2, 0])
-    towards = {}
-    for n, name in enumerate(networks.parameter_names(spec)):
-        towards[name] = normal_tensor(*weights[name].shape, seed=n)
+    towards = {
+        name: normal_tensor(*weights[name].shape, seed=n)
+        for n, name in enumerate(networks.parameter_names(spec))
+    }
 
     def matched(at: Tensor) -> Tensor:
-        leaves = {}
-        for name in towards:
-            leaves[name] = weights[name].detach().requires_grad_()
+        leaves = {name: weights[name].detach().requires_grad_() for name in towards}
         loss = F.cross_entropy(
             networks.call(spec, {**weights, **leaves}, at, train=False)[0].logits, labels
         )

@@ -105,10 +105,11 @@ def test_same_seed_same_weights(spec: NetworkSpec) -> None:
     large_seed = networks.initialise(spec, seed=2**40 + 3)
     assert_same(seed_3.weights, seed_3_again.weights)
     assert seed_3.fingerprint == seed_3_again.fingerprint != large_seed.fingerprint
-    weights = []
-    for name in networks.parameter_names(spec):
-        if name.endswith("weight") and seed_3.weights[name].ndim > 1:
-            weights.append(name)
+    weights = [
+        name
+        for name in networks.parameter_names(spec)
+        if name.endswith("weight") and seed_3.weights[name].ndim > 1
+    ]
     assert weights and not any(
         torch.equal(seed_3.weights[name], large_seed.weights[name]) for name in weights
     )
@@ -162,9 +163,7 @@ def test_gradients_equal_the_plain_modules(spec: NetworkSpec) -> None:
     module(images).square().sum().backward()
     names = networks.parameter_names(spec)
     assert names == [name for name, _ in module.named_parameters()]
-    leaves = {}
-    for name in names:
-        leaves[name] = network.weights[name].clone().requires_grad_()
+    leaves = {name: network.weights[name].clone().requires_grad_() for name in names}
     outputs, _ = networks.call(spec, {**network.weights, **leaves}, images, train=True)
     gradients = torch.autograd.grad(outputs.logits.square().sum(), list(leaves.values()))
     for gradient, (_, parameter) in zip(gradients, module.named_parameters(), strict=True):
@@ -280,9 +279,9 @@ def test_two_threads_with_one_spec(teacher: Network, other_teacher: Network) -> 
         for network in (teacher, other_teacher):
             for train in (True, False):
                 work.append((network, batch(seed=seed), train))
-    expected = []
-    for n, x, train in work:
-        expected.append(networks.call(n.spec, n.weights, x, train, batch_norm_inputs=True))
+    expected = [
+        networks.call(n.spec, n.weights, x, train, batch_norm_inputs=True) for n, x, train in work
+    ]
     results: list[dict[int, Any]] = [{}, {}]
     gate = threading.Barrier(2)
 
@@ -294,9 +293,7 @@ def test_two_threads_with_one_spec(teacher: Network, other_teacher: Network) -> 
                     network.spec, network.weights, images, train, batch_norm_inputs=True
                 )
 
-    threads = []
-    for number in range(2):
-        threads.append(threading.Thread(target=worker, args=(number,)))
+    threads = [threading.Thread(target=worker, args=(number,)) for number in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -313,9 +310,7 @@ def test_running_and_following_shapes_agree_on_sizes(
         made_data(classes=2, channels=3, size=32, train=2, test=2)
     )
     sizes = [(side, side) for side in (1, 2, 7, 8, 16, 31, 32, 33, 64)] + [(32, 40), (64, 16)]
-    run = []
-    for size in sizes:
-        run.append(calling._runs_on.__wrapped__(spec, *size))
+    run = [calling._runs_on.__wrapped__(spec, *size) for size in sizes]
     monkeypatch.setattr(calling, "_PIXELS_RUN", 0)
     assert run == [calling._runs_on.__wrapped__(spec, *size) for size in sizes]
     assert run[sizes.index((32, 32))] is True
@@ -624,15 +619,17 @@ class TestViT:
         torch.testing.assert_close(
             outputs.last_conv, tokens.transpose(1, 2).reshape(5, 12, 4, 3), rtol=1e-10, atol=1e-10
         )
-        slopes = []
-        for logits in (outputs.logits, expected):
-            slopes.append(torch.autograd.grad(logits.square().sum(), images)[0])
+        slopes = [
+            torch.autograd.grad(logits.square().sum(), images)[0]
+            for logits in (outputs.logits, expected)
+        ]
         torch.testing.assert_close(*slopes, rtol=1e-9, atol=1e-9)
 
     def test_has_a_second_derivative_and_no_batch_norm(self) -> None:
-        weights = {}
-        for name, value in networks.initialise(self.SPEC, seed=0).weights.items():
-            weights[name] = value.double()
+        weights = {
+            name: value.double()
+            for name, value in networks.initialise(self.SPEC, seed=0).weights.items()
+        }
         images = torch.randn(
             (1, 3, 8, 6), generator=torch.Generator().manual_seed(0), dtype=torch.float64
         )

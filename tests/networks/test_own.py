@@ -317,9 +317,7 @@ class TestFromModule:
     def test_is_the_module_and_leaves_it(self) -> None:
         net = module().train()
         images = GREY.normalised()[:5]
-        before = {}
-        for name, value in net.state_dict().items():
-            before[name] = value.clone()
+        before = {name: value.clone() for name, value in net.state_dict().items()}
         network = networks.from_module(net, (8, 8), 3, channels=1)
         assert (
             net.training

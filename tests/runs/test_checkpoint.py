@@ -210,9 +210,7 @@ def test_the_old_checkpoint_is_whole_until_the_new_one_is(
     tmp_path: Path, grey: ImageData, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inputs = Inputs(data=grey, device="cpu")
-    states = []
-    for step in process.steps(supervised, supervised.SMALL, inputs):
-        states.append(step.state)
+    states = [step.state for step in process.steps(supervised, supervised.SMALL, inputs)]
     path = checkpoint.save(tmp_path / "run", supervised, supervised.SMALL, inputs, states[0])
 
     def full(*_: Any) -> None:
@@ -243,7 +241,7 @@ def test_a_folder_that_was_renamed_goes_on(tmp_path: Path) -> None:
     after = Inputs(data=ddlab.data.load("folder", tmp_path / "elsewhere" / "second"), device="cpu")
     state = checkpoint.load(tmp_path / "run", dm, config, after)
     assert state.step == 2
-    images_learned = []
-    for inputs in (before, after):
-        images_learned.append(Run(dm, config, inputs).advance().result().images)
+    images_learned = [
+        Run(dm, config, inputs).advance().result().images for inputs in (before, after)
+    ]
     assert torch.equal(*images_learned)

@@ -35,9 +35,10 @@ PAGE = (
 
 def lines_of(*grade_ids: str) -> str:
     """The code of these cells, without the marks of what students do not see."""
-    cells = {}
-    for cell in json.loads(PAGE.read_text())["cells"]:
-        cells[cell["metadata"].get("nbgrader", {}).get("grade_id")] = cell
+    cells = {
+        cell["metadata"].get("nbgrader", {}).get("grade_id"): cell
+        for cell in json.loads(PAGE.read_text())["cells"]
+    }
     text = "\n\n\n".join("".join(cells[grade_id]["source"]) for grade_id in grade_ids)
     return "\n".join(line for line in text.splitlines() if not line.strip().startswith("### "))
 
@@ -175,9 +176,9 @@ def test_an_object_with_the_same_parts_will_do(mine: Any, data_and_teacher: Any)
 def test_what_is_missing_is_said_in_a_sentence(mine: Any, data_and_teacher: Any) -> None:
     data, teacher = data_and_teacher
     with refuses("method", "update, finish"):
-        half = {}
-        for name in ("NAME", "Config", "State", "total_steps", "init"):
-            half[name] = getattr(mine, name)
+        half = {
+            name: getattr(mine, name) for name in ("NAME", "Config", "State", "total_steps", "init")
+        }
         ddlab.distill(SimpleNamespace(**half), data, teacher)
     with refuses("config", "moved_means"):
         ddlab.distill(mine, data, teacher, supervised.Config())

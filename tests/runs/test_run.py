@@ -206,9 +206,7 @@ def test_a_run_shows_itself(inputs: Inputs, whole: list[Step]) -> None:
 def test_the_history_are_the_numbers_of_the_looks(inputs: Inputs, whole: list[Step]) -> None:
     history = Run(sre2l, SMALL, inputs, keep=Keep((0, 2, 5))).advance().history()
     assert history["step"] == [0, 2, 5]
-    losses = []
-    for step in (2, 5):
-        losses.append(float(whole[step - 1].trace.total_loss))
+    losses = [float(whole[step - 1].trace.total_loss) for step in (2, 5)]
     assert (
         history["total loss"][1:] == losses and history["total loss"][0] != history["total loss"][0]
     )
@@ -382,9 +380,10 @@ def test_an_edited_module_is_another_run(inputs: Inputs) -> None:
             state, trace = sre2l.update(config, inputs, state)
             return dataclasses.replace(state, images=state.images * factor), trace
 
-        parts = {}
-        for name in ("NAME", "Config", "State", "total_steps", "init", "finish"):
-            parts[name] = getattr(sre2l, name)
+        parts = {
+            name: getattr(sre2l, name)
+            for name in ("NAME", "Config", "State", "total_steps", "init", "finish")
+        }
         return SimpleNamespace(**parts, update=update)
 
     def edited(config: Any, inputs: Inputs, state: Any) -> Any:
@@ -408,9 +407,10 @@ def test_what_configs_share_is_computed_once(
     config = MERGED.replace(merges=merges)
     ratios = (0.2, 1.0, 0.6)
     keep = Keep(25, lambda config, inputs, state, trace: state)
-    alone = {}
-    for ratio in ratios:
-        alone[ratio] = Run(fadrm, config.replace(merge_ratio=ratio), inputs, keep=keep).advance()
+    alone = {
+        ratio: Run(fadrm, config.replace(merge_ratio=ratio), inputs, keep=keep).advance()
+        for ratio in ratios
+    }
     updates = counted(monkeypatch, fadrm)
     runs = Runs()
     for ratio in ratios:

@@ -25,9 +25,7 @@ def logits(rows: int, classes: int, seed: int) -> Tensor:
 
 
 def plain_softmax(row: list[float], temperature: float) -> list[float]:
-    powers = []
-    for value in row:
-        powers.append(math.exp((value - max(row)) / temperature))
+    powers = [math.exp((value - max(row)) / temperature) for value in row]
     return [power / sum(powers) for power in powers]
 
 
@@ -35,9 +33,7 @@ def plain_softmax(row: list[float], temperature: float) -> list[float]:
 def test_soft_targets(rows: int, classes: int, temperature: float, seed: int) -> None:
     given_logits = logits(rows, classes, seed)
     targets = losses.soft_targets(given_logits, temperature)
-    expected = []
-    for row in given_logits.tolist():
-        expected.append(plain_softmax(row, temperature))
+    expected = [plain_softmax(row, temperature) for row in given_logits.tolist()]
     torch.testing.assert_close(targets, torch.tensor(expected, dtype=torch.float64))
     torch.testing.assert_close(losses.soft_targets(given_logits + 7, temperature), targets)
 

@@ -158,9 +158,10 @@ def test_the_published_settings() -> None:
 
 
 def test_the_rate_stays_where_it_was_published_to_stay(distilled: DistilledSet) -> None:
-    rates = []
-    for step in process.steps(pretraining, small(), Inputs(distilled=distilled)):
-        rates.append(step.trace.learning_rate)
+    rates = [
+        step.trace.learning_rate
+        for step in process.steps(pretraining, small(), Inputs(distilled=distilled))
+    ]
     assert rates == [0.1] * 9
 
 
@@ -272,9 +273,10 @@ def test_a_batch_of_one_view_is_refused_where_there_is_batch_norm(
 
 
 def test_a_batch_larger_than_the_set_is_the_set(distilled: DistilledSet) -> None:
-    trained = []
-    for size in (20, 21, 10**400):
-        trained.append(run_to_end(pretraining, small(batch_size=size), Inputs(distilled=distilled)))
+    trained = [
+        run_to_end(pretraining, small(batch_size=size), Inputs(distilled=distilled))
+        for size in (20, 21, 10**400)
+    ]
     assert [network.provenance["step"] for network in trained] == [3, 3, 3]
     for network in trained[1:]:
         assert_same(network.weights, trained[0].weights)

@@ -34,9 +34,10 @@ def test_they_are_the_mean_of_modules(
     images = grey.normalised(slice(0, 10))
     before = snapshot((teachers, images))
     logits = teacher_logits(teachers[:count], images)
-    by_teacher = []
-    for teacher in teachers[:count]:
-        by_teacher.append(plain(teacher).double().eval()(images.double()).detach().numpy())
+    by_teacher = [
+        plain(teacher).double().eval()(images.double()).detach().numpy()
+        for teacher in teachers[:count]
+    ]
     np.testing.assert_allclose(logits.numpy(), np.mean(by_teacher, axis=0), rtol=1e-4, atol=1e-4)
     assert_unchanged(before, (teachers, images))
     assert not logits.requires_grad

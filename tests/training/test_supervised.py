@@ -75,11 +75,10 @@ class TestAugment:
     def test_every_offset_occurs_and_differs_between_images(self) -> None:
         marked = torch.full((2, 1, 7, 7), -1.5)
         marked[:, 0, 3, 3] = 1
-        offsets = []
-        for step in range(100):
-            offsets.append(
-                torch.nonzero(view(marked, crop_pixels=1, step=step).images > 0)[:, 2:].tolist()
-            )
+        offsets = [
+            torch.nonzero(view(marked, crop_pixels=1, step=step).images > 0)[:, 2:].tolist()
+            for step in range(100)
+        ]
         assert {tuple(o[0]) for o in offsets} == {(y, x) for y in (2, 3, 4) for x in (2, 3, 4)}
         assert any(o[0] != o[1] for o in offsets)
 
@@ -137,9 +136,7 @@ class TestAugment:
     def test_mixup_shares_follow_beta(self) -> None:
         from scipy import stats
 
-        shares = []
-        for step in range(400):
-            shares.append(view(images(2), mixup_alpha=0.8, step=step).share)
+        shares = [view(images(2), mixup_alpha=0.8, step=step).share for step in range(400)]
         assert stats.kstest(shares, stats.beta(0.8, 0.8).cdf).pvalue > 0.01
 
     @given(**SEEDS)
@@ -417,9 +414,9 @@ def test_each_image_of_a_student_is_turned_by_an_angle_of_its_own(distilled: Dis
         )
         for config in (plain_one, plain_one.replace(strategy="rotate")):
             next(iter(process.steps(supervised, config, Inputs(distilled=equal_images))))
-    apart = []
-    for images in batches[-2:]:
-        apart.append(float((images - images[:1]).abs().flatten(1).amax(1)[1:].min()))
+    apart = [
+        float((images - images[:1]).abs().flatten(1).amax(1)[1:].min()) for images in batches[-2:]
+    ]
     assert apart[0] == 0 and apart[1] > 0.01
 
 

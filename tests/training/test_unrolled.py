@@ -108,9 +108,9 @@ def test_the_gradient_is_that_of_finite_differences(
 def test_both_ways_agree_through_a_network_and_with_torchs_sgd(generator: torch.Generator) -> None:
     spec = networks.spec("convnet", width=4, depth=2, norm="instance")
     spec = dataclasses.replace(spec, channels=1, classes=3, image_size=(8, 8))
-    weights = {}
-    for name, value in networks.initialise(spec, seed=0).weights.items():
-        weights[name] = value.double()
+    weights = {
+        name: value.double() for name, value in networks.initialise(spec, seed=0).weights.items()
+    }
     learned = {
         "images": numbers(generator, 3, 1, 8, 8),
         "rate": torch.tensor(0.2, dtype=torch.float64),

@@ -144,20 +144,17 @@ def test_averages_are_as_long_a_part_of_any_run() -> None:
     """What is left of a first value after a tenth of the run is the same."""
     for decay in (0.95, 0.999):
         assert with_targets.scaled_decay(decay, total=with_targets.PUBLISHED_STEPS) == decay
-        tenth_part = []
-        for total in (100, 39_000, 10**6):
-            tenth_part.append(with_targets.scaled_decay(decay, total=total) ** (total / 10))
+        tenth_part = [
+            with_targets.scaled_decay(decay, total=total) ** (total / 10)
+            for total in (100, 39_000, 10**6)
+        ]
         assert tenth_part == pytest.approx([decay**3900] * 3, rel=1e-9)
 
 
 def test_an_epoch_sees_a_part_of_the_images_once() -> None:
     options: dict[str, Any] = {"count": 20, "size": 7, "seed": 3}
-    anew = []
-    for epoch in range(40):
-        anew.append(with_targets.subset(epoch=epoch, static=False, **options))
-    once = []
-    for epoch in range(40):
-        once.append(with_targets.subset(epoch=epoch, static=True, **options))
+    anew = [with_targets.subset(epoch=epoch, static=False, **options) for epoch in range(40)]
+    once = [with_targets.subset(epoch=epoch, static=True, **options) for epoch in range(40)]
     assert all(len(set(rows.tolist())) == 7 for rows in anew + once)
     assert len({*torch.cat(anew).tolist()}) == 20 and len({*torch.cat(once).tolist()}) == 7
     assert (
@@ -191,10 +188,7 @@ def plain_loop(
     bias = start.projection["bias"].clone().requires_grad_()
     hooked: dict[str, Tensor] = {}
     module.classifier.register_forward_pre_hook(lambda _, inputs: hooked.update(features=inputs[0]))
-    learnt = []
-    for name, p in module.named_parameters():
-        if not name.startswith("classifier"):
-            learnt.append(p)
+    learnt = [p for name, p in module.named_parameters() if not name.startswith("classifier")]
     learnt += [*projector.parameters()] if not milder else []
     solver = torch.optim.AdamW(
         [*learnt, *([matrix, bias] if settings.train_projection else [])],
@@ -266,13 +260,8 @@ def test_updates_equal_a_plain_loop(
     ours = []
     for step in process.steps(with_targets, config, inputs):
         spec = config.objective_config.network.for_data(data)
-        encoder = {}
-        for name, value in step.state.weights.items():
-            encoder[f"network.{name}"] = value
-        names = []
-        for name in parts._learnt(spec, {}):
-            if name in encoder:
-                names.append(name)
+        encoder = {f"network.{name}": value for name, value in step.state.weights.items()}
+        names = [name for name in parts._learnt(spec, {}) if name in encoder]
         values = [encoder[name] for name in names] + (
             [*step.state.projector.values()] if share < 1 else []
         )
@@ -297,9 +286,10 @@ def test_without_targets_it_is_the_objectives_own_process(
     config = with_targets.Config(
         objective=objective.replace(seed=9), schedule="constant", share=0.0, seed=4
     )
-    expected = []
-    for step in process.steps(Teacher(OBJECTIVES[name]), objective, Inputs(data=data)):
-        expected.append(step.state)
+    expected = [
+        step.state
+        for step in process.steps(Teacher(OBJECTIVES[name]), objective, Inputs(data=data))
+    ]
     ours = []
     for state in states(config, inputs):
         ours.append(
@@ -365,13 +355,12 @@ def test_w_is_trained_only_on_request_and_targets_are_learnt(inputs: Inputs) -> 
         changes: dict[str, Any] = {"schedule": "constant", "share": 1.0, "first_views": "objective"}
         config = small(objective=still, train_projection=trained, **changes)
         steps = [*process.steps(with_targets, config, inputs)]
-        weights = []
-        for state in (steps[-1].state, with_targets.init(config, inputs)):
-            weights.append(state.projection["weight"])
+        weights = [
+            state.projection["weight"]
+            for state in (steps[-1].state, with_targets.init(config, inputs))
+        ]
         assert torch.equal(*weights) != trained
-        losses = []
-        for step in steps:
-            losses.append(float(step.trace.target_loss))
+        losses = [float(step.trace.target_loss) for step in steps]
         assert np.mean(losses[-6:]) < np.mean(losses[:6]) - 0.1
 
 

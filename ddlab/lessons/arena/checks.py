@@ -77,14 +77,10 @@ def check_entered(answer: Any) -> str:
     Five seeds must tell them apart.
     """
     require_kind(answer, Comparison, "Give the result of ddlab.compare.")
-    rows = {}
-    for row in answer.rows:
-        if not row.name.startswith(RANDOM) and row.accuracies:
-            rows[row.name] = row
-    entered = []
-    for name, row in rows.items():
-        if name != RIVAL:
-            entered.append(row)
+    rows = {
+        row.name: row for row in answer.rows if not row.name.startswith(RANDOM) and row.accuracies
+    }
+    entered = [row for name, row in rows.items() if name != RIVAL]
     if RIVAL not in rows or len(entered) != 1:
         raise NotYet(
             f"Compare two methods: {RIVAL!r}, which is the page's, and yours. You compare "
@@ -98,9 +94,9 @@ def check_entered(answer: Any) -> str:
         raise NotYet(
             f"Use as many floats: yours takes {entered[0].floats:,}, the other {rows[RIVAL].floats:,}."
         )
-    pairs = []
-    for mine, two in zip(entered[0].accuracies, rows[RIVAL].accuracies, strict=True):
-        pairs.append(mine - two)
+    pairs = [
+        mine - two for mine, two in zip(entered[0].accuracies, rows[RIVAL].accuracies, strict=True)
+    ]
     limits = interval(pairs)
     assert limits is not None
     measured = (

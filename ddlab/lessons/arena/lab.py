@@ -117,9 +117,10 @@ class World:
             ]
             for row in compared.rows:
                 if row.accuracies and not row.name.startswith(RANDOM):
-                    values = {}
-                    for name in ("accuracies", "gains", "seconds", "floats"):
-                        values[name] = getattr(row, name)
+                    values = {
+                        name: getattr(row, name)
+                        for name in ("accuracies", "gains", "seconds", "floats")
+                    }
                     self.rows["digits", "1", labels, row.name] = values
                     self.methods.append(row.name)
                     self.family[row.name] = YOURS
@@ -167,9 +168,10 @@ def points(measured: tuple, across: str, up: str, method: str) -> go.Figure:
             height=_HEIGHT,
         )
         return finish_figure(empty, alt="No method has a number on both axes.")
-    placed = {}
-    for name, x, y, family, low, high in measured:
-        placed[name] = Point(x=x, y=y, family=family, low=low, high=high)
+    placed = {
+        name: Point(x=x, y=y, family=family, low=low, high=high)
+        for name, x, y, family, low, high in measured
+    }
     figure = scatter(
         placed,
         title=MEASURES[up][0].upper() + MEASURES[up][1:],

@@ -86,10 +86,7 @@ def _logarithmic(figure: go.Figure) -> None:
         values_by_axis.append(
             np.concatenate([np.asarray(trace[axis], float) for trace in figure.data])
         )
-    levels = []
-    for shape in figure.layout.shapes or ():
-        if shape.y0 == shape.y1:
-            levels.append(shape.y0)
+    levels = [shape.y0 for shape in figure.layout.shapes or () if shape.y0 == shape.y1]
     for update, values in (
         (figure.update_xaxes, values_by_axis[0]),
         (figure.update_yaxes, np.concatenate([values_by_axis[1], levels])),

@@ -60,9 +60,10 @@ def picture(world: World, images: Fitted, scale: int, used: int, page: int) -> t
     text.
     """
     originals = world.images["test"][(page - 1) * PICTURED : page * PICTURED]
-    rows = []
-    for images_of_row in (originals, world.rebuilt(images.bases[:used], scale, originals)):
-        rows.append(world.data.to_uint8(images_of_row).numpy())
+    rows = [
+        world.data.to_uint8(images_of_row).numpy()
+        for images_of_row in (originals, world.rebuilt(images.bases[:used], scale, originals))
+    ]
     rows.append((128 + (rows[1].astype(np.int16) - rows[0]) // 2).astype(np.uint8))
     alt = (
         f"{len(originals)} held-out images, below them what {used} bases at scale {scale} make "
@@ -95,13 +96,12 @@ def bill(count: int, budget: int, parts: tuple[tuple[str, int], ...]) -> go.Figu
     """Return a bar for each part of what is spent."""
     title = f"{budget:,} floats buy {count} pairs"
     figure = start_figure(title=title, x_label="floats", y_label="part", height=_HEIGHT)
-    paid = {}
-    for name, floats in parts:
-        if floats:
-            paid[name.replace("_", " ").replace("representation", "vector")] = floats
-    colours = []
-    for name in paid:
-        colours.append(series_style(1 if name.endswith("coefficients") else 0).colour)
+    paid = {
+        name.replace("_", " ").replace("representation", "vector"): floats
+        for name, floats in parts
+        if floats
+    }
+    colours = [series_style(1 if name.endswith("coefficients") else 0).colour for name in paid]
     text = [f"{floats:,}" for floats in paid.values()]
     figure.add_bar(
         y=[*paid],
@@ -122,13 +122,10 @@ def image_data(world: World, settings: Settings, results: Results) -> tuple | No
 
     None while the first is being found.
     """
-    other_scales = []
-    for scale in world.scales:
-        if scale != settings.scale:
-            other_scales.append(scale)
-    every = []
-    for scale in (settings.scale, *other_scales):
-        every.append((scale, results(Value(world.fitted, scale))))
+    other_scales = [scale for scale in world.scales if scale != settings.scale]
+    every = [
+        (scale, results(Value(world.fitted, scale))) for scale in (settings.scale, *other_scales)
+    ]
     curves = tuple((f"s = {scale}", fitted) for scale, fitted in every if fitted is not None)
     return (
         None
@@ -185,9 +182,9 @@ def taught_data(world: World, settings: Settings, results: Results) -> tuple | N
     if results.shared is None:
         return None
     tried, real = scores(world, results)
-    splits = []
-    for chosen, scores_of_split in tried.items():
-        splits.append((chosen, world.pairs(*chosen), scores_of_split))
+    splits = [
+        (chosen, world.pairs(*chosen), scores_of_split) for chosen, scores_of_split in tried.items()
+    ]
     points = tuple(splits)
     return points, split(settings, results.shared), real, results(Value(world.limits))
 

@@ -280,10 +280,9 @@ def errors_of_first(
 def scales(data: ImageData) -> tuple[int, ...]:
     """Return up to five scales that divide height and width and leave 2 pixels."""
     height, width = data.image_size
-    divide = []
-    for s in range(1, min(height, width) // 2 + 1):
-        if height % s == 0 and width % s == 0:
-            divide.append(s)
+    divide = [
+        s for s in range(1, min(height, width) // 2 + 1) if height % s == 0 and width % s == 0
+    ]
     return tuple(divide[:5]) or (1,)
 
 

@@ -120,7 +120,5 @@ def add_levels(
         )
     longest = max(len(f"{name} {level:.3g}") for name, level in levels.items())
     figure.update_layout(margin={"r": 14 + 7 * max(longest, 6)})
-    descriptions = []
-    for name, level in levels.items():
-        descriptions.append(f"{name} {words.number(level)}")
+    descriptions = [f"{name} {words.number(level)}" for name, level in levels.items()]
     return f" Dashed lines: {words.names(descriptions)}."

@@ -94,10 +94,7 @@ def ratios_strip(
     images: dict[str, Tensor | None] = {"patch": mixed_in.patches[label]}
     for name, frame in frames:
         images[name] = None if frame is None else frame.content.images[label]
-    missing = []
-    for name, image in images.items():
-        if image is None:
-            missing.append(name)
+    missing = [name for name, image in images.items() if image is None]
     alt = (
         f"Class {class_name} after step {step}, from left to right: {', '.join(images)}; "
         f"{chosen} is framed"
@@ -113,9 +110,7 @@ def mean(frame: Frame, settings: Settings) -> float:
 
 def curve_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the measure along the runs, so far, and what the patch, noise and real images have of it."""
-    runs = {}
-    for name, alpha in results.shared.compared.items():
-        runs[name] = results.shared.runs[alpha]
+    runs = {name: results.shared.runs[alpha] for name, alpha in results.shared.compared.items()}
     curves = []
     for name, run in runs.items():
         if run.begun:
@@ -219,13 +214,8 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     unit = UNITS[settings.measure]
     words = f"α = {settings.merge_ratio:g}, {merges} merge{'s' * (merges != 1)}: "
     shared = results.shared
-    frames = {}
-    for name, alpha in shared.compared.items():
-        frames[name] = frame_at(shared.runs[alpha], step)
-    means = {}
-    for name, frame in frames.items():
-        if frame is not None:
-            means[name] = mean(frame, settings)
+    frames = {name: frame_at(shared.runs[alpha], step) for name, alpha in shared.compared.items()}
+    means = {name: mean(frame, settings) for name, frame in frames.items() if frame is not None}
     if len(means) < len(frames):
         return f"{words}step {step} is not computed yet."
     real = {"real": shared.mixed_in.levels[settings.measure]["real"]}

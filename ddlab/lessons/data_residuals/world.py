@@ -57,9 +57,9 @@ class Settings(fadrm.Config):
 
 def merge_steps(config: fadrm.Config) -> tuple[int, ...]:
     """Return the steps after which patches are mixed in."""
-    steps = []
-    for stage in range(1, config.merges + 1):
-        steps.append(config.iterations // (config.merges + 1) * stage)
+    steps = [
+        config.iterations // (config.merges + 1) * stage for stage in range(1, config.merges + 1)
+    ]
     return tuple(steps)
 
 
@@ -69,9 +69,7 @@ def kept_steps(config: fadrm.Config) -> tuple[int, ...]:
     They are the first, the last, some between them, and each merge with the step before it.
     """
     # Merges change an image at once, so a film needs both sides of each.
-    even = set()
-    for part in range(_EVEN + 1):
-        even.add(round(config.iterations * part / _EVEN))
+    even = {round(config.iterations * part / _EVEN) for part in range(_EVEN + 1)}
     return tuple(
         sorted(even | {kept_step for step in merge_steps(config) for kept_step in (step - 1, step)})
     )
@@ -186,11 +184,10 @@ class World(MethodWorld):
             seed=seed,
         )
         mixed = self.patches(config)
-        measures_by_kind = dict[str, dict[str, Tensor]]()
-        for kind, images in {"patch": mixed, **self._kinds}.items():
-            measures_by_kind[kind] = self.measured(
-                images, mixed.repeat(len(images) // len(mixed), 1, 1, 1)
-            )
+        measures_by_kind: dict[str, dict[str, Tensor]] = {
+            kind: self.measured(images, mixed.repeat(len(images) // len(mixed), 1, 1, 1))
+            for kind, images in {"patch": mixed, **self._kinds}.items()
+        }
         levels = {}
         for name in UNITS:
             levels[name] = {

@@ -150,9 +150,9 @@ class MappedImages:
             order = torch.randperm(
                 len(self.pool), generator=randomness.generator(draw, 0, "diversity view")
             )
-            class_rows = []
-            for label in range(self.data.classes):
-                class_rows.append(order[self.labels[order] == label][:per_class])
+            class_rows = [
+                order[self.labels[order] == label][:per_class] for label in range(self.data.classes)
+            ]
             rows = torch.cat(class_rows)
             shares.append(
                 float(self._covered_by(layer, self._points[layer]["real"][rows]).double().mean())
@@ -188,9 +188,7 @@ class MappedImages:
         points_of_layer = self._points[layer]
         fitted = embeddings.fit(points_of_layer, config, announce=announce)
         real = fitted.positions["real"]
-        sets = {}
-        for name in self.sets:
-            sets[name] = fitted.positions[f"set {name}"]
+        sets = {name: fitted.positions[f"set {name}"] for name in self.sets}
         every = torch.cat([real, *sets.values()])
         new_map = Map(
             real,
@@ -211,9 +209,7 @@ class MappedImages:
         images = {"real": self.data.normalised(self.pool)}
         for name, chosen in self.sets.items():
             images[f"set {name}"] = chosen.images.float()
-        outputs = {}
-        for name, pixels in images.items():
-            outputs[name] = networks.predict(self.teacher, pixels)
+        outputs = {name: networks.predict(self.teacher, pixels) for name, pixels in images.items()}
         points_by_layer = {}
         for layer in embeddings.LAYERS:
             points_by_layer[layer] = {

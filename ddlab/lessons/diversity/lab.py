@@ -57,14 +57,11 @@ def compared(world: World, settings: Settings, results: Results) -> dict[str, Im
     config = run.config
     if run.complete:
         results.compute_now(world.images, config)
-    past_images = {}
-    for past in map(world.config, results.past):
-        past_images[past] = results(Value(world.images, past))
+    past_images = {
+        past: results(Value(world.images, past)) for past in map(world.config, results.past)
+    }
     # The newest first.
-    older = {}
-    for past, images in past_images.items():
-        if images is not None:
-            older[past] = images
+    older = {past: images for past, images in past_images.items() if images is not None}
     name = THIS_RUN
     current = older.pop(config, None)
     if current is None:
@@ -126,9 +123,10 @@ def map_figure(world: World, image_sets: NamedImages, layer: str, extent: Any) -
         isinstance(image_sets[0][1].source, dwa.Config)
         and image_sets[0][1].source.initialisation == "real"
     ):
-        by_class = []
-        for _, images in image_sets[:2]:
-            by_class.append((images.places[layer].points, images.labels.argsort(stable=True)))
+        by_class = [
+            (images.places[layer].points, images.labels.argsort(stable=True))
+            for _, images in image_sets[:2]
+        ]
         end_points, start_points = (points[order] for points, order in by_class)
         gap = torch.full_like(start_points, torch.nan)  # ends each line
         x, y = torch.stack([start_points, end_points, gap], 1).flatten(0, 1).T

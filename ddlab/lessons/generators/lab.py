@@ -124,9 +124,9 @@ class World(MethodWorld):
         config = ordered.Config.for_set(distilled, seed=seed)
         inputs = Inputs(distilled=shuffled(distilled, order, seed), device=self.inputs.device)
         every = process.steps(ordered, config, inputs)
-        accuracies = []
-        for step in every:
-            accuracies.append(accuracy(ordered.finish(config, inputs, step.state), self.data))
+        accuracies = [
+            accuracy(ordered.finish(config, inputs, step.state), self.data) for step in every
+        ]
         return tuple(accuracies)
 
     def path_on_show(self, config: gtn.Config, step: int, order: str) -> Path:
@@ -222,9 +222,9 @@ def curve_data(world: World, settings: Settings, results: Results) -> tuple:
     # Along the run only one network is asked, so that the slider of steps answers at once.
     if learned is None or step < config.iterations:
         names = dict.fromkeys((ORDERS[0], settings.order))
-        learned = {}
-        for order in names:
-            learned[order] = results.compute_now(world.path_on_show, config, step, order)
+        learned = {
+            order: results.compute_now(world.path_on_show, config, step, order) for order in names
+        }
         return tuple(learned.items()), settings.order, rival, "one network"
     return tuple(learned.items()), settings.order, rival, f"mean of {STUDENTS} networks"
 

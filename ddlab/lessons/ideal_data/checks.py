@@ -156,10 +156,7 @@ def check_quiet(answer: Any) -> str:
     )
     usual = toys.Config(deviation=1.0).to_dict()
     free = {"learning_rate", "momentum", "relabelling", "teacher", "teacher_deviation"}
-    changed = set()
-    for name, value in answer.to_dict().items():
-        if value != usual[name]:
-            changed.add(name)
+    changed = {name for name, value in answer.to_dict().items() if value != usual[name]}
     if not changed <= free:
         raise NotYet(
             "Keep samples, seeds and the 1000 updates as they are; you changed "

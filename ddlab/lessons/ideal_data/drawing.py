@@ -66,18 +66,19 @@ def move_curves(
     (name, values) = chosen
     error = 2 * _array(error)
     values = _array(values)
-    moving: dict[str, dict[str, Any]] = {}
-    for curve_name, curve in curves.items():
-        moving[curve_name] = {"x": at, "y": _array(curve)}
+    moving: dict[str, dict[str, Any]] = {
+        curve_name: {"x": at, "y": _array(curve)} for curve_name, curve in curves.items()
+    }
     hover = f"{look.literal(name)}: %{{y:.4f}}<extra></extra>"
     moving[_CHOSEN] = {"x": at, "y": values, "text": [name] * len(at), "hovertemplate": hover}
     edges = np.concatenate([values + error, (values - error)[::-1]])
     moving[_BAND] = {"x": np.concatenate([at, at[::-1]]), "y": edges}
     moving[_LEAST] = {"x": at[[0, -1]], "y": [least, least]}
-    clauses = []
-    for curve_name, curve in moving.items():
-        if curve_name in curves:
-            clauses.append(f"{curve_name} {words.course(curve['y'])}")
+    clauses = [
+        f"{curve_name} {words.course(curve['y'])}"
+        for curve_name, curve in moving.items()
+        if curve_name in curves
+    ]
     description = "; ".join(clauses)
     alt = (
         f"Line chart of {figure.layout.yaxis.title.text} over {words.number(at[-1])} updates: "

@@ -208,9 +208,9 @@ def expected_descent(
     inputs = _with_ones(points).flatten(0, -3)
     target_column = targets.detach().flatten(0, -2)[:, None]
     columns = inputs.mT.contiguous()
-    weights = []
-    for value in parts(start):
-        weights.append(value.detach().reshape(-1, *value.shape[len(block) :]).clone())
+    weights = [
+        value.detach().reshape(-1, *value.shape[len(block) :]).clone() for value in parts(start)
+    ]
     hidden, output, bias = weights
     velocity = [torch.zeros_like(value) for value in weights]
     rate = learning_rate.to(start.dtype).reshape(-1)

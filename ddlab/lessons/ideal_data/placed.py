@@ -184,9 +184,9 @@ def ends_data(
     for sigma in (0.5, 0.2):
         config = settings.training.replace(deviation=sigma)
         rows[f"{settings.steps:,} samples, Σ = {sigma:g}"] = results.compute_now(sampled, config)
-    errors_by_name = []
-    for name, row in rows.items():
-        errors_by_name.append((name, row.final_errors[SQUARED], row.final_errors[WRONG]))
+    errors_by_name = [
+        (name, row.final_errors[SQUARED], row.final_errors[WRONG]) for name, row in rows.items()
+    ]
     return tuple(errors_by_name)
 
 

@@ -211,9 +211,7 @@ def distilled_samples(configs: Sequence[Config]) -> Samples:
     """Return the samples and targets that `train` uses, from common random numbers."""
     first = configs[0]
     if first.exact_gradient:
-        spread = []
-        for config in configs:
-            spread.append(spread_points(config.distilled, config.gradient_points))
+        spread = [spread_points(config.distilled, config.gradient_points) for config in configs]
         points = torch.stack([values.float() for values, _ in spread])[:, None].expand(
             -1, first.seeds, -1, -1
         )
@@ -291,9 +289,10 @@ def judge(runs: Trained, *, per_class: int = 160) -> Judged:
     originals = [config.original for config in runs.configs]
     if len(set(originals)) == 1:  # one call for all takes less than one for each
         return judge_on(runs.rows, originals[0], per_class)
-    judged = []
-    for number, original in enumerate(originals):
-        judged.append(judge_on(runs.rows[:, number], original, per_class))
+    judged = [
+        judge_on(runs.rows[:, number], original, per_class)
+        for number, original in enumerate(originals)
+    ]
     return Judged(*(torch.stack(part, 1) for part in zip(*judged, strict=True)))
 
 
@@ -314,9 +313,9 @@ def _draws(configs: Sequence[Config], stream: str) -> tuple[Tensor, Tensor]:
         )
     normal = torch.from_numpy(np.stack(noise))
     labels = torch.from_numpy(np.stack(class_draws)).long()
-    points = []
-    for config in configs:
-        points.append(config.distilled.means.float()[labels] + config.deviation * normal)
+    points = [
+        config.distilled.means.float()[labels] + config.deviation * normal for config in configs
+    ]
     return torch.stack(points), labels.float().expand(len(configs), *labels.shape)
 
 
@@ -329,9 +328,10 @@ def _teacher_outputs(config: Config, points: Tensor) -> Tensor:
     teachers = _teachers(
         config.teacher_deviation, gap=config.gap, seeds=config.seeds, first_seed=config.first_seed
     )
-    answers = []
-    for teacher, points_of_seed in zip(teachers, points, strict=True):
-        answers.append(outputs(teacher, points_of_seed))
+    answers = [
+        outputs(teacher, points_of_seed)
+        for teacher, points_of_seed in zip(teachers, points, strict=True)
+    ]
     return torch.stack(answers)
 
 
@@ -344,7 +344,8 @@ def _teachers(deviation: float, **shared: Any) -> Tensor:
     config = Config(deviation=deviation, **shared)
     points, labels = (draws[0].movedim(1, 0) for draws in _draws([config], "teacher"))
     start = first_weights(config.seeds, first_seed=config.first_seed, stream="teacher")
-    rates = {}
-    for name in ("learning_rate", "momentum"):
-        rates[name] = torch.full((config.seeds,), getattr(config, name))
+    rates = {
+        name: torch.full((config.seeds,), getattr(config, name))
+        for name in ("learning_rate", "momentum")
+    }
     return stochastic_descent(start, points, labels, **rates, record_every=config.steps)[-1]

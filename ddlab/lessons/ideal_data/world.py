@@ -149,9 +149,7 @@ def answer(
     runs = toys.train(configs, samples=samples)
     judged = toys.judge(runs, per_class=_PER_CLASS)
     measured = {SQUARED: judged.mean_squared_error, WRONG: 1 - judged.accuracy_fraction}
-    first = {}
-    for name, of in samples._asdict().items():
-        first[name] = of[chosen, 0, :_SAMPLES].clone()
+    first = {name: of[chosen, 0, :_SAMPLES].clone() for name, of in samples._asdict().items()}
     return Answer(
         settings=settings,
         sweep=sweep,

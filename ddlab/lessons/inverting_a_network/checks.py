@@ -131,19 +131,18 @@ def check_ahead(answer: Any) -> str:
         real = from_images(data.normalised(rows), data.train_labels[rows], data, teacher)
         distilled = distill("sre2l", data, teacher, mine.replace(seed=seed), **options)
         moved += float((distilled.images - real.images).abs().mean())
-        evaluations = []
-        for image_set in (distilled, real):
-            evaluations.append(
-                evaluate(
-                    image_set,
-                    data,
-                    teacher=teacher,
-                    labels="online",
-                    config=recipe,
-                    seeds=(seed,),
-                    **options,
-                )
+        evaluations = [
+            evaluate(
+                image_set,
+                data,
+                teacher=teacher,
+                labels="online",
+                config=recipe,
+                seeds=(seed,),
+                **options,
             )
+            for image_set in (distilled, real)
+        ]
         gains.append(evaluations[0].mean - evaluations[1].mean)
     statement = (
         "With online labels, your images minus the real images of the same seeds: "

@@ -160,9 +160,7 @@ class World(MethodWorld):
         return self._mean(self.chosen(kind, seed=seed), watch)
 
     def _mean(self, distilled: DistilledSet, watch: Watch) -> float:
-        students = []
-        for seed in range(STUDENTS):
-            students.append(self.learning.replace(labels="online", seed=seed))
+        students = [self.learning.replace(labels="online", seed=seed) for seed in range(STUDENTS)]
         return statistics.fmean(self.taught(distilled, students, watch))
 
 
@@ -243,10 +241,11 @@ def students_chart(arms: tuple, weight: float, accuracies: tuple) -> go.Figure:
 
 def losses_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the losses so far, and the step on show."""
-    rows = []
-    for frame in results.frames:
-        if frame.content.losses is not None:
-            rows.append((frame.step, *frame.content.losses))
+    rows = [
+        (frame.step, *frame.content.losses)
+        for frame in results.frames
+        if frame.content.losses is not None
+    ]
     return tuple(rows), settings.iterations
 
 
@@ -275,9 +274,9 @@ def statistics_data(world: World, settings: Settings, results: Results) -> tuple
 def statistics_chart(teacher: Network, first: Frame, on_show: Frame) -> go.Figure:
     """Draw the offsets of all channels, at the start and for the images on show."""
     frames = {"start": first, f"update {on_show.step}": on_show}
-    offsets = {}
-    for name, frame in frames.items():
-        offsets[name] = channel_offsets(teacher, frame.content.images).cpu()
+    offsets = {
+        name: channel_offsets(teacher, frame.content.images).cpu() for name, frame in frames.items()
+    }
     return offset_histogram(offsets, height=HEIGHT)
 
 

@@ -133,10 +133,9 @@ def check_frozen(answer: Any) -> str:
     """
     require_kind(answer, kip.Config, "Give a Config: kip.Config.teaching(...).")
     usual = kip.Config.teaching()
-    changed = []
-    for name in describe(kip.Config):
-        if getattr(answer, name) != getattr(usual, name):
-            changed.append(name)
+    changed = [
+        name for name in describe(kip.Config) if getattr(answer, name) != getattr(usual, name)
+    ]
     if fixed := [name for name in changed if name in _FIXED]:
         raise NotYet(f"Leave {', '.join(fixed)} as in kip.Config.teaching().")
     if answer.corruption < _FROZEN:

@@ -38,10 +38,7 @@ def share_rivals(
     world: World, settings: Settings, results: Results
 ) -> dict[Rival, tuple[float, ...]]:
     """Return the accuracies of the rivals that are there."""
-    every = {}
-    for job in results.jobs:
-        if isinstance(job, Value):
-            every[job.arguments[0]] = results(job)
+    every = {job.arguments[0]: results(job) for job in results.jobs if isinstance(job, Value)}
     return {rival: values for rival, values in every.items() if values is not None}
 
 
@@ -59,10 +56,11 @@ def strip_data(world: World, settings: Settings, results: Results) -> tuple:
 def curve_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the accuracy at the steps that were kept, so far, and that of the centres."""
     points = tuple((frame.step, frame.content.accuracy) for frame in results.frames)
-    centres = []
-    for rival, values in results.shared.items():
-        if rival.kind == "centres":
-            centres.append((rival.words, values[0]))
+    centres = [
+        (rival.words, values[0])
+        for rival, values in results.shared.items()
+        if rival.kind == "centres"
+    ]
     return settings.iterations, points, centres[0] if centres else None
 
 
@@ -109,9 +107,7 @@ def scores(classes: int, accuracies: tuple[tuple[str, tuple[float, ...]], ...]) 
         height=HEIGHT,
     )
     figure.update_yaxes(tickformat=".0%")
-    short = []
-    for name in figure.layout.xaxis.ticktext:
-        short.append("<br>".join(name.rsplit(" ", 1)))
+    short = ["<br>".join(name.rsplit(" ", 1)) for name in figure.layout.xaxis.ticktext]
     return figure.update_xaxes(ticktext=short, tickangle=0, tickfont_size=11)
 
 
@@ -125,10 +121,11 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     count = settings.images_per_class * world.data.classes
     moment = "before any update" if frame.step == 0 else f"after update {frame.step} of {run.total}"
     frozen = f" ({settings.corruption:.0%} of the pixels frozen)" if settings.corruption else ""
-    rivals = []
-    for rival, values in results.shared.items():
-        if rival.images_per_class == settings.images_per_class:
-            rivals.append((statistics.fmean(values), rival.words))
+    rivals = [
+        (statistics.fmean(values), rival.words)
+        for rival, values in results.shared.items()
+        if rival.images_per_class == settings.images_per_class
+    ]
     rival_words = ""
     if rivals:
         best, words = max(rivals)
@@ -141,10 +138,11 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
 
 def quest_met(world: World, settings: Settings, results: Results) -> bool:
     """Return whether enough pixels are frozen and the points still beat as many unlearned ones."""
-    alike = []
-    for rival in world.rivals(settings):
-        if rival.images_per_class == settings.images_per_class:
-            alike.append(rival)
+    alike = [
+        rival
+        for rival in world.rivals(settings)
+        if rival.images_per_class == settings.images_per_class
+    ]
     if settings.corruption < _FROZEN or not all(rival in results.shared for rival in alike):
         return False
     best = max(statistics.fmean(results.shared[rival]) for rival in alike)

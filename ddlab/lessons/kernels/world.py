@@ -121,9 +121,7 @@ class World(MethodWorld):
         counts = sorted(
             {per_class, *(count for count in _NATURAL if per_class < count <= self._smallest)}
         )
-        natural = []
-        for count in counts:
-            natural.append(Rival(f"{count * classes:,} real", "random", count))
+        natural = [Rival(f"{count * classes:,} real", "random", count) for count in counts]
         return [Rival(f"{per_class * classes:,} {centres}", "centres", per_class), *natural]
 
     def rival(

@@ -177,9 +177,7 @@ class World(MethodWorld):
 
 def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     """Return the labels, what they teach, and what one real image of each class teaches."""
-    scores = []
-    for kind in STUDENT_KINDS:
-        scores.append(Value(world.score, settings, kind))
+    scores = [Value(world.score, settings, kind) for kind in STUDENT_KINDS]
     return [run, *scores, Value(world.rival, settings.network, settings.seed)]
 
 
@@ -190,9 +188,10 @@ def share_scores(
 
     Only visited settings that differ in the number alone count.
     """
-    scores = []
-    for kind in STUDENT_KINDS:
-        scores.append(values_by_setting(results, world.score, settings, "pictures", kind))
+    scores = [
+        values_by_setting(results, world.score, settings, "pictures", kind)
+        for kind in STUDENT_KINDS
+    ]
     return scores, results(results.jobs[-1])
 
 
@@ -204,9 +203,10 @@ def strip_data(world: World, settings: Settings, results: Results) -> tuple:
 def strip(data: ImageData, base: DistilledSet, frame: Frame) -> tuple[bytes, str]:
     """Draw each picture under its likeliest class."""
     surest, likeliest = frame.content.labels[:_STRIP_PICTURES].max(1)
-    label_texts = []
-    for at, value in zip(likeliest.tolist(), surest.tolist(), strict=True):
-        label_texts.append(f"{data.class_names[at]}: {value:.0%}")
+    label_texts = [
+        f"{data.class_names[at]}: {value:.0%}"
+        for at, value in zip(likeliest.tolist(), surest.tolist(), strict=True)
+    ]
     pixels = data.to_uint8(base.images[:_STRIP_PICTURES])
     scale = max(1, round(_CELL / data.image_size[1]))
     return encode_grid(

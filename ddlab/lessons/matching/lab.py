@@ -76,17 +76,13 @@ def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
 
     The others are seen against these.
     """
-    first = []
-    for kind in REAL:
-        first.append(Value(world.real, kind, settings.images_per_class, world.seeds[0]))
+    first = [Value(world.real, kind, settings.images_per_class, world.seeds[0]) for kind in REAL]
     return [Value(world.first_updates, run), *first]
 
 
 def students_by_kind(world: World, settings: Settings, results: Results) -> dict[str, list[Value]]:
     """List the students on the frame on show and on real images, one for each seed."""
-    learned = []
-    for seed in world.seeds:
-        learned.append(Value(world.learned, results.run, results.frame, seed))
+    learned = [Value(world.learned, results.run, results.frame, seed) for seed in world.seeds]
     real = {}
     for kind in REAL:
         real[kind] = [
@@ -147,16 +143,12 @@ def score_data(world: World, settings: Settings, results: Results) -> tuple | No
 
 def scores(networks: int, step: int, accuracies: tuple, other_runs: tuple) -> go.Figure:
     """Draw each student's accuracy minus that of the strongest rival's student of the same seed."""
-    short = {}
-    for kind, name in REAL.items():
-        short[kind] = name.removesuffix(" real images")
+    short = {kind: name.removesuffix(" real images") for kind, name in REAL.items()}
     real = dict(accuracies)
     learned = dict(other_runs)
     learned[networks] = real.pop(LEARNED)
     rival = real.pop(RIVAL)
-    ahead = {}
-    for kind, values in real.items():
-        ahead[short[kind]] = differences(values, rival)
+    ahead = {short[kind]: differences(values, rival) for kind, values in real.items()}
     learned_names = []
     for number, values in sorted(learned.items(), key=lambda item: item[0] or math.inf):
         words = f"{how_many(number)}, update {step}" if number == networks else how_many(number)
@@ -179,9 +171,10 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     moment = "before the first update"
     if frame.step:
         moment = f"after update {frame.step} of {run.total}"
-    clauses = []
-    for kind, value in mean_accuracies(results.shared).items():
-        clauses.append(f"{REAL.get(kind, 'these images')} {value:.1%}")
+    clauses = [
+        f"{REAL.get(kind, 'these images')} {value:.1%}"
+        for kind, value in mean_accuracies(results.shared).items()
+    ]
     taught = " Press Train students to see what they teach."
     if clauses:
         taught = f" Accuracy of students: {', '.join(clauses)}."

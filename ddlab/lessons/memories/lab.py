@@ -56,13 +56,14 @@ _CELL = 32
 
 def tasks_of(world: World, config: mnemonics.Config) -> tuple[tuple[str, ...], ...]:
     """Return the names of the classes of each phase."""
-    names = []
-    for label in class_order(world.data.classes, config.order_seed):
-        names.append(world.data.class_names[label])
+    names = [
+        world.data.class_names[label]
+        for label in class_order(world.data.classes, config.order_seed)
+    ]
     task_ends = class_ends(config, len(names))
-    tasks = []
-    for start, end in zip([0, *task_ends], task_ends, strict=False):
-        tasks.append(tuple(names[start:end]))
+    tasks = [
+        tuple(names[start:end]) for start, end in zip([0, *task_ends], task_ends, strict=False)
+    ]
     return tuple(tasks)
 
 
@@ -70,10 +71,7 @@ def share_moment(
     world: World, settings: Settings, results: Results
 ) -> tuple[tuple[tuple[str, ...], ...], Moment, Matrix]:
     """Return the tasks, the moment on show, and the phases that had ended by then."""
-    finished = []
-    for end in world.task_ends(results.run.config):
-        if end <= results.frame.step:
-            finished.append(end)
+    finished = [end for end in world.task_ends(results.run.config) if end <= results.frame.step]
     return tasks_of(world, results.run.config), results.frame.content, matrix(results.run, finished)
 
 
@@ -119,9 +117,7 @@ def of_tasks(tasks: tuple[tuple[str, ...], ...], accuracies: tuple[float, ...]) 
 def bars(tasks: tuple[tuple[str, ...], ...], moment: Moment, before: Matrix) -> go.Figure:
     """Return a bar for each task; a line where it once stood."""
     heights = of_tasks(tasks, moment.accuracies)
-    rows = []
-    for row in (*before, moment.accuracies):
-        rows.append(of_tasks(tasks, row))
+    rows = [of_tasks(tasks, row) for row in (*before, moment.accuracies)]
     best = []
     for task in range(len(heights)):
         best.append(max(row[task] for row in rows if task < len(row)))
@@ -159,9 +155,7 @@ def bars(tasks: tuple[tuple[str, ...], ...], moment: Moment, before: Matrix) -> 
         type="category", range=[-0.5, len(tasks) - 0.5], categoryorder="array", categoryarray=names
     )
     figure.update_yaxes(range=[0, 1.12], tickvals=[0, 0.25, 0.5, 0.75, 1], tickformat=".0%")
-    clauses = []
-    for name, height in zip(names, heights, strict=False):
-        clauses.append(f"{name} {height:.0%}")
+    clauses = [f"{name} {height:.0%}" for name, height in zip(names, heights, strict=False)]
     description = ", ".join(clauses)
     return finish_figure(legend_below(figure), alt=f"{title}. Accuracy: {description}.")
 

@@ -125,10 +125,9 @@ def keep_clicked(
     """Return settings that keep the point which was clicked, at the end of the run."""
     if clicked["customdata"] is None:
         return settings
-    before = []
-    for row_text in settings.clicked.split():
-        if row_text != str(clicked["customdata"]):
-            before.append(row_text)
+    before = [
+        row_text for row_text in settings.clicked.split() if row_text != str(clicked["customdata"])
+    ]
     return settings.replace(
         memory=BY_HAND, clicked=" ".join([str(clicked["customdata"]), *before]), step=None
     )
@@ -203,9 +202,10 @@ def plane(world: World, config: mnemonics.Config, moment: Moment) -> go.Figure:
         range=[0, 1], showgrid=False, constrain="domain"
     )
     figure.update_yaxes(range=[0, 1], showgrid=False, scaleanchor="x", constrain="domain")
-    shares = []
-    for k, name in enumerate(CLASSES[:classes_met]):
-        shares.append(f"{name} {float((decided == k).float().mean()):.0%}")
+    shares = [
+        f"{name} {float((decided == k).float().mean()):.0%}"
+        for k, name in enumerate(CLASSES[:classes_met])
+    ]
     return finish_figure(
         figure, alt=f"{title}: the share of the plane of each class is {', '.join(shares)}."
     )

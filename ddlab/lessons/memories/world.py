@@ -185,8 +185,9 @@ class World(MethodWorld):
 def matrix(run: Run, task_ends: Sequence[int]) -> Matrix:
     """Return the accuracies of the classes seen, by the phases whose end was kept by now."""
     frames = [run.at(end) for end in task_ends]
-    matrix_rows = []
-    for frame, end in zip(frames, task_ends, strict=True):
-        if frame and frame.step == end:
-            matrix_rows.append(frame.content.accuracies)
+    matrix_rows = [
+        frame.content.accuracies
+        for frame, end in zip(frames, task_ends, strict=True)
+        if frame and frame.step == end
+    ]
     return tuple(matrix_rows)

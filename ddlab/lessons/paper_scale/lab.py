@@ -181,9 +181,7 @@ def tried_protocols(world: World, settings: Settings, results: Results) -> tuple
     """Return the protocols whose students are all there, the newest first, each once."""
     tried: dict[str, Tried] = {}
     for past in results.past:
-        accuracies = []
-        for students in world.students(past):
-            accuracies.append(tuple(map(results, students)))
+        accuracies = [tuple(map(results, students)) for students in world.students(past)]
         # The newest settings come first, so a protocol shows the number of students asked for
         # last.
         if past.label not in tried and not any(None in row for row in accuracies):

@@ -73,10 +73,7 @@ def curve(total: int, objective: str, aided: Curve, alone: Curve, prior: float) 
 
 def target_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the loss of the targets and lambda at the steps that were kept so far."""
-    frames = []
-    for frame in results.frames:
-        if frame.content.share is not None:
-            frames.append(frame)
+    frames = [frame for frame in results.frames if frame.content.share is not None]
     losses = tuple(frame.content.target_loss for frame in frames if frame.content.share)
     return results.run.total, losses, tuple((frame.step, frame.content.share) for frame in frames)
 

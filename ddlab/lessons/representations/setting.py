@@ -52,9 +52,10 @@ def _digits_like(data: ImageData) -> ImageData:
     A prior's spec has them.
     """
     digits = aligned(datasets.load("digits"), data)
-    labels = {}
-    for split in ("train_labels", "test_labels"):
-        labels[split] = torch.arange(len(getattr(digits, split))) % data.classes
+    labels = {
+        split: torch.arange(len(getattr(digits, split))) % data.classes
+        for split in ("train_labels", "test_labels")
+    }
     return (
         digits
         if data.classes == 10
@@ -83,8 +84,7 @@ def objective(
     The network and its heads are narrow, batches of 50.
     """
     module = self_supervised.OBJECTIVES[name].Config
-    sizes: dict[str, Any] = {}
-    for key, value in _SMALL.items():
-        if key in module.__dataclass_fields__:
-            sizes[key] = value
+    sizes: dict[str, Any] = {
+        key: value for key, value in _SMALL.items() if key in module.__dataclass_fields__
+    }
     return module.for_data(data, network=network, epochs=epochs, **sizes)

@@ -188,9 +188,10 @@ class World(MethodWorld):
         images = (
             self.data.normalised(split="test") if indices is None else self.data.normalised(indices)
         )
-        parts = []
-        for part in images.split(500):
-            parts.append(networks.predict(network, part.to(network.device)).features.cpu())
+        parts = [
+            networks.predict(network, part.to(network.device)).features.cpu()
+            for part in images.split(500)
+        ]
         return torch.cat(parts)
 
     def frame(self, config: Any, inputs: Inputs, state: Any, trace: Any) -> Moment:

@@ -37,9 +37,7 @@ AccuraciesByPair = dict[tuple[str, str], list[float]]
 def by_class(images: DistilledSet, per_class: int) -> Tensor:
     """Return the first `per_class` images of each class, uint8 [classes, each, channels, h, w]."""
     pixels = images.to_uint8()
-    class_images = []
-    for label in range(images.classes):
-        class_images.append(pixels[images.labels == label][:per_class])
+    class_images = [pixels[images.labels == label][:per_class] for label in range(images.classes)]
     return torch.stack(class_images)
 
 

@@ -233,9 +233,9 @@ def target_bars(world: World, settings: Settings) -> go.Figure:
     figure.update_xaxes(range=[0, 1.05])
     figure.update_yaxes(autorange="reversed", title="", dtick=1, tickfont_size=10)
     figure.update_layout(showlegend=False)
-    likely = []
-    for at in np.argsort(shares)[::-1][:3]:
-        likely.append(f"{world.data.class_names[at]} {shares[at]:.0%}")
+    likely = [
+        f"{world.data.class_names[at]} {shares[at]:.0%}" for at in np.argsort(shares)[::-1][:3]
+    ]
     return finish_figure(figure, alt=f"{title}. Largest shares: {', '.join(likely)}.")
 
 
@@ -249,10 +249,11 @@ def curve_data(world: World, settings: Settings, results: Results) -> tuple:
         for run_settings, run in world.learned(results).items()
         if run_settings != settings.student
     } | {settings.student: world.run(settings)}
-    frames_by_name = {}
-    for run_settings, run in runs.items():
-        if run.frames:
-            frames_by_name[run_settings.words("{images}, {labels}")] = run.frames
+    frames_by_name = {
+        run_settings.words("{images}, {labels}"): run.frames
+        for run_settings, run in runs.items()
+        if run.frames
+    }
     curves = []
     for name, frames in list(frames_by_name.items())[-_CURVES:]:
         curves.append((name, tuple((frame.step, frame.content) for frame in frames)))
@@ -282,9 +283,10 @@ def curves(*curve_points: tuple[str, tuple[tuple[int, float], ...]]) -> go.Figur
 
 def table_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the last accuracy of each kind of images and labels; None where none is known."""
-    accuracy_by_pair = {}
-    for run_settings, run in world.learned(results).items():
-        accuracy_by_pair[(run_settings.images, run_settings.labels)] = run.frames[-1].content
+    accuracy_by_pair = {
+        (run_settings.images, run_settings.labels): run.frames[-1].content
+        for run_settings, run in world.learned(results).items()
+    }
     rows = []
     for images in world.sets:
         rows.append((images, tuple(accuracy_by_pair.get((images, labels)) for labels in LABELS)))
@@ -311,9 +313,9 @@ def accuracy_table(*rows: tuple[str, tuple[float | None, ...]]) -> go.Figure:
 def sentence(world: World, settings: Settings, results: Results) -> str:
     """Say where the student ends, and which student was best so far."""
     title = settings.words("{images} images with {labels} labels")
-    accuracies = {}
-    for run_settings, run in world.learned(results).items():
-        accuracies[run_settings] = run.frames[-1].content
+    accuracies = {
+        run_settings: run.frames[-1].content for run_settings, run in world.learned(results).items()
+    }
     if settings.student not in accuracies:
         return f"A student trains on {title} ..."
     # Of two that are level the one on show.
@@ -330,10 +332,11 @@ def labels_alone_help(world: World, settings: Settings, results: Results) -> boo
 
     Images and seed are the same.
     """
-    accuracies = {}
-    for run_settings, run in world.learned(results).items():
-        if run_settings.seed == settings.seed:
-            accuracies[run_settings.images, run_settings.labels] = run.frames[-1].content
+    accuracies = {
+        (run_settings.images, run_settings.labels): run.frames[-1].content
+        for run_settings, run in world.learned(results).items()
+        if run_settings.seed == settings.seed
+    }
     raised_sets = 0
     for images in world.sets:
         with_hard_labels = accuracies.get((images, "hard"), math.inf)

@@ -213,9 +213,7 @@ def printed_share(view: Width) -> Outcome:
         y_label="normalised information",
     )
     printed_value = closed_forms.printed_information_share(spread=view.spread)
-    shares = []
-    for d in (1, 2):
-        shares.append(closed_forms.information_share(spread=view.spread, dimensions=d))
+    shares = [closed_forms.information_share(spread=view.spread, dimensions=d) for d in (1, 2)]
     exact = closed_forms.normalised_information(spread=view.spread)
     sentence = (
         f"At Σ = {view.spread:g} eq 24 gives {printed_value:.3g}. The quantity that it stands for, "

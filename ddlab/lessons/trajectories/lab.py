@@ -48,9 +48,10 @@ def share_scores(
     Only visited settings that differ in N alone count.
     """
     _, _, learned, rival = results.jobs
-    scores = []
-    for job in (learned, rival):
-        scores.append(values_by_setting(results, job.compute, *job.arguments, "inner_steps"))
+    scores = [
+        values_by_setting(results, job.compute, *job.arguments, "inner_steps")
+        for job in (learned, rival)
+    ]
     return tuple(scores)
 
 
@@ -109,9 +110,10 @@ def plane(expert: Points, first: Points, means: Points, current: Points) -> go.F
     )
     widest = max(1.1, *(x for x, _ in current), *(y for _, y in current))
     figure.update_xaxes(range=[-0.1, widest]).update_yaxes(range=[-0.05, widest])
-    clauses = []
-    for name, points in (("on show", current), ("real", first), ("class means", means)):
-        clauses.append(f"{name} {points[-1][0]:.2f} along and {points[-1][1]:.2f} off")
+    clauses = [
+        f"{name} {points[-1][0]:.2f} along and {points[-1][1]:.2f} off"
+        for name, points in (("on show", current), ("real", first), ("class means", means))
+    ]
     return finish_figure(
         legend_below(figure),
         alt=f"Students end on the expert's way: {'; '.join(clauses)}.",

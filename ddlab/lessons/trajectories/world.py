@@ -94,9 +94,7 @@ class World(MethodWorld):
         """Return the steps from which the experts are trained, which are kept."""
         experts = mtt.expert_updates(config)
         updates = config.iterations
-        steps = set()
-        for part in range(self.frames + 1):
-            steps.add(experts + round(updates * part / self.frames))
+        steps = {experts + round(updates * part / self.frames) for part in range(self.frames + 1)}
         return Keep(tuple(sorted(steps)), self.frame)
 
     def frame(self, config: Any, inputs: Inputs, state: mtt.State, trace: Any) -> Moment:
@@ -150,15 +148,15 @@ class World(MethodWorld):
 
     def distance_left(self, config: mtt.Config, images: Tensor, rate: Tensor | float) -> float:
         """Return MTT's loss, the mean over all experts, each from another epoch."""
-        paths = []
-        for expert in range(config.experts):
-            paths.append(self.expert_path(config, expert, expert % config.latest_start))
-        end_points = []
-        for path in paths:
-            end_points.append(self.steps(config, images, rate, path[0])[-1])
-        losses = []
-        for end, path in zip(end_points, paths, strict=True):
-            losses.append(float(mtt.matching_loss(end, path[0], path[-1])))
+        paths = [
+            self.expert_path(config, expert, expert % config.latest_start)
+            for expert in range(config.experts)
+        ]
+        end_points = [self.steps(config, images, rate, path[0])[-1] for path in paths]
+        losses = [
+            float(mtt.matching_loss(end, path[0], path[-1]))
+            for end, path in zip(end_points, paths, strict=True)
+        ]
         return statistics.fmean(losses)
 
     def learned(self, config: mtt.Config, *, watch: Watch) -> tuple[float, float, float]:
@@ -177,9 +175,7 @@ class World(MethodWorld):
         means = self.chosen("centres")
         network = config.network.for_data(self.data)
         distance_left = min(self.distance_left(config, means.images, rate) for rate in RATES)
-        sets = []
-        for rate in RATES:
-            sets.append(in_steps(means, network, torch.full((1, 1), rate), config.passes))
+        sets = [in_steps(means, network, torch.full((1, 1), rate), config.passes) for rate in RATES]
         return distance_left, max(self._mean(stepped, range(STUDENTS), watch) for stepped in sets)
 
     def _mean(self, distilled: DistilledSet, seeds: Sequence[int], watch: Watch) -> float:

@@ -112,10 +112,7 @@ def images_of(
     labels = labels.to(device)
     if config.generator == "none":
         return generators.REACH * latents.tanh(), labels
-    weights = {}
-    for name, value in learned.items():
-        if name[0].isdigit():
-            weights[name] = value
+    weights = {name: value for name, value in learned.items() if name[0].isdigit()}
     return generators.generated(
         weights, latents, labels, shape_of(inputs), config.inner_batch
     ), labels

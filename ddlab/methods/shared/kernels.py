@@ -304,9 +304,7 @@ def kernel_matrix(
     graph = torch.is_grad_enabled() and (first.requires_grad or second.requires_grad)
     strips = []
     for rows_part in first.split(rows):
-        pairs = []
-        for columns_part in second.split(columns):
-            pairs.append((spec, rows_part, columns_part))
+        pairs = [(spec, rows_part, columns_part) for columns_part in second.split(columns)]
         strips.append(
             torch.cat([_recomputed(*pair) if graph else _block(*pair) for pair in pairs], 1)
         )
@@ -330,9 +328,9 @@ def support_and_cross(
     support_variances = variances(spec, support)
     # Both kernels stacked: each layer is one operation on m + n rows instead of two.
     start = torch.cat([_products(spec, side, support) for side in (support, queries)])
-    all_variances = []
-    for pair in zip(support_variances, variances(spec, queries), strict=True):
-        all_variances.append(torch.cat(pair))
+    all_variances = [
+        torch.cat(pair) for pair in zip(support_variances, variances(spec, queries), strict=True)
+    ]
     stacked = network_kernel(spec, start, all_variances, support_variances)
     return stacked[: len(support)], stacked[len(support) :]
 

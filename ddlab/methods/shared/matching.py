@@ -162,10 +162,11 @@ def distances(real: Gradients, learned: Gradients, kind: str = "channels") -> di
     if kind != "channels":
         return {"all": (squared_distance if kind == "squared" else vector_distance)(real, learned)}
     # Weights of one axis are biases, scales and shifts.
-    matched = {}
-    for name, value in learned.items():
-        if value.ndim > 1:
-            matched[name] = channel_distance(real[name], value)
+    matched = {
+        name: channel_distance(real[name], value)
+        for name, value in learned.items()
+        if value.ndim > 1
+    }
     if not matched:
         errors.fail(
             "network",
@@ -193,9 +194,9 @@ def class_gradient(
             memory.
         differentiable: keep the way back to the images, which then are one pass.
     """
-    leaves = {}
-    for name in networks.parameter_names(spec):
-        leaves[name] = weights[name].detach().requires_grad_()
+    leaves = {
+        name: weights[name].detach().requires_grad_() for name in networks.parameter_names(spec)
+    }
     total: list[Tensor] = []
     for part in images.split(len(images) if differentiable or at_once is None else at_once):
         with torch.enable_grad():

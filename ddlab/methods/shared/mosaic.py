@@ -41,15 +41,9 @@ def crop_boxes(
     # The side is the root of a share of the area that is uniform.
     draws = torch.rand((3, images, crops), generator=generator, dtype=torch.float64)
     scale = (smallest_area + (1 - smallest_area) * draws[0]).sqrt()
-    lengths = []
-    for side in image_size:
-        lengths.append((scale * side).round().clamp(1, side))
-    free = []
-    for side, length in zip(image_size, lengths, strict=True):
-        free.append(side - length + 1)
-    places = []
-    for draw, count in zip(draws[1:], free, strict=True):
-        places.append((draw * count).floor())
+    lengths = [(scale * side).round().clamp(1, side) for side in image_size]
+    free = [side - length + 1 for side, length in zip(image_size, lengths, strict=True)]
+    places = [(draw * count).floor() for draw, count in zip(draws[1:], free, strict=True)]
     return torch.stack([*places, *lengths], dim=2).long()
 
 
@@ -70,11 +64,10 @@ def cut_patches(images: Tensor, boxes: Tensor, *, patch_size: tuple[int, int]) -
         for top, left, rows, columns in places:
             parts.append(image[None, :, top : top + rows, left : left + columns])
     # One by one, because the parts differ in size; they are small.
-    scaled = []
-    for part in parts:
-        scaled.append(
-            F.interpolate(part, patch_size, mode="bilinear", align_corners=False, antialias=True)
-        )
+    scaled = [
+        F.interpolate(part, patch_size, mode="bilinear", align_corners=False, antialias=True)
+        for part in parts
+    ]
     return torch.cat(scaled).unflatten(0, (len(images), boxes.shape[1]))
 
 

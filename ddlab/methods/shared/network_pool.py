@@ -99,15 +99,11 @@ def train_once(
     """
     weights = pool.network(index)
     names = networks.parameter_names(spec)
-    leaves = {}
-    for name in names:
-        leaves[name] = weights[name].detach().requires_grad_()
+    leaves = {name: weights[name].detach().requires_grad_() for name in names}
     with torch.enable_grad():
         # The leaves themselves keep their layout: what autograd gives back must lie as SGD's
         # velocity does.
-        leaves_in_layout = {}
-        for name, value in leaves.items():
-            leaves_in_layout[name] = channels_last(value)
+        leaves_in_layout = {name: channels_last(value) for name, value in leaves.items()}
         outputs, buffers = networks.call(
             spec, {**weights, **leaves_in_layout}, channels_last(images), train=True
         )
@@ -166,10 +162,9 @@ def _with_new_weights(
 
 def _of(tensors: dict[str, Tensor], index: int) -> dict[str, Tensor]:
     start = f"{index}/"
-    weights = {}
-    for name, value in tensors.items():
-        if name.startswith(start):
-            weights[name.removeprefix(start)] = value
+    weights = {
+        name.removeprefix(start): value for name, value in tensors.items() if name.startswith(start)
+    }
     return weights
 
 

@@ -156,9 +156,7 @@ class FromLoss:
     def look(self, config: Any, inputs: Inputs, state: State, trace: Trace | None) -> Look:
         """Return the images, the loss and its terms."""
         terms = {} if trace is None else {"loss": trace.loss, **trace.terms}
-        numbers = {}
-        for name, value in terms.items():
-            numbers[name] = Number(value, curve="loss")
+        numbers = {name: Number(value, curve="loss") for name, value in terms.items()}
         return descent.look_at(inputs, state, numbers)
 
 
@@ -230,10 +228,9 @@ def from_loss(name: str, loss: Loss, *, needs_teacher: bool = False, **parameter
 
 def _checked_terms(name: str, result: Any) -> Mapping[str, Tensor]:
     terms = result if isinstance(result, Mapping) else {"loss": result}
-    scalars = []
-    for value in terms.values():
-        if isinstance(value, Tensor) and value.numel() == 1:
-            scalars.append(value)
+    scalars = [
+        value for value in terms.values() if isinstance(value, Tensor) and value.numel() == 1
+    ]
     if (
         not terms
         or not all(value.is_floating_point() for value in scalars)

@@ -138,12 +138,10 @@ def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
 def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
     """Return equation 3 on a batch."""
     aims, target = targets(batch, state)
-    target_logits = []
-    for aim in aims:
-        target_logits.append(similarities(aim, state.target["objective.prototypes"]))
-    logits = []
-    for projections in batch.projections:
-        logits.append(similarities(projections, state.trained["prototypes"]))
+    target_logits = [similarities(aim, state.target["objective.prototypes"]) for aim in aims]
+    logits = [
+        similarities(projections, state.trained["prototypes"]) for projections in batch.projections
+    ]
     centre = state.buffers["centre"]
     first, second = (
         centred_probabilities(values, centre, temperature=config.teacher_temperature)

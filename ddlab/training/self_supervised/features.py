@@ -49,11 +49,10 @@ def representations(
     def compute() -> Tensor:
         runner = network.to(resolved)
         count = len(data.images(split))
-        parts = []
-        for indices in torch.arange(count).split(_AT_ONCE):
-            parts.append(
-                networks.predict(runner, data.normalised(indices, split, resolved)).features.cpu()
-            )
+        parts = [
+            networks.predict(runner, data.normalised(indices, split, resolved)).features.cpu()
+            for indices in torch.arange(count).split(_AT_ONCE)
+        ]
         return errors.check_tensor("the network's features", torch.cat(parts))
 
     if not keep:

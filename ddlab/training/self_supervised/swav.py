@@ -126,9 +126,10 @@ def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
 
 def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
     """Return equation 1 on a batch, halved."""
-    scores = []
-    for projections in batch.projections:
-        scores.append(F.normalize(projections) @ state.trained["prototypes"].T)
+    scores = [
+        F.normalize(projections) @ state.trained["prototypes"].T
+        for projections in batch.projections
+    ]
     options: dict[str, Any] = {
         "smoothness": config.smoothness,
         "iterations": config.sinkhorn_iterations,

@@ -197,9 +197,7 @@ def initial_state(
     projector_on_cpu = projector_weights(
         feature_size(spec), widths=config.projector_widths(), seed=config.seed
     )
-    projector = {}
-    for name, value in projector_on_cpu.items():
-        projector[name] = value.to(device)
+    projector = {name: value.to(device) for name, value in projector_on_cpu.items()}
     encoder = _join(network=weights, projector=projector)
     kept_state = _detached_state(objective.init(config, encoder), device)
     first = _optimiser(config, _trained_tensors(spec, encoder, kept_state, beside or {}))
@@ -222,9 +220,7 @@ def train_step(
     encoder = _join(network=state.weights, projector=state.projector)
     current = _trained_tensors(spec, encoder, state.objective, beside)
     # One backward pass for network, projector, objective and guide together.
-    leaves = {}
-    for name, value in current.items():
-        leaves[name] = value.detach().requires_grad_()
+    leaves = {name: value.detach().requires_grad_() for name, value in current.items()}
     with torch.enable_grad():
         losses = _losses(objective, config, spec, state, views, {**encoder, **leaves}, total, guide)
         slopes = torch.autograd.grad(losses.loss, list(leaves.values()), materialize_grads=True)
@@ -244,9 +240,7 @@ def train_step(
         kept_state = _detached_state(
             objective.follow(config, kept_state, moved, (state.step + 1) / total), device
         )
-    after = {}
-    for name, value in losses.encoder.items():
-        after[name] = moved.get(name, value)
+    after = {name: moved.get(name, value) for name, value in losses.encoder.items()}
     first, second = (standardised(projection.detach()) for projection in losses.projections)
     trace = Trace(losses.loss.detach(), (first * second).mean(), learning_rate)
     weights = _part(after, "network")
@@ -299,10 +293,11 @@ def _losses(
             **_join(network=buffers),
         }
 
-    encoder = {}
-    for name, value in tensors.items():
-        if name.startswith(("network.", "projector.")):
-            encoder[name] = value
+    encoder = {
+        name: value
+        for name, value in tensors.items()
+        if name.startswith(("network.", "projector."))
+    }
     first, encoder = encode(encoder, views[0])
     # One view after the other: each has batch statistics of its own, and the running ones move
     # twice.
@@ -346,9 +341,7 @@ def _trained_tensors(
     guide.
     """
     projector = _part(encoder, "projector")
-    encoder_part = {}
-    for name in _learnt(spec, projector):
-        encoder_part[name] = encoder[name]
+    encoder_part = {name: encoder[name] for name in _learnt(spec, projector)}
     return encoder_part | _join(objective=kept_state.trained) | _join(guide=beside)
 
 
@@ -374,10 +367,9 @@ def _learnt(spec: NetworkSpec, projector: Mapping[str, Tensor]) -> list[str]:
     """
     # No loss ever reads the last linear layer, so it must not decay either.
     _, classifier = hooked_layers(spec)
-    below = []
-    for name in networks.parameter_names(spec):
-        if not name.startswith(f"{classifier}."):
-            below.append(name)
+    below = [
+        name for name in networks.parameter_names(spec) if not name.startswith(f"{classifier}.")
+    ]
     return [*(f"network.{name}" for name in below), *(f"projector.{name}" for name in projector)]
 
 
@@ -391,10 +383,11 @@ def _join(**parts: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _part(joined: Mapping[str, Tensor], part: str) -> dict[str, Tensor]:
-    part_tensors = {}
-    for name, value in joined.items():
-        if name.startswith(f"{part}."):
-            part_tensors[name.removeprefix(f"{part}.")] = value
+    part_tensors = {
+        name.removeprefix(f"{part}."): value
+        for name, value in joined.items()
+        if name.startswith(f"{part}.")
+    }
     return part_tensors
 
 

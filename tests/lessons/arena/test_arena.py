@@ -68,9 +68,9 @@ def test_each_purpose_shows_the_chosen_method_beside_the_strongest_plain_one(
     for state in lab.PURPOSES.values():
         settings = world.start.replace(**state)
         rival = lab.strongest(world, settings)
-        accuracies = {}
-        for name in lab.FAMILIES[lab.PLAIN]:
-            accuracies[name] = sum(world.values(settings, settings.up, name))
+        accuracies = {
+            name: sum(world.values(settings, settings.up, name)) for name in lab.FAMILIES[lab.PLAIN]
+        }
         assert rival == max(accuracies, key=accuracies.__getitem__)
         sentence = lab.sentence(world, settings, NOTHING)
         if settings.method != rival:

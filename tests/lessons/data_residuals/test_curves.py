@@ -32,14 +32,8 @@ def test_curves_begin_before_the_first_update_and_merges_are_lines():
     np.testing.assert_array_equal(figure.data[0].x, [0, 1, 2, 3])
     np.testing.assert_array_equal(figure.data[0].y, [4, 3, 3.5, 2.5])
     np.testing.assert_array_equal(figure.data[1].x, [0, 1])
-    upright = []
-    for shape in figure.layout.shapes:
-        if shape.x0 == shape.x1:
-            upright.append(shape)
-    level = []
-    for shape in figure.layout.shapes:
-        if shape.y0 == shape.y1:
-            level.append(shape)
+    upright = [shape for shape in figure.layout.shapes if shape.x0 == shape.x1]
+    level = [shape for shape in figure.layout.shapes if shape.y0 == shape.y1]
     assert [shape.x0 for shape in upright] == [1, 2] and [
         bool(shape.showlegend) for shape in upright
     ] == [True, False]
@@ -60,9 +54,7 @@ def test_names_of_near_levels_stand_apart_and_the_axis_holds_everything():
     low, high = figure.layout.yaxis.range
     assert low == -2 and high > 5.002
     pixels = (figure.layout.height - 120) / (high - low)
-    at = {}
-    for note in figure.layout.annotations:
-        at[note.text[0]] = (note.y - low) * pixels + note.yshift
+    at = {note.text[0]: (note.y - low) * pixels + note.yshift for note in figure.layout.annotations}
     assert (
         at["b"] - at["a"] == pytest.approx(15)
         and at["c"] - at["b"] == pytest.approx(15)

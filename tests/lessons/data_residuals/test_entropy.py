@@ -81,12 +81,12 @@ def test_features_of_a_network(grey: ImageData, teacher: Network) -> None:
     number either way.
     """
     references = entropy.reference_images(grey, 6)
-    normalised = {}
-    for name, images in references.items():
-        normalised[name] = (images / 255 - grey.mean[0]) / grey.std[0]
-    features = {}
-    for name, images in normalised.items():
-        features[name] = networks.predict(teacher, images).last_conv
+    normalised = {
+        name: (images / 255 - grey.mean[0]) / grey.std[0] for name, images in references.items()
+    }
+    features = {
+        name: networks.predict(teacher, images).last_conv for name, images in normalised.items()
+    }
     edges = entropy.feature_edges(features["real"])
     assert len(edges) == 65
     for bits in (entropy.feature_entropy(outputs, edges) for outputs in features.values()):
@@ -99,12 +99,8 @@ def test_references_are_what_their_names_say(colour: ImageData) -> None:
     assert {(images.shape, images.dtype) for images in references.values()} == {
         ((5, 3, 8, 8), torch.uint8)
     }
-    rows = []
-    for row in colour.train_images.flatten(1):
-        rows.append(row.tolist())
-    indices = []
-    for image in references["real"].flatten(1):
-        indices.append(rows.index(image.tolist()))
+    rows = [row.tolist() for row in colour.train_images.flatten(1)]
+    indices = [rows.index(image.tolist()) for image in references["real"].flatten(1)]
     assert colour.train_labels[indices].tolist() == [0, 1, 0, 1, 0] and len(set(indices)) == 5
     for real, shuffled, constant in zip(
         references["real"], references["shuffled"], references["constant"], strict=True
@@ -123,9 +119,7 @@ def test_references_are_what_their_names_say(colour: ImageData) -> None:
         and values.max() > 245
         and abs(float(values.mean()) - 127.5) < 4 * 74 / math.sqrt(960)
     )
-    orders = []
-    for shuffled in references["shuffled"]:
-        orders.append(shuffled.flatten().tolist())
+    orders = [shuffled.flatten().tolist() for shuffled in references["shuffled"]]
     assert len({tuple(order) for order in orders}) == 5
     again = entropy.reference_images(colour, 5, seed=3)
     assert all(torch.equal(references[name], again[name]) for name in references)
@@ -137,9 +131,10 @@ def test_what_pixel_entropy_says_of_the_references(digits: ImageData) -> None:
     """The control: shuffling does not change it, a colour has none, and noise has more than any
     real image.
     """
-    bits = {}
-    for name, images in entropy.reference_images(digits, 50).items():
-        bits[name] = entropy.pixel_entropy(images)
+    bits = {
+        name: entropy.pixel_entropy(images)
+        for name, images in entropy.reference_images(digits, 50).items()
+    }
     assert torch.equal(bits["real"], bits["shuffled"])
     assert bits["constant"].tolist() == [0] * 50 and not bits["constant"].signbit().any()
     assert bits["noise"].min() > bits["real"].max()
@@ -150,9 +145,7 @@ def test_distance_is_the_root_mean_square(dtype: torch.dtype) -> None:
     draw = np.random.default_rng(0)
     first = draw.integers(0, 256, (3, 2, 4, 5))
     second = draw.integers(0, 256, (3, 2, 4, 5))
-    expected = []
-    for a, b in zip(first, second, strict=True):
-        expected.append(float(np.sqrt(np.mean((a - b) ** 2.0))))
+    expected = [float(np.sqrt(np.mean((a - b) ** 2.0))) for a, b in zip(first, second, strict=True)]
     distances = entropy.distance_to(
         *(torch.from_numpy(images).to(dtype) for images in (first, second))
     )

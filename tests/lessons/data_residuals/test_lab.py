@@ -114,13 +114,10 @@ def test_every_measure_is_what_it_says(data: ImageData, teacher: Network) -> Non
 )
 def test_the_steps_that_are_kept(iterations: int, merges: int) -> None:
     config = fadrm.Config(iterations=iterations, merges=merges)
-    stages = []
-    for step in range(iterations):
-        stages.append(fadrm.stage_of(step, iterations=iterations, merges=merges))
-    changes = []
-    for step in range(1, iterations):
-        if stages[step] > stages[step - 1]:
-            changes.append(step)
+    stages = [
+        fadrm.stage_of(step, iterations=iterations, merges=merges) for step in range(iterations)
+    ]
+    changes = [step for step in range(1, iterations) if stages[step] > stages[step - 1]]
     steps = kept_steps(config)
     assert list(worlds.merge_steps(config)) == changes
     assert {0, iterations, *changes, *(step - 1 for step in changes)} <= set(steps) and len(
@@ -189,9 +186,10 @@ def test_students_learn_from_the_runs_images_and_from_their_patches(
     button.click()
     lab.runner.join()
     inputs = Inputs(data=data, teachers=(teacher,))
-    sets = []
-    for process, config in ((fadrm, SMALL), (selection, selection.Config(images_per_class=2))):
-        sets.append(run_to_end(process, config, inputs))
+    sets = [
+        run_to_end(process, config, inputs)
+        for process, config in ((fadrm, SMALL), (selection, selection.Config(images_per_class=2)))
+    ]
     mine, real = (
         tuple(
             evaluation.evaluate(

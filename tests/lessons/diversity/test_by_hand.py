@@ -124,9 +124,7 @@ def test_the_quest_is_met_by_hand_alone_and_lies_above_chance(view) -> None:
     hand = list(hand_of(view))
     for label in range(3):
         members = (mapped.labels == label).nonzero().flatten().tolist()
-        choices = []
-        for member in members:
-            choices.append((*hand[:label], member, *hand[label + 1 :]))
+        choices = [(*hand[:label], member, *hand[label + 1 :]) for member in members]
         hand = list(
             max(
                 choices,
@@ -152,9 +150,9 @@ def test_sliders_do_what_the_mouse_does(view) -> None:
     )
     sliders.across.value = 0.2
     sliders.up.value = 0.6
-    position = []
-    for share, (a, b) in zip((0.2, 0.6), map_of(view).extent, strict=True):
-        position.append(a + share * (b - a))
+    position = [
+        a + share * (b - a) for share, (a, b) in zip((0.2, 0.6), map_of(view).extent, strict=True)
+    ]
     assert hand_of(view)[2] == view.world.mapped.nearest_on(map_of(view), 2, *position)
     assert (sliders.across.value, sliders.up.value) == (0.2, 0.6), (
         "the point snaps, the sliders stay"
@@ -220,7 +218,5 @@ def test_the_state_is_a_short_text(view, material) -> None:
 
 
 def test_more_real_images_by_chance_cover_more(view) -> None:
-    shares = []
-    for count in (1, 2, 5, 20):
-        shares.append(view.world.mapped.chance("features", count))
+    shares = [view.world.mapped.chance("features", count) for count in (1, 2, 5, 20)]
     assert shares == sorted(shares) and shares[-1] == 1

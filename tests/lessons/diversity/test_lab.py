@@ -163,9 +163,10 @@ def test_a_press_shows_the_nearest_at_once_and_its_own_run_next(
         assert go_on.wait(20)
         return update(*arguments)
 
-    recorded = {}
-    for n, weight in enumerate((0.3, 1.0)):
-        recorded[CONFIG.replace(lambda_var=weight)] = torch.full((6, 1, 8, 8), 9 * n)
+    recorded = {
+        CONFIG.replace(lambda_var=weight): torch.full((6, 1, 8, 8), 9 * n)
+        for n, weight in enumerate((0.3, 1.0))
+    }
     lab.world.film = {config: images.to(torch.uint8) for config, images in recorded.items()}
     monkeypatch.setattr(dwa, "update", held_back)
     before = lab.widget(labs.pictures).value
@@ -195,9 +196,7 @@ def test_the_film_is_of_the_lessons_data_and_holds_every_stop_of_the_sliders(
         records.film("diversity", data_and_teacher[0]) == []
         and World(*data_and_teacher, CONFIG, points=60).film == {}
     )
-    configs = set()
-    for settings, _ in film:
-        configs.add(dwa.Config.teaching(**settings))
+    configs = {dwa.Config.teaching(**settings) for settings, _ in film}
     for start in ("real", "noise"):
         for weight in labs.WEIGHTS:
             changes = {

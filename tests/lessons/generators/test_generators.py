@@ -24,12 +24,8 @@ def world(grey: ImageData) -> lab.World:
 
 def test_orders_keep_what_their_name_says(world: lab.World) -> None:
     distilled = world.of(SMALL).advance().result()
-    images = {}
-    for order in lab.ORDERS:
-        images[order] = lab.shuffled(distilled, order, 1).images
-    labels = {}
-    for order in lab.ORDERS:
-        labels[order] = lab.shuffled(distilled, order, 1).labels
+    images = {order: lab.shuffled(distilled, order, 1).images for order in lab.ORDERS}
+    labels = {order: lab.shuffled(distilled, order, 1).labels for order in lab.ORDERS}
     assert torch.equal(images["nothing"], distilled.images)
     batches = distilled.images.chunk(3)
     for part in images["batches"].chunk(3):

@@ -49,9 +49,7 @@ def answer_on_show(lab: Laboratory) -> Answer:
 
 def by_themselves(settings: Settings, sweep: Sweep, value: float) -> toys.Trained:
     """One setting, trained without the others."""
-    setting = {}
-    for name in toys.Config.__dataclass_fields__:
-        setting[name] = getattr(settings, name)
+    setting = {name: getattr(settings, name) for name in toys.Config.__dataclass_fields__}
     return toys.train(
         [
             toys.Config(
@@ -155,9 +153,7 @@ def test_the_landscape_has_the_paths_from_a_common_start(lab: Laboratory) -> Non
 def test_a_point_of_the_landscape_is_the_loss_of_those_weights() -> None:
     settings = Settings(steps=60, seeds=3)
     land = answer(settings, SIGMAS).landscape
-    configs = []
-    for sigma in (0.1, 0.5, 1.0):
-        configs.append(settings.replace(deviation=sigma, record_every=3))
+    configs = [settings.replace(deviation=sigma, record_every=3) for sigma in (0.1, 0.5, 1.0)]
     runs = toys.train(configs)
     rows = runs.rows[:, :, 0].movedim(1, 0)
     origin = rows[:, -1].mean(0)

@@ -13,9 +13,10 @@ MIXTURES = st.builds(Mixture, gap=st.floats(0.1, 4), deviation=st.floats(0.05, 3
 
 
 def densities(mixture: Mixture, points: np.ndarray, *, log: bool = False) -> list[np.ndarray]:
-    normals = []
-    for mean in mixture.means:
-        normals.append(stats.multivariate_normal(mean.numpy(), mixture.deviation**2 * np.eye(2)))
+    normals = [
+        stats.multivariate_normal(mean.numpy(), mixture.deviation**2 * np.eye(2))
+        for mean in mixture.means
+    ]
     return [normal.logpdf(points) if log else normal.pdf(points) for normal in normals]
 
 

@@ -109,9 +109,9 @@ def test_it_starts_as_torch_does() -> None:
     many = networks.first_weights(400)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        reference = []
-        for _ in range(400):
-            reference.append(row(nn.Sequential(nn.Linear(2, 50), nn.ReLU(), nn.Linear(50, 1))))
+        reference = [
+            row(nn.Sequential(nn.Linear(2, 50), nn.ReLU(), nn.Linear(50, 1))) for _ in range(400)
+        ]
     for value, theirs in zip(
         networks.parts(many), networks.parts(torch.stack(reference)), strict=True
     ):
@@ -150,9 +150,7 @@ def test_stochastic_descent_is_torchs(rate: float, momentum: float) -> None:
     assert path.shape == (31, 2, 3, 21)
     for a in range(2):
         for b in range(3):
-            batches = []
-            for x, y in zip(points, targets, strict=True):
-                batches.append((x[a, b][None], y[a, b][None]))
+            batches = [(x[a, b][None], y[a, b][None]) for x, y in zip(points, targets, strict=True)]
             expected = torch.stack(trained(start[a, b], batches, rate, momentum))
             assert torch.allclose(path[:, a, b], expected, rtol=1e-11, atol=1e-13)
 

@@ -103,9 +103,7 @@ def test_rivals_took_no_learning_and_are_as_many_or_more(
 ) -> None:
     lab: Any = KernelLab(data, SMALL.replace(images_per_class=count))
     lab.runner.join()
-    accuracies_of = {}
-    for rival, values in lab.results.shared.items():
-        accuracies_of[rival.words] = values
+    accuracies_of = {rival.words: values for rival, values in lab.results.shared.items()}
     assert list(accuracies_of) == [words, f"{3 * count} real", "30 real"], (
         "a hundred of each class are not there"
     )

@@ -75,15 +75,9 @@ def test_the_regression_is_that_of_the_formula() -> None:
 def test_updates_go_down_the_error(kernel: str) -> None:
     dots, labels = real_dots()
     targets = torch.nn.functional.one_hot(labels, 2).double() - 0.5
-    views = []
-    for updates in (0, 1, 60):
-        views.append(Plane(kernel=kernel, updates=updates))
-    answers = []
-    for view in views:
-        answers.append(regression(view, moved(view, first_points(6)), dots))
-    error = []
-    for end in answers:
-        error.append(float((end - targets).square().mean()))
+    views = [Plane(kernel=kernel, updates=updates) for updates in (0, 1, 60)]
+    answers = [regression(view, moved(view, first_points(6)), dots) for view in views]
+    error = [float((end - targets).square().mean()) for end in answers]
     assert error[2] < 0.5 * error[0] and error[1] < error[0]
 
 

@@ -31,9 +31,7 @@ def lab(grey: ImageData) -> Laboratory:
 def test_scores_are_those_of_students_of_the_labels(lab: Laboratory, grey: ImageData) -> None:
     base = lab.world.base("shapes", 10, 0)
     distilled = run_to_end(ld, ld.SMALL, Inputs(data=grey, distilled=base, device="cpu"))
-    scores_of_10 = []
-    for scores in lab.results.shared[0]:
-        scores_of_10.append(scores[10])
+    scores_of_10 = [scores[10] for scores in lab.results.shared[0]]
     options = {"labels": "stored", "seeds": range(STUDENTS), "device": "cpu", "progress": False}
     for network, score in ((ld.SMALL.network, scores_of_10[0]), (STRANGER, scores_of_10[1])):
         config = ld.student(distilled, network=network)
@@ -71,14 +69,11 @@ def test_pictures_are_of_their_source_and_more_of_them_begin_alike(
         assert torch.equal(many[:10], few) and not torch.equal(
             few, lab.world.base(source, 10, 2).images
         )
-    real_pixels = set()
-    for image in grey.normalised():
-        real_pixels.add(tuple(image.flatten().tolist()))
-    inside = {}
-    for source in SOURCES:
-        inside[source] = (
-            tuple(lab.world.base(source, 10, 0).images[0].flatten().tolist()) in real_pixels
-        )
+    real_pixels = {tuple(image.flatten().tolist()) for image in grey.normalised()}
+    inside = {
+        source: tuple(lab.world.base(source, 10, 0).images[0].flatten().tolist()) in real_pixels
+        for source in SOURCES
+    }
     assert inside == {"shapes": False, "noise": False, "the data": True}
     lab.close()
 

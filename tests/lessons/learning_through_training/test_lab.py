@@ -54,9 +54,10 @@ def test_the_rival_is_the_best_of_class_means_that_learned_nothing(
         inputs = Inputs(
             distilled=means.with_targets(OrderedSteps(torch.full((2, 1), rate))), device="cpu"
         )
-        runs = []
-        for seed in range(1, OTHER_STARTS + 1):
-            runs.append(run_to_end(ordered, student.replace(seed=seed), inputs))
+        runs = [
+            run_to_end(ordered, student.replace(seed=seed), inputs)
+            for seed in range(1, OTHER_STARTS + 1)
+        ]
         accuracies.append(sum(ddlab.accuracy(run, grey) for run in runs) / OTHER_STARTS)
     assert lab.world.rival(config.network, 2, watch=silent) == pytest.approx(max(accuracies))
 

@@ -29,9 +29,7 @@ def test_what_plays_no_part_makes_no_other_run(place: world.World) -> None:
         at_rate_1 = place.config(settings.replace(memory=memory, exemplar_learning_rate=0.1))
         at_rate_2 = place.config(settings.replace(memory=memory, exemplar_learning_rate=0.2))
         assert (at_rate_1 == at_rate_2) == (memory != "learned")
-    nothing = []
-    for m in (1, 2):
-        nothing.append(place.config(settings.replace(memory="none", images_per_class=m)))
+    nothing = [place.config(settings.replace(memory="none", images_per_class=m)) for m in (1, 2)]
     assert nothing[0] == nothing[1] and mnemonics.total_steps(nothing[0], place.inputs) > 0
 
 

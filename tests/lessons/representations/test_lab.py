@@ -97,9 +97,7 @@ def test_every_point_of_the_curves_is_of_the_training(lab: Any, changes: dict[st
     assert f"reach {last.content.accuracy:.1%} with the {prior} prior's targets" in lab.sentence
     assert f"{lab.world.own[prior]:.1%} for the prior itself" in lab.sentence
     losses, shares = (list(line.y) for line in lab.widget(target_curve).figure.data[:2])
-    contents = []
-    for f in lab.world.run(lab.settings).frames[1:]:
-        contents.append(f.content)
+    contents = [f.content for f in lab.world.run(lab.settings).frames[1:]]
     assert losses == [content.target_loss for content in contents if content.share] and all(
         0 < loss < 2 for loss in losses
     )

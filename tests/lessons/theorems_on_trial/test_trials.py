@@ -43,9 +43,7 @@ def settings(key: str, count: int, seed: int) -> list[Any]:
 
     drawn_settings = []
     for _ in range(count):
-        values = {}
-        for name, field in sliders.items():
-            values[name] = random_value(field)
+        values = {name: random_value(field) for name, field in sliders.items()}
         drawn_settings.append(parameters(**values))
     return drawn_settings
 
@@ -133,12 +131,13 @@ def test_the_verdict_is_what_drawn_settings_find(key: str) -> None:
 
 def test_eq_24_does_not_tend_to_one_and_the_share_does() -> None:
     """It fails although it lies in [0, 1] for wide classes: its limit is another."""
-    sentences = []
-    for spread in (0.06, 0.04, 0.02):
-        sentences.append(TRIALS["information"].show(trials.Width(spread=spread)).sentence)
-    values = []
-    for sentence in sentences:
-        values.append(float(re.findall(r"eq 24 gives (-?[\d.e+]+)\. The", sentence)[0]))
+    sentences = [
+        TRIALS["information"].show(trials.Width(spread=spread)).sentence
+        for spread in (0.06, 0.04, 0.02)
+    ]
+    values = [
+        float(re.findall(r"eq 24 gives (-?[\d.e+]+)\. The", sentence)[0]) for sentence in sentences
+    ]
     assert max(values) < 0 and all("I/H(Y) is 1.000 in one" in sentence for sentence in sentences)
 
 
@@ -148,9 +147,10 @@ def test_what_corollary_1_is_tried_on_is_lipschitz() -> None:
         for function in ("|x - c|", "random"):
             values = trials.slope_one(trials.Merge(function=function, seed=seed, kink=0.3), places)
             assert np.abs(np.diff(values)).max() <= (places[1] - places[0]) * (1 + 1e-9)
-    views = []
-    for a in (0.1, 0.25, 0.5, 0.8):
-        views.append(trials.Merge(function="|x - c|", merge_ratio=a, kink=round(1 - 2 * a, 2)))
+    views = [
+        trials.Merge(function="|x - c|", merge_ratio=a, kink=round(1 - 2 * a, 2))
+        for a in (0.1, 0.25, 0.5, 0.8)
+    ]
     assert not any(TRIALS["chord"].holds(view) for view in views), (
         "with its kink at z, whatever alpha"
     )

@@ -101,9 +101,7 @@ def test_numbers_beside_are_those_of_the_library(lab: Laboratory, grey: ImageDat
             distilled=means.with_targets(OrderedSteps(torch.full((1, 1), rate), passes=2)),
             device="cpu",
         )
-        runs = []
-        for seed in range(STUDENTS):
-            runs.append(run_to_end(ordered, student.replace(seed=seed), inputs))
+        runs = [run_to_end(ordered, student.replace(seed=seed), inputs) for seed in range(STUDENTS)]
         accuracies.append(sum(ddlab.accuracy(run, grey) for run in runs) / STUDENTS)
     distance_left, rival_accuracy = rivals[CONFIG.inner_steps]
     assert rival_accuracy == pytest.approx(max(accuracies))

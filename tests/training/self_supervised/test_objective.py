@@ -67,10 +67,11 @@ def test_what_is_trained_what_follows_and_what_is_written(optimiser: str, grey: 
         assert all(not torch.equal(old.trained[name], value) for name, value in new.trained.items())
         m = 1 - (1 - settings.target_momentum) * (1 - after.index / total)
         network = networks.parameter_names(settings.network.for_data(grey))
-        learnt = {}
-        for name in network:
-            if "classifier" not in name:
-                learnt[f"network.{name}"] = after.state.weights[name]
+        learnt = {
+            f"network.{name}": after.state.weights[name]
+            for name in network
+            if "classifier" not in name
+        }
         for name, value in after.state.projector.items():
             learnt[f"projector.{name}"] = value
         for name, value in new.target.items():

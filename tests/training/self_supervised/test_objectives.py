@@ -58,9 +58,7 @@ def assert_same_slopes(
     """The same value, and the same gradient at each place."""
     slopes = []
     for loss in (mine, theirs):
-        free = []
-        for place in places:
-            free.append(place.clone().requires_grad_())
+        free = [place.clone().requires_grad_() for place in places]
         value = loss(*free).reshape(())
         slopes.append((value, *torch.autograd.grad(value, free, materialize_grads=True)))
     torch.testing.assert_close(slopes[0], slopes[1], rtol=1e-9, atol=1e-10)
@@ -139,11 +137,10 @@ class TestAgainstLightly:
             logits, aims = normal_tensor(2, 2, count, width, seed=seed + number)
 
             def mine(*views: Tensor, aims: Tensor = aims, centre: Tensor = centre) -> Tensor:
-                probabilities = []
-                for logits in aims.flip(0):
-                    probabilities.append(
-                        dino.centred_probabilities(logits, centre, temperature=teacher)
-                    )
+                probabilities = [
+                    dino.centred_probabilities(logits, centre, temperature=teacher)
+                    for logits in aims.flip(0)
+                ]
                 pairs = zip(views, probabilities, strict=True)
                 return torch.stack(
                     [dino.dino_loss(view, by, temperature=student) for view, by in pairs]
@@ -181,9 +178,10 @@ class TestAgainstLightly:
 
         def mine(first: Tensor, second: Tensor) -> Tensor:
             pairs = ((first, second), (second, first))
-            assignments = []
-            for view, other_view in pairs:
-                assignments.append((view, swav.sinkhorn_assignments(other_view, **options)))
+            assignments = [
+                (view, swav.sinkhorn_assignments(other_view, **options))
+                for view, other_view in pairs
+            ]
             return torch.stack(
                 [swav.swav_loss(*pair, temperature=temperature) for pair in assignments]
             ).mean()
@@ -252,9 +250,7 @@ def test_the_queue_loses_its_oldest() -> None:
 
 
 def test_target_momentum() -> None:
-    momenta = []
-    for progress in (0.0, 0.5, 1.0):
-        momenta.append(target_momentum(progress, first=0.9, last=1.0))
+    momenta = [target_momentum(progress, first=0.9, last=1.0) for progress in (0.0, 0.5, 1.0)]
     assert momenta == pytest.approx([0.9, 0.95, 1.0])
 
 
@@ -273,9 +269,9 @@ def test_what_each_keeps(name: str, grey: ImageData) -> None:
     """
     changes = {"target_momentum": 1.0, "final_target_momentum": 1.0} if name in MOMENTUM else {}
     config, first, last = updated(name, grey, **changes)
-    names_kept = {}
-    for part in ("trained", "target", "buffers"):
-        names_kept[part] = set(getattr(last.objective, part))
+    names_kept = {
+        part: set(getattr(last.objective, part)) for part in ("trained", "target", "buffers")
+    }
     predictor = {"linear.0", "linear.1", "scale.0", "shift.0"}
     trained = {
         "byol": predictor,

@@ -16,9 +16,10 @@ SHAPES = {"weight": (4, 3), "kernel": (2, 3, 3, 3), "bias": (4,)}
 
 def random_parameters(seed: int) -> dict[str, Tensor]:
     draw = torch.Generator().manual_seed(seed)
-    parameters = {}
-    for name, shape in SHAPES.items():
-        parameters[name] = torch.randn(shape, generator=draw, dtype=torch.float64)
+    parameters = {
+        name: torch.randn(shape, generator=draw, dtype=torch.float64)
+        for name, shape in SHAPES.items()
+    }
     return parameters
 
 
@@ -31,12 +32,8 @@ def test_descent_equals_a_script() -> None:
     trust = 0.05
     parameters = random_parameters(0)
     state = optimisers.sgd_init(random_parameters(0))
-    values = {}
-    for name, value in random_parameters(0).items():
-        values[name] = value.numpy().copy()
-    velocities = {}
-    for name, value in values.items():
-        velocities[name] = 0 * value
+    values = {name: value.numpy().copy() for name, value in random_parameters(0).items()}
+    velocities = {name: 0 * value for name, value in values.items()}
     for step in range(5):
         fade = 1 - step / 10
         direction = lars_direction(
@@ -66,9 +63,7 @@ def test_a_layers_step_has_a_fixed_length() -> None:
     parameters = random_parameters(0)
     gradients = random_parameters(1)
     for factor in (1e-6, 1.0, 1e6):
-        scaled = {}
-        for name, value in gradients.items():
-            scaled[name] = factor * value
+        scaled = {name: factor * value for name, value in gradients.items()}
         direction = lars_direction(
             parameters, scaled, weight_decay=0.0, trust=0.02, bias_factor=0.5
         )
@@ -80,12 +75,8 @@ def test_a_layers_step_has_a_fixed_length() -> None:
 
 
 def test_layers_of_zeros_and_zero_gradients() -> None:
-    zeros = {}
-    for name, shape in SHAPES.items():
-        zeros[name] = torch.zeros(shape)
-    all_ones = {}
-    for name, shape in SHAPES.items():
-        all_ones[name] = torch.ones(shape)
+    zeros = {name: torch.zeros(shape) for name, shape in SHAPES.items()}
+    all_ones = {name: torch.ones(shape) for name, shape in SHAPES.items()}
     for parameters, gradients, expected in (
         (zeros, all_ones, 1.0),
         (all_ones, zeros, 0.0),
@@ -99,9 +90,7 @@ def test_layers_of_zeros_and_zero_gradients() -> None:
 
 def test_learning_rate() -> None:
     options: dict[str, Any] = {"total": 30, "warmup": 10, "base": 0.8, "final_fraction": 0.01}
-    rates = []
-    for step in range(31):
-        rates.append(warmed_cosine(step, **options))
+    rates = [warmed_cosine(step, **options) for step in range(31)]
     for step, rate in enumerate(rates):
         share = (1 + math.cos(math.pi * (step - 10) / 20)) / 2
         expected = 0.8 * step / 10 if step < 10 else 0.8 * (share + 0.01 * (1 - share))

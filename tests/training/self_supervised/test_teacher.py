@@ -56,9 +56,10 @@ class TestProjector:
     def test_equals_torchs_layers(self, depth: int) -> None:
         draw = torch.Generator().manual_seed(0)
         weights = projector_weights(5, widths=(4, 3, 2)[:depth], seed=0)
-        moved = {}
-        for name, value in weights.items():
-            moved[name] = value + 0.1 * torch.randn(value.shape, generator=draw)
+        moved = {
+            name: value + 0.1 * torch.randn(value.shape, generator=draw)
+            for name, value in weights.items()
+        }
         features = torch.randn((7, 5), generator=draw)
         torch.testing.assert_close(projected(moved, features), module_of(moved, depth)(features))
 
@@ -102,14 +103,8 @@ def plain_training(
     learnt = [
         p for name, p in module.named_parameters() if not name.startswith("classifier")
     ] + list(projector.parameters())
-    matrices = []
-    for p in learnt:
-        if p.ndim > 1:
-            matrices.append(p)
-    vectors = []
-    for p in learnt:
-        if p.ndim == 1:
-            vectors.append(p)
+    matrices = [p for p in learnt if p.ndim > 1]
+    vectors = [p for p in learnt if p.ndim == 1]
     ratio = settings.bias_learning_rate / settings.learning_rate
     if settings.optimiser == "adamw":
         solver: Any = torch.optim.AdamW(learnt, weight_decay=settings.weight_decay)
@@ -201,9 +196,9 @@ def test_views_come_to_agree(grey: ImageData) -> None:
     first, last = [], []
     for seed in range(3):
         settings = config(optimiser="adamw", learning_rate=0.1, epochs=60, seed=seed)
-        traces = []
-        for step in process.steps(self_supervised, settings, Inputs(data=grey)):
-            traces.append(step.trace)
+        traces = [
+            step.trace for step in process.steps(self_supervised, settings, Inputs(data=grey))
+        ]
         first, last = first + traces[:8], last + traces[-8:]
     for name, rises in (("agreement", True), ("loss", False)):
         start = sum(float(getattr(trace, name)) for trace in first)
