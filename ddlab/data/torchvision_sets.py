@@ -123,11 +123,10 @@ def _files(dataset: Any) -> list[tuple[str, str | None]]:
             (dataset.meta["filename"], dataset.meta["md5"]),
         ]
         return [(f"{dataset.base_folder}/{file}", md5) for file, md5 in listed]
-    files = [
+    return [
         (f"{dataset.__name__}/raw/{file.removesuffix('.gz')}", None)
         for file, _ in dataset.resources
     ]
-    return files
 
 
 def _tensors(dataset: Any) -> tuple[Tensor, Tensor]:

@@ -159,7 +159,7 @@ class Controls(widgets.VBox):
     def tuck(self, widget: widgets.Widget, hint: str) -> None:
         """Fold a widget away behind a small button of its own; `hint` is what the button says."""
         box = widgets.VBox([widget], layout=widgets.Layout(display="none"))
-        self.children = (*self.children[:-1], *_fold(box, "…", "", hint), self._message)
+        self.children = (*self.children[:-1], *_fold(box, "Share", "", hint), self._message)
 
     @property
     def disabled(self) -> bool:

@@ -60,7 +60,8 @@ class Compute:
         words: on the button, or (world, settings) -> words.
         jobs: (world, settings, results) -> jobs.
         icon, hint: of the button.
-        stays: whether it goes on while the reader looks at other settings; else these come first.
+        stays: whether it goes on while the reader looks at other settings. Else these come first,
+            and what is not done is dropped.
         goes_on: whether it is pressed again by itself for the settings that come next, while its
             jobs are done.
         shows_end: whether a press shows the end of the run. One that asks for the watched run does.
@@ -71,7 +72,7 @@ class Compute:
     jobs: Callable[[Any, Any, "Results"], Jobs]
     icon: str = "play"
     hint: str = ""
-    stays: bool = False
+    stays: bool = True
     goes_on: bool = False
     shows_end: bool = False
     view: View | None = None

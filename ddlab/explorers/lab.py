@@ -90,7 +90,7 @@ class Lab:
     step_label: Callable[[Any, Any, int], str] = lambda world, settings, step: str(step)
     step_words: str = "step"
     to_end: Sequence[str] = ()
-    check: Callable[[Any, Any], None] = lambda world, settings: None
+    check: Callable[[Any, Any], Any] = lambda world, settings: None
     unused: Callable[[Any, Any], Sequence[str]] = lambda world, settings: ()
     job_words: Callable[[Any, Run], str] = lambda world, run: run.process.NAME
     buttons: Sequence[Compute | Change] | Callable[[Any], Sequence[Compute | Change]] = ()

@@ -45,10 +45,11 @@ _STYLE = """<style>
 .ddlab-explorer .widget-toggle-buttons { display: flex; flex-flow: row wrap; align-items: baseline; }
 .ddlab-controls > .jupyter-widgets, .ddlab-controls > .widget-toggle-buttons { margin: 3px 0; }
 .ddlab-beside { display: flex; flex-flow: row wrap; gap: 4px 16px; align-items: flex-start; }
-.ddlab-beside > :first-child { flex: 0 0 216px; min-width: 0; }
+.ddlab-beside > :first-child { flex: 0 0 216px; min-width: 0; max-height: 580px; overflow: hidden auto; }
 .ddlab-beside > :last-child { flex: 1 1 440px; min-width: 0; }
 .ddlab-stacked .widget-inline-hbox { flex-wrap: wrap; height: auto; }
-.ddlab-stacked .widget-inline-hbox > .widget-label { flex: 0 0 100%; height: auto; line-height: 18px; }
+.ddlab-stacked .widget-inline-hbox > .widget-label { flex: 0 0 100%; height: auto; line-height: 18px; margin-bottom: 4px; }
+.ddlab-stacked .widget-slider .slider-container { margin-left: 10px; }
 .ddlab-replay-note { font-size: 13px; margin: 2px; color: var(--jp-ui-font-color2, inherit); }
 .ddlab-explorer.jupyter-widgets-disconnected:not(:has(.ddlab-replay))::before {
   content: "Run the cells again (Run > Run All Cells): the kernel of this explorer is gone."; padding: 4px 0;

@@ -234,12 +234,16 @@ def _students(world: World, settings: Any, results: Results) -> str:
 def buttons(world: World) -> list[Compute]:
     """Return the buttons; students are for images alone."""
     compute_buttons = [
-        Compute("Play", play, "play", "Let the run go on", goes_on=True),
-        Compute("Step", step_once, "step-forward", "One step, then rest", shows_end=True),
+        Compute("Play", play, "play", "Let the run go on", stays=False, goes_on=True),
+        Compute(
+            "Step", step_once, "step-forward", "One step, then rest", stays=False, shows_end=True
+        ),
     ]
     if world.can_teach:
         hint = "On the images of this step, and one on as many random real images"
-        compute_buttons.append(Compute("Train a student", train, "graduation-cap", hint))
+        compute_buttons.append(
+            Compute("Train a student", train, "graduation-cap", hint, stays=False)
+        )
     return compute_buttons
 
 

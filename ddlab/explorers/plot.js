@@ -39,8 +39,7 @@ async function render({ model, el }) {
   const speak = speaker(el, () => graph.getAttribute("aria-label"));
   const foot = add(el, "div", "foot");
   const details = add(foot, "details", "data");
-  const more = add(details, "summary", "toggle", "…");
-  more.setAttribute("aria-label", "Words, table and picture of this figure");
+  const more = add(details, "summary", "toggle", "Table and words");
   more.title = "Words, table and picture of this figure";
   const words = add(details, "p", "words");
   const save = add(details, "button", "save", "Save as picture");

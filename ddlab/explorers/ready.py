@@ -22,9 +22,10 @@ from ..distilled import DistilledSet, OrderedSteps
 from ..evaluation.students import student_accuracy
 from ..figures import add_reference, encode_grid, loss_curves
 from ..methods import selection
-from ..networks import NetworkSpec
+from ..networks import Network, NetworkSpec
 from ..runs import Frame, Keep, Run, Runs, cache
 from ..runs.inputs import Inputs
+from ..training import supervised
 from .schedule import Results
 
 HEIGHT = 356  # of a plot, in pixels
@@ -51,6 +52,7 @@ class MethodWorld:
         first: the Config where the controls start.
         frames: how many moments of a run are kept, spread evenly, beside its beginning. frame: what
             one holds, as in `Keep.make`.
+        learning: how students are trained. seeds: of the students of each set.
 
     Raises:
         DDLabError: settings that the method refuses.
@@ -63,14 +65,37 @@ class MethodWorld:
     frame: Any = None
 
     def __init__(
-        self, data: ImageData, config: Any = None, *, device: torch.device | str = "auto"
+        self,
+        data: ImageData,
+        config: Any = None,
+        *,
+        teacher: Network | None = None,
+        student: supervised.Config | None = None,
+        seeds: int = 3,
+        device: torch.device | str = "auto",
     ) -> None:
+        """
+        Args:
+            data: what is distilled.
+            config: where the controls start; default `first`.
+            teacher: of a method that needs one.
+            student: how students are trained; default `supervised.Config.quick(data)`.
+            seeds: how many students of each set.
+            device: of the runs.
+        """
         self.data = errors.check_instance("data", data, ImageData)
         config = self.first if config is None else config
         errors.check_instance(
             "config", config, self.method.Config, f"a {self.method.NAME} Config or None"
         )
-        self.inputs = Inputs(data=data, device=device)
+        needs_teacher = "teacher" in getattr(self.method, "NEEDS", ())
+        teachers = (errors.check_instance("teacher", teacher, Network),) if needs_teacher else ()
+        self.inputs = Inputs(data=data, teachers=teachers, device=device)
+        errors.check_instance(
+            "student", student, (supervised.Config, type(None)), "a training Config or None"
+        )
+        self.learning = supervised.Config.quick(data) if student is None else student
+        self.seeds = range(errors.check_integer("seeds", seeds, 1, 20))
         self.start = self.started(config)
         self._runs = Runs()
 
@@ -112,7 +137,7 @@ class MethodWorld:
         inputs = dataclasses.replace(self.inputs, data=None, distilled=distilled)
         accuracies = []
         for number, config in enumerate(students):
-            words = f"student {number + 1} of {len(students)}"
+            words = f"student {number + 1} of {len(students)}" if len(students) > 1 else "student"
             on_step = lambda step, words=words: watch(words, step.index / step.total)  # noqa: E731
             accuracies.append(student_accuracy(config, inputs, self.data, on_step=on_step))
         return tuple(accuracies)
@@ -188,6 +213,18 @@ def tried_by_arm(
         if values or choice == own_choice:
             arms[choice] = values
     return arms
+
+
+def earlier_update(results: Results, before: int = 0) -> str:
+    """Return a sentence that names the update on show, "" where it is the end of the run.
+
+    Args:
+        before: updates of the run that are none of the images.
+    """
+    if results.step is None or results.step >= results.run.total:
+        return ""
+    step, total = max(results.step - before, 0), results.run.total - before
+    return f" On show is update {step} of {total}; these numbers are those of the last one."
 
 
 def frame_at(run: Run, step: int) -> Frame | None:

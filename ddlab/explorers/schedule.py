@@ -225,6 +225,7 @@ class Schedule:
         self._ahead = Ahead()
         self._was_ahead = False
         self._began = 0.0  # when the job that is done now began, of `time.monotonic`
+        self._place = ""  # of the job that is done now, among those that a button asked for
         self.show(world.start)
         self.runner = Runner(
             self._compute, on_error=self._failed, on_busy=self._busy, name="ddlab-lab"
@@ -400,7 +401,7 @@ class Schedule:
             return ""
         missing = [job for job in missing if isinstance(job, Run)]
         # A run that has not begun is taken to be as slow as the slowest of the others.
-        spent = [run.left(None) / (run.total - run.step) for run in missing if run.left(None)]
+        spent = [left / (run.total - run.step) for run in missing if (left := run.left(None))]
         seconds_left = [run.left(max(spent, default=None)) for run in missing]
         if not missing or any(seconds is None for seconds in seconds_left):
             return "Being computed ..."
@@ -466,8 +467,12 @@ class Schedule:
         if task.is_ahead:
             self._compute_ahead(leave)
             return
+        asked = [job for job in task.pressed if isinstance(job, Value)]
         for job in self._jobs(task):
             leave()
+            self._place = (
+                f", {asked.index(job) + 1} of {len(asked)}" if job in asked and asked[1:] else ""
+            )
             if not self.is_done(job):
                 self._do(job, leave, job in task.pressed)
                 self._page.draw()
@@ -521,7 +526,7 @@ class Schedule:
             spent = time.monotonic() - self._began
             left = spent * (1 - share) / share if share else 0.0
             estimate = f", about {left:.0f} s more" if spent + left > _LONG else ""
-            self._page.report(words + estimate, share)
+            self._page.report(words + self._place + estimate, share)
             self._page.draw()
 
     def _failed(self, error: BaseException) -> None:

@@ -21,7 +21,12 @@ function render({ model, el }) {
   });
   const watch = () => {
     if (closed) return;
-    if (el.isConnected) watcher.observe(el.closest(".ddlab-explorer") ?? el);
+    if (el.isConnected) {
+      const explorer = el.closest(".ddlab-explorer") ?? el;
+      // Notebook 7 takes arrow keys for its headings before a slider hears of them.
+      explorer.dataset.lmSuppressShortcuts = "true";
+      watcher.observe(explorer);
+    }
     else requestAnimationFrame(watch);
   };
   watch();

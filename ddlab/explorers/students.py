@@ -61,7 +61,7 @@ class Students:
 
     def button(self, hint: str, view: View | None = None) -> Compute:
         """Return the button; a press brings `view` to the front, and lasts while controls move."""
-        return Compute("Train students", self.jobs, "graduation-cap", hint, stays=True, view=view)
+        return Compute("Train students", self.jobs, "graduation-cap", hint, view=view)
 
 
 def finished(accuracies: Accuracies) -> list[float]:

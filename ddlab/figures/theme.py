@@ -189,7 +189,7 @@ def changed(figure: go.Figure, moving: Mapping[str, Mapping[str, Any]]) -> go.Fi
 
 
 @checked
-def finish_figure(figure: go.Figure, *, alt: Words, coordinates: Words = "") -> go.Figure:
+def finish_figure(figure: go.Figure, *, alt: Words, coordinates: str = "") -> go.Figure:
     """Store the alt text: one sentence, with numbers, of what the figure shows.
 
     Args:

@@ -85,17 +85,12 @@ def tried_settings(
         described.append(f"{name} {written or 'not tried yet'}")
     ends = [0, len(order) - 1] if order else [min(places or [0]), max(places or [1])]
     for dash, (name, rival) in zip(_DASHES, (rivals or {}).items(), strict=False):
-        values = rival if isinstance(rival, Mapping) else {end: [rival] for end in ends}
+        values: Arm = rival if isinstance(rival, Mapping) else {end: [rival] for end in ends}
+        is_level = values is not rival
         means = {where: statistics.fmean(of_where) for where, of_where in values.items()}
         drawn += means.values()
-        line = DASHED | {"dash": dash}
-        add(
-            means,
-            name=literal(name),
-            mode="lines",
-            line=line,
-            is_level=not isinstance(rival, Mapping),
-        )
+        style = {"mode": "lines" if is_level else "lines+markers", "line": DASHED | {"dash": dash}}
+        add(means, name=literal(name), is_level=is_level, marker={"symbol": "x"}, **style)
         described.append(f"{name} {', '.join(_words(value, percent) for value in means.values())}")
     if on_show is not None:
         ring = {"symbol": "circle-open", "size": 16, "color": neutral("text"), "line": {"width": 2}}

@@ -102,9 +102,9 @@ def test_the_start_page(open_notebook) -> None:
     opened.run_all(400)
     opened.wait_for_plots(4, timeout=60)
     assert opened.problems() == [] and all(plot["traces"] for plot in opened.plots())
-    assert opened.page.locator("summary:visible", has_text="…").count() == len(opened.plots()), (
-        "each figure has its words, its picture and its numbers behind one menu"
-    )
+    assert opened.page.locator("summary:visible", has_text="Table and words").count() == len(
+        opened.plots()
+    ), "each figure has its words, its picture and its numbers behind one menu"
     opened.page.get_by_label("the same random images, with a teacher's labels").first.check()
     opened.click("Lock my answer")
     opened.page.get_by_text("Locked: the same random images").wait_for()
@@ -265,7 +265,7 @@ def test_the_plot_widget(open_notebook, tmp_path) -> None:
     opened.page.get_by_text("This did not work: RuntimeError: no stored labels here").wait_for()
     opened.click("hard")
     opened.page.get_by_text("This did not work").wait_for(state="hidden")
-    opened.page.locator("summary", has_text="…").first.click()
+    opened.page.locator("summary", has_text="Table and words").first.click()
     opened.page.locator(".ddlab-rows tr").nth(100).wait_for()
 
     opened.page.set_viewport_size({"width": 1000, "height": 2000})

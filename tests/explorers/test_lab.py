@@ -531,7 +531,7 @@ def test_a_button_asks_for_jobs_and_is_grey_while_they_are_done_and_when_known(
 
 
 def test_what_a_button_asked_for_is_dropped_by_other_settings(opened: Any) -> None:
-    lab = opened(declared(**OF_RUNS | {"buttons": [Compute("Do", _students)]}))
+    lab = opened(declared(**OF_RUNS | {"buttons": [Compute("Do", _students, stays=False)]}))
     lab.world.gate.clear()
     pressed(lab).click()
     lab.panel["colour"].value = "blue"  # the same jobs
@@ -709,7 +709,7 @@ def test_the_panel(opened: Any) -> None:
     assert more_button.description == "More settings" and folded.layout.display == "none"
     assert list(folded.children) == [lab.panel["twin"], lab.panel["colour"]]
     small_button, small = lab.panel.children[4:6]
-    assert small_button.description == "…" and small.children == (lab.share_field,)
+    assert small_button.description == "Share" and small.children == (lab.share_field,)
     more_button.value = True
     assert folded.layout.display == "flex"
     laboratory = opened(declared(**OF_RUNS), narrowed(Settings, colour=("blue",))(), key="one")

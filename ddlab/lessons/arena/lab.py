@@ -349,5 +349,9 @@ ChoiceLab = Lab(
     "Which one, when?",
     World,
     buttons=purpose_buttons,
-    **DECLARED | {"controls": ("labels", "data", "budget"), "folded": ("up", "across", "method")},
+    **dict(
+        DECLARED,
+        controls=("labels", "data", "budget"),
+        folded=("up", "across", "method"),
+    ),
 )

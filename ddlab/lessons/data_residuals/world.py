@@ -2,7 +2,6 @@
 much is left of an image.
 """
 
-import dataclasses
 import functools
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ... import networks
-from ...core import errors
 from ...core.parameters import narrowed, parameter, with_default
 from ...data import ImageData
 from ...data.images import normalise
@@ -135,14 +133,7 @@ class World(MethodWorld):
         seeds: int = 3,
         device: torch.device | str = "auto",
     ) -> None:
-        super().__init__(data, config, device=device)
-        errors.check_instance("teacher", teacher, Network)
-        errors.check_instance(
-            "student", student, (supervised.Config, type(None)), "a training Config or None"
-        )
-        self.inputs = dataclasses.replace(self.inputs, teachers=(teacher,))
-        self.seeds = range(errors.check_integer("seeds", seeds, 1, 20))
-        self.learning = supervised.Config.quick(data) if student is None else student
+        super().__init__(data, config, teacher=teacher, student=student, seeds=seeds, device=device)
         few = min(_REFERENCES, int(data.train_labels.bincount().min()))
         references = entropy.reference_images(data, few * data.classes)
         self._keeps: dict[tuple[int, ...], Keep] = {}

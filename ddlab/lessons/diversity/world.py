@@ -2,7 +2,6 @@
 what they are worth.
 """
 
-import dataclasses
 import functools
 import math
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ import torch
 from torch import Tensor
 
 from ... import records
-from ...core import errors
 from ...core.parameters import describe, parameter, with_default
 from ...data import ImageData
 from ...data.images import normalise
@@ -155,15 +153,8 @@ class World(MethodWorld):
         seeds: int = 3,
         points: int = 300,
     ) -> None:
-        super().__init__(data, config)
-        errors.check_instance("teacher", teacher, Network)
-        errors.check_instance(
-            "student", student, (supervised.Config, type(None)), "a training Config or None"
-        )
-        self.inputs = dataclasses.replace(self.inputs, teachers=(teacher,))
+        super().__init__(data, config, teacher=teacher, student=student, seeds=seeds)
         self.teacher = self.inputs.teachers[0]
-        self.seeds = range(errors.check_integer("seeds", seeds, 1, 20))
-        self.learning = supervised.Config.quick(data) if student is None else student
         first_config = self.config(self.start)
         # The map is fitted to real points and these images, so it stays where it is when controls
         # move.

@@ -21,7 +21,7 @@ from ...core.parameters import describe, parameter, with_default
 from ...data import ImageData
 from ...distilled import DistilledSet, HardLabels
 from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
-from ...explorers.ready import MethodWorld, Watch, values_by_setting
+from ...explorers.ready import MethodWorld, Watch, earlier_update, values_by_setting
 from ...figures import encode_grid, tried_settings
 from ...figures.labels import draw_cells
 from ...figures.theme import (
@@ -338,7 +338,8 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
         f"{setting}, teach networks to classify {learned[ORDERS[0]][-1]:.1%} of the test images "
         f"correctly. Shuffled: {', '.join(shuffled_texts)}."
     )
-    return statement if rival is None else f"{statement} {REAL.capitalize()}: {rival[-1]:.1%}."
+    beside = "" if rival is None else f" {REAL.capitalize()}: {rival[-1]:.1%}."
+    return f"{statement}{beside}{earlier_update(results)}"
 
 
 def quest_met(world: World, settings: Settings, results: Results) -> bool:

@@ -6,7 +6,6 @@ RecoveryLab(data, teacher)
 The strip shows what recovery begins with and what it has reached; students tell what it is worth.
 """
 
-import dataclasses
 import statistics
 from dataclasses import dataclass
 from typing import Any
@@ -17,12 +16,11 @@ import torch
 from torch import Tensor
 
 from ... import networks
-from ...core import errors
 from ...core.parameters import parameter, with_default
 from ...data import ImageData
 from ...distilled import DistilledSet
 from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
-from ...explorers.ready import HEIGHT, MethodWorld, Watch
+from ...explorers.ready import HEIGHT, MethodWorld, Watch, earlier_update
 from ...figures import encode_grid, loss_curves, tried_settings
 from ...figures.theme import (
     finish_figure,
@@ -127,10 +125,8 @@ class World(MethodWorld):
         iterations: int = 200,
         device: torch.device | str = "auto",
     ) -> None:
-        super().__init__(data, sre2l.Config.teaching(iterations=iterations), device=device)
-        errors.check_instance("teacher", teacher, Network)
-        self.inputs = dataclasses.replace(self.inputs, teachers=(teacher,))
-        self.learning = supervised.Config.quick(data) if student is None else student
+        config = sre2l.Config.teaching(iterations=iterations)
+        super().__init__(data, config, teacher=teacher, student=student, device=device)
 
     def config(self, settings: Settings) -> sre2l.Config:
         """Return SRe2L's config, with one weight for both gaps."""
@@ -322,7 +318,7 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     beside = "" if random is None else f" Random real images: {random:.1%}."
     return (
         f"From {start}, {gaps}: students with the teacher's labels classify {recovered:.1%} of the "
-        f"test images correctly.{beside}"
+        f"test images correctly.{beside}{earlier_update(results)}"
     )
 
 

@@ -23,7 +23,14 @@ from ...data import ImageData, shapes
 from ...data.aligning import aligned
 from ...distilled import DistilledSet, StoredLabels
 from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
-from ...explorers.ready import HEIGHT, MethodWorld, Watch, tried_by_arm, values_by_setting
+from ...explorers.ready import (
+    HEIGHT,
+    MethodWorld,
+    Watch,
+    earlier_update,
+    tried_by_arm,
+    values_by_setting,
+)
 from ...figures import encode_grid, label_matrix, tried_settings
 from ...methods import ld
 from ...methods.shared.distillation import from_images
@@ -272,7 +279,7 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
         return f"{statement}."
     return (
         f"{statement}, and ConvNets {stranger_score:.1%}. With the labels shuffled, perceptrons "
-        f"reach {shuffled:.1%}."
+        f"reach {shuffled:.1%}.{earlier_update(results)}"
     )
 
 

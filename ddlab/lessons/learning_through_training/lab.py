@@ -23,6 +23,7 @@ from ...explorers.ready import (
     HEIGHT,
     MethodWorld,
     Watch,
+    earlier_update,
     in_steps,
     learned_images,
     tried_by_arm,
@@ -232,6 +233,7 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     return (
         f"{setting}: accuracy {scores[0]:.1%} from start {settings.seed}, and "
         f"{statistics.fmean(scores[1:]):.1%} from {OTHER_STARTS} other starts.{beside}"
+        f"{earlier_update(results)}"
     )
 
 

@@ -218,7 +218,6 @@ MatchingLab = Lab(
             "Learn",
             lambda world, settings, results: [results.run],
             hint="Let the images descend",
-            stays=True,
         ),
         STUDENTS.button("On the images on show, and on three kinds of real ones"),
     ],

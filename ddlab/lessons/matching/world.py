@@ -8,7 +8,6 @@ from typing import Any
 import torch
 
 from ... import networks
-from ...core import errors
 from ...core.parameters import describe, narrowed, parameter, with_default
 from ...data import ImageData
 from ...explorers.ready import MethodWorld, Watch
@@ -81,12 +80,8 @@ class World(MethodWorld):
         seeds: int = 3,
         device: torch.device | str = "auto",
     ) -> None:
-        super().__init__(data, config, device=device)
-        errors.check_instance(
-            "student", student, (supervised.Config, type(None)), "a training Config or None"
-        )
-        self.seeds = range(errors.check_integer("seeds", seeds, 1, 20))
-        self.learning = student_config(data) if student is None else student
+        student = student_config(data) if student is None else student
+        super().__init__(data, config, student=student, seeds=seeds, device=device)
 
     def started(self, config: dm.Config) -> Settings:
         """Return the first settings; a number of networks that is none of the choices joins them."""

@@ -7,6 +7,8 @@ MemoryLab(data, {1: matched, 2: twice_as_many})           # sets that serve as t
 Every memory that was visited stays as a point.
 """
 
+from typing import Any
+
 import numpy as np
 import plotly.graph_objects as go
 import torch
@@ -273,7 +275,7 @@ def step_label(world: World, settings: Settings, step: int) -> str:
     return str(step) if frame is None else f"{step} (task {frame.content.phase + 1})"
 
 
-DECLARED = {
+DECLARED: dict[str, Any] = {
     "controls": ("memory", "images_per_class", "distillation_weight"),
     "folded": (*LEARNING, "seed"),
     "labels": {

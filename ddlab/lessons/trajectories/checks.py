@@ -17,7 +17,7 @@ _UPDATES = 4
 _FIRST_RATE = 0.05
 
 
-def _vectors() -> list[tuple[Tensor, Tensor, Tensor]]:
+def _vectors() -> list[tuple[Tensor, ...]]:
     draws = torch.Generator().manual_seed(3)
     return [tuple(torch.randn((3, 40), generator=draws)) for _ in range(5)]
 

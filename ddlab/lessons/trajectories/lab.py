@@ -13,7 +13,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
-from ...explorers.ready import HEIGHT, learned_images, values_by_setting
+from ...explorers.ready import HEIGHT, earlier_update, learned_images, values_by_setting
 from ...figures import tried_settings
 from ...figures.theme import (
     finish_figure,
@@ -48,11 +48,10 @@ def share_scores(
     Only visited settings that differ in N alone count.
     """
     _, _, learned, rival = results.jobs
-    scores = [
-        values_by_setting(results, job.compute, *job.arguments, "inner_steps")
-        for job in (learned, rival)
-    ]
-    return tuple(scores)
+    return (
+        values_by_setting(results, learned.compute, *learned.arguments, "inner_steps"),
+        values_by_setting(results, rival.compute, *rival.arguments, "inner_steps"),
+    )
 
 
 def strip_data(world: World, settings: Settings, results: Results) -> tuple:
@@ -198,14 +197,19 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     return (
         f"{setting}: the images leave {distance_left:.2f} of the squared way (mean of {config.experts} "
         f"experts){than}. The rate is {rate:.3f}, times N {rate * config.inner_steps:.2f}. Students "
-        f"reach {right:.1%}."
+        f"reach {right:.1%}.{earlier_update(results, mtt.expert_updates(config))}"
     )
 
 
 def quest_met(world: World, settings: Settings, results: Results) -> bool:
-    """Return whether the images lead clearly further than class means."""
-    scores, rival = (values.get(settings.inner_steps) for values in results.shared)
-    return scores is not None and rival is not None and rival[0] - scores[0] >= AHEAD
+    """Return whether the images lead clearly further than class means at two numbers of steps."""
+    scores, rivals = results.shared
+    ahead = [
+        steps
+        for steps in scores.keys() & rivals.keys()
+        if rivals[steps][0] - scores[steps][0] >= AHEAD
+    ]
+    return len(ahead) >= 2
 
 
 TrajectoryLab = Lab(
@@ -244,6 +248,8 @@ TrajectoryLab = Lab(
     ],
     sentence=sentence,
     quest=Quest(
-        f"Learn images that leave {AHEAD} less of the squared way than class means.", quest_met
+        f"For two numbers of steps N, learn images that leave {AHEAD} less of the squared distance "
+        "than class means.",
+        quest_met,
     ),
 )
