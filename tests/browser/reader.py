@@ -154,7 +154,7 @@ def move(opened: NotebookPage, control: Control) -> None:
         # Of a run the steps to come are on the slider, too; back is where it can go.
         at_end = (
             handle.get_attribute("aria-valuenow") == handle.get_attribute("aria-valuemax")
-            or control.label == "step"
+            or control.label in ("step", "update")
         )
         opened.page.keyboard.press("ArrowLeft" if at_end else "ArrowRight")
     elif control.kind == "buttons":

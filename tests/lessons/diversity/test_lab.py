@@ -217,24 +217,24 @@ def test_the_film_is_of_the_lessons_data_and_holds_every_stop_of_the_sliders(
     )
 
 
-def test_the_quest_asks_for_more_distance_and_less_coverage_than_before(lab: Laboratory) -> None:
+def test_the_quest_asks_for_more_distance_than_real_images_have_and_little_coverage(
+    lab: Laboratory,
+) -> None:
     assert lab.quest is not None and not lab.quest.met
-    images = images_on_show(lab)[THIS_RUN]
 
     def measured(distance: float, coverage: float) -> Any:
         places = {"features": SimpleNamespace(coverage=coverage)}
         return SimpleNamespace(distances=torch.full((3,), distance), places=places)
 
-    for this_run, met in (
-        (measured(0.7, 0.1), True),
-        (measured(0.7, 0.16), False),
-        (measured(0.7, 0.3), False),
-        (measured(0.5, 0.1), False),
+    for start, this_run, met in (
+        ("real", measured(0.7, 0.09), True),
+        ("noise", measured(0.7, 0.09), False),
+        ("real", measured(0.7, 0.11), False),
+        ("real", measured(0.5, 0.09), False),
     ):
-        results = SimpleNamespace(
-            shared={THIS_RUN: this_run, REAL: images, BEFORE: measured(0.6, 0.2)}
-        )
-        assert labs.farther_and_covering_less(lab.world, lab.settings, results) is met  # type: ignore[arg-type]
+        settings = lab.settings.replace(initialisation=start)
+        results: Any = SimpleNamespace(shared={THIS_RUN: this_run, REAL: measured(0.6, 0.4)})
+        assert labs.farther_and_covering_less(lab.world, settings, results) is met
 
 
 def test_a_press_computes_more_than_it_checks(lab: Laboratory) -> None:

@@ -57,10 +57,13 @@ def test_every_setting_that_was_tried_is_a_point(place: Laboratory) -> None:
     place.panel["weight"].value = 0.03
     place.panel["initialisation"].value = "real"
     place.run()
-    points, on_show, accuracies = lab.students_data(place.world, place.settings, place.results)
-    assert [(start, weight) for start, weight, _ in points] == [("noise", 0), ("real", 3)]
-    assert on_show == ("real", 0.03) and None not in accuracies
-    assert points[1][2] == accuracies[0]
+    arms, on_show, accuracies = lab.students_data(place.world, place.settings, place.results)
+    assert [(start, [weight for weight, _ in tried]) for start, tried in arms] == [
+        ("noise", [0.0]),
+        ("real", [0.03]),
+    ]
+    assert on_show == 0.03 and None not in accuracies
+    assert arms[1][1] == ((0.03, accuracies[0]),)
 
 
 def test_the_quest_wants_images_from_noise(place: Laboratory) -> None:

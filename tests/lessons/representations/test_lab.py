@@ -126,7 +126,7 @@ def test_the_quest_asks_for_a_lead_over_learning_alone(lab: Any) -> None:
             complete=complete, frames=[SimpleNamespace(content=Moment(accuracy, None, None))]
         )
 
-    for alone, met in ((run(0.65), False), (run(0.55), True), (run(0.55, complete=False), False)):
+    for alone, met in ((run(0.56), False), (run(0.54), True), (run(0.54, complete=False), False)):
         results: Any = SimpleNamespace(jobs=[run(0.7), alone])
         assert quest_met(lab.world, lab.settings, results) == met
 
