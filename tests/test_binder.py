@@ -38,13 +38,12 @@ def required_packages() -> dict[str, Requirement]:
         + PYPROJECT["build-system"]["requires"]
     )
     requirements = [Requirement(line) for line in lines]
-    by_name = {
+    return {
         CONDA_NAMES.get(
             canonicalize_name(requirement.name), canonicalize_name(requirement.name)
         ): requirement
         for requirement in requirements
     }
-    return by_name
 
 
 def pinned_python() -> str:

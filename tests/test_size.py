@@ -1,6 +1,7 @@
 """Size in statements, which formatting does not change.
 
-A method or a lesson raises both totals in its own commit; anything else finds what can go.
+What is new is paid for by what goes: these ceilings fall. An issue that adds content may raise them
+by the number that it names, and nothing else does.
 """
 
 import ast
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-STATEMENTS = {"ddlab": 24_512, "tests": 22_596}
+STATEMENTS = {"ddlab": 24_064, "tests": 21_851}
 
 
 @pytest.mark.parametrize("room", STATEMENTS)
@@ -19,5 +20,5 @@ def test_it_has_not_grown(room: str) -> None:
         tree = ast.parse(file.read_text(encoding="utf-8"))
         total += sum(isinstance(node, ast.stmt) for node in ast.walk(tree))
     assert total <= STATEMENTS[room], (
-        f"{room} has {total} statements; raise STATEMENTS with a new method or lesson"
+        f"{room} has {total} statements, and its ceiling is {STATEMENTS[room]}: find what can go"
     )

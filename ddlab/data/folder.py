@@ -313,10 +313,9 @@ def _in_both(train: Listing, test: Listing) -> list[str]:
     # Two files of different length cannot be equal, and almost all lengths differ.
     sizes = {os.path.getsize(file) for file in tests} & {os.path.getsize(file) for file in trains}
     test_digests = {_digest(file) for file in tests if os.path.getsize(file) in sizes}
-    copies = [
+    return [
         file for file in trains if os.path.getsize(file) in sizes and _digest(file) in test_digests
     ]
-    return copies
 
 
 def _digest(file: str) -> bytes:

@@ -188,11 +188,10 @@ def first_networks(views: int, bases: int, *, hidden: int, seed: int) -> dict[st
         "second_biases": (views, bases),
     }
     bounds = {name: 1 / math.sqrt(bases if name.startswith("first") else hidden) for name in shapes}
-    weights = {
+    return {
         name: bounds[name] * (2 * torch.rand(shape, generator=draw) - 1)
         for name, shape in shapes.items()
     }
-    return weights
 
 
 def mean_squared_error(

@@ -22,7 +22,7 @@ def front_end(*names: str) -> str:
 
 def style() -> str:
     """Return the style sheet of our own widgets."""
-    return (_FOLDER / "plot.css").read_text(encoding="utf-8")
+    return (_FOLDER / "widgets.css").read_text(encoding="utf-8")
 
 
 class SyncedWidget(anywidget.AnyWidget):

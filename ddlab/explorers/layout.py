@@ -32,36 +32,6 @@ from .controls import Controls
 from .lines import Sentence
 from .runner import Runner
 
-_STYLE = """<style>
-.ddlab-explorer { padding: 4px 0 8px; }
-.ddlab-title { font-size: 15px; font-weight: 600; color: var(--jp-ui-font-color1, inherit); }
-.ddlab-sentence-bad { font-size: 13px; padding: 2px 8px; border-left: 4px solid #D55E00; color: var(--jp-ui-font-color1, inherit); }
-.ddlab-error { padding: 6px 10px; border: 1px solid #D55E00; border-left-width: 5px; color: var(--jp-ui-font-color1, inherit); }
-.ddlab-error pre { white-space: pre-wrap; font-size: 12px; line-height: 1.35; color: var(--jp-ui-font-color2, inherit); }
-.ddlab-error summary { cursor: pointer; width: fit-content; }
-.ddlab-explorer .widget-slider .slider-container { min-width: 8em; }
-.ddlab-explorer .widget-label { text-align: left; }
-.ddlab-explorer .widget-toggle-buttons > .widget-label { margin-right: 6px; }
-.ddlab-explorer .widget-toggle-buttons { display: flex; flex-flow: row wrap; align-items: baseline; }
-.ddlab-controls > .jupyter-widgets, .ddlab-controls > .widget-toggle-buttons { margin: 3px 0; }
-.ddlab-beside { display: flex; flex-flow: row wrap; gap: 4px 16px; align-items: flex-start; }
-.ddlab-beside > :first-child { flex: 0 0 216px; min-width: 0; max-height: 580px; overflow: hidden auto; }
-.ddlab-beside > :last-child { flex: 1 1 440px; min-width: 0; }
-.ddlab-stacked .widget-inline-hbox { flex-wrap: wrap; height: auto; }
-.ddlab-stacked .widget-inline-hbox > .widget-label { flex: 0 0 100%; height: auto; line-height: 18px; margin-bottom: 4px; }
-.ddlab-stacked .widget-slider .slider-container { margin-left: 10px; }
-.ddlab-replay-note { font-size: 13px; margin: 2px; color: var(--jp-ui-font-color2, inherit); }
-.ddlab-explorer.jupyter-widgets-disconnected:not(:has(.ddlab-replay))::before {
-  content: "Run the cells again (Run > Run All Cells): the kernel of this explorer is gone."; padding: 4px 0;
-  font: inherit; font-weight: 600; color: var(--jp-error-color1, #D55E00);
-}
-.ddlab-explorer.jupyter-widgets-disconnected:not(:has(.ddlab-replay)) > :not(:first-child) { opacity: 0.4; pointer-events: none; }
-.ddlab-explorer .jupyter-widgets-disconnected::before { display: none; }
-.ddlab-explorer .widget-readout:not([contenteditable="true"]) { cursor: default; user-select: none; }
-.ddlab-explorer :focus-visible { outline: 2px solid #0072B2; outline-offset: 2px; }
-</style>"""
-
-
 _by_key: dict[str, "Explorer"] = {}  # a cell that runs again closes what it replaces
 
 
@@ -97,8 +67,7 @@ class Explorer(widgets.VBox):
         self._closed = False
         self._belongings = []
         self._title = widgets.HTML(
-            f'{_STYLE}<div class="ddlab-title" role="heading" '
-            f'aria-level="3">{html.escape(title)}</div>'
+            f'<div class="ddlab-title" role="heading" aria-level="3">{html.escape(title)}</div>'
         )
         self._sentence = Sentence()
         self._sentence.on_msg(self._count_views)

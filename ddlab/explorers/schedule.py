@@ -153,12 +153,11 @@ class Results:
 
         The oldest come first.
         """
-        results = [
+        return [
             (value.arguments, result)
             for value, result in self._schedule.remembered_values()
             if value.compute == compute and self._schedule.is_wanted(value)
         ]
-        return results
 
     def words_of(self, earlier: Any) -> str:
         """Return what earlier settings had where those on show differ, as "before: steps (N) 3"."""

@@ -53,11 +53,10 @@ class Students:
         self, world: Any, settings: Any, results: Results
     ) -> dict[Any, tuple[float | None, ...]]:
         """Return what is known: set -> `Accuracies`."""
-        accuracies = {
+        return {
             name: tuple(map(results, values))
             for name, values in self._values(world, settings, results).items()
         }
-        return accuracies
 
     def button(self, hint: str, view: View | None = None) -> Compute:
         """Return the button; a press brings `view` to the front, and lasts while controls move."""
@@ -71,22 +70,20 @@ def finished(accuracies: Accuracies) -> list[float]:
 
 def mean_accuracies(accuracies: Mapping[Hashable, Accuracies]) -> dict[Any, float]:
     """Return the mean of each set that has a student."""
-    means = {
+    return {
         name: statistics.fmean(finished(values))
         for name, values in accuracies.items()
         if finished(values)
     }
-    return means
 
 
 def differences(accuracies: Accuracies, rivals: Accuracies) -> list[float]:
     """Return accuracy minus rival's, of the seeds whose two students are there."""
-    pairs = [
+    return [
         accuracy - rival
         for accuracy, rival in zip(accuracies, rivals, strict=True)
         if accuracy is not None and rival is not None
     ]
-    return pairs
 
 
 def difference_chart(

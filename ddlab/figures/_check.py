@@ -65,10 +65,9 @@ def as_pair(argument: str, value: Any, allowed: str) -> tuple[Any, Any]:
 def as_series(argument: str, value: Any) -> dict[str, np.ndarray]:
     """Return a mapping of name -> curve, all one-dimensional and not empty."""
     curves = named(argument, value)
-    series = {
+    return {
         str(name): as_array(f"{argument}[{str(name)!r}]", curve) for name, curve in curves.items()
     }
-    return series
 
 
 def as_steps(steps: Any, length: int) -> np.ndarray:

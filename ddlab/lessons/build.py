@@ -112,12 +112,11 @@ def with_part(text: str, name: str, content: str) -> str:
 def stale(notebooks: Path) -> dict[Path, str]:
     """Return those files of `generated` that are not what they must be."""
     expected = generated(notebooks).items()
-    stale_files = {
+    return {
         path: text
         for path, text in expected
         if not path.exists() or path.read_text(encoding="utf-8") != text
     }
-    return stale_files
 
 
 def as_text(notebook: dict[str, Any]) -> str:
@@ -131,12 +130,11 @@ def _read(notebook: Path) -> dict[str, Any]:
 
 def _stub(solution: list[str]) -> list[str]:
     """Return the lines of a solution that begin with the stub's mark, without it."""
-    stub_lines = [
+    return [
         line[: len(line) - len(line.lstrip())] + line.strip().removeprefix(STUB)
         for line in solution
         if line.strip().startswith(STUB.strip())
     ]
-    return stub_lines
 
 
 def _replaced(source: str) -> str:

@@ -218,10 +218,9 @@ def shortened(gradient: Tensors, longest: float) -> dict[str, Tensor]:
     """
     # One norm over all tensors, or the direction of the whole gradient would change.
     norm = torch.nn.utils.get_total_norm(gradient.values())
-    clipped = {
+    return {
         name: value * (longest / (norm + 1e-6)).clamp(max=1) for name, value in gradient.items()
     }
-    return clipped
 
 
 total_steps = descent.total_steps

@@ -416,12 +416,11 @@ def parameter_names(described: NetworkSpec) -> list[str]:
 
 def batch_norm_layers(described: NetworkSpec) -> list[str]:
     """Return the names of the BatchNorm2d layers, in the module's order."""
-    layers = [
+    return [
         name
         for name, module in skeleton(described).named_modules()
         if isinstance(module, nn.BatchNorm2d)
     ]
-    return layers
 
 
 def hooked_layers(described: NetworkSpec) -> tuple[str, str]:
@@ -506,11 +505,10 @@ def _refuse_weights(
 @lru_cache(maxsize=64)
 def _layout(described: NetworkSpec) -> dict[str, tuple[torch.Size, bool]]:
     """Return the shape of each tensor, and whether it is a floating-point one."""
-    layout = {
+    return {
         name: (value.shape, value.is_floating_point())
         for name, value in tensors_of(skeleton(described)).items()
     }
-    return layout
 
 
 def _check_complete(described: NetworkSpec) -> None:

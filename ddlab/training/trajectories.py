@@ -24,10 +24,9 @@ def by_name(spec: NetworkSpec, row: Tensor) -> dict[str, Tensor]:
     """Return the inverse of `vector`."""
     shapes = {name: value.shape for name, value in skeleton(spec).named_parameters()}
     parts = row.split([shape.numel() for shape in shapes.values()])
-    weights = {
+    return {
         name: part.view(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)
     }
-    return weights
 
 
 def buffers_of(spec: NetworkSpec, device: torch.device | str) -> dict[str, Tensor]:

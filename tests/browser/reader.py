@@ -152,10 +152,9 @@ def move(opened: NotebookPage, control: Control) -> None:
         handle = explorer.locator(".noUi-handle:visible").nth(control.place)
         handle.focus()
         # Of a run the steps to come are on the slider, too; back is where it can go.
-        at_end = (
-            handle.get_attribute("aria-valuenow") == handle.get_attribute("aria-valuemax")
-            or control.label in ("step", "update")
-        )
+        at_end = handle.get_attribute("aria-valuenow") == handle.get_attribute(
+            "aria-valuemax"
+        ) or control.label in ("step", "update")
         opened.page.keyboard.press("ArrowLeft" if at_end else "ArrowRight")
     elif control.kind == "buttons":
         group = explorer.locator(".widget-toggle-buttons:visible").nth(control.place)

@@ -78,13 +78,12 @@ PARTS = (
 
 def lacking(module: Any) -> list[str]:
     """Which parts a method of the house has not."""
-    missing = [
+    return [
         part
         for part in PARTS
         if functools.reduce(lambda of, name: getattr(of, name, None), part.split("."), module)
         is None
     ]
-    return missing
 
 
 def method_cases() -> Iterator[Case]:

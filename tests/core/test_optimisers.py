@@ -16,11 +16,10 @@ from tests.support import assert_unchanged, refuses, snapshot
 def start(seed: int = 0) -> dict[str, Tensor]:
     draw = torch.Generator().manual_seed(seed)
     shapes = {"matrix": (3, 2), "vector": (4,), "scalar": (), "empty": (0, 2)}
-    parameters = {
+    return {
         name: torch.randn(shape, generator=draw, dtype=torch.float64)
         for name, shape in shapes.items()
     }
-    return parameters
 
 
 def slopes(parameters: dict[str, Tensor], step: int) -> dict[str, Tensor]:

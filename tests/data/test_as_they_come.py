@@ -54,11 +54,10 @@ def classes(root: Path, names: tuple[str, ...] = CLASSES, count: int = 3) -> Non
 def of_class(loaded: ddlab.ImageData, split: str) -> list[bool]:
     """Whether each image of a split stands under its own class."""
     names = [loaded.class_names[label] for label in loaded.labels(split).tolist()]
-    are_right = [
+    return [
         int(image[0, 5, 5]) == 80 * (1 + CLASSES.index(name))
         for name, image in zip(names, loaded.images(split), strict=True)
     ]
-    return are_right
 
 
 def split_into(*splits: str) -> Callable[[Path], None]:

@@ -57,11 +57,10 @@ def shift_tensors(shift: str, views: int) -> dict[str, Tensor]:
         },
         "stored": {"view_coefficients": (views, M, V)},
     }[shift]
-    tensors = {
+    return {
         name: normal_tensor(*shape, seed=number)
         for number, (name, shape) in enumerate(shapes.items())
     }
-    return tensors
 
 
 def factors(

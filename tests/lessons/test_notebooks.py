@@ -26,12 +26,11 @@ EVERY = [*SOLUTIONS, *sorted(NOTEBOOKS.glob("*.ipynb"))]
 
 
 def codes(path: Path) -> list[str]:
-    sources = [
+    return [
         "".join(c["source"])
         for c in json.loads(path.read_text())["cells"]
         if c["cell_type"] == "code"
     ]
-    return sources
 
 
 def test_there_is_a_lesson_for_every_entry_of_the_catalogue() -> None:

@@ -52,11 +52,10 @@ def twelve() -> ImageData:
 @pytest.fixture(scope="session")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pictures")
-    file_of = {
+    return {
         make.__name__: make().save(folder / f"{make.__name__}.safetensors")
         for make in (three_large, twelve)
     }
-    return file_of
 
 
 @pytest.mark.parametrize("kind", ["three_large", "twelve"])

@@ -254,12 +254,11 @@ def arena(
 
 
 def placed(data: str = "digits", budget: str = "1") -> list[dict[str, Any]]:
-    rows = [
+    return [
         row
         for row in records.load("arena").rows
         if (row["data"], row["budget"]) == (data, budget) and row["accuracies"]
     ]
-    return rows
 
 
 def methods_placed(budget: str) -> list[tuple[str, str]]:

@@ -22,11 +22,10 @@ SHAPES = {"convolution": (4, 3, 2, 2), "linear": (5, 6), "bias": (5,)}
 
 def random_gradients(seed: int) -> dict[str, Tensor]:
     draw = torch.Generator().manual_seed(seed)
-    gradients = {
+    return {
         name: torch.randn(shape, generator=draw, dtype=torch.float64)
         for name, shape in SHAPES.items()
     }
-    return gradients
 
 
 def cosine(first: list[float], second: list[float]) -> float:
@@ -108,10 +107,9 @@ def spec(grey: ImageData) -> networks.NetworkSpec:
 
 @pytest.fixture
 def weights(spec: networks.NetworkSpec) -> dict[str, Tensor]:
-    double_weights = {
+    return {
         name: value.double() for name, value in networks.initialise(spec, seed=0).weights.items()
     }
-    return double_weights
 
 
 def test_the_gradient_of_a_class_is_torchs_whatever_goes_through_at_once(

@@ -157,7 +157,7 @@ def test_it_is_looked_at_and_played(mine: Any, data_and_teacher: Any) -> None:
     played.click()
     live.runner.join()
     assert "finished" in live.sentence
-    assert torch.equal(live.watched_run.state().images, run.state().images)
+    assert torch.equal(live.schedule.watched_run.state().images, run.state().images)
     trained.click()
     live.runner.join()
     assert "random real images" in live.sentence

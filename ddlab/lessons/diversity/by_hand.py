@@ -176,8 +176,7 @@ class World:
     def shares(self, view: View) -> dict[str, float]:
         """Return the coverage of each set, and of what was put by hand once a hand has moved."""
         names = (*self.mapped.sets, BY_HAND) if view.hand else tuple(self.mapped.sets)
-        shares = {name: self.mapped.coverage(self.on_show(view, name)) for name in names}
-        return shares
+        return {name: self.mapped.coverage(self.on_show(view, name)) for name in names}
 
 
 def list_jobs(world: World, view: View, run: None) -> list[Value]:

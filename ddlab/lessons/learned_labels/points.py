@@ -53,12 +53,11 @@ def mixed_labels(settings: Settings) -> np.ndarray:
 def classes(settings: Settings) -> list[str]:
     """Return the classes that win somewhere, from left to right."""
     winners = mixed_labels(settings).argmax(1)
-    winning_classes = [
+    return [
         CLASSES[winner]
         for index, winner in enumerate(winners)
         if index == 0 or winner != winners[index - 1]
     ]
-    return winning_classes
 
 
 def lines(settings: Settings) -> go.Figure:

@@ -165,12 +165,11 @@ def sentence(world: World, settings: Any, results: Results) -> str:
 
 def controls(world: World) -> list[str]:
     """Return the fields of the trial that have a slider."""
-    names = [
+    return [
         name
         for name, described in describe(world.start).items()
         if described.explorable is not None
     ]
-    return names
 
 
 def unused(world: World, settings: Any) -> list[str]:

@@ -162,10 +162,9 @@ def _with_new_weights(
 
 def _of(tensors: dict[str, Tensor], index: int) -> dict[str, Tensor]:
     start = f"{index}/"
-    weights = {
+    return {
         name.removeprefix(start): value for name, value in tensors.items() if name.startswith(start)
     }
-    return weights
 
 
 def _named(index: int, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

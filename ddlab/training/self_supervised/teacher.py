@@ -383,12 +383,11 @@ def _join(**parts: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _part(joined: Mapping[str, Tensor], part: str) -> dict[str, Tensor]:
-    part_tensors = {
+    return {
         name.removeprefix(f"{part}."): value
         for name, value in joined.items()
         if name.startswith(f"{part}.")
     }
-    return part_tensors
 
 
 def _detached_state(state: Any, device: Any) -> ObjectiveState:

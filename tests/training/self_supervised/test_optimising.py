@@ -16,11 +16,10 @@ SHAPES = {"weight": (4, 3), "kernel": (2, 3, 3, 3), "bias": (4,)}
 
 def random_parameters(seed: int) -> dict[str, Tensor]:
     draw = torch.Generator().manual_seed(seed)
-    parameters = {
+    return {
         name: torch.randn(shape, generator=draw, dtype=torch.float64)
         for name, shape in SHAPES.items()
     }
-    return parameters
 
 
 def test_descent_equals_a_script() -> None:
