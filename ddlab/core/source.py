@@ -441,9 +441,12 @@ def _is_users(name: str | None) -> bool:
 
     It is a notebook, or a file that is neither installed nor ours.
     """
+    # Also where an installed program runs the reader's cells, as pytest and kernels do.
+    if name == "__main__":
+        return True
     module = sys.modules.get(name or "")
     file = getattr(module, "__file__", None)
-    # `__main__` in a notebook has no file, and neither have Python's built-in modules: only the
+    # A module that a cell makes has no file, and neither have Python's built-in modules: only the
     # latter are not the user's.
     if file is None:
         is_of_python = getattr(getattr(module, "__spec__", None), "origin", None) in (
