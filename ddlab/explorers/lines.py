@@ -51,6 +51,7 @@ class Progress(widgets.FloatProgress):
             options: of `ipywidgets.FloatProgress`.
         """
         super().__init__(max=1.0, style={"description_width": words}, **options)
+        self.add_class("ddlab-progress")
         self.layout.visibility = "hidden"
         self.gap = _GAP
         self._drawing = drawing

@@ -16,7 +16,7 @@ from ..runs import Frame, Look
 from ..runs.inputs import Inputs
 from .plot import Plot
 
-_HEIGHT = 306  # of the charts
+_HEIGHT = 316  # of the charts
 _MOST_IMAGES = 40  # four rows: with a chart below they fit on a screen
 _EMPTY = "The curves begin with the first update"
 

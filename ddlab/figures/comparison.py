@@ -216,6 +216,7 @@ def bars(
             descriptions.append(f"{name}{f', {group}' if group else ''} {words.number(v)}")
     descriptions += _referred(figure, reference)
     figure.update_xaxes(
+        type="category",  # also where they are called 1, 2, 5 and 50
         tickmode="array",
         tickvals=literal_names,
         ticktext=[name.replace(", ", ",<br>") for name in literal_names],

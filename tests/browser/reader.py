@@ -50,15 +50,6 @@ _TIGHT = """([least, conclusion, square, most]) => {
     return width > 2 && height > 2
       && width * height > 0.15 * Math.min(a.width * a.height, b.width * b.height);
   };
-  // What a reader has unfolded, as "More settings", may be as high as it needs to be.
-  const heightOf = (explorer) => {
-    const beside = explorer.querySelector('.ddlab-beside');
-    const columns = [...beside.children].map((column) => {
-      const unfolded = [...column.querySelectorAll('.ddlab-controls .ddlab-controls')];
-      return unfolded.reduce((height, box) => height - box.offsetHeight, column.offsetHeight);
-    });
-    return explorer.offsetHeight - beside.offsetHeight + Math.max(...columns);
-  };
   const tight = [];
   for (const graph of [...document.querySelectorAll('.jp-Notebook .js-plotly-plot')].filter(seen)) {
     const box = graph.getBoundingClientRect();
@@ -78,7 +69,7 @@ _TIGHT = """([least, conclusion, square, most]) => {
   }
   for (const explorer of document.querySelectorAll('.jp-Notebook .ddlab-explorer')) {
     const note = (what) => tight.push(`${explorer.querySelector('.ddlab-title')?.textContent}: ${what}`);
-    const height = heightOf(explorer);
+    const height = explorer.offsetHeight; // "More settings" unfolded as well: that column scrolls
     if (height > most) note(`${height} px high`);
     const areas = [...explorer.querySelectorAll('.js-plotly-plot')].filter(seen).flatMap(areasOf);
     // A map whose axes have one scale may be a square.

@@ -240,3 +240,8 @@ def test_a_point_without_a_place_is_refused(point: Point) -> None:
         match=r"points\['a'\] must be of finite numbers, x above 0 on a logarithmic axis",
     ):
         scatter({"a": point}, title="t", x_label="x", y_label="y", logarithmic=True)
+
+
+def test_bars_of_numbers_stay_categories() -> None:
+    figure = bars(["1", "2", "5", "50"], [0.1, 0.2, 0.3, 0.4], title="Networks", y_label="accuracy")
+    assert figure.layout.xaxis.type == "category"

@@ -105,7 +105,15 @@ RECIPES = [
         "What is worth",
         (("memory", "nearest to centres"), ("images_per_class", 5), ("distillation_weight", 0.0)),
     ),
-    Recipe("75", "What becomes of", (("memory", "random"), ("images_per_class", 2))),
+    Recipe(
+        "75",
+        "What becomes of",
+        (
+            ("memory", "nearest to centres"),
+            ("images_per_class", 3),
+            ("distillation_weight", 0.0),
+        ),
+    ),
     Recipe("90", "On trial: ReLA, appendix A", (("steps", 3), ("steps", 4))),
     Recipe("90", "On trial: ReLA, appendix C", (("spread", 0.25), ("spread", 0.24))),
     Recipe(
@@ -126,7 +134,7 @@ RECIPES = [
     Recipe("95", "", (("width", 32), ("epochs", 101), ("width", 16), ("epochs", 125))),
     Recipe("80", "Which method, at", (("labels", "own"), ("method", "dd"))),
     Recipe("70", "Two steps", ((DRAG, (1, 1.4, 1.4)),)),
-    Recipe("70", "Does the order", (("curriculum", "all_shuffled"), ("steps", 20))),
+    Recipe("70", "Does the order", (("curriculum", "all_shuffled"), ("steps", 18))),
 ]
 
 

@@ -9,7 +9,6 @@ asked for follows.
 """
 
 import functools
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,9 @@ from ...evaluation import embeddings
 from ...explorers import Chart, Lab, Quest, Results, Row, Strip, Tabs, Value
 from ...figures import encode_grid, sets_on_map
 from ...figures.theme import (
-    finish_figure,
-    legend_below,
-    line_style,
     neutral,
-    series_style,
-    start_figure,
 )
+from ...figures.tried import tried_settings
 from ...methods import dwa, selection
 from ...methods.shared import recovery
 from . import students
@@ -177,21 +172,13 @@ def grid_configs(config: dwa.Config) -> tuple[dwa.Config, ...]:
     return tuple(configs)
 
 
-@dataclass(frozen=True)
-class Scored:
-    """Images as a point: what made them, how far apart they lie, and what they cover.
-
-    `coverage` is a fraction of the real images in [0, 1].
-    """
-
-    config: dwa.Config
-    distance: float
-    coverage: float
+# How far apart the images of a set lie, and the fraction of the real images that it covers.
+Scored = tuple[float, float]
 
 
 def trade_data(
     world: World, settings: Settings, results: Results
-) -> tuple[Scored, tuple[Scored, ...], tuple[float, float]]:
+) -> tuple[Scored, dict[Any, Scored], Scored]:
     """Return the images on show, all that were made or recorded, and random real ones.
 
     Recorded are those of both starts and all weights, for the push on show.
@@ -203,98 +190,37 @@ def trade_data(
         recorded = world.recorded_as.get(decisive(grid_config))
         if recorded is not None:
             images = results.compute_now(world.recorded, recorded)
-            scored[decisive(grid_config)] = _scored(grid_config, images, layer)
+            scored[decisive(grid_config)] = _scored(images, layer)
     for _, images in results.every(world.images):
         source = images.source
         if isinstance(source, dwa.Config) and source.images_per_class == config.images_per_class:
-            scored[decisive(source)] = _scored(source, images, layer)
-    chosen = results.shared[REAL]
-    real_point = float(chosen.distances.mean()), chosen.places[layer].coverage
+            scored[decisive(source)] = _scored(images, layer)
     current = next(iter(results.shared.values()))
-    return _scored(current.source, current, layer), tuple(scored.values()), real_point
+    return _scored(current, layer), scored, _scored(results.shared[REAL], layer)
 
 
-def _scored(config: Any, images: Images, layer: str) -> Scored:
-    return Scored(config, float(images.distances.mean()), images.places[layer].coverage)
+def _scored(images: Images, layer: str) -> Scored:
+    return float(images.distances.mean()), images.places[layer].coverage
 
 
-def trade(
-    current: Scored, scored: tuple[Scored, ...], real_point: tuple[float, float]
-) -> go.Figure:
-    """Draw coverage over distance: a line along the weights for each start, and all that was tried.
-
-    The large marker is on show; a star stands for random real images.
-    """
-    figure = start_figure(
+def trade(current: Scored, scored: dict[Any, Scored], real_images: Scored) -> go.Figure:
+    """Draw coverage over distance: a line along the weights for each start and push."""
+    arms: dict[str, dict[float, list[float]]] = {f"from {start}": {} for start in STARTS}
+    for config in sorted(scored, key=lambda config: config.lambda_var):
+        name = f"from {config.initialisation}"
+        if config.perturbation != "none":
+            name += f", {config.perturbation} {config.adjustment_radius:g}"
+        distance, coverage = scored[config]
+        arms.setdefault(name, {})[distance] = [coverage]
+    return tried_settings(
+        arms,
+        rivals={REAL: {real_images[0]: [real_images[1]]}},
+        on_show=current,
         title="Do images that lie farther apart cover more?",
         x_label="feature distance within a class",
         y_label="coverage of real images",
+        limits=(0.0, 0.5),
         height=_HEIGHT,
-    )
-    push_on_show = (current.config.perturbation, current.config.adjustment_radius)
-    descriptions = []
-    for start in STARTS:
-        style = series_style(STARTS.index(start))
-        line, other_pushes = [], []
-        for point in scored:
-            if point.config.initialisation == start:
-                push = (point.config.perturbation, point.config.adjustment_radius)
-                plain = current.config.perturbation == point.config.perturbation == "none"
-                (line if plain or push == push_on_show else other_pushes).append(point)
-        line.sort(key=lambda point: point.config.lambda_var)
-        for points, look in (
-            (line, line_style(style, markers=True) | {"name": f"from {start}, by λ_var"}),
-            (
-                other_pushes,
-                {
-                    "mode": "markers",
-                    "name": f"from {start}, other pushes",
-                    # Named on hovering: as a part of the legend they would take height from the plot.
-                    "showlegend": False,
-                    "marker": {"symbol": f"{style.marker}-open", "size": 8, "color": style.colour},
-                },
-            ),
-        ):
-            if points:
-                figure.add_scatter(
-                    x=[point.distance for point in points],
-                    y=[point.coverage for point in points],
-                    hovertext=[source_text(point.config) for point in points],
-                    **look,
-                )
-        descriptions.extend(
-            f"from {start}, λ_var {point.config.lambda_var:g}: {point.distance:.2f} apart, "
-            f"{point.coverage:.0%} covered"
-            for point in line
-        )
-    figure.add_scatter(
-        x=[real_point[0]],
-        y=[real_point[1]],
-        name="random real",
-        mode="markers+text",
-        text=["random real"],
-        textposition="top center",
-        showlegend=False,
-        marker={"symbol": "star", "size": 13, "color": neutral("text")},
-    )
-    figure.add_scatter(
-        x=[current.distance],
-        y=[current.coverage],
-        name="on show",
-        mode="markers",
-        showlegend=False,
-        marker={
-            "symbol": "circle-open",
-            "size": 20,
-            "color": neutral("text"),
-            "line": {"width": 2},
-        },
-    )
-    figure.update_yaxes(tickformat=".0%", rangemode="tozero")
-    return finish_figure(
-        legend_below(figure),
-        alt=f"Coverage over feature distance: {'; '.join(descriptions)}; random real "
-        f"{real_point[0]:.2f} apart, {real_point[1]:.0%} covered.",
     )
 
 

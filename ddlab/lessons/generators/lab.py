@@ -47,7 +47,8 @@ STUDENTS = 3
 # Longer trainings take a reader's patience: memory and time grow with N.
 MOST_STEPS = 20
 # Accuracy that the quest asks for, however the steps are shuffled.
-ENOUGH = 0.86
+ENOUGH = 0.87
+_LOST = 0.02  # of accuracy, that no order may cost
 # Accuracies are shown from here, unless one is lower.
 _LOW = 0.5
 # Images of a batch that are shown, and the pixels that each takes.
@@ -343,9 +344,12 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
 
 
 def quest_met(world: World, settings: Settings, results: Results) -> bool:
-    """Return whether the steps teach enough in every order."""
+    """Return whether the steps teach enough in every order, and lose next to nothing by any."""
     learned = results.shared[0]
-    return learned is not None and min(path[-1] for path in learned.values()) >= ENOUGH
+    if learned is None:
+        return False
+    worst = min(path[-1] for path in learned.values())
+    return worst >= ENOUGH and learned[ORDERS[0]][-1] - worst <= _LOST
 
 
 CurriculumLab = Lab(
@@ -376,6 +380,8 @@ CurriculumLab = Lab(
     ],
     sentence=sentence,
     quest=Quest(
-        f"Learn steps that teach {ENOUGH:.0%} or more, however they are shuffled.", quest_met
+        f"Learn steps that teach {ENOUGH:.0%} or more in every order, and lose at most "
+        f"{100 * _LOST:.0f} points by any shuffling.",
+        quest_met,
     ),
 )

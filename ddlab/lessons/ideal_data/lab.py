@@ -85,6 +85,7 @@ def final_chart(on_view: Answer, switched: Answer | None) -> go.Figure:
         x_label="Σ of the samples" if on_view.sweep is SIGMAS else "share of the teacher ρ",
         y_label=_y_label(on_view),
         places=on_view.sweep.values,
+        log=on_view.sweep is SIGMAS,
         limits=(on_view.least[measure], max(ends)),
         percent=measure != SQUARED,
         height=drawing.HEIGHT,

@@ -182,7 +182,7 @@ def rates_data(world: World, settings: Settings, results: Results) -> tuple | No
 def rates_chart(*rates: float) -> go.Figure:
     """Return a bar for each step."""
     names = [str(step + 1) for step in range(len(rates))]
-    figure = bars(
+    return bars(
         names,
         list(rates),
         title="Learned rates",
@@ -191,7 +191,6 @@ def rates_chart(*rates: float) -> go.Figure:
         height=HEIGHT,
         text_format=".2f",
     )
-    return figure.update_xaxes(type="category")
 
 
 def curve_data(world: World, settings: Settings, results: Results) -> tuple:

@@ -31,7 +31,7 @@ from .lab import DECLARED, bars, bars_data
 from .world import BY_HAND, MEMORIES, Moment, Settings, World
 
 CLASSES = "ABCDEF"
-ENOUGH = 0.85  # of all points; an unlimited memory ends at .88
+ENOUGH = 0.88  # of all points: so many as an unlimited memory ends with
 # Of each class.
 _POINTS = 40
 # How far a class turns with its radius, and how far its dots lie off the curve.

@@ -101,8 +101,8 @@ def test_what_is_shown_is_what_distill_makes_bit_for_bit(
     share = f"coverage {covered:.1%}"
     assert share in lab.sentence and f"feature distance {distances.mean():.3f}" in lab.sentence
     assert lab.sentence.startswith("Images from noise, λ_mean = 0.01, λ_var = 0.33")
-    on_show = lab.widget(labs.trade).figure.data[-1]
-    assert on_show.name == "on show"
+    traces = {trace.name: trace for trace in lab.widget(labs.trade).figure.data}
+    on_show = traces["on show"]
     assert on_show.x == pytest.approx((float(distances.mean()),), abs=1e-6)
     assert on_show.y == pytest.approx((covered,))
 

@@ -72,12 +72,14 @@ def test_the_quest_wants_enough_in_every_order(grey: ImageData) -> None:
     place = lab.CurriculumLab(grey, SMALL, device="cpu")
     place.run()
 
-    def met(worst: float) -> bool:
-        paths = dict.fromkeys(lab.ORDERS, (0.1, 0.99)) | {"batches": (0.1, worst)}
+    def met(best: float, worst: float) -> bool:
+        paths = dict.fromkeys(lab.ORDERS, (0.1, best)) | {"batches": (0.1, worst)}
         place.schedule.keep(place.schedule.jobs[1], paths)
         return lab.quest_met(place.world, place.settings, place.results)
 
-    assert met(lab.ENOUGH) and not met(lab.ENOUGH - 0.01)
+    assert met(lab.ENOUGH, lab.ENOUGH) and not met(lab.ENOUGH - 0.01, lab.ENOUGH - 0.01)
+    # Shuffling must cost next to nothing, however good every order is.
+    assert not met(0.99, lab.ENOUGH)
     place.close()
 
 
