@@ -209,6 +209,7 @@ def walk_meets(lab: Laboratory, draws: random.Random) -> bool:
     return bool(lab.quest and lab.quest.met)
 
 
+@pytest.mark.timeout(1200)  # ten walks that train generators on twenty steps take minutes
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: f"{recipe.lesson} {recipe.title}")
 def test_a_quest_takes_thought_and_the_recipe_meets_it(recipe: Recipe) -> None:
     lab = laboratory(recipe)
