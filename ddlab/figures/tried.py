@@ -50,7 +50,6 @@ def tried_settings(
     across: bool = False,
     lines: bool = True,
     height: int = 360,
-    coordinates: str = "",
 ) -> go.Figure:
     """Draw the values of the settings that were tried.
 
@@ -71,38 +70,41 @@ def tried_settings(
     order = {stop: place for place, stop in enumerate(stops or {})}
     add = _Adder(figure, order, across)
     described = []
-    drawn = []
+    all_values = []
     for index, (name, arm) in enumerate(arms.items()):
-        means = {where: statistics.fmean(values) for where, values in arm.items()}
-        drawn += [value for values in arm.values() for value in values]
+        means = {place: statistics.fmean(values) for place, values in arm.items()}
+        all_values += [value for values in arm.values() for value in values]
         style = line_style(series_style(index), markers=True)
         style["mode"] = "lines+markers" if lines else "markers"
         add(means, name=literal(name), **style, **_bars(arm, across))
         _add_seeds(add, arm, style["marker"])
         written = ", ".join(
-            f"{_words(value, percent)} at {where}" for where, value in means.items()
+            f"{_words(value, percent)} at {place}" for place, value in means.items()
         )
         described.append(f"{name} {written or 'not tried yet'}")
-    ends = [0, len(order) - 1] if order else [min(places or [0]), max(places or [1])]
+    axis_ends = [0, len(order) - 1] if order else [min(places or [0]), max(places or [1])]
     for dash, (name, rival) in zip(_DASHES, (rivals or {}).items(), strict=False):
-        values: Arm = rival if isinstance(rival, Mapping) else {end: [rival] for end in ends}
+        values: Arm = rival if isinstance(rival, Mapping) else {end: [rival] for end in axis_ends}
         is_level = values is not rival
-        means = {where: statistics.fmean(of_where) for where, of_where in values.items()}
-        drawn += means.values()
+        means = {place: statistics.fmean(seeds) for place, seeds in values.items()}
+        all_values += means.values()
         style = {"mode": "lines" if is_level else "lines+markers", "line": DASHED | {"dash": dash}}
         add(means, name=literal(name), is_level=is_level, marker={"symbol": "x"}, **style)
         described.append(f"{name} {', '.join(_words(value, percent) for value in means.values())}")
     if on_show is not None:
         ring = {"symbol": "circle-open", "size": 16, "color": neutral("text"), "line": {"width": 2}}
         add(dict([on_show]), name="on show", mode="markers", marker=ring)
-        drawn.append(on_show[1])
+        all_values.append(on_show[1])
     _set_axes(figure, stops or {}, places, log=log, across=across)
     margin = 0.04 * (limits[1] - limits[0])
-    low, high = min([limits[0], *(value - margin for value in drawn)]), max([limits[1], *drawn])
+    low, high = (
+        min([limits[0], *(value - margin for value in all_values)]),
+        max([limits[1], *all_values]),
+    )
     values_axis = figure.layout.xaxis if across else figure.layout.yaxis
     values_axis.update(range=[low, high + margin * 0.5], tickformat=".0%" if percent else "")
     alt = f"{title}, by {x_label}: {'; '.join(described)}."
-    return finish_figure(legend_below(figure), alt=alt, coordinates=coordinates)
+    return finish_figure(legend_below(figure), alt=alt)
 
 
 class _Adder:
@@ -116,7 +118,7 @@ class _Adder:
     def __call__(
         self, points: Mapping[Any, float], *, is_level: bool = False, **style: Any
     ) -> None:
-        along = [where if is_level else self.order.get(where, where) for where in points]
+        along = [place if is_level else self.order.get(place, place) for place in points]
         values = list(points.values())
         x, y = (values, along) if self.across else (along, values)
         self.figure.add_scatter(x=x, y=y, **style)
@@ -124,10 +126,10 @@ class _Adder:
 
 def _add_seeds(add: _Adder, arm: Arm, marker: Mapping[str, Any]) -> None:
     """Add a small point for each seed where there are several."""
-    for where, values in arm.items():
+    for place, values in arm.items():
         for value in values if len(values) > 1 else ():
             add(
-                {where: value},
+                {place: value},
                 mode="markers",
                 showlegend=False,
                 hoverinfo="skip",
@@ -172,8 +174,8 @@ def _set_axes(
     elif places:
         axis.update(tickvals=list(places), ticktext=[f"{place:g}" for place in places])
         if log:
-            ends = math.log10(0.85 * min(places)), math.log10(1.2 * max(places))
-            axis.update(type="log", range=ends)
+            log_range = math.log10(0.85 * min(places)), math.log10(1.2 * max(places))
+            axis.update(type="log", range=log_range)
         else:
             margin = 0.05 * (max(places) - min(places))
             axis.update(range=[min(places) - margin, max(places) + margin])

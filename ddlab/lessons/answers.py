@@ -84,10 +84,10 @@ class Exercise:
         results = []
         precision = 0.0
         for number, case in enumerate(self.cases()):
-            said = self.words_of(case)
+            call_words = self.words_of(case)
             returned = self._call(answer, case, number) if self.arguments else answer
             precision = max(precision, _precision(returned))
-            numbers = to_float64(returned, said)
+            numbers = to_float64(returned, call_words)
             if self.shape is not None:
                 require_shape(numbers, self.shape(*case))
             results.append(self.measure(numbers, *case).detach())
@@ -101,7 +101,7 @@ class Exercise:
         for number, case in enumerate(self.cases()):
             returned = answer
             if self.arguments:
-                with seeded(number):
+                with _seeded(number):
                     returned = answer(*case, **self.named)
             if returned is not None:
                 returned = self.measure(_as_float64(self.read(returned)), *case).detach()
@@ -115,13 +115,13 @@ class Exercise:
             if isinstance(value, Tensor) and value.numel() > _FEW:
                 words.append(f"{name} of shape {[*value.shape]}")
             elif isinstance(value, Tensor | list | int | float):
-                shown = value.tolist() if isinstance(value, Tensor) else value
-                words.append(f"{name} = {_shown(shown)}")
-        return listing(words)
+                entries = value.tolist() if isinstance(value, Tensor) else value
+                words.append(f"{name} = {_digits(entries)}")
+        return _joined(words)
 
     def _check_kind(self, answer: Any) -> None:
         """Refuse what is no function, or a function where a number is asked for."""
-        ask = self.ask or f"Write a function of {listing(self.arguments)}."
+        ask = self.ask or f"Write a function of {_joined(self.arguments)}."
         if answer is None:
             raise NotYet(ask)
         is_function = callable(answer) and not isinstance(answer, type)
@@ -133,14 +133,14 @@ class Exercise:
     def _call(self, answer: Any, case: tuple[Any, ...], seed: int) -> Any:
         """Return what a reader's function returns for one case, read."""
         names = [*map(_name, self.arguments), *self.named]
-        with seeded(seed):
+        with _seeded(seed):
             returned = call_answer(
-                answer, *case, names=names, said=self.words_of(case), **self.named
+                answer, *case, names=names, call_words=self.words_of(case), **self.named
             )
         try:
             return self.read(returned)
         except (TypeError, ValueError, IndexError, RuntimeError, AttributeError):
-            ask = self.ask or f"Write a function of {listing(self.arguments)}."
+            ask = self.ask or f"Write a function of {_joined(self.arguments)}."
             raise NotYet(f"{ask} Yours returns {kind_of(returned)}.") from None
 
     def _judge(self, results: list[Tensor], tolerance: float) -> None:
@@ -163,34 +163,34 @@ class Exercise:
     def _difference(self, case: tuple[Any, ...], result: Tensor, right: Tensor) -> str:
         """Return the input, the reader's value and the right one, as a sentence."""
         if not self.arguments:
-            return f"Yours is {_shown(result.tolist())}."
-        said = self.words_of(case)
-        given = f"For {said}, " if said else ""
-        sentence = f"{given}your function gives"
+            return f"Yours is {_digits(result.tolist())}."
+        call_words = self.words_of(case)
+        opening = f"For {call_words}, " if call_words else ""
+        sentence = f"{opening}your function gives"
         if result.shape != right.shape:
             return (
                 f"{sentence} numbers of shape {[*result.shape]}, and they should have shape "
                 f"{[*right.shape]}."
             )
         place = int((result - right).abs().argmax())
-        yours, wanted = _apart(float(result.flatten()[place]), float(right.flatten()[place]))
+        yours, target = _apart(float(result.flatten()[place]), float(right.flatten()[place]))
         if self.parts:
-            return f"{given}your {self.parts[place]} is {yours}; it should be {wanted}."
-        where = ""
+            return f"{opening}your {self.parts[place]} is {yours}; it should be {target}."
+        position_words = ""
         if right.numel() > 1:
             position = [int(index) for index in np.unravel_index(place, right.shape)]
-            where = f" at position {position}"
-        return f"{sentence} {yours}{where}, and it should be {wanted}."
+            position_words = f" at position {position}"
+        return f"{sentence} {yours}{position_words}, and it should be {target}."
 
 
 def call_answer(
-    function: Any, *arguments: Any, names: Sequence[str], said: str = "", **named: Any
+    function: Any, *arguments: Any, names: Sequence[str], call_words: str = "", **named: Any
 ) -> Any:
     """Call a reader's function and return what it returns.
 
     Args:
         names: of its arguments, for who takes others.
-        said: the arguments in words.
+        call_words: the arguments in words.
 
     Raises:
         NotYet: a function of other arguments, one that raises, or one that returns nothing.
@@ -199,9 +199,9 @@ def call_answer(
         signature = inspect.signature(function)
         signature.bind(*arguments, **named)
     except TypeError:
-        own_names = listing([*signature.parameters]) or "nothing"
+        own_names = _joined([*signature.parameters]) or "nothing"
         raise NotYet(
-            f"Your function must take {listing(names)}; yours takes {own_names}."
+            f"Your function must take {_joined(names)}; yours takes {own_names}."
         ) from None
     except ValueError:  # a built-in function, which doesn't say what it takes
         pass
@@ -210,32 +210,32 @@ def call_answer(
     except NotYet:
         raise
     except Exception as problem:
-        called = f" It was called with {said}." if said else ""
-        raise NotYet(f"{_where(problem, function)}{called}") from None
+        call_sentence = f" It was called with {call_words}." if call_words else ""
+        raise NotYet(f"{_stop_words(problem, function)}{call_sentence}") from None
     if returned is None:
         raise NotYet("Your function returns nothing. Does it end with `return`?")
     return returned
 
 
-def to_float64(value: Any, said: str = "") -> Tensor:
+def to_float64(value: Any, call_words: str = "") -> Tensor:
     """Return the numbers that a reader handed in, in float64, with their gradient.
 
     Args:
-        said: the arguments for which a function gave them, in words.
+        call_words: the arguments for which a function gave them, in words.
 
     Raises:
         NotYet: what is no number, and numbers that are not finite.
     """
     tensor = _as_float64(value)
-    where = f" for {said}" if said else ""
+    call_clause = f" for {call_words}" if call_words else ""
     if bool(tensor.isnan().any()):
         raise NotYet(
-            f"Your answer is not a number (NaN){where}. NaN comes from 0 / 0, from infinity minus "
+            f"Your answer is not a number (NaN){call_clause}. NaN comes from 0 / 0, from infinity minus "
             "infinity, from the mean of nothing, or from the root or logarithm of a negative number."
         )
     if not bool(tensor.isfinite().all()):
         raise NotYet(
-            f"Your answer is infinite{where}. Infinity comes from a division by zero, from the "
+            f"Your answer is infinite{call_clause}. Infinity comes from a division by zero, from the "
             "logarithm of 0, or from an exponential of a large number."
         )
     return tensor
@@ -261,7 +261,7 @@ def require_kind(answer: Any, kind: type, ask: str) -> None:
         raise NotYet(ask if answer is None else f"{ask} Yours is {kind_of(answer)}.")
 
 
-def listing(words: Sequence[str]) -> str:
+def _joined(words: Sequence[str]) -> str:
     """Join words as in "a, b and c"."""
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
@@ -324,41 +324,40 @@ def _precision(value: Any) -> float:
 
 
 @contextlib.contextmanager
-def seeded(seed: int) -> Iterator[None]:
+def _seeded(seed: int) -> Iterator[None]:
     """Let torch draw the same numbers inside, and go on outside as if nothing had been drawn."""
-    state = torch.get_rng_state()
-    torch.default_generator.manual_seed(seed)
-    try:
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
         yield
-    finally:
-        torch.set_rng_state(state)
 
 
-def _where(problem: Exception, function: Any) -> str:
+def _stop_words(problem: Exception, function: Any) -> str:
     """Return what a reader's function raised, and in which of its lines."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     lines = str(problem).splitlines()
-    said = f"{type(problem).__name__}: {lines[0].rstrip('.')}" if lines else type(problem).__name__
+    error_words = (
+        f"{type(problem).__name__}: {lines[0].rstrip('.')}" if lines else type(problem).__name__
+    )
     for frame in reversed(traceback.extract_tb(problem.__traceback__)):
         if code is not None and frame.filename == code.co_filename:
             line = linecache.getline(frame.filename, frame.lineno or 0).strip()
-            shown = f", `{line}`," if line else ""
-            return f"Your function stops at line {frame.lineno}{shown} with {said}."
-    return f"Your function stops with {said}."
+            quoted_line = f", `{line}`," if line else ""
+            return f"Your function stops at line {frame.lineno}{quoted_line} with {error_words}."
+    return f"Your function stops with {error_words}."
 
 
-def _shown(value: Any) -> str:
+def _digits(value: Any) -> str:
     """Return numbers in a few digits, a long list by its length."""
     if not isinstance(value, list):
         return f"{value:.4g}" if isinstance(value, float) else str(value)
-    text = f"[{', '.join(map(_shown, value))}]"
+    text = f"[{', '.join(map(_digits, value))}]"
     return text if len(text) <= _LONGEST else f"a list of {len(value)}"
 
 
-def _apart(yours: float, wanted: float) -> tuple[str, str]:
+def _apart(yours: float, target: float) -> tuple[str, str]:
     """Return two different numbers in as many digits as tell them apart."""
     for digits in range(4, 16):
-        texts = f"{yours:.{digits}g}", f"{wanted:.{digits}g}"
+        texts = f"{yours:.{digits}g}", f"{target:.{digits}g}"
         if texts[0] != texts[1]:
             break
     return texts

@@ -49,9 +49,9 @@ def _heights(h: Any, places: list[float]) -> list[float]:
         try:
             height = h(float(place))
         except TypeError:  # as of torch.abs
-            height = call_answer(h, torch.tensor(place), names=("place",), said=f"{place:g}")
+            height = call_answer(h, torch.tensor(place), names=("place",), call_words=f"{place:g}")
         except Exception:
-            height = call_answer(h, float(place), names=("place",), said=f"{place:g}")
+            height = call_answer(h, float(place), names=("place",), call_words=f"{place:g}")
         if height is None:
             raise NotYet("Your h returns nothing. Does it end with `return`?")
         number = to_float64(height, f"{place:g}")
