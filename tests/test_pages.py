@@ -52,10 +52,9 @@ def test_a_lesson_keeps_its_time_and_memory_and_becomes_a_page_with_its_plots(
             r'<script type="application/vnd.jupyter.widget-state\+json">(.*?)</script>', page, re.S
         )[1]
     )  # type: ignore[index]
-    plots = []
-    for state in widget_state["state"].values():
-        if "_figure" in state["state"]:
-            plots.append(state["state"])
+    plots = [
+        state["state"] for state in widget_state["state"].values() if "_figure" in state["state"]
+    ]
     assert (
         views and set(views) <= widget_state["state"].keys() and all(view in page for view in views)
     )

@@ -42,6 +42,11 @@ def generator(seed: int, step: int = 0, stream: str = "") -> torch.Generator:
     return torch.Generator().manual_seed(mixed)
 
 
+def permutation(count: int, seed: int, step: int = 0, stream: str = "") -> torch.Tensor:
+    """Return a random order of the rows 0 ... count - 1, int64 [count], drawn by `generator`."""
+    return torch.randperm(count, generator=generator(seed, step, stream))
+
+
 def numpy_generator(seed: int, step: int = 0, stream: str = "") -> np.random.Generator:
     """Return the same for numpy: a counter-based Philox generator."""
     return np.random.Generator(np.random.Philox(_sequence(seed, step, stream)))

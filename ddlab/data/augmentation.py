@@ -109,7 +109,7 @@ class Views(Parameters):
 # Of a million images drawing it takes longer than a step: one for each epoch and run under way.
 @lru_cache(4)
 def _order(seed: int, epoch: int, count: int) -> Tensor:
-    return torch.randperm(count, generator=randomness.generator(seed, epoch, "order"))
+    return randomness.permutation(count, seed, epoch, "order")
 
 
 def augment(

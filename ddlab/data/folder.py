@@ -8,6 +8,7 @@ In an exported set `labels.json` has the classes' own names.
 import dataclasses
 import functools
 import hashlib
+import itertools
 import json
 import os
 import shutil
@@ -302,14 +303,8 @@ def _in_both(train: Listing, test: Listing) -> list[str]:
 
     Only files of equal length are read.
     """
-    trains = []
-    for files in train.values():
-        for file in files:
-            trains.append(file)
-    tests = []
-    for files in test.values():
-        for file in files:
-            tests.append(file)
+    trains = [*itertools.chain.from_iterable(train.values())]
+    tests = [*itertools.chain.from_iterable(test.values())]
     # Two files of different length cannot be equal, and almost all lengths differ.
     sizes = {os.path.getsize(file) for file in tests} & {os.path.getsize(file) for file in trains}
     test_digests = {_digest(file) for file in tests if os.path.getsize(file) in sizes}

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 import torch
 from torch import Tensor
 
-from ..core import devices, errors, storage
+from ..core import devices, errors, randomness, storage
 from ..core.boundary import Count, check_fields, checked, tensor
 from ..core.errors import DDLabError
 from . import pictures
@@ -242,6 +242,17 @@ class ImageData:
         """Return the indices, int64, of the images of one class."""
         errors.check_integer("label", label, 0, self.classes - 1)
         return torch.nonzero(self.labels(split) == label).flatten()
+
+    def orders_by_class(self, seed: int, stream: str) -> list[Tensor]:
+        """Return the training images of each class in a random order, int64 indices.
+
+        The order of a class depends on its label and its size alone.
+        """
+        orders = []
+        for label in range(self.classes):
+            members = self.of_class(label)
+            orders.append(members[randomness.permutation(len(members), seed, label, stream)])
+        return orders
 
     def class_counts(self, split: Split = "train") -> Tensor:
         """Return the number of images of each class, int64 [classes]."""

@@ -93,12 +93,9 @@ def questions(
                 re.sub(r"<(\w+)>", lambda match: pick(_WORDS[match[1]].split(",")), pattern),
             )
         )
-    test = []
-    for number in range(count):
-        # Kinds take turns, so six in a row are one of each, and every sixth such row is for the
-        # test.
-        if number // 6 % 6 == 5:
-            test.append(number)
+    # Kinds take turns, so six in a row are one of each, and every sixth such row is for the
+    # test.
+    test = [number for number in range(count) if number // 6 % 6 == 5]
     return _text_data("questions", lines, test, length, dim, None)
 
 
@@ -241,10 +238,8 @@ def _text_data(
     names = tuple(dict.fromkeys(label for label, _ in lines))
     if len(names) < 2:
         errors.fail("path", "sentences of two classes at least", f"those of {names}")
-    sentences = []
-    for _, sentence in lines:
-        # Cut before the words are counted: what no image shows must not shape the embedding.
-        sentences.append(tuple(sentence.lower().split()[:length]))
+    # Cut before the words are counted: what no image shows must not shape the embedding.
+    sentences = [tuple(sentence.lower().split()[:length]) for _, sentence in lines]
     apart = set(test)
     # Training sentences first: the vocabulary, and so the embedding, must not see the test.
     order = [*(number for number in range(len(lines)) if number not in apart), *test]

@@ -59,17 +59,8 @@ def split_folders(root: Path, train: str | None, test: str | None) -> tuple[Path
             )
         return _named(root, "train", train), _named(root, "test", test)
     folders = _directories(root)
-    trains = []
-    # By preference: where "test" and "val" are both there, "test" is first.
-    for name in TRAINS:
-        for place in folders:
-            if place.name.casefold() == name and _is_split(place):
-                trains.append(place)
-    tests = []
-    for name in TESTS:
-        for place in folders:
-            if place.name.casefold() == name and _is_split(place):
-                tests.append(place)
+    trains = _splits_named(TRAINS, folders)
+    tests = _splits_named(TESTS, folders)
     options = (
         "train= and test= say which of its folders are the splits, train='.' that they are the "
         "classes"
@@ -107,6 +98,12 @@ def split_folders(root: Path, train: str | None, test: str | None) -> tuple[Path
                 root, clearly, f"{first!r} and {second!r}, which hold folders of the same names"
             )
     return root, None
+
+
+def _splits_named(names: Sequence[str], folders: Sequence[Path]) -> list[Path]:
+    # By preference: where "test" and "val" are both there, "test" is first.
+    places = [place for place in folders if place.name.casefold() in names and _is_split(place)]
+    return sorted(places, key=lambda place: names.index(place.name.casefold()))
 
 
 def listings(splits: Sequence[Path]) -> list[Listing]:

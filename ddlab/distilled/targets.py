@@ -258,9 +258,6 @@ def read_targets(
     Raises:
         KeyError: a part of a description is missing. DDLabError: a description of another form.
     """
-    kinds = []
-    for kind in KINDS:
-        # An online teacher has no tensor, hard labels have no description.
-        if f"targets/{kind}" in tensors or kind in described:
-            kinds.append(kind)
+    # An online teacher has no tensor, hard labels have no description.
+    kinds = [kind for kind in KINDS if f"targets/{kind}" in tensors or kind in described]
     return tuple(KINDS[kind].from_file(tensors, described.get(kind)) for kind in kinds)

@@ -12,6 +12,7 @@ on the classes of task t alone:
 """
 
 import functools
+import itertools
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -86,10 +87,7 @@ class Incremental(Tabled):
 
     def records(self) -> list[dict[str, Any]]:
         """Return one record for each seed, phase and class seen."""
-        names = []
-        for task in self.tasks:
-            for name in task:
-                names.append(name)
+        names = [*itertools.chain.from_iterable(self.tasks)]
         records = []
         for seed, rows in self.per_seed.items():
             for phase, row in enumerate(rows):

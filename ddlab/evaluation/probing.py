@@ -188,7 +188,7 @@ def held_out_part(labels: Tensor, *, held_out: float, seed: int) -> tuple[Tensor
     Raises:
         DDLabError: a share so small, or classes so small, that nothing is held out.
     """
-    order = torch.randperm(len(labels), generator=randomness.generator(seed, 0, "held-out part"))
+    order = randomness.permutation(len(labels), seed, 0, "held-out part")
     held_by_class = []
     for label in labels.unique():
         members = order[labels[order] == label]

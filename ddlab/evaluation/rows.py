@@ -150,11 +150,11 @@ def _distinct_names(own_names: Sequence[str | None], entries: Sequence[Entry]) -
 
     Where two rows would share it, the size is added, and where that is not enough a number.
     """
-    short_names = []
-    long_names = []
-    for name, entry in zip(own_names, entries, strict=True):
-        short_names.append(name or entry.title)
-        long_names.append(name or ", ".join(filter(None, (entry.title, entry.size))))
+    rows = list(zip(own_names, entries, strict=True))
+    short_names = [name or entry.title for name, entry in rows]
+    long_names = [
+        name or ", ".join(filter(None, (entry.title, entry.size))) for name, entry in rows
+    ]
     numbers: Counter[str] = Counter()
     names = []
     for own_name, short, long in zip(own_names, short_names, long_names, strict=True):

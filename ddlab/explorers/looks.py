@@ -33,7 +33,6 @@ def picture(inputs: Inputs, frame: Frame) -> tuple[bytes, str] | None:
         return encode_png(np.zeros((96, 96, 4), np.uint8)), "No images yet."
     pixels = denormalise(look.images[:_MOST_IMAGES], source.mean, source.std).numpy()
     columns = min(len(pixels), 5 if len(pixels) <= 10 else 10)
-    scale = max(1, round((96 if columns <= 5 else 48) / pixels.shape[-1]))
     count = len(pixels)
     whole = len(look.images)
     names = (
@@ -44,7 +43,7 @@ def picture(inputs: Inputs, frame: Frame) -> tuple[bytes, str] | None:
     classes = f", from class {names[0]} to {names[-1]}" if names else ""
     count_text = f"{count} images" if count == whole else f"The first {count} of {whole} images"
     return encode_grid(
-        pixels, columns=columns, scale=scale
+        pixels, columns=columns, cell=96 if columns <= 5 else 48
     ), f"{count_text} after step {frame.step}{classes}."
 
 

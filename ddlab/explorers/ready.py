@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ..core import errors
-from ..core.parameters import Parameters, describe
+from ..core.parameters import Parameters, describe, parameter
 from ..data import ImageData
 from ..distilled import DistilledSet, OrderedSteps
 from ..evaluation.students import student_accuracy
@@ -27,6 +27,7 @@ from ..runs import Frame, Keep, Run, Runs, cache
 from ..runs.inputs import Inputs
 from ..training import supervised
 from .schedule import Results
+from .views import Strip
 
 HEIGHT = 356  # of a plot, in pixels
 # Pixels that a grid, and an image in a strip, are wide at least, where whole multiples allow it.
@@ -40,6 +41,13 @@ _MARK = (230, 159, 0)
 _MISSING = 128  # the grey of an image that is not there yet
 
 Watch = Callable[[str, float], None]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SteppedSettings(Parameters):
+    """Settings of a laboratory that shows one step of a run."""
+
+    step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
 
 class MethodWorld:
@@ -263,16 +271,24 @@ def learned_images(data: ImageData, frame: Frame, rows: int) -> tuple[bytes, str
     Its `content.images` has classes in turn.
     """
     pixels = data.to_uint8(frame.content.images[: rows * data.classes])
-    scale = max(1, round(_ROW / (data.classes * data.image_size[1])))
-    names = []
-    for name in data.class_names:
-        names.append(name if len(name) <= 8 else f"{name[:7]}.")
+    names = [name if len(name) <= 8 else f"{name[:7]}." for name in data.class_names]
     alt = (
         f"{rows} learned {'image' if rows == 1 else 'images'} of each class after update "
         f"{frame.step}, "
         f"a column for each of {', '.join(data.class_names)}."
     )
-    return encode_grid(pixels, data.classes, scale, column_labels=names, gap=4), alt
+    return encode_grid(
+        pixels, data.classes, cell=_ROW / data.classes, column_labels=names, gap=4
+    ), alt
+
+
+def learned_images_strip(most_rows: int = 1) -> Strip:
+    """Return a view of the frame on show as a row of images for each of the first images per class."""
+
+    def data(world: MethodWorld, settings: Any, results: Results) -> tuple:
+        return world.data, results.frame, min(settings.images_per_class, most_rows)
+
+    return Strip(data, learned_images)
 
 
 def run_curve(

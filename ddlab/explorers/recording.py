@@ -237,13 +237,9 @@ def record(laboratory: Laboratory, stop_limits: Mapping[str, int] | None = None)
     laboratory.forget()
     limits = stop_limits or {}
     # Listed once: moving a control must not change which stops it has.
-    controls = []
-    unmoved = []
-    for control in _controls(laboratory, limits):
-        if len(control.stops) > 1:
-            controls.append(control)
-        else:
-            unmoved.append(control.widget)
+    listed = _controls(laboratory, limits)
+    controls = [control for control in listed if len(control.stops) > 1]
+    unmoved = [control.widget for control in listed if len(control.stops) <= 1]
     recorder = _Recorder(laboratory, controls)
     for answer in _answers(laboratory):
         recorder.open()
@@ -525,12 +521,8 @@ def _tree(widget: widgets.Widget) -> Iterator[widgets.Widget]:
 
 def _states(laboratory: Laboratory) -> States:
     """Return model -> trait -> value of all widgets of a laboratory, as they travel to the page."""
-    states: States = {}
-    for widget in _tree(laboratory):
-        if isinstance(widget, Replay):
-            continue
-        states[str(widget.model_id)] = widget.get_state()
-    return states
+    widgets_on_page = [widget for widget in _tree(laboratory) if not isinstance(widget, Replay)]
+    return {str(widget.model_id): widget.get_state() for widget in widgets_on_page}
 
 
 def _packed(recorder: _Recorder, on_page_alone: list[str]) -> bytes:

@@ -1,6 +1,6 @@
 """Students of several sets in a laboratory: a button that trains them, and who is ahead of whom.
 
-    STUDENTS = Students(values)              # (world, settings, results) -> set -> a Value for each seed
+    STUDENTS = Students(sets)                # (world, settings, results) -> set -> (compute, *arguments)
     Lab(..., shared=STUDENTS.accuracies, buttons=[STUDENTS.button("On the images on show")])
 
 The first students of all sets are trained first, then the second: after each round every pair is
@@ -27,18 +27,25 @@ class Students:
     """The students of a laboratory's sets.
 
     Args:
-        values: (world, settings, results) -> set -> its students, one `Value` for each seed, whose
-            result is a test accuracy. A set is named by anything hashable.
+        sets: (world, settings, results) -> set -> (compute, *arguments): `compute(*arguments, seed)`
+            is the test accuracy of the student of a seed of `world.seeds`. A set is named by
+            anything hashable.
         first: (world, settings, results) -> the jobs that come before, such as making the images.
     """
 
     def __init__(
         self,
-        values: Callable[[Any, Any, Results], Mapping[Any, Sequence[Value]]],
+        sets: Callable[[Any, Any, Results], Mapping[Any, Sequence[Any]]],
         first: Callable[[Any, Any, Results], Iterable[Job]] = lambda world, settings, results: (),
     ) -> None:
-        self._values = values
+        self._sets = sets
         self._first = first
+
+    def _values(self, world: Any, settings: Any, results: Results) -> dict[Any, list[Value]]:
+        values = {}
+        for name, arguments in self._sets(world, settings, results).items():
+            values[name] = [Value(*arguments, seed) for seed in world.seeds]
+        return values
 
     def jobs(self, world: Any, settings: Any, results: Results) -> list[Job]:
         """List what is trained, seed by seed."""

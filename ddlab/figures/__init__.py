@@ -10,7 +10,7 @@ from ..core.public import listing, needs_lab
 
 needs_lab("ddlab.figures", "plotly")
 
-from .comparison import add_reference, bars, comparison, grouped_comparison, raise_bars
+from .comparison import add_reference, bars, comparison, grouped_comparison
 from .curves import loss_curves
 from .decisions import decision_map, move_decisions
 from .embedding import coverage_bars, embedding_map, move_points
@@ -47,7 +47,6 @@ __all__ = [
     "move_decisions",
     "move_points",
     "one_class",
-    "raise_bars",
     "scatter",
     "series_style",
     "sets_on_map",

@@ -1,6 +1,5 @@
 """Comparisons with intervals: conditions side by side, each seed as a point; and plain bars."""
 
-import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -150,28 +149,6 @@ def grouped_comparison(
         figure,
         alt=f"{y_label}{with_interval}: {'; '.join(descriptions)}. Small points are single seeds.",
     )
-
-
-@checked
-def raise_bars(figure: go.Figure, values: Any, *, text_format: Format = ".3g") -> go.Figure:
-    """Give other values to a figure of one group that `bars` made.
-
-    Changes `figure` in place, and returns it.
-
-    For bars that follow a slider: a new figure takes ten times as long.
-    """
-    if len(figure.data) != 1 or figure.data[0].type != "bar":
-        fail("figure", "a figure that bars made of one group", figure)
-    trace = figure.data[0]
-    heights = _column("values", values, len(trace.x))
-    alt_text = look.alt_text(figure)
-    names = [html.unescape(name) for name in trace.x]
-    # The description is edited, not written anew, so that a title or unit in it stays.
-    before = "; ".join(f"{name} {words.number(v)}" for name, v in zip(names, trace.y, strict=True))
-    after = "; ".join(f"{name} {words.number(v)}" for name, v in zip(names, heights, strict=True))
-    trace.y = heights
-    trace.text = [f"{height:{text_format}}" for height in heights]
-    return look.finish_figure(figure, alt=alt_text.replace(before, after))
 
 
 @checked

@@ -139,9 +139,10 @@ def _points(trace: object) -> set[tuple[str, str]]:
     y = getattr(trace, "y", None)
     if x is None or y is None:
         return set()
-    points = set()
-    for across, up in zip(list(x), list(y), strict=False):
-        # A gap between two lines is no point.
-        if up is not None and across is not None:
-            points.add((str(across), str(up)))
+    # A gap between two lines is no point.
+    points = {
+        (str(across), str(up))
+        for across, up in zip(list(x), list(y), strict=False)
+        if up is not None and across is not None
+    }
     return points

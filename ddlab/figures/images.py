@@ -60,6 +60,7 @@ def encode_grid(
     columns: int | None = None,
     scale: int = 1,
     *,
+    cell: float | None = None,
     row_labels: Sequence[str] | None = None,
     column_labels: Sequence[str] | None = None,
     gap: int = 2,
@@ -70,12 +71,19 @@ def encode_grid(
         images: see `as_pixels`; filled row by row.
         columns: images per row; default: as near to a square as possible, or one per column label.
         scale: each pixel becomes scale x scale pixels, not smoothed.
+        cell: pixels that an image is wide on the page, about, instead of a scale.
         row_labels, column_labels: text left of the rows and above the columns.
         gap: see-through pixels between images.
     """
     return encode_png(
         compose_grid(
-            images, columns, scale, row_labels=row_labels, column_labels=column_labels, gap=gap
+            images,
+            columns,
+            scale,
+            cell=cell,
+            row_labels=row_labels,
+            column_labels=column_labels,
+            gap=gap,
         )
     )
 
@@ -85,6 +93,7 @@ def compose_grid(
     columns: int | None = None,
     scale: int = 1,
     *,
+    cell: float | None = None,
     row_labels: Sequence[str] | None = None,
     column_labels: Sequence[str] | None = None,
     gap: int = 2,
@@ -98,6 +107,7 @@ def compose_grid(
         as_names("row_labels", row_labels, rows)
     if column_labels is not None:
         as_names("column_labels", column_labels, columns)
+    scale = scale if cell is None else max(1, round(cell / width))
     high = height * scale
     wide = width * scale
     # 6 apart, and the 2 that a label is drawn wider.

@@ -81,9 +81,7 @@ def scatter(
             (p.y - (p.y if p.low is None else p.low), (p.y if p.high is None else p.high) - p.y)
             for p in family_points.values()
         ]
-        edges = []
-        for name in family_points:
-            edges.append(look.neutral("text") if name == chosen else style.colour)
+        edges = [look.neutral("text") if name == chosen else style.colour for name in family_points]
         figure.add_scatter(
             x=xs,
             y=ys,

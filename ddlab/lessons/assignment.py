@@ -116,14 +116,10 @@ class Assignment:
         that the sets of a class can be ranked on one board.
         """
         digits = load("digits")
-        rows_by_class = []
-        for label in range(digits.classes):
-            members = digits.of_class(label)
-            order = torch.randperm(
-                len(members), generator=randomness.generator(self.seed, label, "assignment images")
-            )
-            rows_by_class.append(members[order[: round(KEPT_SHARE * len(members))]])
-        rows = torch.cat(rows_by_class).sort().values
+        orders = digits.orders_by_class(self.seed, "assignment images")
+        rows = (
+            torch.cat([order[: round(KEPT_SHARE * len(order))] for order in orders]).sort().values
+        )
         return replace(
             digits, train_images=digits.train_images[rows], train_labels=digits.train_labels[rows]
         )

@@ -265,9 +265,7 @@ def train_between(
     optimiser = optimisers.sgd_init({name: weights[name] for name in names})
     strategy = getattr(config, "strategy", "")
     for epoch in range(config.loops[1]):
-        order = torch.randperm(
-            len(labels), generator=randomness.generator(config.seed, state.step, f"epoch {epoch}")
-        )
+        order = randomness.permutation(len(labels), config.seed, state.step, f"epoch {epoch}")
         for number, rows in enumerate(order.split(TRAINED_AT_ONCE)):
             images = state.images[rows]
             if strategy:

@@ -248,9 +248,7 @@ def real_batch(config: Config, inputs: Inputs, step: int) -> tuple[Tensor, Tenso
     """Draw random real images [n, c, h, w] and their classes [n]."""
     data = inputs.data
     # A permutation and not draws with replacement: no real image counts twice in a batch.
-    order = torch.randperm(
-        len(data.train_labels), generator=randomness.generator(config.seed, step, "real images")
-    )
+    order = randomness.permutation(len(data.train_labels), config.seed, step, "real images")
     rows = order[: config.batch_size]
     labels = data.train_labels[rows]
     if config.attacked_class is not None and config.taken_for is not None:

@@ -300,11 +300,8 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     rates = state.learned["log_rates"].exp()[None].cpu()
     momenta = state.learned["log_momenta"].exp()[None].cpu()
     if config.generator in generators.LAYOUTS:
-        tensors = {}
-        for name, value in state.learned.items():
-            # Layers are named by their number; latents, rates and momenta are not.
-            if name[0].isdigit():
-                tensors[name] = value.cpu()
+        # Layers are named by their number; latents, rates and momenta are not.
+        tensors = {name: value.cpu() for name, value in state.learned.items() if name[0].isdigit()}
         tensors["latents"] = latents_of(config, state.learned, config.iterations).cpu()
         settings = {"shape": [*shape_of(inputs)], "batch": config.inner_batch}
         distilled = replace(distilled, kind="generator", tensors=tensors, settings=settings)

@@ -249,9 +249,8 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         inputs.device
     )
     # Own streams: another number of distilled images must not change the real batch.
-    real_rows = torch.randperm(
-        len(data.train_labels),
-        generator=randomness.generator(config.seed, state.step, "real images"),
+    real_rows = randomness.permutation(
+        len(data.train_labels), config.seed, state.step, "real images"
     )
     real = data.normalised(real_rows[: config.batch_size], device=inputs.device)
     answers = data.train_labels[real_rows[: config.batch_size]].to(inputs.device)

@@ -177,11 +177,7 @@ def candidate_indices(data: ImageData, label: int, count: int, *, seed: int) -> 
     A larger count only adds some.
     """
     members = data.of_class(label)
-    return members[
-        torch.randperm(len(members), generator=randomness.generator(seed, label, "real images"))[
-            :count
-        ]
-    ]
+    return members[randomness.permutation(len(members), seed, label, "real images")[:count]]
 
 
 def realism_losses(logits: Tensor, label: int) -> Tensor:

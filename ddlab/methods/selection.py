@@ -279,7 +279,8 @@ def _k_means_seed(config: Config, label: int) -> int:
 def _rows(config: Config, features: Tensor, label: int) -> Tensor:
     ipc = config.images_per_class
     if config.kind == "random":
-        return recovery.real_image_rows(len(features), ipc, label=label, seed=config.seed)
+        # The same images with which a recovery of this seed starts (`real_image_indices`).
+        return randomness.permutation(len(features), config.seed, label, "real images")[:ipc]
     if config.kind == "k_means":
         return k_means(features, ipc, seed=_k_means_seed(config, label))
     return {"herding": herding, "k_center": k_center}[config.kind](features, ipc)

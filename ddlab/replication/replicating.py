@@ -3,6 +3,7 @@ side.
 """
 
 import dataclasses
+import itertools
 import json
 import os
 import resource
@@ -206,10 +207,7 @@ class Replication(Tabled):
         It is an optimistic number, and stands beside `accuracy` because a printed number may be one
         of this kind.
         """
-        percents = []
-        for history in self.histories:
-            for _, percent in history:
-                percents.append(percent)
+        percents = [percent for _, percent in itertools.chain.from_iterable(self.histories)]
         return max([*percents, self.accuracy]) if percents else None
 
     @property

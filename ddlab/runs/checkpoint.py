@@ -130,11 +130,10 @@ def _check_is_of(
     config_fields = as_json(config)
     if header["config"] != config_fields:
         file_fields = header["config"]
-        differing_fields = []
         # Fields of either side: a config that has gained a field since is another one.
-        for n in {*config_fields, *file_fields}:
-            if file_fields.get(n) != config_fields.get(n):
-                differing_fields.append(n)
+        differing_fields = [
+            n for n in {*config_fields, *file_fields} if file_fields.get(n) != config_fields.get(n)
+        ]
         differing = sorted(differing_fields)
         values = ", ".join(f"{name}={file_fields.get(name)!r}" for name in differing)
         raise DDLabError(

@@ -104,9 +104,7 @@ class Inputs:
     @property
     def fingerprint(self) -> str:
         """A hash of data, teachers and distilled set, as they are now (not of the device)."""
-        parts = []
-        for part in (self.data, self.distilled):
-            parts.append(None if part is None else part.fingerprint)
+        parts = [None if part is None else part.fingerprint for part in (self.data, self.distilled)]
         return storage.fingerprint(parts, [teacher.fingerprint for teacher in self.teachers])
 
 

@@ -186,10 +186,10 @@ class Run:
 
     @cached_property
     def _spread_steps(self) -> frozenset[int]:
-        steps = []
-        for part in range(1, self._spread + 1):
-            # Neither the first nor the last: those two States exist anyway.
-            steps.append(round(self.total * part / (self._spread + 1)))
+        # Neither the first nor the last: those two States exist anyway.
+        steps = [
+            round(self.total * part / (self._spread + 1)) for part in range(1, self._spread + 1)
+        ]
         return frozenset(steps)
 
     @property

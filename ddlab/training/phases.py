@@ -73,9 +73,7 @@ def class_order(classes: int, seed: int | None) -> list[int]:
     """Return the order in which classes arrive: by number, or at random."""
     if seed is None:
         return list(range(classes))
-    return torch.randperm(
-        classes, generator=randomness.generator(seed, 0, "order of classes")
-    ).tolist()
+    return randomness.permutation(classes, seed, 0, "order of classes").tolist()
 
 
 def class_ends(config: Phases, classes: int) -> list[int]:
@@ -162,9 +160,7 @@ def batch_of(
     # instead.
     pool = len(rows) + (len(exemplars) if config.replay_batch_size is None else 0)
     epoch, place = divmod(index, -(-pool // config.batch_size))
-    order = torch.randperm(
-        pool, generator=randomness.generator(config.seed, epoch, f"order of phase {phase}")
-    )
+    order = randomness.permutation(pool, config.seed, epoch, f"order of phase {phase}")
     chosen = order[place * config.batch_size :][: config.batch_size]
     new_rows = chosen[chosen < len(rows)]
     exemplar_rows = chosen[chosen >= len(rows)] - len(rows)

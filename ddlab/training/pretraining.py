@@ -24,7 +24,6 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, Self
 
-import torch
 from torch import Tensor
 
 from .. import networks
@@ -121,7 +120,7 @@ def rows(count: int, step: int, *, batch_size: int, seed: int) -> Tensor:
     """
     batch_size = min(batch_size, count)
     epoch, number = divmod(step, -(-count // batch_size))
-    order = torch.randperm(count, generator=randomness.generator(seed, epoch, "order"))
+    order = randomness.permutation(count, seed, epoch, "order")
     return order[number * batch_size : (number + 1) * batch_size]
 
 

@@ -67,9 +67,7 @@ def sgd_epoch(
     losses = []
     parameters = by_name(spec, row)
     fixed = buffers_of(spec, inputs.device)
-    order = torch.randperm(
-        len(data.train_labels), generator=randomness.generator(seed, step, "order of an epoch")
-    )
+    order = randomness.permutation(len(data.train_labels), seed, step, "order of an epoch")
     for number, rows in enumerate(order.split(batch_size)):
         view = step * len(order) + number
         images = siamese_view(

@@ -225,13 +225,9 @@ def subset(count: int, size: int, *, epoch: int, static: bool, seed: int) -> Ten
     """
     size = errors.check_integer("size", size, 2, count)
     if not static:
-        return torch.randperm(count, generator=randomness.generator(seed, epoch, "order"))[:size]
-    chosen = (
-        torch.randperm(count, generator=randomness.generator(seed, 0, "static subset"))[:size]
-        .sort()
-        .values
-    )
-    return chosen[torch.randperm(size, generator=randomness.generator(seed, epoch, "order"))]
+        return randomness.permutation(count, seed, epoch, "order")[:size]
+    chosen = randomness.permutation(count, seed, 0, "static subset")[:size].sort().values
+    return chosen[randomness.permutation(size, seed, epoch, "order")]
 
 
 def adapted(

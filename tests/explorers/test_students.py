@@ -10,15 +10,17 @@ pytest.importorskip("ipywidgets")
 from ddlab.explorers import Value
 from ddlab.explorers.students import Students, accuracy_text, difference_chart, differences
 
-VALUES = {name: [Value(len, name, seed) for seed in range(3)] for name in ("ours", "real")}
+WORLD = SimpleNamespace(seeds=range(3))
+SETS = {name: (len, name) for name in ("ours", "real")}
+VALUES = {name: [Value(len, name, seed) for seed in range(3)] for name in SETS}
 
 
 def test_they_are_trained_seed_by_seed_after_what_comes_first() -> None:
     results: Any = SimpleNamespace()
     images = Value(len, "images")
-    students = Students(lambda *_: VALUES, lambda *_: [images])
+    students = Students(lambda *_: SETS, lambda *_: [images])
     ours, real = VALUES.values()
-    assert students.jobs(None, None, results) == [
+    assert students.jobs(WORLD, None, results) == [
         images,
         *(ours[0], real[0]),
         *(ours[1], real[1]),
@@ -30,7 +32,7 @@ def test_pairs_are_of_one_seed_though_students_are_missing() -> None:
     known = {VALUES["ours"][0]: 0.5, VALUES["ours"][2]: 0.7}
     known |= {VALUES["real"][1]: 0.2, VALUES["real"][2]: 0.4}
     results: Any = known.get
-    accuracies = Students(lambda *_: VALUES).accuracies(None, None, results)
+    accuracies = Students(lambda *_: SETS).accuracies(WORLD, None, results)
     assert accuracies == {"ours": (0.5, None, 0.7), "real": (None, 0.2, 0.4)}
     assert differences(accuracies["ours"], accuracies["real"]) == [pytest.approx(0.3)]
     assert accuracy_text((None, None)) == "not yet"

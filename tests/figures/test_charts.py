@@ -15,7 +15,6 @@ from ddlab.figures import (
     grouped_comparison,
     loss_curves,
     move_points,
-    raise_bars,
     scatter,
 )
 from tests.support import assert_whole_figure
@@ -176,31 +175,8 @@ def test_points_moved_in_place_give_the_figure_that_is_built_anew():
     assert moved.to_json() == embedding_map([[0, 0], [1, 2]], [[0.2, 0.3]], **changes).to_json()
 
 
-def test_bars_raised_in_place_give_the_figure_that_is_built_anew():
-    before = bars(
-        ["a", "b"],
-        [0.1, 0.2],
-        title="t",
-        y_label="share",
-        reference=("chance", 0.5),
-        text_format=".1%",
-    )
-    raised = raise_bars(before, [0.3, 0.2], text_format=".1%")
-    anew = bars(
-        ["a", "b"],
-        [0.3, 0.2],
-        title="t",
-        y_label="share",
-        reference=("chance", 0.5),
-        text_format=".1%",
-    )
-    assert raised is before and raised.to_json() == anew.to_json()
-
-
 def test_other_figures_are_not_changed_in_place():
     curve = loss_curves({"a": [1, 2]})
-    with pytest.raises(DDLabError, match="figure must be"):
-        raise_bars(curve, [1, 2])
     with pytest.raises(DDLabError, match="figure must be"):
         move_points(curve, [[0, 0], [1, 2]], [[0.9, 0.1]], **MAP)
     with pytest.raises(DDLabError, match="figure must be a map with 2"):
@@ -211,8 +187,6 @@ def test_other_figures_are_not_changed_in_place():
             [[0, 0], [1, 1]],
             **two,
         )
-    with pytest.raises(DDLabError, match="values must be"):
-        raise_bars(bars(["a"], [1], title="t", y_label="s"), [1, 2])
 
 
 def test_names_of_points_stand_where_there_is_room() -> None:

@@ -30,9 +30,6 @@ FIGURES: dict[str, Callable[[], go.Figure]] = {
     ),
     "heat_map": lambda: figures.heat_map(NAMES, NAMES, np.eye(6), row_label="x", column_label="y"),
     "bars": lambda: figures.bars(NAMES, [1, 2, 3, 4, 5, 6], title="t", y_label="y"),
-    "raise_bars": lambda: figures.raise_bars(
-        figures.bars(NAMES, [1, 2, 3, 4, 5, 6], title="t", y_label="y"), [6, 5, 4, 3, 2, 1]
-    ),
     "comparison": lambda: figures.comparison({name: [1] for name in NAMES}),
     "image_grid": lambda: figures.image_grid(PIXELS, 1, title="t", row_labels=NAMES),
     "image_grid, columns": lambda: figures.image_grid(PIXELS, title="t", column_labels=NAMES),
@@ -82,7 +79,6 @@ def test_names_are_no_markup(case: str) -> None:
         ), name
         assert " ".join(name.split()) in alt or case not in (
             "bars",
-            "raise_bars",
             "comparison",
             "cell_table",
             "image_grid",

@@ -72,9 +72,9 @@ def written_out(
             .module()
             .double()
         )
-        current = {}
-        for name, value in module.named_parameters():
-            current[name] = value.double().requires_grad_()
+        current = {
+            name: value.double().requires_grad_() for name, value in module.named_parameters()
+        }
         for epoch in range(settings.epochs):
             for step in range(settings.steps):
                 m = len(learned["images"]) // settings.steps

@@ -73,9 +73,7 @@ def written_out(
     """
     module: Any = networks.initialise(settings.network.for_data(data), seed=0).module().double()
     weights = {name: value.clone().requires_grad_() for name, value in start.items()}
-    speed = {}
-    for name, value in weights.items():
-        speed[name] = torch.zeros_like(value)
+    speed = {name: torch.zeros_like(value) for name, value in weights.items()}
     losses = []
     for step, rows in enumerate(row_order):
         labels = rows % data.classes

@@ -47,9 +47,7 @@ def images_of(count: int) -> Tensor:
 def after_temporary_steps(
     module: Any, start: dict[str, Tensor], images: Tensor, labels: Tensor, classes_so_far: int
 ) -> Any:
-    weights = {}
-    for name, value in start.items():
-        weights[name] = value.clone().requires_grad_()
+    weights = {name: value.clone().requires_grad_() for name, value in start.items()}
     for _ in range(SETTINGS.temporary_steps):
         loss = F.cross_entropy(
             functional_call(module, weights, (images,))[:, :classes_so_far], labels

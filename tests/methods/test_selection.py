@@ -12,6 +12,7 @@ from torch import Tensor
 
 import ddlab
 from ddlab import networks
+from ddlab.core import randomness
 from ddlab.data import ImageData
 from ddlab.methods import selection
 from ddlab.methods.shared import recovery
@@ -238,14 +239,15 @@ def test_each_class_is_drawn_once(grey: ImageData, monkeypatch: pytest.MonkeyPat
     stayed the same.
     """
     labels_drawn = []
-    draw = recovery.real_image_rows
+    draw = randomness.permutation
 
-    def watched(members: int, count: int, *, label: int, seed: int) -> Tensor:
-        labels_drawn.append(label)
-        return draw(members, count, label=label, seed=seed)
+    def watched(count: int, seed: int, step: int = 0, stream: str = "") -> Tensor:
+        labels_drawn.append(step)
+        return draw(count, seed, step, stream)
 
-    monkeypatch.setattr(recovery, "real_image_rows", watched)
+    monkeypatch.setattr(randomness, "permutation", watched)
     chosen = run_to_end(selection, selection.Config(images_per_class=4, seed=5), Inputs(data=grey))
+    monkeypatch.undo()
     assert labels_drawn == [0, 1, 2]
     indices = recovery.real_image_indices(grey, 4, seed=5).T
     assert chosen.provenance["indices"] == indices.tolist()

@@ -580,9 +580,7 @@ class TestViT:
         """Outputs, and gradients with respect to the images."""
         network = networks.initialise(self.SPEC, seed=0)
         draw = torch.Generator().manual_seed(1)
-        weights = {}
-        for name, value in network.weights.items():
-            weights[name] = value.double()
+        weights = {name: value.double() for name, value in network.weights.items()}
         weights = {
             name: value + 0.1 * torch.randn(value.shape, generator=draw)
             for name, value in weights.items()

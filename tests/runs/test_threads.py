@@ -44,9 +44,7 @@ def test_a_small_run_has_the_same_bits_on_any_number_of_cores() -> None:
 def test_and_beside_the_run_of_a_laboratorys_thread() -> None:
     alone = states()
     beside = list[Any]()
-    other_threads = []
-    for _ in range(2):
-        other_threads.append(threading.Thread(target=lambda: beside.append(states())))
+    other_threads = [threading.Thread(target=lambda: beside.append(states())) for _ in range(2)]
     for thread in other_threads:
         thread.start()
     here_alone = [states() for _ in range(3)]

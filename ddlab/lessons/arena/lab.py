@@ -100,15 +100,10 @@ class World:
             (row["data"], row["budget"], row["training"], row["method"]): row for row in table.rows
         }
         recorded = {row["method"] for row in table.rows}
-        self.methods = []
-        for names in FAMILIES.values():
-            for name in names:
-                if name in recorded:
-                    self.methods.append(name)
         self.family = {}
         for family, names in FAMILIES.items():
-            for name in names:
-                self.family[name] = family
+            self.family |= dict.fromkeys(names, family)
+        self.methods = [name for name in self.family if name in recorded]
         if compared is not None:
             errors.check_instance("compared", compared, Comparison)
             by = {kind: labels for labels, kind in LABELS.items()}
@@ -276,20 +271,14 @@ def flipped(world: World, settings: Settings, results: Results) -> bool:
     if settings.up in _LOGARITHMIC:
         return False
     usual = settings.replace(labels="class numbers", up="accuracy")
-    sides = []
-    for compared_settings in (usual, settings):
-        sides.append(
-            [
-                world.values(compared_settings, compared_settings.up, name)
-                for name in (settings.method, "class means")
-            ]
-        )
     limits = []
-    for pair in sides:
-        limits.append(
-            interval([mine - two for mine, two in zip(*pair, strict=True)]) if all(pair) else None
-        )
-    return None not in limits and limits[0][1] < 0 < limits[1][0]
+    for compared_settings in (usual, settings):
+        own = world.values(compared_settings, compared_settings.up, settings.method)
+        means = world.values(compared_settings, compared_settings.up, "class means")
+        if not own or not means:
+            return False
+        limits.append(interval([one - two for one, two in zip(own, means, strict=True)]))
+    return limits[0][1] < 0 < limits[1][0]
 
 
 def unused(world: World, settings: Settings) -> list[str]:

@@ -71,9 +71,8 @@ def picture(world: World, images: Fitted, scale: int, used: int, page: int) -> t
         f"{len(world.images['test'])} {_small(images.error(used))}, and the difference, grey "
         "where there is none."
     )
-    size = max(1, round(_SCREEN / originals.shape[-1]))
     names = ["images", "from bases", "difference"]
-    return encode_grid(np.concatenate(rows), len(originals), size, row_labels=names), alt
+    return encode_grid(np.concatenate(rows), len(originals), cell=_SCREEN, row_labels=names), alt
 
 
 # -- the bill, and what is left
@@ -158,11 +157,10 @@ def networks(world: World, settings: Settings, results: Results) -> list[Value]:
     """
     if results.shared is None or not world.pairs(*(chosen := split(settings, results.shared))):
         return []
-    seeds = []
+    jobs = [Value(world.limits)]
     for seed in SEEDS:
-        for value in (Value(world.probe_score, *chosen, seed), Value(world.real, seed)):
-            seeds.append(value)
-    return [Value(world.limits), *seeds]
+        jobs += [Value(world.probe_score, *chosen, seed), Value(world.real, seed)]
+    return jobs
 
 
 def scores(world: World, results: Results) -> tuple[dict[Split, Scores], Scores]:

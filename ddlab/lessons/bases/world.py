@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from ... import networks
@@ -119,12 +118,11 @@ class World:
             )
             errors.fail("teacher", allowed, teacher)
         image_count = min(images, max(2, _MOST_NUMBERS // data.train_images[0].numel()))
-        self.images = {}
-        for split in _SPLITS:
-            self.images[split] = _sample_images(data, split, image_count)
-        self.vectors = {}
-        for split, values in self.images.items():
-            self.vectors[split] = networks.predict(teacher, values).features
+        self.images = {split: _sample_images(data, split, image_count) for split in _SPLITS}
+        self.vectors = {
+            split: networks.predict(teacher, values).features
+            for split, values in self.images.items()
+        }
         self.scales = scales(data)
         pages = min(max(min(map(len, self.images.values())) // PICTURED, 1), _PAGES)
         self.start = narrowed(
@@ -227,9 +225,7 @@ class World:
         return {"bases": (1, images), "vector_bases": (1, vectors)}
 
     def _rows(self, count: int, seed: int) -> Tensor:
-        order = torch.randperm(
-            len(self.images["train"]), generator=randomness.generator(seed, stream="pairs")
-        )
+        order = randomness.permutation(len(self.images["train"]), seed, stream="pairs")
         return order[:count]
 
     def _taught(self, images: Tensor, vectors: Tensor, seed: int, watch: Watch) -> float:
@@ -299,7 +295,5 @@ def large(points: Tensor, scale: int) -> Tensor:
 def _sample_images(data: ImageData, split: Split, limit: int) -> Tensor:
     """Draw some images, whatever their classes. In files those of one class often stand together."""
     count = len(data.images(split))
-    chosen = torch.randperm(
-        count, generator=randomness.generator(0, stream=f"images for bases, {split}")
-    )[:limit]
+    chosen = randomness.permutation(count, 0, stream=f"images for bases, {split}")[:limit]
     return data.normalised(chosen, split)

@@ -180,11 +180,5 @@ def _in_turn(data: ImageData, count: int, seed: Any) -> Tensor:
             f"at most {fewest * data.classes} ({fewest} training images in the smallest class)",
             count,
         )
-    columns = []
-    for label in range(data.classes):
-        members = data.of_class(label)
-        order = torch.randperm(
-            len(members), generator=randomness.generator(seed, label, "reference images")
-        )
-        columns.append(members[order[:per_class]])
-    return torch.stack(columns, 1).flatten()[:count]
+    orders = data.orders_by_class(seed, "reference images")
+    return torch.stack([order[:per_class] for order in orders], 1).flatten()[:count]

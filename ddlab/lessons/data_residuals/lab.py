@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 from torch import Tensor
 
 from ...data import ImageData
-from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value, step_on_show
+from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, step_on_show
 from ...explorers.ready import HEIGHT, frame_at, strip, values_by_setting
 from ...explorers.students import Students, differences, finished
 from ...figures import tried_settings
@@ -152,14 +152,11 @@ def _real_images(images_per_class: int, seed: int) -> selection.Config:
     return selection.Config(images_per_class=images_per_class, seed=seed)
 
 
-def students(
+def student_sets(
     world: World, settings: Settings, results: Results
-) -> dict[fadrm.Config | selection.Config, list[Value]]:
-    """Return the config of each set -> its students, one for each seed."""
-    values = {}
-    for config in sets(world, settings):
-        values[config] = [Value(world.student, config, seed) for seed in world.seeds]
-    return values
+) -> dict[fadrm.Config | selection.Config, tuple]:
+    """Return the config of each set that students train on, and what computes their accuracy."""
+    return {config: (world.student, config) for config in sets(world, settings)}
 
 
 def set_runs(world: World, settings: Settings, results: Results) -> list[Run]:
@@ -167,7 +164,7 @@ def set_runs(world: World, settings: Settings, results: Results) -> list[Run]:
     return [world.distilled_run(config) for config in sets(world, settings)]
 
 
-STUDENTS = Students(students, set_runs)
+STUDENTS = Students(student_sets, set_runs)
 
 
 def student_data(world: World, settings: Settings, results: Results) -> tuple:

@@ -14,7 +14,7 @@ from ... import networks
 from ...core.parameters import narrowed, parameter, with_default
 from ...data import ImageData
 from ...data.images import normalise
-from ...explorers.ready import MethodWorld, Watch
+from ...explorers.ready import MethodWorld, SteppedSettings, Watch
 from ...methods import fadrm, selection
 from ...methods.shared import recovery
 from ...networks import Network
@@ -37,7 +37,7 @@ _REFERENCES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(fadrm.Config):
+class Settings(SteppedSettings, fadrm.Config):
     """FADRM's hyper-parameters as a reader moves them, and what is looked at."""
 
     images_per_class: int = with_default(
@@ -50,7 +50,6 @@ class Settings(fadrm.Config):
     measure: str = parameter(
         DISTANCE, choices=tuple(UNITS), explorable=True, help="What the curves show."
     )
-    step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
 
 def merge_steps(config: fadrm.Config) -> tuple[int, ...]:
@@ -137,9 +136,7 @@ class World(MethodWorld):
         few = min(_REFERENCES, int(data.train_labels.bincount().min()))
         references = entropy.reference_images(data, few * data.classes)
         self._keeps: dict[tuple[int, ...], Keep] = {}
-        self._kinds = {}
-        for kind in ("real", "noise", "constant"):
-            self._kinds[kind] = references[kind]
+        self._kinds = {kind: references[kind] for kind in ("real", "noise", "constant")}
         self.edges = entropy.feature_edges(self._outputs(references["real"]).last_conv)
 
     def started(self, config: fadrm.Config) -> Settings:

@@ -22,7 +22,7 @@ from ...distilled import DistilledSet
 from ...evaluation import embeddings
 from ...explorers import Change, Chart, Drag, Handles, Lab, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import HEIGHT, Watch
-from ...figures import coverage_bars, embedding_map, encode_grid, move_points, raise_bars
+from ...figures import coverage_bars, embedding_map, encode_grid, move_points
 from ...figures.embedding import DISTILLED
 from ...networks import Network
 from .coverage import BY_HAND, Map, MappedImages, PointsOnShow
@@ -284,17 +284,6 @@ def bars(shares: tuple[tuple[str, float], ...], chance: float) -> go.Figure:
     return coverage_bars(dict(shares), chance=chance, height=HEIGHT).update_xaxes(**upright)
 
 
-def move_bars(figure: go.Figure, shares: tuple[tuple[str, float], ...], chance: float) -> go.Figure:
-    """Give other shares to such a figure, in place where they fit under its top."""
-    names = [name for name, _ in shares]
-    values = [share for _, share in shares]
-    same_chance = figure.layout.shapes and figure.layout.shapes[0].y0 == chance
-    top = figure.layout.yaxis.range
-    if same_chance and list(figure.data[0].x) == names and top and max(values) <= top[1]:
-        return raise_bars(figure, values, text_format=".1%")
-    return bars(shares, chance)
-
-
 def picture_data(world: World, view: View, results: Results) -> tuple[World, PointsOnShow]:
     """Return the points whose images are shown."""
     return world, world.on_show(view)
@@ -309,8 +298,7 @@ def picture(world: World, on_show: PointsOnShow) -> tuple[bytes, str]:
     for point, label in enumerate(world.mapped.points(on_show)[1][:_PICTURES].tolist()):
         words = f"{point + 1} {names[label]}"
         labels.append(words if len(words) <= _LETTERS else f"{words[: _LETTERS - 1]}.")
-    scale = max(1, round(_CELL / pixels.shape[-1]))
-    grid = encode_grid(pixels, columns=len(pixels), scale=scale, column_labels=labels, gap=4)
+    grid = encode_grid(pixels, columns=len(pixels), cell=_CELL, column_labels=labels, gap=4)
     return grid, f"The {len(images)} images whose points are shown: {on_show.name}."
 
 
@@ -379,7 +367,7 @@ DiversityView = Lab(
         Strip(picture_data, picture),
         Tabs(
             ("Map", Chart(map_data, point_map, move=move_map, drag=Drag(DISTILLED, put, handles))),
-            ("Coverage", Chart(bars_data, bars, move=move_bars)),
+            ("Coverage", Chart(bars_data, bars)),
         ),
     ],
     sentence=sentence,

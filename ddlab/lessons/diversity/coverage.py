@@ -79,11 +79,12 @@ class MappedImages:
         self.pool = _balanced(data, errors.check_integer("points", points, 3 * data.classes))
         self.labels = data.train_labels[self.pool]
         self._points = self._outputs_by_layer()
-        self._radii = {}
-        for layer, points_of_layer in self._points.items():
-            self._radii[layer] = measures.neighbourhood_radii(
+        self._radii = {
+            layer: measures.neighbourhood_radii(
                 points_of_layer["real"], neighbours=min(5, len(self.pool) - 1)
             )
+            for layer, points_of_layer in self._points.items()
+        }
         self._covered: dict[PointsOnShow, Tensor] = {}
         self._chance: dict[tuple[str, int], float] = {}
         self._maps: dict[tuple[str, embeddings.Config], Map] = {}
@@ -147,9 +148,7 @@ class MappedImages:
     def _at_random(self, layer: str, per_class: int, draws: int) -> list[float]:
         shares = []
         for draw in range(draws):
-            order = torch.randperm(
-                len(self.pool), generator=randomness.generator(draw, 0, "diversity view")
-            )
+            order = randomness.permutation(len(self.pool), draw, 0, "diversity view")
             class_rows = [
                 order[self.labels[order] == label][:per_class] for label in range(self.data.classes)
             ]
@@ -251,11 +250,5 @@ def _checked_sets(sets: Any, data: ImageData) -> dict[str, DistilledSet]:
 
 def _balanced(data: ImageData, points: int) -> Tensor:
     """Return training-set indices, equally many of each class, in a fixed random order."""
-    rows = []
-    for label in range(data.classes):
-        members = data.of_class(label)
-        order = torch.randperm(
-            len(members), generator=randomness.generator(0, label, "diversity pool")
-        )
-        rows.append(members[order[: points // data.classes]])
-    return torch.cat(rows)
+    orders = data.orders_by_class(0, "diversity pool")
+    return torch.cat([order[: points // data.classes] for order in orders])

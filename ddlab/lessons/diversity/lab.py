@@ -9,6 +9,7 @@ asked for follows.
 """
 
 import functools
+import itertools
 from typing import Any
 
 import numpy as np
@@ -78,19 +79,14 @@ def compared(world: World, settings: Settings, results: Results) -> dict[str, Im
 def map_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the compared images and the plane that holds all that was ever placed on the map."""
     layer = settings.layer
-    placed = []
-    for compute in (world.images, world.recorded):
-        for _, images in results.every(compute):
-            placed.append(images.places[layer])
-    x, y = zip(
-        *(place.extent for place in [world.mapped.map(layer, _PCA), *placed]),
-        strict=True,
-    )
-    ranges = []
-    for limits in (x, y):
-        ranges.append((min(low for low, _ in limits), max(high for _, high in limits)))
-    extent = tuple(ranges)
-    return *picture_data(world, settings, results), layer, extent
+    known = [*results.every(world.images), *results.every(world.recorded)]
+    extents = [images.places[layer].extent for _, images in known]
+    x, y = zip(world.mapped.map(layer, _PCA).extent, *extents, strict=True)
+    return *picture_data(world, settings, results), layer, (_span(x), _span(y))
+
+
+def _span(ranges: tuple[tuple[float, float], ...]) -> tuple[float, float]:
+    return min(low for low, _ in ranges), max(high for _, high in ranges)
 
 
 def map_figure(world: World, image_sets: NamedImages, layer: str, extent: Any) -> go.Figure:
@@ -154,22 +150,18 @@ def pictures(world: World, image_sets: NamedImages) -> tuple[bytes, str]:
         for place in range(row_count):
             rows.append(images.pixels[place::per_class])
         names += [name, *[""] * (row_count - 1)]
-    scale = max(1, round(32 / data.image_size[1]))
     alt = (
         f"{image_sets[0][0]}, then {image_sets[1][0]}: {row_count} images of each class, "
         f"a column for each of {', '.join(data.class_names)}."
     )
-    return encode_grid(np.concatenate(rows), data.classes, scale, row_labels=names), alt
+    return encode_grid(np.concatenate(rows), data.classes, cell=32, row_labels=names), alt
 
 
 @functools.lru_cache(maxsize=64)
 def grid_configs(config: dwa.Config) -> tuple[dwa.Config, ...]:
     """Return the config with each start and each weight of the grid, and with its own weight."""
-    configs = []
-    for start in STARTS:
-        for weight in sorted({*WEIGHTS, config.lambda_var}):
-            configs.append(config.replace(initialisation=start, lambda_var=weight))
-    return tuple(configs)
+    pairs = itertools.product(STARTS, sorted({*WEIGHTS, config.lambda_var}))
+    return tuple(config.replace(initialisation=start, lambda_var=weight) for start, weight in pairs)
 
 
 # How far apart the images of a set lie, and the fraction of the real images that it covers.

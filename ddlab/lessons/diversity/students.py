@@ -2,9 +2,10 @@
 trains them, and a table.
 """
 
+import itertools
 from typing import Any
 
-from ...explorers import Html, Results, Value
+from ...explorers import Html, Results
 from ...explorers.students import Students, accuracy_text, differences
 from ...explorers.tables import table
 from ...runs import Run
@@ -16,18 +17,14 @@ REAL = "random real images"
 Scores = tuple[tuple[tuple[str, str], tuple[float | None, ...]], ...]
 
 
-def students(
+def student_sets(
     world: World, settings: Settings, results: Results
-) -> dict[tuple[str, str], list[Value]]:
-    """Return (set, labels) -> its students, one for each seed."""
+) -> dict[tuple[str, str], tuple]:
+    """Return what students train on: these images and real ones, with each kind of labels."""
     config = results.jobs[0].config
-    values = {}
-    for name, source in ((MADE_IMAGES, config), (REAL, real(config))):
-        for labels in LABELS:
-            values[name, labels] = [
-                Value(world.accuracy, source, labels, seed) for seed in world.seeds
-            ]
-    return values
+    sources = {MADE_IMAGES: config, REAL: real(config)}
+    pairs = itertools.product(sources, LABELS)
+    return {(name, labels): (world.accuracy, sources[name], labels) for name, labels in pairs}
 
 
 def first_jobs(world: World, settings: Settings, results: Results) -> list[Run]:
@@ -35,7 +32,7 @@ def first_jobs(world: World, settings: Settings, results: Results) -> list[Run]:
     return [world.run(settings)]
 
 
-STUDENTS = Students(students, first_jobs)
+STUDENTS = Students(student_sets, first_jobs)
 
 
 def score_data(world: World, settings: Settings, results: Results) -> tuple[int, Scores]:

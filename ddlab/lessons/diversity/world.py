@@ -164,11 +164,9 @@ class World(MethodWorld):
             dwa.Config.teaching(**setting): shot
             for setting, shot in records.film("diversity", data)
         }
-        self.recorded_as = {}
-        for setting in self.film:
-            # Settings that cannot matter are set to one value, so a slider without effect finds the
-            # film.
-            self.recorded_as[decisive(setting)] = setting
+        # Settings that cannot matter are set to one value, so a slider without effect finds the
+        # film.
+        self.recorded_as = {decisive(setting): setting for setting in self.film}
         # Before the page is shown, so that it opens with images.
         self.of(first_config).advance()
 

@@ -21,7 +21,13 @@ from ...core.parameters import describe, parameter, with_default
 from ...data import ImageData
 from ...distilled import DistilledSet, HardLabels
 from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
-from ...explorers.ready import MethodWorld, Watch, earlier_update, values_by_setting
+from ...explorers.ready import (
+    MethodWorld,
+    SteppedSettings,
+    Watch,
+    earlier_update,
+    values_by_setting,
+)
 from ...figures import encode_grid, tried_settings
 from ...figures.labels import draw_cells
 from ...figures.theme import (
@@ -60,7 +66,7 @@ Path = tuple[float, ...]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Settings(gtn.Config):
+class Settings(SteppedSettings, gtn.Config):
     """GTN's hyper-parameters as a reader moves them, and how the finished steps are shuffled."""
 
     steps: int = parameter(
@@ -70,7 +76,6 @@ class Settings(gtn.Config):
         ORDERS[0], choices=ORDERS, explorable=True, help="What is shuffled before it teaches."
     )
     iterations: int = with_default(gtn.Config, "iterations", 100, source="teaching")
-    step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
 
 def shuffled(distilled: DistilledSet, order: str, seed: int) -> DistilledSet:
@@ -147,11 +152,12 @@ class World(MethodWorld):
         paths_by_order = dict[str, Path]()
         for number, order in enumerate(orders):
             watch("networks", number / len(orders))
-            paths = []
-            for student in range(STUDENTS):
-                # Seeds of their own for each run; students of neighbouring seeds would otherwise be
-                # the same ones.
-                paths.append(self.path(distilled, order, 100 * config.seed + student))
+            # Seeds of their own for each run; students of neighbouring seeds would otherwise be
+            # the same ones.
+            paths = [
+                self.path(distilled, order, 100 * config.seed + student)
+                for student in range(STUDENTS)
+            ]
             paths_by_order[order] = tuple(map(statistics.fmean, zip(*paths, strict=True)))
         return paths_by_order
 
@@ -199,19 +205,19 @@ def strip(data: ImageData, frame: Frame, order: str, seed: int, path: Path) -> t
     steps = len(path)
     batches = data.to_uint8(ordered.images).unflatten(0, (steps, -1))[:, :_ROWS]
     pixels = batches.transpose(0, 1).flatten(0, 1)
-    scale = max(1, round(_CELL / data.image_size[1]))
     accuracy_labels = [f"{accuracy:.0%}" for accuracy in path]
     labels = ordered.labels.unflatten(0, (steps, -1))[:, :_ROWS]
     # Shuffling mixes classes in a row, and then the row has no name.
     alike = (labels == labels[0]).all(0)  # rows of one class
-    names = []
-    for label, is_one_class in zip(labels[0], alike, strict=True):
-        names.append(data.class_names[int(label)] if is_one_class else "")
+    names = [
+        data.class_names[int(label)] if is_one_class else ""
+        for label, is_one_class in zip(labels[0], alike, strict=True)
+    ]
     description = (
         f"{steps} steps from left to right; accuracy after each: {', '.join(accuracy_labels)}."
     )
     return encode_grid(
-        pixels, steps, scale, column_labels=accuracy_labels, row_labels=names, gap=4
+        pixels, steps, cell=_CELL, column_labels=accuracy_labels, row_labels=names, gap=4
     ), description
 
 

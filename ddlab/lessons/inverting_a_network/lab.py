@@ -20,7 +20,7 @@ from ...core.parameters import parameter, with_default
 from ...data import ImageData
 from ...distilled import DistilledSet
 from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
-from ...explorers.ready import HEIGHT, MethodWorld, Watch, earlier_update
+from ...explorers.ready import HEIGHT, MethodWorld, SteppedSettings, Watch, earlier_update
 from ...figures import encode_grid, loss_curves, tried_settings
 from ...figures.theme import (
     finish_figure,
@@ -51,7 +51,7 @@ _BINS = np.linspace(-3, 3, 25)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(sre2l.Config):
+class Settings(SteppedSettings, sre2l.Config):
     """SRe2L's hyper-parameters as a reader moves them; one weight is that of both gaps."""
 
     images_per_class: int = with_default(sre2l.Config, "images_per_class", 1, source="teaching")
@@ -63,7 +63,6 @@ class Settings(sre2l.Config):
     )
     roll_pixels: int = with_default(sre2l.Config, "roll_pixels", 2, source="teaching")
     seed: int = parameter(0, range=(0, None), help="Of every draw.", explorable=(0, 9))
-    step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
 
 @dataclass(frozen=True)
@@ -186,13 +185,12 @@ def strip_data(world: World, settings: Settings, results: Results) -> tuple:
 def strip(data: ImageData, first: Frame, on_show: Frame) -> tuple[bytes, str]:
     """Draw the first images above those on show, a column for each class."""
     pixels = data.to_uint8(torch.cat([first.content.images, on_show.content.images]))
-    scale = max(1, round(_CELL / data.image_size[1]))
     rows = ["start", f"update {on_show.step}"]
     alt = (
         f"The images of {', '.join(data.class_names)} at the start and after update {on_show.step}."
     )
     grid = encode_grid(
-        pixels, data.classes, scale, column_labels=data.class_names, row_labels=rows, gap=4
+        pixels, data.classes, cell=_CELL, column_labels=data.class_names, row_labels=rows, gap=4
     )
     return grid, alt
 

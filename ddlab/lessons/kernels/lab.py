@@ -10,8 +10,8 @@ import statistics
 
 import plotly.graph_objects as go
 
-from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value, step_on_show
-from ...explorers.ready import HEIGHT, learned_images, run_curve
+from ...explorers import Chart, Lab, Quest, Results, Tabs, Value, step_on_show
+from ...explorers.ready import HEIGHT, learned_images_strip, run_curve
 from ...figures import comparison
 from ...runs import Run
 from .world import Rival, Settings, World
@@ -40,14 +40,6 @@ def share_rivals(
     """Return the accuracies of the rivals that are there."""
     every = {job.arguments[0]: results(job) for job in results.jobs if isinstance(job, Value)}
     return {rival: values for rival, values in every.items() if values is not None}
-
-
-# -- the images
-
-
-def strip_data(world: World, settings: Settings, results: Results) -> tuple:
-    """Return the frame on show."""
-    return world.data, results.frame, min(settings.images_per_class, _ROWS)
 
 
 # -- the accuracy
@@ -189,7 +181,7 @@ KernelLab = Lab(
     ),
     job_words=lambda world, run: f"learning {run.config.images_per_class} per class",
     views=[
-        Strip(strip_data, learned_images),
+        learned_images_strip(_ROWS),
         Tabs(
             ("Updates", Chart(curve_data, accuracy_curve, cursor=step_on_show)),
             ("Rivals", Chart(score_data, scores)),

@@ -11,7 +11,7 @@ from torch import Tensor
 from ...core.parameters import parameter
 from ...data import ImageData
 from ...evaluation import kernel_predictions
-from ...explorers.ready import MethodWorld, Watch
+from ...explorers.ready import MethodWorld, SteppedSettings, Watch
 from ...methods import kip
 from ...methods.shared.kernels import KernelSpec
 from ...runs import Keep
@@ -23,7 +23,7 @@ _MEGABYTES = 64  # of a kernel at once: a lesson has little memory
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(kip.Config):
+class Settings(SteppedSettings, kip.Config):
     """KIP's hyper-parameters as a reader moves them, and the step on show."""
 
     kernel: str = parameter(
@@ -50,7 +50,6 @@ class Settings(kip.Config):
         source="section 2.2",
         help="Share of the numbers of each image that is never updated.",
     )
-    step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
     @property
     def spec(self) -> KernelSpec:

@@ -26,6 +26,7 @@ from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import (
     HEIGHT,
     MethodWorld,
+    SteppedSettings,
     Watch,
     earlier_update,
     tried_by_arm,
@@ -59,7 +60,7 @@ _CELL = 48
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(ld.Config):
+class Settings(SteppedSettings, ld.Config):
     """LD's hyper-parameters as a reader moves them, and which pictures are labelled."""
 
     pictures: int = parameter(
@@ -76,7 +77,6 @@ class Settings(ld.Config):
         1000, range=(1, None), explorable=(100, 2000), step=100, help="Steps."
     )
     seed: int = parameter(0, range=(0, None), explorable=(0, 9), help="Of every draw.")
-    step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
 
 @dataclass(frozen=True)
@@ -155,9 +155,7 @@ class World(MethodWorld):
         )
         if kind == STUDENT_KINDS[2]:
             logits = distilled.target("stored").logits
-            order = torch.randperm(
-                len(logits), generator=randomness.generator(settings.seed, 0, "shuffled")
-            )
+            order = randomness.permutation(len(logits), settings.seed, 0, "shuffled")
             distilled = distilled.with_targets(StoredLabels(logits[order]))
         return self._mean(distilled, student, watch)
 
@@ -216,9 +214,8 @@ def strip(data: ImageData, base: DistilledSet, frame: Frame) -> tuple[bytes, str
         for at, value in zip(likeliest.tolist(), surest.tolist(), strict=True)
     ]
     pixels = data.to_uint8(base.images[:_STRIP_PICTURES])
-    scale = max(1, round(_CELL / data.image_size[1]))
     return encode_grid(
-        pixels, len(pixels), scale, column_labels=label_texts, gap=4
+        pixels, len(pixels), cell=_CELL, column_labels=label_texts, gap=4
     ), f"Pictures labelled {', '.join(label_texts)}."
 
 

@@ -18,14 +18,15 @@ import torch
 from ... import networks
 from ...core.parameters import narrowed, parameter, with_default
 from ...distilled import DistilledSet
-from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
+from ...explorers import Chart, Lab, Quest, Results, Tabs, Value
 from ...explorers.ready import (
     HEIGHT,
     MethodWorld,
+    SteppedSettings,
     Watch,
     earlier_update,
     in_steps,
-    learned_images,
+    learned_images_strip,
     tried_by_arm,
     values_by_setting,
 )
@@ -46,7 +47,7 @@ OTHER_STARTS = 5  # starts beside the own one
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(dd.Config):
+class Settings(SteppedSettings, dd.Config):
     """DD's hyper-parameters as a reader moves them."""
 
     inner_steps: int = parameter(
@@ -66,7 +67,6 @@ class Settings(dd.Config):
     seed: int = parameter(
         0, range=(0, None), explorable=(0, 9), help="Of the own start, and of every draw."
     )
-    step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
 
 class World(MethodWorld):
@@ -154,19 +154,15 @@ def share_scores(
     Only visited settings that differ in N alone count.
     """
     network = results.jobs[-1].arguments[0]
-    rivals = {}
     # What was computed for the other network stays in the results, and is not drawn.
-    for (rival_network, steps), value in results.every(world.rival):
-        if rival_network == network:
-            rivals[steps] = value
+    rivals = {
+        steps: value
+        for (rival_network, steps), value in results.every(world.rival)
+        if rival_network == network
+    }
     return values_by_setting(results, world.scores, settings, "inner_steps"), dict(
         sorted(rivals.items())
     )
-
-
-def strip_data(world: World, settings: Settings, results: Results) -> tuple:
-    """Return the frame on show."""
-    return world.data, results.frame, 1
 
 
 def rates_data(world: World, settings: Settings, results: Results) -> tuple | None:
@@ -268,7 +264,7 @@ StepsLab = Lab(
     unused=lambda world, settings: () if settings.starts == "random" else ("networks",),
     job_words=lambda world, run: f"learning for N = {run.config.epochs}",
     views=[
-        Strip(strip_data, learned_images),
+        learned_images_strip(),
         Tabs(
             ("Accuracy", Chart(curve_data, curve, ghosts=False)),
             ("Rates", Chart(rates_data, rates_chart)),

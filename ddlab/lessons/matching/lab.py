@@ -9,8 +9,8 @@ import math
 
 import plotly.graph_objects as go
 
-from ...explorers import Chart, Compute, Lab, Quest, Results, Strip, Tabs, Value, step_on_show
-from ...explorers.ready import HEIGHT, learned_images, run_curve
+from ...explorers import Chart, Compute, Lab, Quest, Results, Tabs, Value, step_on_show
+from ...explorers.ready import HEIGHT, learned_images_strip, run_curve
 from ...explorers.students import (
     Students,
     difference_chart,
@@ -26,14 +26,6 @@ _ROWS = 2  # of images: of each class at most so many are shown
 _HEIGHT = HEIGHT - 26  # of a plot, in pixels, with both rows above it
 RIVAL = "centres"  # the strongest that learns nothing
 _AHEAD = 0.01  # of accuracy: what the quest asks for
-
-
-# -- the images
-
-
-def strip_data(world: World, settings: Settings, results: Results) -> tuple:
-    """Return the frame on show."""
-    return world.data, results.frame, min(settings.images_per_class, _ROWS)
 
 
 # -- the distance
@@ -80,18 +72,13 @@ def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     return [Value(world.first_updates, run), *first]
 
 
-def students_by_kind(world: World, settings: Settings, results: Results) -> dict[str, list[Value]]:
-    """List the students on the frame on show and on real images, one for each seed."""
-    learned = [Value(world.learned, results.run, results.frame, seed) for seed in world.seeds]
-    real = {}
-    for kind in REAL:
-        real[kind] = [
-            Value(world.real, kind, settings.images_per_class, seed) for seed in world.seeds
-        ]
-    return {LEARNED: learned} | real
+def student_sets(world: World, settings: Settings, results: Results) -> dict[str, tuple]:
+    """Return what students train on: the frame on show, and three kinds of real images."""
+    real = {kind: (world.real, kind, settings.images_per_class) for kind in REAL}
+    return {LEARNED: (world.learned, results.run, results.frame)} | real
 
 
-STUDENTS = Students(students_by_kind)
+STUDENTS = Students(student_sets)
 
 
 def in_other_networks(
@@ -168,16 +155,18 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     classes = world.data.classes
     start_text = "random real images" if settings.initialisation == "real" else "noise"
     many = f"{count * classes} images from {start_text}, matched in {how_many(settings.networks)}"
-    moment = "before the first update"
-    if frame.step:
-        moment = f"after update {frame.step} of {run.total}"
+    moment = (
+        f"after update {frame.step} of {run.total}" if frame.step else "before the first update"
+    )
     clauses = [
         f"{REAL.get(kind, 'these images')} {value:.1%}"
         for kind, value in mean_accuracies(results.shared).items()
     ]
-    taught = " Press Train students to see what they teach."
-    if clauses:
-        taught = f" Accuracy of students: {', '.join(clauses)}."
+    taught = (
+        f" Accuracy of students: {', '.join(clauses)}."
+        if clauses
+        else " Press Train students to see what they teach."
+    )
     hint = "" if run.complete or results.doing(run) else " Press Learn."
     return f"{many}, {moment}.{hint}{taught}"
 
@@ -222,7 +211,7 @@ MatchingLab = Lab(
         STUDENTS.button("On the images on show, and on three kinds of real ones"),
     ],
     views=[
-        Strip(strip_data, learned_images),
+        learned_images_strip(_ROWS),
         Tabs(
             ("Students", Chart(score_data, scores)),
             ("Distance", Chart(distance_data, distance_curve, cursor=step_on_show)),

@@ -10,7 +10,7 @@ import torch
 from ... import networks
 from ...core.parameters import describe, narrowed, parameter, with_default
 from ...data import ImageData
-from ...explorers.ready import MethodWorld, Watch
+from ...explorers.ready import MethodWorld, SteppedSettings, Watch
 from ...methods import dm
 from ...methods.shared.distillation import from_images
 from ...runs import Frame, Keep, Run
@@ -28,7 +28,7 @@ REAL = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(dm.Config):
+class Settings(SteppedSettings, dm.Config):
     """DM's hyper-parameters as a reader moves them, and the step on show."""
 
     iterations: int = with_default(
@@ -40,7 +40,6 @@ class Settings(dm.Config):
         explorable=True,
         help="Untrained networks that are used in turn.",
     )
-    step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
 
 def student_config(data: ImageData, **changes: Any) -> supervised.Config:

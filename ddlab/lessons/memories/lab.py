@@ -7,6 +7,7 @@ MemoryLab(data, {1: matched, 2: twice_as_many})           # sets that serve as t
 Every memory that was visited stays as a point.
 """
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -92,11 +93,10 @@ def strip(data: ImageData, moment: Moment, order: tuple[int, ...]) -> tuple[byte
     is_kept = moment.exemplars.flatten(1).any(1)
     pixels[: len(is_kept)][is_kept] = data.to_uint8(moment.exemplars[is_kept])
     names = [data.class_names[label] for label in order]
-    scale = max(1, round(_CELL / data.image_size[1]))
     columns = pixels.unflatten(0, (data.classes, count)).transpose(0, 1).flatten(0, 1)
     description = f"{int(is_kept.sum())} exemplars" if is_kept.any() else "no exemplar"
     return encode_grid(
-        columns, data.classes, scale, column_labels=names, gap=4
+        columns, data.classes, cell=_CELL, column_labels=names, gap=4
     ), f"{description}, a column for each class."
 
 
@@ -170,10 +170,7 @@ def matrix_data(world: World, settings: Settings, results: Results) -> tuple:
 
 def cells(tasks: tuple[tuple[str, ...], ...], rows: Matrix) -> go.Figure:
     """Return the matrix [phase, class]."""
-    names = []
-    for task in tasks:
-        for name in task:
-            names.append(name)
+    names = [*itertools.chain.from_iterable(tasks)]
     table = np.full((len(tasks), len(names)), np.nan)
     for phase, row in enumerate(rows):
         table[phase, : len(row)] = row

@@ -107,13 +107,10 @@ class PlaneWorld(World):
         order = [*map(int, settings.clicked.split())]
         labels = self.data.train_labels
         order += [row_number for row_number in range(len(labels)) if row_number not in order]
-        by_class = []
-        for label in range(self.data.classes):
-            by_class.append([row for row in order if labels[row] == label])
         kept_rows = []
-        for members in by_class:
-            for row in members[: settings.images_per_class]:
-                kept_rows.append(row)
+        for label in range(self.data.classes):
+            members = [row for row in order if labels[row] == label]
+            kept_rows += members[: settings.images_per_class]
         rows = torch.tensor(kept_rows)
         put = from_images(self.data.normalised(rows), labels[rows], self.data)
         return self.of(self.config(settings), replace(self.inputs, distilled=put))

@@ -14,7 +14,7 @@ from ...core.parameters import narrowed, parameter
 from ...data import ImageData
 from ...distilled import DistilledSet
 from ...evaluation.incremental import Matrix, class_accuracies
-from ...explorers.ready import MethodWorld, Watch
+from ...explorers.ready import MethodWorld, SteppedSettings, Watch
 from ...methods import mnemonics
 from ...runs import Keep, Run
 from ...runs.inputs import Inputs
@@ -36,7 +36,7 @@ Weights = dict[str, Tensor]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(mnemonics.Config):
+class Settings(SteppedSettings, mnemonics.Config):
     """The method's hyper-parameters as a reader moves them, and which memory is spent."""
 
     memory: str = parameter(
@@ -45,7 +45,6 @@ class Settings(mnemonics.Config):
     images_per_class: int = parameter(
         1, symbol="m", range=(1, None), explorable=(1, 5), help="Exemplars of a class."
     )
-    step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -203,9 +203,8 @@ def strip(world: World) -> tuple[bytes, str]:
         ]
         rows.append(image_set.to_uint8()[first])
     names = [f"set {number}" for number in range(1, len(rows) + 1)]
-    scale = max(1, round(_CELL / rows[0].shape[-1]))
     alt = f"{len(rows)} distilled sets, an image of each class; they never change here."
-    return encode_grid(torch.cat(rows), len(rows[0]), scale, row_labels=names, gap=3), alt
+    return encode_grid(torch.cat(rows), len(rows[0]), cell=_CELL, row_labels=names, gap=3), alt
 
 
 def chart_data(world: World, settings: Settings, results: Results) -> tuple:

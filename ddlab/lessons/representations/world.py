@@ -11,10 +11,10 @@ from torch import Tensor
 
 from ... import networks
 from ...core import errors
-from ...core.parameters import Parameters, parameter
+from ...core.parameters import parameter
 from ...data import ImageData
 from ...evaluation.readers import predictions
-from ...explorers.ready import MethodWorld
+from ...explorers.ready import MethodWorld, SteppedSettings
 from ...networks import Network, NetworkSpec
 from ...runs import Run
 from ...runs.inputs import Inputs
@@ -41,7 +41,7 @@ _STRENGTH = 1e-2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(Parameters):
+class Settings(SteppedSettings):
     """What a reader moves, and the step on show."""
 
     prior: str = parameter(
@@ -83,7 +83,6 @@ class Settings(Parameters):
     seed: int = parameter(
         0, range=(0, None), explorable=(0, 9), help="Of weights, subsets and views."
     )
-    step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
 
 @dataclass(frozen=True)
@@ -128,20 +127,20 @@ class World(MethodWorld):
         errors.check_instance("data", data, ImageData)
         if not isinstance(priors, Mapping) or not priors:
             errors.fail("priors", "a mapping of at least one name to a network", priors)
-        self.priors = {}
-        for name, prior in priors.items():
-            self.priors[name] = errors.check_instance(f"priors[{name!r}]", prior, Network)
+        self.priors = {
+            name: errors.check_instance(f"priors[{name!r}]", prior, Network)
+            for name, prior in priors.items()
+        }
         self.network = NETWORK if network is None else network
         super().__init__(data, device=device)
         self._few = torch.cat(
             [data.of_class(label)[: _LABELLED // data.classes] for label in range(data.classes)]
         )
-        self.sets = {}
-        for name, prior in self.priors.items():
-            self.sets[name] = make_set(prior, data, self.network, device=self.inputs.device)
-        self.own = {}
-        for name, prior in self.priors.items():
-            self.own[name] = self.accuracy(prior)
+        self.sets = {
+            name: make_set(prior, data, self.network, device=self.inputs.device)
+            for name, prior in self.priors.items()
+        }
+        self.own = {name: self.accuracy(prior) for name, prior in self.priors.items()}
 
     def started(self, config: with_targets.Config) -> Settings:
         """Return the laboratory's own first settings: it is never given a Config of the method."""

@@ -200,9 +200,8 @@ def strip(world: World, settings: Settings) -> tuple[bytes, str]:
     mixed = example(world, settings)
     first, second = mixed.names
     column_names = [f"{mixed.share:.0%}", f"{1 - mixed.share:.0%}", "view"]
-    scale = max(1, round(72 / mixed.pictures.shape[-1]))
     encoded = encode_grid(
-        world.data.to_uint8(mixed.pictures), 3, scale, column_labels=column_names, gap=6
+        world.data.to_uint8(mixed.pictures), 3, cell=72, column_labels=column_names, gap=6
     )
     alt = (
         f"An image of {first}, an image of {second}, and the view of {mixed.share:.0%} of the "

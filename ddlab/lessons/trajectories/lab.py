@@ -12,8 +12,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
-from ...explorers.ready import HEIGHT, earlier_update, learned_images, values_by_setting
+from ...explorers import Chart, Lab, Quest, Results, Tabs, Value
+from ...explorers.ready import HEIGHT, earlier_update, learned_images_strip, values_by_setting
 from ...figures import tried_settings
 from ...figures.theme import (
     finish_figure,
@@ -52,11 +52,6 @@ def share_scores(
         values_by_setting(results, learned.compute, *learned.arguments, "inner_steps"),
         values_by_setting(results, rival.compute, *rival.arguments, "inner_steps"),
     )
-
-
-def strip_data(world: World, settings: Settings, results: Results) -> tuple:
-    """Return the frame on show."""
-    return world.data, results.frame, 1
 
 
 def plane_data(world: World, settings: Settings, results: Results) -> tuple:
@@ -239,7 +234,7 @@ TrajectoryLab = Lab(
         "begun": (0, world.start.latest_start - 1),
     },
     views=[
-        Strip(strip_data, learned_images),
+        learned_images_strip(),
         Tabs(
             ("Path", Chart(plane_data, plane)),
             ("Distance left", Chart(left_data, left_chart, ghosts=False)),

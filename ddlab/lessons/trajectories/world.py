@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ...core.parameters import parameter, with_default
 from ...distilled import DistilledSet
-from ...explorers.ready import MethodWorld, Watch, in_steps
+from ...explorers.ready import MethodWorld, SteppedSettings, Watch, in_steps
 from ...methods import mtt
 from ...runs import Keep
 from ...runs.inputs import Inputs
@@ -32,7 +32,7 @@ Points = tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(mtt.Config):
+class Settings(SteppedSettings, mtt.Config):
     """MTT's hyper-parameters as a reader moves them, and which way of which expert is on show."""
 
     inner_steps: int = parameter(
@@ -49,7 +49,6 @@ class Settings(mtt.Config):
     begun: int = parameter(
         0, range=(0, None), explorable=(0, 3), help="The epoch from which the student starts."
     )
-    step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
 
 @dataclass(frozen=True)

@@ -231,9 +231,7 @@ def real_batch(
     data = inputs.data
     members = data.of_class(label)
     # A stream for each class, so that a class's draw does not depend on how many there are.
-    order = torch.randperm(
-        len(members), generator=randomness.generator(config.seed, step, f"real images of {label}")
-    )
+    order = randomness.permutation(len(members), config.seed, step, f"real images of {label}")
     return data.normalised(
         members[order[: config.batch_size if count is None else count]], device=inputs.device
     )

@@ -256,20 +256,8 @@ def real_image_indices(data: ImageData, images_per_class: int, *, seed: int) -> 
     five that five would give.
     """
     check_images_per_class(data, images_per_class)
-    columns = []
-    for label in range(data.classes):
-        members = data.of_class(label)
-        columns.append(
-            members[real_image_rows(len(members), images_per_class, label=label, seed=seed)]
-        )
-    return torch.stack(columns, dim=1)
-
-
-def real_image_rows(members: int, count: int, *, label: int, seed: int) -> Tensor:
-    """Return which of the `members` of one class `real_image_indices` draws, int64 [count]."""
-    return torch.randperm(members, generator=randomness.generator(seed, label, "real images"))[
-        :count
-    ]
+    orders = data.orders_by_class(seed, "real images")
+    return torch.stack([order[:images_per_class] for order in orders], dim=1)
 
 
 def next_batch(

@@ -4,7 +4,6 @@ images with representations.
 
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from ...core import errors, randomness
@@ -32,9 +31,7 @@ def real_indices(count: int, chosen: int, *, seed: int) -> Tensor:
     Their labels play no part.
     """
     errors.check_integer("chosen", chosen, 1, count)
-    return torch.randperm(
-        count, generator=randomness.generator(seed, 0, "real images of the pairs")
-    )[:chosen]
+    return randomness.permutation(count, seed, 0, "real images of the pairs")[:chosen]
 
 
 def unlabelled_set(

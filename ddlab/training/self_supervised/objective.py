@@ -255,11 +255,10 @@ def followed(
 
     What is not learnt (buffers) stays as it is.
     """
-    averages = {}
-    for name, value in target.items():
-        averages[name] = (
-            momentum * value + (1 - momentum) * learnt[name] if name in learnt else value
-        )
+    averages = {
+        name: momentum * value + (1 - momentum) * learnt[name] if name in learnt else value
+        for name, value in target.items()
+    }
     return averages
 
 

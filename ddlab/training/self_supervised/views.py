@@ -97,7 +97,7 @@ class TwoViews(Parameters):
         less]. The order is new every epoch.
         """
         epoch, number = divmod(step, self.steps_per_epoch(count))
-        order = torch.randperm(count, generator=randomness.generator(self.seed, epoch, "order"))
+        order = randomness.permutation(count, self.seed, epoch, "order")
         return order[number * self.batch_size : (number + 1) * self.batch_size]
 
     def pair(

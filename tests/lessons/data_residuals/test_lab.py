@@ -141,9 +141,7 @@ def test_what_is_shown_is_that_of_the_runs(
 ) -> None:
     moved(lab, merge_ratio=0.3, class_name="c")
     lab.slider.index = 5
-    runs = {}
-    for alpha in (*worlds.ALPHAS, 0.3):
-        runs[alpha] = by_itself(data, teacher, merge_ratio=alpha)
+    runs = {alpha: by_itself(data, teacher, merge_ratio=alpha) for alpha in (*worlds.ALPHAS, 0.3)}
     step = kept_steps(SMALL)[5]
     patches = runs[1.0][0]
 

@@ -138,11 +138,10 @@ def test_the_quest_is_met_by_hand_alone_and_above_what_takes_no_learning(
     explorer: Laboratory,
 ) -> None:
     dots, labels = real_dots()
-    centres = []
-    for label in (0, 1):
-        centres.append(
-            KMeans(2, n_init=10, random_state=0).fit(dots[labels == label]).cluster_centers_
-        )
+    centres = [
+        KMeans(2, n_init=10, random_state=0).fit(dots[labels == label]).cluster_centers_
+        for label in (0, 1)
+    ]
     rival = torch.from_numpy(np.stack(centres, 1).reshape(-1, 2))
     for kernel in ("rbf", "fc1", "fc2", "fc3"):
         assert right_fraction(Plane(kernel=kernel), rival) < ENOUGH - 0.03

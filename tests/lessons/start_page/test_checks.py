@@ -65,9 +65,7 @@ def test_a_pair_shares_its_seed(small, monkeypatch) -> None:
 
     monkeypatch.setattr(start_page, "evaluate_all", note)
     start_page.accuracies(data, teacher, pairs=2, student=student)
-    sets = []
-    for seed in range(2):
-        sets.append(start_page.three_sets(data, teacher, seed=seed))
+    sets = [start_page.three_sets(data, teacher, seed=seed) for seed in range(2)]
     assert evaluated == [
         (sets[seed][images].fingerprint, labels, (seed,))
         for seed in range(2)

@@ -28,10 +28,9 @@ def settings(key: str, count: int, seed: int) -> list[Any]:
     """
     parameters = TRIALS[key].parameters
     draw = numpy_generator(seed, 0, f"settings of {key}")
-    sliders = {}
-    for name, field in describe(parameters).items():
-        if field.explorable is not None:
-            sliders[name] = field
+    sliders = {
+        name: field for name, field in describe(parameters).items() if field.explorable is not None
+    }
 
     def random_value(field: Any) -> Any:
         if field.choices is not None:
