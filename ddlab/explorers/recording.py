@@ -237,7 +237,7 @@ def record(laboratory: Laboratory, stop_limits: Mapping[str, int] | None = None)
     laboratory.forget()
     limits = stop_limits or {}
     # Listed once: moving a control must not change which stops it has.
-    listed = _controls(laboratory, limits)
+    listed = list(_controls(laboratory, limits))
     controls = [control for control in listed if len(control.stops) > 1]
     unmoved = [control.widget for control in listed if len(control.stops) <= 1]
     recorder = _Recorder(laboratory, controls)

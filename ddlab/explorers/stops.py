@@ -21,12 +21,9 @@ def round_numbers(low: int, high: int, *further: int) -> list[int]:
     >>> round_numbers(1, 64)
     [1, 2, 3, 4, 5, 7, 10, 15, 20, 25, 30, 40, 50, 64]
     """
-    steps = set()
-    for power in range(len(str(high))):
-        for step in _STEPS:
-            if step * 10**power % 1 == 0:
-                steps.add(int(step * 10**power))
-    return sorted({step for step in steps if low < step < high} | {low, high, *further})
+    steps = [step * 10**power for power in range(len(str(high))) for step in _STEPS]
+    whole = {int(step) for step in steps if step % 1 == 0 and low < step < high}
+    return sorted(whole | {low, high, *further})
 
 
 def set_stops(panel: Controls, name: str, low: int, high: int) -> None:

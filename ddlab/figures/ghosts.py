@@ -44,7 +44,18 @@ def with_kept(figure: go.Figure, kept: Sequence[go.Figure]) -> go.Figure:
         if have_same_axes(figure, earlier):
             curves = _curves(figure, earlier)[:_MOST]
             figure.add_traces([_ghost(trace, "kept", dash, _KEPT_ALPHA) for trace in curves])
+            for axis in ("xaxis", "yaxis"):
+                _widen(figure.layout[axis], earlier.layout[axis])
     return figure
+
+
+def _widen(
+    axis: go.layout.XAxis | go.layout.YAxis, kept: go.layout.XAxis | go.layout.YAxis
+) -> None:
+    """Let an axis whose range is fixed hold that of a kept figure, too."""
+    if axis.range is not None and kept.range is not None and axis.range[0] < axis.range[1]:
+        low, high = sorted(kept.range)
+        axis.range = [min(axis.range[0], low), max(axis.range[1], high)]
 
 
 def with_ghosts(figure: go.Figure, earlier: go.Figure, words: str) -> go.Figure:
@@ -108,7 +119,6 @@ def _ghost(
 ) -> go.Scatter:
     colour = look.faint(look.neutral("quiet"), alpha)
     marker = {"color": colour, "size": 6}
-    mode = "lines+markers"
     line = {"color": colour, "width": 2}
     if trace.type == "bar":
         stroke = "line-ns-open" if trace.orientation == "h" else "line-ew-open"

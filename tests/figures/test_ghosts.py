@@ -78,3 +78,9 @@ def test_what_is_kept_has_a_dash_of_its_own() -> None:
     kept = [loss_curves({"loss": [n, n + 1]}) for n in (1, 5)]
     drawn = with_kept(loss_curves({"loss": [9, 9]}), kept)
     assert [trace.line.dash for trace in drawn.data[1:]] == ["dash", "dot"]
+
+
+def test_a_kept_curve_stays_within_fixed_axes() -> None:
+    kept = loss_curves({"loss": [1, 9]}).update_yaxes(range=[0, 10])
+    figure = loss_curves({"loss": [2, 3]}).update_yaxes(range=[1, 4])
+    assert list(with_kept(figure, [kept]).layout.yaxis.range) == [0, 10]

@@ -111,15 +111,11 @@ def mean(frame: Frame, settings: Settings) -> float:
 def curve_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the measure along the runs, so far, and what the patch, noise and real images have of it."""
     runs = {name: results.shared.runs[alpha] for name, alpha in results.shared.compared.items()}
-    curves = []
-    for name, run in runs.items():
-        if run.begun:
-            curves.append((name, tuple(mean(frame, settings) for frame in run.frames)))
-    curves_begun = tuple(curves)
+    begun = {name: run.frames for name, run in runs.items() if run.begun}
     return (
         results.run.config,
         settings.measure,
-        curves_begun,
+        tuple((name, tuple(mean(frame, settings) for frame in begun[name])) for name in begun),
         tuple(results.shared.mixed_in.levels[settings.measure].items()),
     )
 
