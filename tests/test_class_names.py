@@ -1,4 +1,4 @@
-"""A class number is a place among names: wherever a set, data and a network meet, other names or
+"""A class label is a place among names: wherever a set, data and a network meet, other names or
 another order are refused.
 """
 

@@ -75,7 +75,7 @@ class ImageData:
             if int(labels.min()) < 0 or int(labels.max()) >= len(classes):
                 span = f"labels from {int(labels.min())} to {int(labels.max())}"
                 raise DDLabError(
-                    f"{split}_labels must be class numbers from 0 to {len(classes) - 1}; "
+                    f"{split}_labels must be class labels from 0 to {len(classes) - 1}; "
                     f"given {span}."
                 )
         # A class without a training image has no mean, no centre and no batch: half of the methods

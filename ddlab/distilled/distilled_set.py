@@ -280,7 +280,7 @@ class DistilledSet:
 
     @property
     def labels(self) -> Tensor:
-        """The class numbers, int64 [n].
+        """The class labels, int64 [n].
 
         Raises:
             DDLabError: a set without labels, which has representations.
@@ -352,11 +352,11 @@ class DistilledSet:
     def storage_floats(self, labels: str | None = None, teacher: Network | None = None) -> int:
         """Return the size of the set in floats. Every stored tensor and every target counts.
 
-        A class number counts as one float, a float16 as half, a byte as a quarter.
+        A class label counts as one float, a float16 as half, a byte as a quarter.
 
         Args:
             labels: only what a student of these needs: no other targets; for "steps" whose labels
-                are not learned class numbers too.
+                are not learned class labels too.
             teacher: who answers to labels "online"; must be kept, so its numbers count.
 
         Raises:
@@ -365,7 +365,7 @@ class DistilledSet:
         needed = list(self.targets)
         if labels is not None:
             needed = [self.target(labels)]
-            # Steps without labels of their own train on the class numbers.
+            # Steps without labels of their own train on the class labels.
             if labels == "steps" and needed[0].labels is None:
                 needed.append(self.target("hard"))
         teacher_floats = (
@@ -406,7 +406,7 @@ class DistilledSet:
         Its items are a normalised image and its target.
 
         Args:
-            labels: "hard": class numbers; "stored": teachers' logits, float32 [classes];
+            labels: "hard": class labels; "stored": teachers' logits, float32 [classes];
                 "regression": what a regression is to give, float32 [classes]; None takes class
                 numbers, or, of a set without labels, pairs of a view and its representation.
 
@@ -427,7 +427,7 @@ class DistilledSet:
 
         torchvision's ImageFolder and `data.load("folder", ...)` read such a folder.
 
-        The table has for each file its class number and, of a set with stored labels, the logits;
+        The table has for each file its class label and, of a set with stored labels, the logits;
         name and folder of each class; mean and std. `from_folder` makes the set of it again,
         `data.load("folder", path, split=False)` data with the same classes. Images are rounded to
         bytes. Class names that cannot be folders, or stand in another order than theirs, get a

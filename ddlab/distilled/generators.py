@@ -105,7 +105,7 @@ def generate(
     Args:
         weights: as `first_weights` names them.
         latents: [b, d].
-        labels: class numbers int64 [b].
+        labels: class labels int64 [b].
 
     Returns:
         [b, channels, h, w], normalised pixels from -2 to 2.

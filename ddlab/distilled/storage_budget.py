@@ -14,7 +14,7 @@ shifts of the A views (Table 11):
     "same"                     0: a view has its image's representation
     "stored"                   A m V: all coefficients
 
-Class numbers, means and standard deviations of the pixels, and the few settings are not counted,
+Class labels, means and standard deviations of the pixels, and the few settings are not counted,
 here or for plain pairs.
 """
 

@@ -29,7 +29,7 @@ class HardLabels:
         errors.check_tensor("hard labels", self.classes, shape=[images], dtype=torch.int64)
         if images and not 0 <= int(self.classes.min()) <= int(self.classes.max()) < classes:
             errors.fail(
-                "hard labels", f"class numbers from 0 to {classes - 1}", self.classes.tolist()
+                "hard labels", f"class labels from 0 to {classes - 1}", self.classes.tolist()
             )
 
     def to_file(self) -> Written:

@@ -148,7 +148,7 @@ def class_incremental(
     """Return a network for each seed through all phases, and its accuracy on the classes seen so far.
 
     Args:
-        distilled: the memory, by class numbers; None for what `config` keeps by itself (nothing,
+        distilled: the memory, by class labels; None for what `config` keeps by itself (nothing,
             random images, herding, learned ones).
         config: tasks, order of the classes, network and training; default: the teaching preset of
             Mnemonics.

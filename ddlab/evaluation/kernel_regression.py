@@ -69,7 +69,7 @@ def kernel_accuracy(
     """Return the fraction in [0, 1] of images of a split that the regression on a distilled set has right.
 
     Args:
-        labels: of the set: class numbers, as one-hot less 1 / classes, or those of a regression.
+        labels: of the set: class labels, as one-hot less 1 / classes, or those of a regression.
             Others as `kernel_predictions`.
 
     Raises:

@@ -40,12 +40,12 @@ def label_robust_score(improvement: float, missing: float, *, weight: float = 0.
     """Return the label-robust score (LRS), in [0, 1], of accuracies as fractions.
 
     It weighs what a set's own labels and recipe are worth against what its images are worth with
-    class numbers.
+    class labels.
 
     Args:
         improvement: IOR, accuracy of the set, trained its own way, minus that of as many random
             real images trained that way.
-        missing: HLR, accuracy of all real images minus that of the set, both with class numbers.
+        missing: HLR, accuracy of all real images minus that of the set, both with class labels.
         weight: w, in [0, 1].
     """
     return _from_exponent(weight * improvement - (1 - weight) * missing)

@@ -42,7 +42,7 @@ def filled(argument: str, value: Tensor) -> Tensor:
 def class_numbers(argument: str, value: Tensor) -> Tensor:
     """Require labels of at least 0."""
     if int(value.min()) < 0:
-        errors.fail(argument, "class numbers of at least 0", int(value.min()))
+        errors.fail(argument, "class labels of at least 0", int(value.min()))
     return value
 
 

@@ -66,7 +66,7 @@ class Entry:
         else:
             kinds = getattr(self.method, "LABELS", (labels,))
         if labels not in kinds:
-            listed = ", ".join(map(repr, kinds)) or "none: no class numbers"
+            listed = ", ".join(map(repr, kinds)) or "none: no class labels"
             errors.fail("labels", f"those that the sets of {name} have ({listed})", labels)
         count = getattr(self.settings, "images_per_class", None)
         if isinstance(count, int):
@@ -84,7 +84,7 @@ class Entry:
 
 
 def counts_of(distilled: DistilledSet) -> Counts:
-    """Return the images of each class; of a set without class numbers as evenly as they go."""
+    """Return the images of each class; of a set without class labels as evenly as they go."""
     if any(target.kind == "hard" for target in distilled.targets):
         return tuple(distilled.labels.bincount(minlength=distilled.classes).tolist())
     quotient, remainder = divmod(len(distilled), distilled.classes)

@@ -144,7 +144,7 @@ def one_class(
         if len(pixels) != classes.size or not (classes == label).any():
             fail(
                 f"the labels of {argument}",
-                f"{len(pixels)} class numbers with {label} among them",
+                f"{len(pixels)} class labels with {label} among them",
                 classes.tolist(),
             )
         chosen[name] = pixels[classes == label]

@@ -2,7 +2,7 @@ r"""GTN: generative teaching networks, for images with classes.
 
 Such, Rawal, Lehman, Stanley & Clune 2020, arXiv 1912.07768.
 
-A generator makes the images of every step out of latent vectors and class numbers; a fresh network
+A generator makes the images of every step out of latent vectors and class labels; a fresh network
 learns from them in N steps, and the loss on real images of where it ends, or of every place on the
 way, moves the generator, the latent vectors and the rates of the steps.
 

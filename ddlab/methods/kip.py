@@ -172,7 +172,7 @@ def centred_labels(labels: Tensor, classes: int) -> Tensor:
     """Return one-hot less 1 / classes: class labels [n] -> float64 [n, classes]."""
     # one_hot says the same far less clearly, and on a GPU it stops the whole process.
     if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
-        errors.fail("labels", f"class numbers from 0 to {classes - 1}", labels.tolist())
+        errors.fail("labels", f"class labels from 0 to {classes - 1}", labels.tolist())
     return F.one_hot(labels, classes).double() - 1 / classes
 
 

@@ -141,7 +141,7 @@ def check_names(
 ) -> None:
     """Raise if the classes are not those that the labels of `source` mean, in the same order.
 
-    Where no class number is read, pictures and features may be of something else altogether: but
+    Where no class label is read, pictures and features may be of something else altogether: but
     with `strict`.
     """
     data_names = () if source is None else source.class_names

@@ -7,7 +7,7 @@ passes over them. Nothing is shuffled, augmented, decayed or averaged:
     v_{t+1} = m_t v_t + grad l(theta_t; images and labels of group t mod S)
     theta_{t+1} = theta_t - r_t v_{t+1},  t = 0 to E S - 1        `inner`, and `unrolled`
 
-Here l is the mean cross-entropy with class numbers, or with labels that are learned and need not be
+Here l is the mean cross-entropy with class labels, or with labels that are learned and need not be
 probabilities; m is 0 where no momentum is stored.
 
 Weights begin as in the reference code, by Xavier's draw, as PyTorch draws them, or are those of a
@@ -137,7 +137,7 @@ def inner(
     Args:
         buffers: of the network, by name.
         rates, momenta: learned -> [epochs, steps].
-        answers: learned -> class numbers int64 [n], or labels [n, classes].
+        answers: learned -> class labels int64 [n], or labels [n, classes].
     """
 
     def loss(step: int, weights: Tensors, learned: Tensors) -> Tensor:

@@ -1,7 +1,7 @@
 r"""Training a network, as a process: teachers on a dataset, students on a distilled set.
 
 What it trains on is what the inputs hold: `inputs.distilled` if given, else the training images of
-`inputs.data`. What it learns from is `config.labels`: hard class numbers, the soft labels stored
+`inputs.data`. What it learns from is `config.labels`: hard class labels, the soft labels stored
 with a distilled set, or the teachers asked for every augmented view.
 
 One step (sources: SRe2L's relabelling, Yin et al. 2023, arXiv 2306.13092; mixup, Zhang et al. 2018,
@@ -103,7 +103,7 @@ class Config(Views):
     labels: str = parameter(
         "hard",
         choices=("hard", "stored", "online", "regression"),
-        help="Class numbers, stored soft labels, the teachers asked for every view, or a "
+        help="Class labels, stored soft labels, the teachers asked for every view, or a "
         "regression's.",
     )
     epochs: int = parameter(

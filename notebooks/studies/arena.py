@@ -44,7 +44,7 @@ ONLINE = ("sre2l", "dwa", "fadrm", "rded")
 VECTORS = ("krr_st", "boost")
 NAMES = (*SELECTED, *ONLINE, *VECTORS, "dc", "dsa", "dm", "mnemonics", *LEARNED_LABELS)
 TRAININGS: dict[str, tuple[str, dict[str, Any]]] = {
-    "class numbers": ("hard", {}),
+    "class labels": ("hard", {}),
     "teacher": ("online", {}),
     "no views": ("hard", {"mixup_alpha": 0.0, "crop_pixels": 0, "flip": False}),
     "lenet": ("hard", {"network": networks.spec("lenet")}),
@@ -114,7 +114,7 @@ def run(runs: Path, name: str, dataset: str, budget: str, seed: int) -> None:
     trainings = dict(TRAININGS)
     if budget == "all":
         distilled = from_images(data.normalised(), data.train_labels, data)
-        trainings = {"class numbers": ("hard", {"epochs": 30})}
+        trainings = {"class labels": ("hard", {"epochs": 30})}
     elif isinstance(config := settings(name, budget, data, seed), str):
         path.write_text(json.dumps({"missing": config}))
         return
@@ -140,7 +140,7 @@ def run(runs: Path, name: str, dataset: str, budget: str, seed: int) -> None:
             **QUIET,
         }
         student_set = distilled if training == "own" else plain
-        like = "class numbers" if training == "no views" else training
+        like = "class labels" if training == "no views" else training
         recipes: dict[Any, Any] = {
             rate: supervised.Config.quick(data).replace(learning_rate=rate, **changes) for rate in RATES
         }
@@ -174,7 +174,7 @@ def read(runs: Path, name: str, data: str, budget: str, seed: int) -> dict[str, 
         if name in ONLINE:
             by_training["own"] = by_training["teacher"]
     vectors = "its labels are representations (lesson 40)"
-    return {"own": vectors if name in VECTORS else by_training["teacher" if name in ONLINE else "class numbers"], **by_training}
+    return {"own": vectors if name in VECTORS else by_training["teacher" if name in ONLINE else "class labels"], **by_training}
 
 
 def whole(runs: Path) -> list[str]:
@@ -195,15 +195,15 @@ def gathered(runs: Path) -> list[list[Any]]:
         if isinstance(records[0], str):
             rows.append([data, budget, name, training, [], [], *[None] * 5, records[0]])
             continue
-        rival = {"own": "teacher" if name in ONLINE else "class numbers"}.get(training, training)
+        rival = {"own": "teacher" if name in ONLINE else "class labels"}.get(training, training)
         random = [read(runs, "random", data, "10" if budget == "floats" else budget, seed)[rival] for seed in SEEDS]
         scores = [round(record["accuracy"], 4) for record in records]
         gains = [round(record["accuracy"] - random_record["accuracy"], 4) for record, random_record in zip(records, random, strict=True)]
         means = [round(fmean(record[key] for record in records), 2) for key in ("images", "seconds", "floats", "bytes")]
         rows.append([data, budget, name, training, scores, gains, records[0]["rate"], *means, None])
     for data in DATA:
-        scores = [round(read(runs, "everything", data, "all", seed)["class numbers"]["accuracy"], 4) for seed in SEEDS]
-        rows.append([data, "all", "everything", "class numbers", scores, [], *[None] * 6])
+        scores = [round(read(runs, "everything", data, "all", seed)["class labels"]["accuracy"], 4) for seed in SEEDS]
+        rows.append([data, "all", "everything", "class labels", scores, [], *[None] * 6])
     return rows
 
 

@@ -66,7 +66,7 @@ def main() -> None:
         "two weights of the variance gap (the mean gap: .01), no push, a random one or DWA's "
             "(12 steps, .015); the random real "
         "images of the same seed. Normalised feature distance, coverage of 300 real images, "
-            "students with class numbers and online labels."
+            "students with class labels and online labels."
     )
     columns = ["start", "lambda_var", "push", "seed", "distance", "coverage", "hard", "online"]
     save("diversity", description, columns, rows, threads=1, cpu_seconds=round(time.process_time() - began))

@@ -94,7 +94,7 @@ def test_round_trip_of_a_real_set(distilled: DistilledSet, tmp_path: Path) -> No
 
 
 def test_storage_convention(teacher: Network) -> None:
-    """Every stored tensor and every target counts; a class number is one float, an online teacher
+    """Every stored tensor and every target counts; a class label is one float, an online teacher
     none.
     """
     images = N * math.prod(SHAPE)

@@ -282,7 +282,7 @@ def test_round_trip(augmentation: str, shift: str, tmp_path: Path) -> None:
 
 
 def test_round_trip_beside_labels(tmp_path: Path) -> None:
-    """Class numbers and representations together: the images have class numbers for a training
+    """Class labels and representations together: the images have class labels for a training
     loop.
     """
     hard = HardLabels(torch.tensor([0, 1, 0, 1, 1]))
@@ -336,7 +336,7 @@ def test_fingerprint_sees_every_part() -> None:
 
 
 def test_a_set_without_labels_says_so() -> None:
-    """Functions that need class numbers, in one sentence."""
+    """Functions that need class labels, in one sentence."""
     data = made_data(classes=2, channels=3)
     unlabelled = factorised_set(class_names=data.class_names, mean=data.mean, std=data.std)
     needs = "labels must be of a kind this set has (['representations'])"

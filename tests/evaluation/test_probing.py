@@ -96,7 +96,7 @@ class TestLogistic:
 class TestRidge:
     @pytest.mark.parametrize("strength", [1e-6, 0.03, 10.0])
     def test_is_the_least_of_its_objective(self, strength: float) -> None:
-        """The normal equations, by numpy; class numbers need not be without gaps."""
+        """The normal equations, by numpy; class labels need not be without gaps."""
         (features, labels) = blobs()
         (test_features, _) = blobs(seed=4)
         learning, reading = standardised(features, test_features)

@@ -196,7 +196,7 @@ def test_one_class_is_a_figure():
         (lambda: sets_on_map([[0, 0]], {"a": [[0, 0]]}, set_classes=["a"]), "set_classes must be"),  # type: ignore[arg-type]
         (lambda: one_class({}, 0), "images_by_method must be"),
         (lambda: one_class({"m": (pixels(0), LABELS)}, 2), "with 2 among them"),
-        (lambda: one_class({"m": (pixels(0), [0, 1])}, 0), "4 class numbers"),
+        (lambda: one_class({"m": (pixels(0), [0, 1])}, 0), "4 class labels"),
         (
             lambda: one_class({"m": (pixels(0), LABELS), "n": (pixels(0), [0, 1, 1, 1])}, 0),
             "panels must be",

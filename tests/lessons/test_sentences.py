@@ -246,7 +246,7 @@ def unlabelled(new: str, old: str = "real") -> Gain:
 
 
 def arena(
-    method: str, rival: str, training: str = "class numbers", rival_training: str = "", **cell: str
+    method: str, rival: str, training: str = "class labels", rival_training: str = "", **cell: str
 ) -> Gain:
     """Of lesson 80's record, one image of each digit where `cell` says nothing else."""
     rows = {(row["method"], row["training"]): row["accuracies"] for row in placed(**cell)}
@@ -267,8 +267,8 @@ def methods_placed(budget: str) -> list[tuple[str, str]]:
 
 
 def ten_shapes() -> list[str]:
-    """The methods by class numbers, the best first."""
-    rows = [row for row in placed("shapes", "10") if row["training"] == "class numbers"]
+    """The methods by class labels, the best first."""
+    rows = [row for row in placed("shapes", "10") if row["training"] == "class labels"]
     return [row["method"] for row in sorted(rows, key=lambda row: -fmean(row["accuracies"]))]
 
 
@@ -280,10 +280,8 @@ def robust_scores() -> dict[str, tuple[float, float]]:
     whole = fmean(everything["accuracies"])
     scores = {}
     for name in ("class means", "dsa", "mtt", "dd"):
-        missing = whole - fmean(rows[name, "class numbers"]["accuracies"])
-        views, without = (
-            fmean(rows[name, kind]["gains"]) for kind in ("class numbers", "no views")
-        )
+        missing = whole - fmean(rows[name, "class labels"]["accuracies"])
+        views, without = (fmean(rows[name, kind]["gains"]) for kind in ("class labels", "no views"))
         own = fmean(rows[name, "own"]["gains"])
         scores[name] = (
             label_robust_score(own, missing),
@@ -929,9 +927,9 @@ ROWS: list[tuple[str, str, Callable[[], bool]]] = [
         "| nearest to centres | .976, and no method is ahead |",
         lambda: (
             not any(
-                arena(name, "nearest to centres", training, "class numbers", budget="floats").ahead
+                arena(name, "nearest to centres", training, "class labels", budget="floats").ahead
                 for name, training in methods_placed("floats")
-                if name not in PLAIN and training in ("class numbers", "own")
+                if name not in PLAIN and training in ("class labels", "own")
             )
         ),
     ),
@@ -944,7 +942,7 @@ ROWS: list[tuple[str, str, Callable[[], bool]]] = [
         "80",
         "| DD | .069 ahead of class means (.047 to .091) |",
         lambda: (
-            [round(value, 3) for value in arena("dd", "class means", "own", "class numbers")]
+            [round(value, 3) for value in arena("dd", "class means", "own", "class labels")]
             == [0.069, 0.047, 0.091]
         ),
     ),
@@ -980,7 +978,7 @@ ROWS: list[tuple[str, str, Callable[[], bool]]] = [
     (
         "80",
         "random images with the same teacher gain .185",
-        lambda: round(arena("random", "random", "teacher", "class numbers").mean, 3) == 0.185,
+        lambda: round(arena("random", "random", "teacher", "class labels").mean, 3) == 0.185,
     ),
     (
         "80",
@@ -1015,7 +1013,7 @@ ROWS: list[tuple[str, str, Callable[[], bool]]] = [
             not any(
                 arena(row["method"], "herding", data="shapes", budget="10").mean > 0
                 for row in placed("shapes", "10")
-                if row["training"] == "class numbers"
+                if row["training"] == "class labels"
             )
         ),
     ),

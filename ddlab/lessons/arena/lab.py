@@ -40,9 +40,9 @@ BUDGETS = {
     "10": "ten images of each class",
     "floats": "the floats of ten images of each class",
 }
-LABELS = {"class numbers": "hard", "own": "", "teacher": "online"}  # of the record -> of `compare`
+LABELS = {"class labels": "hard", "own": "", "teacher": "online"}  # of the record -> of `compare`
 # Of the record -> as a reader calls them.
-LABEL_WORDS = {"class numbers": "class labels", "own": "their own", "teacher": "a teacher's"}
+LABEL_WORDS = {"class labels": "class labels", "own": "their own", "teacher": "a teacher's"}
 MEASURES = {
     "accuracy": "accuracy, ConvNet",
     "gain": "gain over random",
@@ -65,7 +65,7 @@ _SHORT = {
 _HEIGHT = 400  # of the plane, in pixels
 DATA: dict[str, dict[str, Any]] = {"digits": {}, "shapes": {"size": 16}}
 _LOGARITHMIC = ("seconds", "floats")
-_NUMBERED = ("lenet", "mlp", "no views")  # by class numbers, whatever the labels
+_NUMBERED = ("lenet", "mlp", "no views")  # with class labels, whatever `labels` says
 _LEAST = 0.1  # of a second: what takes no time has a place on a logarithmic axis, too
 
 
@@ -75,9 +75,7 @@ class Settings(Parameters):
 
     data: str = parameter("digits", choices=tuple(DATA), help="Of 16 pixels.")
     budget: str = parameter("1", choices=tuple(BUDGETS), help="What a set may hold.")
-    labels: str = parameter(
-        "class numbers", choices=tuple(LABELS), help="What students learn from."
-    )
+    labels: str = parameter("class labels", choices=tuple(LABELS), help="What students learn from.")
     across: str = parameter("seconds", choices=tuple(MEASURES), help="The horizontal axis.")
     up: str = parameter("accuracy", choices=tuple(MEASURES), help="The vertical axis.")
     method: str = parameter(
@@ -91,7 +89,7 @@ class World:
     """The record, and rows of a reader's own.
 
     Raises:
-        DDLabError: a comparison of other labels than class numbers or an online teacher's.
+        DDLabError: a comparison of other labels than class labels or an online teacher's.
     """
 
     def __init__(self, compared: Comparison | None = None) -> None:
@@ -264,13 +262,13 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
 
 
 def flipped(world: World, settings: Settings, results: Results) -> bool:
-    """Return whether the chosen method is ahead of class means here and behind by class numbers.
+    """Return whether the chosen method is ahead of class means here and behind by class labels.
 
     Both must be beyond chance, in pairs.
     """
     if settings.up in _LOGARITHMIC:
         return False
-    usual = settings.replace(labels="class numbers", up="accuracy")
+    usual = settings.replace(labels="class labels", up="accuracy")
     limits = []
     for compared_settings in (usual, settings):
         own = world.values(compared_settings, compared_settings.up, settings.method)

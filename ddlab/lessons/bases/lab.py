@@ -269,7 +269,7 @@ BasesLab = Lab(
     World,
     controls=("bases", "vector_bases", "scale", "page"),
     recorded={"bases": 12, "page": 10},
-    labels={"bases": "image bases U", "vector_bases": "vector bases V", "scale": "scale s"},
+    labels={"bases": "image bases (U)", "vector_bases": "vector bases (V)", "scale": "scale (s)"},
     stops=World.slider_limits,
     jobs=list_jobs,
     opens_with=2,

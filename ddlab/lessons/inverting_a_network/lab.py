@@ -335,7 +335,7 @@ RecoveryLab = Lab(
     labels={
         "weight": "gaps (λ)",
         "initialisation": "start",
-        "learning_rate": "rate (η)",
+        "learning_rate": "learning rate (η)",
         "iterations": "updates",
     },
     choice_words=lambda world: {

@@ -160,7 +160,7 @@ KernelLab = Lab(
         "corruption": "share of frozen pixels (p)",
         "corrupted_by": "frozen pixels are",
         "learn_labels": "learned labels",
-        "initialisation": "begin as",
+        "initialisation": "start",
         "bias_std": "biases (σ_b)",
         "iterations": "updates",
         "batch_size": "real batch",

@@ -122,7 +122,7 @@ class World(MethodWorld):
     def base(self, source: str, pictures: int, seed: int) -> DistilledSet:
         """Return pictures of a source, the same ones first for every number of them.
 
-        Their class numbers mean nothing.
+        Their class labels mean nothing.
         """
         draws = randomness.generator(seed, 0, f"pictures of {source}")
         if source == "noise":
@@ -306,7 +306,7 @@ LabelLab = Lab(
     views=[
         Strip(strip_data, strip),
         Tabs(
-            ("Test accuracy", Chart(curve_data, curve, ghosts=False)),
+            ("Students", Chart(curve_data, curve, ghosts=False)),
             ("Labels", Chart(labels_data, labels_map)),
         ),
     ],

@@ -212,7 +212,7 @@ def curve(learner: str, arms: tuple, rivals: tuple, on_show: tuple[int, float] |
         rivals={"class means, best rate": {steps: [score] for steps, score in rivals}},
         on_show=on_show,
         title=f"A {learner} after N steps",
-        x_label="steps N",
+        x_label="steps (N)",
         places=range(1, 11),
         height=HEIGHT,
     )
@@ -266,7 +266,7 @@ StepsLab = Lab(
     views=[
         learned_images_strip(),
         Tabs(
-            ("Accuracy", Chart(curve_data, curve, ghosts=False)),
+            ("Students", Chart(curve_data, curve, ghosts=False)),
             ("Rates", Chart(rates_data, rates_chart)),
         ),
     ],

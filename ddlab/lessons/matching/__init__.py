@@ -1,3 +1,3 @@
-"""Lesson 05, matching: learned images that beat real ones with class numbers alone (DM; DC and
+"""Lesson 05, matching: learned images that beat real ones with class labels alone (DM; DC and
 DSA).
 """

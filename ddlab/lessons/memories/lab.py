@@ -216,7 +216,7 @@ def final_chart(points_by_memory: tuple, on_show: tuple[str, float] | None) -> g
         on_show=on_show,
         title="Accuracy on all classes at the end",
         x_label="test accuracy",
-        y_label="kept",
+        y_label="memory",
         stops={memory: memory for memory in MEMORIES if memory != NONE},
         limits=(_LOW, 1.0),
         across=True,
@@ -276,7 +276,7 @@ DECLARED: dict[str, Any] = {
     "controls": ("memory", "images_per_class", "distillation_weight"),
     "folded": (*LEARNING, "seed"),
     "labels": {
-        "memory": "keep",
+        "memory": "memory",
         "images_per_class": "exemplars per class",
         "distillation_weight": "distillation loss",
     },

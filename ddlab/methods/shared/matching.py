@@ -5,7 +5,7 @@ Learned images of every class, batches of real ones, and views that both see.
 DC, DSA (Zhao, Mopuri & Bilen 2021, arXiv 2006.05929; Zhao & Bilen 2021, arXiv 2102.08259) and DM
 (Zhao & Bilen 2023, arXiv 2110.04181) learn images x of class c so that a fresh, mostly untrained
 network cannot tell a batch of them from a batch of real ones: by the gradient of its loss, or by
-its mean features. Only class numbers are asked of the data, and no teacher. Their code divides
+its mean features. Only class labels are asked of the data, and no teacher. Their code divides
 CIFAR-10 by (.2023, .1994, .2010), and here, as all data, it is divided by the deviations of its
 pixels, (.247, .243, .261): their noise and learning rates are in units a fifth smaller.
 
