@@ -21,17 +21,20 @@ function render({ model, el }) {
   });
   const watch = () => {
     if (closed) return;
-    if (el.isConnected) {
-      const explorer = el.closest(".ddlab-explorer") ?? el;
-      // Notebook 7 takes arrow keys for its headings before a slider hears of them.
-      explorer.dataset.lmSuppressShortcuts = "true";
-      watcher.observe(explorer);
-    }
+    if (el.isConnected) watcher.observe(el.closest(".ddlab-explorer") ?? el);
     else requestAnimationFrame(watch);
   };
   watch();
+  // Jupyter takes arrow keys for its headings before a slider hears of them, unless the focused element itself says no. All other
+  // keys stay shortcuts.
+  const keepArrows = ({ target, key }) => {
+    const isWithin = (el.closest(".ddlab-explorer") ?? el).contains(target);
+    if (isWithin) target.toggleAttribute("data-lm-suppress-shortcuts", key.startsWith("Arrow"));
+  };
+  window.addEventListener("keydown", keepArrows, true);
   return () => {
     closed = true;
+    window.removeEventListener("keydown", keepArrows, true);
     watcher.disconnect();
     model.send({ kind: "view", change: -1 });
     model.off("change:text", changed);

@@ -37,13 +37,13 @@ def browser(lab_folder: Path) -> Iterator[object]:
 
 
 @pytest.fixture
-def open_notebook(browser, lab_folder: Path) -> Iterator[Callable[[Path], object]]:
+def open_notebook(browser, lab_folder: Path) -> Iterator[Callable[..., object]]:
     """Copy a notebook into the served folder and open it: `page = open_notebook(path)`."""
     opened = []
 
-    def open_one(path: Path) -> object:
+    def open_one(path: Path, **options: str) -> object:
         shutil.copy(path, lab_folder / path.name)
-        opened.append(browser.open(path.name))
+        opened.append(browser.open(path.name, **options))
         return opened[-1]
 
     yield open_one

@@ -96,6 +96,7 @@ class LabServer:
             "ServerApp.port_retries": 0,
             "ServerApp.root_dir": self.folder,
             "LabApp.expose_app_in_browser": True,
+            "JupyterNotebookApp.expose_app_in_browser": True,
             "LabApp.news_url": "",
             "LabApp.extension_manager": "readonly",
         }
@@ -196,13 +197,18 @@ class Browser:
         page.goto(path.resolve().as_uri())
         return page, requested
 
-    def open(self, notebook: str, *, width: int = 1280, height: int = 1000) -> NotebookPage:
+    def open(
+        self, notebook: str, *, width: int = 1280, height: int = 1000, view: str = "doc/tree"
+    ) -> NotebookPage:
         """Open a notebook of the server's folder in a fresh browser profile, and wait for its
         kernel.
+
+        Args:
+            view: "doc/tree" for JupyterLab, "notebooks" for Jupyter Notebook 7.
         """
         self._server.forget_theme()
         page = self._browser.new_context(viewport={"width": width, "height": height}).new_page()
         opened = NotebookPage(page, self._shots)
-        page.goto(f"{self._server.address}/doc/tree/{notebook}?reset&token={self._server.token}")
+        page.goto(f"{self._server.address}/{view}/{notebook}?reset&token={self._server.token}")
         opened.wait_for_kernel()
         return opened

@@ -180,6 +180,24 @@ def test_an_exported_laboratory_answers_without_a_network(browser, tmp_path) -> 
     live.close()
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_arrow_keys_reach_a_slider_in_notebook_7(open_notebook, tmp_path) -> None:
+    """There they fold the heading of the selected cell, unless the explorer keeps them."""
+    page = notebook(tmp_path / "notebook_7.ipynb", *LAB)
+    opened = open_notebook(page, view="notebooks")
+    opened.run_all(120, wait_for_plots=1)
+    slider = opened.slider("images per class")
+    slider.scroll_into_view_if_needed()
+    slider.focus()
+    stops = [slider.get_attribute("aria-valuenow")]
+    for key in ("ArrowRight", "ArrowLeft"):
+        opened.page.keyboard.press(key)
+        opened.page.wait_for_timeout(500)
+        stops.append(slider.get_attribute("aria-valuenow"))
+    assert stops[0] == stops[2] != stops[1]
+
+
 @pytest.mark.timeout(300)
 def test_a_point_of_an_exported_laboratory_is_dragged_without_a_network(
     browser, tmp_path, monkeypatch
