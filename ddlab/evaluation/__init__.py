@@ -11,6 +11,7 @@ from .board import board
 from .comparison import Compared, Comparison, compare
 from .incremental import Incremental, class_incremental
 from .kernel_regression import kernel_accuracy, kernel_predictions
+from .landscapes import Landscape, landscape
 from .probing import Probe, probe
 from .readers import predictions
 from .students import Evaluation, evaluate, evaluate_all, interval
@@ -21,6 +22,7 @@ __all__ = [
     "Comparison",
     "Evaluation",
     "Incremental",
+    "Landscape",
     "Probe",
     "accuracy",
     "across",
@@ -33,6 +35,7 @@ __all__ = [
     "interval",
     "kernel_accuracy",
     "kernel_predictions",
+    "landscape",
     "measures",
     "predictions",
     "probe",

@@ -16,6 +16,7 @@ from .decisions import decision_map, move_decisions
 from .embedding import coverage_bars, embedding_map, move_points
 from .images import encode_grid, encode_png, grid_alt, image_grid
 from .labels import cell_table, label_matrix
+from .landscape import landscape
 from .panels import image_panels
 from .scatter import Point, scatter
 from .sets import one_class, sets_on_map
@@ -42,6 +43,7 @@ __all__ = [
     "image_grid",
     "image_panels",
     "label_matrix",
+    "landscape",
     "line_style",
     "loss_curves",
     "move_decisions",

@@ -18,6 +18,9 @@ from ddlab.lessons.build import NOTEBOOKS
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 LINES = {
     r"data, teacher = [^\n]+": "data = {own}\nteacher = ddlab.train_teacher(data, progress=False)",
+    r'data = ddlab\.data\.load\("shapes", size=64[^\n]+\nteacher = [^\n]+': (
+        "data = {own}\nteacher = ddlab.train_teacher(data, progress=False)"
+    ),
     r'ddlab\.data\.load\("digits"\)': "{own}",
     r'ddlab\.data\.load\("shapes", size=16\)': "{own}",
 }

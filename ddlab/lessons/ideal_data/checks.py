@@ -48,7 +48,7 @@ def best_decisions(*, seed: int, count: int = 150) -> dict[str, Any]:
     return {
         "x": axis,
         "y": axis,
-        "outputs": mixture.posterior(original, world.plane(axis, axis)),
+        "outputs": mixture.posterior(original, world.grid(axis, axis)),
         "points": points,
         "labels": labels,
         "targets": labels,
@@ -61,7 +61,7 @@ def decisions(runs: toys.Trained, frame: int) -> np.ndarray:
     Class 0 is orange, class 1 blue.
     """
     axis = torch.linspace(*world.EXTENT[0], _PIXELS)
-    pixels = world.plane(axis, axis.flip(0)).view(-1, 2)
+    pixels = world.grid(axis, axis.flip(0)).view(-1, 2)
     outputs = (
         networks.outputs(runs.rows[frame], pixels).mean(1).view(-1, _PIXELS, _PIXELS, 1).numpy()
     )

@@ -1,6 +1,4 @@
-"""How each setting learns, and the loss over a plane of weights, as in Figures 1 and 2 of the ReLA
-paper.
-"""
+"""How each setting learns, as in Figures 1 and 2 of the ReLA paper."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -86,77 +84,6 @@ def move_curves(
     )
     alt += f"{words.course(values)}. The least possible is {words.number(least)}."
     return look.finish_figure(look.changed(figure, moving), alt=alt)
-
-
-def landscape(x: Any, y: Any, loss: Any, paths: Mapping[str, Any], captured: float) -> go.Figure:
-    """Draw contours of the loss over a plane, with the path of each network in it.
-
-    Args:
-        x: [columns].
-        y: [rows].
-        loss: [rows, columns].
-        paths: name -> [frames, 2].
-        captured: share of the paths' movement that lies in the plane; said in the title.
-    """
-    across = _array(x)
-    up = _array(y)
-    table = _array(loss)
-    label = "mean squared error on G"
-    title = f"Loss on G, in a plane with {captured:.0%} of the paths' movement"
-    axes = {"x_label": "first direction (weights)", "y_label": "second direction (weights)"}
-    figure = look.start_figure(title=title, **axes, height=HEIGHT)
-    blue = look.series_style(0).colour
-    figure.add_contour(
-        x=across,
-        y=up,
-        z=table,
-        name=label,
-        ncontours=24,
-        colorscale=[
-            [0, look.faint(blue, 0.75)],
-            [0.25, look.faint(blue, 0.4)],
-            [1, look.faint(blue, 0.03)],
-        ],
-        contours={"coloring": "heatmap"},
-        line={"color": look.neutral("axis"), "width": 0.6},
-        hovertemplate="%{x:.2f}, %{y:.2f}: %{z:.3f}<extra></extra>",
-        colorbar={"title": {"text": label, "side": "right"}, "thickness": 12, "outlinewidth": 0},
-    )
-    row, column = np.unravel_index(table.argmin(), table.shape)
-    description = (
-        f"{label} over a plane of weights: from {words.number(table.min())} at "
-        f"({words.number(across[column])}, "
-    )
-    description += f"{words.number(up[row])}) to {words.number(table.max())}."
-    for index, (name, path) in enumerate(paths.items(), start=1):
-        style = look.series_style(index)
-        points = _array(path)
-        marker = {
-            "color": style.colour,
-            "symbol": style.marker,
-            "size": [7] * (len(points) - 1) + [15],
-            "opacity": 1,
-        }
-        marker["line"] = {"color": look.neutral("background"), "width": 1}
-        line = {"color": style.colour, "dash": style.dash, "width": 3}
-        hover = f"{name}: %{{x:.2f}}, %{{y:.2f}}"
-        style_options = {
-            "mode": "lines+markers",
-            "name": name,
-            "hovertemplate": hover + "<extra></extra>",
-        }
-        figure.add_scatter(
-            x=points[:, 0], y=points[:, 1], marker=marker, line=line, **style_options
-        )
-        (a, b) = points[0]
-        (c, d) = points[-1]
-        description += f" {name} goes from ({words.number(a)}, {words.number(b)}) to ({words.number(c)}, {words.number(d)})."
-    look.legend_below(figure)
-    figure.update_xaxes(range=[float(across[0]), float(across[-1])], showgrid=False, zeroline=False)
-    figure.update_yaxes(range=[float(up[0]), float(up[-1])], showgrid=False, zeroline=False)
-    return look.finish_figure(
-        figure, alt=f"{description} The plane holds {captured:.0%} of the movement."
-    )
 
 
 def _array(values: Any) -> np.ndarray:

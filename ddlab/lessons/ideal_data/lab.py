@@ -129,7 +129,14 @@ def _curves(on_view: Answer) -> dict[str, Any]:
 
 def landscape(on_view: Answer) -> go.Figure:
     """Draw the contours, with the paths."""
-    return drawing.landscape(**on_view.landscape)
+    return figures.landscape(
+        **on_view.landscape,
+        title="Squared error on G",
+        x_label="first direction of the weights",
+        y_label="second direction of the weights",
+        loss_label="mean squared error on G",
+        height=drawing.HEIGHT,
+    )
 
 
 def numbers(on_view: Answer) -> str:
@@ -227,9 +234,9 @@ _DECISIONS = Chart(
 )
 _VIEWS = Tabs(
     ("At the end", Chart(ends_data, final_chart, ghosts=False)),
+    ("Landscape", Chart(on_show, landscape, ghosts=False)),
     ("Decisions", _DECISIONS),
     ("Curves", Chart(on_show, curves, move=move_curves)),
-    ("Landscape", Chart(on_show, landscape, ghosts=False)),
     ("Numbers", Html(on_show, numbers)),
 )
 _TEACHER_WORDS = {

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ...core import randomness
 from ...core.parameters import parameter
+from ...evaluation.landscapes import main_plane, random_plane
 from . import mixture, toys
-from .networks import outputs, parts, rows_of
+from .networks import outputs, parts
 
 # Of the plane that is drawn, around the middle between the means.
 EXTENT = ((-1.0, 4.0), (-1.0, 4.0))
@@ -35,8 +35,6 @@ _SAMPLES = 80
 _GRID = 41
 # Places of the map of the loss, on each side.
 _SURFACE = 31
-# Of the path's extent, which the map of the loss shows around it.
-_MARGIN = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +110,7 @@ class Answer:
         least: measure -> what no predictor can be below.
         decisions: arguments of `figures.decision_map`: the mean output of the chosen setting's
             networks, and the first samples.
-        landscape: arguments of `drawing.landscape`.
+        landscape: arguments of `figures.landscape`.
     """
 
     settings: Settings
@@ -172,7 +170,7 @@ def _standard_error(of_seeds: Tensor) -> Tensor:
     return of_seeds.std(-1) / seeds**0.5 if seeds > 1 else torch.zeros_like(of_seeds[..., 0])
 
 
-def plane(x: Tensor, y: Tensor) -> Tensor:
+def grid(x: Tensor, y: Tensor) -> Tensor:
     """Return the points of a grid, [rows of y, columns of x, 2]."""
     return torch.stack(torch.meshgrid(x, y, indexing="xy"), -1)
 
@@ -183,7 +181,7 @@ def decided(rows: Tensor) -> dict[str, Tensor]:
     return {
         "x": axis,
         "y": axis,
-        "outputs": outputs(rows, plane(axis, axis).view(-1, 2)).mean(0).view(_GRID, _GRID),
+        "outputs": outputs(rows, grid(axis, axis).view(-1, 2)).mean(0).view(_GRID, _GRID),
     }
 
 
@@ -192,51 +190,7 @@ def least_errors(original: mixture.Mixture) -> dict[str, float]:
     return dict(zip((SQUARED, WRONG), mixture.risk(original, original), strict=True))
 
 
-# -- the landscape: f(a, b) = L(theta + a delta + b eta) (Li et al. 2018, arXiv 1712.09913, equation
-# 1)
-
-
-def random_directions(row: Tensor, *, seed: int) -> Tensor:
-    """Draw two directions [2, P], each unit as long as the network's, biases 0 (section 4).
-
-    The weights of either layer count.
-    """
-    directions = []
-    for number in range(2):
-        draw = randomness.generator(seed, number, "landscape direction")
-        draw_row = torch.randn(row.shape[-1], generator=draw, dtype=torch.float64).to(row)
-        (hidden, output, last) = parts(draw_row)
-        (own_hidden, own_output, _) = parts(row)
-        weights = (
-            hidden[:, :2] * (own_hidden[:, :2].norm(dim=-1) / hidden[:, :2].norm(dim=-1))[:, None]
-        )
-        hidden = torch.cat([weights, torch.zeros_like(hidden[:, 2:])], -1)
-        directions.append(
-            rows_of(hidden, output * (own_output.norm() / output.norm()), torch.zeros_like(last))
-        )
-    return torch.stack(directions)
-
-
-def main_directions(moves: Tensor) -> Tensor:
-    """Return the orthonormal directions [2, P] that hold most of the moves [n, P] (section 7).
-
-    The squared lengths count.
-
-    Each points to where the moves reach farthest along it.
-    """
-    coordinates, _, right = torch.linalg.svd(moves, full_matrices=False)
-    farthest = coordinates[:, :2].gather(0, coordinates[:, :2].abs().argmax(0, keepdim=True))[0]
-    return right[:2] * farthest.sign()[:, None]
-
-
-def project(moves: Tensor, directions: Tensor) -> tuple[Tensor, float]:
-    """Project moves [n, P] on the plane: return places [n, 2] and the share of squared lengths
-    held.
-
-    By least squares, since directions need not be orthogonal or of length 1.
-    """
-    at = torch.linalg.lstsq(directions.mT, moves.mT).solution.mT
-    return at, float((at @ directions).square().sum() / moves.square().sum().clamp_min(1e-300))
+# -- the landscape
 
 
 def _landscape(
@@ -248,26 +202,18 @@ def _landscape(
     numbers = sorted({low, middle if chosen in (low, high) else chosen, high})
     rows = runs.rows[:, numbers, 0].movedim(1, 0)  # [paths, frames, P]
     origin = rows[:, -1].mean(0)
-    moves = (rows.double() - origin.double()).flatten(0, 1)
-    through = settings.plane == PATHS
-    directions = (
-        main_directions(moves)
-        if through
-        else random_directions(origin, seed=settings.first_seed).double()
-    )
-    at, captured = project(moves, directions)
-    at = at.to(rows).unflatten(0, rows.shape[:2])
-    directions = directions.to(rows)
-    x = _axis(at[..., 0])
-    y = _axis(at[..., 1])
-    grid = origin + plane(x, y) @ directions
-    loss = toys.judge_on(grid, settings.original, _PER_CLASS).mean_squared_error
-    paths = dict(zip([sweep.name(values[number]) for number in numbers], at, strict=True))
-    return {"x": x, "y": y, "loss": loss, "paths": paths, "captured": captured}
+    weights = rows.flatten(0, 1)
+    plane = main_plane(weights, origin)
+    if settings.plane == RANDOM:
+        hidden, output, last = parts(origin)
+        layers = {"w": hidden[:, :2], "b": hidden[:, 2], "output": output[None], "last": last[None]}
+        plane = random_plane(layers, seed=settings.first_seed)
+    x, y = plane.axes(weights, _SURFACE)
 
+    def loss_on_original(weights: Tensor) -> Tensor:
+        return toys.judge_on(weights, settings.original, _PER_CLASS).mean_squared_error[:, None]
 
-def _axis(coordinates: Tensor) -> Tensor:
-    """Return an axis that holds the paths with room around them."""
-    low, high = (float(end) for end in coordinates.aminmax())
-    room = max(_MARGIN * (high - low), 0.05)
-    return torch.linspace(low - room, high + room, _SURFACE)
+    (loss,) = plane.measured(loss_on_original, x, y, at_once=_SURFACE**2)
+    names = [sweep.name(values[number]) for number in numbers]
+    paths = dict(zip(names, map(plane.places, rows), strict=True))
+    return {"x": x, "y": y, "loss": loss, "paths": paths, "share": plane.share(weights)}

@@ -1,9 +1,9 @@
-"""The curves of settings and landscapes: what is drawn where, and what is said."""
+"""The curves of settings: what is drawn where, and what is said."""
 
 from typing import Any
 
 from ddlab.figures import alt_text
-from ddlab.lessons.ideal_data.drawing import landscape, move_curves, setting_curves
+from ddlab.lessons.ideal_data.drawing import move_curves, setting_curves
 from tests.support import assert_whole_figure, trace, values
 
 CURVES: dict[str, Any] = {
@@ -13,18 +13,10 @@ CURVES: dict[str, Any] = {
     "error": [0.05, 0.025, 0.025],
     "least": 0.05,
 }
-PLANE: dict[str, Any] = {
-    "x": [0.0, 1.0, 2.0],
-    "y": [0.0, 1.0],
-    "loss": [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]],
-    "paths": {"Σ = 0.1": [[0.0, 0.0], [1.5, 0.5]], "Σ = 1": [[0.0, 0.0], [5.0, 0.5]]},
-    "captured": 0.874,
-}
 
 
 def test_title_labels_and_alt_text() -> None:
-    for make, arguments in ((setting_curves, CURVES), (landscape, PLANE)):
-        assert_whole_figure(make(**arguments))
+    assert_whole_figure(setting_curves(**CURVES))
 
 
 def test_curves_have_the_chosen_one_on_top() -> None:
@@ -56,16 +48,3 @@ def test_curves_that_are_moved_are_those_that_would_be_made() -> None:
         move_curves(setting_curves(**CURVES), **changes).to_json()
         == setting_curves(**changes).to_json()
     )
-
-
-def test_paths_end_with_a_large_mark_and_the_plane_says_what_it_holds() -> None:
-    figure = landscape(**PLANE)
-    path = trace(figure, "Σ = 0.1")
-    assert values(path.x) == [0.0, 1.5] and path.marker.size[-1] > path.marker.size[0]
-    assert trace(figure, "Σ = 1").marker.symbol != path.marker.symbol
-    assert (
-        figure.layout.xaxis.range == (0, 2)
-        and "87%" in figure.layout.title.text
-        and "87%" in alt_text(figure)
-    )
-    assert "from 0 at (0, 0) to 3" in alt_text(figure)

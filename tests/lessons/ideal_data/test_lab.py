@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from ddlab.evaluation.landscapes import main_plane
 from ddlab.explorers import Laboratory
 from ddlab.lessons.ideal_data import mixture, networks, toys
 from ddlab.lessons.ideal_data.lab import (
@@ -29,7 +30,6 @@ from ddlab.lessons.ideal_data.world import (
     Settings,
     Sweep,
     answer,
-    main_directions,
 )
 from tests.support import moved, trace
 
@@ -141,7 +141,7 @@ def test_the_landscape_has_the_paths_from_a_common_start(lab: Laboratory) -> Non
     land = answer_on_show(lab).landscape
     assert list(land["paths"]) == ["Σ = 0.1", "Σ = 0.5", "Σ = 1"]
     title = lab.widget(landscape).figure.layout.title.text
-    assert 0.5 < land["captured"] <= 1 and f"{land['captured']:.0%} of the paths'" in title
+    assert 0.5 < land["share"] <= 1 and f"holds {land['share']:.0%} of the movement" in title
     starts = torch.stack([path[0] for path in land["paths"].values()])
     torch.testing.assert_close(starts[0], starts[1], atol=1e-5, rtol=0)
     assert [lab.widget(draw).figure.data[0].type for draw in (landscape, final_chart)] == [
@@ -157,8 +157,8 @@ def test_a_point_of_the_landscape_is_the_loss_of_those_weights() -> None:
     runs = toys.train(configs)
     rows = runs.rows[:, :, 0].movedim(1, 0)
     origin = rows[:, -1].mean(0)
-    directions = main_directions((rows - origin).flatten(0, 1))
-    weights = origin + land["x"][7] * directions[0] + land["y"][20] * directions[1]
+    plane = main_plane(rows.flatten(0, 1), origin)
+    (weights,) = plane.points(torch.stack([land["x"][7], land["y"][20]])[None])
     loss = toys.judge_on(weights, settings.original, 96).mean_squared_error
     assert float(land["loss"][20, 7]) == pytest.approx(float(loss), abs=1e-5)
 
@@ -166,7 +166,7 @@ def test_a_point_of_the_landscape_is_the_loss_of_those_weights() -> None:
 def test_random_planes_hold_next_to_nothing(lab: Laboratory) -> None:
     lab.panel.value = lab.panel.value.replace(plane="random directions")
     lab.runner.join()
-    assert answer_on_show(lab).landscape["captured"] < 0.3
+    assert answer_on_show(lab).landscape["share"] < 0.3
 
 
 def test_the_rho_lab_begins_with_the_papers_hardest_case() -> None:

@@ -1,0 +1,162 @@
+"""Loss landscapes: contours of a loss over a plane, and the paths and points that lie in it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from ..core.boundary import checked
+from ..core.errors import DDLabError
+from . import alt as words
+from . import theme as look
+from ._check import Named, Share, Words, as_array
+from .embedding import as_plane, short
+
+_CONTOURS = 20
+_LAST = 15  # pixels of a path's last mark
+# Written beside the colours: these times a power of ten.
+_TICKS = (1, 2, 5)
+
+
+@checked
+def landscape(
+    x: Any,
+    y: Any,
+    loss: Any,
+    *,
+    paths: Named | None = None,
+    points: Named | None = None,
+    share: Share | None = None,
+    title: str = "Loss",
+    x_label: str = "first direction",
+    y_label: str = "second direction",
+    loss_label: Words = "loss",
+    height: int = 380,
+) -> go.Figure:
+    """Draw contours of a loss over a plane, equally far apart on a logarithmic scale.
+
+    Args:
+        x: [columns].
+        y: [rows].
+        loss: [rows, columns], none below 0.
+        paths: name -> places [n, 2] in the order of time; the last mark is large.
+        points: name -> one place (x, y), marked with its name.
+        share: of the paths' movement that the plane holds; said in the title.
+        x_label, y_label: what the directions are, such as "towards the real images".
+        loss_label: with its unit, beside the colours.
+
+    Example:
+        landscape([0, 1], [0, 1], [[1, 2], [3, 4]], paths={"student": [[0, 0], [1, 1]]}, share=0.9)
+    """
+    across, up = as_array("x", x), as_array("y", y)
+    table = as_array("loss", loss, dimensions=(2,))
+    if table.shape != (up.size, across.size) or not (np.isfinite(table) & (table >= 0)).all():
+        raise DDLabError(
+            f"loss must be of shape {[up.size, across.size]}, finite and at least 0; given one of "
+            f"shape {list(table.shape)} from {table.min():g} to {table.max():g}."
+        )
+    places = {name: as_plane(f"paths[{name!r}]", path) for name, path in (paths or {}).items()}
+    held = "" if share is None else f" (this plane holds {share:.0%} of the movement)"
+    figure = look.start_figure(title=title + held, x_label=x_label, y_label=y_label, height=height)
+    _add_contours(figure, across, up, table, loss_label)
+    for index, (name, path) in enumerate(places.items(), start=1):
+        _add_path(figure, name, path, look.series_style(index))
+    marks = {name: as_plane(f"points[{name!r}]", [point]) for name, point in (points or {}).items()}
+    text = look.neutral("text")
+    for name, mark in marks.items():
+        figure.add_scatter(
+            x=mark[:, 0],
+            y=mark[:, 1],
+            mode="markers+text",
+            name=look.literal(name),
+            text=[look.literal(name)],
+            textposition="top center",
+            textfont={"color": text},
+            showlegend=False,
+            hoverinfo="skip",
+            marker={"symbol": "star", "size": 14, "color": text},
+        )
+    look.legend_below(figure)
+    figure.update_xaxes(range=[float(across[0]), float(across[-1])], showgrid=False, zeroline=False)
+    figure.update_yaxes(range=[float(up[0]), float(up[-1])], showgrid=False, zeroline=False)
+    return look.finish_figure(figure, alt=_description(across, up, table, places | marks, held))
+
+
+def _add_contours(
+    figure: go.Figure, across: np.ndarray, up: np.ndarray, table: np.ndarray, label: str
+) -> None:
+    # A loss of 0 has no logarithm; a millionth of the largest is as dark as any.
+    low = max(float(table.min()), 1e-6 * float(table.max()), 1e-30)
+    heights = np.log10(np.maximum(table, low))
+    top = float(heights.max())
+    powers = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(top) + 1)
+    ticks = np.outer(powers, _TICKS).flatten()
+    # Of a wide range only the powers of ten are written, of a narrow one its ends, too.
+    ticks = ticks[:: len(_TICKS)] if top - np.log10(low) > 2 else ticks
+    shown = ticks[(ticks >= low) & (ticks <= 10**top)]
+    shown = shown if len(shown) else np.array([low, 10**top])
+    blue = look.series_style(0).colour
+    figure.add_contour(
+        x=short(across),
+        y=short(up),
+        z=short(heights),
+        customdata=short(table),
+        name=label,
+        ncontours=_CONTOURS,
+        colorscale=[
+            [0, look.faint(blue, 0.85)],
+            [0.35, look.faint(blue, 0.4)],
+            [1, look.faint(blue, 0.03)],
+        ],
+        contours={"coloring": "heatmap"},
+        line={"color": look.neutral("axis"), "width": 0.6},
+        hovertemplate="%{x:.2f}, %{y:.2f}: %{customdata:.3g}<extra></extra>",
+        colorbar={
+            "title": {"text": label, "side": "right"},
+            "thickness": 12,
+            "outlinewidth": 0,
+            "tickvals": np.log10(shown),
+            "ticktext": [f"{tick:.3g}" for tick in shown],
+        },
+    )
+
+
+def _add_path(figure: go.Figure, name: str, path: np.ndarray, style: look.SeriesStyle) -> None:
+    figure.add_scatter(
+        x=short(path[:, 0]),
+        y=short(path[:, 1]),
+        mode="lines+markers",
+        name=look.literal(name),
+        line={"color": style.colour, "dash": style.dash, "width": 3},
+        marker={
+            "color": style.colour,
+            "symbol": style.marker,
+            "size": [6] * (len(path) - 1) + [_LAST],
+            "opacity": 1,
+            "line": {"color": look.neutral("background"), "width": 1},
+        },
+        hovertemplate=f"{look.literal(name)}: %{{x:.2f}}, %{{y:.2f}}<extra></extra>",
+    )
+
+
+def _description(
+    across: np.ndarray,
+    up: np.ndarray,
+    table: np.ndarray,
+    places: Mapping[str, np.ndarray],
+    held: str,
+) -> str:
+    row, column = np.unravel_index(table.argmin(), table.shape)
+    lowest = f"({words.number(across[column])}, {words.number(up[row])})"
+    clauses = []
+    for name, path in places.items():
+        first, last = (f"({words.number(a)}, {words.number(b)})" for a, b in path[[0, -1]])
+        clauses.append(
+            f"{name} goes from {first} to {last}" if len(path) > 1 else f"{name} is at {last}"
+        )
+    ends = f" {'; '.join(clauses)}." if clauses else ""
+    return (
+        f"Contours of the loss over a plane{held}: from {words.number(table.min())} at {lowest} to "
+        f"{words.number(table.max())}.{ends}"
+    )
