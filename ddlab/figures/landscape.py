@@ -15,15 +15,15 @@ from .embedding import as_plane, short
 
 _CONTOURS = 20
 _LAST = 15  # pixels of a path's last mark
-# Written beside the colours: these times a power of ten.
-_TICKS = (1, 2, 5)
+# Written beside the colours: these times powers of ten, fewer where the range has many powers.
+_TICKS = {2: (1,), 1: (1, 2, 5), 0: (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)}
 
 
 @checked
 def landscape(
     x: Any,
     y: Any,
-    loss: Any,
+    loss: Any = None,
     *,
     paths: Named | None = None,
     points: Named | None = None,
@@ -39,7 +39,8 @@ def landscape(
     Args:
         x: [columns].
         y: [rows].
-        loss: [rows, columns], none below 0.
+        loss: [rows, columns], none below 0; None leaves the contours out, for a loss that is still
+            being computed.
         paths: name -> places [n, 2] in the order of time; the last mark is large.
         points: name -> one place (x, y), marked with its name.
         share: of the paths' movement that the plane holds; said in the title.
@@ -50,7 +51,8 @@ def landscape(
         landscape([0, 1], [0, 1], [[1, 2], [3, 4]], paths={"student": [[0, 0], [1, 1]]}, share=0.9)
     """
     across, up = as_array("x", x), as_array("y", y)
-    table = as_array("loss", loss, dimensions=(2,))
+    flat = np.zeros((up.size, across.size))
+    table = flat if loss is None else as_array("loss", loss, dimensions=(2,))
     if table.shape != (up.size, across.size) or not (np.isfinite(table) & (table >= 0)).all():
         raise DDLabError(
             f"loss must be of shape {[up.size, across.size]}, finite and at least 0; given one of "
@@ -59,7 +61,8 @@ def landscape(
     places = {name: as_plane(f"paths[{name!r}]", path) for name, path in (paths or {}).items()}
     held = "" if share is None else f" (this plane holds {share:.0%} of the movement)"
     figure = look.start_figure(title=title + held, x_label=x_label, y_label=y_label, height=height)
-    _add_contours(figure, across, up, table, loss_label)
+    if loss is not None:
+        _add_contours(figure, across, up, table, loss_label)
     for index, (name, path) in enumerate(places.items(), start=1):
         _add_path(figure, name, path, look.series_style(index))
     marks = {name: as_plane(f"points[{name!r}]", [point]) for name, point in (points or {}).items()}
@@ -90,12 +93,10 @@ def _add_contours(
     low = max(float(table.min()), 1e-6 * float(table.max()), 1e-30)
     heights = np.log10(np.maximum(table, low))
     top = float(heights.max())
+    decades = min(int(top - np.log10(low)), 2)
     powers = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(top) + 1)
-    ticks = np.outer(powers, _TICKS).flatten()
-    # Of a wide range only the powers of ten are written, of a narrow one its ends, too.
-    ticks = ticks[:: len(_TICKS)] if top - np.log10(low) > 2 else ticks
+    ticks = np.outer(powers, _TICKS[decades]).flatten()
     shown = ticks[(ticks >= low) & (ticks <= 10**top)]
-    shown = shown if len(shown) else np.array([low, 10**top])
     blue = look.series_style(0).colour
     figure.add_contour(
         x=short(across),

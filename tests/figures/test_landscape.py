@@ -31,7 +31,11 @@ def test_paths_end_with_a_large_mark_and_the_plane_says_what_it_holds() -> None:
 
 @pytest.mark.parametrize(
     ("loss", "written"),
-    [([[0.011, 900.0]], ["0.1", "1", "10", "100"]), ([[1.2, 4.0]], ["2"]), ([[2.0, 2.0]], ["2"])],
+    [
+        ([[0.011, 900.0]], ["0.1", "1", "10", "100"]),
+        ([[1.2, 4.0]], ["2", "3"]),
+        ([[2.0, 2.0]], ["2"]),
+    ],
 )
 def test_the_colours_have_the_losses_beside_them(loss, written) -> None:
     contours = landscape([0, 1], [0], loss).data[0]

@@ -8,7 +8,6 @@ The strip shows what recovery begins with and what it has reached; students tell
 
 import statistics
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -19,9 +18,10 @@ from ... import networks
 from ...core.parameters import parameter, with_default
 from ...data import ImageData
 from ...distilled import DistilledSet
+from ...evaluation.landscapes import CELLS
 from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import HEIGHT, MethodWorld, SteppedSettings, Watch, earlier_update
-from ...figures import encode_grid, loss_curves, tried_settings
+from ...figures import encode_grid, tried_settings
 from ...figures.theme import (
     finish_figure,
     legend_below,
@@ -32,11 +32,14 @@ from ...figures.theme import (
 )
 from ...methods import sre2l
 from ...networks import Network
-from ...runs import Frame, Keep, Run
+from ...runs import Frame, Run
 from ...training import supervised
+from ..shared.image_landscape import COARSE, Surface, draw, surface
 
-# Weights of both gaps, from off to three times SRe2L's.
-WEIGHTS = (0.0, 0.003, 0.01, 0.03)
+# Weights of both gaps, from off to a hundred times SRe2L's.
+WEIGHTS = (0.0, 0.003, 0.01, 0.03, 0.1, 1.0)
+# SRe2L's own. Its run from noise spans the landscape for all weights and starts.
+_USUAL = 0.01
 # Students of each set, whose mean is shown.
 STUDENTS = 2
 # Accuracy of the quest: students of images recovered without the gaps reach less than .6.
@@ -44,7 +47,6 @@ ENOUGH = 0.75
 REAL = "random real"
 TYPICAL = "typical"
 _STARTS = ("noise", "real")
-_FRAMES = 40
 _CELL = 48  # pixels of an image in the strip
 # Bins of the histogram, in stored standard deviations.
 _BINS = np.linspace(-3, 3, 25)
@@ -63,16 +65,6 @@ class Settings(SteppedSettings, sre2l.Config):
     )
     roll_pixels: int = with_default(sre2l.Config, "roll_pixels", 2, source="teaching")
     seed: int = parameter(0, range=(0, None), help="Of every draw.", explorable=(0, 9))
-
-
-@dataclass(frozen=True)
-class Moment:
-    """What a frame holds: the images [classes, c, h, w], the cross-entropy and both gaps before the
-    update (None before the first).
-    """
-
-    images: Tensor
-    losses: tuple[float, float, float] | None
 
 
 def channel_offsets(teacher: Network, images: Tensor) -> Tensor:
@@ -114,6 +106,7 @@ class World(MethodWorld):
     method = sre2l
     settings = Settings
     first = sre2l.Config.teaching()
+    frames = 39
 
     def __init__(
         self,
@@ -135,16 +128,23 @@ class World(MethodWorld):
             .replace(lambda_mean=settings.weight, lambda_var=settings.weight)
         )
 
-    def keep(self, config: Any) -> Keep:
-        """Return which frames of a run are kept."""
-        return Keep(_FRAMES, self.frame)
+    def surface(self, config: sre2l.Config, cells: int, *, watch: Watch) -> Surface:
+        """Return the loss over the plane of a run's start, its end and random real images.
 
-    def frame(self, config: Any, inputs: Any, state: sre2l.State, trace: Any) -> Moment:
-        """Return what is kept of a step."""
-        losses = None
-        if trace is not None:
-            losses = float(trace.class_loss), float(trace.mean_gap), float(trace.variance_gap)
-        return Moment(state.images, losses)
+        The run is finished first.
+        """
+        run = self.of(config).advance(watch=lambda run: watch("a recovery", run.step / run.total))
+        start, recovered = (run.frames[at].content.images for at in (0, -1))
+        real = self.chosen("random", seed=config.seed)
+        return surface(
+            self.inputs.teachers[0],
+            real.labels.to(start.device),
+            start,
+            recovered,
+            real.images.to(start),
+            cells,
+            watch=watch,
+        )
 
     def recovered_accuracy(self, config: sre2l.Config, *, watch: Watch) -> float:
         """Return the mean accuracy of students of recovered images. The run is finished first."""
@@ -159,11 +159,18 @@ class World(MethodWorld):
         return statistics.fmean(self.taught(distilled, students, watch))
 
 
+def surfaces(world: World, config: sre2l.Config) -> list[Value]:
+    """Return the landscape, coarse and then fine; one for all starts and weights of the gaps."""
+    usual = config.replace(lambda_mean=_USUAL, lambda_var=_USUAL, initialisation="noise")
+    return [Value(world.surface, usual, cells) for cells in (COARSE, CELLS)]
+
+
 def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     """Return the recovery, its students, and those of real images."""
     return [
         run,
         Value(world.recovered_accuracy, run.config),
+        *surfaces(world, run.config),
         Value(world.real_accuracy, "random", settings.seed),
         Value(world.real_accuracy, "k_means", settings.seed),
     ]
@@ -173,7 +180,7 @@ def share_accuracies(
     world: World, settings: Settings, results: Results
 ) -> tuple[float | None, float | None, float | None]:
     """Return the accuracies of recovered, random and typical images, None where they are to come."""
-    recovered, random, typical = (results(job) for job in results.jobs[1:])
+    recovered, random, typical = map(results, (results.jobs[1], *results.jobs[-2:]))
     return recovered, random, typical
 
 
@@ -233,30 +240,18 @@ def students_chart(arms: tuple, weight: float, accuracies: tuple) -> go.Figure:
     )
 
 
-def losses_data(world: World, settings: Settings, results: Results) -> tuple:
-    """Return the losses so far, and the step on show."""
-    rows = [
-        (frame.step, *frame.content.losses)
-        for frame in results.frames
-        if frame.content.losses is not None
-    ]
-    return tuple(rows), settings.iterations
+def landscape_data(world: World, settings: Settings, results: Results) -> tuple:
+    """Return the finest landscape that is there, the weight, and the images up to those on show."""
+    coarse, fine = (results(job) for job in surfaces(world, results.run.config))
+    shown = [frame for frame in results.frames if frame.step <= results.frame.step]
+    return fine or coarse, settings.weight, tuple(shown)
 
 
-def losses(rows: tuple, total: int) -> go.Figure:
-    """Draw the cross-entropy and both gaps along the run."""
-    names = ("cross-entropy", "mean gap", "variance gap")
-    steps, *curves = zip(*rows, strict=True) if rows else ((0,), (np.nan,), (np.nan,), (np.nan,))
-    figure = loss_curves(
-        dict(zip(names, map(list, curves), strict=True)),
-        list(steps),
-        title="The three terms of the loss",
-        x_label="update",
-        y_label="term (log scale)",
-        log_y=True,
-        height=HEIGHT,
-    )
-    return legend_below(figure.update_xaxes(range=[0, total]))
+def landscape_chart(drawn: Surface | None, weight: float, frames: tuple[Frame, ...]) -> go.Figure:
+    """Draw the loss with this weight of both gaps, and the path of the run."""
+    path = torch.stack([frame.content.images for frame in frames])
+    title = f"Loss with gaps weighted {weight:g}" if weight else "Loss without gaps"
+    return draw(drawn, (weight, weight), {"this run": path}, title=title, height=HEIGHT)
 
 
 def statistics_data(world: World, settings: Settings, results: Results) -> tuple:
@@ -351,8 +346,8 @@ RecoveryLab = Lab(
         Strip(strip_data, strip),
         Tabs(
             ("Students", Chart(students_data, students_chart, ghosts=False)),
+            ("Landscape", Chart(landscape_data, landscape_chart, ghosts=False)),
             ("Statistics", Chart(statistics_data, statistics_chart)),
-            ("Losses", Chart(losses_data, losses)),
         ),
     ],
     sentence=sentence,

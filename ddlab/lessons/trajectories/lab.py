@@ -4,27 +4,23 @@ expert went.
 TrajectoryLab(data)
 TrajectoryLab(data, mtt.Config.teaching(inner_steps=10))
 
-The plane on show bends nothing: how far along the expert's way, and how far off it. The squared
-distance from the goal is the loss.
+The plane on show goes through the expert's start, its goal and the student's end; the loss over it
+is of real test images, of the learned ones or of class means.
 """
 
 from typing import Any
 
 import plotly.graph_objects as go
+import torch
 
+from ...evaluation.landscapes import CELLS
 from ...explorers import Chart, Lab, Quest, Results, Tabs, Value
 from ...explorers.ready import HEIGHT, earlier_update, learned_images_strip, values_by_setting
-from ...figures import tried_settings
-from ...figures.theme import (
-    finish_figure,
-    legend_below,
-    line_style,
-    series_style,
-    start_figure,
-)
+from ...figures import landscape, tried_settings
 from ...methods import mtt
 from ...runs import Run
-from .world import MOST_STEPS, STUDENTS, Points, Settings, World, positions
+from ..shared.image_landscape import COARSE
+from .world import MOST_STEPS, STUDENTS, Path, Settings, Surface, World, left
 
 AHEAD = 0.15  # of the squared way: what the quest asks for
 _HEIGHT = HEIGHT + 20  # of a plot, in pixels: the legend takes two lines
@@ -37,7 +33,13 @@ def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     """List the experts, the images, what these lead to and teach, and the same of class means."""
     config = run.config
     beside = Value(world.rival, config.replace(iterations=1))
-    return [Value(world.experts, config), run, Value(world.learned, config), beside]
+    return [
+        Value(world.experts, config),
+        run,
+        *surfaces(world, settings, config),
+        Value(world.learned, config),
+        beside,
+    ]
 
 
 def share_scores(
@@ -47,84 +49,76 @@ def share_scores(
 
     Only visited settings that differ in N alone count.
     """
-    _, _, learned, rival = results.jobs
+    *_, learned, rival = results.jobs
     return (
         values_by_setting(results, learned.compute, *learned.arguments, "inner_steps"),
         values_by_setting(results, rival.compute, *rival.arguments, "inner_steps"),
     )
 
 
+def surfaces(world: World, settings: Settings, config: mtt.Config) -> list[Value]:
+    """Return the loss over the plane of a finished run, coarse and then fine."""
+    place = (settings.expert, settings.begun)
+    return [
+        Value(world.surface, settings.loss_on, config, place, cells) for cells in (COARSE, CELLS)
+    ]
+
+
 def plane_data(world: World, settings: Settings, results: Results) -> tuple:
-    """Return (along, aside) of the expert's epochs, and of students on three sets of images.
+    """Return the plane and the weights of the expert's epochs, and of students on three sets.
 
     Those are the first images, which are real, at the rate on show; class means at their best
     rate; and the images on show.
     """
     config = results.run.config
-    frame = results.frame
     place = (settings.expert, settings.begun)
-    path = world.expert_path(config, *place)
-    first = results.compute_now(
-        world.path_on_show, config, mtt.expert_updates(config), *place, frame.step
-    )
+    step = results.frame.step
+    coarse, fine = map(results, surfaces(world, settings, config))
+    newest = results.frames[-1].step
     return (
-        positions(path, path[0], path[-1]),
-        first,
+        fine or coarse or results.compute_now(world.plane, config, *place, newest),
+        results.compute_now(world.expert_path, config, *place),
+        results.compute_now(world.path_on_show, config, mtt.expert_updates(config), *place, step),
         # One update more or less changes neither experts nor means.
         results.compute_now(world.path_of_means, config, *place),
-        results.compute_now(world.path_on_show, config, frame.step, *place, frame.step),
+        results.compute_now(world.path_on_show, config, step, *place, step),
+        settings.loss_on,
     )
 
 
-def plane(expert: Points, first: Points, means: Points, current: Points) -> go.Figure:
-    """Draw their paths; the loss is the squared distance from the star."""
-    figure = start_figure(
-        title=f"Squared distance left to this expert: {squared(current):.2f}",
-        x_label="along the expert's way",
-        y_label="off it",
-        height=_HEIGHT,
-    )
+def plane(
+    surface: Surface, expert: Path, first: Path, means: Path, current: Path, loss_on: str
+) -> go.Figure:
+    """Draw the paths over the loss; MTT's own loss is the squared distance to the goal."""
+    way = expert.weights
     paths = {
-        f"expert, {len(expert) - 1} epochs": expert,
+        f"expert, {len(way) - 1} epochs": expert,
         "real images, same rate": first,
         "images on show": current,
         "class means": means,
     }
-    for index, (name, points) in enumerate(paths.items()):
-        x, y = zip(*points, strict=True)
-        style = line_style(series_style(index), markers=True)
-        figure.add_scatter(x=x, y=y, name=name, **style)
-    figure.add_scatter(
-        x=[1],
-        y=[0],
-        mode="markers",
-        showlegend=False,
-        hoverinfo="skip",
-        marker={"symbol": "star", "size": 15, "color": series_style(0).colour},
+    seen = torch.cat([path.weights for path in (expert, first, current, means)])
+    figure = landscape(
+        surface.x,
+        surface.y,
+        surface.loss,
+        paths={name: surface.plane.places(path.weights) for name, path in paths.items()},
+        points={"goal": (1.0, 0.0)},
+        share=surface.plane.share(seen),
+        title=f"Squared distance left: {left(current, way):.2f}",
+        x_label="along the expert's way (weights)",
+        y_label="away from it",
+        loss_label=f"loss on {loss_on}",
+        height=_HEIGHT,
     )
-    widest = max(1.1, *(x for x, _ in current), *(y for _, y in current))
-    figure.update_xaxes(range=[-0.1, widest]).update_yaxes(range=[-0.05, widest])
-    clauses = [
-        f"{name} {points[-1][0]:.2f} along and {points[-1][1]:.2f} off"
-        for name, points in (("on show", current), ("real", first), ("class means", means))
-    ]
-    return finish_figure(
-        legend_below(figure),
-        alt=f"Students end on the expert's way: {'; '.join(clauses)}.",
-        coordinates=f"of the expert {expert}",
-    )
-
-
-def squared(points: Points) -> float:
-    """Return the squared distance of the last point from (1, 0)."""
-    along, aside = points[-1]
-    return (1 - along) ** 2 + aside**2
+    return figure.update_layout(uirevision=str(expert))
 
 
 def left_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return what is left of the way by N, for learned images and class means, and on show."""
     learned, rivals = results.shared
-    on_show = settings.inner_steps, squared(plane_data(world, settings, results)[-1])
+    _, expert, *_, current, _ = plane_data(world, settings, results)
+    on_show = settings.inner_steps, left(current, expert.weights)
     return (
         tuple((steps, values[0]) for steps, values in learned.items()),
         tuple((steps, values[0]) for steps, values in rivals.items()),
@@ -210,7 +204,7 @@ def quest_met(world: World, settings: Settings, results: Results) -> bool:
 TrajectoryLab = Lab(
     "How far do ten images lead?",
     World,
-    controls=("inner_steps", "expert", "begun"),
+    controls=("inner_steps", "loss_on", "expert", "begun"),
     pairs=[("inner_steps", "expert")],
     recorded={"inner_steps": 4, "expert": 3},
     folded=("matched_epochs", "iterations", "learning_rate", "rate_learning_rate", "seed"),
@@ -218,6 +212,7 @@ TrajectoryLab = Lab(
         "inner_steps": "steps (N)",
         "matched_epochs": "epochs (M)",
         "begun": "from epoch",
+        "loss_on": "landscape: loss on",
         "iterations": "updates",
         "learning_rate": "learning rate of the images",
         "rate_learning_rate": "learning rate of the rate",
@@ -236,7 +231,7 @@ TrajectoryLab = Lab(
     views=[
         learned_images_strip(),
         Tabs(
-            ("Path", Chart(plane_data, plane)),
+            ("Path", Chart(plane_data, plane, ghosts=False)),
             ("Distance left", Chart(left_data, left_chart, ghosts=False)),
             ("Students", Chart(accuracy_data, accuracy_chart, ghosts=False)),
         ),

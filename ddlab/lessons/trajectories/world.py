@@ -4,17 +4,20 @@ and what they teach.
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
+from ...core import randomness
 from ...core.parameters import parameter, with_default
 from ...distilled import DistilledSet
+from ...evaluation.landscapes import CELLS, Plane, plane_through, weight_terms
 from ...explorers.ready import MethodWorld, SteppedSettings, Watch, in_steps
 from ...methods import mtt
-from ...runs import Keep
+from ...runs import Keep, Run
 from ...runs.inputs import Inputs
 from ...training import ordered
 from ...training.trajectories import by_name, vector
@@ -28,7 +31,11 @@ MOST_STEPS = 20
 # Of the experts, which every setting shares.
 MOST_EPOCHS = 5
 
-Points = tuple[tuple[float, float], ...]
+REAL = "real test images"
+LEARNED = "learned images"
+MEANS = "class means"
+# Real test images that the landscape's loss is measured on.
+_TESTED = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +53,9 @@ class Settings(SteppedSettings, mtt.Config):
         0, range=(0, None), explorable=(0, 9), help="Of the experts, and of every draw."
     )
     expert: int = parameter(0, range=(0, None), explorable=(0, 4), help="Whose way is on show.")
+    loss_on: str = parameter(
+        REAL, choices=(REAL, LEARNED, MEANS), explorable=True, help="Whose loss the landscape has."
+    )
     begun: int = parameter(
         0, range=(0, None), explorable=(0, 3), help="The epoch from which the student starts."
     )
@@ -59,19 +69,23 @@ class Moment:
     rate: Tensor
 
 
-def positions(row: Sequence[Tensor], start: Tensor, goal: Tensor) -> Points:
-    """Return (along, aside) of weights [P]: how far on the straight way, and how far off it.
+@dataclass(frozen=True, eq=False)
+class Path:
+    """Weights of a network along a training, [moments, P]."""
 
-    Lengths are in units of the way from `start` to `goal`.
+    weights: Tensor
 
-    The squared distance from (1, 0) is MTT's loss.
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """A plane of weights, its grid, and the loss over it [rows of y, columns of x]; None where it is
+    not known yet.
     """
-    path = goal - start
-    places = []
-    for point in row:
-        along = float((point - start) @ path / path.square().sum())
-        places.append((along, float((point - start - along * path).norm() / path.norm())))
-    return tuple(places)
+
+    plane: Plane
+    x: Tensor
+    y: Tensor
+    loss: Tensor | None
 
 
 class World(MethodWorld):
@@ -105,58 +119,86 @@ class World(MethodWorld):
         total = mtt.expert_updates(config)
         self.of(config).advance(until=total, watch=lambda run: watch("experts", run.step / total))
 
-    def expert_path(self, config: mtt.Config, expert: int, start_epoch: int) -> list[Tensor]:
-        """Return the expert's weights [P] from one epoch to M epochs later."""
+    def expert_path(self, config: mtt.Config, expert: int, start_epoch: int) -> Path:
+        """Return the expert's weights from one epoch to M epochs later."""
         first = expert * (config.expert_epochs + 1) + start_epoch
-        return list(self.of(config).state().paths[first : first + config.matched_epochs + 1])
+        epochs = self.of(config).state().paths[first : first + config.matched_epochs + 1]
+        return Path(torch.stack(list(epochs)))
 
     def steps(
         self, config: mtt.Config, images: Tensor, rate: Tensor | float, start: Tensor
-    ) -> list[Tensor]:
-        """Return a student's weights [P], from the start to its last step."""
+    ) -> Path:
+        """Return a student's weights, from the start to its last step."""
         learned = {
             "images": images.to(self.inputs.device),
             "rate": torch.as_tensor(rate, device=self.inputs.device),
         }
         inner = mtt.inner_of(config, self.inputs, 0)
         weights = by_name(config.network.for_data(self.data), start)
-        return [vector(weights_at_step) for weights_at_step in trained(inner, weights, learned)]
+        steps = [vector(weights_at_step) for weights_at_step in trained(inner, weights, learned)]
+        return Path(torch.stack(steps))
 
     def path_on_show(
         self, config: mtt.Config, step: int, expert: int, start_epoch: int, rate_step: int
-    ) -> Points:
+    ) -> Path:
         """Return the path of a student on the images of one frame, at the rate of another."""
         frames = [self.of(config).at(at) for at in (step, rate_step)]
-        path = self.expert_path(config, expert, start_epoch)
+        start = self.expert_path(config, expert, start_epoch).weights[0]
         images, rate = (None if frame is None else frame.content for frame in frames)
         assert images is not None and rate is not None, "a run that is looked at has begun"
-        return positions(self.steps(config, images.images, rate.rate, path[0]), path[0], path[-1])
+        return self.steps(config, images.images, rate.rate, start)
 
-    def path_of_means(self, config: mtt.Config, expert: int, start_epoch: int) -> Points:
+    def path_of_means(self, config: mtt.Config, expert: int, start_epoch: int) -> Path:
         """Return the path of a student on class means, at the rate of `RATES` that ends nearest."""
-        path = self.expert_path(config, expert, start_epoch)
+        way = self.expert_path(config, expert, start_epoch).weights
         means = self.chosen("centres").images
-        nearest: tuple[float, Points] | None = None
-        for rate in RATES:
-            weights = self.steps(config, means, rate, path[0])
-            loss = float(mtt.matching_loss(weights[-1], path[0], path[-1]))
-            if nearest is None or loss < nearest[0]:
-                nearest = loss, positions(weights, path[0], path[-1])
-        assert nearest is not None, "there are rates"
-        return nearest[1]
+        paths = [self.steps(config, means, rate, way[0]) for rate in RATES]
+        return min(paths, key=lambda path: left(path, way))
+
+    def plane(
+        self, config: mtt.Config, expert: int, start_epoch: int, step: int, cells: int = CELLS
+    ) -> Surface:
+        """Return the plane through the expert's start, its goal and the end of a student on the
+        images of one step, with a grid that holds their paths.
+        """
+        place = (expert, start_epoch)
+        way = self.expert_path(config, *place).weights
+        student = self.path_on_show(config, step, *place, step).weights
+        means = self.path_of_means(config, *place).weights
+        plane = plane_through(way[0], way[-1], student[-1])
+        return Surface(plane, *plane.axes(torch.cat([way, student, means]), cells), None)
+
+    def surface(
+        self, loss_on: str, config: mtt.Config, place: tuple[int, int], cells: int, *, watch: Watch
+    ) -> Surface:
+        """Return the plane of a finished run, with the loss on these images."""
+        watch(f"the loss on {loss_on}", 0.0)
+        run = self.of(config)
+        flat = self.plane(config, *place, run.total, cells)
+        device = self.inputs.device
+        images, labels = (tensor.to(device) for tensor in self._images(loss_on, run))
+        terms = weight_terms(
+            config.network.for_data(self.data),
+            (images, lambda logits: F.cross_entropy(logits, labels)),
+        )
+        (loss,) = flat.plane.measured(terms, flat.x, flat.y)
+        return replace(flat, loss=loss.cpu())
+
+    def _images(self, loss_on: str, run: Run) -> tuple[Tensor, Tensor]:
+        if loss_on == REAL:
+            rows = randomness.permutation(len(self.data.test_labels), 0, stream="landscape")
+            chosen = rows[:_TESTED]
+            return self.data.normalised(chosen, "test"), self.data.test_labels[chosen]
+        images = run.state().images if loss_on == LEARNED else self.chosen("centres").images
+        return images, torch.arange(len(images)) % self.data.classes
 
     def distance_left(self, config: mtt.Config, images: Tensor, rate: Tensor | float) -> float:
         """Return MTT's loss, the mean over all experts, each from another epoch."""
-        paths = [
-            self.expert_path(config, expert, expert % config.latest_start)
+        ways = [
+            self.expert_path(config, expert, expert % config.latest_start).weights
             for expert in range(config.experts)
         ]
-        end_points = [self.steps(config, images, rate, path[0])[-1] for path in paths]
-        losses = [
-            float(mtt.matching_loss(end, path[0], path[-1]))
-            for end, path in zip(end_points, paths, strict=True)
-        ]
-        return statistics.fmean(losses)
+        return statistics.fmean(left(self.steps(config, images, rate, way[0]), way) for way in ways)
 
     def learned(self, config: mtt.Config, *, watch: Watch) -> tuple[float, float, float]:
         """Return the squared distance left, the rate and the students' accuracy of a finished run."""
@@ -183,3 +225,8 @@ class World(MethodWorld):
                 distilled, [ordered.Config.for_set(distilled, seed=seed) for seed in seeds], watch
             )
         )
+
+
+def left(student: Path, way: Tensor) -> float:
+    """Return MTT's loss: what is left of the squared distance to the end of a way [moments, P]."""
+    return float(mtt.matching_loss(student.weights[-1], way[0], way[-1]))

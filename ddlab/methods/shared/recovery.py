@@ -177,11 +177,11 @@ def matched_call(
 
 
 def weighted_gap(gaps: Tensor) -> Tensor:
-    """Return the sum over layers of one kind of gap.
+    """Return the sum over layers of one kind of gap, [layers, ...] -> [...].
 
     The first layer counts ten times, as in SRe2L's reference code.
     """
-    return gaps.sum() + (FIRST_LAYER - 1) * gaps[0]
+    return gaps.sum(0) + (FIRST_LAYER - 1) * gaps[0]
 
 
 def circular_shift(images: Tensor, pixels: int, *, seed: int, step: int) -> Tensor:

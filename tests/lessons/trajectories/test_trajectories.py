@@ -2,8 +2,10 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 import ddlab
+from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.distilled import OrderedSteps
 from ddlab.explorers import Laboratory
@@ -13,15 +15,14 @@ from ddlab.lessons.trajectories.lab import (
     AHEAD,
     TrajectoryLab,
     plane_data,
-    positions,
     quest_met,
-    squared,
 )
-from ddlab.lessons.trajectories.world import RATES, STUDENTS
+from ddlab.lessons.trajectories.world import LEARNED, MEANS, RATES, REAL, STUDENTS, left
 from ddlab.methods import mtt, selection
 from ddlab.runs import process, run_to_end
 from ddlab.runs.inputs import Inputs
 from ddlab.training import ordered
+from ddlab.training.trajectories import by_name
 
 CONFIG = mtt.SMALL.replace(strategy="", passes=2, experts=3)
 
@@ -31,39 +32,45 @@ def lab(grey: ImageData) -> Laboratory:
     return TrajectoryLab(grey, CONFIG, device="cpu").run()
 
 
-def test_the_squared_distance_on_show_is_the_loss() -> None:
-    start, goal, *points = torch.randn(
-        (6, 50), generator=torch.Generator().manual_seed(0), dtype=torch.float64
-    )
-    places_shown = positions([start, goal, *points], start, goal)
-    assert places_shown[0] == pytest.approx((0, 0)) and places_shown[1] == pytest.approx((1, 0))
-    for number, point in enumerate(points):
-        loss = float(mtt.matching_loss(point, start, goal))
-        assert squared(places_shown[: number + 3]) == pytest.approx(loss, rel=1e-9)
-
-
 def test_the_plane_shows_the_steps_of_a_student_and_of_the_expert(
     lab: Laboratory, grey: ImageData
 ) -> None:
     inputs = Inputs(data=grey, device="cpu")
     state = list(process.steps(mtt, CONFIG, inputs))[-1].state
-    expert, first, means, newest = plane_data(lab.world, lab.settings, lab.results)
-    assert (
-        len(expert) == CONFIG.matched_epochs + 1
-        and len(first) == len(newest) == CONFIG.inner_steps + 1
+    surface, expert, first, means, newest, _ = plane_data(lab.world, lab.settings, lab.results)
+    way = expert.weights
+    assert len(way) == CONFIG.matched_epochs + 1
+    assert len(first.weights) == len(newest.weights) == CONFIG.inner_steps + 1
+    end = lab.world.steps(CONFIG, state.images, state.rate, state.paths[0])
+    assert left(newest, way) == pytest.approx(
+        float(mtt.matching_loss(end.weights[-1], state.paths[0], state.paths[1])), rel=1e-5
     )
-    end = lab.world.steps(CONFIG, state.images, state.rate, state.paths[0])[-1]
-    assert squared(newest) == pytest.approx(
-        float(mtt.matching_loss(end, state.paths[0], state.paths[1])), rel=1e-5
-    )
-    assert first != newest
+    assert not torch.equal(first.weights, newest.weights)
+    # The plane goes through the expert's start, its goal and the student's end.
+    corners = torch.stack([way[0], way[-1], newest.weights[-1]])
+    assert surface.plane.share(corners) == pytest.approx(1) and surface.loss is not None
     # Of the rates, the one whose path ends nearest.
-    ends = []
-    for rate in RATES:
-        images = lab.world.chosen("centres").images
-        end = lab.world.steps(CONFIG, images, rate, state.paths[0])[-1]
-        ends.append(float(mtt.matching_loss(end, state.paths[0], state.paths[1])))
-    assert squared(means) == pytest.approx(min(ends), rel=1e-5)
+    images = lab.world.chosen("centres").images
+    paths = [lab.world.steps(CONFIG, images, rate, state.paths[0]) for rate in RATES]
+    assert left(means, way) == pytest.approx(min(left(path, way) for path in paths), rel=1e-5)
+    lab.close()
+
+
+@pytest.mark.parametrize("loss_on", [REAL, LEARNED, MEANS])
+def test_the_contours_are_the_loss_on_the_images_that_were_chosen(
+    lab: Laboratory, grey: ImageData, loss_on: str
+) -> None:
+    config = lab.results.run.config
+    surface = lab.world.surface(loss_on, config, (0, 0), 3, watch=lambda words, share: None)
+    images, labels = {
+        REAL: (grey.normalised(split="test"), grey.test_labels),
+        LEARNED: (lab.results.run.state().images, torch.arange(3)),
+        MEANS: (lab.world.chosen("centres").images, torch.arange(3)),
+    }[loss_on]
+    spec = config.network.for_data(grey)
+    (weights,) = surface.plane.points(torch.stack([surface.x[2], surface.y[0]])[None])
+    logits = networks.call(spec, by_name(spec, weights), images)[0].logits
+    torch.testing.assert_close(surface.loss[0, 2], F.cross_entropy(logits, labels))
     lab.close()
 
 
@@ -111,8 +118,9 @@ def test_numbers_beside_are_those_of_the_library(lab: Laboratory, grey: ImageDat
 
 
 def test_other_experts_are_waited_for(lab: Laboratory) -> None:
-    before = plane_data(lab.world, lab.settings, lab.results)
+    before = plane_data(lab.world, lab.settings, lab.results)[1]
     lab.panel.value = lab.panel.value.replace(seed=7)
     assert lab.slider.index == 0 and "update 0 of 3" in lab.sentence
-    assert plane_data(lab.world, lab.run().settings, lab.results) not in (None, before)
+    after = plane_data(lab.world, lab.run().settings, lab.results)[1]
+    assert not torch.equal(after.weights, before.weights)
     lab.close()

@@ -1,0 +1,139 @@
+"""The loss of a recovery over a plane of images: through the start, recovered and real images.
+
+The cross-entropy and both gaps are kept apart, so that other weights only weigh them anew.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ... import networks
+from ...evaluation.landscapes import CELLS, Plane, plane_through
+from ...figures import landscape
+from ...figures.theme import finish_figure, start_figure
+from ...methods.shared.recovery import weighted_gap
+from ...networks import Network
+
+COARSE = 9
+_AT_ONCE = 25  # sets: more of them leave the processor's memory
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """A plane of sets of images, and each term of the loss over it.
+
+    Attributes:
+        x, y: [cells].
+        terms: cross-entropy, mean gap and variance gap, [3, rows of y, columns of x].
+        real: the place of the real images [2].
+    """
+
+    plane: Plane
+    x: Tensor
+    y: Tensor
+    terms: Tensor
+    real: Tensor
+
+    def loss(self, lambda_mean: float, lambda_var: float) -> Tensor:
+        """Return the loss with these weights of the gaps, [rows, columns]."""
+        return torch.einsum(
+            "t,tyx->yx", self.terms.new_tensor([1, lambda_mean, lambda_var]), self.terms
+        )
+
+
+def recovery_terms(
+    teacher: Network, labels: Tensor, shape: torch.Size
+) -> Callable[[Tensor], Tensor]:
+    """Return a function of sets of images [n, P] that measures the terms of each: [n, 3].
+
+    The teacher sees all images in one batch, but each set has statistics of its own.
+
+    Args:
+        labels: of the images of a set [m].
+        shape: of a set of images, [m, c, h, w].
+    """
+
+    @torch.no_grad()
+    def terms(sets: Tensor) -> Tensor:
+        gaps: list[Tensor] = []  # of each layer, [2, sets]
+
+        def compare(layer: str, inputs: Tensor) -> Tensor:
+            parts = inputs.unflatten(0, (len(sets), -1))
+            variances, means = torch.var_mean(parts, (1, 3, 4), correction=0)
+            offsets = (
+                means - teacher.weights[f"{layer}.running_mean"],
+                variances - teacher.weights[f"{layer}.running_var"],
+            )
+            gaps.append(torch.stack(offsets).norm(dim=2))
+            return inputs
+
+        images = sets.view(-1, *shape[1:])
+        outputs, _ = networks.call(teacher.spec, teacher.weights, images, at_batch_norm=compare)
+        classes = labels.repeat(len(sets))
+        losses = F.cross_entropy(outputs.logits, classes, reduction="none").view(len(sets), -1)
+        return torch.stack([losses.mean(1), *weighted_gap(torch.stack(gaps))], 1)
+
+    return terms
+
+
+def surface(
+    teacher: Network,
+    labels: Tensor,
+    start: Tensor,
+    recovered: Tensor,
+    real: Tensor,
+    cells: int = CELLS,
+    *,
+    watch: Callable[[str, float], None],
+) -> Surface:
+    """Return the terms over the plane through three sets of images [m, c, h, w] with these labels.
+
+    The recovered images lie at (0, 0), the start at (1, 0).
+    """
+    points = torch.stack([start, recovered, real]).flatten(1)
+    plane = plane_through(points[1], points[0], points[2])
+    x, y = plane.axes(points, cells, room=0.25)
+    done = 0
+
+    def tell(places: int) -> None:
+        nonlocal done
+        done += places
+        watch("the landscape", done / cells**2)
+
+    terms = plane.measured(
+        recovery_terms(teacher, labels, start.shape), x, y, at_once=_AT_ONCE, on_part=tell
+    )
+    return Surface(plane, x, y, terms.cpu(), plane.places(points)[2])
+
+
+def draw(
+    drawn: Surface | None,
+    weights: tuple[float, float],
+    paths: Mapping[str, Tensor],
+    *,
+    title: str,
+    height: int,
+) -> go.Figure:
+    """Draw the loss with these weights of the gaps, and paths of images name -> [n, m, c, h, w]."""
+    labels = {"x_label": "towards the start", "y_label": "towards the real images"}
+    if drawn is None:
+        waiting = start_figure(
+            title="The landscape follows in a few seconds", **labels, height=height
+        )
+        return finish_figure(waiting, alt="The landscape is being computed.")
+    rows = {name: images.flatten(1) for name, images in paths.items()}
+    return landscape(
+        drawn.x,
+        drawn.y,
+        drawn.loss(*weights),
+        paths={name: drawn.plane.places(row) for name, row in rows.items()},
+        points={"real": drawn.real},
+        share=drawn.plane.share(torch.cat([*rows.values()])),
+        title=title,
+        height=height,
+        **labels,
+    )
