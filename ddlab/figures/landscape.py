@@ -62,7 +62,7 @@ def landscape(
     held = "" if share is None else f" (this plane holds {share:.0%} of the movement)"
     figure = look.start_figure(title=title + held, x_label=x_label, y_label=y_label, height=height)
     if loss is not None:
-        _add_contours(figure, across, up, table, loss_label)
+        add_loss(figure, across, up, table, loss_label)
     for index, (name, path) in enumerate(places.items(), start=1):
         _add_path(figure, name, path, look.series_style(index))
     marks = {name: as_plane(f"points[{name!r}]", [point]) for name, point in (points or {}).items()}
@@ -86,9 +86,10 @@ def landscape(
     return look.finish_figure(figure, alt=_description(across, up, table, places | marks, held))
 
 
-def _add_contours(
+def add_loss(
     figure: go.Figure, across: np.ndarray, up: np.ndarray, table: np.ndarray, label: str
 ) -> None:
+    """Add contours of a loss [rows of `up`, columns of `across`], as those of `landscape`."""
     # A loss of 0 has no logarithm; a millionth of the largest is as dark as any.
     low = max(float(table.min()), 1e-6 * float(table.max()), 1e-30)
     heights = np.log10(np.maximum(table, low))

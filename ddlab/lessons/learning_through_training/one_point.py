@@ -6,10 +6,13 @@ OnePoint()
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
+import torch
+from torch import Tensor
 
 from ...core.parameters import Parameters, parameter
 from ...explorers import Lab, Quest, Results
 from ...explorers.ready import HEIGHT
+from ...figures.landscape import add_loss
 from ...figures.theme import finish_figure, legend_below
 from ..shared import dragging, one_weight
 
@@ -17,6 +20,11 @@ from ..shared import dragging, one_weight
 _LEARNED = 0.01
 # Another start, which the point has not met.
 OTHER_START = 2.0
+THIS_START = "this start"
+BOTH_STARTS = "mean of both starts"
+_CELLS = 41
+# Of the shades: nearer to zero, a logarithm would show the grid and not the valley.
+_DARKEST = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +40,12 @@ class Settings(Parameters):
     first_weight: float = parameter(
         -0.6, range=(-2, 2), explorable=(-2, 2), step=0.1, help="Of the student before (θ₀)."
     )
+    shade: str = parameter(
+        THIS_START,
+        choices=(THIS_START, BOTH_STARTS),
+        explorable=True,
+        help="Whose real loss shades the plane: from the start on show, or the mean of two.",
+    )
     points: str = parameter("0.8 0.3", help="Where the point lies, such as '1 1'.")
 
     def rules(self) -> None:
@@ -45,16 +59,23 @@ class World:
     start = Settings()
 
 
-def losses(settings: Settings) -> tuple[float, float]:
-    """Return the real loss after N steps from the start on show, and from another one."""
-    points = dragging.numbers(settings.points)
+def losses_at(settings: Settings, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the real loss after N steps on a point (x, y), [...], from the start on show and from
+    another one.
+    """
+    points = torch.stack([x, y], -1)[None]
     order = [0] * settings.steps
-    values = []
-    for first in (settings.first_weight, OTHER_START):
-        last = one_weight.weights_along(points, order, settings.rate, first)[-1]
-        values.append(float(one_weight.real_loss(last)))
-    loss, other_loss = values
-    return loss, other_loss
+    ends = [
+        one_weight.weights_along(points, order, settings.rate, first)[-1]
+        for first in (settings.first_weight, OTHER_START)
+    ]
+    return one_weight.real_loss(ends[0]), one_weight.real_loss(ends[1])
+
+
+def losses(settings: Settings) -> tuple[float, float]:
+    """Return these losses of the point on show."""
+    loss, other_loss = losses_at(settings, *dragging.numbers(settings.points)[0])
+    return float(loss), float(other_loss)
 
 
 def plane(settings: Settings) -> go.Figure:
@@ -65,6 +86,11 @@ def plane(settings: Settings) -> go.Figure:
     figure = one_weight.draw(
         points, order, settings.rate, settings.first_weight, title=title, height=HEIGHT
     )
+    axis = torch.linspace(*one_weight.EXTENT[0], _CELLS)
+    x, y = torch.meshgrid(axis, axis, indexing="xy")
+    loss_map, other_map = losses_at(settings, x, y)
+    shades = loss_map if settings.shade == THIS_START else (loss_map + other_map) / 2
+    add_loss(figure, axis.numpy(), axis.numpy(), shades.clamp(min=_DARKEST).numpy(), "real loss")
     loss, other_loss = losses(settings)
     alt = f"{title}; real loss {loss:.3f}, from another start {other_loss:.3f}."
     return finish_figure(legend_below(figure), alt=alt)
@@ -88,8 +114,13 @@ def quest_met(world: World, settings: Settings, results: Results) -> bool:
 OnePoint = Lab(
     "One point, N steps",
     World,
-    controls=("steps", "rate", "first_weight"),
-    labels={"rate": "rate (η)", "first_weight": "start (θ₀)", "steps": "steps (N)"},
+    controls=("steps", "rate", "first_weight", "shade"),
+    labels={
+        "shade": "shade by real loss of",
+        "rate": "rate (η)",
+        "first_weight": "start (θ₀)",
+        "steps": "steps (N)",
+    },
     views=[one_weight.chart(plane)],
     sentence=sentence,
     quest=Quest(

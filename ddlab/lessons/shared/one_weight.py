@@ -60,13 +60,13 @@ def weights_along(points: Tensor, order: Sequence[int], rate: float, first: floa
     w <- w - rate x (w x - y), the gradient of half the squared error on one point.
 
     Args:
-        points: (x, y) of each, [n, 2].
+        points: (x, y) of each, [n, 2]; or [n, ..., 2], of several students at once.
         order: which point each step sees.
         first: the weight before the first step; that of the real data is 1.
     """
     weights = [points.new_tensor(first)]
     for index in order:
-        x, y = points[index]
+        x, y = points[index].unbind(-1)
         weights.append(weights[-1] - rate * x * (weights[-1] * x - y))
     return weights
 

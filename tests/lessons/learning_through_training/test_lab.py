@@ -7,6 +7,7 @@ import ddlab
 from ddlab.data import ImageData
 from ddlab.distilled import OrderedSteps
 from ddlab.explorers import Laboratory
+from ddlab.lessons.learning_through_training import one_point
 from ddlab.lessons.learning_through_training.lab import (
     AHEAD,
     OTHER_STARTS,
@@ -75,3 +76,13 @@ def test_settings_reach_the_method_and_the_quest_asks_for_other_starts(lab: Labo
         sum(scores[1:]) / OTHER_STARTS >= rival + AHEAD
     )
     lab.close()
+
+
+def test_a_place_is_shaded_by_the_loss_with_the_point_there() -> None:
+    for shade in (one_point.THIS_START, one_point.BOTH_STARTS):
+        settings = one_point.Settings(points="1 0.5", steps=2, shade=shade)
+        own_loss, other_loss = one_point.losses(settings)
+        both = (own_loss + other_loss) / 2
+        # The plane from -2 to 2 has 41 places on each side.
+        shown = one_point.plane(settings).data[-1].customdata[25, 30]
+        assert shown == pytest.approx(own_loss if shade == one_point.THIS_START else both)
