@@ -9,6 +9,8 @@ from ddlab.lessons.shared.image_landscape import draw, surface
 from ddlab.methods.shared import recovery
 from ddlab.networks import Network
 
+LABELS = {"x_label": "x", "y_label": "y"}
+
 
 @pytest.fixture
 def drawn(grey: ImageData, teacher: Network):
@@ -20,15 +22,15 @@ def drawn(grey: ImageData, teacher: Network):
     wide = Network(spec=teacher.spec, weights=weights)
     told: list[float] = []
     labels = torch.arange(3)
-    land = surface(wide, labels, *images, 5, watch=lambda words, share: told.append(share))
+    land = surface(wide, labels, images, 5, watch=lambda words, share: told.append(share))
     assert told[-1] == 1
     return wide, images, land
 
 
 def test_places_have_the_terms_of_their_images(drawn) -> None:
-    teacher, (start, recovered, real), land = drawn
+    teacher, (recovered, start, real), land = drawn
     assert torch.allclose(land.plane.origin.view_as(recovered), recovered)
-    assert torch.allclose(land.plane.points(land.real[None]).view_as(real), real)
+    assert torch.allclose(land.plane.points(land.corners[2:]).view_as(real), real)
     for row, column in ((0, 0), (1, 4), (2, 2), (3, 1), (4, 3)):
         place = torch.stack([land.x[column], land.y[row]])
         images = land.plane.points(place[None]).view_as(start)
@@ -46,12 +48,12 @@ def test_places_have_the_terms_of_their_images(drawn) -> None:
 
 
 def test_it_is_drawn_once_it_is_there(drawn) -> None:
-    _, (start, recovered, _), land = drawn
+    _, (recovered, start, _), land = drawn
     paths = {"run": torch.stack([start, recovered])}
-    waiting = draw(None, (0, 0), paths, title="Loss", height=300)
+    waiting = draw(None, (0, 0), paths, title="Loss", corner="real", height=300, **LABELS)
     assert not waiting.data
-    figure = draw(land, (0.0, 0.0), paths, title="Loss", height=300)
+    figure = draw(land, (0.0, 0.0), paths, title="Loss", corner="real", height=300, **LABELS)
     assert "holds 100%" in figure.layout.title.text and figure.data[1].name == "run"
-    other = draw(land, (1.0, 1.0), paths, title="Loss", height=300)
+    other = draw(land, (1.0, 1.0), paths, title="Loss", corner="real", height=300, **LABELS)
     assert list(other.data[1].x) == list(figure.data[1].x)
     assert figure.data[0].z.tolist() != other.data[0].z.tolist()

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 from torch import Tensor
 
 from ...data import ImageData
-from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, step_on_show
+from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value, step_on_show
 from ...explorers.ready import HEIGHT, frame_at, strip, values_by_setting
 from ...explorers.students import Students, differences, finished
 from ...figures import tried_settings
@@ -25,20 +25,30 @@ from ...figures.theme import (
 )
 from ...methods import fadrm, selection
 from ...runs import Frame, Run
+from ..shared.image_landscape import Surface, draw
 from .curves import vanishing_curves
 from .world import UNITS, MixedIn, Settings, World, by_nearness, kept_steps, merge_steps
 
+# Places of the landscape on each side: images of 64 pixels take sixteen times as long as digits.
+_COARSE = 7
+_FINE = 15
 AHEAD = 0.02  # of accuracy: what the quest asks for
 # Of the students' chart: chance is .1, and no image here teaches more than half.
 _ACCURACIES = (0.05, 0.6)
 
 
-def list_jobs(world: World, settings: Settings, run: Run) -> list[Run]:
-    """Return the chosen ratio, then the others."""
-    return [
-        run,
-        *(world.with_ratio(run.config, alpha) for alpha in by_nearness(settings.merge_ratio)[1:]),
-    ]
+def surfaces(world: World, config: fadrm.Config) -> list[Value]:
+    """Return the landscape, coarse and then fine; one for all ratios."""
+    unmerged = config.replace(merge_ratio=1.0)
+    return [Value(world.surface, unmerged, cells) for cells in (_COARSE, _FINE)]
+
+
+def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
+    """Return the chosen ratio, then 1, the landscape and the other ratios."""
+    first, *others = (
+        world.with_ratio(run.config, alpha) for alpha in by_nearness(settings.merge_ratio)[1:]
+    )
+    return [run, first, *surfaces(world, run.config), *others]
 
 
 @dataclass(frozen=True)
@@ -58,7 +68,8 @@ class SharedRuns:
 
 def share_runs(world: World, settings: Settings, results: Results) -> SharedRuns:
     """Return the runs that views and words share."""
-    runs = dict(zip(by_nearness(settings.merge_ratio), results.jobs, strict=True))
+    ratios = [job for job in results.jobs if isinstance(job, Run)]
+    runs = dict(zip(by_nearness(settings.merge_ratio), ratios, strict=True))
     with_residual = {f"with residual, α = {settings.merge_ratio:g}": settings.merge_ratio}
     # Without merges, or with a ratio of 1, both curves would be the same one.
     compared = ({} if settings.merges == 0 or settings.merge_ratio == 1 else with_residual) | {
@@ -133,6 +144,33 @@ def curves(config: fadrm.Config, measure: str, curves_begun: tuple, levels: tupl
         title=f"{measure[0].upper()}{measure[1:]}, mean of all classes",
     ).update_xaxes(range=[-0.01 * config.iterations, 1.02 * config.iterations])
     return finish_figure(figure, alt=alt_text(figure), coordinates=measure)
+
+
+def landscape_data(world: World, settings: Settings, results: Results) -> tuple:
+    """Return the finest landscape that is there, and the runs' frames up to the step on show."""
+    coarse, fine = map(results, surfaces(world, results.run.config))
+    step = results.step or 0
+    paths = []
+    for name, alpha in results.shared.compared.items():
+        run = results.shared.runs[alpha]
+        paths.append((name, tuple(frame for frame in run.frames if frame.step <= step)))
+    return world, results.run.config, fine or coarse, tuple(paths)
+
+
+def landscape_chart(
+    world: World, config: fadrm.Config, drawn: Surface | None, paths: tuple
+) -> go.Figure:
+    """Draw the loss that every run descends, and the paths of the compared ones."""
+    return draw(
+        drawn,
+        (config.lambda_mean, config.lambda_var),
+        {name: world.pixels(frames) for name, frames in paths if frames},
+        title="Loss of images",
+        corner="before the first merge",
+        height=HEIGHT,
+        x_label="from the patches to the end without residual",
+        y_label="away from that line",
+    )
 
 
 def sets(world: World, settings: Settings) -> tuple[fadrm.Config, selection.Config]:
@@ -254,6 +292,7 @@ ResidualLab = Lab(
         Strip(strip_data, ratios_strip),
         Tabs(
             ("What is left", Chart(curve_data, curves, cursor=step_on_show)),
+            ("Landscape", Chart(landscape_data, landscape_chart, ghosts=False)),
             ("Students", _STUDENT_CHART),
         ),
     ],

@@ -3,6 +3,7 @@ much is left of an image.
 """
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +19,10 @@ from ...explorers.ready import MethodWorld, SteppedSettings, Watch
 from ...methods import fadrm, selection
 from ...methods.shared import recovery
 from ...networks import Network
-from ...runs import Keep, Run
+from ...runs import Frame, Keep, Run
 from ...runs.inputs import Inputs
 from ...training import supervised
+from ..shared.image_landscape import Surface, surface
 from . import entropy
 
 ALPHAS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0)  # Figure 4
@@ -182,6 +184,28 @@ class World(MethodWorld):
                 kind: float(values[name].mean()) for kind, values in measures_by_kind.items()
             }
         return MixedIn(mixed, levels)
+
+    def surface(self, config: fadrm.Config, cells: int, *, watch: Watch) -> Surface:
+        """Return the loss over the plane of the patches, the images before the first merge and
+        those at the end of a run without residual, which is finished first.
+        """
+        run = self.with_ratio(config, 1.0).advance(
+            watch=lambda run: watch("without residual", run.step / run.total)
+        )
+        moments = [
+            run.at(step) for step in (0, (*merge_steps(config), run.total // 2)[0], run.total)
+        ]
+        patches, before_merge, end = (self.pixels([frame])[0] for frame in moments if frame)
+        labels = torch.arange(len(patches), device=self.inputs.device)
+        corners = (patches, end, before_merge)
+        return surface(self.inputs.teachers[0], labels, corners, cells, watch=watch)
+
+    def pixels(self, frames: Sequence[Frame]) -> Tensor:
+        """Return the images of frames [frames, classes, c, h, w], normalised, on the world's device."""
+        images = [
+            normalise(frame.content.images, self.data.mean, self.data.std) for frame in frames
+        ]
+        return torch.stack(images).to(self.inputs.device)
 
     def _outputs(self, images: Tensor) -> Any:
         return networks.predict(

@@ -139,9 +139,7 @@ class World(MethodWorld):
         return surface(
             self.inputs.teachers[0],
             real.labels.to(start.device),
-            start,
-            recovered,
-            real.images.to(start),
+            (recovered, start, real.images.to(start)),
             cells,
             watch=watch,
         )
@@ -251,7 +249,16 @@ def landscape_chart(drawn: Surface | None, weight: float, frames: tuple[Frame, .
     """Draw the loss with this weight of both gaps, and the path of the run."""
     path = torch.stack([frame.content.images for frame in frames])
     title = f"Loss with gaps weighted {weight:g}" if weight else "Loss without gaps"
-    return draw(drawn, (weight, weight), {"this run": path}, title=title, height=HEIGHT)
+    return draw(
+        drawn,
+        (weight, weight),
+        {"this run": path},
+        title=title,
+        corner="real",
+        height=HEIGHT,
+        x_label="towards the start",
+        y_label="towards the real images",
+    )
 
 
 def statistics_data(world: World, settings: Settings, results: Results) -> tuple:

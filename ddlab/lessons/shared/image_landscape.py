@@ -3,7 +3,7 @@
 The cross-entropy and both gaps are kept apart, so that other weights only weigh them anew.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
@@ -19,7 +19,9 @@ from ...methods.shared.recovery import weighted_gap
 from ...networks import Network
 
 COARSE = 9
-_AT_ONCE = 25  # sets: more of them leave the processor's memory
+# More sets at once leave the processor's memory.
+_NUMBERS = 64_000
+_LEAST = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,14 +31,14 @@ class Surface:
     Attributes:
         x, y: [cells].
         terms: cross-entropy, mean gap and variance gap, [3, rows of y, columns of x].
-        real: the place of the real images [2].
+        corners: the places of the three sets [3, 2].
     """
 
     plane: Plane
     x: Tensor
     y: Tensor
     terms: Tensor
-    real: Tensor
+    corners: Tensor
 
     def loss(self, lambda_mean: float, lambda_var: float) -> Tensor:
         """Return the loss with these weights of the gaps, [rows, columns]."""
@@ -83,19 +85,17 @@ def recovery_terms(
 def surface(
     teacher: Network,
     labels: Tensor,
-    start: Tensor,
-    recovered: Tensor,
-    real: Tensor,
+    corners: Sequence[Tensor],
     cells: int = CELLS,
     *,
     watch: Callable[[str, float], None],
 ) -> Surface:
     """Return the terms over the plane through three sets of images [m, c, h, w] with these labels.
 
-    The recovered images lie at (0, 0), the start at (1, 0).
+    The first lies at (0, 0), the second at (1, 0).
     """
-    points = torch.stack([start, recovered, real]).flatten(1)
-    plane = plane_through(points[1], points[0], points[2])
+    points = torch.stack(list(corners)).flatten(1)
+    plane = plane_through(*points)
     x, y = plane.axes(points, cells, room=0.25)
     done = 0
 
@@ -105,9 +105,13 @@ def surface(
         watch("the landscape", done / cells**2)
 
     terms = plane.measured(
-        recovery_terms(teacher, labels, start.shape), x, y, at_once=_AT_ONCE, on_part=tell
+        recovery_terms(teacher, labels, corners[0].shape),
+        x,
+        y,
+        at_once=max(_LEAST, _NUMBERS // points.shape[1]),
+        on_part=tell,
     )
-    return Surface(plane, x, y, terms.cpu(), plane.places(points)[2])
+    return Surface(plane, x, y, terms.cpu(), plane.places(points).cpu())
 
 
 def draw(
@@ -116,10 +120,16 @@ def draw(
     paths: Mapping[str, Tensor],
     *,
     title: str,
+    corner: str,
     height: int,
+    **labels: str,
 ) -> go.Figure:
-    """Draw the loss with these weights of the gaps, and paths of images name -> [n, m, c, h, w]."""
-    labels = {"x_label": "towards the start", "y_label": "towards the real images"}
+    """Draw the loss with these weights of the gaps, and paths of images name -> [n, m, c, h, w].
+
+    Args:
+        corner: name of the third set.
+        labels: of the axes.
+    """
     if drawn is None:
         waiting = start_figure(
             title="The landscape follows in a few seconds", **labels, height=height
@@ -131,7 +141,7 @@ def draw(
         drawn.y,
         drawn.loss(*weights),
         paths={name: drawn.plane.places(row) for name, row in rows.items()},
-        points={"real": drawn.real},
+        points={corner: drawn.corners[2]},
         share=drawn.plane.share(torch.cat([*rows.values()])),
         title=title,
         height=height,

@@ -217,3 +217,18 @@ def test_a_press_computes_more_than_it_checks(lab: Laboratory) -> None:
         lab.run()
     settings = lab.panel.value.replace(merge_ratio=(0.4, 0.6)[0])
     assert share_of_checks(lambda: setattr(lab.panel, "value", settings)) < 0.2
+
+
+def test_the_landscape_has_the_runs_in_the_plane_of_the_one_without_merges(
+    lab: Laboratory, data: ImageData
+) -> None:
+    world, config, drawn, paths = labs.landscape_data(lab.world, lab.settings, lab.results)
+    assert drawn is not None and [name for name, _ in paths] == [*lab.results.shared.compared]
+    unmerged = dict(paths)["without residual"]
+    corners = world.pixels([unmerged[0], unmerged[-1]]).flatten(1)
+    torch.testing.assert_close(
+        drawn.plane.places(corners).float(), torch.tensor([[0.0, 0.0], [1.0, 0.0]])
+    )
+    assert drawn.plane.share(corners) == pytest.approx(1)
+    figure = labs.landscape_chart(world, config, drawn, paths)
+    assert figure.data[0].type == "contour" and len(figure.data) == 2 + len(paths)
