@@ -28,6 +28,7 @@ def sets_on_map(
     sets: Named,
     *,
     set_classes: Mapping[str, Sequence[str]] | None = None,
+    real_classes: Sequence[str] | None = None,
     density: tuple[Any, Any, Any] | None = None,
     extent: tuple[tuple[float, float], tuple[float, float]] | None = None,
     title: str = "Distilled sets among the real images",
@@ -41,6 +42,7 @@ def sets_on_map(
         real: [n, 2], small and grey.
         sets: name -> [m, 2]; the first one is drawn over the others.
         set_classes: name of a set -> the class of each of its points, in words, shown on hover.
+        real_classes: the class of each real point; the name stands at the middle of its points.
         density: (x, y, rank) as `ddlab.evaluation.embeddings.density` gives them, for contours
             around the densest 90, 60 and 30% of the real points.
         extent: (low, high) of both axes, so that the map stands still; default: what the points
@@ -98,6 +100,8 @@ def sets_on_map(
             f"{len(marks)} of {name}, spread over {_spread(marks, points)} of the map's "
             "width and height",
         )
+    if real_classes is not None:
+        _add_names(figure, points, as_names("real_classes", real_classes, len(points)))
     look.legend_below(figure).update_layout(legend_traceorder="reversed")
     for update, limits in zip(
         (figure.update_xaxes, figure.update_yaxes), as_extent(extent), strict=True
@@ -150,6 +154,22 @@ def one_class(
         chosen[name] = pixels[classes == label]
     title = f"The images of class {class_name or label}"
     return image_panels(chosen, columns, title=title, scale=scale)
+
+
+def _add_names(figure: go.Figure, points: np.ndarray, classes: list[str]) -> None:
+    """Write each class's name at the middle of its points, which few far ones do not move."""
+    names = list(dict.fromkeys(classes))
+    of_class = np.array(classes)
+    middles = np.array([np.median(points[of_class == name], axis=0) for name in names])
+    figure.add_scatter(
+        x=short(middles[:, 0]),
+        y=short(middles[:, 1]),
+        mode="text",
+        text=[f"<b>{look.literal(name)}</b>" for name in names],
+        textfont={"size": 12, "color": look.neutral("text")},
+        showlegend=False,
+        hoverinfo="skip",
+    )
 
 
 def _spread(marks: np.ndarray, real: np.ndarray) -> str:

@@ -47,17 +47,6 @@ class Map:
     place: Callable[[Tensor], Tensor]  # features [k, d] -> [k, 2], on this map
 
 
-@dataclass(frozen=True)
-class Place:
-    """Images on a map: where they lie [m, 2], (low, high) of both axes around them, and the share
-    of the real ones that they cover.
-    """
-
-    points: Tensor
-    extent: tuple[tuple[float, float], tuple[float, float]]
-    coverage: float
-
-
 class MappedImages:
     """Points in feature space and on maps; everything is computed once.
 
@@ -89,18 +78,14 @@ class MappedImages:
         self._chance: dict[tuple[str, int], float] = {}
         self._maps: dict[tuple[str, embeddings.Config], Map] = {}
 
-    def place(self, distilled: DistilledSet, config: embeddings.Config) -> dict[str, Place]:
-        """Place other images on the map of each layer, which stands still, and return what they
-        cover.
-        """
+    def outputs(self, distilled: DistilledSet) -> dict[str, Tensor]:
+        """Return the teacher's features and logits of other images, layer -> [m, d]."""
         output = networks.predict(self.teacher, distilled.images.float())
-        places = {}
-        for layer in self._points:
-            points = getattr(output, layer).float().cpu()
-            at = self.map(layer, config).place(points)
-            covered = self._covered_by(layer, points)
-            places[layer] = Place(at, _extent(at, margin=0.06), float(covered.double().mean()))
-        return places
+        return {layer: getattr(output, layer).float().cpu() for layer in self._points}
+
+    def share_covered(self, layer: str, points: Tensor) -> float:
+        """Return the share of the real images that other points [m, d] of a layer cover."""
+        return float(self._covered_by(layer, points).double().mean())
 
     def points(self, on_show: PointsOnShow) -> tuple[Tensor, Tensor]:
         """Return points [m, d] in feature space, and labels [m]."""
@@ -193,7 +178,7 @@ class MappedImages:
             real,
             sets,
             embeddings.density(real),
-            _extent(every, margin=0.06),
+            map_extent(every, margin=0.06),
             fitted.kept_variance,
             fitted.transform,
         )
@@ -217,7 +202,7 @@ class MappedImages:
         return points_by_layer
 
 
-def _extent(points: Tensor, *, margin: float) -> tuple[tuple[float, float], tuple[float, float]]:
+def map_extent(points: Tensor, *, margin: float) -> tuple[tuple[float, float], tuple[float, float]]:
     """Return (low, high) of both axes around points [n, 2], with a margin as a share of their
     width.
     """

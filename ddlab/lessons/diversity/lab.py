@@ -16,17 +16,25 @@ import numpy as np
 import plotly.graph_objects as go
 import torch
 
-from ...evaluation import embeddings
 from ...explorers import Chart, Lab, Quest, Results, Row, Strip, Tabs, Value
 from ...figures import encode_grid, sets_on_map
-from ...figures.theme import (
-    neutral,
-)
+from ...figures.theme import alt_text, finish_figure, neutral
 from ...figures.tried import tried_settings
 from ...methods import dwa, selection
 from ...methods.shared import recovery
 from . import students
-from .world import Images, NamedImages, Settings, Source, World, decisive, real, settings_distance
+from .coverage import Map, map_extent
+from .world import (
+    KINDS,
+    Images,
+    NamedImages,
+    Settings,
+    Source,
+    World,
+    decisive,
+    real,
+    settings_distance,
+)
 
 # stops of the sliders
 WEIGHTS = (0.01, 0.03, 0.11, 0.33, 1.0)
@@ -35,21 +43,18 @@ RADII = (0.015, 0.05, 0.15, 0.5)
 _ROWS = 2  # of each class and set at most so many images are shown
 _HEIGHT = 332  # of a plot, in pixels: the pictures stand above it
 _LITTLE = 0.1  # coverage that the quest asks to stay below
-_PCA = embeddings.Config()  # the map's
 STARTS = ("noise", "real")
 THIS_RUN = "this run"
 NEAREST_RUN = "nearest so far"
 REAL = "random real"
-BEFORE = "run before"
 
 
 def compared(world: World, settings: Settings, results: Results) -> dict[str, Images]:
     """Return the images that are compared.
 
-    They are of this run or the nearest there are, of random real ones, and of the run before, if
-    any.
+    They are of this run or the nearest there are, and of random real ones.
     """
-    (run,) = results.jobs
+    run, _ = results.jobs
     config = run.config
     if run.complete:
         results.compute_now(world.images, config)
@@ -69,69 +74,64 @@ def compared(world: World, settings: Settings, results: Results) -> dict[str, Im
         current = older.get(nearest) or results.compute_now(
             world.recorded if nearest in world.film else world.images, nearest
         )
-    image_sets = {name: current, REAL: results.compute_now(world.images, real(current.source))}
-    return image_sets | ({BEFORE: next(iter(older.values()))} if older else {})
+    return {name: current, REAL: results.compute_now(world.images, real(current.source))}
 
 
 # -- what is drawn of them
 
 
 def map_data(world: World, settings: Settings, results: Results) -> tuple:
-    """Return the compared images and the plane that holds all that was ever placed on the map."""
-    layer = settings.layer
-    known = [*results.every(world.images), *results.every(world.recorded)]
-    extents = [images.places[layer].extent for _, images in known]
-    x, y = zip(world.mapped.map(layer, _PCA).extent, *extents, strict=True)
-    return *picture_data(world, settings, results), layer, (_span(x), _span(y))
+    """Return the map, the compared images, and the class whose images have lines.
+
+    Until UMAP is there, the map is a t-SNE.
+    """
+    drawn = results(Value(world.fitted, KINDS[settings.map], settings.layer))
+    kind = settings.map
+    if drawn is None and kind == "UMAP":
+        kind = "t-SNE"
+    if drawn is None:
+        drawn = results.compute_now(world.fitted, KINDS[kind], settings.layer)
+    return (*picture_data(world, settings, results), kind, settings.layer, drawn, settings.moves)
 
 
-def _span(ranges: tuple[tuple[float, float], ...]) -> tuple[float, float]:
-    return min(low for low, _ in ranges), max(high for _, high in ranges)
-
-
-def map_figure(world: World, image_sets: NamedImages, layer: str, extent: Any) -> go.Figure:
-    """Draw all compared images on the one map of a layer.
+def map_figure(
+    world: World, image_sets: NamedImages, kind: str, layer: str, drawn: Map, moves: str
+) -> go.Figure:
+    """Draw the compared images on one map of a layer, each class with its name.
 
     The title has the coverage of those on show.
     """
-    classes = world.data.class_names
-    on = world.mapped.map(layer, _PCA)
-    points_by_set = {}
-    classes_by_set = {}
-    for name, images in image_sets:
-        points_by_set[name] = images.places[layer].points
-        classes_by_set[name] = [classes[label] for label in images.labels.tolist()]
+    names = world.data.class_names
+    places = [drawn.place(images.outputs[layer]) for _, images in image_sets]
     figure = sets_on_map(
-        on.real,
-        points_by_set,
-        set_classes=classes_by_set,
-        density=(on.density.x, on.density.y, on.density.rank),
-        extent=extent,
-        title=f"PCA of {layer}: {image_sets[0][1].places[layer].coverage:.1%} covered",
+        drawn.real,
+        {name: place for (name, _), place in zip(image_sets, places, strict=True)},
+        set_classes={
+            name: [names[label] for label in images.labels.tolist()] for name, images in image_sets
+        },
+        real_classes=[names[label] for label in world.mapped.labels.tolist()],
+        density=(drawn.density.x, drawn.density.y, drawn.density.rank),
+        extent=map_extent(torch.cat([drawn.real, *places]), margin=0.06),
+        title=f"{kind} of {layer}: {image_sets[0][1].coverage[layer]:.1%} covered",
         height=_HEIGHT,
     )
-    if (
-        isinstance(image_sets[0][1].source, dwa.Config)
-        and image_sets[0][1].source.initialisation == "real"
-    ):
-        by_class = [
-            (images.places[layer].points, images.labels.argsort(stable=True))
-            for _, images in image_sets[:2]
-        ]
-        end_points, start_points = (points[order] for points, order in by_class)
-        gap = torch.full_like(start_points, torch.nan)  # ends each line
-        x, y = torch.stack([start_points, end_points, gap], 1).flatten(0, 1).T
-        line = {"color": neutral("quiet"), "width": 1}
+    if moves in names:
+        ends, starts = (
+            place[images.labels == names.index(moves)]
+            for place, (_, images) in zip(places, image_sets, strict=True)
+        )
+        gap = torch.full_like(starts, torch.nan)  # ends each line
+        x, y = torch.stack([starts, ends, gap], 1).flatten(0, 1).T
         figure.add_scatter(
             x=x.tolist(),
             y=y.tolist(),
             mode="lines",
-            line=line,
+            line={"color": neutral("text"), "width": 2},
             name="from start to result",
             hoverinfo="skip",
         )
-    figure.layout.uirevision = layer  # a reader's zoom is kept on the same map
-    return figure
+    figure.layout.uirevision = kind + layer  # a reader's zoom is kept on the same map
+    return finish_figure(figure, alt=alt_text(figure), coordinates=kind + layer)
 
 
 def picture_data(world: World, settings: Settings, results: Results) -> tuple[World, NamedImages]:
@@ -192,7 +192,7 @@ def trade_data(
 
 
 def _scored(images: Images, layer: str) -> Scored:
-    return float(images.distances.mean()), images.places[layer].coverage
+    return float(images.distances.mean()), images.coverage[layer]
 
 
 def trade(current: Scored, scored: dict[Any, Scored], real_images: Scored) -> go.Figure:
@@ -239,14 +239,14 @@ def farther_and_covering_less(world: World, settings: Settings, results: Results
         return False
     current, chosen = results.shared[THIS_RUN], results.shared[REAL]
     is_farther = bool(current.distances.mean() > chosen.distances.mean())
-    return is_farther and current.places[settings.layer].coverage < _LITTLE
+    return is_farther and current.coverage[settings.layer] < _LITTLE
 
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
     """Say what the images on show are worth, beside random real ones."""
     (name, current), (_, chosen), *_ = results.shared.items()
-    covered = current.places[settings.layer].coverage
-    real_coverage = chosen.places[settings.layer].coverage
+    covered = current.coverage[settings.layer]
+    real_coverage = chosen.coverage[settings.layer]
     measured = (
         f"{source_text(current.source)}: feature distance {float(current.distances.mean()):.3f} "
         f"and coverage {covered:.1%}. Random real images: {float(chosen.distances.mean()):.3f} and "
@@ -262,9 +262,19 @@ DiversityLab = Lab(
     World,
     controls=("initialisation", "lambda_var", "perturbation", "adjustment_radius"),
     pairs=[("initialisation", "lambda_var")],
-    folded=("lambda_mean", "adjustment_steps", "images_per_class", "iterations", "seed", "layer"),
+    folded=(
+        "map",
+        "layer",
+        "moves",
+        "lambda_mean",
+        "adjustment_steps",
+        "images_per_class",
+        "iterations",
+        "seed",
+    ),
     labels={
         "layer": "map of teacher's",
+        "moves": "map: lines of",
         "initialisation": "start",
         "perturbation": "push",
         "adjustment_radius": "length of the push (ρ)",
@@ -280,9 +290,13 @@ DiversityLab = Lab(
         world.data, settings.images_per_class
     ),
     unused=lambda world, settings: (
-        ("adjustment_steps", "adjustment_radius") if settings.perturbation == "none" else ()
+        (("adjustment_steps", "adjustment_radius") if settings.perturbation == "none" else ())
+        + (("moves",) if settings.initialisation == "noise" else ())
     ),
-    jobs=lambda world, settings, run: [world.run(settings)],
+    jobs=lambda world, settings, run: [
+        world.run(settings),
+        Value(world.fitted, KINDS[settings.map], settings.layer),
+    ],
     shared=compared,
     job_words=lambda world, run: "images",
     buttons=[students.BUTTON],
@@ -291,7 +305,7 @@ DiversityLab = Lab(
             Strip(picture_data, pictures),
             Tabs(
                 ("Distance and coverage", Chart(trade_data, trade, ghosts=False)),
-                ("Map", Chart(map_data, map_figure)),
+                ("Map", Chart(map_data, map_figure, ghosts=False)),
                 ("Students", students.VIEW),
             ),
         )

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ... import records
-from ...core.parameters import describe, parameter, with_default
+from ...core.parameters import describe, narrowed, parameter, with_default
 from ...data import ImageData
 from ...data.images import normalise
 from ...distilled import DistilledSet
@@ -23,9 +23,11 @@ from ...methods.shared import distillation
 from ...networks import Network
 from ...runs import Keep, Run
 from ...training import supervised
-from .coverage import MappedImages, Place
+from .coverage import Map, MappedImages
 
 _NONE = Keep(())
+KINDS = {"t-SNE": "t_sne", "UMAP": "umap", "PCA": "pca"}
+NO_CLASS = "no class"
 
 Source = dwa.Config | selection.Config
 """What images come from: a recovery, or a choice of real ones."""
@@ -58,6 +60,10 @@ class Settings(dwa.Config):
         help="What the teacher says of an image that is mapped.",
         explorable=True,
     )
+    map: str = parameter(
+        "t-SNE", choices=tuple(KINDS), explorable=True, help="How the points are laid out."
+    )
+    moves: str = parameter(NO_CLASS, help="The class whose images have a line from start to end.")
 
 
 @functools.lru_cache(maxsize=64)
@@ -94,14 +100,15 @@ def settings_distance(first: dwa.Config, second: dwa.Config) -> tuple[int, float
 @dataclass(frozen=True, eq=False)
 class Images:
     """Images uint8 [n, c, h, w] by class, the labels of their points, their distances [classes],
-    layer -> their place on its map.
+    layer -> the teacher's outputs for them [n, d] and the share of the real images that they cover.
     """
 
     source: Source
     pixels: np.ndarray
     labels: Tensor
     distances: Tensor
-    places: dict[str, Place]
+    outputs: dict[str, Tensor]
+    coverage: dict[str, float]
 
 
 NamedImages = tuple[tuple[str, Images], ...]
@@ -170,6 +177,10 @@ class World(MethodWorld):
         # Before the page is shown, so that it opens with images.
         self.of(first_config).advance()
 
+    def started(self, config: dwa.Config) -> Settings:
+        """Return the settings with the classes of the data."""
+        return narrowed(Settings, moves=(NO_CLASS, *self.data.class_names))(**vars(config))
+
     def of(self, config: Source, inputs: Any = None) -> Run:
         """Return the run of `distill("dwa", ...)`, as far as it has come, or the choice of random
         real images.
@@ -191,13 +202,20 @@ class World(MethodWorld):
         # Runs store batch by batch, one image of each class; the page shows class by class.
         pixels = distilled.to_uint8()[distilled.labels.argsort(stable=True)].numpy()
         distances = measures.feature_distance(distilled, self.teacher).cpu()
-        return Images(
-            source,
-            pixels,
-            distilled.labels,
-            distances,
-            self.mapped.place(distilled, embeddings.Config()),
-        )
+        outputs = self.mapped.outputs(distilled)
+        coverage = {
+            layer: self.mapped.share_covered(layer, points) for layer, points in outputs.items()
+        }
+        return Images(source, pixels, distilled.labels, distances, outputs, coverage)
+
+    def fitted(self, kind: str, layer: str, *, watch: Watch = lambda words, share: None) -> Map:
+        """Return the map of a kind: of the real points and of the first random real images."""
+        # UMAP compiles itself at its first map; the others take a second.
+        watch("UMAP, 10 to 30 s the first time" if kind == "umap" else "the map", 0.0)
+        # A few dozen points have no thirty neighbours each.
+        most = max(2, (len(self.mapped.pool) - 1) // 3)
+        config = embeddings.Config(kind=kind, perplexity=min(30, most), neighbours=min(15, most))
+        return self.mapped.map(layer, config)
 
     def accuracy(self, source: Source, labels: str, seed: int, *, watch: Watch) -> float:
         """Return the test accuracy of a student; those of one seed share first weights and views."""

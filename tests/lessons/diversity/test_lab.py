@@ -23,7 +23,6 @@ from ddlab.figures import encode_grid
 from ddlab.lessons.diversity import lab as labs
 from ddlab.lessons.diversity import students
 from ddlab.lessons.diversity.lab import (
-    BEFORE,
     NEAREST_RUN,
     REAL,
     THIS_RUN,
@@ -107,11 +106,10 @@ def test_what_is_shown_is_what_distill_makes_bit_for_bit(
     assert on_show.y == pytest.approx((covered,))
 
 
-def test_the_map_is_fitted_once_and_holds_all_that_was_placed(
+def test_the_map_is_fitted_once_and_holds_all_that_is_placed(
     lab: Laboratory, data_and_teacher: Any
 ) -> None:
     data, teacher = data_and_teacher
-    first = lab.widget(labs.map_figure).figure.layout.xaxis.range
     chosen = ddlab.distill(
         "selection", data, teacher, selection.Config(images_per_class=2), progress=False
     )
@@ -119,18 +117,36 @@ def test_the_map_is_fitted_once_and_holds_all_that_was_placed(
     model = PCA(2, svd_solver="full").fit(
         np.concatenate([embeddings.features_of(teacher, images) for images in fitted])
     )
-    moved(lab, lambda_var=1.0, initialisation="noise")
+    assert "t-SNE of features" in lab.widget(labs.map_figure).figure.layout.title.text
+    moved(lab, lambda_var=1.0, initialisation="noise", map="PCA")
     expected = torch.from_numpy(
         model.transform(embeddings.features_of(teacher, distilled(lab).images).numpy())
     ).float()
     torch.testing.assert_close(places(lab, THIS_RUN), expected, atol=1e-3, rtol=1e-3)
-    layout = lab.widget(labs.map_figure).figure.layout
-    assert layout.xaxis.range[0] <= first[0] and first[1] <= layout.xaxis.range[1]
-    for name in (THIS_RUN, BEFORE, REAL, "real images"):
-        for points, (low, high) in zip(
-            places(lab, name).T, (layout.xaxis.range, layout.yaxis.range), strict=True
-        ):
+    figure = lab.widget(labs.map_figure).figure
+    for name in (THIS_RUN, REAL, "real images"):
+        ranges = figure.layout.xaxis.range, figure.layout.yaxis.range
+        for points, (low, high) in zip(places(lab, name).T, ranges, strict=True):
             assert low <= points.min() and points.max() <= high
+    names = next(trace for trace in figure.data[1:] if trace.mode == "text")
+    assert [*names.text] == [f"<b>{name}</b>" for name in data.class_names]
+
+
+def test_only_a_class_that_is_chosen_has_lines_from_real_images_to_theirs(lab: Laboratory) -> None:
+    def line() -> Any:
+        traces = {trace.name: trace for trace in lab.widget(labs.map_figure).figure.data}
+        return traces.get("from start to result")
+
+    moved(lab, initialisation="real", map="PCA")
+    assert line() is None
+    moved(lab, moves="b")
+    ours, theirs = (
+        places(lab, name)[images_on_show(lab)[name].labels == 1] for name in (THIS_RUN, REAL)
+    )
+    ends = torch.tensor(np.array([line().x, line().y], float)).T.float()
+    gap = torch.full((2, 2), torch.nan)
+    expected = torch.stack([theirs, ours, gap], 1).flatten(0, 1)
+    torch.testing.assert_close(ends, expected, equal_nan=True)
 
 
 def test_students_are_those_of_evaluate_in_pairs(
@@ -223,8 +239,9 @@ def test_the_quest_asks_for_more_distance_than_real_images_have_and_little_cover
     assert lab.quest is not None and not lab.quest.met
 
     def measured(distance: float, coverage: float) -> Any:
-        places = {"features": SimpleNamespace(coverage=coverage)}
-        return SimpleNamespace(distances=torch.full((3,), distance), places=places)
+        return SimpleNamespace(
+            distances=torch.full((3,), distance), coverage={"features": coverage}
+        )
 
     for start, this_run, met in (
         ("real", measured(0.7, 0.09), True),
