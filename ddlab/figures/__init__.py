@@ -13,7 +13,7 @@ needs_lab("ddlab.figures", "plotly")
 from .comparison import add_reference, bars, comparison, grouped_comparison
 from .curves import loss_curves
 from .decisions import decision_map, move_decisions
-from .embedding import coverage_bars, embedding_map, move_points
+from .embedding import coverage_bars, embedding_map
 from .images import encode_grid, encode_png, grid_alt, image_grid
 from .labels import cell_table, label_matrix
 from .landscape import landscape
@@ -47,7 +47,6 @@ __all__ = [
     "line_style",
     "loss_curves",
     "move_decisions",
-    "move_points",
     "one_class",
     "scatter",
     "series_style",

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ..core.boundary import checked
-from ..core.errors import DDLabError, check_number, fail
+from ..core.errors import DDLabError, check_number
 from . import alt as words
 from . import theme as look
 from ._check import Named, Share, as_array, as_extent, as_names
@@ -93,35 +93,6 @@ def embedding_map(
         (figure.update_xaxes, figure.update_yaxes), as_extent(extent), strict=True
     ):
         update(showgrid=False, zeroline=False, range=limits)
-    return look.finish_figure(figure, alt=alt)
-
-
-@checked
-def move_points(
-    figure: go.Figure,
-    real: Any,
-    distilled: Any,
-    *,
-    covered: Any,
-    real_classes: Sequence[str],
-    distilled_classes: Sequence[str],
-) -> go.Figure:
-    """Give other distilled points, and what they cover, to a map that `embedding_map` made.
-
-    Changes `figure` in place, and returns it.
-
-    For points that move under a reader's hand: a new figure takes ten times as long. Arguments as
-    of `embedding_map`; as many distilled points as before.
-    """
-    moving, alt = _points(real, distilled, covered, real_classes, distilled_classes)
-    traces = {trace.name: trace for trace in figure.data}
-    if not moving.keys() <= traces.keys() or len(traces[DISTILLED].x) != len(
-        moving[DISTILLED]["x"]
-    ):
-        fail("figure", f"a map with {len(moving[DISTILLED]['x'])} distilled points", figure)
-    for name, changes in moving.items():
-        for attribute, values in changes.items():
-            traces[name][attribute] = values
     return look.finish_figure(figure, alt=alt)
 
 

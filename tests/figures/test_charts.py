@@ -14,7 +14,6 @@ from ddlab.figures import (
     embedding_map,
     grouped_comparison,
     loss_curves,
-    move_points,
     scatter,
 )
 from tests.support import assert_whole_figure
@@ -165,28 +164,6 @@ def test_a_map_shows_covered_points_by_shape():
 def test_a_map_refuses(changes, words):
     with pytest.raises(DDLabError, match=words):
         embedding_map(**({"real": [[0, 0], [1, 2]], "distilled": [[0.9, 0.1]], **MAP} | changes))
-
-
-def test_points_moved_in_place_give_the_figure_that_is_built_anew():
-    before = embedding_map([[0, 0], [1, 2]], [[0.9, 0.1]], **MAP)
-    changes = {"covered": [True, True], "real_classes": ["a", "b"], "distilled_classes": ["a"]}
-    moved = move_points(before, [[0, 0], [1, 2]], [[0.2, 0.3]], **changes)
-    assert moved is before
-    assert moved.to_json() == embedding_map([[0, 0], [1, 2]], [[0.2, 0.3]], **changes).to_json()
-
-
-def test_other_figures_are_not_changed_in_place():
-    curve = loss_curves({"a": [1, 2]})
-    with pytest.raises(DDLabError, match="figure must be"):
-        move_points(curve, [[0, 0], [1, 2]], [[0.9, 0.1]], **MAP)
-    with pytest.raises(DDLabError, match="figure must be a map with 2"):
-        two = {**MAP, "distilled_classes": ["a", "b"]}
-        move_points(
-            embedding_map([[0, 0], [1, 2]], [[0.9, 0.1]], **MAP),
-            [[0, 0], [1, 2]],
-            [[0, 0], [1, 1]],
-            **two,
-        )
 
 
 def test_names_of_points_stand_where_there_is_room() -> None:

@@ -22,7 +22,7 @@ from ...distilled import DistilledSet
 from ...evaluation import embeddings
 from ...explorers import Change, Chart, Drag, Handles, Lab, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import HEIGHT, Watch
-from ...figures import coverage_bars, embedding_map, encode_grid, move_points
+from ...figures import coverage_bars, embedding_map, encode_grid
 from ...figures.embedding import DISTILLED
 from ...networks import Network
 from .coverage import BY_HAND, Map, MappedImages, PointsOnShow
@@ -251,24 +251,6 @@ def point_map(
     return figure
 
 
-def move_map(
-    figure: go.Figure,
-    mapped: MappedImages,
-    fitted: Map,
-    on_show: PointsOnShow,
-    kind: str,
-    config: str,
-) -> go.Figure:
-    """Give other points to such a figure, in place where the map and their names stay."""
-    same_map = figure.layout.uirevision == f"{on_show.layer} {config}"
-    points = points_on_map(mapped, fitted, on_show)
-    drawn = next(trace for trace in figure.data if trace.name == DISTILLED)
-    same_points = len(drawn.x) == len(points["distilled"])
-    if same_map and same_points and figure.layout.title.text == _map_title(kind, on_show):
-        return move_points(figure, **points)
-    return point_map(mapped, fitted, on_show, kind, config)
-
-
 def _map_title(kind: str, on_show: PointsOnShow) -> str:
     return f"{kind} of the teacher's {on_show.layer}: {on_show.name}"
 
@@ -366,7 +348,7 @@ DiversityView = Lab(
     views=[
         Strip(picture_data, picture),
         Tabs(
-            ("Map", Chart(map_data, point_map, move=move_map, drag=Drag(DISTILLED, put, handles))),
+            ("Map", Chart(map_data, point_map, drag=Drag(DISTILLED, put, handles))),
             ("Coverage", Chart(bars_data, bars)),
         ),
     ],
