@@ -95,20 +95,20 @@ class Plane:
         y: Tensor,
         *,
         at_once: int = 64,
-        on_part: Callable[[int], Any] = lambda places: None,
+        on_part: Callable[[int], Any] = lambda done: None,
     ) -> Tensor:
         """Return the terms of a loss at all places of a grid: [terms, rows of y, columns of x].
 
         Args:
             terms: points [n, P] -> [n, terms], so that weights of the terms can change afterwards.
             at_once: points in a call.
-            on_part: told after each call how many points it had.
+            on_part: told after each call how many places are done.
         """
         places = torch.stack(torch.meshgrid(x, y, indexing="xy"), -1).flatten(0, 1)
         values = []
         for part in places.split(at_once):
             values.append(terms(self.points(part)))
-            on_part(len(part))
+            on_part(sum(map(len, values)))
         return torch.cat(values).T.unflatten(1, (len(y), len(x)))
 
 
@@ -281,12 +281,14 @@ def landscape(
     points = torch.cat([own_path, real_path])
     terms = weight_terms(
         on_set.network.for_data(data),
-        _loss_on_set(on_set, inputs, _some(len(distilled), images, seed)),
-        _loss_on_test(data, inputs.device, _some(len(data.test_labels), images, seed)),
+        _loss_on_set(on_set, inputs, randomness.permutation(len(distilled), seed)[:images]),
+        _loss_on_test(
+            data, inputs.device, randomness.permutation(len(data.test_labels), seed)[:images]
+        ),
     )
     x, y = plane.axes(points, cells)
     with progress_bar("landscape", cells**2, progress, unit="network") as bar:
-        measured = plane.measured(terms, x, y, on_part=bar.update)
+        measured = plane.measured(terms, x, y, on_part=lambda done: bar.update(done - bar.n))
     return Landscape(
         x.cpu(),
         y.cpu(),
@@ -297,10 +299,6 @@ def landscape(
         },
         plane.share(points),
     )
-
-
-def _some(count: int, most: int, seed: int) -> Tensor:
-    return randomness.permutation(count, seed, stream="images of a landscape")[:most]
 
 
 def _path(config: supervised.Config, inputs: Inputs, updates: int) -> Tensor:

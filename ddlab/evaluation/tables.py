@@ -23,9 +23,7 @@ def markdown(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     |-----|---|
     | one | 2 |
     """
-    cells = []
-    for row in (heads, *rows):
-        cells.append([escaped(str(cell)) for cell in row])
+    cells = [[escaped(str(cell)) for cell in row] for row in (heads, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = []
     for row in cells:

@@ -7,6 +7,7 @@ class World(MethodWorld):
 
 import dataclasses
 import functools
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -48,6 +49,11 @@ class SteppedSettings(Parameters):
     """Settings of a laboratory that shows one step of a run."""
 
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
+
+
+def world_of(first: Parameters) -> type[Any]:
+    """Return a world of nothing but its first settings: all there is to see follows from them."""
+    return type("World", (), {"start": first, "__doc__": type(first).__doc__})
 
 
 class MethodWorld:
@@ -149,6 +155,10 @@ class MethodWorld:
             on_step = lambda step, words=words: watch(words, step.index / step.total)  # noqa: E731
             accuracies.append(student_accuracy(config, inputs, self.data, on_step=on_step))
         return tuple(accuracies)
+
+    def mean_taught(self, distilled: DistilledSet, students: Sequence[Any], watch: Watch) -> float:
+        """Return the mean of these accuracies."""
+        return statistics.fmean(self.taught(distilled, students, watch))
 
 
 # A drawing asks for the configs of the settings on show and of those before: each is built once.

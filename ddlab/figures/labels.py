@@ -45,9 +45,7 @@ def cell_table(
     )
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
     blue = look.series_style(0).colour
-    text = []
-    for row in table:
-        text.append([_written(value, empty, smallest_written) for value in row])
+    text = [[_written(value, empty, smallest_written) for value in row] for row in table]
     draw_cells(
         figure,
         np.round(np.nan_to_num(table), 4),

@@ -135,9 +135,7 @@ def heat_map(
     row_names = [_name(row) for row in as_names("rows", rows, shape[0])]
     column_names = [_name(column) for column in as_names("columns", columns, shape[1])]
     figure = look.start_figure(title=title, x_label=column_label, y_label=row_label, height=380)
-    text = []
-    for row in table:
-        text.append(["" if np.isnan(value) else f"{value:{text_format}}" for value in row])
+    text = [["" if np.isnan(value) else f"{value:{text_format}}" for value in row] for row in table]
     scale, limits = _scale(table)
     draw_cells(
         figure,

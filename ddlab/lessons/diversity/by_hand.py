@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 from torch import Tensor
 
 from ...core import errors
-from ...core.parameters import Parameters, parameter
+from ...core.parameters import Parameters, narrowed, parameter
 from ...data import ImageData
 from ...distilled import DistilledSet
 from ...evaluation import embeddings
@@ -40,7 +40,7 @@ _KINDS = {"PCA": "pca", "t-SNE": "t_sne", "UMAP": "umap"}
 class View(Parameters):
     """What is shown; `images` gets its choices from the sets of one explorer."""
 
-    images: str = parameter(BY_HAND, help="Whose points are shown large.")
+    images: str = parameter("", help="Whose points are shown large.")
     map: str = parameter(
         "PCA", choices=tuple(_KINDS), help="How the points are laid out.", explorable=True
     )
@@ -80,23 +80,6 @@ class View(Parameters):
         )
 
 
-def _view_class(names: tuple[str, ...]) -> type[View]:
-    """Return the View of one explorer: its sets are the choices."""
-
-    @dataclass(frozen=True, kw_only=True)
-    class SetsView(View):
-        """What is shown, among the given sets."""
-
-        images: str = parameter(
-            names[0],
-            choices=(*names, BY_HAND),
-            help="Whose points are shown large.",
-            explorable=True,
-        )
-
-    return SetsView
-
-
 class World:
     """Real and distilled images as points; where the controls start.
 
@@ -120,7 +103,8 @@ class World:
     ) -> None:
         self.mapped = MappedImages(data, teacher, sets, points)
         self.first = next(iter(self.mapped.sets))
-        start = _view_class(tuple(self.mapped.sets))()
+        choices = (*self.mapped.sets, BY_HAND)
+        start = narrowed(View, images=choices)()
         # A few dozen points have no thirty neighbours each.
         largest = max(2, (len(self.mapped.pool) - 1) // 3)
         self.start = start.replace(
@@ -243,16 +227,12 @@ def point_map(
         **points_on_map(mapped, fitted, on_show),
         density=(fitted.density.x, fitted.density.y, fitted.density.rank),
         extent=fitted.extent,
-        title=_map_title(kind, on_show),
+        title=f"{kind} of the teacher's {on_show.layer}: {on_show.name}",
         height=HEIGHT,
     )
     # A reader's zoom is kept while points move, and let go when the map is another one.
     figure.layout.uirevision = f"{on_show.layer} {config}"
     return figure
-
-
-def _map_title(kind: str, on_show: PointsOnShow) -> str:
-    return f"{kind} of the teacher's {on_show.layer}: {on_show.name}"
 
 
 def bars_data(world: World, view: View, results: Results) -> tuple:
@@ -313,12 +293,8 @@ def quest(world: World) -> Quest:
 
 def unused(world: World, view: View) -> list[str]:
     """Return the sliders that do nothing now."""
-    names = []
-    if view.map != "t-SNE":
-        names.append("perplexity")
-    if view.map != "UMAP":
-        names.append("neighbours")
-    return names
+    kinds = {"perplexity": "t-SNE", "neighbours": "UMAP"}
+    return [name for name, kind in kinds.items() if view.map != kind]
 
 
 def other_seed(view: View) -> View:

@@ -4,13 +4,14 @@ TwoSteps()
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from ...core.parameters import Parameters, parameter
 from ...explorers import Lab, Quest, Results
-from ...explorers.ready import HEIGHT
+from ...explorers.ready import HEIGHT, world_of
 from ...figures.theme import finish_figure, legend_below, line_style, series_style
 from ..shared import dragging, one_weight
 
@@ -38,12 +39,6 @@ class Settings(Parameters):
     def rules(self) -> None:
         """Raise unless there are two points."""
         one_weight.check(self.points, len(ORDERS))
-
-
-class World:
-    """Nothing but where the points lie at first."""
-
-    start = Settings()
 
 
 def losses(settings: Settings) -> dict[str, float]:
@@ -74,7 +69,7 @@ def plane(settings: Settings) -> go.Figure:
     return finish_figure(legend_below(figure), alt=f"{title}; {', '.join(clauses)}.")
 
 
-def sentence(world: World, settings: Settings, results: Results) -> str:
+def sentence(world: Any, settings: Settings, results: Results) -> str:
     """Say how large the real loss is after either order."""
     first, second = losses(settings).values()
     return (
@@ -83,7 +78,7 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     )
 
 
-def quest_met(world: World, settings: Settings, results: Results) -> bool:
+def quest_met(world: Any, settings: Settings, results: Results) -> bool:
     """Return whether the student learns in one order and fails in the other."""
     low, high = sorted(losses(settings).values())
     return low < _LEARNED and high > _FAILED
@@ -91,7 +86,7 @@ def quest_met(world: World, settings: Settings, results: Results) -> bool:
 
 TwoSteps = Lab(
     "Two steps, two orders",
-    World,
+    world_of(Settings()),
     controls=("order", "rate", "first_weight"),
     labels={"rate": "rate (η)", "first_weight": "weight before (w₀)"},
     views=[one_weight.chart(plane)],

@@ -4,6 +4,7 @@ TenLab()
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import plotly.graph_objects as go
 import torch
@@ -13,6 +14,7 @@ from ... import figures
 from ...core import errors, randomness
 from ...core.parameters import Parameters, parameter, with_default
 from ...explorers import Change, Chart, Drag, Handles, Lab, Quest, Results, Tabs
+from ...explorers.ready import world_of
 from ...figures.theme import finish_figure, neutral, series_style
 from ..shared import dragging
 from . import drawing, mixture, toys
@@ -107,19 +109,12 @@ def _judged(samples: toys.Samples, config: toys.Config) -> Learned:
     )
 
 
-class World:
-    """Where the ten begin: five on each mean."""
-
-    def __init__(self) -> None:
-        self.start = Placed()
-
-
-def put(world: World, settings: Placed, point: int, x: float, y: float) -> Placed:
+def put(world: Any, settings: Placed, point: int, x: float, y: float) -> Placed:
     """Return the settings with a sample at (x, y)."""
     return settings.replace(points=dragging.put(settings.points, point, x, y, EXTENT))
 
 
-def handles(world: World, settings: Placed, results: Results) -> Handles:
+def handles(world: Any, settings: Placed, results: Results) -> Handles:
     """Return the samples as they are drawn."""
     names = [f"class {int(label)}" for label in LABELS]
     return Handles(names, points_of(settings.points), EXTENT)
@@ -132,7 +127,7 @@ def draw_again(settings: Placed) -> Placed:
     return settings.replace(points=dragging.text(points.double(), EXTENT))
 
 
-def decisions_data(world: World, settings: Placed, results: Results) -> tuple[str, Learned]:
+def decisions_data(world: Any, settings: Placed, results: Results) -> tuple[str, Learned]:
     """Return the samples, and what is learned from them."""
     return settings.points, results.compute_now(learned, settings)
 
@@ -171,7 +166,7 @@ def decisions(placed: str, network: Learned) -> go.Figure:
 
 
 def ends_data(
-    world: World, settings: Placed, results: Results
+    world: Any, settings: Placed, results: Results
 ) -> tuple[tuple[str, float, float], ...]:
     """Return name, squared error and share wrong of these ten samples and of their rivals.
 
@@ -210,7 +205,7 @@ def final_chart(*rows: tuple[str, float, float]) -> go.Figure:
     )
 
 
-def sentence(world: World, settings: Placed, results: Results) -> str:
+def sentence(world: Any, settings: Placed, results: Results) -> str:
     """Say how the ten samples do."""
     (_, squared, wrong), *_ = ends_data(world, settings, results)
     least = least_errors(_TOY.original)
@@ -221,7 +216,7 @@ def sentence(world: World, settings: Placed, results: Results) -> str:
     )
 
 
-def good_enough(world: World, settings: Placed, results: Results) -> bool:
+def good_enough(world: Any, settings: Placed, results: Results) -> bool:
     """Return whether ten samples come that near, in the training that the page has."""
     as_opened = settings.replace(points=world.start.points) == world.start
     error = results.compute_now(learned, settings).final_errors[SQUARED]
@@ -230,7 +225,7 @@ def good_enough(world: World, settings: Placed, results: Results) -> bool:
 
 TenLab = Lab(
     "Ten samples of your own",
-    World,
+    world_of(Placed()),
     controls=("steps", "momentum", "learning_rate"),
     labels={"steps": "updates (T)"},
     views=[

@@ -6,7 +6,6 @@ RecoveryLab(data, teacher)
 The strip shows what recovery begins with and what it has reached; students tell what it is worth.
 """
 
-import statistics
 from dataclasses import dataclass
 
 import numpy as np
@@ -154,7 +153,7 @@ class World(MethodWorld):
 
     def _mean(self, distilled: DistilledSet, watch: Watch) -> float:
         students = [self.learning.replace(labels="online", seed=seed) for seed in range(STUDENTS)]
-        return statistics.fmean(self.taught(distilled, students, watch))
+        return self.mean_taught(distilled, students, watch)
 
 
 def surfaces(world: World, config: sre2l.Config) -> list[Value]:
@@ -178,8 +177,7 @@ def share_accuracies(
     world: World, settings: Settings, results: Results
 ) -> tuple[float | None, float | None, float | None]:
     """Return the accuracies of recovered, random and typical images, None where they are to come."""
-    recovered, random, typical = map(results, (results.jobs[1], *results.jobs[-2:]))
-    return recovered, random, typical
+    return results(results.jobs[1]), results(results.jobs[-2]), results(results.jobs[-1])
 
 
 def strip_data(world: World, settings: Settings, results: Results) -> tuple:

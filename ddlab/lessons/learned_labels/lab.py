@@ -8,7 +8,6 @@ Every number of pictures that was visited stays as a point.
 """
 
 import dataclasses
-import statistics
 from dataclasses import dataclass
 from typing import Any
 
@@ -157,7 +156,8 @@ class World(MethodWorld):
             logits = distilled.target("stored").logits
             order = randomness.permutation(len(logits), settings.seed, 0, "shuffled")
             distilled = distilled.with_targets(StoredLabels(logits[order]))
-        return self._mean(distilled, student, watch)
+        students = [student.replace(seed=seed) for seed in range(STUDENTS)]
+        return self.mean_taught(distilled, students, watch)
 
     def rival(
         self, network: NetworkSpec, seed: int, kind: str = "random", *, watch: Watch
@@ -173,12 +173,8 @@ class World(MethodWorld):
             "learning_rate": 1e-3,
         }
         student = supervised.Config.teaching(network=network, epochs=200, **plain)
-        return self._mean(self.chosen(kind, seed=seed), student, watch)
-
-    def _mean(self, distilled: DistilledSet, student: supervised.Config, watch: Watch) -> float:
-        return statistics.fmean(
-            self.taught(distilled, [student.replace(seed=seed) for seed in range(STUDENTS)], watch)
-        )
+        students = [student.replace(seed=seed) for seed in range(STUDENTS)]
+        return self.mean_taught(self.chosen(kind, seed=seed), students, watch)
 
 
 def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:

@@ -8,13 +8,14 @@ class with the largest share (Sucholutsky & Schonlau 2021, *Less than one-shot l
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from ...core.parameters import Parameters, parameter
 from ...explorers import Chart, Lab, Quest, Results
-from ...explorers.ready import HEIGHT
+from ...explorers.ready import HEIGHT, world_of
 from ...figures.theme import finish_figure, legend_below, line_style, series_style, start_figure
 
 CLASSES = ("A", "B", "C")
@@ -88,21 +89,15 @@ def lines(settings: Settings) -> go.Figure:
     return finish_figure(legend_below(figure), alt=f"From left to right the classes {winners} win.")
 
 
-def sentence(world: "World", settings: Settings, results: Results) -> str:
+def sentence(world: Any, settings: Settings, results: Results) -> str:
     """Say how many classes win somewhere."""
     count = len(set(classes(settings)))
     return f"Two points teach {count} class{'es' * (count > 1)}: {', '.join(classes(settings))}."
 
 
-class World:
-    """Nothing but where the sliders start."""
-
-    start = Settings()
-
-
 TwoPoints = Lab(
     "Two points: how many classes?",
-    World,
+    world_of(Settings()),
     controls=("left", "right", "nearness"),
     labels={"left": "B at the left", "right": "B at the right"},
     views=[Chart(lambda world, settings, results: (settings,), lines)],

@@ -4,6 +4,7 @@ OnePoint()
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import plotly.graph_objects as go
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from ...core.parameters import Parameters, parameter
 from ...explorers import Lab, Quest, Results
-from ...explorers.ready import HEIGHT
+from ...explorers.ready import HEIGHT, world_of
 from ...figures.landscape import add_loss
 from ...figures.theme import finish_figure, legend_below
 from ..shared import dragging, one_weight
@@ -53,12 +54,6 @@ class Settings(Parameters):
         one_weight.check(self.points, 1)
 
 
-class World:
-    """Nothing but where the point lies at first."""
-
-    start = Settings()
-
-
 def losses_at(settings: Settings, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """Return the real loss after N steps on a point (x, y), [...], from the start on show and from
     another one.
@@ -96,7 +91,7 @@ def plane(settings: Settings) -> go.Figure:
     return finish_figure(legend_below(figure), alt=alt)
 
 
-def sentence(world: World, settings: Settings, results: Results) -> str:
+def sentence(world: Any, settings: Settings, results: Results) -> str:
     """Say how large the real loss is from this start and from another one."""
     loss, other_loss = losses(settings)
     return (
@@ -105,7 +100,7 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     )
 
 
-def quest_met(world: World, settings: Settings, results: Results) -> bool:
+def quest_met(world: Any, settings: Settings, results: Results) -> bool:
     """Return whether the point teaches its own start, and off the real line fails the other."""
     loss, other_loss = losses(settings)
     return loss < _LEARNED and other_loss > 10 * _LEARNED
@@ -113,7 +108,7 @@ def quest_met(world: World, settings: Settings, results: Results) -> bool:
 
 OnePoint = Lab(
     "One point, N steps",
-    World,
+    world_of(Settings()),
     controls=("steps", "rate", "first_weight", "shade"),
     labels={
         "shade": "shade by real loss of",

@@ -97,19 +97,12 @@ def surface(
     points = torch.stack(list(corners)).flatten(1)
     plane = plane_through(*points)
     x, y = plane.axes(points, cells, room=0.25)
-    done = 0
-
-    def tell(places: int) -> None:
-        nonlocal done
-        done += places
-        watch("the landscape", done / cells**2)
-
     terms = plane.measured(
         recovery_terms(teacher, labels, corners[0].shape),
         x,
         y,
         at_once=max(_LEAST, _NUMBERS // points.shape[1]),
-        on_part=tell,
+        on_part=lambda done: watch("the landscape", done / cells**2),
     )
     return Surface(plane, x, y, terms.cpu(), plane.places(points).cpu())
 

@@ -294,9 +294,7 @@ def table_data(world: World, settings: Settings, results: Results) -> tuple:
 
 def accuracy_table(*rows: tuple[str, tuple[float | None, ...]]) -> go.Figure:
     """Draw the test accuracy of each kind of images and labels."""
-    cells = []
-    for _, row in rows:
-        cells.append([math.nan if accuracy is None else accuracy for accuracy in row])
+    cells = [[math.nan if accuracy is None else accuracy for accuracy in row] for _, row in rows]
     return cell_table(
         cells,
         LABELS,

@@ -65,10 +65,8 @@ def surfaces(world: World, settings: Settings, config: mtt.Config) -> list[Value
 
 
 def plane_data(world: World, settings: Settings, results: Results) -> tuple:
-    """Return the plane and the weights of the expert's epochs, and of students on three sets.
-
-    Those are the first images, which are real, at the rate on show; class means at their best
-    rate; and the images on show.
+    """Return the plane, and the weights of the expert's epochs, of a student on class means at their
+    best rate, and of a student on the images on show.
     """
     config = results.run.config
     place = (settings.expert, settings.begun)
@@ -78,26 +76,22 @@ def plane_data(world: World, settings: Settings, results: Results) -> tuple:
     return (
         fine or coarse or results.compute_now(world.plane, config, *place, newest),
         results.compute_now(world.expert_path, config, *place),
-        results.compute_now(world.path_on_show, config, mtt.expert_updates(config), *place, step),
         # One update more or less changes neither experts nor means.
         results.compute_now(world.path_of_means, config, *place),
-        results.compute_now(world.path_on_show, config, step, *place, step),
+        results.compute_now(world.path_on_show, config, step, *place),
         settings.loss_on,
     )
 
 
-def plane(
-    surface: Surface, expert: Path, first: Path, means: Path, current: Path, loss_on: str
-) -> go.Figure:
+def plane(surface: Surface, expert: Path, means: Path, current: Path, loss_on: str) -> go.Figure:
     """Draw the paths over the loss; MTT's own loss is the squared distance to the goal."""
     way = expert.weights
     paths = {
         f"expert, {len(way) - 1} epochs": expert,
-        "real images, same rate": first,
         "images on show": current,
         "class means": means,
     }
-    seen = torch.cat([path.weights for path in (expert, first, current, means)])
+    seen = torch.cat([path.weights for path in (expert, current, means)])
     figure = landscape(
         surface.x,
         surface.y,

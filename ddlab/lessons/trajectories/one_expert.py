@@ -4,13 +4,14 @@ OneExpert()
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from ...core.parameters import Parameters, parameter
 from ...explorers import Lab, Quest, Results
-from ...explorers.ready import HEIGHT
+from ...explorers.ready import HEIGHT, world_of
 from ...figures.theme import finish_figure, legend_below, line_style, series_style
 from ..shared import dragging, one_weight
 
@@ -39,12 +40,6 @@ class Settings(Parameters):
     def rules(self) -> None:
         """Raise unless there is one point."""
         one_weight.check(self.points, 1)
-
-
-class World:
-    """Nothing but where the point lies at first."""
-
-    start = Settings()
 
 
 def expert_weight(epochs: int) -> float:
@@ -84,7 +79,7 @@ def plane(settings: Settings) -> go.Figure:
     return finish_figure(legend_below(figure), alt=f"{title}; the expert's weight is {target:.2f}.")
 
 
-def sentence(world: World, settings: Settings, results: Results) -> str:
+def sentence(world: Any, settings: Settings, results: Results) -> str:
     """Say how much of the distance is left."""
     return (
         f"{settings.steps} step{'s' * (settings.steps > 1)} on the point leave "
@@ -94,7 +89,7 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
 
 OneExpert = Lab(
     "One point, one expert",
-    World,
+    world_of(Settings()),
     controls=("steps", "rate", "epochs"),
     labels={"rate": "rate (α)", "steps": "steps (N)", "epochs": "epochs (M)"},
     views=[one_weight.chart(plane)],

@@ -138,15 +138,12 @@ class World(MethodWorld):
         steps = [vector(weights_at_step) for weights_at_step in trained(inner, weights, learned)]
         return Path(torch.stack(steps))
 
-    def path_on_show(
-        self, config: mtt.Config, step: int, expert: int, start_epoch: int, rate_step: int
-    ) -> Path:
-        """Return the path of a student on the images of one frame, at the rate of another."""
-        frames = [self.of(config).at(at) for at in (step, rate_step)]
+    def path_on_show(self, config: mtt.Config, step: int, expert: int, start_epoch: int) -> Path:
+        """Return the path of a student on the images of one frame."""
+        frame = self.of(config).at(step)
+        assert frame is not None, "a run that is looked at has begun"
         start = self.expert_path(config, expert, start_epoch).weights[0]
-        images, rate = (None if frame is None else frame.content for frame in frames)
-        assert images is not None and rate is not None, "a run that is looked at has begun"
-        return self.steps(config, images.images, rate.rate, start)
+        return self.steps(config, frame.content.images, frame.content.rate, start)
 
     def path_of_means(self, config: mtt.Config, expert: int, start_epoch: int) -> Path:
         """Return the path of a student on class means, at the rate of `RATES` that ends nearest."""
@@ -163,7 +160,7 @@ class World(MethodWorld):
         """
         place = (expert, start_epoch)
         way = self.expert_path(config, *place).weights
-        student = self.path_on_show(config, step, *place, step).weights
+        student = self.path_on_show(config, step, *place).weights
         means = self.path_of_means(config, *place).weights
         plane = plane_through(way[0], way[-1], student[-1])
         return Surface(plane, *plane.axes(torch.cat([way, student, means]), cells), None)
@@ -220,11 +217,8 @@ class World(MethodWorld):
         return distance_left, max(self._mean(stepped, range(STUDENTS), watch) for stepped in sets)
 
     def _mean(self, distilled: DistilledSet, seeds: Sequence[int], watch: Watch) -> float:
-        return statistics.fmean(
-            self.taught(
-                distilled, [ordered.Config.for_set(distilled, seed=seed) for seed in seeds], watch
-            )
-        )
+        students = [ordered.Config.for_set(distilled, seed=seed) for seed in seeds]
+        return self.mean_taught(distilled, students, watch)
 
 
 def left(student: Path, way: Tensor) -> float:
