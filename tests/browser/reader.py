@@ -109,6 +109,8 @@ def answer_questions(page: Page) -> None:
     """Lock the first answer to every question: what waits for one is drawn."""
     for number in range(page.locator("button", has_text="Lock my answer").count()):
         button = page.locator("button", has_text="Lock my answer").nth(number)
+        if not button.is_visible():  # locked already, where the question stands a second time
+            continue
         button.locator("xpath=ancestor::*[.//input[@type='radio']][1]").locator(
             "input"
         ).first.check()

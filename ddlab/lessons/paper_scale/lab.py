@@ -32,7 +32,7 @@ WIDTHS = (16, 32, 64)
 CLOSE_ENOUGH = 0.5  # points: what counts as reaching a printed number
 _ROWS = 6  # protocols on the chart, the newest ones
 _CELL = 30  # pixels of an image in the strip
-_HEIGHT = 300
+_HEIGHT = 340
 
 
 @dataclass(frozen=True, kw_only=True)
