@@ -286,7 +286,7 @@ def final_chart(rows: tuple, rival: float | None, on_show: tuple[str, float]) ->
         },
         rivals={} if rival is None else {REAL: rival},
         on_show=on_show,
-        title=f"After the last step (mean of {STUDENTS} networks; ring: one network, on show)",
+        title=f"After the last step (mean of {STUDENTS}; ring: one)",
         x_label="shuffled afterwards",
         stops={order: order for order in ORDERS},
         limits=(_LOW, 1.0),
