@@ -339,6 +339,18 @@ TABLE: dict[str, Row] = {
         lambda g: {"values": [0.1, 0.2]},
         [("values", [NAN, 1.0]), ("values", "text"), ("confidence", 1.5), ("confidence", 0)],
     ),
+    "evaluation.landscape": (
+        evaluation.landscape,
+        lambda g: {
+            "distilled": g.distilled,
+            "data": g.data,
+            "config": g.student,
+            "cells": 3,
+            "images": 4,
+            "progress": False,
+        },
+        [("distilled", 3), ("labels", "steps"), ("cells", 2), ("images", 0)],
+    ),
     "evaluation.kernel_accuracy": (
         evaluation.kernel_accuracy,
         lambda g: {"distilled": g.distilled, "data": g.data, "labels": "hard"},
@@ -387,6 +399,7 @@ ELSEWHERE = {
     "source",
     "Evaluation",
     "Incremental",
+    "Landscape",
     "Probe",
     "Parameters",
     "Process",

@@ -53,7 +53,8 @@ class SteppedSettings(Parameters):
 
 def world_of(first: Parameters) -> type[Any]:
     """Return a world of nothing but its first settings: all there is to see follows from them."""
-    return type("World", (), {"start": first, "__doc__": type(first).__doc__})
+    own = {"__doc__": type(first).__doc__, "__module__": type(first).__module__}
+    return type("World", (), {"start": first, **own})
 
 
 class MethodWorld:

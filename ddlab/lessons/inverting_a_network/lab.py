@@ -246,12 +246,11 @@ def landscape_data(world: World, settings: Settings, results: Results) -> tuple:
 def landscape_chart(drawn: Surface | None, weight: float, frames: tuple[Frame, ...]) -> go.Figure:
     """Draw the loss with this weight of both gaps, and the path of the run."""
     path = torch.stack([frame.content.images for frame in frames])
-    title = f"Loss with gaps weighted {weight:g}" if weight else "Loss without gaps"
     return draw(
         drawn,
         (weight, weight),
         {"this run": path},
-        title=title,
+        title=f"Loss with gaps weighted {weight:g}" if weight else "Loss without gaps",
         corner="real",
         height=HEIGHT,
         x_label="towards the start",

@@ -116,7 +116,7 @@ def test_the_last_of_two_steps_decides_where_it_is_right() -> None:
     settings = two_steps.Settings(points="1.0 -1.0; 1.4 1.4")
     in_order, swapped = two_steps.losses(settings).values()
     assert in_order < 0.01 and swapped > 0.5
-    world = two_steps.World()
+    world = two_steps.TwoSteps.make_world()
     assert two_steps.quest_met(world, settings, None)
     assert not two_steps.quest_met(world, two_steps.Settings(), None)
     dragged = one_weight.put(world, two_steps.Settings(), 1, 1.4, 9.0)
