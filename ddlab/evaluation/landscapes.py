@@ -39,7 +39,7 @@ _ASPECT = 1.8
 # Frames of each path.
 _FRAMES = 20
 REAL = "real test images"
-OWN = "the set"
+ON_SET = "the set"
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +71,9 @@ class Plane:
 
         Squared lengths count: 1 where all points lie in the plane.
         """
-        held = self.places(points) @ self.directions.double()
+        in_plane = self.places(points) @ self.directions.double()
         whole = (points - self.origin).double().square().sum()
-        return float(held.square().sum() / whole.clamp_min(1e-300))
+        return float(in_plane.square().sum() / whole.clamp_min(1e-300))
 
     def axes(self, points: Tensor, cells: int = CELLS, room: float = 0.15) -> tuple[Tensor, Tensor]:
         """Return both axes [cells] of a grid that holds points [n, P], with room around them.
@@ -150,8 +150,8 @@ def random_plane(weights: Mapping[str, Tensor], *, seed: int) -> Plane:
         parts = []
         for value in weights.values():
             part = torch.randn(value.shape, generator=draw, dtype=torch.float64).to(value)
-            filters, own = part.view(len(part), -1), value.reshape(len(value), -1)
-            scale = own.norm(dim=1, keepdim=True) / filters.norm(dim=1, keepdim=True)
+            filters, network_filters = part.view(len(part), -1), value.reshape(len(value), -1)
+            scale = network_filters.norm(dim=1, keepdim=True) / filters.norm(dim=1, keepdim=True)
             parts.append((filters * scale).flatten() if value.ndim > 1 else torch.zeros_like(value))
         directions.append(torch.cat(parts))
     return Plane(
@@ -197,7 +197,7 @@ class Landscape:
     Attributes:
         x, y: [cells].
         losses: "the set" and "real test images" -> [rows of y, columns of x].
-        paths: "trained on the set" and "trained on real images" -> places [n, 2].
+        paths: "student of the set" and "student of real images" -> places [n, 2].
         share: of the paths' movement that the plane holds.
     """
 
@@ -275,10 +275,10 @@ def landscape(
     updates = on_set.epochs * on_set.steps_per_epoch(len(distilled))
     epochs = -(-updates // on_set.steps_per_epoch(len(data.train_labels)))
     on_real = on_set.replace(labels="hard", epochs=epochs)
-    own_path = _path(on_set, inputs, updates)
+    set_path = _path(on_set, inputs, updates)
     real_path = _path(on_real, Inputs(data=data, device=inputs.device), updates)
-    plane = plane_through(real_path[0], real_path[-1], own_path[-1])
-    points = torch.cat([own_path, real_path])
+    plane = plane_through(real_path[0], real_path[-1], set_path[-1])
+    points = torch.cat([set_path, real_path])
     terms = weight_terms(
         on_set.network.for_data(data),
         _loss_on_set(on_set, inputs, randomness.permutation(len(distilled), seed)[:images]),
@@ -292,9 +292,9 @@ def landscape(
     return Landscape(
         x.cpu(),
         y.cpu(),
-        dict(zip((OWN, REAL), measured.cpu(), strict=True)),
+        dict(zip((ON_SET, REAL), measured.cpu(), strict=True)),
         {
-            "student of the set": plane.places(own_path).cpu(),
+            "student of the set": plane.places(set_path).cpu(),
             "student of real images": plane.places(real_path).cpu(),
         },
         plane.share(points),

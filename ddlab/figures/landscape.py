@@ -51,8 +51,8 @@ def landscape(
         landscape([0, 1], [0, 1], [[1, 2], [3, 4]], paths={"student": [[0, 0], [1, 1]]}, share=0.9)
     """
     across, up = as_array("x", x), as_array("y", y)
-    flat = np.zeros((up.size, across.size))
-    table = flat if loss is None else as_array("loss", loss, dimensions=(2,))
+    unknown = np.zeros((up.size, across.size))
+    table = unknown if loss is None else as_array("loss", loss, dimensions=(2,))
     if table.shape != (up.size, across.size) or not (np.isfinite(table) & (table >= 0)).all():
         raise DDLabError(
             f"loss must be of shape {[up.size, across.size]}, finite and at least 0; given one of "
@@ -66,7 +66,6 @@ def landscape(
     for index, (name, path) in enumerate(places.items(), start=1):
         _add_path(figure, name, path, look.series_style(index))
     marks = {name: as_plane(f"points[{name!r}]", [point]) for name, point in (points or {}).items()}
-    text = look.neutral("text")
     for name, mark in marks.items():
         figure.add_scatter(
             x=mark[:, 0],
@@ -75,15 +74,16 @@ def landscape(
             name=look.literal(name),
             text=[look.literal(name)],
             textposition="top center",
-            textfont={"color": text},
+            textfont={"color": look.neutral("text")},
             showlegend=False,
             hoverinfo="skip",
-            marker={"symbol": "star", "size": 14, "color": text},
+            marker={"symbol": "star", "size": 14, "color": look.neutral("text")},
         )
     look.legend_below(figure)
     figure.update_xaxes(range=[float(across[0]), float(across[-1])], showgrid=False, zeroline=False)
     figure.update_yaxes(range=[float(up[0]), float(up[-1])], showgrid=False, zeroline=False)
-    return look.finish_figure(figure, alt=_description(across, up, table, places | marks, held))
+    contours = "The loss is not computed yet." if loss is None else _contours(across, up, table)
+    return look.finish_figure(figure, alt=f"A plane{held}. {contours}{_ends(places | marks)}")
 
 
 def add_loss(
@@ -142,23 +142,20 @@ def _add_path(figure: go.Figure, name: str, path: np.ndarray, style: look.Series
     )
 
 
-def _description(
-    across: np.ndarray,
-    up: np.ndarray,
-    table: np.ndarray,
-    places: Mapping[str, np.ndarray],
-    held: str,
-) -> str:
+def _contours(across: np.ndarray, up: np.ndarray, table: np.ndarray) -> str:
     row, column = np.unravel_index(table.argmin(), table.shape)
     lowest = f"({words.number(across[column])}, {words.number(up[row])})"
+    return (
+        f"Contours of the loss: from {words.number(table.min())} at {lowest} to "
+        f"{words.number(table.max())}."
+    )
+
+
+def _ends(places: Mapping[str, np.ndarray]) -> str:
     clauses = []
     for name, path in places.items():
         first, last = (f"({words.number(a)}, {words.number(b)})" for a, b in path[[0, -1]])
         clauses.append(
             f"{name} goes from {first} to {last}" if len(path) > 1 else f"{name} is at {last}"
         )
-    ends = f" {'; '.join(clauses)}." if clauses else ""
-    return (
-        f"Contours of the loss over a plane{held}: from {words.number(table.min())} at {lowest} to "
-        f"{words.number(table.max())}.{ends}"
-    )
+    return f" {'; '.join(clauses)}." if clauses else ""

@@ -16,7 +16,7 @@ from ddlab.data import ImageData
 from ddlab.distilled import StoredLabels
 from ddlab.evaluation import landscape
 from ddlab.evaluation.landscapes import (
-    OWN,
+    ON_SET,
     REAL,
     Plane,
     main_plane,
@@ -136,12 +136,15 @@ def test_the_landscape_of_a_set_has_both_students_in_it(grey: ImageData, labels:
     chosen = from_images(grey.normalised(slice(6)), grey.train_labels[:6], grey)
     chosen = chosen.with_targets(StoredLabels(normal(6, 3).float()))
     drawn = landscape(chosen, grey, labels=labels, config=RECIPE, cells=5, images=9, progress=False)
-    assert {name: loss.shape for name, loss in drawn.losses.items()} == {OWN: (5, 5), REAL: (5, 5)}
-    own_path, real_path = drawn.paths.values()
-    assert torch.allclose(own_path[0], real_path[0]) and real_path[-1].tolist() == pytest.approx(
+    assert {name: loss.shape for name, loss in drawn.losses.items()} == {
+        ON_SET: (5, 5),
+        REAL: (5, 5),
+    }
+    set_path, real_path = drawn.paths.values()
+    assert torch.allclose(set_path[0], real_path[0]) and real_path[-1].tolist() == pytest.approx(
         [1, 0], abs=1e-5
     )
-    assert 0 < drawn.share <= 1 and len(own_path) == len(real_path)
+    assert 0 < drawn.share <= 1 and len(set_path) == len(real_path)
     for on in drawn.losses:
         pytest.importorskip("plotly")
         assert f"holds {drawn.share:.0%}" in drawn.figure(on).layout.title.text

@@ -47,3 +47,9 @@ def test_the_colours_have_the_losses_beside_them(loss, written) -> None:
 def test_other_losses_are_refused(loss) -> None:
     with pytest.raises(DDLabError, match="loss must be of shape"):
         landscape([0, 1], [0], loss)
+
+
+def test_a_plane_whose_loss_is_still_computed_claims_none() -> None:
+    figure = landscape(**PLANE | {"loss": None})
+    assert all(drawn.type == "scatter" for drawn in figure.data)
+    assert "not computed yet" in alt_text(figure) and "from 0 at" not in alt_text(figure)
