@@ -297,6 +297,22 @@ TABLE: dict[str, Row] = {
         lambda g: {"spec": g.teacher.spec, "image_size": (9, 9)},
         [("spec", "convnet"), ("spec", None), ("image_size", 9.5), ("image_size", (9, 0))],
     ),
+    "networks.convnet_grid": (
+        networks.convnet_grid,
+        lambda g: {"space": "small"},
+        [("space", "large"), ("space", 3), ("space", None), ("space", "")],
+    ),
+    "evaluation.architecture_search": (
+        evaluation.architecture_search,
+        lambda g: {
+            "proxies": [g.distilled],
+            "data": g.data,
+            "networks": ["convnet", "mlp", "vit"],
+            "config": g.student,
+            "progress": False,
+        },
+        [("proxies", []), ("networks", ["mlp"]), ("trainings", 0), ("folder", 3)],
+    ),
     "evaluation.across": (
         evaluation.across,
         lambda g: {
@@ -386,6 +402,7 @@ ELSEWHERE = {
     "DDLabError",
     "NonFiniteError",
     "Look",
+    "ArchitectureSearch",
     "Number",
     "Step",
     "Outputs",

@@ -105,19 +105,18 @@ def adam_update(
     learning_rate: float | Tensor,
     betas: tuple[float, float] = (0.9, 0.999),
     epsilon: float = 1e-8,
-    corrections: tuple[Tensor, Tensor] | None = None,
 ) -> tuple[dict[str, Tensor], AdamState]:
     """Take one step of Adam (Kingma & Ba 2015, arXiv 1412.6980) with bias correction.
 
     Args and errors as `sgd_update`; `betas` in [0, 1), `epsilon` is added to the root of the second
-        moment. `corrections`: `bias_corrections` of this step, as tensors of shape [], where it is
-        not to be known how many steps were done.
+        moment.
     """
     # The moments start at 0 and are biased towards it; the corrections need the number of this
     # update, from 1.
     step = state.step + 1
-    (beta1, beta2) = betas
-    of_direction, of_spread = bias_corrections(step, betas) if corrections is None else corrections
+    beta1, beta2 = betas
+    of_direction = 1 / (1 - beta1**step)
+    of_spread = 1 / math.sqrt(1 - beta2**step)
     names, values, slopes = aligned(parameters, gradients, state.first, state.second)
     # b1 m + (1 - b1) g is an interpolation from m to g: one fused call instead of two products and
     # a sum.
@@ -136,15 +135,6 @@ def adam_update(
             step, dict(zip(names, first, strict=True)), dict(zip(names, second, strict=True))
         ),
     )
-
-
-def bias_corrections(step: int, betas: tuple[float, float]) -> tuple[float, float]:
-    """Return the factors that correct Adam's moments at update `step`.
-
-    The direction's is 1/(1-b1^t), that of the root of the second moment 1/sqrt(1-b2^t).
-    """
-    beta1, beta2 = betas
-    return 1 / (1 - beta1**step), 1 / math.sqrt(1 - beta2**step)
 
 
 def adamw_update(

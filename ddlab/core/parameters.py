@@ -125,9 +125,10 @@ class Parameters:
 
         Only fields of which the config says something else than these settings are checked again.
         """
-        values = {}
-        for field in dataclasses.fields(config):  # type: ignore[arg-type]
-            values[field.name] = getattr(self, field.name)
+        values = {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(config)  # type: ignore[arg-type]
+        }
         # A plain dataclass checks itself on construction, if at all.
         if not issubclass(config, Parameters):
             return config(**values)

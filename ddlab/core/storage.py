@@ -111,9 +111,10 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Tensor], di
             header = json.loads((file.metadata() or {}).get(_KEY, "null"))
             # Copied: in the file they begin anywhere, and products of tensors at odd addresses have
             # other last bits.
-            tensors = {}
-            for name in file.keys():  # noqa: SIM118 (not a dict)
-                tensors[name] = file.get_tensor(name).clone()
+            tensors = {
+                name: file.get_tensor(name).clone()
+                for name in file.keys()  # noqa: SIM118 (not a dict)
+            }
     except (
         safetensors.SafetensorError,
         OSError,

@@ -112,9 +112,7 @@ def listings(splits: Sequence[Path]) -> list[Listing]:
     Raises:
         DDLabError: fewer than two class folders, one without an image, or one that cannot be read.
     """
-    classes = []
-    for split in splits:
-        classes.append({place.name: place for place in _directories(split)})
+    classes = [{place.name: place for place in _directories(split)} for split in splits]
     for split, folders in zip(splits, classes, strict=True):
         if len(folders) < 2:
             raise DDLabError(

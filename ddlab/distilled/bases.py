@@ -46,11 +46,6 @@ class PrincipalBases:
     centred: bool
     points: int
 
-    @property
-    def explained(self) -> Tensor:
-        """The share of the total variance along each basis, float64 [k]; their sum is at most 1."""
-        return self.variances / self.total_variance
-
 
 def principal_bases(
     points: Tensor, *, count: int, centred: bool = True, seed: int = 0

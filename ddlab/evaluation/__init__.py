@@ -12,11 +12,13 @@ from .comparison import Compared, Comparison, compare
 from .incremental import Incremental, class_incremental
 from .kernel_regression import kernel_accuracy, kernel_predictions
 from .landscapes import Landscape, landscape
+from .network_search import ArchitectureSearch, architecture_search
 from .probing import Probe, probe
 from .readers import predictions
 from .students import Evaluation, evaluate, evaluate_all, interval
 
 __all__ = [
+    "ArchitectureSearch",
     "Architectures",
     "Compared",
     "Comparison",
@@ -26,6 +28,7 @@ __all__ = [
     "Probe",
     "accuracy",
     "across",
+    "architecture_search",
     "board",
     "class_incremental",
     "compare",

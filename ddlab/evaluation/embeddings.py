@@ -252,6 +252,8 @@ def _t_sne(config: Config, points: np.ndarray, _announce: Any) -> tuple[np.ndarr
         negative_gradient_method="bh",
     )
     fitted = model.fit(points)
+    # Each `transform` moves the fitted points themselves to this centre (openTSNE 1.0.4).
+    fitted -= (fitted.max(0) + fitted.min(0)) / 2
     # A new point settles among at most as many neighbours as the perplexity allows.
     return (
         np.asarray(fitted),

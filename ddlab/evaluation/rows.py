@@ -108,13 +108,16 @@ def check_counts(name: str, counts: Counts, data: ImageData) -> None:
             )
 
 
-def entries_by_name(methods: Any, data: ImageData, images_per_class: int) -> dict[str, Entry]:
+def entries_by_name(
+    methods: Any, data: ImageData, images_per_class: int, argument: str = "methods"
+) -> dict[str, Entry]:
     """Return the rows in order, each under a name that no other row has.
 
     Args:
         methods: as in `compare`.
         data: chooses the preset of a method that is given by its name alone.
         images_per_class: of methods without a Config of their own.
+        argument: what an error calls them.
 
     Raises:
         DDLabError: no methods, an unknown one, or two of one name.
@@ -130,18 +133,18 @@ def entries_by_name(methods: Any, data: ImageData, images_per_class: int) -> dic
             "a list of names of methods, Configs or DistilledSets, or a mapping of name to one of "
             "these"
         )
-        errors.fail("methods", allowed, methods)
+        errors.fail(argument, allowed, methods)
     own_names: list[str | None] = []
     entries = []
     for name, item in named_methods:
         if name is not None:
-            name = errors.check_text("a name in methods", name, empty=False)
+            name = errors.check_text(f"a name in {argument}", name, empty=False)
         own_names.append(name)
         entries.append(_entry(item, data, images_per_class))
     names = _distinct_names(own_names, entries)
     for name in names:
         if names.count(name) > 1 or name.startswith(RANDOM):
-            errors.fail("methods", f"named differently, and not as the baseline ({RANDOM})", name)
+            errors.fail(argument, f"named differently, and not as the baseline ({RANDOM})", name)
     return dict(zip(names, entries, strict=True))
 
 

@@ -13,7 +13,7 @@ needs_lab("ddlab.figures", "plotly")
 from .comparison import add_reference, bars, comparison, grouped_comparison
 from .curves import loss_curves
 from .decisions import decision_map, move_decisions
-from .embedding import coverage_bars, embedding_map
+from .embedding import embedding_map
 from .images import encode_grid, encode_png, grid_alt, image_grid
 from .labels import cell_table, label_matrix
 from .landscape import landscape
@@ -31,7 +31,6 @@ __all__ = [
     "bars",
     "cell_table",
     "comparison",
-    "coverage_bars",
     "decision_map",
     "embedding_map",
     "encode_grid",

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core.boundary import checked
-from ..core.errors import DDLabError, check_number
+from ..core.errors import DDLabError
 from . import alt as words
 from . import theme as look
-from ._check import Named, Share, as_array, as_extent, as_names
-from .comparison import bars
+from ._check import as_array, as_extent, as_names
 
 # The densest 90%, 60% and 30% of the points lie inside.
 _CONTOURS = {"start": 0.1, "end": 0.7, "size": 0.3}
@@ -94,40 +92,6 @@ def embedding_map(
     ):
         update(showgrid=False, zeroline=False, range=limits)
     return look.finish_figure(figure, alt=alt)
-
-
-@checked
-def coverage_bars(
-    coverage: Named,
-    *,
-    chance: Share | None = None,
-    title: str = "Real images covered",
-    height: int = 300,
-) -> go.Figure:
-    """Draw the covered share of the real images by set.
-
-    A dashed line shows the share that as many random real images cover.
-    """
-    coverage = {
-        name: check_number(f"coverage[{name!r}]", share, 0, 1) for name, share in coverage.items()
-    }
-    reference = None if chance is None else ("drawn at random", chance)
-    figure = bars(
-        list(coverage),
-        list(coverage.values()),
-        title=title,
-        y_label="covered share",
-        text_format=".1%",
-        reference=reference,
-        height=height,
-    )
-    top = max([*coverage.values(), chance or 0.0, 0.05])
-    figure.update_xaxes(
-        tickvals=[*range(len(coverage))],
-        ticktext=[look.literal(name).replace(" ", "<br>") for name in coverage],
-        tickfont_size=11,
-    )
-    return figure.update_yaxes(tickformat=".0%", range=[0, 1.2 * top])
 
 
 def _points(

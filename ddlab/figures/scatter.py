@@ -45,6 +45,7 @@ def scatter(
     logarithmic: bool = False,
     chosen: str = "",
     first: Sequence[str] = (),
+    named: Sequence[str] | None = None,
     height: int = 400,
 ) -> go.Figure:
     """Draw named points, a colour and shape for each family, with intervals upwards.
@@ -55,6 +56,7 @@ def scatter(
         points: name -> `Point`.
         logarithmic: whether x is; it is then above 0.
         chosen: the name that is ringed.
+        named: the points whose names are written; default all.
 
     Raises:
         DDLabError: no points, or one that has no place.
@@ -70,7 +72,11 @@ def scatter(
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
     families = list(dict.fromkeys(point.family for point in points.values()))
     top, bottom = 40, 60 + 20 * (len(families) // 2 + 1)
-    order = [name for name in (chosen, *first, *points) if name in points]
+    order = [
+        name
+        for name in (chosen, *first, *points)
+        if name in points and (named is None or name in named)
+    ]
     places = _labels(points, logarithmic, order, height - top - bottom)
     for number, family in enumerate(families):
         family_points = {name: point for name, point in points.items() if point.family == family}

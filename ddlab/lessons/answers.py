@@ -165,8 +165,8 @@ class Exercise:
         if not self.arguments:
             return f"Yours is {_digits(result.tolist())}."
         call_words = self.words_of(case)
-        opening = f"For {call_words}, " if call_words else ""
-        sentence = f"{opening}your function gives"
+        opening = f"For {call_words}, your" if call_words else "Your"
+        sentence = f"{opening} function gives"
         if result.shape != right.shape:
             return (
                 f"{sentence} numbers of shape {[*result.shape]}, and they should have shape "
@@ -175,7 +175,7 @@ class Exercise:
         place = int((result - right).abs().argmax())
         yours, target = _apart(float(result.flatten()[place]), float(right.flatten()[place]))
         if self.parts:
-            return f"{opening}your {self.parts[place]} is {yours}; it should be {target}."
+            return f"{opening} {self.parts[place]} is {yours}; it should be {target}."
         position_words = ""
         if right.numel() > 1:
             position = [int(index) for index in np.unravel_index(place, right.shape)]

@@ -20,6 +20,7 @@ from .specification import (
 )
 
 from .calling import Outputs, call, predict, takes_size  # isort: skip (stands on specification)
+from .grid import convnet_grid  # isort: skip
 from .own import from_module, register  # isort: skip
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Outputs",
     "batch_norm_layers",
     "call",
+    "convnet_grid",
     "from_module",
     "initialise",
     "load",

@@ -150,7 +150,7 @@ def test_what_becomes_of_the_mean() -> None:
         (residual + mean_square) / size
     )
     assert error(raw, subtracted=False, added=False) == pytest.approx(
-        1 - float(raw.explained.sum())
+        1 - float(raw.variances.sum()) / raw.total_variance
     )
     assert (
         error(principal_2, True, True)

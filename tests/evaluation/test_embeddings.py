@@ -123,6 +123,14 @@ def test_new_points_find_their_cluster_and_nothing_else_moves(kind: str) -> None
         )
 
 
+def test_points_of_a_t_sne_keep_their_places_where_clusters_are_uneven() -> None:
+    points, labels = clusters()
+    uneven = torch.cat([points[labels == 0], *(points[labels == label][:5] for label in (1, 2, 3))])
+    fitted = embeddings.fit({"real": uneven}, embeddings.Config(kind="t_sne", perplexity=5))
+    shift = (fitted.transform(uneven) - fitted.positions["real"]).mean(0)
+    assert bool((shift.abs() < 0.1 * fitted.positions["real"].std(0)).all()), shift
+
+
 @pytest.mark.parametrize("kind", ["pca", "t_sne"])
 def test_a_map_is_fitted_once_and_a_seed_gives_the_same_map(
     kind: str, monkeypatch: pytest.MonkeyPatch

@@ -10,7 +10,6 @@ from ddlab.figures import (
     alt_text,
     bars,
     comparison,
-    coverage_bars,
     embedding_map,
     grouped_comparison,
     loss_curves,
@@ -23,7 +22,6 @@ EVERY = {
     "loss_curves_log": lambda: loss_curves({"a": [3, 0.2, 0.01]}, log_y=True),
     "comparison": lambda: comparison({"a": [0.45, 0.55]}, x_label="group"),
     "grouped": lambda: grouped_comparison({"g": {"a": [1, 1]}, "h": {"a": [1, 3]}}),
-    "coverage_bars": lambda: coverage_bars({"a": 0.1, "b": 0.2}, chance=0.15),
     "embedding_map": lambda: embedding_map(
         [[0, 0], [1, 0], [1, 1]],
         [[0.9, 0.1]],

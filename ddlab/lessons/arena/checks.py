@@ -4,10 +4,12 @@ import math
 from statistics import fmean
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from ...core.interval import interval
 from ...evaluation import Comparison
+from ...evaluation.landscapes import ON_SET, REAL, Landscape
 from ...evaluation.measures import label_robust_score
 from ...evaluation.rows import RANDOM
 from ..answers import Exercise, NotYet, require_kind
@@ -111,4 +113,46 @@ def check_entered(answer: Any) -> str:
     return f"{measured} Compare this with class means, which need no loss at all."
 
 
-CHECKS = {"score": SCORE, "entered": check_entered}
+def _landscapes() -> list[tuple[Landscape]]:
+    """Return small landscapes of random losses, whose lowest places differ."""
+    draws = torch.Generator().manual_seed(1)
+    axes = torch.arange(6.0), torch.arange(4.0)
+    tables = 1 + torch.rand((3, 2, 4, 6), generator=draws, dtype=torch.float64)
+    return [
+        (Landscape(*axes, {ON_SET: of_set, REAL: of_real}, paths={}, share=1.0),)
+        for of_set, of_real in tables
+    ]
+
+
+def _gap(seen: Landscape, judged: str = REAL, chosen: str = ON_SET) -> Tensor:
+    lowest = seen.losses[chosen].argmin()
+    return seen.losses[judged].flatten()[lowest] - seen.losses[judged].min()
+
+
+GAP = Exercise(
+    arguments=("seen",),
+    cases=_landscapes,
+    expected=_gap,
+    mistakes={
+        "That is the difference of the lowest values, which lie at two places. Take the loss on real "
+        "images at the lowest place of the set's loss.": (
+            lambda seen: seen.losses[REAL].min() - seen.losses[ON_SET].min()
+        ),
+        "The two losses have changed places: a student goes down the set's loss, and is judged by "
+        "the one on real images.": lambda seen: _gap(seen, ON_SET, REAL),
+        "That is the loss on real images at the right place. Subtract the lowest one of the plane.": (
+            lambda seen: seen.losses[REAL].flatten()[seen.losses[ON_SET].argmin()]
+        ),
+        "You subtract the wrong way round: a gap is at least 0.": lambda seen: -_gap(seen),
+        "You take the mean over the plane. Only one place counts, where the set's loss is lowest.": (
+            lambda seen: (seen.losses[REAL] - seen.losses[ON_SET]).mean()
+        ),
+    },
+    look="argmin counts the places of a table row by row. Which loss chooses the place?",
+    success=(
+        "A gap of 0 would mean: the bottom of the set's loss is as good for real images as any "
+        "place of this plane, with this seed."
+    ),
+)
+
+CHECKS = {"score": SCORE, "entered": check_entered, "gap": GAP}

@@ -23,8 +23,9 @@ from ...core.interval import interval, interval_text
 from ...core.parameters import Parameters, parameter
 from ...evaluation import Comparison
 from ...evaluation.rows import RANDOM
-from ...explorers import Change, Chart, Lab, Quest, Results, Strip
+from ...explorers import Change, Chart, Lab, Quest, Results, Strip, Tabs
 from ...figures import Point, encode_grid, finish_figure, scatter, start_figure
+from .method_map import method_map
 
 FAMILIES = {
     "nothing learned": ("random", "herding", "nearest to centres", "class means"),
@@ -193,8 +194,8 @@ def strips(data: str) -> dict[tuple[str, str], Tensor]:
     return {(setting["budget"], setting["method"]): images for setting, images in film}
 
 
-def strip_data(world: World, settings: Settings, results: Results) -> tuple:
-    """Name the method whose images are shown."""
+def set_on_show(world: World, settings: Settings, results: Results) -> tuple[str, str, str]:
+    """Name the data, the images of each class and the method of the set that is shown."""
     return settings.data, "1" if settings.budget == "1" else "10", settings.method
 
 
@@ -208,6 +209,11 @@ def images(data: str, budget: str, method: str) -> tuple[bytes, str]:
     return encode_grid(
         pixels.numpy(), 6, scale=3
     ), f"{method}: six images, in the order of their classes."
+
+
+def drawn_map(data: str, budget: str, method: str) -> go.Figure:
+    """Return the images of all methods among the real ones, those of the chosen one ringed."""
+    return method_map(FAMILIES, data, budget, method, _HEIGHT)
 
 
 def best(world: World, settings: Settings, up: str) -> list[str]:
@@ -293,7 +299,13 @@ DECLARED: dict[str, Any] = {
         "across": _SHORT.__getitem__,
         "labels": LABEL_WORDS.__getitem__,
     },
-    "views": [Strip(strip_data, images), Chart(points_data, points, click=choose, ghosts=False)],
+    "views": [
+        Strip(set_on_show, images),
+        Tabs(
+            ("Numbers", Chart(points_data, points, click=choose, ghosts=False)),
+            ("Map", Chart(set_on_show, drawn_map, click=choose, ghosts=False)),
+        ),
+    ],
     "sentence": sentence,
     "unused": unused,
 }

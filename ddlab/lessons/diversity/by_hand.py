@@ -15,6 +15,7 @@ from typing import Any
 import plotly.graph_objects as go
 from torch import Tensor
 
+from ... import figures
 from ...core import errors
 from ...core.parameters import Parameters, narrowed, parameter
 from ...data import ImageData
@@ -22,8 +23,9 @@ from ...distilled import DistilledSet
 from ...evaluation import embeddings
 from ...explorers import Change, Chart, Drag, Handles, Lab, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import HEIGHT, Watch
-from ...figures import coverage_bars, embedding_map, encode_grid
+from ...figures import embedding_map, encode_grid
 from ...figures.embedding import DISTILLED
+from ...figures.theme import literal
 from ...networks import Network
 from .coverage import BY_HAND, Map, MappedImages, PointsOnShow
 
@@ -241,9 +243,25 @@ def bars_data(world: World, view: View, results: Results) -> tuple:
 
 
 def bars(shares: tuple[tuple[str, float], ...], chance: float) -> go.Figure:
-    """Draw the coverage of each set, beside that of random images."""
-    upright = {"tickangle": 0, "tickfont": {"size": 11}}
-    return coverage_bars(dict(shares), chance=chance, height=HEIGHT).update_xaxes(**upright)
+    """Draw the coverage of each set; a dashed line is that of as many random real images."""
+    coverage = dict(shares)
+    figure = figures.bars(
+        list(coverage),
+        list(coverage.values()),
+        title="Real images covered",
+        y_label="covered share",
+        text_format=".1%",
+        reference=("drawn at random", chance),
+        height=HEIGHT,
+    )
+    figure.update_xaxes(
+        tickvals=[*range(len(coverage))],
+        ticktext=[literal(name).replace(" ", "<br>") for name in coverage],
+        tickangle=0,
+        tickfont_size=11,
+    )
+    top = max(*coverage.values(), chance, 0.05)
+    return figure.update_yaxes(tickformat=".0%", range=[0, 1.2 * top])
 
 
 def picture_data(world: World, view: View, results: Results) -> tuple[World, PointsOnShow]:

@@ -120,9 +120,7 @@ def bars(tasks: tuple[tuple[str, ...], ...], moment: Moment, before: Matrix) -> 
     """Return a bar for each task; a line where it once stood."""
     heights = of_tasks(tasks, moment.accuracies)
     rows = [of_tasks(tasks, row) for row in (*before, moment.accuracies)]
-    best = []
-    for task in range(len(heights)):
-        best.append(max(row[task] for row in rows if task < len(row)))
+    best = [max(row[task] for row in rows if task < len(row)) for task in range(len(heights))]
     title = f"Task {moment.phase + 1} of {len(tasks)}: {PARTS[moment.part]}"
     style = series_style(0)
     figure = start_figure(

@@ -52,10 +52,9 @@ def curve(total: int, objective: str, aided: Curve, alone: Curve, prior: float) 
     """Draw the probe accuracy over the run."""
     points = {f"{objective} with targets": aided, f"{objective} alone": alone}
     longest = max(points.values(), key=len)
-    accuracies = {}
-    for name, looks in points.items():
-        if looks:
-            accuracies[name] = [value for _, value in looks]
+    accuracies = {
+        name: [accuracy for _, accuracy in looks] for name, looks in points.items() if looks
+    }
     figure = loss_curves(
         accuracies,
         [step for step, _ in longest],

@@ -96,10 +96,7 @@ def accuracies(
     # On one core a second process would only wait for the first.
     jobs = min(joblib.cpu_count(), 2)
     evaluations = evaluate_all(several, progress=progress, jobs=jobs, **shared)
-    means = {}
-    for pair in conditions:
-        means[pair] = [evaluations[seed, *pair].mean for seed in range(pairs)]
-    return means
+    return {pair: [evaluations[seed, *pair].mean for seed in range(pairs)] for pair in conditions}
 
 
 def table(accuracies_by_pair: Mapping[tuple[str, str], Sequence[float]]) -> str:

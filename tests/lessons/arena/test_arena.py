@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 
 from ddlab import records
 from ddlab.evaluation import Compared, Comparison
 from ddlab.lessons.answers import NotYet
-from ddlab.lessons.arena import checks, lab
+from ddlab.lessons.arena import checks, lab, method_map
 from tests.support import refuses
 
 NOTHING: Any = None  # no job of the laboratory computes anything
@@ -141,3 +142,30 @@ def test_entered_asks_for_methods_of_equal_floats() -> None:
         rows = tuple(replace(row, **changes) if row.name == "mine" else row for row in good.rows)
         with pytest.raises(NotYet, match=hint):
             checks.check_entered(replace(good, rows=rows))
+
+
+@pytest.mark.parametrize("data", lab.DATA)
+def test_random_images_lie_among_the_real_ones_of_their_class_on_the_map(data: str) -> None:
+    rows = method_map.recorded(data, "1")
+    real, drawn = (
+        torch.tensor([rows[name]["x"], rows[name]["y"]]).T for name in ("everything", "random")
+    )
+    labels = rows["everything"]["labels"]
+    for label, place in zip(rows["random"]["labels"], drawn, strict=True):
+        members = real[[other == label for other in labels]]
+        distances = torch.cdist(members, members).sort(1).values[:, 1]
+        nearest = float((members - place).norm(dim=1).min())
+        assert nearest <= 2 * float(distances.max()), (label, nearest)
+
+
+def test_the_map_rings_the_chosen_method_and_shows_the_coverage_of_all() -> None:
+    figure = lab.drawn_map("digits", "10", "kip")
+    rows = method_map.recorded("digits", "10")
+    rings = next(trace for trace in figure.data if trace.name == "kip")
+    assert [*rings.x] == rows["kip"]["x"] and len(rings.x) == 100
+    shown = [trace for trace in figure.data if trace.xaxis == "x2"]
+    assert sum(len(trace.x) for trace in shown) == len(rows) - 1 == 21
+    assert f"kip {method_map.coverage(rows['kip']):.1%}" in figure.layout.meta["alt"]
+    without = lab.drawn_map("digits", "1", "boost")
+    assert "no set of this size" in without.layout.title.text
+    assert len(without.data) == len(figure.data) - 1
