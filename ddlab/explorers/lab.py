@@ -29,6 +29,7 @@ from .jobs import Change, Compute, Jobs
 from .lines import Quest
 from .page import Laboratory
 from .schedule import Results
+from .views import View
 
 
 def _no_jobs(world: Any, settings: Any, run: Any) -> list:
@@ -66,6 +67,7 @@ class Lab:
             it keeps.
         labels: field -> words.
         choice_words: world -> field -> (choice -> its words).
+        opens: control -> the view whose tab opens when it moves.
         stops: world -> field -> (low, high) of a slider with round numbers, or stop -> its words.
         quest: what the reader is asked to reach, or world -> this; checked at every drawing.
         question: (words, answers): what the reader commits to before a control moves. Until then
@@ -97,6 +99,7 @@ class Lab:
     shows_newest: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     choice_words: Callable[[Any], dict[str, Callable[[Any], str]]] = lambda world: {}
+    opens: Mapping[str, View] = field(default_factory=dict)
     stops: Callable[[Any], Mapping[str, tuple[int, int] | Mapping[Any, str]]] = lambda world: {}
     quest: Quest | Callable[[Any], Quest] | None = None
     question: tuple[str, Sequence[str]] | None = None

@@ -23,7 +23,7 @@ from .pointer import PointSliders
 from .prediction import Prediction
 from .schedule import Results, Schedule
 from .stops import name_stops, other_stops, set_stops
-from .views import Drag, NotComputed, ViewOnPage, make_widget
+from .views import Drag, NotComputed, View, ViewOnPage, make_widget
 
 if TYPE_CHECKING:
     from .lab import Lab
@@ -224,6 +224,9 @@ class Laboratory(Explorer):
         if changed and before.step == after.step is not None:
             self.panel.value = after.replace(step=None)
             return
+        for name, view in self.lab.opens.items():
+            if getattr(before, name) != getattr(after, name):
+                self._open(view)
         try:
             with self._drawing:  # a drawing that has begun in another thread is of one settings
                 self.schedule.show(after)
@@ -286,10 +289,14 @@ class Laboratory(Explorer):
             if button.shows_end or any(job is self.schedule.watched_run for job in jobs):
                 self.panel.value = self.panel.value.replace(step=None)  # follow it
             self.schedule.press(button, jobs)
-            for view_on_page in self.views_on_page:
-                if button.view is view_on_page.view:
-                    view_on_page.bring_forward()
+            self._open(button.view)
             self.draw()  # the button is grey at once
+
+    def _open(self, view: View | None) -> None:
+        """Open the tab of a view, if it stands in one."""
+        for view_on_page in self.views_on_page:
+            if view_on_page.view is view:
+                view_on_page.bring_forward()
 
     def _watch_reader(self, is_seen: bool) -> None:
         self.schedule.watch_reader(is_seen)

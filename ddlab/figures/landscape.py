@@ -59,7 +59,8 @@ def landscape(
             f"shape {list(table.shape)} from {table.min():g} to {table.max():g}."
         )
     places = {name: as_plane(f"paths[{name!r}]", path) for name, path in (paths or {}).items()}
-    held = "" if share is None else f" (this plane holds {share:.0%} of the movement)"
+    held = "" if share is None else f"; the plane holds {share:.0%}"
+    moved = "" if share is None else f" that holds {share:.0%} of the movement"
     figure = look.start_figure(title=title + held, x_label=x_label, y_label=y_label, height=height)
     if loss is not None:
         add_loss(figure, across, up, table, loss_label)
@@ -83,7 +84,9 @@ def landscape(
     figure.update_xaxes(range=[float(across[0]), float(across[-1])], showgrid=False, zeroline=False)
     figure.update_yaxes(range=[float(up[0]), float(up[-1])], showgrid=False, zeroline=False)
     contours = "The loss is not computed yet." if loss is None else _contours(across, up, table)
-    return look.finish_figure(figure, alt=f"A plane{held}. {contours}{_ends(places | marks)}")
+    return look.finish_figure(
+        figure, alt=f"{title}: a plane{moved}. {contours}{_ends(places | marks)}"
+    )
 
 
 def add_loss(
@@ -103,7 +106,6 @@ def add_loss(
         x=short(across),
         y=short(up),
         z=short(heights),
-        customdata=short(table),
         name=label,
         ncontours=_CONTOURS,
         colorscale=[
@@ -113,7 +115,7 @@ def add_loss(
         ],
         contours={"coloring": "heatmap"},
         line={"color": look.neutral("axis"), "width": 0.6},
-        hovertemplate="%{x:.2f}, %{y:.2f}: %{customdata:.3g}<extra></extra>",
+        hovertemplate="%{x:.2f}, %{y:.2f}: 10<sup>%{z:.2f}</sup><extra></extra>",
         colorbar={
             "title": {"text": label, "side": "right"},
             "thickness": 12,

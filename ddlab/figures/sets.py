@@ -20,6 +20,9 @@ from .images import as_pixels
 from .panels import image_panels
 
 REAL = "real images"
+_AREA = (480, 180)  # px of a plot beside controls, at least
+_LETTER = 7.5  # px of a letter of a class's name
+_LINE = 16  # and of its line
 
 
 @checked
@@ -157,10 +160,22 @@ def one_class(
 
 
 def _add_names(figure: go.Figure, points: np.ndarray, classes: list[str]) -> None:
-    """Write each class's name at the middle of its points, which few far ones do not move."""
+    """Write each class's name at the middle of its points, or above another name that lies there.
+
+    Few far points do not move a middle.
+    """
     names = list(dict.fromkeys(classes))
     of_class = np.array(classes)
     middles = np.array([np.median(points[of_class == name], axis=0) for name in names])
+    to_pixels = np.array(_AREA) / np.ptp(points, axis=0).clip(1e-9)
+    placed = list[int]()
+    for index in np.argsort(middles[:, 1]):
+        for other in placed:
+            gap = (middles[index] - middles[other]) * to_pixels
+            width = _LETTER * (len(names[index]) + len(names[other])) / 2
+            if abs(gap[0]) < width and gap[1] < _LINE:
+                middles[index, 1] = middles[other, 1] + _LINE / to_pixels[1]
+        placed.append(index)
     figure.add_scatter(
         x=short(middles[:, 0]),
         y=short(middles[:, 1]),

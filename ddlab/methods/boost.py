@@ -88,7 +88,6 @@ class Config(krr_st.Config):
         range=(1, 224),
         help="How much smaller image bases are on each side.",
         source="Boost, A.1",
-        explorable=(1, 4),
     )
     image_bases: int = parameter(
         200,

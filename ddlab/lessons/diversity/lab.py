@@ -154,7 +154,7 @@ def pictures(world: World, image_sets: NamedImages) -> tuple[bytes, str]:
         f"{image_sets[0][0]}, then {image_sets[1][0]}: {row_count} images of each class, "
         f"a column for each of {', '.join(data.class_names)}."
     )
-    return encode_grid(np.concatenate(rows), data.classes, cell=32, row_labels=names), alt
+    return encode_grid(np.concatenate(rows), data.classes, cell=29, row_labels=names), alt
 
 
 @functools.lru_cache(maxsize=64)
@@ -171,9 +171,9 @@ Scored = tuple[float, float]
 def trade_data(
     world: World, settings: Settings, results: Results
 ) -> tuple[Scored, dict[Any, Scored], Scored]:
-    """Return the images on show, all that were made or recorded, and random real ones.
+    """Return the images on show, those that were made or recorded, and random real ones.
 
-    Recorded are those of both starts and all weights, for the push on show.
+    These are of both starts and all weights, for the push on show or none.
     """
     config = results.jobs[0].config
     layer = settings.layer
@@ -183,12 +183,20 @@ def trade_data(
         if recorded is not None:
             images = results.compute_now(world.recorded, recorded)
             scored[decisive(grid_config)] = _scored(images, layer)
+    pushes = {_push(config), _push(config.replace(perturbation="none"))}
     for _, images in results.every(world.images):
         source = images.source
-        if isinstance(source, dwa.Config) and source.images_per_class == config.images_per_class:
+        is_like = isinstance(source, dwa.Config) and _push(source) in pushes
+        if is_like and source.images_per_class == config.images_per_class:
             scored[decisive(source)] = _scored(images, layer)
     current = next(iter(results.shared.values()))
     return _scored(current, layer), scored, _scored(results.shared[REAL], layer)
+
+
+def _push(config: dwa.Config) -> tuple[Any, ...]:
+    """Return the settings of the push, as far as they decide on the images."""
+    plain = decisive(config)
+    return plain.perturbation, plain.adjustment_steps, plain.adjustment_radius
 
 
 def _scored(images: Images, layer: str) -> Scored:
@@ -201,7 +209,7 @@ def trade(current: Scored, scored: dict[Any, Scored], real_images: Scored) -> go
     for config in sorted(scored, key=lambda config: config.lambda_var):
         name = f"from {config.initialisation}"
         if config.perturbation != "none":
-            name += f", {config.perturbation} {config.adjustment_radius:g}"
+            name = f"{config.initialisation}, pushed"
         distance, coverage = scored[config]
         arms.setdefault(name, {})[distance] = [coverage]
     return tried_settings(
@@ -257,6 +265,7 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     return f"Your images are being recovered. The nearest ones so far, {measured}"
 
 
+_MAP = Chart(map_data, map_figure, ghosts=False)
 DiversityLab = Lab(
     "What makes recovered images differ?",
     World,
@@ -282,6 +291,7 @@ DiversityLab = Lab(
         "images_per_class": "images per class",
         "iterations": "updates",
     },
+    opens={"map": _MAP, "moves": _MAP},
     stops=lambda world: {
         "lambda_var": {weight: f"{weight:g}" for weight in WEIGHTS},
         "adjustment_radius": {radius: f"{radius:g}" for radius in RADII},
@@ -305,7 +315,7 @@ DiversityLab = Lab(
             Strip(picture_data, pictures),
             Tabs(
                 ("Distance and coverage", Chart(trade_data, trade, ghosts=False)),
-                ("Map", Chart(map_data, map_figure, ghosts=False)),
+                ("Map", _MAP),
                 ("Students", students.VIEW),
             ),
         )

@@ -232,9 +232,10 @@ _DECISIONS = Chart(
     decisions,
     move=lambda figure, on_view: figures.move_decisions(figure, **on_view.decisions),
 )
+_LANDSCAPE = Chart(on_show, landscape, ghosts=False)
 _VIEWS = Tabs(
     ("At the end", Chart(ends_data, final_chart, ghosts=False)),
-    ("Landscape", Chart(on_show, landscape, ghosts=False)),
+    ("Landscape", _LANDSCAPE),
     ("Decisions", _DECISIONS),
     ("Curves", Chart(on_show, curves, move=move_curves)),
     ("Numbers", Html(on_show, numbers)),
@@ -257,6 +258,7 @@ _SHARED: dict[str, Any] = {
     "jobs": lambda world, settings, run: (
         [Value(answer, settings, world.sweep)] if settings.exact_gradient else []
     ),
+    "opens": {"plane": _LANDSCAPE},
     "buttons": [Change("Other seeds", other_seeds, hint="Other starts and other samples, as many")],
     "sentence": sentence,
 }

@@ -84,5 +84,6 @@ def test_a_place_is_shaded_by_the_loss_with_the_point_there() -> None:
         own_loss, other_loss = one_point.losses(settings)
         both = (own_loss + other_loss) / 2
         # The plane from -2 to 2 has 41 places on each side.
-        shown = one_point.plane(settings).data[-1].customdata[25, 30]
-        assert shown == pytest.approx(own_loss if shade == one_point.THIS_START else both)
+        shown = 10.0 ** one_point.plane(settings).data[-1].z[25, 30]
+        expected = own_loss if shade == one_point.THIS_START else both
+        assert shown == pytest.approx(expected, rel=1e-5)
