@@ -141,7 +141,7 @@ def test_the_landscape_has_the_paths_from_a_common_start(lab: Laboratory) -> Non
     land = answer_on_show(lab).landscape
     assert list(land["paths"]) == ["Σ = 0.1", "Σ = 0.5", "Σ = 1"]
     title = lab.widget(landscape).figure.layout.title.text
-    assert 0.5 < land["share"] <= 1 and f"holds {land['share']:.0%} of the movement" in title
+    assert 0.5 < land["share"] <= 1 and f"holds {land['share']:.0%}" in title
     starts = torch.stack([path[0] for path in land["paths"].values()])
     torch.testing.assert_close(starts[0], starts[1], atol=1e-5, rtol=0)
     assert [lab.widget(draw).figure.data[0].type for draw in (landscape, final_chart)] == [
