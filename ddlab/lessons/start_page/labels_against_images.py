@@ -37,7 +37,7 @@ _LOOKS = 15  # how often a student is tested while it learns
 _MOST_VIEWS = 12  # of the image on show
 _CURVES = 2  # beside each other, the last ones
 _HEIGHT = 226  # of the target's plot, in pixels
-_RESULTS_HEIGHT = 290  # of the plots that carry the conclusion
+_RESULTS_HEIGHT = 286  # of the plots that carry the conclusion
 # Of accuracy that labels must add, and the sets for which they must: the quest.
 _POINTS = 0.10
 _RAISED_SETS = 2
