@@ -20,7 +20,7 @@ from .images import as_pixels
 from .panels import image_panels
 
 REAL = "real images"
-_AREA = (480, 180)  # px of a plot beside controls, at least
+_AREA = (320, 180)  # px of a map, at least
 _LETTER = 7.5  # px of a letter of a class's name
 _LINE = 16  # and of its line
 

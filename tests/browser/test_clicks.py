@@ -14,7 +14,9 @@ from ddlab.lessons.arena.lab import ArenaLab
 from tests.browser.reader import NOTEBOOKS
 from tests.browser.test_gate import LAB, notebook
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+# nbclient of other tests leaves its event loop to the garbage collector, which complains at any time.
+LEFT = "ignore::pytest.PytestUnraisableExceptionWarning"
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings(LEFT)]
 
 # Where a point of a plot's axes is on the page, once the plot stands still in view.
 PLACE = """([title, x, y]) => {

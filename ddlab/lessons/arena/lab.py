@@ -290,9 +290,11 @@ def unused(world: World, settings: Settings) -> list[str]:
     return ["labels"] if settings.up in _NUMBERED else []
 
 
+_NUMBERS = Chart(points_data, points, click=choose, ghosts=False)
 DECLARED: dict[str, Any] = {
     "controls": ("labels", "up", "data", "budget"),
     "folded": ("across", "method"),
+    "opens": {"labels": _NUMBERS, "up": _NUMBERS, "across": _NUMBERS},
     "labels": {"up": "upwards", "across": "to the right"},
     "choice_words": lambda world: {
         "up": _SHORT.__getitem__,
@@ -302,7 +304,7 @@ DECLARED: dict[str, Any] = {
     "views": [
         Strip(set_on_show, images),
         Tabs(
-            ("Numbers", Chart(points_data, points, click=choose, ghosts=False)),
+            ("Numbers", _NUMBERS),
             ("Map", Chart(set_on_show, drawn_map, click=choose, ghosts=False)),
         ),
     ],

@@ -24,6 +24,7 @@ REAL = "everything"  # the record's name for all images
 RANDOM = "random"
 _MAP_WIDTH = 0.6  # of the plot; coverage has the rest
 _RING = 12  # px of a ring around one of few marks
+_FONT = 9  # px of the names: there are 21
 _SMALL = 6  # px of a mark: there are two thousand with ten images of each class
 
 
@@ -66,11 +67,10 @@ def method_map(
         },
         real_classes=rows[REAL]["labels"],
         title=f"{method}: {covered}, random images {coverage(rows[RANDOM]):.1%}",
-        x_label="t-SNE, first axis",
-        y_label="t-SNE, second axis",
         height=height,
     )
     figure.update_traces(marker_size=_SMALL, selector={"mode": "markers"})
+    figure.update_traces(showlegend=False, selector={"name": "real images"})
     for family, names in members.items():
         # A click on an image chooses its method.
         clicked = [name for name in names for _ in rows[name]["x"]]
@@ -81,6 +81,7 @@ def method_map(
             y=own["y"],
             mode="markers",
             name=method,
+            showlegend=False,
             text=own["labels"],
             hovertemplate=f"%{{text}}<extra>{method}</extra>",
             marker={
@@ -90,49 +91,59 @@ def method_map(
                 "line_width": 2,
             },
         )
+    # The classes' names lie on top.
+    figure.data = sorted(figure.data, key=lambda trace: trace.mode == "text")
     order = sorted((name for name in rows if name != REAL), key=lambda name: coverage(rows[name]))
+    _add_coverage(figure, rows, members, order)
+    figure.update_layout(
+        xaxis={"domain": [0, _MAP_WIDTH], "showticklabels": False, "title": None},
+        yaxis={"showticklabels": False, "title": None},
+        xaxis2={"domain": [_MAP_WIDTH + 0.24, 1], "visible": False},
+        yaxis2={"anchor": "x2", "range": [-0.7, len(order) - 0.3], "visible": False},
+    )
+    listed = ", ".join(f"{name} {coverage(rows[name]):.1%}" for name in reversed(order))
+    return finish_figure(figure, alt=f"{alt_text(figure)} Coverage: {listed}.")
+
+
+def _add_coverage(
+    figure: go.Figure,
+    rows: Mapping[str, dict[str, Any]],
+    members: Mapping[str, list[str]],
+    order: list[str],
+) -> None:
+    """Draw the coverage of each method beside the map, the largest at the top, with its interval."""
+    shared: dict[str, Any] = {"showlegend": False, "xaxis": "x2", "yaxis": "y2"}
     for number, names in enumerate(members.values()):
         limits = [interval(rows[name]["coverages"]) or (0.0, 0.0) for name in names]
         style = series_style(number)
         figure.add_scatter(
             x=[coverage(rows[name]) for name in names],
             y=[order.index(name) for name in names],
-            text=names,
+            mode="markers",
+            cliponaxis=False,
             error_x={
                 "type": "data",
                 "array": [(high - low) / 2 for low, high in limits],
                 "width": 0,
                 "thickness": 1,
             },
-            mode="markers",
-            marker={"symbol": style.marker, "color": style.colour, "size": 8},
+            marker={"symbol": style.marker, "color": style.colour, "size": 7},
             customdata=names,
-            hovertemplate="%{text}: %{x:.1%}<extra></extra>",
-            showlegend=False,
-            xaxis="x2",
-            yaxis="y2",
+            hovertext=names,
+            hovertemplate="%{hovertext}: %{x:.1%}<extra></extra>",
+            **shared,
         )
-    figure.update_layout(
-        xaxis={"domain": [0, _MAP_WIDTH], "showticklabels": False},
-        yaxis_showticklabels=False,
-        xaxis2={
-            "domain": [_MAP_WIDTH + 0.2, 1],
-            "title": "coverage",
-            "tickformat": ".0%",
-            "nticks": 4,
-            "tickangle": 0,
-        },
-        yaxis2={
-            "anchor": "x2",
-            "tickvals": [*range(len(order))],
-            "ticktext": order,
-            "tickfont": {"size": 10},
-            "range": [-0.7, len(order) - 0.3],
-            "zeroline": False,
-        },
+    figure.add_scatter(
+        x=[0.0] * len(order),
+        y=[*range(len(order))],
+        mode="text",
+        text=[f"{name} {coverage(rows[name]):.0%} " for name in order],
+        textposition="middle left",
+        textfont={"size": _FONT, "color": neutral("text")},
+        cliponaxis=False,
+        hoverinfo="skip",
+        **shared,
     )
-    listed = ", ".join(f"{name} {coverage(rows[name]):.1%}" for name in reversed(order))
-    return finish_figure(figure, alt=f"{alt_text(figure)} Coverage: {listed}.")
 
 
 def _places(row: Mapping[str, Any]) -> np.ndarray:
