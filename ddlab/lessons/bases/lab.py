@@ -224,9 +224,10 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     scale, used, used_vectors = split(settings, results.shared)
     count, budget, _ = bill_data(world, settings, results) or (0, 0, ())
     if not count:
+        price = world.sizes(scale, used, used_vectors).bill(1).total
         return (
-            f"These bases alone cost more than {budget:,} floats, so no pair can be stored. "
-            "Choose fewer bases, or a larger scale."
+            f"These bases and one pair cost {price:,} floats, more than the {budget:,} that there "
+            "are. Choose fewer bases, or a larger scale."
         )
     scaling = f" (scaling alone {_small(images.scaling)})" if scale > 1 else ""
     text = (
