@@ -132,8 +132,8 @@ def landscape(on_view: Answer) -> go.Figure:
     return figures.landscape(
         **on_view.landscape,
         title="Squared error on G",
-        x_label="first direction of the weights",
-        y_label="second direction of the weights",
+        x_label="main direction of the paths",
+        y_label="second direction of the paths",
         loss_label="mean squared error on G",
         height=drawing.HEIGHT,
     )

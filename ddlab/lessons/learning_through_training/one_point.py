@@ -92,6 +92,7 @@ def plane(settings: Settings) -> go.Figure:
         y=axis.numpy(),
         z=short(shades.clamp(min=_DARKEST).log10().numpy()),
         colorscale=[[0, faint(blue, 0.85)], [0.35, faint(blue, 0.4)], [1, faint(blue, 0.03)]],
+        zsmooth="fast",
         showscale=False,
         hovertemplate="%{x:.2f}, %{y:.2f}: real loss 10<sup>%{z:.2f}</sup><extra></extra>",
     )
