@@ -47,6 +47,25 @@ class Architectures(Tabled):
         return records
 
 
+def distinct_networks(networks: Any, *, fewest: int) -> list[NetworkSpec]:
+    """Return networks as specs.
+
+    Raises:
+        DDLabError: fewer than so many, what is none, or the same one twice.
+    """
+    if not isinstance(networks, Sequence) or isinstance(networks, str) or len(networks) < fewest:
+        errors.fail("networks", f"at least {fewest} NetworkSpecs or family names", networks)
+    specs = [
+        errors.check_instance("networks", spec, NetworkSpec, "NetworkSpecs or family names")
+        for spec in networks
+    ]
+    titles = [spec.title for spec in specs]
+    twice = [title for title in titles if titles.count(title) > 1]
+    if twice:
+        errors.fail("networks", "architectures that all differ", f"{twice[0]} twice")
+    return specs
+
+
 def across(
     distilled: DistilledSet,
     data: ImageData,
@@ -72,14 +91,7 @@ def across(
         KeyboardInterrupt: before the first student. Later ones leave what is there, with
             `complete=False`.
     """
-    if not isinstance(networks, Sequence) or isinstance(networks, str) or not networks:
-        errors.fail("networks", "a sequence of at least one NetworkSpec or family name", networks)
-    specs = [
-        errors.check_instance("networks", spec, NetworkSpec, "NetworkSpecs or family names")
-        for spec in networks
-    ]
-    if len({spec.title for spec in specs}) != len(specs):
-        errors.fail("networks", "architectures that all differ", [spec.title for spec in specs])
+    specs = distinct_networks(networks, fewest=1)
     shared: dict[str, Any] = {
         "labels": labels,
         "teacher": teacher,

@@ -30,6 +30,7 @@ from ..networks import Network, NetworkSpec
 from ..runs.cache import whole
 from ..runs.inputs import Inputs
 from ..training import supervised
+from .architectures import distinct_networks
 from .parallel import check_jobs
 from .rows import entries_by_name
 from .students import Jobs, Seeds, evaluations, prepared
@@ -55,9 +56,9 @@ def rank_correlation(first: Any, second: Any) -> np.ndarray:
     from scipy.stats import rankdata  # lazily: it takes a second
 
     ranks = [rankdata(values, axis=-1) for values in (first, second)]
-    one, two = (rank - rank.mean(-1, keepdims=True) for rank in ranks)
-    scale = np.sqrt((one**2).sum(-1) * (two**2).sum(-1))
-    return (one * two).sum(-1) / np.where(scale > 0, scale, 1.0)
+    centred, rival = (rank - rank.mean(-1, keepdims=True) for rank in ranks)
+    scale = np.sqrt((centred**2).sum(-1) * (rival**2).sum(-1))
+    return (centred * rival).sum(-1) / np.where(scale > 0, scale, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,8 +110,8 @@ class ArchitectureSearch(Tabled):
         if len(self.on_all_data) < 2:
             return None
         accuracies = np.array(self.on_all_data)
-        rest = (accuracies.sum(0) - accuracies) / (len(accuracies) - 1)
-        return float(rank_correlation(accuracies, rest).mean())
+        mean_of_others = (accuracies.sum(0) - accuracies) / (len(accuracies) - 1)
+        return float(rank_correlation(accuracies, mean_of_others).mean())
 
     def correlation(self, proxy: str, *, tenth: bool = False) -> list[float]:
         """Return the rank correlation with training on all data, of each draw.
@@ -119,10 +120,10 @@ class ArchitectureSearch(Tabled):
             tenth: among the best tenth of the networks alone, of which there are at least three.
         """
         accuracies = np.array(self._of(proxy).accuracies)
-        count = len(self.networks)
-        best = np.argsort(-self.reference, kind="stable")
-        kept = best[: max(round(count * _TENTH), _FEWEST)] if tenth else best
-        return rank_correlation(accuracies[:, kept], self.reference[kept]).tolist()
+        numbers = np.argsort(-self.reference, kind="stable")
+        if tenth:
+            numbers = numbers[: max(round(len(numbers) * _TENTH), _FEWEST)]
+        return rank_correlation(accuracies[:, numbers], self.reference[numbers]).tolist()
 
     def interval(self, proxy: str) -> tuple[float, float]:
         """Return a 95% bootstrap interval of the mean correlation: networks are drawn again."""
@@ -131,7 +132,7 @@ class ArchitectureSearch(Tabled):
         )
         accuracies = np.array(self._of(proxy).accuracies)[:, draws]
         means = rank_correlation(accuracies, self.reference[draws]).mean(0)
-        low, high = np.nanpercentile(means, [2.5, 97.5])
+        low, high = np.percentile(means, [2.5, 97.5])
         return float(low), float(high)
 
     def chosen(self, proxy: str) -> list[int]:
@@ -253,9 +254,9 @@ def architecture_search(
         KeyboardInterrupt: before three networks were finished. Later the result holds those that
             are, with `complete=False`.
     """
-    specs = _distinct(networks)
-    others, early = _split(proxies)
-    entries = entries_by_name(others, data, images_per_class, "proxies")
+    specs = distinct_networks(networks, fewest=_FEWEST)
+    set_proxies, early = _split(proxies)
+    entries = entries_by_name(set_proxies, data, images_per_class, "proxies")
     inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,), device=device)
     for name, entry in entries.items():
         entry.check(name, inputs, "hard")
@@ -263,7 +264,7 @@ def architecture_search(
     if teacher is None and any(entry.needs_teacher for entry in entries.values()):
         teacher = whole(train_teacher(data, device=device, progress=progress))
     settings = on_all_data or supervised.Config.for_data(data, "teacher")
-    everything = from_images(data.normalised(device=device), data.train_labels, data)
+    everything = from_images(data.normalised(device=inputs.device), data.train_labels, data)
     key = [config, settings, data.fingerprint, list(seeds), trainings, early]
     for entry in entries.values():
         key += [entry.settings, entry.distilled and entry.distilled.fingerprint]
@@ -276,16 +277,16 @@ def architecture_search(
         for seed in seeds:
             make = partial(entry.make, seed, data, teacher=teacher, device=device)
             set_key = storage.fingerprint(entry.settings, seed, data.fingerprint, teachers)
-            sets.append(store.made(set_key, make) if entry.settings else (entry.distilled, 0.0))
+            sets.append(store.set_of(set_key, make) if entry.settings else (entry.distilled, 0.0))
         seconds = statistics.fmean(seconds for _, seconds in sets)
         prices[name] = seconds, sets[0][0].storage_floats("hard", None)
         tasks[name] = [
-            (made, config or supervised.Config.for_data(made, labels="hard"), seed)
-            for (made, _), seed in zip(sets, seeds, strict=True)
+            (distilled, config or supervised.Config.for_data(distilled, labels="hard"), seed)
+            for (distilled, _), seed in zip(sets, seeds, strict=True)
         ]
     if early:
-        made, first_config, _ = next(iter(tasks.values()))[0]
-        updates = first_config.epochs * first_config.steps_per_epoch(len(made))
+        distilled, first_config, _ = next(iter(tasks.values()))[0]
+        updates = first_config.epochs * first_config.steps_per_epoch(len(distilled))
         epochs = max(1, round(updates / first_config.steps_per_epoch(len(everything))))
         tasks[EARLY] = [(everything, first_config.replace(epochs=epochs), seed) for seed in seeds]
         prices[EARLY] = 0.0, everything.storage_floats("hard", None)
@@ -294,30 +295,15 @@ def architecture_search(
     return _result(specs, scores, prices, tuple(seeds))
 
 
-def _distinct(networks: Any) -> list[NetworkSpec]:
-    """Return the networks as specs, and refuse fewer than three, or the same one twice."""
-    if not isinstance(networks, Sequence) or isinstance(networks, str) or len(networks) < _FEWEST:
-        errors.fail("networks", "a sequence of at least three NetworkSpecs or families", networks)
-    specs = [
-        errors.check_instance("networks", spec, NetworkSpec, "NetworkSpecs or family names")
-        for spec in networks
-    ]
-    titles = [spec.title for spec in specs]
-    twice = next((title for title in titles if titles.count(title) > 1), None)
-    if twice is not None:
-        errors.fail("networks", "networks that all differ", f"{twice} twice")
-    return specs
-
-
 def _split(proxies: Any) -> tuple[Any, bool]:
     """Return the proxies that are sets, and whether early stopping is among them."""
     if isinstance(proxies, Mapping):
-        others: Any = {name: item for name, item in proxies.items() if item != EARLY}
+        set_proxies: Any = {name: item for name, item in proxies.items() if item != EARLY}
     elif isinstance(proxies, Sequence) and not isinstance(proxies, str):
-        others = [item for item in proxies if not (isinstance(item, str) and item == EARLY)]
+        set_proxies = [item for item in proxies if not (isinstance(item, str) and item == EARLY)]
     else:
-        others = proxies
-    return others, others is not proxies and len(others) < len(proxies)
+        set_proxies = proxies
+    return set_proxies, set_proxies is not proxies and len(set_proxies) < len(proxies)
 
 
 class _Store:
@@ -345,7 +331,7 @@ class _Store:
         if self._folder is not None:
             storage.write_atomically(self._file, json.dumps(self._scores).encode())
 
-    def made(self, key: str, make: Callable[[], DistilledSet]) -> tuple[DistilledSet, float]:
+    def set_of(self, key: str, make: Callable[[], DistilledSet]) -> tuple[DistilledSet, float]:
         """Return a set and the CPU-seconds that it took, now or in an earlier call."""
         file = None if self._folder is None else self._folder / f"set-{key[:_KEY]}.safetensors"
         if file is not None and file.exists():

@@ -14,6 +14,7 @@ from ._check import Named, Share, Words, as_array
 from .embedding import as_plane, short
 
 _CONTOURS = 20
+_SHADES = ((0, 0.85), (0.35, 0.4), (1, 0.03))  # share of the range of the loss -> opacity
 _LAST = 15  # pixels of a path's last mark
 # Written beside the colours: these times powers of ten, fewer where the range has many powers.
 _TICKS = {2: (1,), 1: (1, 2, 5), 0: (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)}
@@ -63,7 +64,7 @@ def landscape(
     moved = "" if share is None else f" that holds {share:.0%} of the movement"
     figure = look.start_figure(title=title + held, x_label=x_label, y_label=y_label, height=height)
     if loss is not None:
-        add_loss(figure, across, up, table, loss_label)
+        _add_loss(figure, across, up, table, loss_label)
     for index, (name, path) in enumerate(places.items(), start=1):
         _add_path(figure, name, path, look.series_style(index))
     marks = {name: as_plane(f"points[{name!r}]", [point]) for name, point in (points or {}).items()}
@@ -89,10 +90,15 @@ def landscape(
     )
 
 
-def add_loss(
+def loss_shades() -> list[list[Any]]:
+    """Return the colours of a loss: the lower, the bluer."""
+    return [[share, look.faint(look.series_style(0).colour, alpha)] for share, alpha in _SHADES]
+
+
+def _add_loss(
     figure: go.Figure, across: np.ndarray, up: np.ndarray, table: np.ndarray, label: str
 ) -> None:
-    """Add contours of a loss [rows of `up`, columns of `across`], as those of `landscape`."""
+    """Add contours of a loss [rows of `up`, columns of `across`]."""
     # A loss of 0 has no logarithm; a millionth of the largest is as dark as any.
     low = max(float(table.min()), 1e-6 * float(table.max()), 1e-30)
     heights = np.log10(np.maximum(table, low))
@@ -101,18 +107,13 @@ def add_loss(
     powers = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(top) + 1)
     ticks = np.outer(powers, _TICKS[decades]).flatten()
     shown = ticks[(ticks >= low) & (ticks <= 10**top)]
-    blue = look.series_style(0).colour
     figure.add_contour(
         x=short(across),
         y=short(up),
         z=short(heights),
         name=label,
         ncontours=_CONTOURS,
-        colorscale=[
-            [0, look.faint(blue, 0.85)],
-            [0.35, look.faint(blue, 0.4)],
-            [1, look.faint(blue, 0.03)],
-        ],
+        colorscale=loss_shades(),
         contours={"coloring": "heatmap"},
         line={"color": look.neutral("axis"), "width": 0.6},
         hovertemplate="%{x:.2f}, %{y:.2f}: 10<sup>%{z:.2f}</sup><extra></extra>",

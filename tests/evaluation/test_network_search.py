@@ -129,8 +129,8 @@ def test_a_folder_goes_on_where_it_stopped_and_takes_further_networks(
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"networks": SPECS[:2]}, ("networks", "three")),
-        ({"networks": "convnet"}, ("networks", "three")),
+        ({"networks": SPECS[:2]}, ("networks", "at least 3")),
+        ({"networks": "convnet"}, ("networks", "at least 3")),
         ({"networks": [*SPECS, SPECS[0]]}, ("networks", "convnet(width=2,depth=1) twice")),
         ({"networks": [*SPECS, 3]}, ("networks", "NetworkSpecs")),
         ({"seeds": (1, 1)}, ("seeds", "different")),

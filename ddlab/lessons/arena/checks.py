@@ -124,28 +124,30 @@ def _landscapes() -> list[tuple[Landscape]]:
     ]
 
 
-def _gap(seen: Landscape, judged: str = REAL, chosen: str = ON_SET) -> Tensor:
-    lowest = seen.losses[chosen].argmin()
-    return seen.losses[judged].flatten()[lowest] - seen.losses[judged].min()
+def _gap(landscape: Landscape, judged: str = REAL, chosen: str = ON_SET) -> Tensor:
+    lowest = landscape.losses[chosen].argmin()
+    return landscape.losses[judged].flatten()[lowest] - landscape.losses[judged].min()
 
 
 GAP = Exercise(
-    arguments=("seen",),
+    arguments=("landscape",),
     cases=_landscapes,
     expected=_gap,
     mistakes={
         "That is the difference of the lowest values, which lie at two places. Take the loss on real "
         "images at the lowest place of the set's loss.": (
-            lambda seen: seen.losses[REAL].min() - seen.losses[ON_SET].min()
+            lambda landscape: landscape.losses[REAL].min() - landscape.losses[ON_SET].min()
         ),
         "The two losses have changed places: a student goes down the set's loss, and is judged by "
-        "the one on real images.": lambda seen: _gap(seen, ON_SET, REAL),
+        "the one on real images.": lambda landscape: _gap(landscape, ON_SET, REAL),
         "That is the loss on real images at the right place. Subtract the lowest one of the plane.": (
-            lambda seen: seen.losses[REAL].flatten()[seen.losses[ON_SET].argmin()]
+            lambda landscape: landscape.losses[REAL].flatten()[landscape.losses[ON_SET].argmin()]
         ),
-        "You subtract the wrong way round: a gap is at least 0.": lambda seen: -_gap(seen),
+        "You subtract the wrong way round: a gap is at least 0.": lambda landscape: (
+            -_gap(landscape)
+        ),
         "You take the mean over the plane. Only one place counts, where the set's loss is lowest.": (
-            lambda seen: (seen.losses[REAL] - seen.losses[ON_SET]).mean()
+            lambda landscape: (landscape.losses[REAL] - landscape.losses[ON_SET]).mean()
         ),
     },
     look="argmin counts the places of a table row by row. Which loss chooses the place?",

@@ -14,7 +14,8 @@ from ...core.parameters import Parameters, parameter
 from ...explorers import Lab, Quest, Results
 from ...explorers.ready import HEIGHT, world_of
 from ...figures.embedding import short
-from ...figures.theme import faint, finish_figure, legend_below, series_style
+from ...figures.landscape import loss_shades
+from ...figures.theme import finish_figure, legend_below
 from ..shared import dragging, one_weight
 
 # Real loss that the quest asks for; the other start must end ten times above it.
@@ -86,12 +87,11 @@ def plane(settings: Settings) -> go.Figure:
     loss_map, other_map = losses_at(settings, x, y)
     shades = loss_map if settings.shade == THIS_START else (loss_map + other_map) / 2
     # Not contours, which take the browser twice as long, at every press.
-    blue = series_style(0).colour
     figure.add_heatmap(
         x=axis.numpy(),
         y=axis.numpy(),
         z=short(shades.clamp(min=_DARKEST).log10().numpy()),
-        colorscale=[[0, faint(blue, 0.85)], [0.35, faint(blue, 0.4)], [1, faint(blue, 0.03)]],
+        colorscale=loss_shades(),
         zsmooth="fast",
         showscale=False,
         hovertemplate="%{x:.2f}, %{y:.2f}: real loss 10<sup>%{z:.2f}</sup><extra></extra>",
