@@ -162,7 +162,13 @@ TABLE: dict[str, Row] = {
     "ddlab.published": (
         ddlab.published,
         lambda g: {"method": "dm", "dataset": "cifar10", "images_per_class": 10},
-        [("method", "sre2"), ("method", 3), ("dataset", "cifar"), ("images_per_class", 7)],
+        [
+            ("method", "sre2"),
+            ("method", 3),
+            ("dataset", "cifar"),
+            ("images_per_class", 7),
+            ("task", "nas"),
+        ],
     ),
     "ddlab.replicate": (
         ddlab.replicate,

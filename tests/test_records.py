@@ -77,6 +77,14 @@ def test_what_papers_print_is_of_every_method_and_found_by_any_spelling() -> Non
     )
 
 
+def test_printed_numbers_of_other_tasks_stand_apart() -> None:
+    searches = ddlab.published(task="architecture search")
+    assert [row["rank_correlation"] for row in searches.rows] == [0.41, 0.36, -0.04]
+    assert "-0.04" in searches.table() and "accuracy" not in searches.table()
+    in_turn = ddlab.published("dwa", "CIFAR-100", task="continual learning").records()
+    assert [row["accuracy"] for row in in_turn] == [34.6, 25.7, 22.5, 20.2, 18.1]
+
+
 def test_every_finding_names_a_table_that_is_there_and_the_printed_numbers_stand_as_recorded() -> (
     None
 ):

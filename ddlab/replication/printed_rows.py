@@ -2,15 +2,17 @@
 
 ddlab.published("dm", "CIFAR-10")       # in a notebook: a table
 ddlab.published(dataset="MNIST", images_per_class=1).records()
+ddlab.published("mtt", task="architecture search")
 """
 
 import csv
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from .. import methods
 from ..core import errors
+from ..core.boundary import among, checked
 from ..evaluation.tables import Tabled, markdown
 
 _FILE = Path(__file__).parent / "published.csv"
@@ -21,9 +23,11 @@ _COLUMNS = (
     "network",
     "labels",
     "accuracy (%)",
+    "rank correlation",
     "setting",
     "source",
 )
+TASKS = ("one student", "architecture search", "continual learning")
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,9 @@ class Published(Tabled):
     Attributes:
         rows: dictionaries with method (as `methods.get` takes it), dataset, images_per_class (a
             fraction where a set has fewer images than classes), network of the students, labels,
-            accuracy and deviation (percent; None where none is printed), setting, source.
+            accuracy and deviation (percent; None where none is printed), rank_correlation (with
+            training on all data; None but for the task "architecture search"), setting, source,
+            task (one of `TASKS`).
     """
 
     rows: tuple[dict[str, Any], ...]
@@ -51,8 +57,13 @@ class Published(Tabled):
         return markdown(heads, rows)
 
 
+@checked
 def published(
-    method: str | None = None, dataset: str | None = None, *, images_per_class: float | None = None
+    method: str | None = None,
+    dataset: str | None = None,
+    *,
+    images_per_class: float | None = None,
+    task: Annotated[str, among(*TASKS)] = TASKS[0],
 ) -> Published:
     """Return the numbers that papers print, all or those of one method, one dataset or one size.
 
@@ -60,11 +71,13 @@ def published(
         method: its name or alias.
         dataset: "MNIST", "CIFAR-10", ..., in capitals or not, with hyphens or without.
         images_per_class: of the distilled set.
+        task: what the set is for: "one student", which trains on it, "architecture search", which
+            ranks networks by it, or "continual learning", which meets its classes in turn.
 
     Raises:
-        DDLabError: an unknown method or dataset, or nothing printed for what is asked.
+        DDLabError: an unknown method, dataset or task, or nothing printed for what is asked.
     """
-    rows = _read()
+    rows = [row for row in _read() if row["task"] == task]
     if method is not None:
         method_asked = methods.get(method)
         rows = [row for row in rows if methods.get(row["method"]) is method_asked]
@@ -81,7 +94,9 @@ def published(
         rows = [row for row in rows if row["images_per_class"] == images_per_class]
     if not rows:
         errors.fail(
-            "method and dataset", "a pair for which a paper prints a number", (method, dataset)
+            "method and dataset",
+            "a pair for which a paper prints a number of this task",
+            (method, dataset),
         )
     return Published(tuple(rows))
 
@@ -93,18 +108,18 @@ def _read() -> list[dict[str, Any]]:
 
 def _numbers(row: dict[str, str]) -> dict[str, Any]:
     size = float(row["images_per_class"])
-    deviation = float(row["deviation"]) if row["deviation"] else None
-    numbers = {
-        "images_per_class": int(size) if size.is_integer() else size,
-        "accuracy": float(row["accuracy"]),
-    }
-    return {**row, **numbers, "deviation": deviation}
+    numbers: dict[str, Any] = {"images_per_class": int(size) if size.is_integer() else size}
+    for column in ("accuracy", "deviation", "rank_correlation"):
+        numbers[column] = float(row[column]) if row[column] else None
+    return {**row, **numbers, "task": row["task"] or TASKS[0]}
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    printed = f"{row['accuracy']:g}" + (
-        "" if row["deviation"] is None else f" ± {row['deviation']:g}"
+    accuracy, deviation, correlation = (
+        "" if row[column] is None else f"{row[column]:g}"
+        for column in ("accuracy", "deviation", "rank_correlation")
     )
+    printed = accuracy + (f" ± {deviation}" if deviation else "")
     words = (
         row["method"],
         row["dataset"],
@@ -112,7 +127,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
         row["network"],
         row["labels"],
     )
-    return [*words, printed, row["setting"], row["source"]]
+    return [*words, printed, correlation, row["setting"], row["source"]]
 
 
 def plain(name: str) -> str:
