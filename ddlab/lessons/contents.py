@@ -33,8 +33,8 @@ LESSONS: dict[str, Entry] = {
     "05_matching": Entry(
         folder="matching",
         title="Ten images that win",
-        finds="how ten learned images beat real ones (DM, DC)",
-        minutes=45,
+        finds="how ten learned images beat real ones (DM, DC, DSA)",
+        minutes=44,
     ),
     "20_inverting_a_network": Entry(
         folder="inverting_a_network",
@@ -107,6 +107,12 @@ LESSONS: dict[str, Entry] = {
         title="Which method, when, at what price?",
         finds="all methods side by side on equal ground, and yours among them",
         minutes=42,
+    ),
+    "85_at_work": Entry(
+        folder="at_work",
+        title="At work",
+        finds="whether ten images can choose a network, and what else small sets are good for",
+        minutes=45,
     ),
     "10_ideal_data": Entry(
         folder="ideal_data",

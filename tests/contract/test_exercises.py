@@ -345,6 +345,12 @@ WRONG: list[tuple[str, str, Any, str]] = [
     ("65", "pictures", ddlab.data.load("digits").normalised(slice(100)), "cosine"),
     ("65", "pictures", torch.zeros(100, 1, 16, 16), "correlation"),
     ("65", "pictures", torch.randn(100, 1, 16, 16), "correlation"),
+    ("85", "proxy", lambda images, labels: images, "Return two things"),
+    ("85", "proxy", lambda images, labels: (images, labels), "floats"),
+    ("85", "proxy", lambda images, labels: (images[:5], labels[:5]), "Each of the ten digits"),
+    ("85", "proxy", lambda images, labels: (images[:5, 0], labels[:5]), "[n, 1, height, width]"),
+    ("85", "proxy", lambda images, labels: (images[:10] / 0, torch.arange(10)), "not finite"),
+    ("85", "proxy", lambda images, labels: (["x"], labels), "as tensors"),
 ]
 
 
@@ -388,7 +394,19 @@ def random_halves(images: Tensor) -> Tensor:
     return torch.stack([half.mean(0) for half in images[order].chunk(2)])
 
 
+def class_means(images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    means = [images[labels == label].mean(0) for label in range(10)]
+    return torch.stack(means), torch.arange(10)
+
+
+def four_small(images: Tensor, labels: Tensor) -> tuple[Any, Any]:
+    rows = [row for label in range(10) for row in (labels == label).nonzero()[5:9, 0].tolist()]
+    return F.avg_pool2d(images[rows], 2).numpy(), labels[rows].tolist()
+
+
 TRAINED: dict[str, tuple[str, str, Any, str]] = {
+    "class means": ("85", "proxy", class_means, "varied images"),
+    "four small images": ("85", "proxy", four_small, ""),
     "a fixed start": ("60", "carry", dd.Config.teaching(epochs=4), "met one start"),
     "few updates": (
         "60",

@@ -44,6 +44,7 @@ _TIME = re.compile(r"about [\d.,]+ (s|min|h|seconds|minutes|hours)\b")
 LABS: dict[str, Callable[[Material], Arguments]] = {
     "ArenaLab": lambda g: {},
     "ChoiceLab": lambda g: {},
+    "WorkLab": lambda g: {},
     "BasesLab": lambda g: {
         "data": g.data,
         "teacher": g.teacher,

@@ -9,16 +9,19 @@ should read it again.
 import functools
 import json
 import re
+from collections import defaultdict
 from collections.abc import Callable
 from statistics import fmean
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 import torch
 
 from ddlab import records
 from ddlab.core.interval import interval
 from ddlab.evaluation.measures import augmentation_robust_score, label_robust_score
+from ddlab.lessons.at_work import lab as work
 from ddlab.lessons.build import NOTEBOOKS
 from ddlab.lessons.ideal_data import checks as ideal_data
 from ddlab.lessons.ideal_data import toys as toy_world
@@ -288,6 +291,32 @@ def robust_scores() -> dict[str, tuple[float, float]]:
             augmentation_robust_score(views, without),
         )
     return scores
+
+
+SEARCH = work.search("digits", "1", "150")
+
+
+def ranked(proxy: str, rival: str) -> Gain:
+    """Of lesson 85's record: rank correlations with one image of each digit, draw by draw."""
+    return gain(SEARCH.correlation(proxy), SEARCH.correlation(rival))
+
+
+def students_of(proxy: str) -> float:
+    """The mean accuracy of a proxy's students, over networks and draws."""
+    return fmean(map(fmean, SEARCH.proxies[proxy].accuracies))
+
+
+def choice_effects(proxy: str) -> dict[tuple[str, str], float]:
+    accuracies = np.mean(SEARCH.proxies[proxy].accuracies, axis=0)
+    return work.choice_effects(SEARCH.networks, accuracies)
+
+
+def remembered(memory: str, rival: str) -> Gain:
+    """Accuracy on ten digits at the end with one image of each that is gone."""
+    last = defaultdict[str, list[float]](list)
+    for row in records.load("remembering").rows:
+        last[row["memory"]].append(row["accuracies"][-1])
+    return gain(last[memory], last[rival])
 
 
 PLAIN = ("random", "herding", "nearest to centres", "class means")
@@ -917,6 +946,26 @@ ROWS: list[tuple[str, str, Callable[[], bool]]] = [
         lambda: 0.025 < memories("herding, no distillation loss", "herding", 5).mean < 0.035,
     ),
     (
+        "05",
+        "in ten pairs with all of DSA's operations, no difference from DC is seen with one image of "
+        "each digit",
+        lambda: (
+            gain(
+                records.load("siamese").values("viewed", data="digits", rule="DSA", views="shared"),
+                records.load("matching").values("hard", data="digits", rule="DC"),
+            ).unseen
+        ),
+    ),
+    (
+        "05",
+        "Images that are often forgotten are the worst choice of all, far behind random ones.",
+        lambda: all(
+            matching(data, "random", "forgetting").mean > 0.2
+            and all(matching(data, rule, "forgetting").ahead for rule in ("k_means", "k_center"))
+            for data in ("digits", "shapes")
+        ),
+    ),
+    (
         "80",
         "No learned set of one image for each digit is ahead of class means when all have "
         "class labels",
@@ -1035,6 +1084,93 @@ ROWS: list[tuple[str, str, Callable[[], bool]]] = [
                 for value in arena("mtt", "random", "teacher", data="shapes", budget="10")
             ]
             == [0.061, 0.035, 0.087]
+        ),
+    ),
+    (
+        "85",
+        "(55% and 75% on average over the networks)",
+        lambda: (
+            round(students_of("random"), 2) == 0.55
+            and round(fmean(map(students_of, work.LEARNED)), 2) == 0.75
+        ),
+    ),
+    (
+        "85",
+        "No learned set ranks the networks better than herding's ten real digits.** DM, DC and DSA "
+        "show no difference. MTT trains the most accurate students of all and is behind.",
+        lambda: (
+            all(ranked(name, "herding").unseen for name in ("DM", "DC", "DSA"))
+            and ranked("MTT", "herding").behind
+            and max(set(SEARCH.proxies) - {work.EARLY}, key=students_of) == "MTT"
+        ),
+    ),
+    (
+        "85",
+        "Four small random images are ahead of every other set**, although their students are less "
+        "accurate than those of learned images",
+        lambda: (
+            all(
+                ranked("small random", name).ahead
+                for name in set(SEARCH.proxies) - {"small random", work.EARLY}
+            )
+            and students_of("small random") < min(map(students_of, work.LEARNED))
+        ),
+    ),
+    (
+        "85",
+        "but training 48 networks on them takes almost twice as long",
+        lambda: 1.6 < SEARCH.proxies["small random"].seconds / SEARCH.proxies["random"].seconds < 2,
+    ),
+    (
+        "85",
+        "Early stopping has the truest order, at three times the price** of a set",
+        lambda: (
+            all(ranked(work.EARLY, name).ahead for name in set(SEARCH.proxies) - {work.EARLY})
+            and 2.5 < work.price(SEARCH, work.EARLY) / work.price(SEARCH, "random") < 3.5
+        ),
+    ),
+    (
+        "85",
+        "All proxies but two put a network first that stays less than half a point behind the best",
+        lambda: sum(work.shortfall(SEARCH, name) > work.NEAR for name in SEARCH.proxies) == 2,
+    ),
+    (
+        "85",
+        "training 48 networks for 150 updates takes a sixth of the time, and for 50 updates 7%",
+        lambda: (
+            round(6 * work.price(SEARCH, "random"), 1) == 1.0
+            and round(work.price(work.search("digits", "1", "50"), "random"), 2) == 0.07
+        ),
+    ),
+    (
+        "85",
+        "DSA's share is more than a third",
+        lambda: work.price(SEARCH, "DSA") > 1 / 3,
+    ),
+    (
+        "85",
+        "both prefer ReLU, instance norm and max pooling. The set exaggerates what depth costs.",
+        lambda: (
+            (on_set := choice_effects("DM"))
+            and (on_all := work.choice_effects(SEARCH.networks, SEARCH.reference))
+            and all(
+                effects[choice] > 0
+                for effects in (on_set, on_all)
+                for choice in (
+                    ("activation", "relu"),
+                    ("norm", "instance norm"),
+                    ("pooling", "max pooling"),
+                )
+            )
+            and on_set["depth", "depth 3"] < 2 * on_all["depth", "depth 3"] < 0
+        ),
+    ),
+    (
+        "85",
+        "DSA's and DM's images keep more than herding's, those of SRe2L and DWA less than random ones",
+        lambda: (
+            all(remembered(name, "herding").ahead for name in ("DSA", "DM"))
+            and all(remembered(name, "random").behind for name in ("SRe2L", "DWA"))
         ),
     ),
 ]

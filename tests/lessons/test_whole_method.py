@@ -27,10 +27,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import ddlab
 from ddlab import networks
+from ddlab.core import optimisers
 from ddlab.core.interval import interval
 from ddlab.core.randomness import derived_seed, generator
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
+from ddlab.evaluation.network_search import rank_correlation
 from ddlab.lessons.ideal_data import networks as toy_networks
 from ddlab.lessons.ideal_data import toys as toy_world
 from ddlab.methods import (
@@ -227,8 +229,16 @@ NARROW = networks.spec("convnet", width=4, depth=1, norm="instance")
 DM = dm.Config.teaching(
     network=NARROW, images_per_class=2, iterations=UPDATES, batch_size=7, seed=SEED
 )
+MATCHINGS = 4  # in each network, which is trained in between
 DC = dc.Config.teaching(
-    network=NARROW, networks=UPDATES, batch_size=7, initialisation="real", seed=SEED
+    network=NARROW,
+    images_per_class=2,
+    networks=UPDATES // MATCHINGS,
+    outer_steps=MATCHINGS,
+    inner_epochs=2,
+    batch_size=7,
+    initialisation="real",
+    seed=SEED,
 )
 
 
@@ -266,8 +276,13 @@ def without_weights(images: Tensor) -> Tensors:
 def match_gradients(source: str) -> Tensors:
     data = data_of()
     images = doubled(dc.init(DC, Inputs(data=data, device="cpu")).images)
-    learn = run(source)["match_gradients"]
-    return [learn(data.normalised(), data.train_labels, images, fresh_ones(), UPDATES, 7)]
+    page = run(source, data=data, new_classifier=fresh_ones())
+    loops = UPDATES // MATCHINGS, MATCHINGS, 2, 7
+    return [
+        page["condense"](
+            data.normalised(), data.train_labels, images, lambda: lambda seen: seen, *loops
+        )
+    ]
 
 
 def matched_gradients() -> Tensors:
@@ -910,6 +925,55 @@ def interval_of_the_library() -> Tensors:
     return [torch.tensor([sum(gains) / 5, *limits]).double()]
 
 
+# -- 85: the search by a proxy, of linear networks, and the rank correlation
+
+
+def searched(source: str) -> Tensors:
+    page = run(source)
+    images, labels = numbers(1.0)(0)
+    builds = [lambda width=width: two_layers(width) for width in (2, 3, 5)]
+    losses = page["search_by"](
+        builds,
+        images[:, None],
+        labels,
+        lambda network: network(images[:, None]).sum(),
+        SEED,
+        UPDATES,
+    )
+    first, second = (numbers(1.0)(seed)[0] for seed in (3, 4))
+    return [losses.detach(), page["rank_correlation"](first, second)]
+
+
+def two_layers(width: int) -> nn.Module:
+    return nn.Sequential(nn.Linear(1, width), nn.Tanh(), nn.Linear(width, 4)).double()
+
+
+def searched_by_the_library() -> Tensors:
+    """AdamW of the library, from the same first weights and on the same rows."""
+    images, labels = numbers(1.0)(0)
+    sums = []
+    for width in (2, 3, 5):
+        torch.manual_seed(SEED)
+        network = two_layers(width)
+        weights = {name: value.detach() for name, value in network.named_parameters()}
+        state: Any = optimisers.begin("adamw", weights)
+        for _ in range(UPDATES):
+            rows = torch.randint(4, (64,))
+            leaves = {name: weight.clone().requires_grad_() for name, weight in weights.items()}
+            loss = F.cross_entropy(
+                functional_call(network, leaves, (images[rows, None],)), labels[rows]
+            )
+            slopes = dict(
+                zip(leaves, torch.autograd.grad(loss, list(leaves.values())), strict=True)
+            )
+            weights, state = optimisers.descend(
+                weights, slopes, state, learning_rate=0.005, weight_decay=0.01
+            )
+        sums.append(functional_call(network, weights, (images[:, None],)).sum())
+    first, second = (numbers(1.0)(seed)[0].numpy() for seed in (3, 4))
+    return [torch.stack(sums).detach(), torch.tensor(rank_correlation(first, second)).double()]
+
+
 ROWS: dict[str, Row] = {
     "05 DM": Row(
         "05_matching",
@@ -1014,6 +1078,12 @@ ROWS: dict[str, Row] = {
         interval_of_the_library,
         ("/ len(gains) ** 0.5", ""),
         tolerance=1e-6,
+    ),
+    "85 a search by a proxy": Row(
+        "85_at_work",
+        searched,
+        searched_by_the_library,
+        ("ranks - ranks.mean(1, keepdim=True)", "ranks"),
     ),
     "62 MTT": Row(
         "62_trajectories",

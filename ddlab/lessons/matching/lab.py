@@ -1,5 +1,5 @@
-"""The laboratory of learned images: what distribution matching makes of random real images, and
-what students learn from them.
+"""The laboratory of learned images: what matching features (DM) or gradients (DC, DSA) makes of
+random real images, and what students learn from them.
 
 MatchingLab(data)
 MatchingLab(data, dm.Config.teaching(images_per_class=1))
@@ -20,7 +20,7 @@ from ...explorers.students import (
 )
 from ...figures.theme import alt_text, finish_figure
 from ...runs import Run
-from .world import LEARNED, REAL, Settings, World
+from .world import LEARNED, METHODS, REAL, Settings, World
 
 _ROWS = 2  # of images: of each class at most so many are shown
 _HEIGHT = HEIGHT - 26  # of a plot, in pixels, with both rows above it
@@ -37,27 +37,28 @@ def distance_data(world: World, settings: Settings, results: Results) -> tuple |
     if not frames:
         return None
     points = tuple((frame.step, float(frame.content.numbers["distance"].value)) for frame in frames)
-    return settings.iterations, how_many(settings.networks), points
+    return results.run.total, how_many(settings.networks), settings.match, points
 
 
 def distance_curve(
-    iterations: int, networks: str, points: tuple[tuple[int, float], ...]
+    updates: int, networks: str, match: str, points: tuple[tuple[int, float], ...]
 ) -> go.Figure:
-    """Draw the distance that the images descend, each time in another network."""
+    """Draw the distance that the images descend, in the network of each update."""
+    of_features = match == "features"
     figure = run_curve(
-        "distance of the mean features",
+        f"distance of the {match}",
         points,
-        total=iterations,
+        total=updates,
         log_y=True,
         title="Distance in the network of each update",
-        y_label="squared distance, sum over classes",
+        y_label="squared distance, sum over classes" if of_features else "1 - cosine, sum of all",
     )
     values = [value for _, value in points]
     # Of one point plotly would write too many numbers.
     limits = math.log10(min(values) / 2), math.log10(2 * max(values))
     figure.update_yaxes(dtick="D2", range=limits).update_layout(height=_HEIGHT)
     # A distance in networks that are fitted one after the other is another one than in a single one.
-    return finish_figure(figure, alt=alt_text(figure), coordinates=networks)
+    return finish_figure(figure, alt=alt_text(figure), coordinates=f"{match}, {networks}")
 
 
 # -- students
@@ -81,28 +82,36 @@ def student_sets(world: World, settings: Settings, results: Results) -> dict[str
 STUDENTS = Students(student_sets)
 
 
-def in_other_networks(
-    world: World, settings: Settings, results: Results
-) -> dict[int, tuple[float, ...]]:
-    """Return the accuracy of students of the finished images by the number of networks.
+def other_runs(world: World, settings: Settings, results: Results) -> dict[str, tuple[float, ...]]:
+    """Return the accuracy of students of finished images, by what was matched in how many networks.
 
-    Only visited settings that differ in that number alone count.
+    Only visited settings that differ in these two alone count.
     """
-    accuracies_by_count = dict[int, tuple[float, ...]]()
+    accuracies_by_run = dict[str, tuple[float, ...]]()
+    shown = settings.replace(step=None)
     for past in results.past:
-        if past.networks != settings.networks and past.replace(
-            networks=settings.networks
-        ) == settings.replace(step=None):
+        same = past.replace(networks=settings.networks, match=settings.match)
+        if same == shown and past != shown:
             run = world.run(past)
             frame = run.at() if run.complete else None
-            values = (
-                ()
-                if frame is None
-                else tuple(results(Value(world.learned, run, frame, seed)) for seed in world.seeds)
-            )
+            values = ()
+            if frame is not None:
+                values = tuple(
+                    results(Value(world.learned, run, frame, seed)) for seed in world.seeds
+                )
             if values and None not in values:
-                accuracies_by_count[past.networks] = values
-    return accuracies_by_count
+                accuracies_by_run[words_of(past)] = values
+    return accuracies_by_run
+
+
+def words_of(settings: Settings) -> str:
+    """Return the method and in how many networks it matches, short enough for a row."""
+    return f"{short_name(settings.match)}, {how_many(settings.networks)}"
+
+
+def short_name(match: str) -> str:
+    """Return the method that matches this, as "DM"."""
+    return METHODS[match].ALIASES[0].upper()
 
 
 def how_many(networks: int | None) -> str:
@@ -119,29 +128,22 @@ def score_data(world: World, settings: Settings, results: Results) -> tuple | No
     """
     if not finished(results.shared[RIVAL]):
         return None
-    other_runs = in_other_networks(world, settings, results)
     return (
-        settings.networks,
-        results.frame.step,
+        f"{words_of(settings)}, update {results.frame.step}",
         tuple(results.shared.items()),
-        tuple(other_runs.items()),
+        tuple(other_runs(world, settings, results).items()),
     )
 
 
-def scores(networks: int, step: int, accuracies: tuple, other_runs: tuple) -> go.Figure:
+def scores(words: str, accuracies: tuple, others: tuple) -> go.Figure:
     """Draw each student's accuracy minus that of the strongest rival's student of the same seed."""
     short = {kind: name.removesuffix(" real images") for kind, name in REAL.items()}
     real = dict(accuracies)
-    learned = dict(other_runs)
-    learned[networks] = real.pop(LEARNED)
+    learned = {**dict(reversed(others)), words: real.pop(LEARNED)}
     rival = real.pop(RIVAL)
     ahead = {short[kind]: differences(values, rival) for kind, values in real.items()}
-    learned_names = []
-    for number, values in sorted(learned.items(), key=lambda item: item[0] or math.inf):
-        words = f"{how_many(number)}, update {step}" if number == networks else how_many(number)
-        learned_names.append(words)
-        ahead[words] = differences(values, rival)
-    return difference_chart(ahead, short[RIVAL], learned=learned_names, height=_HEIGHT)
+    ahead |= {name: differences(values, rival) for name, values in learned.items()}
+    return difference_chart(ahead, short[RIVAL], learned=learned, height=_HEIGHT)
 
 
 # -- in words
@@ -154,7 +156,10 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     count = settings.images_per_class
     classes = world.data.classes
     start_text = "random real images" if settings.initialisation == "real" else "noise"
-    many = f"{count * classes} images from {start_text}, matched in {how_many(settings.networks)}"
+    network_text = how_many(settings.networks)
+    if settings.trains_between:
+        network_text += f", which train{'s' * (settings.networks == 1)} between matchings"
+    many = f"{count * classes} images from {start_text}: {settings.match} match in {network_text}"
     moment = (
         f"after update {frame.step} of {run.total}" if frame.step else "before the first update"
     )
@@ -179,28 +184,41 @@ def quest_met(world: World, settings: Settings, results: Results) -> bool:
     return means.pop(LEARNED) - max(means.values()) >= _AHEAD
 
 
+def unused(world: World, settings: Settings) -> list[str]:
+    """Return the controls that do nothing."""
+    fields = []
+    if settings.match == "features" or settings.matchings == 1:
+        fields.append("inner_epochs")
+    if settings.match == "gradients" or (settings.match == "features" and not settings.strategy):
+        fields.append("views")
+    return fields
+
+
 MatchingLab = Lab(
     "What can a few learned images teach?",
     World,
-    controls=("networks", "initialisation", "images_per_class"),
+    controls=("match", "networks", "initialisation", "images_per_class"),
     recorded={"images_per_class": 5},
-    folded=("learning_rate", "iterations", "batch_size", "momentum", "views"),
+    folded=("inner_epochs", "learning_rate", "iterations", "batch_size", "momentum", "views"),
     labels={
         "networks": "number of networks",
+        "inner_epochs": "training between",
+        "learning_rate": "rate (gradients: a tenth)",
         "images_per_class": "images per class",
         "initialisation": "start",
         "iterations": "updates",
         "batch_size": "real batch",
     },
     choice_words=lambda world: {
-        "networks": lambda number: "new each time" if number is None else str(number)
+        "match": lambda match: f"{match} ({short_name(match)})",
+        "networks": lambda number: "new each time" if number is None else str(number),
     },
     run=World.run,
     jobs=list_jobs,
     opens_with=4,
     shared=STUDENTS.accuracies,
     step_words="update",
-    unused=lambda world, settings: () if settings.strategy else ("views",),
+    unused=unused,
     job_words=lambda world, run: f"learning {run.config.images_per_class} per class",
     buttons=[
         Compute(

@@ -1,5 +1,5 @@
-"""What the laboratory of learned images knows: its settings, DM's run for them, and students on
-learned and on real images.
+"""What the laboratory of learned images knows: its settings, the run of DM, DC or DSA for them, and
+students on learned and on real images.
 """
 
 from dataclasses import dataclass
@@ -9,15 +9,20 @@ import torch
 
 from ... import networks
 from ...core.parameters import describe, narrowed, parameter, with_default
-from ...data import ImageData
+from ...data import ImageData, siamese_views
 from ...explorers.ready import MethodWorld, SteppedSettings, Watch
-from ...methods import dm
+from ...methods import dc, dm, dsa
 from ...methods.shared.distillation import from_images
 from ...runs import Frame, Keep, Run
+from ...runs.inputs import Inputs
 from ...training import supervised
 
 # Networks for fifty updates: a new one for each.
 NEW_EACH_TIME = 50
+METHODS: dict[str, Any] = {"features": dm, "gradients": dc, "gradients, one view": dsa}
+"""What is matched -> the method that matches it."""
+# The published rate of images that match gradients, as a share of the one for features.
+_RATE_OF_GRADIENTS = 0.1
 LEARNED = "learned"
 REAL = {
     "random": "random real images",
@@ -29,8 +34,9 @@ REAL = {
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(SteppedSettings, dm.Config):
-    """DM's hyper-parameters as a reader moves them, and the step on show."""
+    """DM's hyper-parameters as a reader moves them, what is matched, and the step on show."""
 
+    match: str = parameter("features", choices=tuple(METHODS), help="DM, DC or DSA.")
     iterations: int = with_default(
         dm.Config, "iterations", 50, source="teaching; the paper has 20,000"
     )
@@ -40,6 +46,22 @@ class Settings(SteppedSettings, dm.Config):
         explorable=True,
         help="Untrained networks that are used in turn.",
     )
+    inner_epochs: int = parameter(
+        10,
+        range=(0, None),
+        explorable=(0, 50),
+        help="Passes over the learned images between two matchings of gradients in one network.",
+    )
+
+    @property
+    def matchings(self) -> int:
+        """How often gradients are matched in each network."""
+        return max(self.iterations // (self.networks or self.iterations), 1)
+
+    @property
+    def trains_between(self) -> bool:
+        """Whether a network trains on the learned images between two matchings."""
+        return self.match != "features" and self.matchings > 1 and self.inner_epochs > 0
 
 
 def student_config(data: ImageData, **changes: Any) -> supervised.Config:
@@ -89,9 +111,36 @@ class World(MethodWorld):
         assert isinstance(first, Settings)
         return first
 
-    def keep(self, config: dm.Config) -> Keep:
+    def config(self, settings: Settings) -> Any:
+        """Return DM's Config, or that of DC or DSA for as many updates in as many networks."""
+        matched = settings.part(dm.Config)
+        if settings.match == "features":
+            return matched
+        shared = ("images_per_class", "momentum", "batch_size", "network", "initialisation", "seed")
+        options = {name: getattr(matched, name) for name in shared}
+        if settings.match == "gradients, one view":
+            strategy = settings.strategy or siamese_views.UPRIGHT
+            options |= {"strategy": strategy, "views": settings.views}
+        return METHODS[settings.match].Config(
+            learning_rate=_RATE_OF_GRADIENTS * settings.learning_rate,
+            networks=min(settings.networks or settings.iterations, settings.iterations),
+            outer_steps=settings.matchings,
+            inner_epochs=settings.inner_epochs,
+            **options,
+        )
+
+    def of(self, config: Any, inputs: Inputs | None = None) -> Run:
+        """Return the run of the method whose Config it is."""
+        (method,) = (method for method in METHODS.values() if type(config) is method.Config)
+        return self._runs.get(method, config, inputs or self.inputs, self.keep(config))
+
+    def keep(self, config: Any) -> Keep:
         """Return the first two updates, too."""
-        return Keep(tuple(sorted({1, 2, *Keep(self.frames + 1).of(config.iterations)})))
+        if isinstance(config, dm.Config):
+            total = config.iterations
+        else:
+            total = dc.total_steps(config, self.inputs)
+        return Keep(tuple(sorted({1, min(2, total), *Keep(self.frames + 1).of(total)})))
 
     def first_updates(self, run: Run, *, watch: Watch) -> None:
         """Return the losses of two updates, which say how far apart the means are.

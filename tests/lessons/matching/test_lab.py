@@ -11,12 +11,12 @@ import torch
 
 import ddlab
 from ddlab import networks
-from ddlab.data import ImageData
+from ddlab.data import ImageData, siamese_views
 from ddlab.explorers import Laboratory, Value
 from ddlab.figures import alt_text
 from ddlab.lessons.matching.lab import MatchingLab, scores
-from ddlab.lessons.matching.world import LEARNED, REAL, World, student_config
-from ddlab.methods import dm, selection
+from ddlab.lessons.matching.world import LEARNED, METHODS, REAL, World, student_config
+from ddlab.methods import dc, dm, dsa, selection
 from ddlab.runs import process
 from ddlab.runs.inputs import Inputs
 from ddlab.training import supervised
@@ -105,6 +105,50 @@ def test_the_frames_and_distances_are_dms_own(data: ImageData, changes: dict[str
             assert float(frame.content.numbers["distance"].value) == distances[frame.step - 1]
 
 
+@pytest.mark.parametrize("method", [dc, dsa])
+@pytest.mark.parametrize(
+    ("networks", "inner_epochs", "loops"), [(2, 3, (2, 3)), (50, 3, (6, 1)), (1, 0, (1, 6))]
+)
+def test_gradients_are_matched_as_dc_and_dsa_do_it(
+    data: ImageData, method: Any, networks: int, inner_epochs: int, loops: tuple[int, int]
+) -> None:
+    world = World(data, SMALL)
+    (match,) = (words for words, module in METHODS.items() if module is method)
+    settings = world.start.replace(match=match, networks=networks, inner_epochs=inner_epochs)
+    run = world.run(settings).advance()
+    count, matchings = (2, 3) if networks == 2 else loops
+    views = {"strategy": siamese_views.UPRIGHT} if method is dsa else {}
+    config = method.Config(
+        network=NARROW,
+        networks=count,
+        outer_steps=matchings,
+        inner_epochs=inner_epochs,
+        batch_size=4,
+        learning_rate=0.5,
+        initialisation="real",
+        **views,
+    )
+    assert run.process is method and run.config == config and run.total == 6
+    steps = list(process.steps(method, config, Inputs(data=data)))
+    assert torch.equal(run.at().content.images, steps[-1].state.images)
+    for frame in run.frames[1:]:
+        expected = float(steps[frame.step - 1].trace.loss)
+        assert float(frame.content.numbers["distance"].value) == expected
+
+
+def test_what_was_matched_before_stays_beside_what_is_on_show(lab: Any) -> None:
+    rivals = {kind: [0.5, 0.5] for kind in REAL}
+    press(lab, "Learn")
+    filled(lab, rivals | {LEARNED: [0.6, 0.7]})
+    lab.panel["match"].value = "gradients"
+    lab.runner.join()
+    press(lab, "Learn")
+    filled(lab, {LEARNED: [0.8, 0.8]})
+    names = alt_text(lab.widget(scores).figure)
+    assert "DM, 5 networks +15.0%" in names and "DC, 5 networks, update" in names
+    assert lab.panel["views"].disabled
+
+
 # -- students
 
 
@@ -156,7 +200,7 @@ def test_students_are_those_of_evaluate(
         )
         assert clause in lab.sentence
         shown_name = words.removesuffix(" real images").replace(
-            "learned, update 4", "5 networks, update 4"
+            "learned, update 4", "DM, 5 networks, update 4"
         )
         assert shown_name in alt_text(figure)
     assert figure.layout.title.text == "Students, minus k-means centres"

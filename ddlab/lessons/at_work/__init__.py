@@ -1,0 +1,1 @@
+"""Lesson 85: At work."""
