@@ -24,12 +24,12 @@ pytest.importorskip("ipywidgets")  # the contract of processes is run where ther
 from ddlab import lessons, networks
 from ddlab.core.errors import DDLabError
 from ddlab.core.parameters import describe
-from ddlab.data import ImageData
+from ddlab.data import ImageData, text
 from ddlab.distilled import DistilledSet
 from ddlab.evaluation import embeddings
 from ddlab.explorers import Explorer, Lab, Laboratory, Live, Part, ahead, recording, schedule
 from ddlab.lessons.theorems_on_trial.trials import TRIALS
-from ddlab.methods import dd, dm, dwa, fadrm, gtn, kip, ld, mnemonics, mtt, sre2l
+from ddlab.methods import dd, dm, dwa, fadrm, gtn, kip, ld, mnemonics, mtt, sre2l, tdd
 from ddlab.networks import Network, NetworkSpec
 from ddlab.runs import Keep, Run
 from tests.contract.material import Material
@@ -71,6 +71,10 @@ LABS: dict[str, Callable[[Material], Arguments]] = {
     "KernelLab": lambda g: {
         "data": g.data,
         "config": kip.Config.teaching(iterations=4, batch_size=20, ridge=1e-4),
+    },
+    "SentenceLab": lambda g: {
+        "questions": text.questions(count=72, length=6, dim=6),
+        "config": tdd.Config.teaching(epochs=1, iterations=3, batch_size=8),
     },
     "StepsLab": lambda g: {"data": g.data, "config": dd.Config.teaching(epochs=1, iterations=2)},
     "TrajectoryLab": lambda g: {"data": g.data, "config": mtt.SMALL.replace(strategy="", passes=2)},
@@ -234,7 +238,7 @@ def test_a_laboratory_runs_the_config_that_it_was_given(name: str, material: Mat
         for job in jobs:
             run = job.run if isinstance(job, Part) else job
             parts.extend([run.config] if isinstance(run, Run) else run.arguments)
-        return [part for part in parts if type(part) is type(config)]
+        return [part for part in parts if isinstance(part, type(config))]
 
     config = odd(arguments["config"], configs)
     differ = []

@@ -49,6 +49,7 @@ from ddlab.methods import (
     mnemonics,
     mtt,
     selection,
+    sldd,
     sre2l,
 )
 from ddlab.methods import rela as rela_d
@@ -687,6 +688,33 @@ def unrolled(source: str) -> Tensors:
     )
 
 
+SLDD: dict[str, Any] = {
+    "starts": "pretrained",
+    "iterations": UPDATES,
+    "images": 2,
+    "seed": SEED,
+}
+
+
+def unrolled_labels(source: str) -> Tensors:
+    page = run(source, functional_call=torch.func.functional_call)
+    data = data_of()
+    inputs = Inputs(data=data, device="cpu")
+    first = sldd.init(sldd.Config.teaching(**SLDD | {"starts": "fixed"}), inputs).learned
+    images, labels = (doubled(first[name]) for name in ("images", "labels"))
+    model = perceptron().module()
+    real = data.normalised(), data.train_labels
+    images, rates = page["distil"](*real, model, images, 3, updates=UPDATES, labels=labels)
+    return [images, labels.detach(), rates]
+
+
+def labels_by_the_library() -> Tensors:
+    inputs = Inputs(data=data_of(), teachers=(perceptron(),), device="cpu")
+    learned = updated(sldd, sldd.Config.teaching(**SLDD), inputs).learned
+    rates = torch.log1p(torch.exp(learned["raw_rates"])).flatten()
+    return [learned["images"], learned["labels"], rates]
+
+
 def distilled_by_the_library() -> Tensors:
     config = dd.Config.teaching(starts="pretrained", iterations=UPDATES, seed=SEED)
     state = updated(dd, config, Inputs(data=data_of(), teachers=(perceptron(),), device="cpu"))
@@ -1043,6 +1071,14 @@ ROWS: dict[str, Row] = {
         ("weights[name] - rate * slope", "weights[name] - 0.1 * slope"),
         taped=True,
         tolerance=1e-5,  # the first rates come from another formula in float32
+    ),
+    "60 SLDD": Row(
+        "60_learning_through_training",
+        unrolled_labels,
+        labels_by_the_library,
+        ("learned.append(labels)", "pass"),
+        taped=True,
+        tolerance=1e-5,
     ),
     "65 LD": Row(
         "65_learned_labels",

@@ -1,5 +1,5 @@
-"""The laboratory of inner steps: ten images are learned for N steps of training, and taught from
-their own start and from others.
+"""The laboratory of inner steps: images, and perhaps their labels, are learned for N steps of training
+(DD, SLDD), and taught from their own start and from others.
 
 StepsLab(data)
 StepsLab(data, dd.Config.teaching(epochs=5))
@@ -8,17 +8,21 @@ Every number of steps that was visited stays as a point, so that the curve grows
 hand.
 """
 
+import dataclasses
 import statistics
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import plotly.graph_objects as go
 import torch
+from torch import Tensor
 
 from ... import networks
 from ...core.parameters import narrowed, parameter, with_default
+from ...data import ImageData
 from ...distilled import DistilledSet
-from ...explorers import Chart, Lab, Quest, Results, Tabs, Value
+from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import (
     HEIGHT,
     MethodWorld,
@@ -26,14 +30,16 @@ from ...explorers.ready import (
     Watch,
     earlier_update,
     in_steps,
-    learned_images_strip,
     tried_by_arm,
     values_by_setting,
 )
-from ...figures import bars, tried_settings
-from ...methods import dd
+from ...figures import bars, encode_grid, heat_map, tried_settings
+from ...methods import dd, sldd
+from ...methods.shared.ordered_set import inner_targets
 from ...networks import NetworkSpec
 from ...runs import Run
+from ...runs.inputs import Inputs
+from ...runs.look import Number
 from ...training import ordered
 
 NETWORKS = {
@@ -44,18 +50,45 @@ RATES = (0.05, 0.1, 0.2, 0.5, 1.0)  # the rival's: it takes the best of them
 AHEAD = 0.15  # of accuracy: what the quest asks for
 _SEVERAL = 2  # steps that the quest asks for at least
 OTHER_STARTS = 5  # starts beside the own one
+_MOST = 10  # images that a reader can ask for
+_STRIP = 540  # pixels of the strip of images
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """What is kept of an update: images [n, c, h, w], their labels [n, classes], and numbers."""
+
+    images: Tensor
+    labels: Tensor
+    numbers: Mapping[str, Number]
+
+
+def moment(config: dd.Config, inputs: Inputs, state: dd.State, trace: dd.Trace | None) -> Moment:
+    """Return what is kept of an update."""
+    look = dd.look(config, inputs, state, trace).kept()
+    classes = inputs.data.classes
+    targets = inner_targets(config, state.learned, classes).detach().cpu()
+    labels = targets if config.learn_labels else torch.nn.functional.one_hot(targets, classes)
+    assert look.images is not None
+    return Moment(look.images, labels.float(), look.numbers)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(SteppedSettings, dd.Config):
-    """DD's hyper-parameters as a reader moves them."""
+    """DD's and SLDD's hyper-parameters as a reader moves them."""
 
     inner_steps: int = parameter(
         1,
         symbol="N",
         range=(1, 10),
         explorable=(1, 10),
-        help="Steps of training, each on all ten images: DD's epochs of one step.",
+        help="Steps of training, each on all images: DD's epochs of one step.",
+    )
+    set_size: int = parameter(
+        _MOST,
+        range=(1, None),
+        explorable=(1, _MOST),
+        help="Images, where labels are learned (SLDD).",
     )
     learner: str = parameter(
         "perceptron", choices=tuple(NETWORKS), explorable=True, help="The network that is trained."
@@ -83,6 +116,7 @@ class World(MethodWorld):
     method = dd
     settings = Settings
     first = dd.Config.teaching(epochs=1)
+    frame = staticmethod(moment)
 
     def started(self, config: dd.Config) -> Settings:
         """Return the settings with the network that is given as the learner."""
@@ -94,18 +128,25 @@ class World(MethodWorld):
         )
         learners = tuple(dict.fromkeys((learner, *NETWORKS)))
         fields = vars(config) | {"learner": learner, "inner_steps": config.epochs}
+        fields["set_size"] = config.images or min(self.data.classes, _MOST)
+        fields["images"] = None
         return narrowed(Settings, learner=learners)(**fields)
 
     def config(self, settings: Settings) -> dd.Config:
-        """Return the config of a run: the settings as they are on show."""
-        return (
-            super()
-            .config(settings)
-            .replace(
-                epochs=settings.inner_steps,
-                network=NETWORKS.get(settings.learner, settings.network),
-            )
-        )
+        """Return the config of a run: DD's, or SLDD's where labels are learned."""
+        kind = sldd.Config if settings.learn_labels else dd.Config
+        fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(kind)}
+        fields |= {
+            "epochs": settings.inner_steps,
+            "network": NETWORKS.get(settings.learner, settings.network),
+            "images": settings.set_size if settings.learn_labels else None,
+        }
+        return kind(**fields)
+
+    def of(self, config: Any, inputs: Inputs | None = None) -> Run:
+        """Return the run of the method whose Config it is."""
+        method = sldd if isinstance(config, sldd.Config) else dd
+        return self._runs.get(method, config, inputs or self.inputs, self.keep(config))
 
     def scores(self, settings: Settings, *, watch: Watch) -> tuple[float, ...]:
         """Return the test accuracies after N steps from the run's own start, then from other
@@ -165,6 +206,45 @@ def share_scores(
     )
 
 
+def strip_data(world: World, settings: Settings, results: Results) -> tuple:
+    """Return the data and the frame on show."""
+    return world.data, results.frame.step, results.frame.content
+
+
+def strip(data: ImageData, step: int, shown: Moment) -> tuple[bytes, str]:
+    """Draw the images, each under the class that its label names first."""
+    count = min(len(shown.images), _MOST)
+    names = [data.class_names[label][:8] for label in shown.labels[:count].argmax(1).tolist()]
+    grid = encode_grid(
+        data.to_uint8(shown.images[:count]),
+        count,
+        cell=_STRIP / max(count, data.classes),
+        column_labels=names,
+        gap=4,
+    )
+    return grid, f"{count} learned images after update {step}, mostly for {', '.join(names)}."
+
+
+def labels_data(world: World, settings: Settings, results: Results) -> tuple:
+    """Return the labels of the images on show."""
+    return world.data.class_names, results.frame.content
+
+
+def labels_chart(class_names: tuple[str, ...], shown: Moment) -> go.Figure:
+    """Draw what each image says of each class."""
+    figure = heat_map(
+        [str(number + 1) for number in range(len(shown.labels))],
+        class_names,
+        shown.labels.numpy(),
+        title="The labels of the images on show",
+        row_label="image",
+        column_label="class",
+        text_format=".1f",
+        value_label="label",
+    )
+    return figure.update_layout(height=HEIGHT)
+
+
 def rates_data(world: World, settings: Settings, results: Results) -> tuple | None:
     """Return the rates of the finished run."""
     run = results.run
@@ -192,21 +272,29 @@ def rates_chart(*rates: float) -> go.Figure:
 def curve_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the accuracies of both kinds of starts that were tried, and those of class means."""
     scores, rivals = results.shared
-    by_starts = tried_by_arm(results, world.scores, settings, "inner_steps", "starts")
-    arms = tuple((f"{starts} start", tuple(tried.items())) for starts, tried in by_starts.items())
+    arms = []
+    for learn in (settings.learn_labels, not settings.learn_labels):
+        by_starts = tried_by_arm(
+            results, world.scores, settings.replace(learn_labels=learn), "inner_steps", "starts"
+        )
+        words = ", learned labels" if learn else ""
+        for starts, tried in by_starts.items():
+            # What is on show comes first, whether or not it is known.
+            if tried or not arms:
+                arms.append((f"{starts}{words}", tuple(tried.items())))
     own_scores = scores.get(settings.inner_steps)
     ring = (settings.inner_steps, statistics.fmean(own_scores[1:])) if own_scores else None
-    return settings.learner, arms, tuple(rivals.items()), ring
+    return settings.learner, tuple(arms), tuple(rivals.items()), ring
 
 
 def curve(learner: str, arms: tuple, rivals: tuple, on_show: tuple[int, float] | None) -> go.Figure:
     """Draw the accuracy against N: from the own start, from others, and of class means."""
     drawn: dict[str, dict[int, tuple[float, ...]]] = {}
-    for starts, scores_by_steps in arms:
+    for arm, scores_by_steps in arms:
         if not drawn:
             own = {steps: scores[:1] for steps, scores in scores_by_steps}
-            drawn[f"{starts}: the seed's start"] = own
-        drawn[f"{starts}: other starts"] = {steps: scores[1:] for steps, scores in scores_by_steps}
+            drawn[f"{arm}: the seed's start"] = own
+        drawn[f"{arm}: other starts"] = {steps: scores[1:] for steps, scores in scores_by_steps}
     return tried_settings(
         drawn,
         rivals={"class means, best rate": {steps: [score] for steps, score in rivals}},
@@ -221,7 +309,11 @@ def curve(learner: str, arms: tuple, rivals: tuple, on_show: tuple[int, float] |
 def sentence(world: World, settings: Settings, results: Results) -> str:
     """Say what the images teach from their own start and from others."""
     scores, rival = (values.get(settings.inner_steps) for values in results.shared)
-    setting = f"Ten images, {settings.inner_steps} step{'s' * (settings.inner_steps > 1)} of a {settings.learner}"
+    count = len(results.frame.content.images)
+    setting = (
+        f"{count} image{'s' * (count > 1)}, {settings.inner_steps} "
+        f"step{'s' * (settings.inner_steps > 1)} of a {settings.learner}"
+    )
     if scores is None:
         return f"{setting}: the images are at update {results.run.step} of {results.run.total}."
     beside = "" if rival is None else f" From those, class means at their best rate: {rival:.1%}."
@@ -245,12 +337,29 @@ def quest_met(world: World, settings: Settings, results: Results) -> bool:
     )
 
 
+def unused(world: World, settings: Settings) -> list[str]:
+    """Return the controls that do nothing."""
+    fields = [] if settings.starts == "random" else ["networks"]
+    return fields if settings.learn_labels else [*fields, "set_size", "initial_labels"]
+
+
 StepsLab = Lab(
     "Whom do ten learned images teach?",
     World,
-    controls=("inner_steps", "learner", "starts"),
-    folded=("networks", "iterations", "learning_rate", "initial_rate", "seed"),
+    controls=("inner_steps", "learner", "starts", "learn_labels"),
+    folded=(
+        "set_size",
+        "initial_labels",
+        "networks",
+        "iterations",
+        "learning_rate",
+        "initial_rate",
+        "seed",
+    ),
     labels={
+        "learn_labels": "learn labels",
+        "set_size": "images",
+        "initial_labels": "first labels",
         "inner_steps": "steps (N)",
         "networks": "starts per update",
         "iterations": "updates",
@@ -261,12 +370,13 @@ StepsLab = Lab(
     opens_with=3,
     shared=share_scores,
     step_words="update",
-    unused=lambda world, settings: () if settings.starts == "random" else ("networks",),
+    unused=unused,
     job_words=lambda world, run: f"learning for N = {run.config.epochs}",
     views=[
-        learned_images_strip(),
+        Strip(strip_data, strip),
         Tabs(
             ("Students", Chart(curve_data, curve, ghosts=False)),
+            ("Labels", Chart(labels_data, labels_chart, ghosts=False)),
             ("Rates", Chart(rates_data, rates_chart)),
         ),
     ],

@@ -13,10 +13,12 @@ from ddlab.lessons.learning_through_training.lab import (
     OTHER_STARTS,
     RATES,
     StepsLab,
+    labels_chart,
     quest_met,
+    strip,
 )
-from ddlab.methods import dd, selection
-from ddlab.runs import run_to_end
+from ddlab.methods import dd, selection, sldd
+from ddlab.runs import process, run_to_end
 from ddlab.runs.inputs import Inputs
 from ddlab.training import ordered
 
@@ -76,6 +78,28 @@ def test_settings_reach_the_method_and_the_quest_asks_for_other_starts(lab: Labo
         sum(scores[1:]) / OTHER_STARTS >= rival + AHEAD
     )
     lab.close()
+
+
+@pytest.mark.parametrize(("learn", "images"), [(False, None), (True, 2), (True, 5)])
+def test_labels_are_learned_by_sldd_and_seen_as_they_change(
+    grey: ImageData, learn: bool, images: int | None
+) -> None:
+    world = StepsLab.make_world(grey, dd.Config.teaching(epochs=2, iterations=4), device="cpu")
+    settings = world.start.replace(learn_labels=learn, set_size=images or 3)
+    run = world.run(settings).advance()
+    method = sldd if learn else dd
+    config = method.Config.teaching(epochs=2, iterations=4, images=images, learn_labels=learn)
+    assert run.process is method and run.config == config
+    steps = list(process.steps(method, config, Inputs(data=grey, device="cpu")))
+    for frame in run.frames[1:]:
+        learned = steps[frame.step - 1].state.learned
+        assert torch.equal(frame.content.images, learned["images"])
+        expected = learned["labels"] if learn else torch.eye(grey.classes)
+        assert torch.equal(frame.content.labels, expected)
+    drawn = labels_chart(grey.class_names, run.at().content)
+    assert drawn.data[0].z[0] == pytest.approx(run.at().content.labels[0].tolist())
+    names = [grey.class_names[label] for label in run.at().content.labels.argmax(1)]
+    assert strip(grey, 4, run.at().content)[1].endswith(f"mostly for {', '.join(names)}.")
 
 
 def test_a_place_is_shaded_by_the_loss_with_the_point_there() -> None:
