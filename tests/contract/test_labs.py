@@ -29,7 +29,7 @@ from ddlab.distilled import DistilledSet
 from ddlab.evaluation import embeddings
 from ddlab.explorers import Explorer, Lab, Laboratory, Live, Part, ahead, recording, schedule
 from ddlab.lessons.theorems_on_trial.trials import TRIALS
-from ddlab.methods import dd, dm, dwa, fadrm, gtn, kip, ld, mnemonics, mtt, sre2l, tdd
+from ddlab.methods import dd, dm, dwa, fadrm, gtn, kip, ld, mnemonics, mtt, rded, sre2l, tdd
 from ddlab.networks import Network, NetworkSpec
 from ddlab.runs import Keep, Run
 from tests.contract.material import Material
@@ -58,6 +58,7 @@ LABS: dict[str, Callable[[Material], Arguments]] = {
         "student": g.student,
         "seeds": 1,
     },
+    "CropLab": lambda g: {"data": g.data, "teacher": g.teacher, "config": rded.SMALL},
     "DiversityLab": lambda g: {
         "data": g.data,
         "teacher": g.teacher,
