@@ -1,6 +1,6 @@
 r"""`architecture_search`: which of many networks is best, judged by students of a small set.
 
-    search = architecture_search(["dm", "herding", "early stopping"], data, networks=convnet_grid())
+    search = architecture_search(["dm", "dsa", "early stopping"], data, networks=convnet_grid())
     search.correlation("dm")             # Spearman's, with the accuracy after training on all data
     search.figure("dm")                  # a point for each network
 

@@ -21,13 +21,14 @@ import torch
 
 pytest.importorskip("ipywidgets")  # the contract of processes is run where there are none, too
 
-from ddlab import lessons, networks
+from ddlab import lessons, methods, networks
 from ddlab.core.errors import DDLabError
 from ddlab.core.parameters import describe
 from ddlab.data import ImageData, text
 from ddlab.distilled import DistilledSet
 from ddlab.evaluation import embeddings
 from ddlab.explorers import Explorer, Lab, Laboratory, Live, Part, ahead, recording, schedule
+from ddlab.lessons.build import NOTEBOOKS
 from ddlab.lessons.theorems_on_trial.trials import TRIALS
 from ddlab.methods import dd, dm, dwa, fadrm, gtn, kip, ld, mnemonics, mtt, rded, sre2l, tdd
 from ddlab.networks import Network, NetworkSpec
@@ -249,6 +250,41 @@ def test_a_laboratory_runs_the_config_that_it_was_given(name: str, material: Mat
     assert min(differ, key=len) == CHANGED_FIELDS.get(name, []), (
         f"{name} runs with other values than it was given"
     )
+
+
+# Made in one pass over the data: there is nothing between the first step and the last.
+IN_ONE_PASS = {"selection", "representation_selection", "ls", "rela"}
+
+
+def test_every_method_is_replayed_on_a_page(material: Material) -> None:
+    missing = {*methods.names()} - {methods.get(name).NAME for name in IN_ONE_PASS}
+    for path in (NOTEBOOKS / "solutions").glob("*.ipynb"):
+        played = re.findall(r'Live\(\\"(\w+)\\"', path.read_text(encoding="utf-8"))
+        missing -= {methods.get(name).NAME for name in played}
+    for name, lab in declared_classes().items():
+        if not isinstance(lab, Lab):
+            continue
+        arguments = LABS[name](material)
+        arguments.pop("settings", None)
+        world = lab.make_world(**arguments)
+        for settings in varied(world.start):
+            with contextlib.suppress(DDLabError):  # what cannot be is refused
+                run = lab.run(world, settings) if lab.run else None
+                for job in (run, *lab.jobs(world, settings, run)):
+                    job_run = job.run if isinstance(job, Part) else job
+                    if isinstance(job_run, Run):
+                        missing.discard(job_run.process.NAME)
+    assert missing == set()
+
+
+def varied(start: Any) -> Iterator[Any]:
+    """The first settings, and each other choice of a field alone."""
+    yield start
+    for name, description in describe(start).items():
+        is_switch = isinstance(getattr(start, name), bool)
+        for choice in description.choices or ((True, False) if is_switch else ()):
+            with contextlib.suppress(DDLabError):
+                yield start.replace(**{name: choice})
 
 
 # What their own controls say, or what is on show: one image of each class, of which students learn
