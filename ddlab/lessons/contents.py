@@ -111,7 +111,7 @@ LESSONS: dict[str, Entry] = {
     "85_at_work": Entry(
         folder="at_work",
         title="At work",
-        finds="whether ten images can choose a network, and what else small sets are good for",
+        finds="whether ten images can choose a network",
         minutes=45,
     ),
     "10_ideal_data": Entry(
