@@ -133,6 +133,7 @@ RECIPES = [
     Recipe("90", "On trial: FADRM", (("merge_ratio", 0.7), ("merge_ratio", 0.71))),
     Recipe("95", "", (("width", 32), ("epochs", 101), ("width", 16), ("epochs", 125))),
     Recipe("80", "Which method, at", (("labels", "own"), ("method", "dd"))),
+    Recipe("85", "Can ten", (("updates", "15"), ("proxy", "herding"), ("proxy", "DM"))),
     Recipe("70", "Two steps", ((DRAG, (1, 1.4, 1.4)),)),
     Recipe("70", "Does the order", (("curriculum", "all_shuffled"), ("steps", 18))),
 ]

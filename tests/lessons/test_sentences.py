@@ -1106,6 +1106,18 @@ ROWS: list[tuple[str, str, Callable[[], bool]]] = [
         ),
     ),
     (
+        "21",
+        "DWA is ahead of SRe2L with every student.",
+        lambda: all(
+            between(
+                "architectures", "online", {"method": "DWA"}, {"method": "SRe2L"}, architecture=name
+            ).ahead
+            for name in dict.fromkeys(
+                row["architecture"] for row in records.load("architectures").rows
+            )
+        ),
+    ),
+    (
         "85",
         "(55% and 75% on average over the networks)",
         lambda: (
