@@ -1118,6 +1118,21 @@ ROWS: list[tuple[str, str, Callable[[], bool]]] = [
         ),
     ),
     (
+        "40",
+        "Only the ViT gains.",
+        lambda: all(
+            between(
+                "self_supervised_architectures",
+                "source",
+                {"method": "Boost"},
+                {"method": "untrained"},
+                architecture=name,
+            ).ahead
+            is (name == "ViT")
+            for name in ("VGG11", "ResNet-18", "AlexNet", "MobileNetV2", "ViT")
+        ),
+    ),
+    (
         "85",
         "(55% and 75% on average over the networks)",
         lambda: (
