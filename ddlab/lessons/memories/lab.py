@@ -272,11 +272,12 @@ def step_label(world: World, settings: Settings, step: int) -> str:
 
 DECLARED: dict[str, Any] = {
     "controls": ("memory", "images_per_class", "distillation_weight"),
-    "folded": (*LEARNING, "seed"),
+    "folded": ("tasks", "adjust_old", *LEARNING, "seed"),
     "labels": {
         "memory": "memory",
         "images_per_class": "exemplars per class",
         "distillation_weight": "distillation loss",
+        "adjust_old": "adjust earlier exemplars",
     },
     "stops": lambda world: {"images_per_class": (1, 5)},
     "run": World.run,
@@ -286,8 +287,9 @@ DECLARED: dict[str, Any] = {
     "step_label": step_label,
     "to_end": ("memory", "images_per_class"),
     "unused": lambda world, settings: (
-        (() if settings.memory == LEARNED else LEARNING)
+        (() if settings.memory == LEARNED else (*LEARNING, "adjust_old"))
         + (("images_per_class",) if settings.memory == NONE else ())
+        + (("adjust_old",) if settings.images_per_class == 1 else ())
     ),
     "job_words": lambda world, run: f"{run.config.tasks} phases",
     "sentence": sentence,

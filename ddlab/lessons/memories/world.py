@@ -112,8 +112,12 @@ class World(MethodWorld):
         super().__init__(data, config, device=device)
 
     def started(self, config: mnemonics.Config) -> Settings:
-        """Return the settings with the memories that there are."""
-        return narrowed(self.settings, memory=self.memories)(**vars(config))
+        """Return the settings with the memories and the numbers of tasks that there are."""
+        counts = {
+            count for count in range(2, self.data.classes + 1) if self.data.classes % count == 0
+        }
+        tasks = tuple(sorted(counts | {config.tasks}))
+        return narrowed(self.settings, memory=self.memories, tasks=tasks)(**vars(config))
 
     def config(self, settings: Settings) -> mnemonics.Config:
         """Return the config of a run.
@@ -122,9 +126,8 @@ class World(MethodWorld):
         """
         changes: dict[str, Any] = {}
         if settings.memory != LEARNED:
-            changes |= {name: getattr(self.first, name) for name in LEARNING} | {
-                "exemplar_step": "none"
-            }
+            first = {name: getattr(self.first, name) for name in (*LEARNING, "adjust_old")}
+            changes |= first | {"exemplar_step": "none"}
         if settings.memory == NONE:
             changes["images_per_class"] = 1
         starts = dict.fromkeys(_MADE_BEFORE, "given")
