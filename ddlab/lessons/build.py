@@ -4,6 +4,7 @@
 notebooks/solutions/NN_topic.ipynb                 -> notebooks/NN_topic.ipynb             the lesson
 notebooks/assignments/instructor/topic.ipynb       -> notebooks/assignments/topic.ipynb    the assignment
 ddlab/lessons/contents.py, ddlab/methods           -> README.md                            its table of lessons, its list of methods
+notebooks/sources.csv                              -> notebooks/sources.md                 where each figure of the papers stands
 
 In a code cell of a lesson, the lines from "### BEGIN SOLUTION" to "### END SOLUTION" are replaced
 by the lines in between that begin with "### STUB " (without that mark), so that a stub runs, prints
@@ -14,6 +15,7 @@ one without hand out the same file.
 """
 
 import copy
+import csv
 import json
 import sys
 from collections.abc import Sequence
@@ -28,6 +30,10 @@ from .contents import index
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
 STUB = "### STUB "
+_SOURCES = """# Where the sources stand
+
+What the papers behind these lessons show, item by item, and the page and section where you find it.
+Where no page has an item, the reason stands beside it."""
 
 
 def lesson_from(solution: dict[str, Any]) -> dict[str, Any]:
@@ -73,6 +79,9 @@ def generated(notebooks: Path) -> dict[Path, str]:
     assignments = notebooks / "assignments"
     for source in sorted((assignments / "instructor").glob("*.ipynb")):
         texts[assignments / source.name] = as_text(assignment_from(_read(source)))
+    table = notebooks / "sources.csv"
+    if table.exists():
+        texts[notebooks / "sources.md"] = sources_page(table)
     readme = notebooks.parent / "README.md"
     if readme.exists():
         text = with_part(
@@ -80,6 +89,21 @@ def generated(notebooks: Path) -> dict[Path, str]:
         )
         texts[readme] = with_part(text, "methods", f"\n{methods_in_words()}\n")
     return texts
+
+
+def sources_page(table: Path) -> str:
+    """Return the map of the papers: what each of them shows, and the page and section that has it."""
+    with table.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    lines = [_SOURCES]
+    for source in dict.fromkeys(row["source"] for row in rows):
+        lines += [f"\n## {source}\n", "| what it shows | where |", "|---|---|"]
+        for row in rows:
+            if row["source"] == source:
+                number = row["page"].partition("_")[0]
+                link = f"[{number}, *{row['section']}*]({row['page']}.ipynb)" if number else ""
+                lines.append(f"| {row['item']} | {'; '.join(filter(None, (link, row['note'])))} |")
+    return "\n".join(lines) + "\n"
 
 
 def methods_in_words() -> str:

@@ -1,5 +1,6 @@
 """The rules that every notebook keeps, and the generator that makes lessons from solutions."""
 
+import csv
 import itertools
 import json
 import re
@@ -154,6 +155,20 @@ def test_an_exercise_stands_in_the_core_path(path: Path) -> None:
     words = text(core(path), "markdown")
     exercises = re.findall(rf"{EXERCISE} \(\d+ minutes?, (?:easy|medium|hard)\)", words)
     assert len(exercises) >= (1 if path.stem == START else 2), "two exercises at least"
+
+
+def test_each_item_of_the_sources_is_found_where_the_map_says_or_has_a_reason() -> None:
+    with (NOTEBOOKS / "sources.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) > 300
+    for row in rows:
+        assert row["item"] and (row["page"] or row["note"]), row
+        if row["page"]:
+            cells = json.loads((NOTEBOOKS / f"{row['page']}.ipynb").read_text())["cells"]
+            headings = re.findall(
+                r"^##? (?:\d+ · )?(.+?)(?: \(\d+ min\))?$", text(cells, "markdown"), re.M
+            )
+            assert row["section"] in headings, row
 
 
 def notebook_with(source: str) -> dict:
