@@ -95,7 +95,8 @@ class World(MethodWorld):
     """Data, and a teacher that scores squares.
 
     Args:
-        config: where the controls start; default RDED's teaching preset. device: of the runs.
+        config: where the controls start; default RDED's teaching preset, with 30 candidates.
+        device: of the runs.
 
     Raises:
         DDLabError: settings that the method refuses.
@@ -103,7 +104,7 @@ class World(MethodWorld):
 
     method = rded
     settings = Settings
-    first = rded.Config.teaching()
+    first = rded.Config.teaching(candidates_per_class=30)
     frame = staticmethod(contest)
     frames = 1000  # every class
 
