@@ -164,7 +164,6 @@ TABLE: dict[str, Row] = {
         lambda g: {"method": "dm", "dataset": "cifar10", "images_per_class": 10},
         [
             ("method", "sre2"),
-            ("method", 3),
             ("dataset", "cifar"),
             ("images_per_class", 7),
             ("task", "nas"),
