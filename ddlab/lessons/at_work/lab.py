@@ -290,7 +290,7 @@ _RANKS = Chart(networks_data, partial(networks_chart, measure=RANK), click=choos
 WorkLab = Lab(
     "Can ten images choose a network?",
     World,
-    controls=("proxy", "images", "updates"),
+    controls=("proxy", "updates", "images"),
     folded=("draw", "colour", "data"),
     views=[
         Tabs(
