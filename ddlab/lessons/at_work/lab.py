@@ -107,12 +107,12 @@ def choice_words(option: str, value: Any) -> str:
 
 def networks_data(world: World, settings: Settings, results: Results) -> tuple:
     """Name the search, the set, the colours and the network that was clicked."""
-    found = search_on_show(settings)
-    return found, settings.proxy, settings.draw, settings.colour, settings.network
+    outcome = search_on_show(settings)
+    return outcome, settings.proxy, settings.draw, settings.colour, settings.network
 
 
 def networks_chart(
-    found: ArchitectureSearch,
+    outcome: ArchitectureSearch,
     proxy: str,
     draw: int,
     colour: str,
@@ -121,21 +121,21 @@ def networks_chart(
     measure: str = "test accuracy",
 ) -> go.Figure:
     """Return a point for each network: how it does on the proxy, and on all data."""
-    on_proxy, on_all = np.array(found.proxies[proxy].accuracies[draw]), found.reference
+    on_proxy, on_all = np.array(outcome.proxies[proxy].accuracies[draw]), outcome.reference
     if measure == RANK:
         on_proxy, on_all = rankdata(on_proxy), rankdata(on_all)
-    names = [words_of(spec) for spec in found.networks]
+    names = [words_of(spec) for spec in outcome.networks]
     points = {}
-    for name, spec, x, y in zip(names, found.networks, on_proxy, on_all, strict=True):
+    for name, spec, x, y in zip(names, outcome.networks, on_proxy, on_all, strict=True):
         family = choice_words(colour, getattr(spec.options, colour))
         points[name] = Point(x=float(x), y=float(y), family=family)
     best = int(on_all.argmax())
     figure = scatter(
         points,
-        title=f"48 networks: rank correlation {found.correlation(proxy)[draw]:+.2f}",
+        title=f"48 networks: rank correlation {outcome.correlation(proxy)[draw]:+.2f}",
         x_label=f"{measure}, trained on: {proxy}",
         y_label=f"{measure}, trained on all data",
-        chosen=names[found.chosen(proxy)[draw]],
+        chosen=names[outcome.chosen(proxy)[draw]],
         named=[clicked] if clicked in points else (),
         height=_HEIGHT,
     )
@@ -163,14 +163,14 @@ def correlations_data(world: World, settings: Settings, results: Results) -> tup
     return (search_on_show(settings),)
 
 
-def correlations_chart(found: ArchitectureSearch) -> go.Figure:
+def correlations_chart(outcome: ArchitectureSearch) -> go.Figure:
     """Return a point for each proxy: how accurate its students are, and how well it ranks."""
     points = {}
     for name in PROXIES:
-        correlations = found.correlation(name)
+        correlations = outcome.correlation(name)
         low, high = interval(correlations) or (None, None)
         points[name] = Point(
-            x=float(np.mean(found.proxies[name].accuracies)),
+            x=float(np.mean(outcome.proxies[name].accuracies)),
             y=fmean(correlations),
             family="learned" if name in LEARNED else "not learned",
             low=low,
@@ -183,8 +183,8 @@ def correlations_chart(found: ArchitectureSearch) -> go.Figure:
         y_label="rank correlation",
         height=_HEIGHT,
     )
-    assert found.ceiling is not None
-    return add_reference(figure.update_xaxes(tickformat=".0%"), "all data again", found.ceiling)
+    assert outcome.ceiling is not None
+    return add_reference(figure.update_xaxes(tickformat=".0%"), "all data again", outcome.ceiling)
 
 
 def choose_proxy(world: World, settings: Settings, clicked: dict[str, Any]) -> Settings:
@@ -197,10 +197,10 @@ def choices_data(world: World, settings: Settings, results: Results) -> tuple:
     return search_on_show(settings), settings.proxy
 
 
-def choices_chart(found: ArchitectureSearch, proxy: str) -> go.Figure:
+def choices_chart(outcome: ArchitectureSearch, proxy: str) -> go.Figure:
     """Return a point for each choice: what it changes on the proxy, and on all data."""
-    on_proxy = choice_effects(found.networks, np.mean(found.proxies[proxy].accuracies, axis=0))
-    on_all = choice_effects(found.networks, found.reference)
+    on_proxy = choice_effects(outcome.networks, np.mean(outcome.proxies[proxy].accuracies, axis=0))
+    on_all = choice_effects(outcome.networks, outcome.reference)
     points = {}
     for option, words in on_proxy:
         place = option, words
@@ -233,45 +233,45 @@ def choice_effects(
     return effects
 
 
-def shortfall(found: ArchitectureSearch, proxy: str) -> float:
+def shortfall(outcome: ArchitectureSearch, proxy: str) -> float:
     """Return by how much the chosen networks stay behind the best, mean over the draws."""
-    return float(found.reference.max() - found.reference[found.chosen(proxy)].mean())
+    return float(outcome.reference.max() - outcome.reference[outcome.chosen(proxy)].mean())
 
 
-def price(found: ArchitectureSearch, proxy: str) -> float:
+def price(outcome: ArchitectureSearch, proxy: str) -> float:
     """Return the price of the set and its students, as a share of all networks on all data."""
-    return found.proxies[proxy].seconds / found.seconds
+    return outcome.proxies[proxy].seconds / outcome.seconds
 
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
     """Say what is chosen, how far it is from the best, and what it cost."""
-    found = search_on_show(settings)
+    outcome = search_on_show(settings)
     proxy = settings.proxy
-    chosen = found.chosen(proxy)[settings.draw]
-    accuracies = found.proxies[proxy].accuracies
+    chosen = outcome.chosen(proxy)[settings.draw]
+    accuracies = outcome.proxies[proxy].accuracies
     text = (
         f"Trained on {proxy}, networks reach {np.mean(accuracies):.0%} on average. This draw chooses one "
-        f"(ringed) with {found.reference[chosen]:.1%}; the best (star) has "
-        f"{found.reference.max():.1%}. Over {len(accuracies)} draws the choice is "
-        f"{100 * shortfall(found, proxy):.1f} points behind the best; the rank correlation is "
-        f"{fmean(found.correlation(proxy)):+.2f} (all data again: {found.ceiling:+.2f}). Price: "
-        f"{found.proxies[proxy].seconds:.0f} CPU-seconds, {price(found, proxy):.0%} of training all "
+        f"(ringed) with {outcome.reference[chosen]:.1%}; the best (star) has "
+        f"{outcome.reference.max():.1%}. Over {len(accuracies)} draws the choice is "
+        f"{100 * shortfall(outcome, proxy):.1f} points behind the best; the rank correlation is "
+        f"{fmean(outcome.correlation(proxy)):+.2f} (all data again: {outcome.ceiling:+.2f}). Price: "
+        f"{outcome.proxies[proxy].seconds:.0f} CPU-seconds, {price(outcome, proxy):.0%} of training all "
         "networks on all data."
     )
-    names = [words_of(spec) for spec in found.networks]
+    names = [words_of(spec) for spec in outcome.networks]
     if settings.network in names:
         number = names.index(settings.network)
         text += (
             f" Clicked: {settings.network}: {accuracies[settings.draw][number]:.1%}, and "
-            f"{found.reference[number]:.1%} on all data."
+            f"{outcome.reference[number]:.1%} on all data."
         )
     return text
 
 
 def is_cheap_and_near(settings: Settings) -> bool:
     """Return whether a set chooses nearly the best network for little."""
-    found = search_on_show(settings)
-    return shortfall(found, settings.proxy) <= NEAR and price(found, settings.proxy) < CHEAP
+    outcome = search_on_show(settings)
+    return shortfall(outcome, settings.proxy) <= NEAR and price(outcome, settings.proxy) < CHEAP
 
 
 def is_met(world: World, settings: Settings, results: Results) -> bool:

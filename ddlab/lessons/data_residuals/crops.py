@@ -66,10 +66,10 @@ def contest(
     data, mosaics = inputs.data, trace.mosaics
     losses = mosaics.losses.cpu()
     order = losses.min(1).values.argsort(stable=True)
-    shown = torch.cat([order[:_BEST], order[-1:]])
-    images = data.train_images[trace.candidates[shown]]
+    places = torch.cat([order[:_BEST], order[-1:]])
+    images = data.train_images[trace.candidates[places]]
     framed, squares = images.clone(), []
-    for picture, image, row in zip(framed, images, shown.tolist(), strict=True):
+    for picture, image, row in zip(framed, images, places.tolist(), strict=True):
         top, left, height, width = mosaics.boxes[row, losses[row].argmin()].tolist()
         edges = torch.zeros(image.shape[1:], dtype=torch.bool)
         edges[top : top + height, left : left + width] = True
@@ -111,15 +111,15 @@ class World(MethodWorld):
 
 def contest_data(world: World, settings: Settings, results: Results) -> tuple | None:
     """Return the contest of the class on show."""
-    shown = results.frame.content
-    return None if shown is None else (world.data.class_names[shown.label], shown)
+    current = results.frame.content
+    return None if current is None else (world.data.class_names[current.label], current)
 
 
-def squares_strip(class_name: str, shown: Contest) -> tuple[bytes, str]:
+def squares_strip(class_name: str, current: Contest) -> tuple[bytes, str]:
     """Draw the candidates and their best squares, the surest first, and the distilled image."""
-    pictures = torch.stack([shown.framed, shown.squares], dim=1)
-    blank = torch.full_like(shown.mosaic, 128)
-    columns = torch.cat([pictures, torch.stack([shown.mosaic, blank])[None]])
+    pictures = torch.stack([current.framed, current.squares], dim=1)
+    blank = torch.full_like(current.mosaic, 128)
+    columns = torch.cat([pictures, torch.stack([current.mosaic, blank])[None]])
     names = [*(str(place + 1) for place in range(len(pictures) - 1)), "last", "result"]
     grid = encode_grid(
         columns.transpose(0, 1).flatten(0, 1), len(names), cell=64, column_labels=names, gap=6
@@ -131,26 +131,26 @@ def squares_strip(class_name: str, shown: Contest) -> tuple[bytes, str]:
     return grid, alt
 
 
-def squares_chart(class_name: str, shown: Contest) -> go.Figure:
+def squares_chart(class_name: str, current: Contest) -> go.Figure:
     """Draw every square: its share of the image, and the teacher's loss."""
     figure = start_figure(
-        title=f"{shown.losses.numel()} squares of '{class_name}'",
+        title=f"{current.losses.numel()} squares of '{class_name}'",
         x_label="share of the image",
         y_label="teacher's loss (nats)",
         height=_CHART,
     )
-    kinds = {"cut": ~shown.winners, "in the distilled image": shown.winners}
+    kinds = {"cut": ~current.winners, "in the distilled image": current.winners}
     for number, (name, chosen) in enumerate(kinds.items()):
         style = series_style(number)
         figure.add_scatter(
-            x=shown.areas[chosen].tolist(),
-            y=np.maximum(shown.losses[chosen].numpy(), 1e-6).tolist(),
+            x=current.areas[chosen].tolist(),
+            y=np.maximum(current.losses[chosen].numpy(), 1e-6).tolist(),
             mode="markers",
             name=name,
             marker={"color": style.colour, "symbol": style.marker, "size": 6 + 6 * number},
         )
     figure.update_yaxes(type="log", dtick=1).update_xaxes(tickformat=".0%")
-    words = f"Loss against share of the image for {shown.losses.numel()} squares of {class_name}."
+    words = f"Loss against share of the image for {current.losses.numel()} squares of {class_name}."
     return finish_figure(legend_below(figure), alt=words)
 
 
@@ -159,12 +159,12 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     drawn = contest_data(world, settings, results)
     if drawn is None:
         return "No class has been scored yet."
-    class_name, shown = drawn
-    best = int(shown.losses.argmin())
+    class_name, current = drawn
+    best = int(current.losses.argmin())
     return (
-        f"'{class_name}': {len(shown.losses)} real images, {shown.losses.shape[1]} squares of each. "
-        f"The surest square covers {shown.areas.flatten()[best]:.0%} of its image, with a loss of "
-        f"{shown.losses.flatten()[best]:.2g} nats; the median square has {shown.losses.median():.2g}."
+        f"'{class_name}': {len(current.losses)} real images, {current.losses.shape[1]} squares of each. "
+        f"The surest square covers {current.areas.flatten()[best]:.0%} of its image, with a loss of "
+        f"{current.losses.flatten()[best]:.2g} nats; the median square has {current.losses.median():.2g}."
     )
 
 

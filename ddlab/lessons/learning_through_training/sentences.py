@@ -71,17 +71,19 @@ class World(MethodWorld):
 
 def sentences_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the kinds of questions, the sentences on show and those before the first update."""
-    shown, first = (
+    current, first = (
         tuple(world.questions.words(frame.content.images))
         for frame in (results.frame, results.frames[0])
     )
-    return world.data.class_names, shown, first
+    return world.data.class_names, current, first
 
 
-def sentences_table(kinds: tuple[str, ...], shown: tuple[str, ...], first: tuple[str, ...]) -> str:
+def sentences_table(
+    kinds: tuple[str, ...], current: tuple[str, ...], first: tuple[str, ...]
+) -> str:
     """Write a row for each sentence; words that it did not begin with are bold."""
     rows = []
-    for kind, sentence, beginning in zip(kinds, shown, first, strict=True):
+    for kind, sentence, beginning in zip(kinds, current, first, strict=True):
         words = [
             html.escape(word) if word in beginning.split() else f"<b>{html.escape(word)}</b>"
             for word in sentence.split()
@@ -90,11 +92,11 @@ def sentences_table(kinds: tuple[str, ...], shown: tuple[str, ...], first: tuple
     return f"<table><tr><th>kind</th><th>nearest words</th></tr>{''.join(rows)}</table>"
 
 
-def changed_words(shown: tuple[str, ...], first: tuple[str, ...]) -> int:
+def changed_words(current: tuple[str, ...], first: tuple[str, ...]) -> int:
     """Return how many words on show are none of those that their sentence began with."""
     return sum(
         word not in beginning.split()
-        for sentence, beginning in zip(shown, first, strict=True)
+        for sentence, beginning in zip(current, first, strict=True)
         for word in sentence.split()
     )
 
@@ -120,10 +122,10 @@ def loss_chart(points: tuple[tuple[int, float], ...], total: int) -> go.Figure:
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
     """Say how many words have changed, and what the finished sentences teach."""
-    _, shown, first = sentences_data(world, settings, results)
+    _, current, first = sentences_data(world, settings, results)
     text = (
-        f"Update {results.frame.step} of {results.run.total}: {changed_words(shown, first)} of "
-        f"{sum(len(words.split()) for words in shown)} words are new."
+        f"Update {results.frame.step} of {results.run.total}: {changed_words(current, first)} of "
+        f"{sum(len(words.split()) for words in current)} words are new."
     )
     scores = results(Value(world.scores, results.run))
     if scores is None:
