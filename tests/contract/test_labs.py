@@ -93,8 +93,10 @@ LABS: dict[str, Callable[[Material], Arguments]] = {
     "TwoPoints": lambda g: {},
     "TwoSteps": lambda g: {},
     "OnePoint": lambda g: {},
+    "TwoGaps": lambda g: {},
     "OneExpert": lambda g: {},
     "MatchingLab": lambda g: {"data": g.data, "config": dm.SMALL, "student": g.student, "seeds": 1},
+    "OverlapLab": lambda g: {"data": g.data, "network": g.network()},
     "TargetLab": lambda g: {
         "data": g.data,
         "network": g.spec,

@@ -421,14 +421,27 @@ def patches() -> Tensor:
     )
 
 
-def residuals(source: str) -> Tensors:
-    space = run(source, data=data_of(**COLOUR), teacher=teacher_of(**COLOUR))
-    return space["fadrm_film"](patches(), [0.3] * 3, budget=UPDATES)[::5]
+def any_size_teacher() -> Network:
+    """Its classifier sees the mean over all places, so a stage may have fewer pixels."""
+    spec = networks.spec("convnet", width=4, head="mean").for_data(data_of(**COLOUR))
+    return doubled(networks.initialise(spec, seed=SEED))
 
 
-def library_residuals() -> Tensors:
-    config = fadrm.Config(images_per_class=1, iterations=UPDATES, merges=3, merge_ratio=0.3, seed=3)
-    inputs = Inputs(data=data_of(**COLOUR), teachers=(teacher_of(**COLOUR),), device="cpu")
+def residuals(source: str, small: int | None = None) -> Tensors:
+    space = run(source, data=data_of(**COLOUR), teacher=any_size_teacher())
+    return space["fadrm_film"](patches(), [0.3] * 3, budget=UPDATES, small=small)[::5]
+
+
+def library_residuals(small: int | None = None) -> Tensors:
+    config = fadrm.Config(
+        images_per_class=1,
+        iterations=UPDATES,
+        merges=3,
+        merge_ratio=0.3,
+        small_size=small,
+        seed=3,
+    )
+    inputs = Inputs(data=data_of(**COLOUR), teachers=(any_size_teacher(),), device="cpu")
     same_patches = patches()
     with pytest.MonkeyPatch.context() as patch:
         # They are drawn anew at each merge, the same.
@@ -436,7 +449,9 @@ def library_residuals() -> Tensors:
         states = [
             updated(fadrm, config, inputs, count) for count in (*range(0, UPDATES, 5), UPDATES)
         ]
-    return [*(state.images for state in states[:-1]), states[-1].done[0]]
+    full = data_of(**COLOUR).image_size
+    images = [fadrm.resampled(state.images, full) for state in states[:-1]]
+    return [*images, states[-1].done[0]]
 
 
 # -- 40: KRR-ST, and Boost's pairs in the same loop
@@ -1045,7 +1060,14 @@ ROWS: dict[str, Row] = {
         "30_data_residuals",
         residuals,
         library_residuals,
-        ("alpha * images.detach() +", "images.detach() +"),
+        ("alpha * images +", "images +"),
+        taped=True,
+    ),
+    "30 FADRM, two sizes": Row(
+        "30_data_residuals",
+        functools.partial(residuals, small=12),
+        functools.partial(library_residuals, small=12),
+        ("stage % 2 == 0", "stage % 2 == 1"),
         taped=True,
     ),
     "40 KRR-ST": Row(

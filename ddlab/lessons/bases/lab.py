@@ -10,13 +10,15 @@ from statistics import fmean
 
 import numpy as np
 import plotly.graph_objects as go
+import torch
+from torch import Tensor
 
 from ...explorers import Chart, Compute, Lab, Quest, Results, Strip, Tabs, Value
 from ...figures import encode_grid, tried_settings
 from ...figures.theme import finish_figure, series_style, start_figure
 from .curves import reconstruction_error_curve
 from .unlabelled import BUDGET
-from .world import PICTURED, SEEDS, Fitted, Settings, World
+from .world import PICTURED, SEEDS, Fitted, Settings, World, large
 
 _SCREEN = 48  # pixels that an image takes, about
 _HEIGHT = 285  # of the plots
@@ -56,23 +58,31 @@ def picture_data(world: World, settings: Settings, results: Results) -> tuple | 
 
 
 def picture(world: World, images: Fitted, scale: int, used: int, page: int) -> tuple[bytes, str]:
-    """Draw held-out images, their reconstructions and the difference; return PNG bytes and alt
-    text.
+    """Draw held-out images, their reconstructions, and the last bases that are used (Boost,
+    Figure 2a); return PNG bytes and alt text.
     """
     originals = world.images["test"][(page - 1) * PICTURED : page * PICTURED]
     rows = [
         world.data.to_uint8(images_of_row).numpy()
         for images_of_row in (originals, world.rebuilt(images.bases[:used], scale, originals))
     ]
-    rows.append((128 + (rows[1].astype(np.int16) - rows[0]) // 2).astype(np.uint8))
+    rows.append(basis_pictures(large(images.bases[:used][-len(originals) :], scale)))
+    drawn = min(used, len(originals))
+    rows.append(np.full_like(rows[0][drawn:], 128))
     alt = (
         f"{len(originals)} held-out images, below them what {used} bases at scale {scale} make "
         "of them, relative squared error of all "
-        f"{len(world.images['test'])} {_small(images.error(used))}, and the difference, grey "
-        "where there is none."
+        f"{len(world.images['test'])} {_small(images.error(used))}, and the last {drawn} of these bases, "
+        "grey where a basis is zero."
     )
-    names = ["images", "from bases", "difference"]
+    names = ["images", "from bases", f"bases {used - drawn + 1}–{used}"]
     return encode_grid(np.concatenate(rows), len(originals), cell=_SCREEN, row_labels=names), alt
+
+
+def basis_pictures(bases: Tensor) -> np.ndarray:
+    """Return bases [n, c, h, w] as pictures, uint8: grey for zero, each as strong as can be shown."""
+    strongest = bases.abs().amax((1, 2, 3), keepdim=True)
+    return (128 + 127 * bases / strongest).round().to(torch.uint8).numpy()
 
 
 # -- the bill, and what is left

@@ -1,9 +1,6 @@
 """Lesson 30: its exercises, the right answers and the usual mistakes."""
 
-import math
 from typing import Any
-
-from torch import Tensor
 
 from ..answers import Exercise
 
@@ -50,44 +47,36 @@ SURVIVAL = Exercise(
 )
 
 
-def _stage_counts(ratios: Tensor, k: int) -> str:
-    """Return which stage counts otherwise than it should with these merge ratios."""
-    for stage in range(1, k + 2):
-        count = math.prod(ratios.reshape(-1)[stage - 1 :].tolist())
-        if abs(count - stage / (k + 1)) > 1e-4:
-            break
-    return (
-        f"Stage {stage} should count {stage / (k + 1):.3f}; with your schedule it counts "
-        f"{count:.3f}. Begin at the end: the last merge alone decides what stage k counts."
-    )
-
-
-SCHEDULE = Exercise(
-    ask="Write a function of k that returns k numbers, one for each merge.",
-    arguments=("k",),
-    cases=lambda: [(merges,) for merges in (1, 2, 3, 6)],
-    expected=lambda k: [merge / (merge + 1) for merge in range(1, k + 1)],
+COST = Exercise(
+    ask="Write a function of (k, small, full) that returns one number.",
+    arguments=("k", "small", "full"),
+    # Odd and even k; with small = full nothing is saved.
+    cases=lambda: [(3, 32, 64), (1, 160, 224), (2, 32, 64), (4, 48, 64), (0, 32, 64), (3, 64, 64)],
+    expected=lambda k, small, full: (
+        ((k // 2 + 1) * (small / full) ** 2 + k + 1 - (k // 2 + 1)) / (k + 1)
+    ),
     mistakes={
-        "These are the counts that the stages should have. A stage counts the product of the "
-        "ratios of all merges after it.": lambda k: [stage / (k + 1) for stage in range(1, k + 1)],
-        "Your schedule is the wrong way round: the first merge comes first.": (
-            lambda k: [merge / (merge + 1) for merge in range(k, 0, -1)]
+        "This is the paper's equation 8, which counts half of the stages as small. With an even k there "
+        "is one more small stage than full ones.": lambda k, small, full: (
+            (1 + (small / full) ** 2) / 2
         ),
-        "There are k + 1 stages, but only k merges between them.": (
-            lambda k: [stage / (stage + 1) for stage in range(1, k + 2)]
+        "An image has two sides: half the side is a quarter of the pixels.": lambda k, small, full: (
+            ((k // 2 + 1) * small / full + k + 1 - (k // 2 + 1)) / (k + 1)
         ),
-        "Your merges begin one too late: the first one has the ratio 1/2.": (
-            lambda k: [merge / (merge + 1) for merge in range(2, k + 2)]
+        "The first stage is a small one, so there is never one full stage more.": (
+            lambda k, small, full: (
+                ((k + 1) // 2 * (small / full) ** 2 + k + 1 - (k + 1) // 2) / (k + 1)
+            )
         ),
-        "These ratios are what a merge takes from the patch. A schedule says what it keeps.": (
-            lambda k: [1 / (merge + 1) for merge in range(1, k + 1)]
+        "That is the part that is saved.": lambda k, small, full: (
+            (k // 2 + 1) * (1 - (small / full) ** 2) / (k + 1)
         ),
     },
-    look=_stage_counts,
+    look="Write the stages down for k = 2 and k = 3, and mark the small ones.",
     success=(
-        "The image is then the patch and a running mean of the stages' changes: what came first "
-        "is not lost in a hurry."
+        "For odd k this is equation 8. For even k the run ends with a small stage, and costs less than the "
+        "paper says."
     ),
 )
 
-CHECKS: dict[str, Any] = {"survival": SURVIVAL, "schedule": SCHEDULE}
+CHECKS: dict[str, Any] = {"survival": SURVIVAL, "cost": COST}

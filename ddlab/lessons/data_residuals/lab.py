@@ -272,13 +272,14 @@ ResidualLab = Lab(
     controls=("merge_ratio", "merges", "class_name", "measure"),
     # Ratios that Figure 4 has need no run of their own.
     recorded={"merge_ratio": 6, "merges": 3, "class_name": 5, "step": 10},
-    folded=("iterations", "learning_rate", "initialisation", "images_per_class"),
+    folded=("small_size", "iterations", "learning_rate", "initialisation", "images_per_class"),
     labels={
         "class_name": "class in the row",
         "measure": "measure",
         "images_per_class": "images per class, for students",
         "initialisation": "start",
         "iterations": "steps (B)",
+        "small_size": "pixels in odd stages",
     },
     check=World.check,
     run=World.run,

@@ -142,8 +142,18 @@ class World(MethodWorld):
         self.edges = entropy.feature_edges(self._outputs(references["real"]).last_conv)
 
     def started(self, config: fadrm.Config) -> Settings:
-        """Return the settings with the classes of the data."""
-        return narrowed(Settings, class_name=self.data.class_names)(**vars(config))
+        """Return the settings with the classes of the data, and the sizes that the teacher takes."""
+        shorter = min(self.data.image_size)
+        sides = [
+            side
+            for side in (shorter // 2, shorter * 3 // 4)
+            if networks.takes_size(self.inputs.teachers[0].spec, self._stage_size(side))
+        ]
+        choices = {"class_name": self.data.class_names, "small_size": (None, *sides)}
+        return narrowed(Settings, **choices)(**vars(config))
+
+    def _stage_size(self, side: int) -> tuple[int, int]:
+        return fadrm.stage_size(1, image_size=self.data.image_size, small_size=side)
 
     def check(self, settings: Settings) -> None:
         """Raise if there are fewer images of a class than students would get."""

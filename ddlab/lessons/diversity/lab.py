@@ -294,6 +294,7 @@ DiversityLab = Lab(
     opens={"map": _MAP, "moves": _MAP},
     stops=lambda world: {
         "lambda_var": {weight: f"{weight:g}" for weight in WEIGHTS},
+        "lambda_mean": {weight: f"{weight:g}" for weight in WEIGHTS},
         "adjustment_radius": {radius: f"{radius:g}" for radius in RADII},
     },
     check=lambda world, settings: recovery.check_images_per_class(

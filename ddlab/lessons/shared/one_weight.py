@@ -134,12 +134,14 @@ def draw(
         text=[str(index + 1) for index in range(len(points))],
         textfont={"color": neutral("background")},
     )
-    _add_arrows(figure, points, pulls(points, order, rate, first, target))
+    pull = pulls(points, order, rate, first, target)
+    add_arrows(figure, points, pull, neutral("text"))
     figure.update_xaxes(range=EXTENT[0]).update_yaxes(range=EXTENT[1])
     return figure
 
 
-def _add_arrows(figure: go.Figure, points: Tensor, pull: Tensor) -> None:
+def add_arrows(figure: go.Figure, points: Tensor, pull: Tensor, colour: str) -> None:
+    """Draw an arrow at each point [n, 2], in the direction of its pull [n, 2]."""
     # Unequal pulls stay unequal, but none leaves the plot: lengths saturate.
     length = pull.norm(dim=1, keepdim=True)
     shortest, longest = _ARROW
@@ -158,5 +160,5 @@ def _add_arrows(figure: go.Figure, points: Tensor, pull: Tensor) -> None:
             showarrow=True,
             arrowhead=2,
             arrowwidth=2.5,
-            arrowcolor=neutral("text"),
+            arrowcolor=colour,
         )
