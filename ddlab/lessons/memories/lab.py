@@ -271,8 +271,8 @@ def step_label(world: World, settings: Settings, step: int) -> str:
 
 
 DECLARED: dict[str, Any] = {
-    "controls": ("memory", "images_per_class", "distillation_weight"),
-    "folded": ("tasks", "adjust_old", *LEARNING, "seed"),
+    "controls": ("memory", "images_per_class", "tasks", "distillation_weight"),
+    "folded": ("adjust_old", *LEARNING, "seed"),
     "labels": {
         "memory": "memory",
         "images_per_class": "exemplars per class",

@@ -119,8 +119,10 @@ def shown_data(world: World, settings: Settings, results: Results) -> tuple | No
 
 
 def pairs_strip(world: World, first: str, second: str, current: Neighbours) -> tuple[bytes, str]:
-    """Draw views that lie next to one of the other class, with the images that they are cut from."""
-    rows = current.astray.nonzero()[:_EXAMPLES, 0]
+    """Draw views and their nearest views, with the images that they are cut from; those whose
+    nearest view is of the other class come first.
+    """
+    rows = (~current.astray).long().argsort(stable=True)[:_EXAMPLES]
     others = current.nearest[rows]
     parts = (
         current.images[rows],
@@ -130,7 +132,7 @@ def pairs_strip(world: World, first: str, second: str, current: Neighbours) -> t
     )
     grid = encode_grid(
         world.data.to_uint8(torch.cat(parts)).numpy(),
-        max(len(rows), 1),
+        len(rows),
         cell=44,
         row_labels=["image", "its view", "nearest view", "its image"],
     )

@@ -1,0 +1,41 @@
+"""The laboratory of crops: which views lie next to one of the other class."""
+
+import numpy as np
+import torch
+
+from ddlab import networks
+from ddlab.lessons.representations.overlap import OverlapLab
+from tests.support import made_data, refuses
+
+
+def test_neighbours_are_those_of_the_features() -> None:
+    data = made_data(train=60)
+    network = networks.initialise(networks.spec("convnet", width=4).for_data(data), seed=0)
+    lab = OverlapLab(data, network, settings="crop_area=0.2").run()
+    current = lab.world.neighbours(lab.settings, watch=lambda words, share: None)
+    features = networks.predict(network, current.views).features.flatten(1).double().numpy()
+    # By pairs, one after another.
+    nearest = []
+    for row, point in enumerate(features):
+        distances = [
+            np.inf if row == column else np.square(point - other).sum()
+            for column, other in enumerate(features)
+        ]
+        nearest.append(int(np.argmin(distances)))
+    assert current.nearest.tolist() == nearest
+    is_second = current.is_second.tolist()
+    astray = [is_second[row] != is_second[column] for row, column in enumerate(nearest)]
+    assert current.astray.tolist() == astray
+    assert f"For {np.mean(astray):.1%} of the views" in lab.sentence
+    lab.close()
+
+
+def test_a_whole_image_is_its_own_view_and_a_class_is_not_compared_with_itself() -> None:
+    data = made_data(train=60)
+    network = networks.initialise(networks.spec("convnet", width=4).for_data(data), seed=0)
+    lab = OverlapLab(data, network, settings='crop_area=1.0,space="pixels"').run()
+    current = lab.world.neighbours(lab.settings, watch=lambda words, share: None)
+    assert torch.equal(current.images, current.views)
+    with refuses("second must be another class than the first; given 0."):
+        OverlapLab.check(lab.world, lab.settings.replace(second=0))
+    lab.close()
