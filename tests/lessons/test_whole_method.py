@@ -1060,7 +1060,7 @@ ROWS: dict[str, Row] = {
         "30_data_residuals",
         residuals,
         library_residuals,
-        ("alpha * images +", "images +"),
+        ("alpha * resized(images, side) +", "resized(images, side) +"),
         taped=True,
     ),
     "30 FADRM, two sizes": Row(
