@@ -29,7 +29,7 @@ from ..shared import dragging, one_weight
 COUNT = 5
 REAL_MEAN = 0.0
 REAL_VARIANCE = 0.25
-BOTH = "each gap"
+EACH_GAP = "each gap"
 SUM = "their sum"
 _CLOSE = 0.02  # both losses, for the quest
 
@@ -45,7 +45,10 @@ class Settings(Parameters):
         1.0, range=(0, None), explorable=(0, 4), step=0.5, help="Weight of the variance gap."
     )
     arrows: str = parameter(
-        BOTH, choices=(BOTH, SUM), explorable=True, help="A pull for each gap, or their sum."
+        EACH_GAP,
+        choices=(EACH_GAP, SUM),
+        explorable=True,
+        help="A pull for each gap, or their sum.",
     )
     points: str = parameter(
         "0.2 0.4; 0.7 0.2; 0.5 0.7; 0.9 0.6; 0.7 0.9", help="Where the points lie."

@@ -123,12 +123,12 @@ def pairs_strip(world: World, first: str, second: str, current: Neighbours) -> t
     nearest view is of the other class come first.
     """
     rows = (~current.astray).long().argsort(stable=True)[:_EXAMPLES]
-    others = current.nearest[rows]
+    neighbour_rows = current.nearest[rows]
     parts = (
         current.images[rows],
         current.views[rows],
-        current.views[others],
-        current.images[others],
+        current.views[neighbour_rows],
+        current.images[neighbour_rows],
     )
     grid = encode_grid(
         world.data.to_uint8(torch.cat(parts)).numpy(),
@@ -170,10 +170,10 @@ def views_map(world: World, first: str, second: str, current: Neighbours) -> go.
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
     """Say how often the nearest view is of the other class."""
-    shown = shown_data(world, settings, results)
-    if shown is None:
+    on_show = shown_data(world, settings, results)
+    if on_show is None:
         return "Cropping the images ..."
-    _, first, second, current = shown
+    _, first, second, current = on_show
     return (
         f"For {current.astray.float().mean():.1%} of the views of {first} and {second}, the nearest "
         "other view is of the other class."
