@@ -14,7 +14,7 @@ from ...explorers import Chart, Lab, Quest, Results, Tabs, Value, step_on_show
 from ...explorers.ready import HEIGHT, learned_images_strip, run_curve
 from ...figures import comparison
 from ...runs import Run
-from .world import Rival, Settings, World
+from .world import SAME, Rival, Settings, World
 
 # Of each class at most so many images are shown: more would push the plots off the screen.
 _ROWS = 2
@@ -47,7 +47,9 @@ def share_rivals(
 
 def curve_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the accuracy at the steps that were kept, so far, and that of the centres."""
-    points = tuple((frame.step, frame.content.accuracy) for frame in results.frames)
+    points = tuple(
+        (frame.step, frame.content.accuracies[settings.judge]) for frame in results.frames
+    )
     centres = [
         (rival.words, values[0])
         for rival, values in results.shared.items()
@@ -79,7 +81,7 @@ def accuracy_curve(
 def score_data(world: World, settings: Settings, results: Results) -> tuple:
     """Return the accuracy at the step on show, and the rivals known so far."""
     count = settings.images_per_class * world.data.classes
-    every = {f"{count:,} learned": (results.frame.content.accuracy,)}
+    every = {f"{count:,} learned": (results.frame.content.accuracies[settings.judge],)}
     for rival, values in results.shared.items():
         every[rival.words] = values
     return world.data.classes, tuple(every.items())
@@ -124,7 +126,7 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
         rival_words = f"; with {words}, {best:.1%}"
     return (
         f"With {count} learned images{frozen}, {moment}, the regression classifies "
-        f"{frame.content.accuracy:.1%} of the test images correctly{rival_words}."
+        f"{frame.content.accuracies[settings.judge]:.1%} of the test images correctly{rival_words}."
     )
 
 
@@ -138,7 +140,7 @@ def quest_met(world: World, settings: Settings, results: Results) -> bool:
     if settings.corruption < _FROZEN or not all(rival in results.shared for rival in alike):
         return False
     best = max(statistics.fmean(results.shared[rival]) for rival in alike)
-    return results.frame.content.accuracy - best >= _AHEAD
+    return results.frame.content.accuracies[settings.judge] - best >= _AHEAD
 
 
 KernelLab = Lab(
@@ -146,6 +148,7 @@ KernelLab = Lab(
     World,
     controls=("images_per_class", "kernel", "corruption", "corrupted_by"),
     folded=(
+        "judged_by",
         "ridge",
         "learn_labels",
         "initialisation",
@@ -157,6 +160,7 @@ KernelLab = Lab(
     labels={
         "images_per_class": "images per class",
         "ridge": "ridge (λ)",
+        "judged_by": "judged by",
         "corruption": "share of frozen pixels (p)",
         "corrupted_by": "frozen pixels are",
         "learn_labels": "learned labels",
@@ -167,6 +171,7 @@ KernelLab = Lab(
     },
     choice_words=lambda world: {
         "kernel": str.upper,
+        "judged_by": lambda name: name if name == SAME else name.upper(),
         "initialisation": lambda name: f"{name} images" if name == "real" else name,
     },
     stops=lambda world: {"ridge": _RIDGES},

@@ -20,6 +20,8 @@ from ...runs.inputs import Inputs
 _DRAWS = (0, 1, 2)  # of random real images
 _NATURAL = (1, 10, 100)  # per class
 _MEGABYTES = 64  # of a kernel at once: a lesson has little memory
+KERNELS = ("rbf", "fc1", "fc2", "fc3")
+SAME = "the same"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,9 +30,15 @@ class Settings(SteppedSettings, kip.Config):
 
     kernel: str = parameter(
         "fc1",
-        choices=("rbf", "fc1", "fc2", "fc3"),
+        choices=KERNELS,
         help="RBF, or of an infinitely wide network with 1 to 3 hidden layers.",
         explorable=True,
+    )
+    judged_by: str = parameter(
+        SAME,
+        choices=(SAME, *KERNELS),
+        explorable=True,
+        help="The kernel of the regression that answers test images.",
     )
     ridge: float = parameter(
         1e-6,
@@ -53,18 +61,26 @@ class Settings(SteppedSettings, kip.Config):
 
     @property
     def spec(self) -> KernelSpec:
-        """The kernel, by which everything is judged."""
-        return self.part(KernelSpec)
+        """The kernel by which everything is judged."""
+        return self.part(KernelSpec).replace(kernel=self.judge)
+
+    @property
+    def judge(self) -> str:
+        """The name of this kernel."""
+        return self.kernel if self.judged_by == SAME else self.judged_by
 
 
 @dataclass(frozen=True, eq=False)
 class Moment:
-    """What is kept of a step: images float32 [n, c, h, w], and the fraction of test images that the
-    regression on them has right.
+    """What is kept of a step.
+
+    Attributes:
+        images: float32 [n, c, h, w].
+        accuracies: kernel -> the fraction of test images that the regression on the images has right.
     """
 
     images: Tensor
-    accuracy: float
+    accuracies: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -150,8 +166,12 @@ class World(MethodWorld):
         return float((outputs.argmax(1).cpu() == self.data.test_labels).double().mean())
 
     def frame(self, config: kip.Config, inputs: Inputs, state: kip.State, trace: Any) -> Moment:
-        """Return the images, and what the regression on them has right."""
-        right = self.accuracy(
-            state.images, state.labels, kip.draw_kernel(config, state.step), config.ridge
-        )
-        return Moment(state.images.to("cpu", copy=True), right)
+        """Return the images, and what the regression on them has right with every kernel."""
+        own = kip.draw_kernel(config, state.step)
+        accuracies = {
+            kernel: self.accuracy(
+                state.images, state.labels, own.replace(kernel=kernel), config.ridge
+            )
+            for kernel in KERNELS
+        }
+        return Moment(state.images.to("cpu", copy=True), accuracies)

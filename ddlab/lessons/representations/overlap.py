@@ -19,7 +19,7 @@ from ...data.augmentation import Views
 from ...evaluation import embeddings
 from ...explorers import Chart, Lab, Results, Strip, Value
 from ...figures import encode_grid
-from ...figures.theme import finish_figure, legend_below, series_style, start_figure
+from ...figures.theme import finish_figure, legend_below, literal, series_style, start_figure
 from ...networks import Network
 
 _PER_CLASS = 200
@@ -160,7 +160,7 @@ def views_map(world: World, first: str, second: str, current: Neighbours) -> go.
             x=places[:, 0].tolist(),
             y=places[:, 1].tolist(),
             mode="markers",
-            name=name,
+            name=literal(name),
             marker={"color": style.colour, "symbol": style.marker, "size": 6},
         )
     figure.update_xaxes(showticklabels=False).update_yaxes(showticklabels=False)

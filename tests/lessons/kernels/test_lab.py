@@ -191,3 +191,13 @@ def test_a_constant_image_is_learned_from(data: ImageData) -> None:
     lab.runner.join()
     assert lab.error is None and lab.schedule.watched_run.complete
     lab.close()
+
+
+def test_another_kernel_judges_the_same_images(lab: Any, data: ImageData) -> None:
+    run = lab.schedule.watched_run
+    moved(lab, judged_by="rbf")
+    assert lab.schedule.watched_run is run
+    state = by_itself(data, SMALL)[-1]
+    by_rbf = accuracy(data, SMALL.replace(kernel="rbf"), state)
+    (curve,) = [trace for trace in lab.widget(accuracy_curve).figure.data if len(trace.y) > 2]
+    assert curve.y[-1] == pytest.approx(by_rbf) and f"{by_rbf:.1%} of the test" in lab.sentence
