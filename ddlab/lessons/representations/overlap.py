@@ -138,7 +138,8 @@ def pairs_strip(world: World, first: str, second: str, current: Neighbours) -> t
     )
     return (
         grid,
-        f"{len(rows)} views of {first} or {second} whose nearest view is of the other class.",
+        f"{len(rows)} views of {first} or {second}, the nearest view of "
+        f"{int(current.astray[rows].sum())} of them of the other class.",
     )
 
 

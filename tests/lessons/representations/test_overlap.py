@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from ddlab import networks
-from ddlab.lessons.representations.overlap import OverlapLab
+from ddlab.lessons.representations.overlap import OverlapLab, pairs_strip
 from tests.support import made_data, refuses
 
 
@@ -22,11 +22,15 @@ def test_neighbours_are_those_of_the_features() -> None:
             for column, other in enumerate(features)
         ]
         nearest.append(int(np.argmin(distances)))
-    assert current.nearest.tolist() == nearest
     is_second = current.is_second.tolist()
     astray = [is_second[row] != is_second[column] for row, column in enumerate(nearest)]
-    assert current.astray.tolist() == astray
+    assert (current.nearest.tolist(), current.astray.tolist()) == (nearest, astray)
     assert f"For {np.mean(astray):.1%} of the views" in lab.sentence
+    # Those that lie astray come first, and the words count them.
+    assert (
+        f"nearest view of {min(sum(astray), 10)} of them"
+        in (pairs_strip(lab.world, "a", "b", current)[1])
+    )
     lab.close()
 
 
