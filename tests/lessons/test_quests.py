@@ -95,7 +95,7 @@ RECIPES = [
         ),
     ),
     Recipe("60", "One point", ((DRAG, (0, 1.3, 2.0)),)),
-    Recipe("60", "Whom do ten", (("starts", "random"), ("inner_steps", 3))),
+    Recipe("60", "Whom do ten", (("starts", "random"), ("inner_steps", 2))),
     Recipe("62", "One point", (("steps", 1), (DRAG, (0, 1.0, 1.8)))),
     Recipe("62", "How far", (("inner_steps", 3), ("inner_steps", 5))),
     Recipe("65", "Two points", (("left", 0.4), ("right", 0.4))),
