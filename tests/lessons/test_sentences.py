@@ -845,6 +845,20 @@ ROWS: list[tuple[str, str, Callable[[], bool]]] = [
     ),
     (
         "60",
+        "Sentences for one start lose much on others",
+        lambda: all(
+            between(
+                "text_networks",
+                "others",
+                {"starts": "new starts"},
+                {"starts": "one start"},
+                network=network,
+            ).ahead
+            for network in ("TextConvNet", "RNN", "LSTM")
+        ),
+    ),
+    (
+        "60",
         "the images fall further behind",
         lambda: (
             starts("ConvNet", 10, "one start").mean
