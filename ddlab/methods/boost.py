@@ -159,28 +159,6 @@ class Config(krr_st.Config):
         small: dict[str, Any] = {"image_bases": 40, "representation_bases": 40}
         return super().teaching(**small | changes)
 
-    @classmethod
-    def paper(cls, dataset: str = "cifar100", *, budget: int = 100, **changes: Any) -> Self:
-        """Return the published settings (A.1, Table 5).
-
-        Args:
-            dataset: "cifar10" or "cifar100".
-            budget: N; 25, 50, 100, 1000 or 5000.
-        """
-        image_bases, representation_bases = TABLE_5[
-            errors.check_choice("budget", budget, tuple(TABLE_5))
-        ]
-        settings: dict[str, Any] = {
-            "budget": budget,
-            "image_bases": image_bases,
-            "representation_bases": representation_bases,
-        }
-        return super().paper(dataset, **settings | changes)
-
-
-TABLE_5 = {25: (50, 50), 50: (100, 100), 100: (200, 200), 1000: (500, 500), 5000: (700, 500)}
-"""Budget N -> (U, V), for CIFAR."""
-
 
 def factors(config: Config, inputs: Inputs) -> Factorised:
     """Return the sizes of the set, from which follow its bill and m."""

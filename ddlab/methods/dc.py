@@ -46,7 +46,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .. import networks
-from ..core import errors, optimisers, randomness
+from ..core import optimisers, randomness
 from ..core.optimisers import SGDState
 from ..core.parameters import parameter
 from ..data.siamese_views import siamese_view
@@ -54,13 +54,11 @@ from ..distilled import DistilledSet
 from ..networks import NetworkSpec
 from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from ..training import supervised
 from .shared import descent, matching
 
 NAME = "gradient_matching"
 ALIASES = ("dc",)
 NEEDS = ("data",)
-DATASETS = ("mnist", "fashion-mnist", "svhn", "cifar10", "cifar100")
 SCHEDULE = {1: (1, 1), 10: (10, 50), 20: (20, 25), 30: (30, 20), 40: (40, 15), 50: (50, 10)}
 """Images per class -> T and epochs between two matchings, of the reference code."""
 WARM_UP = 16  # real images of each class that batch norm sees before a matching
@@ -120,12 +118,6 @@ class Config(matching.Config):
             networks=100,
             batch_size=64,
         )
-
-    @classmethod
-    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """Return the published settings for one of `DATASETS`. The network pads grey images."""
-        errors.check_choice("dataset", dataset, DATASETS)
-        return cls.preset(changes, network=supervised.convnet_for(dataset))
 
     @property
     def loops(self) -> tuple[int, int]:

@@ -157,23 +157,6 @@ class Config(OrderedSet):
             batch_size=256,
         )
 
-    @classmethod
-    def paper(cls, dataset: str = "mnist", **changes: Any) -> Self:
-        """Return the published settings for "mnist" or "cifar10".
-
-        The latter, and "cifar100", which has none, use a ConvNet in AlexNet's place.
-
-        They are those of random starts, a hundred images in ten steps; with `starts="fixed"`,
-        "mnist" has ten images in one step.
-        """
-        errors.check_choice("dataset", dataset, ("mnist", "cifar10", "cifar100"))
-        one_step: dict[str, Any] = (
-            {"steps": 1} if changes.get("starts") == "fixed" and dataset == "mnist" else {}
-        )
-        plain = networks.spec("convnet", norm="none")
-        colour: dict[str, Any] = {"network": plain, "initial_rate": 0.001, "iterations": 19_600}
-        return cls(**(colour if dataset != "mnist" else one_step) | changes)
-
 
 @dataclass(frozen=True)
 class State:

@@ -27,7 +27,7 @@ import torch
 from torch import Tensor
 
 from .. import networks
-from ..core import errors, optimisers, randomness
+from ..core import optimisers, randomness
 from ..core.optimisers import SGDState
 from ..core.parameters import parameter, with_default
 from ..data import ImageData, siamese_views
@@ -35,8 +35,6 @@ from ..distilled import DistilledSet
 from ..networks import NetworkSpec
 from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from ..training import supervised
-from . import dc, dsa
 from .shared import descent, matching
 
 NAME = "distribution_matching"
@@ -95,16 +93,6 @@ class Config(matching.Config, matching.Siamese):
             views = siamese_views.ALL if data.channels == 3 else siamese_views.UPRIGHT
             fitting = {"iterations": 150, "strategy": views}
         return cls.teaching(**fitting | changes)
-
-    @classmethod
-    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """Return the published settings for "mnist", "fashion-mnist", "svhn", "cifar10" or
-        "cifar100". Digits are not mirrored.
-        """
-        errors.check_choice("dataset", dataset, dc.DATASETS)
-        settings: dict[str, Any] = {"network": supervised.convnet_for(dataset)}
-        settings |= {"strategy": siamese_views.UPRIGHT} if dataset in dsa.DIGITS else {}
-        return cls(**settings | changes)
 
 
 @dataclass(frozen=True)

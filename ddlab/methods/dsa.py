@@ -23,12 +23,10 @@ today's torch; this one can.
 from dataclasses import dataclass
 from typing import Any, Self
 
-from ..core import errors
 from ..core.parameters import with_default
 from ..data import siamese_views
 from ..distilled import DistilledSet
 from ..runs.inputs import Inputs
-from ..training import supervised
 from . import dc
 from .dc import State, Trace, look, total_steps, update  # noqa: F401
 from .shared import descent, matching
@@ -36,7 +34,6 @@ from .shared import descent, matching
 NAME = "siamese_gradient_matching"
 ALIASES = ("dsa",)
 NEEDS = ("data",)
-DIGITS = ("mnist", "svhn")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,16 +52,6 @@ class Config(dc.Config, matching.Siamese):
     def teaching(cls, **changes: Any) -> Self:
         """DC's, and nothing is mirrored, for it begins with digits."""
         return super().teaching(**{"strategy": siamese_views.UPRIGHT} | changes)
-
-    @classmethod
-    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """Return the published settings for "mnist", "fashion-mnist", "svhn", "cifar10" or
-        "cifar100". Digits are not mirrored.
-        """
-        errors.check_choice("dataset", dataset, dc.DATASETS)
-        settings: dict[str, Any] = {"network": supervised.convnet_for(dataset)}
-        settings |= {"strategy": siamese_views.UPRIGHT} if dataset in DIGITS else {}
-        return cls(**settings | changes)
 
 
 def init(config: Config, inputs: Inputs) -> State:

@@ -49,7 +49,6 @@ Deviations
 
 import functools
 from dataclasses import dataclass, replace
-from typing import Any, Self
 
 import torch.nn.functional as F
 from torch import Tensor
@@ -126,12 +125,6 @@ class Config(sre2l.Config):
     candidates_per_class: int = with_default(
         rded.Config, "candidates_per_class", 300, source="RDED"
     )
-
-    @classmethod
-    def paper(cls, dataset: str = "cifar100", **changes: Any) -> Self:
-        """Return the published settings for "cifar10" or "cifar100"."""
-        errors.check_choice("dataset", dataset, ("cifar10", "cifar100"))
-        return cls.preset(changes, precision="mixed")
 
     def rules(self) -> None:
         if self.merges + 1 > self.iterations:

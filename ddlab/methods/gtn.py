@@ -39,6 +39,7 @@ from .. import networks
 from ..core import errors, optimisers, randomness
 from ..core.optimisers import AdamState
 from ..core.parameters import parameter
+from ..core.published import Published
 from ..distilled import DistilledSet, OrderedSteps, generators
 from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
@@ -51,7 +52,6 @@ from ..training.unrolled import (
     leaves_of,
     outer_gradient,
 )
-from . import dc
 from .dd import outer_loss
 from .shared import descent
 from .shared.curriculum import (
@@ -71,7 +71,7 @@ LAST_SHARE = 0.1  # of Adam's rate, at the end of its cosine
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Curriculum):
+class Config(Curriculum, Published):
     """Hyper-parameters. The defaults are those of the reference code for MNIST."""
 
     width: int = parameter(
@@ -121,19 +121,6 @@ class Config(Curriculum):
             initial_rate=0.1,
             recompute=False,
         )
-
-    @classmethod
-    def paper(cls, dataset: str = "mnist", **changes: Any) -> Self:
-        """Return the published settings for "mnist".
-
-        "cifar10", and "cifar100", which has none, use them too, on a wider network.
-        """
-        errors.check_choice("dataset", dataset, dc.DATASETS)
-        wide = networks.spec(
-            "convnet", width=128, depth=3, norm="instance", activation="leaky_relu"
-        )
-        settings: dict[str, Any] = {"network": wide} if dataset.startswith("cifar") else {}
-        return cls(**settings | changes)
 
 
 @dataclass(frozen=True)

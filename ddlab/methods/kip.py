@@ -34,11 +34,11 @@ from torch import Tensor
 from ..core import errors, optimisers, randomness
 from ..core.optimisers import AdamState
 from ..core.parameters import describe, parameter
+from ..core.published import Published
 from ..data.siamese_views import operations, siamese_view
 from ..distilled import DistilledSet, RegressionLabels
 from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from . import dc
 from .shared import descent, kernel_ridge
 from .shared.kernels import KERNELS, SIX, KernelSpec, support_and_cross
 
@@ -49,7 +49,7 @@ RANDOM = "random"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(KernelSpec):
+class Config(KernelSpec, Published):
     """Hyper-parameters. The defaults are those of the reference code."""
 
     kernel: str = parameter(
@@ -133,14 +133,6 @@ class Config(KernelSpec):
     def teaching(cls, **changes: Any) -> Self:
         """Return a preset for two CPU cores, 16 pixels and a second: ten digits by 300 updates."""
         return cls.preset(changes, batch_size=256)
-
-    @classmethod
-    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """Return ten images per class of "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100",
-        as the authors' notebook.
-        """
-        errors.check_choice("dataset", dataset, dc.DATASETS)
-        return cls.preset(changes, images_per_class=10)
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,8 @@ from torch import Tensor
 from .. import networks
 from ..core import errors, optimisers, randomness
 from ..core.devices import moved
-from ..core.parameters import Parameters, parameter
+from ..core.parameters import parameter
+from ..core.published import Published
 from ..distilled import DistilledSet, Representations
 from ..networks import NetworkSpec
 from ..networks.folding import folded
@@ -86,7 +87,7 @@ INNER = {"learning_rate": 0.1, "momentum": 0.9, "weight_decay": 1e-3}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Parameters):
+class Config(Published):
     """The settings by which pairs are distilled.
 
     The defaults are those of the authors' code, where Boost's tables for 100 images do not say
@@ -158,12 +159,6 @@ class Config(Parameters):
             batch_size=256,
             learning_rate=1e-2,
         )
-
-    @classmethod
-    def paper(cls, dataset: str = "cifar100", **changes: Any) -> Self:
-        """Return the published settings for "cifar10" or "cifar100"."""
-        errors.check_choice("dataset", dataset, ("cifar10", "cifar100"))
-        return cls(**changes)
 
 
 @dataclass(frozen=True)

@@ -33,16 +33,17 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .. import networks
-from ..core import errors, optimisers, randomness
+from ..core import optimisers, randomness
 from ..core.optimisers import AdamState
-from ..core.parameters import Parameters, parameter
+from ..core.parameters import parameter
+from ..core.published import Published
 from ..distilled import DistilledSet, StoredLabels
 from ..networks import NetworkSpec
 from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
 from ..training import ordered, supervised
 from ..training.trajectories import buffers_of
-from . import dc, ls
+from . import ls
 from .shared import descent
 from .shared.label_steps import ridge_step, second_order_step, with_ones
 
@@ -53,7 +54,7 @@ SMALLEST = 1e-6  # probability whose logarithm is stored
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Parameters):
+class Config(Published):
     """Hyper-parameters.
 
     The defaults are those of the reference code for a hundred images of MNIST.
@@ -109,25 +110,6 @@ class Config(Parameters):
             batch_size=256,
             iterations=1000,
         )
-
-    @classmethod
-    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """Return a hundred images of ten classes, or one for each of "cifar100".
-
-        On CIFAR the network is DC's ConvNet, not an AlexNet.
-        """
-        errors.check_choice("dataset", dataset, dc.DATASETS)
-        settings: dict[str, Any] = {}
-        if dataset in ("svhn", "cifar10", "cifar100"):
-            settings = {"network": networks.spec("convnet", norm="instance"), "iterations": 17_600}
-        if dataset == "cifar100":
-            settings |= {
-                "images_per_class": 1,
-                "inner_batch": 100,
-                "patience": 100,
-                "iterations": 35_200,
-            }
-        return cls(**settings | changes)
 
 
 @dataclass(frozen=True)

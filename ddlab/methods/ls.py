@@ -29,10 +29,10 @@ from torch import Tensor
 
 from ..core import errors
 from ..core.parameters import parameter
+from ..core.published import Published
 from ..distilled import DistilledSet
 from ..runs.inputs import Inputs
 from ..runs.look import Look
-from . import dc
 from .kip import (
     centred_labels,
     first_labels,
@@ -51,7 +51,7 @@ NEEDS = ("data",)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(KernelSpec):
+class Config(KernelSpec, Published):
     """Hyper-parameters."""
 
     images_per_class: int = parameter(
@@ -83,14 +83,6 @@ class Config(KernelSpec):
     def teaching(cls, **changes: Any) -> Self:
         """Return a hundred images of ten classes."""
         return cls.preset(changes, images_per_class=10)
-
-    @classmethod
-    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """Return a thousand images of ten classes of "mnist", "fashion-mnist", "svhn", "cifar10" or
-        "cifar100".
-        """
-        errors.check_choice("dataset", dataset, dc.DATASETS)
-        return cls.preset(changes, images_per_class=100)
 
 
 @dataclass(frozen=True)

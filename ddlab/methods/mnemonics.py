@@ -35,6 +35,7 @@ from torch import Tensor
 from .. import networks
 from ..core import errors, optimisers, randomness
 from ..core.optimisers import AdamState
+from ..core.published import Published
 from ..data.images import normalise
 from ..distilled import DistilledSet
 from ..runs.inputs import Inputs
@@ -51,7 +52,7 @@ from ..training.phases import (
     rate_at,
 )
 from ..training.unrolled import diverging, leaves_of
-from . import dc, selection
+from . import selection
 from .shared import descent
 from .shared.exemplars import (
     NAME,
@@ -67,7 +68,7 @@ NEEDS = ("data",)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Exemplars):
+class Config(Exemplars, Published):
     """Hyper-parameters.
 
     The defaults are those of the reference code for CIFAR-100 as far as it has them.
@@ -95,15 +96,6 @@ class Config(Exemplars):
             exemplar_learning_rate=0.003,
             temporary_learning_rate=0.1,
         )
-
-    @classmethod
-    def paper(cls, dataset: str = "cifar100", **changes: Any) -> Self:
-        """Return half of 100 classes, then ten of them in each of five phases; of ten classes, five
-        phases of two.
-        """
-        errors.check_choice("dataset", dataset, dc.DATASETS)
-        settings: dict[str, Any] = {"first_classes": 50} if dataset == "cifar100" else {"tasks": 5}
-        return cls(**settings | changes)
 
 
 @dataclass(frozen=True)

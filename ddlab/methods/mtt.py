@@ -50,7 +50,6 @@ from ..runs.look import Look, Number
 from ..training import ordered
 from ..training.trajectories import buffers_of, by_name, sgd_epoch, vector
 from ..training.unrolled import Inner, Tensors, diverging, outer_gradient
-from . import dsa
 from .shared import descent, matching
 
 NAME = "trajectory_matching"
@@ -151,79 +150,6 @@ class Config(matching.Config):
             iterations=100,
             passes=200,
         )
-
-    @classmethod
-    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """Return the authors' settings for one, ten or 50 images per class of "cifar10" and
-        "cifar100".
-
-        Other numbers take those of the next smaller one, and other datasets those of "cifar10", whose
-        digits are not mirrored. Pixels are whitened (`data.whitened`) but for 50 images per class of
-        CIFAR-10 and ten of CIFAR-100.
-
-        Raises:
-            DDLabError: another dataset.
-        """
-        errors.check_choice("dataset", dataset, dsa.dc.DATASETS)
-        upright: dict[str, Any] = (
-            {"strategy": siamese_views.UPRIGHT} if dataset in dsa.DIGITS else {}
-        )
-        images_per_class = changes.get("images_per_class", 1)
-        listed = max(count for count in (1, 10, 50) if count <= max(images_per_class, 1))
-        row = _AUTHORS_SETTINGS["cifar100" if dataset == "cifar100" else "cifar10", listed]
-        config = cls(**upright | row | changes)
-        epochs_needed = config.latest_start - 1 + config.matched_epochs
-        return config if "expert_epochs" in changes else config.replace(expert_epochs=epochs_needed)
-
-
-_AUTHORS_SETTINGS: dict[tuple[str, int], dict[str, Any]] = {
-    ("cifar10", 1): {
-        "inner_steps": 50,
-        "matched_epochs": 2,
-        "latest_start": 2,
-        "rate_learning_rate": 1e-7,
-        "initial_rate": 0.01,
-    },
-    ("cifar10", 10): {
-        "inner_steps": 30,
-        "matched_epochs": 2,
-        "latest_start": 20,
-        "rate_learning_rate": 1e-5,
-        "initial_rate": 0.001,
-    },
-    ("cifar10", 50): {
-        "inner_steps": 30,
-        "matched_epochs": 2,
-        "latest_start": 40,
-        "learning_rate": 1000.0,
-        "rate_learning_rate": 1e-5,
-        "initial_rate": 0.001,
-    },
-    ("cifar100", 1): {
-        "inner_steps": 20,
-        "matched_epochs": 3,
-        "latest_start": 20,
-        "learning_rate": 1000.0,
-    },
-    ("cifar100", 10): {
-        "inner_steps": 20,
-        "matched_epochs": 2,
-        "latest_start": 20,
-        "learning_rate": 1000.0,
-    },
-    ("cifar100", 50): {
-        "inner_steps": 80,
-        "matched_epochs": 2,
-        "latest_start": 40,
-        "learning_rate": 1000.0,
-        "learned_batch": 125,
-    },
-}
-"""Data and images per class -> what the authors' list of settings has for them.
-
-The images' rate is 100 and that of the rate 1e-5 where nothing is said. A public benchmark of
-distillation prints the list (trajectory matching, "parameters are provided by the author").
-"""
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,8 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, randomness
-from ..core.parameters import Parameters, parameter
+from ..core.parameters import parameter
+from ..core.published import Published
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import Network
@@ -66,7 +67,7 @@ NEEDS = ("data", "teacher")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Parameters):
+class Config(Published):
     """What is cut, and how much of it is kept; the defaults are the reference code's for CIFAR."""
 
     images_per_class: int = parameter(
@@ -116,15 +117,6 @@ class Config(Parameters):
     def teaching(cls, **changes: Any) -> Self:
         """Return one image per class, from at most 60 of each."""
         return cls.preset(changes, images_per_class=1, candidates_per_class=60)
-
-    @classmethod
-    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """Return the published settings for "cifar10", "cifar100" or "tiny-imagenet".
-
-        On ImageNet mosaics are of 2 x 2.
-        """
-        errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet"))
-        return cls(**changes)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,8 @@ from torch import Tensor
 from .. import networks
 from ..core import errors
 from ..core.errors import DDLabError
-from ..core.parameters import Parameters, parameter
+from ..core.parameters import parameter
+from ..core.published import Published
 from ..distilled import DistilledSet, Representations
 from ..networks import NetworkSpec
 from ..runs.inputs import Inputs
@@ -53,7 +54,7 @@ EPSILON = 1e-6  # of the largest standard deviation
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Parameters):
+class Config(Published):
     """How targets are made, and for how many images."""
 
     network: NetworkSpec = parameter(
@@ -81,12 +82,6 @@ class Config(Parameters):
     def teaching(cls, **changes: Any) -> Self:
         """Return a preset for students of width 32."""
         return cls.preset(changes, network=networks.spec("convnet", width=32))
-
-    @classmethod
-    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """Return the published settings for "cifar10", "cifar100" or "tiny-imagenet"."""
-        errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet"))
-        return cls(**changes)
 
 
 @dataclass(frozen=True)

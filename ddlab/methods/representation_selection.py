@@ -25,7 +25,8 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, randomness
-from ..core.parameters import Parameters, parameter
+from ..core.parameters import parameter
+from ..core.published import Published
 from ..data.predefined_views import KINDS, NAMES, Kind, augmented
 from ..distilled import DistilledSet, Representations
 from ..runs.inputs import Inputs
@@ -45,7 +46,7 @@ WITHOUT_LABELS = True
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Parameters):
+class Config(Published):
     """What is selected."""
 
     kind: str = parameter(
@@ -71,12 +72,6 @@ class Config(Parameters):
     def teaching(cls, **changes: Any) -> Self:
         """Return twenty images."""
         return cls.preset(changes, budget=20)
-
-    @classmethod
-    def paper(cls, dataset: str = "cifar100", **changes: Any) -> Self:
-        """Return the published number for "cifar10" or "cifar100"."""
-        errors.check_choice("dataset", dataset, ("cifar10", "cifar100"))
-        return cls.preset(changes, budget=100)
 
 
 @dataclass(frozen=True)

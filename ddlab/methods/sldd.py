@@ -14,7 +14,7 @@ one may choose which classes a few images begin with; here they are the first on
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 from ..core.parameters import with_default
 from . import dd
@@ -32,17 +32,6 @@ class Config(dd.Config):
 
     process: ClassVar[str] = NAME
     learn_labels: bool = with_default(dd.Config, "learn_labels", True, source="algorithm 1")
-
-    @classmethod
-    def paper(cls, dataset: str = "mnist", **changes: Any) -> Self:
-        """Return the authors' scripts: ten images of "mnist" in one step, a hundred of "cifar10" in
-        ten. One fixed start, 350 epochs.
-        """
-        base = super().paper(dataset, starts="fixed")  # which says the network
-        settings: dict[str, Any] = {"initial_rate": 0.01, "iterations": 20_650}
-        if dataset != "mnist":
-            settings = {"initial_rate": 0.001, "iterations": 17_150}
-        return base.replace(**settings | changes)
 
 
 SMALL = Config(**{**vars(dd.SMALL), "learn_labels": True, "images": 2})  # for the contract tests

@@ -47,7 +47,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors, optimisers
-from ..core.parameters import Parameters, parameter
+from ..core.parameters import parameter
+from ..core.published import Published
 from ..distilled import DistilledSet
 from ..networks import Network
 from ..runs.inputs import Inputs
@@ -63,7 +64,7 @@ BETAS = (0.5, 0.9)  # Adam's, of the reference code
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Parameters):
+class Config(Published):
     """Hyper-parameters. The defaults are the CIFAR-10 ones of the reference code."""
 
     precision: ClassVar[str] = "single"  # a field of FADRM's
@@ -139,12 +140,6 @@ class Config(Parameters):
         digits. Fewer iterations, smaller shifts.
         """
         return cls.preset(changes, images_per_class=1, iterations=200, roll_pixels=2)
-
-    @classmethod
-    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """Return the published settings for "cifar10" or "cifar100": the defaults."""
-        errors.check_choice("dataset", dataset, ("cifar10", "cifar100"))
-        return cls(**changes)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from .. import networks
-from ..core import errors
 from ..core.parameters import parameter, with_default
 from ..networks import NetworkSpec
 from . import dd
@@ -64,12 +63,6 @@ class Config(dd.Config):
             batch_size=128,
             halvings=0,
         )
-
-    @classmethod
-    def paper(cls, dataset: str = "trec6", **changes: Any) -> Self:
-        """Return the published settings for "trec6"."""
-        errors.check_choice("dataset", dataset, ("trec6",))
-        return cls(**changes)
 
 
 # For the contract tests.

@@ -29,7 +29,8 @@ from torch import Tensor
 from .. import networks
 from ..core import devices, errors, optimisers, randomness
 from ..core.errors import DDLabError
-from ..core.parameters import Parameters, parameter
+from ..core.parameters import parameter
+from ..core.published import Published
 from ..networks import Network, NetworkSpec
 from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
@@ -39,12 +40,10 @@ from .trained import State, initial_state, train_step, trained_network
 NAME = "pretraining"
 NEEDS = ("distilled",)
 _PAPER = "Boost, A.1"
-# Boost, Table 5: budget in images -> weight decay.
-_WEIGHT_DECAYS = {25: 1e-3, 50: 1e-3, 100: 1e-3, 1000: 1e-4, 5000: 1e-4}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Parameters):
+class Config(Published):
     """Hyper-parameters.
 
     The defaults are the published ones for CIFAR-100 and a budget of 100 images.
@@ -93,16 +92,6 @@ class Config(Parameters):
         and 64 channels.
         """
         return cls.preset(changes, network=networks.spec("convnet", width=16, growth=2), epochs=300)
-
-    @classmethod
-    def paper(cls, dataset: str = "cifar100", budget: int = 100, **changes: Any) -> Self:
-        """Return the published settings for "cifar100".
-
-        The weight decay is that of Table 5 for 25, 50, 100, 1000 or 5000 images.
-        """
-        errors.check_choice("dataset", dataset, ("cifar100",))
-        errors.check_choice("budget", budget, tuple(_WEIGHT_DECAYS))
-        return cls.preset(changes, weight_decay=_WEIGHT_DECAYS[budget])
 
 
 @dataclass(frozen=True)

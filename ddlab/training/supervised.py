@@ -26,7 +26,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .. import networks
-from ..core import errors, optimisers
+from ..core import errors, optimisers, published
 from ..core.devices import moved, rows_on
 from ..core.errors import DDLabError
 from ..core.parameters import parameter
@@ -42,8 +42,6 @@ from .relabelling import Teachers, as_teachers, teacher_logits
 from .trained import State, initial_state, train_step, trained_network
 
 NAME = "training"
-DATASETS = ("mnist", "fashion-mnist", "svhn", "cifar10", "cifar100")
-_GREY = DATASETS[:2]
 _RESNET = networks.spec("resnet18")
 _SGD: dict[str, Any] = {
     "optimiser": "sgd",
@@ -55,22 +53,12 @@ _SGD: dict[str, Any] = {
     "flip": False,
     "mixup_alpha": 0.0,
 }
-_CUTMIX: dict[str, dict[str, Any]] = {
-    "rded": {"epochs": 300, "batch_size": 50, "forward_passes": 2},
-    "fadrm": {
-        "epochs": 1000,
-        "batch_size": 16,
-        "batch_norm_images": 8,  # the script accumulates the gradients of two halves
-        "crop_area": 0.08,
-        "teacher_statistics": "halves",
-    },
-}
 BATCH_PARTS = {"running": None, "batch": 1, "halves": 2}  # teacher_statistics -> parts of a batch
 
 
 def _short_student(data: ImageData | DistilledSet, images: int) -> dict[str, Any]:
     """Return the settings of the student of DC, DSA and DM, shortened; measured in `for_data`."""
-    padding = 3 if min(data.image_size) == 28 else 1  # makes 32 pixels of 28, as `convnet_for`
+    padding = 3 if min(data.image_size) == 28 else 1  # makes 32 pixels of 28, as DC's code
     # One image of each class makes the most uncertain student, and the paper's width steadies it.
     width = 128 if images <= 50 else 64
     epochs = round(200 * math.sqrt(10 / images)) if images > 10 else 200
@@ -81,15 +69,6 @@ def _short_student(data: ImageData | DistilledSet, images: int) -> dict[str, Any
         "batch_size": 64,
         "strategy": ALL if data.channels == 3 else UPRIGHT,
     }
-
-
-def convnet_for(dataset: str) -> NetworkSpec:
-    """Return the ConvNet of DC, DSA and DM for a dataset.
-
-    For grey images its first convolution makes 28 pixels 32.
-    """
-    options: dict[str, Any] = {"padding": 3} if dataset in _GREY else {}
-    return networks.spec("convnet", norm="instance", **options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,40 +248,10 @@ class Config(Views):
                 a decay of 1e-4; the others have SRe2L's.
         """
         errors.check_choice("role", role, ("student", "teacher"))
-        errors.check_choice("recipe", recipe, ("sre2l", "dc", "dsa", *_CUTMIX))
-        names = (
-            DATASETS if recipe in ("dc", "dsa") and role == "student" else ("cifar10", "cifar100")
-        )
-        errors.check_choice("dataset", dataset, names)
-        settings: dict[str, Any] = {}
-        if role == "teacher":
-            length = (
-                {"epochs": 50, "weight_decay": 1e-4}
-                if recipe == "fadrm"
-                else {"epochs": 200, "weight_decay": 5e-4}
-            )
-            settings = {"optimiser": "sgd", "learning_rate": 0.1, "mixup_alpha": 0.0, **length}
-        elif recipe == "dsa" or (recipe, dataset) == ("dc", "mnist"):
-            views = (
-                (UPRIGHT if dataset in DATASETS[:3] else ALL)
-                if recipe == "dsa"
-                else "crop_scale_rotate"
-            )
-            settings = {**_SGD, "network": convnet_for(dataset), "epochs": 1001, "strategy": views}
-        elif recipe == "dc":
-            settings = {**_SGD, "network": convnet_for(dataset), "epochs": 301}
-        elif recipe in _CUTMIX:
-            settings = {
-                "mixup_alpha": 0.0,
-                "cutmix_alpha": 1.0,
-                "temperature": 20.0,
-                "stretch": 2.0,
-                "crop_pixels": 0,
-                **_CUTMIX[recipe],
-            }
-        else:
-            settings = {"teacher_statistics": "batch"}
-        return cls(**settings | changes)
+        students, teachers = (published.tables()[roles] for roles in ("students", "teachers"))
+        errors.check_choice("recipe", recipe, tuple(students))
+        table = students[recipe] if role == "student" else teachers.get(recipe, teachers["sre2l"])
+        return cls(**published.fitting(cls, table, {"dataset": dataset}) | changes)
 
     @property
     def summary(self) -> str:

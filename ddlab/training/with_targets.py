@@ -50,7 +50,8 @@ from torch import Tensor
 
 from ..core import errors, randomness
 from ..core.devices import moved
-from ..core.parameters import Parameters, parameter
+from ..core.parameters import parameter
+from ..core.published import Published
 from ..networks import Network, NetworkSpec
 from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
@@ -85,7 +86,7 @@ _REFERENCE = "the authors' code"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Parameters):
+class Config(Published):
     """Hyper-parameters.
 
     The objective's Config says its network, views, optimiser, batches and epochs.
@@ -163,12 +164,9 @@ class Config(Parameters):
         )
 
     @classmethod
-    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """Return the published settings for "cifar10", "cifar100" or "tiny-imagenet": ResNet-18,
-        100 epochs of AdamW.
-        """
-        errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet"))
-        return cls.preset(changes, objective=byol.Config.paper(dataset), ratio=0.1)
+    def paper(cls, dataset: str | None = None, **changes: Any) -> Self:
+        """Return the published settings, with those of BYOL for the objective."""
+        return super().paper(dataset, **{"objective": byol.Config.paper(dataset)} | changes)
 
 
 @dataclass(frozen=True)

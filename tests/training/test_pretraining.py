@@ -147,14 +147,14 @@ def _doubled(state: Any) -> Any:
 def test_the_published_settings() -> None:
     """Table 5: weight decay by budget."""
     for budget, decay in {25: 1e-3, 50: 1e-3, 100: 1e-3, 1000: 1e-4, 5000: 1e-4}.items():
-        assert pretraining.Config.paper("cifar100", budget).weight_decay == decay
+        assert pretraining.Config.paper("cifar100", budget=budget).weight_decay == decay
     assert pretraining.Config.paper(weight_decay=0.5, seed=3) == pretraining.Config(
         weight_decay=0.5, seed=3
     )
     with refuses("dataset", "'cifar100'", "'cifar10'"):
         pretraining.Config.paper("cifar10")
     with refuses("budget", "one of 25, 50, 100", "200"):
-        pretraining.Config.paper("cifar100", 200)
+        pretraining.Config.paper("cifar100", budget=200)
 
 
 def test_the_rate_stays_where_it_was_published_to_stay(distilled: DistilledSet) -> None:

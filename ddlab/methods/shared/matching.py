@@ -35,6 +35,7 @@ from torch import Tensor
 from ... import networks
 from ...core import errors, randomness
 from ...core.parameters import Parameters, parameter
+from ...core.published import Published
 from ...data.siamese_views import operations, siamese_view
 from ...networks import NetworkSpec
 from ...runs.inputs import Inputs
@@ -50,7 +51,7 @@ Gradients = Mapping[str, Tensor]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Parameters):
+class Config(Published):
     """What every matching method has. The defaults are those of the reference code."""
 
     images_per_class: int = parameter(

@@ -10,7 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...core import errors, randomness
-from ...core.parameters import Parameters, parameter
+from ...core.parameters import parameter
+from ...core.published import Published
 from ...training.unrolled import Tensors
 
 # The share of the classes' even label in a label that begins smoothed.
@@ -18,7 +19,7 @@ SMOOTHING = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class OrderedSet(Parameters):
+class OrderedSet(Published):
     """How many images a step has, and whether their labels are learned."""
 
     images_per_class: int = parameter(

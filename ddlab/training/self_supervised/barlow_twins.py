@@ -22,12 +22,10 @@ with nothing. The defaults are those of lightly's CIFAR-10 benchmark, as in ReLA
 """
 
 from dataclasses import dataclass
-from typing import Any, Self
 
 import torch
 from torch import Tensor
 
-from ...core import errors
 from ...core.parameters import parameter
 from .objective import SMALL_RUN, Batch, ObjectiveState, Training
 
@@ -51,17 +49,6 @@ class Config(Training):
         help="Weight of coordinates that repeat each other, beside views that disagree.",
         source="Zbontar et al. 2021, section 2.2",
     )
-
-    @classmethod
-    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """Return settings for a ResNet-18 on "cifar10", "cifar100" or "tiny-imagenet".
-
-        They are those of Barlow Twins' authors for ImageNet, in batches of 256 with a projector of
-        width 2048 (solo-learn's CIFAR run, da Costa et al. 2022, JMLR 23), as KRR-ST's code trains
-        its teachers.
-        """
-        errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet"))
-        return cls.preset(changes, batch_size=256, projector_width=2048)
 
 
 def standardised(projections: Tensor, *, epsilon: float = EPSILON) -> Tensor:

@@ -22,6 +22,7 @@ from torch import Tensor
 from ... import networks
 from ...core import errors
 from ...core.parameters import parameter
+from ...core.published import Published
 from ...data import ImageData
 from ...networks import NetworkSpec
 from .views import TwoViews
@@ -31,7 +32,7 @@ _PAPER = "Zbontar et al. 2021, section 2.2"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training(TwoViews):
+class Training(TwoViews, Published):
     """The two views, and how a network learns from them, by any objective.
 
     The defaults are Barlow Twins' on ImageNet.
@@ -170,31 +171,6 @@ class Training(TwoViews):
             "grey_probability": 0.5,
         }
         return cls.teaching(**(strong if data.channels == 3 else {}) | changes)
-
-    @classmethod
-    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """Return how ReLA trains a ResNet-18 by any objective: AdamW, 100 epochs.
-
-        Sun et al. 2024, arXiv 2405.14669, table 9.
-
-        The batches of 128, the learning rate that stays as it is, and the views are those of the
-        authors' code.
-
-        Args:
-            dataset: "cifar10", "cifar100" or "tiny-imagenet".
-        """
-        errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet"))
-        batch_size = 128
-        return cls.preset(
-            changes,
-            batch_size=batch_size,
-            epochs=100,
-            warmup_epochs=0,
-            optimiser="adamw",
-            weight_decay=0.01,
-            learning_rate=1e-3 * RATE_BATCH / batch_size,
-            final_fraction=1.0,
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
