@@ -113,7 +113,7 @@ lock: ## write constraints.txt anew: the newest versions that pyproject.toml all
 
 # ---------------------------------------------------------------------------------------------------------------- tools
 
-.PHONY: format strip lessons bench
+.PHONY: format strip lessons pictures bench
 format: $(TEST_READY) ## let ruff repair and format
 	$(RUN) ruff check --fix
 	$(RUN) ruff format
@@ -124,6 +124,9 @@ strip: $(TEST_READY) ## remove outputs and widget state from the notebooks
 
 lessons: $(TEST_READY) ## make lessons and assignments from their sources
 	$(RUN) ddlab.lessons.build
+
+pictures: $(TEST_READY) ## take the README's pictures from the lessons, in a browser
+	$(RUN) tests.browser.pictures
 
 bench: $(TEST_READY) ## measure steps of ours beside plain PyTorch
 	$(RUN) tests.bench $(BENCH_ARGS)

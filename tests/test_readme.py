@@ -10,6 +10,7 @@ import pytest
 
 import ddlab
 from ddlab.networks.family import REGISTERED
+from tests.browser.pictures import NOTEBOOKS, PICTURES, SCENES
 
 ROOT = Path(ddlab.__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -31,6 +32,15 @@ def test_what_it_links_to_is_there(page: str) -> None:
         r"\]\((?!https?:)([^)#]+)\)", (ROOT / page).read_text(encoding="utf-8")
     ):
         assert (ROOT / target).exists(), target
+
+
+def test_each_picture_is_used_and_its_page_still_has_what_it_shows() -> None:
+    taken = {f"{scene.name}.webp": scene for scene in SCENES}
+    assert {path.name for path in PICTURES.iterdir()} == taken.keys()
+    for name, scene in taken.items():
+        assert f"notebooks/pictures/{name}" in TEXT
+        assert (PICTURES / name).stat().st_size < 1.5e6
+        assert f"{scene.explorer}(" in (NOTEBOOKS / f"{scene.lesson}.ipynb").read_text("utf-8")
 
 
 def test_every_make_target_is_there() -> None:

@@ -13,8 +13,9 @@ from typing import Any
 
 from PIL import Image
 
+from ddlab.lessons.shared.one_weight import POINTS
 from tests.browser.lab import Browser, LabServer
-from tests.browser.test_clicks import PLACE
+from tests.browser.test_clicks import MARKS, PLACE
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 PICTURES = NOTEBOOKS / "pictures"
@@ -33,7 +34,7 @@ class Scene:
         name: of its file.
         lesson: the notebook without its suffix.
         explorer: the laboratory's class, as the page calls it.
-        title: words that its output holds.
+        title: words that the laboratory shows.
         play: acts on the page, and gives a screenshot for each frame; None: one still picture.
     """
 
@@ -45,45 +46,59 @@ class Scene:
 
 
 def move_recovery(opened: Any, box: Any) -> Frames:
-    """Raise the weight of the gaps, and play the images that come of it."""
-    for presses in (0, 2, 2):
-        if presses:
-            opened.move_slider("gaps", presses=presses)
-            opened.page.wait_for_timeout(4000)  # the new images are computed
-        for key in ("Home", *["PageUp"] * 10):
-            opened.slider("update").press(key)
-            opened.page.wait_for_timeout(250)
+    """Turn the gaps on, weight by weight, and watch each run from its start to its end."""
+    for weight in ("off", "0.01", "0.1", "1"):
+        box.get_by_role("button", name=weight, exact=True).click()
+        opened.page.wait_for_timeout(9000)  # its images are recovered, and students trained
+        handle = opened.slider("update")
+        handle.focus()
+        for key in ("Home", *["PageUp"] * 4, "End", "End"):
+            opened.page.keyboard.press(key)
+            opened.page.wait_for_timeout(300)
             yield box.screenshot()
 
 
 def drag_point(opened: Any, box: Any) -> Frames:
     """Lead the training point to the place that turns the line onto the real one, and beyond."""
-    stops = ((0.6, 0.6), (1.3, 2.0), (2.0, 1.2), (1.0, 0.9))
-    mouse = opened.page.mouse
-    start = opened.page.evaluate(PLACE, ["point", *stops[0]])
-    mouse.move(*start)
-    mouse.down()
-    for place in stops[1:]:
-        end = opened.page.evaluate(PLACE, ["point", *place])
-        for step in range(1, 13):
-            share = step / 12
-            mouse.move(*(a + share * (b - a) for a, b in zip(start, end, strict=True)))
+    title = "The student's line"
+    place = opened.page.evaluate(MARKS, [title, POINTS])[0]
+    start = opened.page.evaluate(PLACE, [title, *place])
+    opened.page.mouse.move(*start)
+    opened.page.mouse.down()
+    for stop in ((1.3, 2.0), (2.0, 1.2), (1.0, 0.9)):
+        end = opened.page.evaluate(PLACE, [title, *stop])
+        for share in (step / 12 for step in range(1, 13)):
+            x, y = (a + share * (b - a) for a, b in zip(start, end, strict=True))
+            opened.page.mouse.move(x, y)
             opened.page.wait_for_timeout(120)
             yield box.screenshot()
         start = end
-    mouse.up()
+    opened.page.mouse.up()
 
 
 SCENES = (
-    Scene("recovery", "20_inverting_a_network", "RecoveryLab", "gaps", move_recovery),
-    Scene("one_point", "60_learning_through_training", "OnePoint", "point", drag_point),
-    Scene("arena", "80_arena", "ArenaLab", "Which method"),
+    Scene(
+        "recovery",
+        "20_inverting_a_network",
+        "RecoveryLab",
+        "What does the network give back?",
+        move_recovery,
+    ),
+    Scene(
+        "one_point", "60_learning_through_training", "OnePoint", "One point, N steps", drag_point
+    ),
+    Scene("arena", "80_arena", "ArenaLab", "Which method, at what price?"),
 )
 
 
 def save(frames: list[bytes], path: Path) -> None:
     """Write the frames as a WebP that moves, or one frame as a still one."""
-    images = [Image.open(io.BytesIO(frame)).convert("RGB") for frame in frames]
+    shots = [Image.open(io.BytesIO(frame)) for frame in frames]
+    # A sentence of two lines makes an explorer higher.
+    height = max(shot.height for shot in shots)
+    images = [Image.new("RGB", (shot.width, height), "white") for shot in shots]
+    for image, shot in zip(images, shots, strict=True):
+        image.paste(shot)
     if len(images) == 1:
         images[0].save(path, quality=85)
         return

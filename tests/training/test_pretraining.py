@@ -153,7 +153,7 @@ def test_the_published_settings() -> None:
     )
     with refuses("dataset", "'cifar100'", "'cifar10'"):
         pretraining.Config.paper("cifar10")
-    with refuses("budget", "one of 25, 50, 100", "200"):
+    with refuses("budget", "one of 100, 25, 50", "200"):
         pretraining.Config.paper("cifar100", budget=200)
 
 
