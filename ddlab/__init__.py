@@ -34,9 +34,9 @@ _NAMES = {
     "DistilledSet": "distilled",
     "Inputs": "runs",
     "Run": "runs",
-    "distill": "methods.shared.distillation",
-    "train_teacher": "methods.shared.distillation",
-    "from_images": "methods.shared.distillation",
+    "distill": "methods.distillation",
+    "train_teacher": "methods.distillation",
+    "from_images": "methods.distillation",
     "from_loss": "methods.shared.own",
     "evaluate": "evaluation",
     "accuracy": "evaluation",
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from .distilled import DistilledSet
     from .evaluation import accuracy, compare, evaluate
     from .lessons import start
-    from .methods.shared.distillation import distill, from_images, train_teacher
+    from .methods.distillation import distill, from_images, train_teacher
     from .methods.shared.own import from_loss
     from .replication.printed_rows import published
     from .replication.replicating import replicate

@@ -18,7 +18,7 @@ from ..core.progress import progress_bar
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..methods import selection
-from ..methods.shared.distillation import distill, from_images, train_teacher
+from ..methods.distillation import distill, from_images, train_teacher
 from ..networks import Network
 from ..runs.cache import whole
 from ..runs.inputs import Inputs

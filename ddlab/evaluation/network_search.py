@@ -25,7 +25,7 @@ from ..core.boundary import checked, within
 from ..core.progress import progress_bar
 from ..data import ImageData
 from ..distilled import DistilledSet
-from ..methods.shared.distillation import from_images, train_teacher
+from ..methods.distillation import from_images, train_teacher
 from ..networks import Network, NetworkSpec
 from ..runs.cache import whole
 from ..runs.inputs import Inputs

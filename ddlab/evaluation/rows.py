@@ -12,7 +12,7 @@ from ..core import errors
 from ..core.errors import DDLabError
 from ..data import ImageData
 from ..distilled import DistilledSet
-from ..methods.shared.distillation import distill, preset
+from ..methods.distillation import distill, preset
 from ..runs.cache import whole
 from ..runs.inputs import Inputs
 from ..runs.process import check_call, check_process, needs_teacher

@@ -19,7 +19,7 @@ from ..data import ImageData, load
 from ..data.images import normalise
 from ..distilled import DistilledSet
 from ..methods import selection
-from ..methods.shared.distillation import from_images
+from ..methods.distillation import from_images
 from ..networks import Network
 from ..runs import cache
 from ..runs.inputs import Inputs

@@ -30,7 +30,7 @@ from ..evaluation.parallel import LostWorkers, check_jobs, is_here, run_tasks
 from ..evaluation.students import Jobs, evaluate
 from ..evaluation.tables import Tabled, markdown
 from ..methods import ld
-from ..methods.shared.distillation import distill
+from ..methods.distillation import distill
 from ..networks import Network, NetworkSpec
 from ..runs import Run, run_to_end
 from ..runs.inputs import Inputs

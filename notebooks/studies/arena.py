@@ -28,7 +28,7 @@ import ddlab
 from ddlab import data as datasets
 from ddlab import methods, networks
 from ddlab.core import storage
-from ddlab.methods.shared.distillation import from_images
+from ddlab.methods.distillation import from_images
 from ddlab.training import supervised
 
 SEEDS = range(5)

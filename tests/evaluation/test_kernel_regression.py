@@ -7,7 +7,7 @@ import torch
 from ddlab import evaluation
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, RegressionLabels
-from ddlab.methods.shared.distillation import from_images
+from ddlab.methods.distillation import from_images
 from ddlab.methods.shared.kernels import KernelSpec, kernel_matrix
 from tests.support import made_data, refuses
 

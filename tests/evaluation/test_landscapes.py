@@ -24,7 +24,7 @@ from ddlab.evaluation.landscapes import (
     random_plane,
     weight_terms,
 )
-from ddlab.methods.shared.distillation import from_images
+from ddlab.methods.distillation import from_images
 from ddlab.training import supervised
 from ddlab.training.trajectories import by_name, vector
 from tests.support import refuses

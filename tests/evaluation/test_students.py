@@ -19,7 +19,7 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, HardLabels
 from ddlab.evaluation import Evaluation, accuracy, evaluate, interval
 from ddlab.evaluation.students import evaluate_all, student_accuracy
-from ddlab.methods.shared.distillation import from_images
+from ddlab.methods.distillation import from_images
 from ddlab.networks import Network
 from ddlab.networks.family import REGISTERED
 from ddlab.runs import cache, run_to_end

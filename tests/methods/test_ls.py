@@ -13,7 +13,7 @@ from torch import Tensor
 import ddlab
 from ddlab import evaluation
 from ddlab.methods import kip, ls
-from ddlab.methods.shared.distillation import from_images
+from ddlab.methods.distillation import from_images
 from ddlab.methods.shared.kernels import KernelSpec, kernel_matrix
 from ddlab.runs import process, run_to_end
 from ddlab.runs.inputs import Inputs

@@ -93,7 +93,7 @@ def test_it_trains_a_teacher_where_it_needs_one(
     trained_on: list[Any] = []
     trained = replace(data_and_teacher[1], provenance={"complete": True})
     monkeypatch.setattr(
-        "ddlab.methods.shared.distillation._train",
+        "ddlab.methods.distillation._train",
         lambda data, *_, **__: trained_on.append(data) or trained,
     )
     assert ddlab.distill(mine, data_and_teacher[0], progress=False).complete and trained_on == [

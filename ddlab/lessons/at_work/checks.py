@@ -14,7 +14,7 @@ from ...distilled import DistilledSet
 from ...evaluation import evaluate_all
 from ...evaluation.network_search import rank_correlation
 from ...methods import selection
-from ...methods.shared.distillation import distill, from_images
+from ...methods.distillation import distill, from_images
 from ...networks import convnet_grid
 from ...training import supervised
 from ..answers import Exercise, NotYet, call_answer, kind_of

@@ -18,8 +18,7 @@ from ...data.images import normalise
 from ...distilled import DistilledSet
 from ...evaluation import embeddings, measures
 from ...explorers.ready import MethodWorld, Watch
-from ...methods import dwa, selection
-from ...methods.shared import distillation
+from ...methods import distillation, dwa, selection
 from ...networks import Network
 from ...runs import Keep, Run
 from ...training import supervised

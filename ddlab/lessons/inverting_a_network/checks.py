@@ -10,8 +10,8 @@ from torch import Tensor
 from ...core import randomness
 from ...evaluation import evaluate
 from ...methods import sre2l
+from ...methods.distillation import distill, from_images
 from ...methods.shared import recovery
-from ...methods.shared.distillation import distill, from_images
 from ...methods.shared.recovery import batch_norm_mean_gap, batch_norm_variance_gap
 from ...training import supervised
 from ..answers import Exercise, NotYet

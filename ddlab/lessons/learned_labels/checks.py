@@ -12,8 +12,8 @@ from ...core.errors import DDLabError
 from ...data.aligning import aligned
 from ...evaluation.students import evaluate
 from ...methods import ld
+from ...methods.distillation import from_images
 from ...methods.shared import label_steps
-from ...methods.shared.distillation import from_images
 from ...runs import Run
 from ...runs.inputs import Inputs
 from ..answers import Exercise, NotYet, require_shape, to_float64

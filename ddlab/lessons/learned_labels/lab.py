@@ -33,7 +33,7 @@ from ...explorers.ready import (
 )
 from ...figures import encode_grid, label_matrix, tried_settings
 from ...methods import ld
-from ...methods.shared.distillation import from_images
+from ...methods.distillation import from_images
 from ...networks import NetworkSpec
 from ...runs import Frame, Run
 from ...runs.inputs import Inputs

@@ -12,7 +12,7 @@ from ...core.parameters import describe, narrowed, parameter, with_default
 from ...data import ImageData, siamese_views
 from ...explorers.ready import MethodWorld, SteppedSettings, Watch
 from ...methods import dc, dm, dsa
-from ...methods.shared.distillation import from_images
+from ...methods.distillation import from_images
 from ...runs import Frame, Keep, Run
 from ...runs.inputs import Inputs
 from ...training import supervised

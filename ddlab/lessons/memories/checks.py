@@ -15,7 +15,7 @@ from ...distilled import DistilledSet
 from ...evaluation import class_incremental
 from ...evaluation.incremental import Incremental
 from ...methods import mnemonics
-from ...methods.shared.distillation import from_images
+from ...methods.distillation import from_images
 from ..answers import Exercise, NotYet
 
 _LEAD = 0.03  # of accuracy, exercise 1

@@ -24,7 +24,7 @@ from ...explorers import Chart, Lab, Quest, Results, Row
 from ...explorers.ready import HEIGHT
 from ...figures.theme import faint, finish_figure, neutral, series_style, start_figure
 from ...methods import mnemonics
-from ...methods.shared.distillation import from_images
+from ...methods.distillation import from_images
 from ...runs import Run
 from ...training.phases import class_ends, logits_of
 from .lab import DECLARED, bars, bars_data

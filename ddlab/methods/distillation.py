@@ -9,23 +9,23 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from ... import methods
-from ...core import errors, storage
-from ...core.arithmetic import as_usual
-from ...core.boundary import checked, tensor
-from ...core.errors import DDLabError
-from ...data import ImageData
-from ...distilled import DistilledSet
-from ...networks import Network
-from ...runs import process as driver
-from ...runs import run_to_end
-from ...runs.checkpoint import remove
-from ...runs.inputs import Inputs
-from ...runs.process import needs_teacher
-from ...training import self_supervised, supervised
-from ...training.accuracy import accuracy
-from ...training.relabelling import Teachers, as_teachers
-from .labelling import labelled_set
+from .. import methods
+from ..core import errors, storage
+from ..core.arithmetic import as_usual
+from ..core.boundary import checked, tensor
+from ..core.errors import DDLabError
+from ..data import ImageData
+from ..distilled import DistilledSet
+from ..networks import Network
+from ..runs import process as driver
+from ..runs import run_to_end
+from ..runs.checkpoint import remove
+from ..runs.inputs import Inputs
+from ..runs.process import needs_teacher
+from ..training import self_supervised, supervised
+from ..training.accuracy import accuracy
+from ..training.relabelling import Teachers, as_teachers
+from .shared.labelling import labelled_set
 
 
 @as_usual
