@@ -167,9 +167,7 @@ def main(names: list[str]) -> None:
     for name in names or ROWS:
         steps = ROWS[name]()
         # Both see the same load.
-        turns = []
-        for _ in range(REPEATS + 1):
-            turns.append([seconds(step) for step in steps])
+        turns = [[seconds(step) for step in steps] for _ in range(REPEATS + 1)]
         turns = turns[1:]  # the first warms up
         ours, plain = (statistics.median(column) for column in zip(*turns, strict=True))
         low, middle, high = statistics.quantiles([bare / theirs for bare, theirs in turns], n=4)

@@ -50,9 +50,9 @@ def assert_same(computed: Any, expected: Any) -> None:
 
 def snapshot(value: Any) -> dict[str, Any]:
     """A copy that shares no memory with `value`."""
-    copies = {}
-    for name, item in leaves(value):
-        copies[name] = item.clone() if isinstance(item, Tensor) else item
+    copies = {
+        name: item.clone() if isinstance(item, Tensor) else item for name, item in leaves(value)
+    }
     return copies
 
 

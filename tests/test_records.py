@@ -121,8 +121,6 @@ def test_a_condition_has_each_seed_once(name: str) -> None:
             if name not in before and isinstance(table.rows[0][name], (bool, str))
         ),
     ]
-    places = []
-    for row in table.rows:
-        places.append(tuple(row[column] for column in condition))
+    places = [tuple(row[column] for column in condition) for row in table.rows]
     twice = [place for place, count in Counter(places).items() if count > 1]
     assert twice == []

@@ -73,8 +73,7 @@ def sgd_update(
             rate below 0, which MTT may learn, climbs.
 
     Raises:
-        DDLabError: parameters, gradients and state that differ in names, shapes or dtypes, or
-            numbers out of their range.
+        DDLabError: parameters, gradients and state that differ in names, shapes or dtypes.
     """
     names, values, slopes = aligned(parameters, gradients, state.velocity)
     # Out of place, as everything below: the caller's gradients may be needed by the outer

@@ -1,9 +1,4 @@
-"""The public names of a room, for TAB and `dir`.
-
-A room that needs more than the core says here what to install.
-
-And what a room says that needs more than the core.
-"""
+"""The public names of a room, for TAB and `dir`, and what to install for one that needs more."""
 
 import importlib.util
 from collections.abc import Callable, Iterable

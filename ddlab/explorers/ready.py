@@ -197,7 +197,7 @@ def values_by_setting(
     Only settings that differ from those asked for in this field alone count.
 
     Args:
-        compute: of (settings, *rest).
+        compute: the job that was computed, a function of (settings, *other_arguments).
     """
     without_field = {name: None}
     own_fields = vars(settings) | without_field

@@ -3,7 +3,7 @@ where that one may be left.
 
     def work(task, leave):                   # in the runner's thread
         for step in steps(...):
-            leave()                          # raises Left where a newer task waits, on stop and on close
+            leave()                          # raises TaskLeft where a newer task waits, on stop and on close
             ...
 
     runner = Runner(work, on_error=explorer.show_error, on_busy=explorer.busy)

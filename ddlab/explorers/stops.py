@@ -14,7 +14,7 @@ _STEPS = (1, 1.5, 2, 2.5, 3, 4, 5, 7)
 
 
 def round_numbers(low: int, high: int, *further: int) -> list[int]:
-    """Return whole numbers of one or two digits and zeros from `low` to `high`, and `others`.
+    """Return whole numbers of one or two digits and zeros from `low` to `high`, and `further`.
 
     Both ends are among them.
 

@@ -146,7 +146,7 @@ class Family:
                 str(list(shape)),
             )
         module = copy.deepcopy(template.module)
-        if classes != template.classes:  # some of its outputs: `continual.teacher_of`
+        if classes != template.classes:  # some of its outputs: `evaluation.incremental`
             _, name = self.layers(module, shape, options)
             last: Any = module.get_submodule(name)
             # A class-incremental teacher answers for the classes so far; the rest of the module

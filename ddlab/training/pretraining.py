@@ -4,12 +4,12 @@ The network learns to give each view the teacher's features.
 
 KRR-ST (Lee et al. 2024, arXiv 2310.06511) and Yu, Yao & Chiu 2025 (Boost), equation 2 and appendix
 A.1. What the network is worth is then asked by a probe of its features on a labelled dataset
-(`evaluation.pretrained`).
+(`evaluation.probing`).
 
 One step
 x, y = a batch of the views and their representations                  DistilledSet.pairs, `rows`
 l = mean of (network(x) - y)^2                                         losses.regression_loss
-theta <- SGD with momentum, or AdamW                                   optim
+theta <- SGD with momentum, or AdamW                                   core.optimisers
 
 The network's last linear layer has as many outputs as a representation has numbers
 (`NetworkSpec.classes`).

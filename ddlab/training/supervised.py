@@ -11,7 +11,7 @@ p = one-hot | softmax(stored / T), mixed like the views               mixed_targ
 p = softmax(mean over the teachers of their logits for x' / T)        online_targets
 l = KL(p || softmax(student(x') / T)); T = 1 for hard labels          losses.distillation_loss
 l = mean (student(x') - y)^2 for the labels y of a regression         losses.regression_loss
-theta <- SGD or AdamW, the learning rate falling                       optim
+theta <- SGD or AdamW, the learning rate falling                       core.optimisers
 
 FADRM's eq 57, lr = base / 2 (1 + cos(pi e / (eta E))), has the epoch e, and its code, like RDED's,
 keeps the rate through an epoch; here it falls with every update, as everywhere in the house. eta is

@@ -234,9 +234,7 @@ def test_every_step_can_be_looked_at(case: Case, inputs: Inputs, whole: list[Ste
     assert global_randomness() == randomness
 
     data = inputs.data if module not in NETWORKS else None
-    sizes = []
-    for moment in looks:
-        sizes.append(None if moment.images is None else tuple(moment.images.shape[1:]))
+    sizes = [None if moment.images is None else tuple(moment.images.shape[1:]) for moment in looks]
     assert sizes == [None if data is None else (data.channels, *data.image_size)] * len(looks)
     for moment in looks:
         without = data is None or getattr(module, "WITHOUT_LABELS", False)

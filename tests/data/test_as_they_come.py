@@ -218,10 +218,11 @@ def test_random_trees(draw: st.DataObject) -> None:
             read = collections.Counter(
                 image.numpy().tobytes() for image in (*loaded.train_images, *loaded.test_images)
             )
-            real = []
-            for file in root.rglob("*.png"):
-                if not any(part[0] in ".@" for part in file.relative_to(root).parts):
-                    real.append(file)
+            real = [
+                file
+                for file in root.rglob("*.png")
+                if not any(part[0] in ".@" for part in file.relative_to(root).parts)
+            ]
             assert sum(read.values()) == len({os.path.realpath(file) for file in real})
 
 

@@ -65,9 +65,7 @@ def test_embeddings_are_the_root_of_a_table_of_pointwise_information() -> None:
         for i, j in itertools.permutations(range(len(s)), 2):
             if abs(i - j) <= 4:
                 pairs.append((s[i], s[j]))
-    counts = {}
-    for word in vocabulary:
-        counts[word] = sum(word_a == word for word_a, _ in pairs)
+    counts = {word: sum(word_a == word for word_a, _ in pairs) for word in vocabulary}
     table = np.zeros((7, 7))
     for (i, word_a), (j, word_b) in itertools.product(enumerate(vocabulary), repeat=2):
         if pair_count := pairs.count((word_a, word_b)):

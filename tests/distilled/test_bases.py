@@ -42,9 +42,7 @@ def looped_moments(points: Tensor, centred: bool) -> np.ndarray:
     """The matrix of mean products, entry by entry."""
     rows = points.flatten(1).tolist()
     width = len(rows[0])
-    mean = []
-    for j in range(width):
-        mean.append(sum(row[j] for row in rows) / len(rows) if centred else 0.0)
+    mean = [sum(row[j] for row in rows) / len(rows) if centred else 0.0 for j in range(width)]
     entry = []
     for i in range(width):
         covariances = []

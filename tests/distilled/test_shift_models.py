@@ -89,9 +89,9 @@ def test_gradients(shift: Any) -> None:
             coefficients, dict(zip(names, values, strict=True)), shift, views=VIEWS
         )
 
-    leaves = []
-    for value in (C, *(STORED[shift][name] for name in names)):
-        leaves.append(value.clone().requires_grad_())
+    leaves = [
+        value.clone().requires_grad_() for value in (C, *(STORED[shift][name] for name in names))
+    ]
     assert torch.autograd.gradcheck(through, leaves)
 
 

@@ -357,8 +357,9 @@ def test_bad_reader_input(name: str, changes: dict[str, Any], word: str) -> None
 
 def test_a_network_of_nan_is_refused(grey: ImageData) -> None:
     network = networks.initialise(networks.spec("convnet", width=4).for_data(grey), seed=0)
-    broken = {}
-    for name, value in network.weights.items():
-        broken[name] = value * torch.nan if value.is_floating_point() else value
+    broken = {
+        name: value * torch.nan if value.is_floating_point() else value
+        for name, value in network.weights.items()
+    }
     with refuses("features"):
         probe(dataclasses.replace(network, weights=broken), grey, kind="ridge")

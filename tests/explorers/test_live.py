@@ -229,9 +229,7 @@ def test_what_breaks_a_run_is_shown_and_the_next_one_works(slow: Any) -> None:
 
 def test_a_run_that_blows_up_says_at_which_step(data_and_teacher: DataAndTeacher) -> None:
     data, teacher = data_and_teacher
-    weights = {}
-    for n, v in teacher.weights.items():
-        weights[n] = v * torch.nan if v.is_floating_point() else v
+    weights = {n: v * torch.nan if v.is_floating_point() else v for n, v in teacher.weights.items()}
     explorer = Live("sre2l", data, Network(spec=teacher.spec, weights=weights), CONFIG)
     button(explorer, "Play").click()
     with pytest.raises(NonFiniteError, match="at step 1"):

@@ -903,9 +903,10 @@ def remembered(source: str) -> Tensors:
     source = source.replace("(32)", "(9)").replace("(32,)", "(9,)").replace("[:32]", "[:9]")
     chosen = lambda features, count: selection.herding(features, count).tolist()  # noqa: E731
     page = run(source, functional_call=functional_call, herding=chosen)
-    tasks = []
-    for rows, places in (arrived(MNEMONICS, data, phase) for phase in (0, 1)):
-        tasks.append((data.normalised(rows), places))
+    tasks = [
+        (data.normalised(rows), places)
+        for rows, places in (arrived(MNEMONICS, data, phase) for phase in (0, 1))
+    ]
     memory, after = page["remember"](network, tasks, 2, UPDATES)
     return [
         memory,

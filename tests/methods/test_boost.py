@@ -77,9 +77,7 @@ def upsampled(images: np.ndarray) -> np.ndarray:
         before = images.take([0, *range(length - 1)], axis)
         after = images.take([*range(1, length), length - 1], axis)
         halves = [0.75 * images + 0.25 * neighbour for neighbour in (before, after)]
-        shape = []
-        for i, n in enumerate(images.shape):
-            shape.append(2 * n if i == axis else n)
+        shape = [2 * n if i == axis else n for i, n in enumerate(images.shape)]
         images = np.stack(halves, axis + 1).reshape(shape)
     return images
 
@@ -439,5 +437,3 @@ def test_presets() -> None:
     assert (large.budget, large.image_bases, large.representation_bases) == (5000, 700, 500)
     with refuses("budget", "25"):
         boost.Config.paper("cifar10", budget=30)
-    with refuses("dataset"):
-        boost.Config.paper("mnist")

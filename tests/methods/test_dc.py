@@ -241,8 +241,6 @@ def test_refuses_in_a_sentence(inputs: Inputs) -> None:
         process.start(dc, config(images_per_class=13, initialisation="real"), inputs)
     with refuses("network_learning_rate"):
         config(network_learning_rate=-1)
-    with refuses("dataset", "'svhn'"):
-        dc.Config.paper("imagenet")
     broken = dc.init(config(), inputs)
     broken.network["blocks.0.convolution.weight"][:] = torch.nan
     _, trace = dc.update(config(), inputs, broken)

@@ -163,5 +163,3 @@ def test_refuses_in_a_sentence(inputs: Inputs) -> None:
         process.start(dm, config(images_per_class=13), inputs)
     with refuses("strategy", "color"):
         config(strategy="colour")
-    with refuses("dataset", "'svhn'"):
-        dm.Config.paper("imagenet")

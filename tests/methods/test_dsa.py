@@ -84,5 +84,3 @@ def test_digits_are_not_mirrored() -> None:
 def test_refuses_a_strategy_that_is_none() -> None:
     with refuses("strategy", "color"):
         dsa.Config(strategy="blur")
-    with refuses("dataset", "'svhn'"):
-        dsa.Config.paper("imagenet")

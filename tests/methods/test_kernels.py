@@ -185,9 +185,7 @@ def finite_tangents(spec: KernelSpec, width: int, pair: Tensor, seed: int) -> Te
 
     trained = tuple(range(1, len(weights) + 1))[0 if spec.kind == "ntk" else -2 :]
     slopes = [torch.func.grad(network, trained)(image, *weights) for image in pair]
-    flat_slopes = []
-    for slope in slopes:
-        flat_slopes.append(torch.cat([part.flatten() for part in slope]))
+    flat_slopes = [torch.cat([part.flatten() for part in slope]) for slope in slopes]
     rows = torch.stack(flat_slopes)
     return rows @ rows.T
 

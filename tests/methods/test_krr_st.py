@@ -43,9 +43,7 @@ def inputs(grey: ImageData, teacher: Network) -> Inputs:
 
 
 def doubled(network: Network) -> Network:
-    weights = {}
-    for n, v in network.weights.items():
-        weights[n] = v.double() if v.is_floating_point() else v
+    weights = {n: v.double() if v.is_floating_point() else v for n, v in network.weights.items()}
     return dataclasses.replace(network, weights=weights)
 
 
@@ -190,9 +188,7 @@ def test_wrong_numbers_are_named(inputs: Inputs, teacher: Network) -> None:
         krr_st.init(config(network=networks.spec("convnet", width=3, depth=5)), inputs)
     with refuses("chosen", "36"):
         krr_st.real_indices(36, 40, seed=0)
-    broken = {}
-    for n, v in teacher.weights.items():
-        broken[n] = torch.full_like(v, torch.nan) if v.ndim else v
+    broken = {n: torch.full_like(v, torch.nan) if v.ndim else v for n, v in teacher.weights.items()}
     with pytest.raises(NonFiniteError, match=r"in the teacher.* at step 0\."):
         krr_st.init(
             config(),

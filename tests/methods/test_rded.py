@@ -206,9 +206,7 @@ def test_the_best_square_of_each_image_then_the_best_of_these(
     count = 1 + int(share * (rows - 1))
     losses = normal(rows, crops, seed=seed).round() if ties else normal(rows, crops, seed=seed)
     table = losses.tolist()
-    best = []
-    for row in table:
-        best.append(min((loss, crop) for crop, loss in enumerate(row)))
+    best = [min((loss, crop) for crop, loss in enumerate(row)) for row in table]
     order = sorted((loss, row, crop) for row, (loss, crop) in enumerate(best))[:count]
     found_rows, found_crops = rded.best_crops(losses, count)
     assert found_rows.tolist() == [part[1] for part in order]

@@ -151,9 +151,10 @@ def plain_module(teacher: Network) -> nn.Module:
 
 
 def in_double(teacher: Network) -> Network:
-    weights = {}
-    for name, value in teacher.weights.items():
-        weights[name] = value.double() if value.is_floating_point() else value
+    weights = {
+        name: value.double() if value.is_floating_point() else value
+        for name, value in teacher.weights.items()
+    }
     return dataclasses.replace(teacher, weights=weights)
 
 

@@ -28,9 +28,10 @@ def double(options: dict[str, Any]) -> tuple[Any, dict[str, Tensor]]:
     """A tiny ConvNet in float64, its norms and their statistics moved away from where they begin."""
     spec = networks.spec("convnet", width=3, depth=2, **options).for_data(made_data())
     weights = networks.initialise(spec, seed=0).weights
-    moved = {}
-    for name, value in weights.items():
-        moved[name] = value.double() if value.is_floating_point() else value
+    moved = {
+        name: value.double() if value.is_floating_point() else value
+        for name, value in weights.items()
+    }
     for seed, name in enumerate(
         name for name in moved if ".normalisation." in name and moved[name].ndim
     ):

@@ -799,9 +799,7 @@ def trained_buffers(network: Network) -> Network:
     begin with.
     """
     draw = torch.Generator().manual_seed(1)
-    moved = {}
-    for n, v in network.weights.items():
-        moved[n] = v.double() if v.is_floating_point() else v
+    moved = {n: v.double() if v.is_floating_point() else v for n, v in network.weights.items()}
     for name in [name for name in moved if ".normalisation." in name and moved[name].ndim]:
         noise = torch.randn(moved[name].shape, generator=draw, dtype=torch.float64)
         moved[name] = noise.exp() if name.endswith("running_var") else moved[name] + noise

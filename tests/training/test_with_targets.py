@@ -386,26 +386,8 @@ def test_a_config_is_text_and_back() -> None:
             self_supervised.Training.from_dict(wrong)  # type: ignore[arg-type]
 
 
-def test_presets() -> None:
-    published = with_targets.Config.paper("cifar10")
-    objective = published.objective
-    recipe = (
-        objective.network.family,
-        objective.epochs,
-        objective.batch_size,
-        objective.optimiser,
-        objective.weight_decay,
-    )
-    assert recipe == ("resnet18", 100, 128, "adamw", 0.01)
-    assert objective.learning_rate * 128 / self_supervised.objective.RATE_BATCH == pytest.approx(
-        1e-3
-    )
-    assert not published.train_projection and (published.schedule, published.first_views) == (
-        "plateau",
-        "reference",
-    )
-    with refuses("dataset", "'cifar10'"):
-        with_targets.Config.paper("flowers")
+def test_the_published_objective_is_byol_of_its_own_preset() -> None:
+    assert with_targets.Config.paper("cifar10").objective == byol.Config.paper("cifar10")
 
 
 def test_what_it_cannot_train_on(inputs: Inputs, data: ImageData) -> None:

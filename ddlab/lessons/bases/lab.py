@@ -279,7 +279,7 @@ BasesLab = Lab(
     "What do the floats of twenty images buy?",
     World,
     controls=("bases", "vector_bases", "scale", "page"),
-    recorded={"bases": 12, "page": 10},
+    recorded={"bases": 9, "page": 8},
     labels={"bases": "image bases (U)", "vector_bases": "vector bases (V)", "scale": "scale (s)"},
     stops=World.slider_limits,
     jobs=list_jobs,

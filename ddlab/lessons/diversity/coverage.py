@@ -61,7 +61,12 @@ class MappedImages:
         sets: Mapping[str, DistilledSet],
         points: int = 300,
     ) -> None:
-        """Arguments as of `DiversityView`."""
+        """
+        Args:
+            data: where real images are drawn from. teacher: whose layers see all images.
+            sets: name -> the set whose images are shown.
+            points: how many real images are drawn, as many of each class.
+        """
         self.data = data
         self.teacher = teacher
         self.sets = _checked_sets(sets, data)

@@ -19,7 +19,7 @@ _LEAST = "least possible"
 def setting_curves(y_label: str = "mean squared error on G", **values: Any) -> go.Figure:
     """Draw one curve per setting, and the chosen one thick on top of them.
 
-    `given` is as for `move_curves`.
+    `values` are the arguments of `move_curves`, of which only `curves` counts here.
     """
     title = "Error on the original data while networks learn"
     figure = look.start_figure(title=title, x_label="update", y_label=y_label, height=HEIGHT)

@@ -79,7 +79,7 @@ def _matching_cases() -> list[tuple[Any, ...]]:
 def _check_turns(
     learned: Tensor, bodies: list[_Probe], real: Tensor, labels: Tensor, start: Tensor
 ) -> Tensor:
-    """Refuse a `match_in` that uses other networks, or moves the images elsewhere.
+    """Refuse an answer that uses other networks, or moves the images elsewhere.
 
     Returns the cosine, for each class, between the way of its image and the way to its mean.
     """

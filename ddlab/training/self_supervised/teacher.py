@@ -11,7 +11,7 @@ x^A, x^B = two views of each image of a batch                         TwoViews.p
 y = features of the network (the input of its last linear layer)      networks.call, in training mode, one view after the other
 z = projector(y)                                                      projected
 l = what the objective asks of them                                   objective.loss
-theta <- SGD with momentum on LARS's direction, or AdamW              lars_direction, optim
+theta <- SGD with momentum on LARS's direction, or AdamW              lars_direction, core.optimisers
 lr: a line up, then a cosine                                          warmed_cosine
 what follows the network by momentum                                  objective.follow
 

@@ -45,9 +45,7 @@ def test_histograms_stand_in_any_shape_and_a_single_bin_has_none() -> None:
 def test_pixels_are_counted_by_image_and_channel(monkeypatch: pytest.MonkeyPatch) -> None:
     draw = np.random.default_rng(0)
     images = np.stack([draw.integers(0, top, (3, 7, 5)) for top in (2, 256, 40)]).astype(np.uint8)
-    expected = []
-    for image in images:
-        expected.append(np.mean([counted(channel, 256) for channel in image]))
+    expected = [np.mean([counted(channel, 256) for channel in image]) for image in images]
     bits = entropy.pixel_entropy(torch.from_numpy(images))
     np.testing.assert_allclose(bits, expected, rtol=1e-12)
     monkeypatch.setattr(entropy, "_AT_ONCE", 1)  # one image at a time

@@ -251,9 +251,10 @@ class TestRepresentations:
             representations(teacher, made_data(**changes))
 
     def test_features_that_are_not_finite(self, grey: ImageData, teacher: Network) -> None:
-        broken = {}
-        for name, value in teacher.weights.items():
-            broken[name] = value * torch.nan if value.ndim == 4 else value
+        broken = {
+            name: value * torch.nan if value.ndim == 4 else value
+            for name, value in teacher.weights.items()
+        }
         with refuses("features", "finite"):
             representations(dataclasses.replace(teacher, weights=broken), grey)
 
