@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from ... import networks
-from ...core import errors
 from ...core.parameters import Parameters, narrowed, parameter
 from ...data import ImageData
 from ...data.augmentation import Views
@@ -107,12 +106,14 @@ class World:
 
 
 def list_jobs(world: World, settings: Settings, run: None = None) -> list[Value]:
-    """Return the views for these settings."""
-    return [Value(world.neighbours, settings)]
+    """Return the views for these settings; none of a class beside itself."""
+    return [] if settings.first == settings.second else [Value(world.neighbours, settings)]
 
 
 def shown_data(world: World, settings: Settings, results: Results) -> tuple | None:
     """Return the views, and the names of their classes."""
+    if settings.first == settings.second:
+        return None
     current = results(list_jobs(world, settings)[0])
     names = [world.data.class_names[label] for label in (settings.first, settings.second)]
     return None if current is None else (world, *names, current)
@@ -171,6 +172,8 @@ def views_map(world: World, first: str, second: str, current: Neighbours) -> go.
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
     """Say how often the nearest view is of the other class."""
+    if settings.first == settings.second:
+        return f"Twice {world.data.class_names[settings.first]}: choose another class beside it."
     on_show = shown_data(world, settings, results)
     if on_show is None:
         return "Cropping the images ..."
@@ -199,11 +202,4 @@ OverlapLab = Lab(
     opens_with=1,
     views=[Strip(shown_data, pairs_strip), Chart(shown_data, views_map, ghosts=False)],
     sentence=sentence,
-    check=lambda world, settings: _check_classes(settings),
 )
-
-
-def _check_classes(settings: Settings) -> None:
-    """Raise unless the classes differ."""
-    if settings.first == settings.second:
-        errors.fail("second", "another class than the first", settings.second)
