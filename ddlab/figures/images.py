@@ -186,7 +186,7 @@ def image_grid(
     scale = max(1, min(64 // width, 900 // (columns * width))) if scale is None else scale
     canvas = compose_grid(pixels, columns, scale)
     figure = look.start_figure(title=title, x_label="column", y_label="row")
-    source = "data:image/png;base64," + base64.b64encode(encode_png(canvas)).decode()
+    source = "data:image/png;base64," + base64.b64encode(encode_png(canvas, level=6)).decode()
     figure.add_trace(go.Image(source=source, hoverinfo="skip"))
     step_x = width * scale + 2
     step_y = height * scale + 2

@@ -60,7 +60,7 @@ def image_panels(
     canvas = np.concatenate([part for grid in grids for part in (gap, grid)][1:], axis=1)
 
     figure = look.start_figure(title=title, x_label="set", y_label="class")
-    source = "data:image/png;base64," + base64.b64encode(encode_png(canvas)).decode()
+    source = "data:image/png;base64," + base64.b64encode(encode_png(canvas, level=6)).decode()
     figure.add_trace(go.Image(source=source, hoverinfo="skip"))
     quiet = {
         "showgrid": False,
