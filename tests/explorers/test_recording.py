@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import io
 import json
 import subprocess
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 import pytest
+from PIL import Image
 
 from ddlab.core.errors import DDLabError
 from ddlab.core.parameters import Parameters, parameter
@@ -175,9 +177,12 @@ def test_each_recorded_stop_is_what_a_live_laboratory_shows(lab: Any, count: int
 
 
 def as_shown(value: Any) -> Any:
-    """What travels to the page: lists for tuples, bytes for views of them."""
+    """What travels to the page: lists for tuples, pictures by their pixels."""
     if isinstance(value, bytes | memoryview):
-        return bytes(value)
+        content = bytes(value)
+        if content[:4] not in (b"\x89PNG", b"RIFF"):
+            return content
+        return np.asarray(Image.open(io.BytesIO(content)).convert("RGB")).tolist()
     return json.loads(json.dumps(value, default=list))
 
 
