@@ -172,7 +172,7 @@ CropLab = Lab(
     "Which part of an image is a teacher surest of?",
     World,
     controls=("crops_per_image", "candidates_per_class", "factor"),
-    recorded={"crops_per_image": 5, "candidates_per_class": 5, "step": 5},
+    recorded={"crops_per_image": 4, "candidates_per_class": 4, "step": 4},
     folded=("smallest_area",),
     labels={
         "crops_per_image": "squares of each image (m)",
