@@ -22,13 +22,21 @@ def docstrings(tree: ast.Module) -> list[str]:
 
 
 def defined(file: Path) -> set[str]:
-    """Return the names of classes, functions and fields, those of the module, and its variables."""
+    """Return the names of a module, its classes and functions, and their fields and constants."""
     names = set(file.relative_to(ROOT).with_suffix("").parts)
-    for node in ast.walk(TREES[file]):
-        if isinstance(node, ast.ClassDef | ast.FunctionDef):
-            names.add(node.name)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
+    for owner in ast.walk(TREES[file]):
+        if isinstance(owner, ast.ClassDef | ast.FunctionDef):
+            names.add(owner.name)
+        if isinstance(owner, ast.ClassDef | ast.Module):
+            assignments = [
+                node for node in owner.body if isinstance(node, ast.Assign | ast.AnnAssign)
+            ]
+            stored = [node for assignment in assignments for node in ast.walk(assignment)]
+            names |= {
+                node.id
+                for node in stored
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            }
     return names
 
 

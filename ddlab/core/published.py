@@ -19,7 +19,7 @@ def tables() -> dict[str, Any]:
 
 
 def fitting(
-    config: type[Parameters], table: Mapping[str, Any], given: Mapping[str, Any]
+    config: type[Parameters], table: Mapping[str, Any], requests: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return what a table sets beside the defaults of a config.
 
@@ -27,25 +27,24 @@ def fitting(
         table: `choices` (what is asked for -> what the paper has, the first one by default) and
             `rows`. A row is taken where each value `when` it names is one of those listed, and each
             number is at least that of `least`; a later row replaces what an earlier one says.
-        given: what a caller asks for, by name: fields, and choices that are none.
+        requests: what a caller asks for, by name: fields, and choices that are none.
 
     Raises:
         DDLabError: a choice that the paper has not got.
     """
     described = describe(config)
-    asked = {name: description.default for name, description in described.items()} | dict(given)
+    values = {name: description.default for name, description in described.items()} | {**requests}
     for name, allowed in table["choices"].items():
-        asked[name] = errors.check_choice(name, given.get(name, allowed[0]), tuple(allowed))
+        values[name] = errors.check_choice(name, requests.get(name, allowed[0]), tuple(allowed))
     settings: dict[str, Any] = {}
     for row in table.get("rows", ()):
-        when, least = row.get("when", {}), row.get("least", {})
-        if all(asked[name] in values for name, values in when.items()) and all(
-            asked[name] >= value for name, value in least.items()
-        ):
+        is_listed = all(values[name] in listed for name, listed in row.get("when", {}).items())
+        is_reached = all(values[name] >= least for name, least in row.get("least", {}).items())
+        if is_listed and is_reached:
             settings |= {
                 name: value for name, value in row.items() if name not in ("when", "least")
             }
-    settings |= {name: asked[name] for name in table["choices"] if name in described}
+    settings |= {name: values[name] for name in table["choices"] if name in described}
     # A nested config, such as a network, stands there as a table.
     restored = {name: getattr(described[name].type, "from_dict", None) for name in settings}
     return {
@@ -70,10 +69,10 @@ class Published(Parameters):
         """
         modules = (owner.__module__.rpartition(".")[2] for owner in cls.__mro__)
         table = tables()[next(module for module in modules if module in tables())]
-        given = changes if dataset is None else {"dataset": dataset, **changes}
+        requests = changes if dataset is None else {"dataset": dataset, **changes}
         fields = {
             name: value
             for name, value in changes.items()
             if name in describe(cls) or name not in table["choices"]
         }
-        return cls(**fitting(cls, table, given) | fields)
+        return cls(**fitting(cls, table, requests) | fields)

@@ -527,7 +527,7 @@ def _states(laboratory: Laboratory) -> States:
     return {str(widget.model_id): widget.get_state() for widget in widgets_on_page}
 
 
-def _small(content: bytes) -> bytes:
+def _as_webp(content: bytes) -> bytes:
     """Return a PNG as a lossless WebP, which takes a third; browsers look at bytes, not at names."""
     if not content.startswith(b"\x89PNG"):
         return content
@@ -575,7 +575,7 @@ def _packed(recorder: _Recorder, on_page_alone: list[str]) -> bytes:
 def _as_json(value: Any) -> Any:
     """Return what JSON has no word for: bytes as base64, marked as such."""
     if isinstance(value, bytes | memoryview):
-        return {"base64": base64.b64encode(_small(bytes(value))).decode()}
+        return {"base64": base64.b64encode(_as_webp(bytes(value))).decode()}
     raise DDLabError(f"A trait of an explorer cannot be recorded: {type(value).__name__}.")
 
 

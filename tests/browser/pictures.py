@@ -92,16 +92,13 @@ SCENES = (
 
 
 def save(frames: list[bytes], path: Path) -> None:
-    """Write the frames as a WebP that moves, or one frame as a still one."""
+    """Write the frames as a WebP, which moves if they are several."""
     shots = [Image.open(io.BytesIO(frame)) for frame in frames]
     # A sentence of two lines makes an explorer higher.
     height = max(shot.height for shot in shots)
     images = [Image.new("RGB", (shot.width, height), "white") for shot in shots]
     for image, shot in zip(images, shots, strict=True):
         image.paste(shot)
-    if len(images) == 1:
-        images[0].save(path, quality=85)
-        return
     durations = [MILLISECONDS] * (len(images) - 1) + [LONGEST]
     images[0].save(
         path, save_all=True, append_images=images[1:], duration=durations, loop=0, quality=70

@@ -49,7 +49,7 @@ NETWORKS = {
 RATES = (0.05, 0.1, 0.2, 0.5, 1.0)  # the rival's: it takes the best of them
 AHEAD = 0.25  # of accuracy: what the quest asks for; the more steps, the better the class means
 OTHER_STARTS = 5  # starts beside the own one
-_MOST = 10  # images that a reader can ask for
+_LARGEST_SET = 10  # images that a reader can ask for
 _STRIP = 540  # pixels of the strip of images
 
 
@@ -84,9 +84,9 @@ class Settings(SteppedSettings, dd.Config):
         help="Steps of training, each on all images: DD's epochs of one step.",
     )
     set_size: int = parameter(
-        _MOST,
+        _LARGEST_SET,
         range=(1, None),
-        explorable=(1, _MOST),
+        explorable=(1, _LARGEST_SET),
         help="Images, where labels are learned (SLDD).",
     )
     learner: str = parameter(
@@ -127,7 +127,7 @@ class World(MethodWorld):
         )
         learners = tuple(dict.fromkeys((learner, *NETWORKS)))
         fields = vars(config) | {"learner": learner, "inner_steps": config.epochs}
-        fields["set_size"] = config.images or min(self.data.classes, _MOST)
+        fields["set_size"] = config.images or min(self.data.classes, _LARGEST_SET)
         fields["images"] = None
         return narrowed(Settings, learner=learners)(**fields)
 
@@ -210,12 +210,12 @@ def strip_data(world: World, settings: Settings, results: Results) -> tuple:
     return world.data, results.frame.step, results.frame.content
 
 
-def strip(data: ImageData, step: int, shown: Moment) -> tuple[bytes, str]:
+def strip(data: ImageData, step: int, on_show: Moment) -> tuple[bytes, str]:
     """Draw the images, each under the class that its label names first."""
-    count = min(len(shown.images), _MOST)
-    names = [data.class_names[label][:8] for label in shown.labels[:count].argmax(1).tolist()]
+    count = min(len(on_show.images), _LARGEST_SET)
+    names = [data.class_names[label][:8] for label in on_show.labels[:count].argmax(1).tolist()]
     grid = encode_grid(
-        data.to_uint8(shown.images[:count]),
+        data.to_uint8(on_show.images[:count]),
         count,
         cell=_STRIP / max(count, data.classes),
         column_labels=names,
@@ -229,12 +229,12 @@ def labels_data(world: World, settings: Settings, results: Results) -> tuple:
     return world.data.class_names, results.frame.content
 
 
-def labels_chart(class_names: tuple[str, ...], shown: Moment) -> go.Figure:
+def labels_chart(class_names: tuple[str, ...], on_show: Moment) -> go.Figure:
     """Draw what each image says of each class."""
     figure = heat_map(
-        [str(number + 1) for number in range(len(shown.labels))],
+        [str(number + 1) for number in range(len(on_show.labels))],
         class_names,
-        shown.labels.numpy(),
+        on_show.labels.numpy(),
         title="The labels of the images on show",
         row_label="image",
         column_label="class",
@@ -288,14 +288,17 @@ def curve_data(world: World, settings: Settings, results: Results) -> tuple:
 
 def curve(learner: str, arms: tuple, rivals: tuple, on_show: tuple[int, float] | None) -> go.Figure:
     """Draw the accuracy against N: from the own start, from others, and of class means."""
-    drawn: dict[str, dict[int, tuple[float, ...]]] = {}
+    accuracies_by_arm: dict[str, dict[int, tuple[float, ...]]] = {}
     for arm, scores_by_steps in arms:
-        if not drawn:
-            own = {steps: scores[:1] for steps, scores in scores_by_steps}
-            drawn[f"{arm}: the seed's start"] = own
-        drawn[f"{arm}: other starts"] = {steps: scores[1:] for steps, scores in scores_by_steps}
+        if not accuracies_by_arm:
+            accuracies_by_arm[f"{arm}: the seed's start"] = {
+                steps: scores[:1] for steps, scores in scores_by_steps
+            }
+        accuracies_by_arm[f"{arm}: other starts"] = {
+            steps: scores[1:] for steps, scores in scores_by_steps
+        }
     return tried_settings(
-        drawn,
+        accuracies_by_arm,
         rivals={"class means, best rate": {steps: [score] for steps, score in rivals}},
         on_show=on_show,
         title=f"A {learner} after N steps",
