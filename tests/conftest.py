@@ -27,10 +27,10 @@ from ddlab.data import ImageData  # noqa: E402
 from ddlab.distilled import DistilledSet  # noqa: E402
 from ddlab.methods import selection  # noqa: E402
 from ddlab.networks import Network  # noqa: E402
-from ddlab.runs import cache, run_to_end  # noqa: E402
+from ddlab.runs import cache  # noqa: E402
 from ddlab.runs.inputs import Inputs  # noqa: E402
 from ddlab.training import supervised  # noqa: E402
-from tests.support import made_data  # noqa: E402
+from tests.support import made_data, run_to_end  # noqa: E402
 
 # The same examples on every run; no time limit per example, because the first one imports and warms
 # up.

@@ -16,8 +16,14 @@ from torch import Tensor
 
 from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData
+from ddlab.runs import NOTHING, Inputs, Run
 
 SENTENCE = re.compile(r"^\S.* must .*; given .*\.$")
+
+
+def run_to_end(process: Any, config: Any, inputs: Inputs, state: Any = None, **options: Any) -> Any:
+    """Return the result of a run that nobody looks at; options are those of `Run.to_end`."""
+    return Run(process, config, inputs, keep=NOTHING, state=state).to_end(**options)
 
 
 def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:

@@ -102,10 +102,10 @@ TABLE: dict[str, Row] = {
         lambda g: {"process": selection, "config": CONFIG, "inputs": g.inputs},
         [("process", 3), ("config", None), ("inputs", "digits"), ("keep", 5)],
     ),
-    "runs.run_to_end": (
-        runs.run_to_end,
-        lambda g: {"process": selection, "config": CONFIG, "inputs": g.inputs},
-        [("process", 3), ("config", None), ("inputs", "digits"), ("on_step", 5)],
+    "Run.to_end": (
+        ddlab.Run.to_end,
+        lambda g: {"self": ddlab.Run(selection, CONFIG, g.inputs)},
+        [("on_step", 5), ("checkpoint", 5), ("checkpoint_seconds", -1)],
     ),
     "ddlab.accuracy": (
         ddlab.accuracy,

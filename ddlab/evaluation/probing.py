@@ -22,7 +22,7 @@ from ..core.interval import interval, within_accuracy
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import Network
-from ..runs import run_to_end
+from ..runs import NOTHING, Run
 from ..runs.inputs import Inputs
 from ..runs.process import Step
 from ..training import pretraining
@@ -227,9 +227,8 @@ def probe_score(
 ) -> float:
     """Measure a set without labels by a linear probe of a network that was pre-trained on it."""
     config = pretraining.Config.teaching(seed=seed)
-    network = run_to_end(
-        pretraining, config, Inputs(distilled=distilled, device=device), on_step=watch
-    )
+    inputs = Inputs(distilled=distilled, device=device)
+    network = Run(pretraining, config, inputs, keep=NOTHING).to_end(on_step=watch)
     return probed(network, data, seed, device=device)
 
 

@@ -20,7 +20,7 @@ from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import NetworkSpec
 from ..networks.family import REGISTERED
-from ..runs import cache, run_to_end
+from ..runs import NOTHING, Run, cache
 from ..runs import process as driver
 from ..runs.inputs import Inputs
 from ..runs.threads import limit_threads, thread_count
@@ -425,8 +425,11 @@ def student_accuracy(
 def _tested(
     config: Settings, inputs: Inputs, data: ImageData, on_step: Callable[[driver.Step], None] | None
 ) -> Scores:
-    process = ordered if isinstance(config, ordered.Config) else supervised
-    student = run_to_end(process, config, inputs, on_step=on_step)
+    if isinstance(config, ordered.Config):
+        run = Run(ordered, config, inputs, keep=NOTHING)
+    else:
+        run = Run(supervised, config, inputs, keep=NOTHING)
+    student = run.to_end(on_step=on_step)
     if cache.is_partial(student):
         raise KeyboardInterrupt("the student was still being trained")
     student = student.to(inputs.device)

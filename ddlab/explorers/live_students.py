@@ -13,7 +13,7 @@ from ..evaluation.students import student_accuracy
 from ..methods import representation_selection
 from ..methods.shared import recovery
 from ..methods.shared.labelling import labelled_set
-from ..runs import run_to_end
+from ..runs import NOTHING, Run
 from ..runs.inputs import Inputs
 from ..runs.process import Step
 from ..training import supervised
@@ -62,7 +62,7 @@ def _real_representations(distilled: DistilledSet, inputs: Inputs) -> DistilledS
     config = representation_selection.Config(
         budget=len(distilled), augmentation=target.augmentation
     )
-    return run_to_end(representation_selection, config, inputs)
+    return Run(representation_selection, config, inputs, keep=NOTHING).to_end()
 
 
 def _real_images(distilled: DistilledSet, inputs: Inputs) -> DistilledSet:

@@ -17,8 +17,8 @@ from ..core.errors import DDLabError
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import Network
+from ..runs import NOTHING, Run
 from ..runs import process as driver
-from ..runs import run_to_end
 from ..runs.checkpoint import remove
 from ..runs.inputs import Inputs
 from ..runs.process import needs_teacher
@@ -66,9 +66,8 @@ def _train(
         if isinstance(config, self_supervised.Training)
         else supervised
     )
-    network = run_to_end(
-        process, config, Inputs(data=data, device=device), progress=progress, **files
-    )
+    run = Run(process, config, Inputs(data=data, device=device), keep=NOTHING)
+    network = run.to_end(progress=progress, **files)
     # A network that has read no labels has no test accuracy of its own.
     if progress and process is supervised:
         print(f"The network is right on {accuracy(network, data):.1%} of the test images.")
@@ -194,7 +193,8 @@ def distill(
             raise KeyboardInterrupt("the teacher was still being trained")
     inputs = Inputs(data=data, teachers=teachers, device=device)
     files: dict[str, Any] = {"checkpoint": checkpoint, "resume_anyway": resume_anyway}
-    distilled = run_to_end(module, config, inputs, on_step=on_step, progress=progress, **files)
+    run = Run(module, config, inputs, keep=NOTHING)
+    distilled = run.to_end(on_step=on_step, progress=progress, **files)
     errors.check_instance(f"what {module.NAME} finishes with", distilled, DistilledSet)
     if teacher_checkpoint is not None and distilled.complete:
         with contextlib.suppress(DDLabError):  # nobody's set is to be lost for a file that stays

@@ -19,7 +19,7 @@ eq 12  max over Delta theta of L_B(f_theta_T + Delta theta), by K steps of gradi
        Delta theta_k = Delta theta_k-1 + rho/K grad L_B / ||grad L_B||                 directed_adjustment
 Table 3  the control: a Gaussian Delta theta of the same length                        random_adjustment
 eq 16  min over s of l(f_theta_T + Delta theta, s) + lambda_mean L_mean + lambda_var L_var
-                                                                                       sre2l.image_step
+                                                                                       recovery.image_step
 
 The rest is SRe2L's recovery, on whose module this one stands: with rho = 0, equal lambdas and noise
 as first images both are the same bit for bit.
@@ -230,7 +230,9 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """
     teacher = inputs.teacher
     length = state.adjustment_length
-    state, trace = sre2l.image_step(config, inputs, state, weights=teacher.weights | state.adjusted)
+    state, trace = recovery.image_step(
+        config, inputs, state, weights=teacher.weights | state.adjusted
+    )
     batch, iteration = divmod(state.step, config.iterations)
     # After the last batch there is none to adjust for.
     if iteration == 0 and batch < config.images_per_class:
@@ -260,7 +262,6 @@ def _adjustment(config: Config, inputs: Inputs, batch: int) -> dict[str, Any]:
 
     It starts from the untouched teacher, whatever was done before.
     """
-    data = inputs.data
     teacher = inputs.teacher
     if (
         config.perturbation == "none"
@@ -268,14 +269,13 @@ def _adjustment(config: Config, inputs: Inputs, batch: int) -> dict[str, Any]:
         or config.adjustment_radius == 0
     ):
         return {"adjusted": {}, "adjustment_length": torch.zeros((), device=inputs.device)}
-    indices = sre2l.real_images(config, inputs, batch)
-    real = data.normalised(indices, device=inputs.device).to(
+    real = recovery.real_images(config, inputs, batch).to(
         next(iter(teacher.weights.values())).dtype
     )
     adjustment = directed_adjustment(
         teacher,
         real,
-        data.train_labels[indices],
+        torch.arange(len(real)),  # one of each class, in order
         steps=config.adjustment_steps,
         radius=config.adjustment_radius,
     )

@@ -21,7 +21,7 @@ lines 3, 4, 11    k stages of b steps and a last one of B - k b               st
 lines 3, 8        stage i (from 1) at D_ds where i is odd, at D_orig else     stage_size
 eq 5, 6, 54       bilinear resampling                                         resampled
 eq 9, 10, line 9  x <- alpha x + (1 - alpha) Resample(P, D)                   merged_with_residual
-lines 6, 12       GradStep: SRe2L's loss and image update                     sre2l.gradient_step
+lines 6, 12       GradStep: SRe2L's loss and image update                     recovery.gradient_step
 FADRM+            one network per step, in turn                               network_of
 
 Several networks, `distill("fadrm", data, [a, b, c])`, make it FADRM+. Each stage has a fresh Adam;
@@ -264,7 +264,13 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     batch, iteration = divmod(state.step, config.iterations)
     stage = stage_of(iteration, iterations=config.iterations, merges=config.merges)
     network = network_of(iteration, networks=len(inputs.teachers))
-    state, trace = sre2l.gradient_step(config, inputs, state, teacher=inputs.teachers[network])
+    state, trace = recovery.gradient_step(
+        config,
+        inputs,
+        state,
+        teacher=inputs.teachers[network],
+        half=config.precision == "mixed",
+    )
     trace = Trace(**vars(trace), stage=stage, network=network)
     # No merge at the very end: the next batch begins instead, or the run is over.
     if iteration + 1 == config.iterations:
@@ -311,7 +317,7 @@ def _first_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
     size = stage_size(1, image_size=data.image_size, small_size=config.small_size)
     if config.initialisation == "real":
         return resampled(patches(config, inputs, batch), size)
-    return resampled(sre2l.noise_images(config, inputs, batch), size)
+    return resampled(recovery.first_images(config, inputs, batch), size)
 
 
 def patches(config: Config, inputs: Inputs, batch: int = 0) -> Tensor:
@@ -335,7 +341,7 @@ def patches(config: Config, inputs: Inputs, batch: int = 0) -> Tensor:
         # RDED's mosaics stand class after class; a batch has one of each class.
         by_image = mosaics.images.unflatten(0, (data.classes, -1)).transpose(0, 1)
         return by_image[batch].to(inputs.device)
-    return data.normalised(sre2l.real_images(config, inputs, batch), device=inputs.device)
+    return recovery.real_images(config, inputs, batch)
 
 
 def _selection(config: Config) -> rded.Config:

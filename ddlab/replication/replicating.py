@@ -32,7 +32,7 @@ from ..evaluation.tables import Tabled, markdown
 from ..methods import ld
 from ..methods.distillation import distill
 from ..networks import Network, NetworkSpec
-from ..runs import Run, run_to_end
+from ..runs import NOTHING, Run
 from ..runs.inputs import Inputs
 from ..runs.process import Step, needs_teacher
 from ..training import supervised
@@ -630,10 +630,7 @@ def _teacher(
     config = supervised.Config.paper(
         _PRESETS[printed["dataset"]], "teacher", recipe=protocol.student, **_network(printed)
     )
-    trained = run_to_end(
-        supervised,
-        config,
-        inputs,
+    trained = Run(supervised, config, inputs, keep=NOTHING).to_end(
         progress=progress,
         checkpoint=folder and folder / "teacher.running",
         keep_checkpoint=True,

@@ -60,9 +60,10 @@ from . import cache, checkpoint, process
 from .inputs import Inputs
 from .look import Look, Number, default_look, look
 from .process import Process, Step, every, steps
-from .run import Frame, Keep, Run, Runs, run_to_end
+from .run import NOTHING, Frame, Keep, Run, Runs
 
 __all__ = [
+    "NOTHING",
     "Frame",
     "Inputs",
     "Keep",
@@ -80,7 +81,6 @@ __all__ = [
     "look",
     "parameter",
     "process",
-    "run_to_end",
     "source",
     "steps",
 ]

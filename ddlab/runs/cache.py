@@ -19,10 +19,9 @@ import torch
 
 from ..core import errors, storage
 from ..core.source import source, unhashable
-from . import process as driver
 from .inputs import Inputs
 from .process import Process
-from .run import run_to_end
+from .run import NOTHING, Run
 from .threads import thread_count
 
 # Results; the oldest go first.
@@ -95,19 +94,19 @@ def _look_up(key: str, compute: Callable[[], Any]) -> Any:
 
 
 def run(process: Process, config: Any, inputs: Inputs, **options: Any) -> Any:
-    """Return `run_to_end(...)` through the cache. A run that was interrupted raises.
+    """Return the result of a whole run through the cache. A run that was interrupted raises.
 
     Args:
-        options: of `ddlab.runs.run_to_end`.
+        options: of `ddlab.runs.Run.to_end`.
 
     Raises:
         KeyboardInterrupt: the run was interrupted: it is one of several, and the next one is not
             wanted either.
     """
     # Also where the result is remembered: a wrong argument is an error the second time too.
-    driver.check_call(process, config, inputs)
+    pending = Run(process, config, inputs, keep=NOTHING)
     if unhashable(process):
-        return whole(run_to_end(process, config, inputs, **options))
+        return whole(pending.to_end(**options))
     key = _key(
         process,
         inputs.device,
@@ -116,7 +115,7 @@ def run(process: Process, config: Any, inputs: Inputs, **options: Any) -> Any:
         config,
         inputs.fingerprint,
     )
-    return _look_up(key, lambda: whole(run_to_end(process, config, inputs, **options)))
+    return _look_up(key, lambda: whole(pending.to_end(**options)))
 
 
 def clear() -> None:

@@ -21,7 +21,7 @@ whose `finish` returns a `DistilledSet`; training a network is a process whose `
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -33,8 +33,21 @@ from . import threads
 from .inputs import Inputs, check_names, warn_of_other_normalisation
 
 
+class Counted(Protocol):
+    """A State, which knows how many updates it is from the beginning."""
+
+    @property
+    def step(self) -> int: ...
+
+
+ConfigT = TypeVar("ConfigT")
+StateT = TypeVar("StateT", bound=Counted)
+TraceT = TypeVar("TraceT", covariant=True)
+ResultT = TypeVar("ResultT", covariant=True)
+
+
 @dataclass(frozen=True)
-class Step:
+class Step(Generic[StateT, TraceT]):
     """One update of a run: `index` updates of `total` are done.
 
     `state` is where the run stands, `trace` what happened.
@@ -42,26 +55,36 @@ class Step:
 
     index: int
     total: int
-    state: Any
-    trace: Any
+    state: StateT
+    trace: TraceT
 
 
-class Process(Protocol):
-    """What every process has; a module, or any object with these parts, is one."""
+class Process(Protocol[ConfigT, StateT, TraceT, ResultT]):
+    """What every process has; a module, or any object with these parts, is one.
+
+    Its classes are read from the module, so that an editor knows what `Run(dm, ...).state()` is.
+    """
 
     @property
     def NAME(self) -> str: ...
     @property
-    def Config(self) -> Any: ...
+    def Config(self) -> type[ConfigT]: ...
     @property
-    def State(self) -> Any: ...
-    def total_steps(self, config: Any, inputs: Inputs, /) -> int: ...
-    def init(self, config: Any, inputs: Inputs, /) -> Any: ...
-    def update(self, config: Any, inputs: Inputs, state: Any, /) -> tuple[Any, Any]: ...
-    def finish(self, config: Any, inputs: Inputs, state: Any, /) -> Any: ...
+    def State(self) -> type[StateT]: ...
+    def total_steps(self, config: ConfigT, inputs: Inputs, /) -> int: ...
+    def init(self, config: ConfigT, inputs: Inputs, /) -> StateT: ...
+    def update(
+        self, config: ConfigT, inputs: Inputs, state: StateT, /
+    ) -> tuple[StateT, TraceT]: ...
+    def finish(self, config: ConfigT, inputs: Inputs, state: StateT, /) -> ResultT: ...
 
 
-def steps(process: Process, config: Any, inputs: Inputs, state: Any = None) -> Iterator[Step]:
+def steps(
+    process: Process[ConfigT, StateT, TraceT, Any],
+    config: ConfigT,
+    inputs: Inputs,
+    state: StateT | None = None,
+) -> Iterator[Step[StateT, TraceT]]:
     """Drive a process, one `Step` per update, from `state` (default: the start) to the end.
 
     Arguments are checked at once, not at the first step. The consumer may stop at any time.
@@ -72,7 +95,7 @@ def steps(process: Process, config: Any, inputs: Inputs, state: Any = None) -> I
     )
 
 
-def start(process: Process, config: Any, inputs: Inputs) -> Any:
+def start(process: Process[ConfigT, StateT, Any, Any], config: ConfigT, inputs: Inputs) -> StateT:
     """Return the state before the first update, after checking that the config is the process's own."""
     check_call(process, config, inputs)
     exact_float32(inputs.device)
@@ -173,7 +196,9 @@ def check_goes_on(process: Process, before: int, state: Any) -> None:
         errors.fail("State.step", requirement, state.step)
 
 
-def _steps(process: Process, config: Any, inputs: Inputs, state: Any) -> Iterator[Step]:
+def _steps(
+    process: Process[ConfigT, StateT, TraceT, Any], config: ConfigT, inputs: Inputs, state: Any
+) -> Iterator[Step[StateT, TraceT]]:
     exact_float32(inputs.device)
     total = process.total_steps(config, inputs)
     count = threads.thread_count(config, inputs)

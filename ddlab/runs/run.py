@@ -3,7 +3,7 @@
     run = Run(sre2l, config, inputs, keep=Keep(40, make=encoded))   # nothing is computed yet
     run.advance(until=40)     # whatever ends it, it stands at a whole step and goes on from there
     run.frames, run.at(40)    # what `make` made of the steps that are kept
-    run.state(40)             # a few States are kept; the others are replayed from the nearest
+    run.state(40)             # four States are kept; the others are replayed from the nearest
     run.result()              # what `finish` makes of where it stands
 
 `Runs` remembers the last ones, and computes once what two of them begin with.
@@ -19,7 +19,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Generic, Self
 
 from torch import Tensor
 
@@ -35,7 +35,16 @@ from . import threads
 from .checkpoint import Autosave
 from .inputs import Inputs
 from .look import look
-from .process import Process, Step, check_call, check_finite, check_goes_on
+from .process import (
+    ConfigT,
+    Process,
+    ResultT,
+    StateT,
+    Step,
+    check_call,
+    check_finite,
+    check_goes_on,
+)
 
 # Config, inputs, state, trace (None before the first update).
 Make = Callable[[Any, Inputs, Any, Any], Any]
@@ -43,6 +52,8 @@ Make = Callable[[Any, Inputs, Any, Any], Any]
 _BETWEEN_LOOKS = 0.5
 # Between two looks for NaN: a look at all tensors costs as much as a small update.
 _UPDATES = 25
+# States that a run keeps, spread evenly: a replay from the nearest is at most a fifth of the run.
+_STATES = 4
 
 
 def kept_look(process: Process) -> Make:
@@ -88,6 +99,10 @@ class Keep:
         )
 
 
+# For a run that nobody looks at: no frames and no States on the way.
+NOTHING = Keep(())
+
+
 @dataclass(frozen=True, eq=False)
 class Frame:
     """A moment of a run that was kept: the number of updates done, and what was made of it."""
@@ -96,7 +111,7 @@ class Frame:
     content: Any
 
 
-class Run:
+class Run(Generic[ConfigT, StateT, ResultT]):
     """One run of a process; see the module. One thread advances it, any number may read.
 
     Attributes:
@@ -107,13 +122,12 @@ class Run:
 
     def __init__(
         self,
-        process: Process,
-        config: Any,
+        process: Process[ConfigT, StateT, Any, ResultT],
+        config: ConfigT,
         inputs: Inputs,
         *,
         keep: Keep | None = None,
-        state: Any = None,
-        states: int = 4,
+        state: StateT | None = None,
         before: tuple["Run", int] | None = None,
     ) -> None:
         """Prepare a run; nothing is computed yet.
@@ -121,7 +135,6 @@ class Run:
         Args:
             keep: which steps are kept and what of them; default the looks of a hundred.
             state: where to begin; default the process's `init`.
-            states: how many States are kept, spread evenly, for `state`.
             before: a run and the number of its updates that are this run's as well.
 
         Raises:
@@ -134,10 +147,9 @@ class Run:
         self.inputs = inputs
         self.keep = errors.check_instance("keep", Keep() if keep is None else keep, Keep, "a Keep")
         self._make = self.keep.make or kept_look(process)
-        self._spread = errors.check_integer("states", states, 0, 1000)
         # Another run goes on from these steps, so their States must stay.
         self._held: set[int] = set()
-        self._states: dict[int, Any] = {}
+        self._states: dict[int, StateT] = {}
         self._before, self._shared = before if before is not None else (None, 0)
         if self._before is not None:
             self._before._held.add(self._shared)
@@ -186,11 +198,10 @@ class Run:
 
     @cached_property
     def _spread_steps(self) -> frozenset[int]:
+        if self.keep.steps == ():
+            return frozenset()
         # Neither the first nor the last: those two States exist anyway.
-        steps = [
-            round(self.total * part / (self._spread + 1)) for part in range(1, self._spread + 1)
-        ]
-        return frozenset(steps)
+        return frozenset(round(self.total * part / (_STATES + 1)) for part in range(1, _STATES + 1))
 
     @property
     def step(self) -> int:
@@ -358,7 +369,7 @@ class Run:
                 self._frames = (*self._frames, frame)
             return frame
 
-    def state(self, step: int | None = None) -> Any:
+    def state(self, step: int | None = None) -> StateT:
         """Return the State after `step` updates (default: the newest), which the run must have reached.
 
         Raises:
@@ -372,8 +383,7 @@ class Run:
             return self._state
         if self._before is not None and step <= self._shared:
             return self._before.state(step)
-        # Replayed from the nearest State that was kept: four of them bound the work by a fifth of
-        # the run.
+        # Replayed from the nearest State that was kept.
         nearest = max(
             (stored_step for stored_step in list(self._states) if stored_step <= step), default=None
         )
@@ -398,7 +408,7 @@ class Run:
         keep_checkpoint: bool = False,
         progress: bool = False,
         on_step: Callable[[Step], None] | None = None,
-    ) -> Any:
+    ) -> ResultT:
         """Go on to the end and return the result.
 
         Args:
@@ -465,7 +475,7 @@ class Run:
         """Raise `NonFiniteError` where the run stands at a State or Trace that is not finite."""
         self._check_finite(self.state(), self._trace)
 
-    def result(self) -> Any:
+    def result(self) -> ResultT:
         """Return what `finish` makes of where the run stands.
 
         It is marked as not complete where the run has not come to its end.
@@ -503,7 +513,7 @@ class Run:
         state = self._first if self._first is not None else self._made()
         self._take(state, None)
 
-    def _made(self) -> Any:
+    def _made(self) -> StateT:
         with threads.limit_threads(self.threads):
             return self.process.init(self.config, self.inputs)
 
@@ -556,43 +566,6 @@ class Run:
         # frame.
         self._state = state
         self._trace = trace
-
-
-def run_to_end(
-    process: Process,
-    config: Any,
-    inputs: Inputs,
-    *,
-    state: Any = None,
-    on_step: Callable[[Step], None] | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_seconds: float = 30.0,
-    resume_anyway: bool = False,
-    keep_checkpoint: bool = False,
-    progress: bool = False,
-) -> Any:
-    """Drive a process to its end and return what `finish` makes of it.
-
-    Args:
-        state: where to start; default the checkpoint if it exists, else the beginning.
-        on_step: called after every update.
-        checkpoint: file that is written every `checkpoint_seconds` and on interrupt; when it exists
-            the run goes on there. It is taken away when the run is complete, unless
-            `keep_checkpoint`.
-        resume_anyway: also where the process's source was edited since.
-        progress: write one line of progress to standard output.
-
-    On a keyboard interrupt the run stops after the last whole update, the checkpoint is written and
-    `finish` returns what there is, marked as not complete; a line on standard output says so.
-    """
-    # No frames and no States: nobody looks at this run.
-    run = Run(process, config, inputs, state=state, keep=Keep(()), states=0)
-    options: dict[str, Any] = {
-        "checkpoint_seconds": checkpoint_seconds,
-        "resume_anyway": resume_anyway,
-    }
-    options["keep_checkpoint"] = keep_checkpoint
-    return run.to_end(checkpoint=checkpoint, progress=progress, on_step=on_step, **options)
 
 
 class Runs:

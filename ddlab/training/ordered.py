@@ -30,7 +30,7 @@ from ..distilled import DistilledSet
 from ..networks import Network, NetworkSpec
 from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from ..runs.run import run_to_end
+from ..runs.run import NOTHING, Run
 from .trained import trained_network
 from .unrolled import Inner, Tensors, leaves_of
 
@@ -258,8 +258,5 @@ def after_steps(distilled: DistilledSet, start: Network) -> Network:
     """Return a network of one's own after the steps of a set: what it is taught, or what poisons it."""
     changes = {"network": replace(start.spec, channels=None, classes=None, image_size=None)}
     process: Any = sys.modules[__name__]
-    return run_to_end(
-        process,
-        Config.for_set(distilled, **changes),
-        Inputs(distilled=distilled, teachers=(start,)),
-    )
+    inputs = Inputs(distilled=distilled, teachers=(start,))
+    return Run(process, Config.for_set(distilled, **changes), inputs, keep=NOTHING).to_end()

@@ -9,7 +9,6 @@ class take. Students learn from it by one recipe, whose rate was chosen for this
 images (with the first seed), for random images too.
 """
 
-
 import dataclasses
 import functools
 import itertools
@@ -35,7 +34,12 @@ SEEDS = range(5)
 RATES = (0.001, 0.005, 0.02)
 BUDGETS = ("1", "10", "floats")
 DATA: dict[str, dict[str, Any]] = {"digits": {}, "shapes": {"size": 16}}
-SELECTED = {"random": "random", "herding": "herding", "nearest to centres": "k_means", "class means": "centres"}
+SELECTED = {
+    "random": "random",
+    "herding": "herding",
+    "nearest to centres": "k_means",
+    "class means": "centres",
+}
 LEARNED_LABELS = {"kip": "regression", "ls": "regression", "ld": "stored"} | dict.fromkeys(
     ("dd", "sldd", "mtt", "gtn"), "steps"
 )
@@ -90,11 +94,15 @@ def settings(name: str, budget: str, data: ddlab.ImageData, seed: int) -> Any:
         return bought if budget == "floats" else "its budget is counted in floats, not in images"
     if name == "gtn":  # a step of its curriculum shows an image of each class
         narrow: dict[str, Any] = {"width": 64} if budget == "floats" else {}
-        return methods.gtn.Config.teaching(steps=count, inner_batch=data.classes, seed=seed, **narrow)
+        return methods.gtn.Config.teaching(
+            steps=count, inner_batch=data.classes, seed=seed, **narrow
+        )
     if budget == "floats" and name not in LEARNED_LABELS:
         return "the set of ten images of each class"
     if budget == "floats":  # labels or rates take some of them
-        count = count * (pixels + 1) // (pixels + (2 if name in ("dd", "mtt") else data.classes + 1))
+        count = (
+            count * (pixels + 1) // (pixels + (2 if name in ("dd", "mtt") else data.classes + 1))
+        )
     if name == "krr_st":
         return methods.krr_st.Config.teaching(budget=count * data.classes, seed=seed)
     # A hundred networks, of ten images of each class, would take half an hour.
@@ -109,7 +117,9 @@ def run(runs: Path, name: str, dataset: str, budget: str, seed: int) -> None:
         return
     data, teacher, taught = scene(dataset)
     order = torch.randperm(len(data), generator=torch.Generator().manual_seed(0))[:1000]
-    tried = dataclasses.replace(data, test_images=data.train_images[order], test_labels=data.train_labels[order])
+    tried = dataclasses.replace(
+        data, test_images=data.train_images[order], test_labels=data.train_labels[order]
+    )
     began = time.process_time()
     trainings = dict(TRAININGS)
     if budget == "all":
@@ -119,18 +129,38 @@ def run(runs: Path, name: str, dataset: str, budget: str, seed: int) -> None:
         path.write_text(json.dumps({"missing": config}))
         return
     else:
-        distilled = ddlab.distill("selection" if name in SELECTED else name, data, teacher, config, **QUIET)
+        distilled = ddlab.distill(
+            "selection" if name in SELECTED else name, data, teacher, config, **QUIET
+        )
     seconds = time.process_time() - began + taught * (name in (*ONLINE, *VECTORS))
     scores = dict[str, Any]()
-    numbers = distilled.labels if any(target.kind == "hard" for target in distilled.targets) else teacher(distilled.images).argmax(1)
+    numbers = (
+        distilled.labels
+        if any(target.kind == "hard" for target in distilled.targets)
+        else teacher(distilled.images).argmax(1)
+    )
     plain = from_images(distilled.images, numbers, data, teacher)
-    targets = plain.targets if name in VECTORS else (plain.target("hard"), plain.target("online"), *distilled.targets)
-    stored = dataclasses.replace(distilled, targets=tuple({target.kind: target for target in targets}.values()))
+    targets = (
+        plain.targets
+        if name in VECTORS
+        else (plain.target("hard"), plain.target("online"), *distilled.targets)
+    )
+    stored = dataclasses.replace(
+        distilled, targets=tuple({target.kind: target for target in targets}.values())
+    )
     if budget == "floats":
-        trainings = {key: value for key, value in trainings.items() if key != "teacher" and name in ("gtn", "boost")}
+        trainings = {
+            key: value
+            for key, value in trainings.items()
+            if key != "teacher" and name in ("gtn", "boost")
+        }
     if budget != "1":
         trainings = {key: value for key, value in trainings.items() if key not in OTHER_STUDENTS}
-    first = json.loads(path.with_name(f"{path.stem[:-2]}-0.json").read_text())["found"] if seed else scores
+    first = (
+        json.loads(path.with_name(f"{path.stem[:-2]}-0.json").read_text())["found"]
+        if seed
+        else scores
+    )
     own_labels = {"own": (LEARNED_LABELS[name], dict[str, Any]())} if name in LEARNED_LABELS else {}
     for training, (labels, changes) in {**trainings, **own_labels}.items():
         options: dict[str, Any] = {
@@ -142,7 +172,8 @@ def run(runs: Path, name: str, dataset: str, budget: str, seed: int) -> None:
         student_set = distilled if training == "own" else plain
         like = "class labels" if training == "no views" else training
         recipes: dict[Any, Any] = {
-            rate: supervised.Config.quick(data).replace(learning_rate=rate, **changes) for rate in RATES
+            rate: supervised.Config.quick(data).replace(learning_rate=rate, **changes)
+            for rate in RATES
         }
         if labels == "steps":  # which say their rates
             rate = None
@@ -150,11 +181,22 @@ def run(runs: Path, name: str, dataset: str, budget: str, seed: int) -> None:
         elif like in first:
             rate = first[like]["rate"]
         else:
-            rate = max(RATES, key=lambda rate: ddlab.evaluate(student_set, tried, config=recipes[rate], **options).mean)
+            rate = max(
+                RATES,
+                key=lambda rate: (
+                    ddlab.evaluate(student_set, tried, config=recipes[rate], **options).mean
+                ),
+            )
         score = ddlab.evaluate(student_set, data, config=recipes[rate], **options).mean
-        scores[training] = {"accuracy": score, "rate": rate, "floats": stored.storage_floats(labels, teacher)}
+        scores[training] = {
+            "accuracy": score,
+            "rate": rate,
+            "floats": stored.storage_floats(labels, teacher),
+        }
     size = distilled.save(path.with_suffix(".safetensors"), overwrite=True).stat().st_size
-    path.write_text(json.dumps({"found": scores, "images": len(distilled), "seconds": seconds, "bytes": size}))
+    path.write_text(
+        json.dumps({"found": scores, "images": len(distilled), "seconds": seconds, "bytes": size})
+    )
 
 
 def read(runs: Path, name: str, data: str, budget: str, seed: int) -> dict[str, Any]:
@@ -174,13 +216,31 @@ def read(runs: Path, name: str, data: str, budget: str, seed: int) -> dict[str, 
         if name in ONLINE:
             by_training["own"] = by_training["teacher"]
     vectors = "its labels are representations (lesson 40)"
-    return {"own": vectors if name in VECTORS else by_training["teacher" if name in ONLINE else "class labels"], **by_training}
+    return {
+        "own": vectors
+        if name in VECTORS
+        else by_training["teacher" if name in ONLINE else "class labels"],
+        **by_training,
+    }
 
 
 def whole(runs: Path) -> list[str]:
     """The budgets whose runs are all there."""
-    files_by_budget = [(budget, [f"{data}-{budget}-{name}-{seed}.json" for data in DATA for name in NAMES for seed in SEEDS]) for budget in BUDGETS]
-    return [budget for budget, files in files_by_budget if all((runs / file).exists() for file in files)]
+    files_by_budget = [
+        (
+            budget,
+            [
+                f"{data}-{budget}-{name}-{seed}.json"
+                for data in DATA
+                for name in NAMES
+                for seed in SEEDS
+            ],
+        )
+        for budget in BUDGETS
+    ]
+    return [
+        budget for budget, files in files_by_budget if all((runs / file).exists() for file in files)
+    ]
 
 
 def gathered(runs: Path) -> list[list[Any]]:
@@ -188,7 +248,9 @@ def gathered(runs: Path) -> list[list[Any]]:
     nothing.
     """
     rows = []
-    for data, budget, name, training in itertools.product(DATA, whole(runs), NAMES, (*TRAININGS, "own")):
+    for data, budget, name, training in itertools.product(
+        DATA, whole(runs), NAMES, (*TRAININGS, "own")
+    ):
         if budget != "1" and training in OTHER_STUDENTS:
             continue
         records = [read(runs, name, data, budget, seed)[training] for seed in SEEDS]
@@ -196,13 +258,25 @@ def gathered(runs: Path) -> list[list[Any]]:
             rows.append([data, budget, name, training, [], [], *[None] * 5, records[0]])
             continue
         rival = {"own": "teacher" if name in ONLINE else "class labels"}.get(training, training)
-        random = [read(runs, "random", data, "10" if budget == "floats" else budget, seed)[rival] for seed in SEEDS]
+        random = [
+            read(runs, "random", data, "10" if budget == "floats" else budget, seed)[rival]
+            for seed in SEEDS
+        ]
         scores = [round(record["accuracy"], 4) for record in records]
-        gains = [round(record["accuracy"] - random_record["accuracy"], 4) for record, random_record in zip(records, random, strict=True)]
-        means = [round(fmean(record[key] for record in records), 2) for key in ("images", "seconds", "floats", "bytes")]
+        gains = [
+            round(record["accuracy"] - random_record["accuracy"], 4)
+            for record, random_record in zip(records, random, strict=True)
+        ]
+        means = [
+            round(fmean(record[key] for record in records), 2)
+            for key in ("images", "seconds", "floats", "bytes")
+        ]
         rows.append([data, budget, name, training, scores, gains, records[0]["rate"], *means, None])
     for data in DATA:
-        scores = [round(read(runs, "everything", data, "all", seed)["class labels"]["accuracy"], 4) for seed in SEEDS]
+        scores = [
+            round(read(runs, "everything", data, "all", seed)["class labels"]["accuracy"], 4)
+            for seed in SEEDS
+        ]
         rows.append([data, "all", "everything", "class labels", scores, [], *[None] * 6])
     return rows
 
@@ -224,7 +298,12 @@ def film(runs: Path, name: str) -> None:
         images.append(distilled.to_uint8()[order[torch.linspace(0, len(distilled) - 1, 6).long()]])
         descriptions.append({"budget": "10" if budget == "floats" else budget, "method": method})
     film_path = Path(ddlab.__file__).parent / f"records/films/arena_{name}.safetensors"
-    storage.save(film_path, {"images": torch.stack(images)}, {"data": data.fingerprint, "settings": descriptions}, "film")
+    storage.save(
+        film_path,
+        {"images": torch.stack(images)},
+        {"data": data.fingerprint, "settings": descriptions},
+        "film",
+    )
 
 
 def main() -> None:
@@ -236,20 +315,29 @@ def main() -> None:
     places += [(name, data, budget) for budget in BUDGETS for data in DATA for name in NAMES]
     for budget in ("1", "10", "all", "floats") * (jobs > 0):
         for seed in SEEDS:  # the first chooses the rates
-            tasks = (joblib.delayed(run)(runs, *place, seed) for place in places if place[2] == budget)
+            tasks = (
+                joblib.delayed(run)(runs, *place, seed) for place in places if place[2] == budget
+            )
             joblib.Parallel(n_jobs=jobs)(tasks)
     description = (
         "Every method on digits and shapes of 16 pixels, one or ten images of each class or "
-            "no more floats than ten take, in teaching "
+        "no more floats than ten take, in teaching "
         "presets (DC and DSA of ten images: five networks): accuracies of five sets with a "
-            "student each, and these minus random real "
+        "student each, and these minus random real "
         "images with the same labels. Seconds are CPU-seconds of one thread, with a "
-            "teacher's where a method needs one."
+        "teacher's where a method needs one."
     )
     provenance: dict[str, Any] = {"threads": 1}
     if (about := runs / "about.txt").exists():  # what else there is to know of these runs
         provenance["about"] = about.read_text(encoding="utf-8").strip()
-    save("arena", description, COLUMNS, gathered(runs), command="python notebooks/studies/arena.py RUNS 2", **provenance)
+    save(
+        "arena",
+        description,
+        COLUMNS,
+        gathered(runs),
+        command="python notebooks/studies/arena.py RUNS 2",
+        **provenance,
+    )
     for name in DATA:
         film(runs, name)
 

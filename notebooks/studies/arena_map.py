@@ -7,7 +7,6 @@ A t-SNE of the teacher's features is fitted to real training images alone; the i
 method find their places on it. Coverage is measured in the features.
 """
 
-
 import itertools
 import sys
 import time
@@ -30,7 +29,9 @@ COLUMNS = ["data", "budget", "method", "labels", "x", "y", "coverages"]
 FILMS = Path(ddlab.__file__).parent / "records/films"
 
 
-def distilled_set(runs: Path, name: str, dataset: str, budget: str, seed: int) -> ddlab.DistilledSet | None:
+def distilled_set(
+    runs: Path, name: str, dataset: str, budget: str, seed: int
+) -> ddlab.DistilledSet | None:
     """The set, made where it is not there yet; None where the method has none of this size."""
     path = runs / f"{dataset}-{budget}-{name}-{seed}.safetensors"
     data, teacher, _ = scene(dataset)
@@ -39,7 +40,9 @@ def distilled_set(runs: Path, name: str, dataset: str, budget: str, seed: int) -
         return None
     if not path.exists():
         began = time.process_time()
-        ddlab.distill("selection" if name in SELECTED else name, data, teacher, config, **QUIET).save(path)
+        ddlab.distill(
+            "selection" if name in SELECTED else name, data, teacher, config, **QUIET
+        ).save(path)
         print(path.stem, f"{time.process_time() - began:.0f} s", flush=True)
     return ddlab.DistilledSet.load(path)
 
@@ -56,7 +59,9 @@ def class_names(data: ddlab.ImageData, labels: torch.Tensor) -> list[str]:
 
 def places(embedding: embeddings.Embedding, features: torch.Tensor) -> list[list[float]]:
     """x and y of points on the map."""
-    return [[round(value, 2) for value in axis] for axis in embedding.transform(features).T.tolist()]
+    return [
+        [round(value, 2) for value in axis] for axis in embedding.transform(features).T.tolist()
+    ]
 
 
 def rows_of(runs: Path, dataset: str) -> list[list[Any]]:
@@ -67,18 +72,36 @@ def rows_of(runs: Path, dataset: str) -> list[list[Any]]:
     real = networks.predict(teacher, data.normalised(pool)).features
     embedding = embeddings.fit({"real": real}, embeddings.Config(kind="t_sne"))
     radii = measures.neighbourhood_radii(real)
-    real_places = [[round(value, 2) for value in axis] for axis in embedding.positions["real"].T.tolist()]
-    rows: list[list[Any]] = [[dataset, "all", "everything", class_names(data, data.train_labels[pool]), *real_places, []]]
+    real_places = [
+        [round(value, 2) for value in axis] for axis in embedding.positions["real"].T.tolist()
+    ]
+    rows: list[list[Any]] = [
+        [dataset, "all", "everything", class_names(data, data.train_labels[pool]), *real_places, []]
+    ]
     for budget, name in itertools.product(LARGEST_BUDGETS, NAMES):
         if budget == "floats" and name != "boost":  # the only one with a set of its own
             continue
         sets = [distilled_set(runs, name, dataset, budget, seed) for seed in SEEDS]
         if sets[0] is None:
             continue
-        features = [networks.predict(teacher, distilled.images.float()).features for distilled in sets]
-        coverages = [round(float(measures.covered(real, radii, points).double().mean()), 4) for points in features]
+        features = [
+            networks.predict(teacher, distilled.images.float()).features for distilled in sets
+        ]
+        coverages = [
+            round(float(measures.covered(real, radii, points).double().mean()), 4)
+            for points in features
+        ]
         labels = class_names(data, sets[0].labels) if has_classes(sets[0]) else None
-        rows.append([dataset, LARGEST_BUDGETS[budget], name, labels, *places(embedding, features[0]), coverages])
+        rows.append(
+            [
+                dataset,
+                LARGEST_BUDGETS[budget],
+                name,
+                labels,
+                *places(embedding, features[0]),
+                coverages,
+            ]
+        )
     return rows
 
 
@@ -88,8 +111,14 @@ def agreement(runs: Path, dataset: str) -> str:
     same = []
     for setting, images in zip(header["settings"], tensors["images"], strict=True):
         budget = "floats" if setting["method"] == "boost" else setting["budget"]
-        distilled = ddlab.DistilledSet.load(runs / f"{dataset}-{budget}-{setting['method']}-0.safetensors")
-        order = distilled.labels.argsort(stable=True) if has_classes(distilled) else torch.arange(len(distilled))
+        distilled = ddlab.DistilledSet.load(
+            runs / f"{dataset}-{budget}-{setting['method']}-0.safetensors"
+        )
+        order = (
+            distilled.labels.argsort(stable=True)
+            if has_classes(distilled)
+            else torch.arange(len(distilled))
+        )
         six = distilled.to_uint8()[order[torch.linspace(0, len(distilled) - 1, 6).long()]]
         same.append(bool((six.int() - images.int()).abs().max() <= 1))
     return f"{dataset}: {sum(same)} of {len(same)} sets are those of the arena's film"
@@ -108,7 +137,14 @@ def main() -> None:
         "Boost has as many floats as ten images of each class take."
     )
     rows = [row for dataset in DATA for row in rows_of(runs, dataset)]
-    save("arena_map", description, COLUMNS, rows, command="python notebooks/studies/arena_map.py RUNS", threads=1)
+    save(
+        "arena_map",
+        description,
+        COLUMNS,
+        rows,
+        command="python notebooks/studies/arena_map.py RUNS",
+        threads=1,
+    )
     for dataset in DATA:
         print(agreement(runs, dataset))
 

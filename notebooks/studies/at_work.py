@@ -6,7 +6,6 @@ python notebooks/studies/at_work.py moving        # networks pre-trained on one 
 python notebooks/studies/at_work.py biased        # colours that go with the class, 20 minutes
 """
 
-
 import dataclasses
 import sys
 import time
@@ -25,7 +24,7 @@ from ddlab.evaluation import class_incremental, probing
 from ddlab.lessons.bases import unlabelled
 from ddlab.methods import boost, krr_st, mnemonics, representation_selection
 from ddlab.networks import Network
-from ddlab.runs import process, run_to_end
+from ddlab.runs import NOTHING, Run, process
 from ddlab.runs.inputs import Inputs
 from ddlab.training import pretraining, supervised
 
@@ -48,7 +47,9 @@ def remembering() -> Rows:
     """Digits two by two with one image of each digit that is gone: accuracy after each phase."""
     data = datasets.load("digits")
     for seed in SEEDS:
-        teacher = ddlab.train_teacher(data, supervised.Config.for_data(data, "teacher", seed=seed), **QUIET)
+        teacher = ddlab.train_teacher(
+            data, supervised.Config.for_data(data, "teacher", seed=seed), **QUIET
+        )
         for memory in (*OWN_MEMORIES, *SETS):
             began = time.process_time()
             distilled = None
@@ -59,7 +60,13 @@ def remembering() -> Rows:
             phases = mnemonics.Config.teaching(images_per_class=1, **changes)
             result = class_incremental(distilled, data, config=phases, seeds=(seed,), **QUIET)
             accuracies = [round(accuracy, 4) for accuracy in result.accuracies]
-            yield [memory, seed, accuracies, round(result.mean_forgetting, 4), round(time.process_time() - began, 1)]
+            yield [
+                memory,
+                seed,
+                accuracies,
+                round(result.mean_forgetting, 4),
+                round(time.process_time() - began, 1),
+            ]
 
 
 # ------------------------------------------------------------------------------ moving
@@ -69,8 +76,13 @@ MOVED = ["images", "target", "seed", "accuracy"]
 def coloured_digits() -> ImageData:
     """Digits in the three equal channels that a network of shapes expects."""
     digits = datasets.load("digits")
-    images = {f"{split}_images": getattr(digits, f"{split}_images").repeat(1, 3, 1, 1) for split in ("train", "test")}
-    return dataclasses.replace(digits, name="digits-16-rgb", mean=digits.mean.repeat(3), std=digits.std.repeat(3), **images)
+    images = {
+        f"{split}_images": getattr(digits, f"{split}_images").repeat(1, 3, 1, 1)
+        for split in ("train", "test")
+    }
+    return dataclasses.replace(
+        digits, name="digits-16-rgb", mean=digits.mean.repeat(3), std=digits.std.repeat(3), **images
+    )
 
 
 def moving() -> Rows:
@@ -81,8 +93,14 @@ def moving() -> Rows:
     budget: dict[str, Any] = {"budget": unlabelled.BUDGET}
     for seed in SEEDS:
         configs = {
-            "real": (representation_selection, representation_selection.Config.teaching(seed=seed, **budget)),
-            "KRR-ST": (krr_st, krr_st.Config.teaching(network=unlabelled.NETWORK, seed=seed, **budget)),
+            "real": (
+                representation_selection,
+                representation_selection.Config.teaching(seed=seed, **budget),
+            ),
+            "KRR-ST": (
+                krr_st,
+                krr_st.Config.teaching(network=unlabelled.NETWORK, seed=seed, **budget),
+            ),
             "Boost": (boost, unlabelled.config(seed=seed)),
         }
         for name, network in pretrained(configs, inputs, seed).items():
@@ -92,16 +110,20 @@ def moving() -> Rows:
         yield ["all shapes", target, 0, round(probing.probed(unlabelled.teacher(), data, 0), 4)]
 
 
-def pretrained(configs: dict[str, tuple[Any, Any]], inputs: Inputs, seed: int) -> dict[str, Network]:
+def pretrained(
+    configs: dict[str, tuple[Any, Any]], inputs: Inputs, seed: int
+) -> dict[str, Network]:
     """Return a network for each set, and the one with which all of them begin."""
     learned: dict[str, Network] = {}
     training = pretraining.Config.teaching(seed=seed)
     for name, (method, config) in configs.items():
-        set_inputs = Inputs(distilled=run_to_end(method, config, inputs), device="cpu")
+        set_inputs = Inputs(
+            distilled=Run(method, config, inputs, keep=NOTHING).to_end(), device="cpu"
+        )
         if not learned:
             begin = process.start(pretraining, training, set_inputs)
             learned["untrained"] = pretraining.finish(training, set_inputs, begin)
-        learned[name] = run_to_end(pretraining, training, set_inputs)
+        learned[name] = Run(pretraining, training, set_inputs, keep=NOTHING).to_end()
     return learned
 
 
@@ -138,12 +160,18 @@ def coloured_shapes(share: float, seed: int) -> ImageData:
     images = {}
     for split in ("train", "test"):
         labels = getattr(shapes, f"{split}_labels")
-        goes = torch.rand(labels.shape, generator=randomness.generator(seed, 0, f"{split} goes")) < share
+        goes = (
+            torch.rand(labels.shape, generator=randomness.generator(seed, 0, f"{split} goes"))
+            < share
+        )
         colours = torch.where(goes, labels, other_labels(labels, seed, f"{split} colours"))
         images[f"{split}_images"] = coloured(getattr(shapes, f"{split}_images"), colours)
     return ImageData(
-        name="shapes-16-coloured", class_names=shapes.class_names, train_labels=shapes.train_labels,
-        test_labels=shapes.test_labels, **images,
+        name="shapes-16-coloured",
+        class_names=shapes.class_names,
+        train_labels=shapes.train_labels,
+        test_labels=shapes.test_labels,
+        **images,
     )
 
 
@@ -155,10 +183,18 @@ def biased() -> Rows:
         exchanged = other_labels(shapes.test_labels, seed, "exchanged")
         for words, share in SHARES.items():
             data = coloured_shapes(share, seed)
-            teacher = ddlab.train_teacher(data, supervised.Config.for_data(data, "teacher", seed=seed), **QUIET)
+            teacher = ddlab.train_teacher(
+                data, supervised.Config.for_data(data, "teacher", seed=seed), **QUIET
+            )
             configs = {
-                "random": ("selection", methods.selection.Config(kind="random", seed=seed, **count)),
-                "herding": ("selection", methods.selection.Config(kind="herding", seed=seed, **count)),
+                "random": (
+                    "selection",
+                    methods.selection.Config(kind="random", seed=seed, **count),
+                ),
+                "herding": (
+                    "selection",
+                    methods.selection.Config(kind="herding", seed=seed, **count),
+                ),
                 "DM": ("dm", methods.dm.Config.teaching(seed=seed, **count)),
                 "DC": ("dc", methods.dc.Config.teaching(seed=seed, networks=5, **count)),
                 "MTT": ("mtt", methods.mtt.Config.teaching(seed=seed, **count)),
@@ -168,14 +204,23 @@ def biased() -> Rows:
             for name, (method, config) in configs.items():
                 distilled = ddlab.distill(method, data, teacher, config=config, **QUIET)
                 training = supervised.Config.for_data(distilled, labels="hard", seed=seed)
-                students[name] = run_to_end(supervised, training, Inputs(distilled=distilled, device="cpu"))
+                students[name] = Run(
+                    supervised, training, Inputs(distilled=distilled, device="cpu"), keep=NOTHING
+                ).to_end()
             changed = dataclasses.replace(data, test_images=coloured(shapes.test_images, exchanged))
             for name, network in students.items():
                 as_trained, other = (predicted(network, images) for images in (data, changed))
                 shares = [
-                    (as_trained == data.test_labels), (other == data.test_labels), (other == exchanged),
+                    (as_trained == data.test_labels),
+                    (other == data.test_labels),
+                    (other == exchanged),
                 ]
-                yield [name, words, seed, *(round(float(share.float().mean()), 4) for share in shares)]
+                yield [
+                    name,
+                    words,
+                    seed,
+                    *(round(float(share.float().mean()), 4) for share in shares),
+                ]
 
 
 def predicted(network: Network, data: ImageData) -> torch.Tensor:
@@ -185,18 +230,21 @@ def predicted(network: Network, data: ImageData) -> torch.Tensor:
 
 TABLES = {
     "remembering": (
-        remembering, REMEMBERED,
+        remembering,
+        REMEMBERED,
         "Digits (16 px) two by two, one network, one image in memory of each digit that is gone: accuracy on the digits "
         "met after each of five phases, and the mean forgetting. Mnemonics' teaching preset with other memories; "
         "seconds of the set and the five phases.",
     ),
     "moving": (
-        moving, MOVED,
+        moving,
+        MOVED,
         "Networks (ConvNet-3 of widths 16, 32 and 64) pre-trained without labels on the floats of twenty images of shapes (16 px), "
         "and a linear probe of them on shapes and on digits in three equal channels.",
     ),
     "biased": (
-        biased, BIASED,
+        biased,
+        BIASED,
         "Shapes (16 px) in grey times a colour; nine of ten, half or one of ten (chance) have the colour of their class. "
         "Ten images of each class. Test accuracy with colours as in training, with the colour of another class, "
         "and the share of predictions that follow this colour.",
@@ -215,7 +263,15 @@ def main() -> None:
         rows.append(row)
         print(*row, f"{time.process_time() - began:.0f} s", flush=True)
     seconds = round(time.process_time() - began)
-    save(name, description, columns, rows, command=f"python notebooks/studies/at_work.py {name}", threads=1, cpu_seconds=seconds)
+    save(
+        name,
+        description,
+        columns,
+        rows,
+        command=f"python notebooks/studies/at_work.py {name}",
+        threads=1,
+        cpu_seconds=seconds,
+    )
 
 
 if __name__ == "__main__":

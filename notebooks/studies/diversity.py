@@ -4,7 +4,6 @@ each do, which lesson 21 shows.
 python notebooks/studies/diversity.py            # half an hour
 """
 
-
 import time
 from statistics import fmean
 from typing import Any
@@ -34,12 +33,16 @@ def main() -> None:
     data = datasets.load("shapes", size=16)
     rows = []
     quiet: dict[str, Any] = {"device": "cpu", "progress": False}
-    teacher = ddlab.train_teacher(data, supervised.Config.quick(data, "teacher", network=SMALL), **quiet)
+    teacher = ddlab.train_teacher(
+        data, supervised.Config.quick(data, "teacher", network=SMALL), **quiet
+    )
     recipe = supervised.Config.quick(data, network=SMALL)
     for seed in SEEDS:
         chosen = selection.Config(images_per_class=IMAGES_PER_CLASS, seed=seed)
         sets: dict[Any, Any] = {
-            ("real images", None, "none"): ddlab.distill("selection", data, teacher, chosen, **quiet)
+            ("real images", None, "none"): ddlab.distill(
+                "selection", data, teacher, chosen, **quiet
+            )
         }
         for start, weight, push in ARMS:
             config = dwa.Config.teaching(
@@ -55,21 +58,44 @@ def main() -> None:
             apart = fmean(measures.feature_distance(image_set, teacher).tolist())
             covered = coverage(data, teacher, image_set.images)
             learned = [
-                ddlab.evaluate(image_set, data, teacher=teacher, labels=labels, config=recipe, seeds=(seed,), **quiet).mean
+                ddlab.evaluate(
+                    image_set,
+                    data,
+                    teacher=teacher,
+                    labels=labels,
+                    config=recipe,
+                    seeds=(seed,),
+                    **quiet,
+                ).mean
                 for labels in ("hard", "online")
             ]
-            rows.append([start, weight, push, seed, *(round(value, 4) for value in (apart, covered, *learned))])
+            rows.append(
+                [
+                    start,
+                    weight,
+                    push,
+                    seed,
+                    *(round(value, 4) for value in (apart, covered, *learned)),
+                ]
+            )
             print(*rows[-1], f"{time.process_time() - began:.0f} s", flush=True)
     description = (
         f"Shapes (16 px), {IMAGES_PER_CLASS} images of each class, one teacher (ConvNet, width 32), 150 "
-            "iterations: from noise or real images, with "
+        "iterations: from noise or real images, with "
         "two weights of the variance gap (the mean gap: .01), no push, a random one or DWA's "
-            "(12 steps, .015); the random real "
+        "(12 steps, .015); the random real "
         "images of the same seed. Normalised feature distance, coverage of 300 real images, "
-            "students with class labels and online labels."
+        "students with class labels and online labels."
     )
     columns = ["start", "lambda_var", "push", "seed", "distance", "coverage", "hard", "online"]
-    save("diversity", description, columns, rows, threads=1, cpu_seconds=round(time.process_time() - began))
+    save(
+        "diversity",
+        description,
+        columns,
+        rows,
+        threads=1,
+        cpu_seconds=round(time.process_time() - began),
+    )
 
 
 if __name__ == "__main__":

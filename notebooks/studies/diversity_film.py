@@ -4,7 +4,6 @@
 python notebooks/studies/diversity_film.py            # six CPU-minutes
 """
 
-
 import datetime
 import itertools
 import platform
@@ -41,17 +40,35 @@ def main() -> None:
     began = time.time()
     (data, teacher) = lesson_21()
     settings = [
-        {"images_per_class": 3, "iterations": 100, "seed": 0, "initialisation": start, "lambda_var": weight,
-         "perturbation": push, "adjustment_radius": radius}
+        {
+            "images_per_class": 3,
+            "iterations": 100,
+            "seed": 0,
+            "initialisation": start,
+            "lambda_var": weight,
+            "perturbation": push,
+            "adjustment_radius": radius,
+        }
         for start, weight, (push, radius) in itertools.product(STARTS, WEIGHTS, PUSHES)
     ]
     inputs = ddlab.Inputs(data=data, teachers=(teacher,), device="cpu")
-    images = torch.stack(Parallel(n_jobs=2, verbose=5)(delayed(distilled_images)(run_settings, inputs) for run_settings in settings))
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
+    images = torch.stack(
+        Parallel(n_jobs=2, verbose=5)(
+            delayed(distilled_images)(run_settings, inputs) for run_settings in settings
+        )
+    )
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
+    )
     provenance = {
-        "command": "python notebooks/studies/diversity_film.py", "commit": commit.stdout.strip(), "threads": 1,
-        "device": "cpu", "python": platform.python_version(), "torch": torch.__version__,
-        "date": datetime.date.today().isoformat(), "cpu_seconds": round(2 * (time.time() - began), 1),
+        "command": "python notebooks/studies/diversity_film.py",
+        "commit": commit.stdout.strip(),
+        "threads": 1,
+        "device": "cpu",
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "date": datetime.date.today().isoformat(),
+        "cpu_seconds": round(2 * (time.time() - began), 1),
         "teacher_accuracy": ddlab.accuracy(teacher, data),
     }
     description = {"data": data.fingerprint, "settings": settings, "provenance": provenance}

@@ -4,7 +4,6 @@
 python notebooks/studies/fadrm_plus.py            # eight minutes
 """
 
-
 import time
 from typing import Any
 
@@ -32,7 +31,11 @@ def main() -> None:
     usual = supervised.Config.quick(data, "teacher")
     teachers = [ddlab.train_teacher(data, usual, **QUIET)]
     for name in NETWORKS[1:]:
-        teachers.append(ddlab.train_teacher(data, usual.replace(network=networks.spec(name), epochs=10), **QUIET))
+        teachers.append(
+            ddlab.train_teacher(
+                data, usual.replace(network=networks.spec(name), epochs=10), **QUIET
+            )
+        )
     reached = [float(ddlab.accuracy(value, data)) for value in teachers]
     print(reached, f"{time.process_time() - began:.0f} s", flush=True)
     student = supervised.Config.quick(data, network=teachers[0].spec)
@@ -42,15 +45,27 @@ def main() -> None:
             distilled = ddlab.distill("fadrm", data, makers, config, **QUIET)
             for labels, judges in {"one network": teachers[:1], "three networks": teachers}.items():
                 relabelled = ddlab.from_images(distilled.images, distilled.labels, data, judges)
-                options: dict[str, Any] = {"labels": "online", "config": student, "seeds": (seed,), "teacher": judges}
-                rows.append([images, labels, seed, round(ddlab.evaluate(relabelled, data, **options, **QUIET).mean, 4)])
+                options: dict[str, Any] = {
+                    "labels": "online",
+                    "config": student,
+                    "seeds": (seed,),
+                    "teacher": judges,
+                }
+                rows.append(
+                    [
+                        images,
+                        labels,
+                        seed,
+                        round(ddlab.evaluate(relabelled, data, **options, **QUIET).mean, 4),
+                    ]
+                )
         print(*rows[-4:], f"{time.process_time() - began:.0f} s", flush=True)
     description = (
         "Shapes at 16 px (2,000 images), five images of each class, 120 updates, three "
-            "merges; a ConvNet, or it, a ShuffleNetV2-.5 and a "
+        "merges; a ConvNet, or it, a ShuffleNetV2-.5 and a "
         "MobileNetV2 in turn (test accuracy "
-            f"{', '.join(f'{value:.3f}' for value in reached)}); a ConvNet student with online "
-            "labels, of one "
+        f"{', '.join(f'{value:.3f}' for value in reached)}); a ConvNet student with online "
+        "labels, of one "
         "or the mean of three."
     )
     cost = {"threads": 1, "cpu_seconds": round(time.process_time() - began)}

@@ -19,7 +19,7 @@ from ddlab import networks
 from ddlab.distilled import DistilledSet
 from ddlab.lessons.representations.setting import NETWORK, PRIORS, make_prior, make_set, objective
 from ddlab.networks import NetworkSpec
-from ddlab.runs import run_to_end
+from ddlab.runs import NOTHING, Run
 from ddlab.runs.inputs import Inputs
 from ddlab.training import with_targets
 
@@ -48,7 +48,10 @@ def measure(seed: int) -> None:
         began = time.process_time()
         sets[name] = make_set(prior, shapes)
         seconds = time.process_time() - began
-        print(json.dumps([name, "targets", "none", "none", 1.0, seed, 0.0, round(seconds, 2)]), flush=True)
+        print(
+            json.dumps([name, "targets", "none", "none", 1.0, seed, 0.0, round(seconds, 2)]),
+            flush=True,
+        )
 
     def run(
         prior: str,
@@ -62,11 +65,18 @@ def measure(seed: int) -> None:
         changes = ALONE if prior == "none" else SCHEDULES[schedule]
         training = objective(shapes, "byol", spec)
         config = with_targets.Config(
-            objective=training, ratio=ratio, subset=subset, seed=seed, first_views="objective", **changes
+            objective=training,
+            ratio=ratio,
+            subset=subset,
+            seed=seed,
+            first_views="objective",
+            **changes,
         )
         distilled = targets or sets["untrained" if prior == "none" else prior]
         began = time.process_time()
-        trained = run_to_end(with_targets, config, Inputs(distilled=distilled, device="cpu"))
+        trained = Run(
+            with_targets, config, Inputs(distilled=distilled, device="cpu"), keep=NOTHING
+        ).to_end()
         seconds = time.process_time() - began
         accuracy = round(probed(trained), 4)
         row = [prior, network, schedule, subset, ratio, seed, accuracy, round(seconds, 1)]
@@ -97,7 +107,9 @@ def main() -> None:
         for seed in map(int, sys.argv[1:]):
             measure(seed)
         return
-    rows = [json.loads(line) for path in sys.argv[1:] for line in Path(path).read_text().splitlines()]
+    rows = [
+        json.loads(line) for path in sys.argv[1:] for line in Path(path).read_text().splitlines()
+    ]
     description = (
         "ReLA, Table 2, figures 4 and 4c, Table 3, appendix J. Shapes (16 px, 5,000 images): BYOL for "
         "twelve epochs of a part (share) of the images in batches of 50, alone or with a prior's "

@@ -53,11 +53,18 @@ def main() -> None:
     for seed in SEEDS:
         students = range(100 + 3 * seed, 103 + 3 * seed)  # starts that no set has met
         unrolled: dict[str, Any] = {
-            "steps": STEPS, "epochs": 1, "starts": "random", "networks": 4, "iterations": 200, "seed": seed,
+            "steps": STEPS,
+            "epochs": 1,
+            "starts": "random",
+            "networks": 4,
+            "iterations": 200,
+            "seed": seed,
         }
         for method in (dd, sldd):
             name = "DD" if method is dd else "SLDD"
-            distilled = ddlab.distill(method, data, config=method.Config.teaching(**unrolled), **QUIET)
+            distilled = ddlab.distill(
+                method, data, config=method.Config.teaching(**unrolled), **QUIET
+            )
             for words, image_set in {
                 "as made": distilled,
                 "other order": reordered(distilled, seed),
@@ -65,8 +72,12 @@ def main() -> None:
             }.items():
                 score = ddlab.evaluate(image_set, data, labels="steps", seeds=students, **QUIET)
                 rows.append([name, words, seed, round(score.mean, 4)])
-            starts = [networks.initialise(CONVNET.for_data(data), seed=student) for student in students]
-            stepped = [ddlab.accuracy(ordered.after_steps(distilled, start), data) for start in starts]
+            starts = [
+                networks.initialise(CONVNET.for_data(data), seed=student) for student in students
+            ]
+            stepped = [
+                ddlab.accuracy(ordered.after_steps(distilled, start), data) for start in starts
+            ]
             rows.append([name, "ConvNet", seed, round(fmean(map(float, stepped)), 4)])
             plain = ddlab.from_images(distilled.images, distilled.labels, data)
             adam = supervised.Config.quick(data, network=networks.spec("mlp"), mixup_alpha=0.0)
@@ -81,7 +92,9 @@ def main() -> None:
             "ConvNet": recipe.replace(network=CONVNET),
             "Adam, mixed batches": adam,
         }.items():
-            score = ddlab.evaluate(distilled, data, labels="stored", config=config, seeds=students, **QUIET)
+            score = ddlab.evaluate(
+                distilled, data, labels="stored", config=config, seeds=students, **QUIET
+            )
             rows.append(["LD", words, seed, round(score.mean, 4)])
         print(*rows[-14:], f"{time.process_time() - began:.0f} s", flush=True)
     description = (

@@ -4,14 +4,12 @@ do for GTN, which lesson 70 shows.
 python notebooks/studies/generative_teaching.py            # a quarter of an hour
 """
 
-
 import time
 from typing import Any
 
 import torch
 from table import save
 
-import ddlab
 from ddlab import data as datasets
 from ddlab.lessons.generators.lab import ORDERS, STUDENTS, World
 from ddlab.methods import gtn
@@ -38,14 +36,27 @@ def main() -> None:
         for variant, changes in VARIANTS.items():
             paths = world.learned(gtn.Config.teaching(seed=seed, **changes), watch=lambda *_: None)
             rows += [[variant, seed, order, round(paths[order][-1], 4)] for order in ORDERS]
-            print(seed, variant, rows[-len(ORDERS) :], f"{time.process_time() - began:.0f} s", flush=True)
+            print(
+                seed,
+                variant,
+                rows[-len(ORDERS) :],
+                f"{time.process_time() - began:.0f} s",
+                flush=True,
+            )
     description = (
         "Test accuracy on digits (16 px) after twelve steps of twenty images, mean of "
-            f"{STUDENTS} networks: GTN's teaching "
+        f"{STUDENTS} networks: GTN's teaching "
         "preset, its steps as they are or shuffled afterwards, and the same with one choice "
-            "changed; rates and momenta are learned in all."
+        "changed; rates and momenta are learned in all."
     )
-    save("generative_teaching", description, ["variant", "seed", "shuffled", "accuracy"], rows, threads=1, cpu_seconds=round(time.process_time() - began))
+    save(
+        "generative_teaching",
+        description,
+        ["variant", "seed", "shuffled", "accuracy"],
+        rows,
+        threads=1,
+        cpu_seconds=round(time.process_time() - began),
+    )
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ through all, which lesson 05 shows.
 python notebooks/studies/matching_views.py            # 40 minutes
 """
 
-
 import time
 from typing import Any
 
@@ -13,8 +12,8 @@ from table import save
 
 import ddlab
 from ddlab import data as datasets
-from ddlab.lessons.matching.world import student_config
 from ddlab.data import siamese_views
+from ddlab.lessons.matching.world import student_config
 from ddlab.methods import dsa
 
 # Images per class -> random networks, and seeds: an update of five images has ten inner ones.
@@ -49,8 +48,14 @@ def main() -> None:
         "as real images, with 100 random networks for one image per class and 20 for five. Students see "
         "the images through the same operation."
     )
-    save("matching_views", description, ["operation", "images", "seed", "accuracy"], rows, threads=1,
-         cpu_seconds=round(time.process_time() - began))
+    save(
+        "matching_views",
+        description,
+        ["operation", "images", "seed", "accuracy"],
+        rows,
+        threads=1,
+        cpu_seconds=round(time.process_time() - began),
+    )
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ for each memory, which lesson 75 shows.
 python notebooks/studies/memories.py            # an hour
 """
 
-
 import time
 from typing import Any
 
@@ -42,7 +41,12 @@ def main() -> None:
     def measure(memory: str, count: int, seed: int, exemplars: Any = None, **changes: Any) -> None:
         config = mnemonics.Config.teaching(images_per_class=max(count, 1), **changes)
         result = class_incremental(exemplars, data, config=config, seeds=(seed,), **options)
-        numbers = result.accuracies[-1], result.average_accuracy, result.forgetting_of_first, result.mean_forgetting
+        numbers = (
+            result.accuracies[-1],
+            result.average_accuracy,
+            result.forgetting_of_first,
+            result.mean_forgetting,
+        )
         rows.append([memory, count, seed, *(round(value, 4) for value in numbers)])
         print(*rows[-1], f"{time.process_time() - began:.0f} s", flush=True)
 
@@ -55,17 +59,26 @@ def main() -> None:
                     measure(memory, count, seed, **changes)
             for memory, kind in CENTRES.items():
                 chosen = selection.Config(kind=kind, images_per_class=count, seed=seed)
-                measure(memory, count, seed, ddlab.distill("selection", data, config=chosen, **options))
+                measure(
+                    memory, count, seed, ddlab.distill("selection", data, config=chosen, **options)
+                )
             matched = dm.Config.teaching(images_per_class=count, seed=seed)
             measure("DM", count, seed, ddlab.distill("dm", data, config=matched, **options))
     description = (
         "Digits (16 px) two by two, one network: accuracy on all ten at the end, mean of the "
-            "accuracies after each phase, and what is "
+        "accuracies after each phase, and what is "
         "forgotten of the first task and of each but the last; Mnemonics' teaching preset "
-            "with other memories of so many images of a class."
+        "with other memories of so many images of a class."
     )
     columns = ["memory", "exemplars", "seed", "last", "average", "first_forgotten", "forgotten"]
-    save("memories", description, columns, rows, threads=1, cpu_seconds=round(time.process_time() - began))
+    save(
+        "memories",
+        description,
+        columns,
+        rows,
+        threads=1,
+        cpu_seconds=round(time.process_time() - began),
+    )
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ def main() -> None:
     torch.set_num_threads(1)
     began = time.process_time()
     data = datasets.load("digits")
-    images, test_images = data.normalised(), data.normalised(split="test")
+    test_images = data.normalised(split="test")
     inputs = ddlab.Inputs(data=data, device="cpu")
     rows = []
     for seed in SEEDS:
@@ -54,11 +54,20 @@ def main() -> None:
                     own = class_accuracies(config, inputs, weights, ends[phase])
                     by_phase.append(fmean(own))
                     network = Network(spec=spec_of(config, data), weights=dict(weights))
-                    means_by_phase.append(by_means(network, exemplars, ends[phase], data, config, test_images))
-                rows.append([
-                    memory, tasks, seed, round(by_phase[-1], 4), round(fmean(by_phase), 4),
-                    round(means_by_phase[-1], 4), round(fmean(means_by_phase), 4),
-                ])
+                    means_by_phase.append(
+                        by_means(network, exemplars, ends[phase], data, config, test_images)
+                    )
+                rows.append(
+                    [
+                        memory,
+                        tasks,
+                        seed,
+                        round(by_phase[-1], 4),
+                        round(fmean(by_phase), 4),
+                        round(means_by_phase[-1], 4),
+                        round(fmean(means_by_phase), 4),
+                    ]
+                )
         print(*rows[-12:], f"{time.process_time() - began:.0f} s", flush=True)
     description = (
         "Digits (16 px) in two, five or ten phases, Mnemonics' teaching preset, two exemplars of each class: "
@@ -75,7 +84,9 @@ def spec_of(config: mnemonics.Config, data: Any) -> Any:
     return config.network.for_data(data)
 
 
-def by_means(network: Network, exemplars: Any, seen: int, data: Any, config: Any, test_images: Tensor) -> float:
+def by_means(
+    network: Network, exemplars: Any, seen: int, data: Any, config: Any, test_images: Tensor
+) -> float:
     """Return the accuracy on the classes seen of the nearest class mean among the exemplars' features."""
     classes = class_order(data.classes, config.order_seed)[:seen]
     features = networks.predict(network, exemplars.images).features.flatten(1)

@@ -14,7 +14,6 @@ import ddlab
 from ddlab import data as datasets
 from ddlab.lessons.matching.world import student_config
 from ddlab.methods import dc, dm, selection, sldd
-from ddlab.training import supervised
 
 SEEDS = range(5)
 PER_CLASS = (1, 2, 5, 10)
@@ -31,7 +30,9 @@ def main() -> None:
     rows: list[list[Any]] = []
     for seed in SEEDS:
         once: dict[str, Any] = {"seeds": (seed,), **QUIET}
-        whole = ddlab.evaluate(everything, data, labels="hard", config=student.replace(epochs=20), **once)
+        whole = ddlab.evaluate(
+            everything, data, labels="hard", config=student.replace(epochs=20), **once
+        )
         rows.append(["all data", len(data.train_labels), seed, round(whole.mean, 4)])
         for count in PER_CLASS:
             shared: dict[str, Any] = {"images_per_class": count, "seed": seed}
@@ -40,7 +41,10 @@ def main() -> None:
                 "random real": (selection, selection.Config(**shared)),
                 "DM": (dm, dm.Config.teaching(**shared)),
                 # More images mean more inner training between two matchings.
-                "DC": (dc, dc.Config.teaching(networks=100 if count == 1 else 10, **shared, **real)),
+                "DC": (
+                    dc,
+                    dc.Config.teaching(networks=100 if count == 1 else 10, **shared, **real),
+                ),
             }.items():
                 distilled = ddlab.distill(method, data, config=config, **QUIET)
                 score = ddlab.evaluate(distilled, data, labels="hard", config=student, **once)

@@ -43,15 +43,42 @@ ROWS: dict[str, dict[str, Any]] = {
     "sldd, 5 images": {"dataset": "MNIST", "images_per_class": 0.5},
     "dd, one start": {"dataset": "MNIST", "images_per_class": 1},
     "dd, one start, Adam .02": {"dataset": "MNIST", "images_per_class": 1, "learning_rate": 0.02},
-    "dd, random starts": {"dataset": "MNIST", "images_per_class": 10, "students": 50, "iterations": 1500},
+    "dd, random starts": {
+        "dataset": "MNIST",
+        "images_per_class": 10,
+        "students": 50,
+        "iterations": 1500,
+    },
     "ld, ridge": {"dataset": "MNIST", "images_per_class": 10, "students": 20, "iterations": 5000},
-    "ld, second order": {"dataset": "MNIST", "images_per_class": 10, "students": 20, "solver": "second_order"},
-    "dm, 10 images": {"dataset": "MNIST", "images_per_class": 1, "sets": 2, "students": 5, "iterations": 200},
+    "ld, second order": {
+        "dataset": "MNIST",
+        "images_per_class": 10,
+        "students": 20,
+        "solver": "second_order",
+    },
+    "dm, 10 images": {
+        "dataset": "MNIST",
+        "images_per_class": 1,
+        "sets": 2,
+        "students": 5,
+        "iterations": 200,
+    },
     "dc, 10 images": {"dataset": "MNIST", "images_per_class": 1, "sets": 3, "students": 5},
-    "dsa, 10 images": {"dataset": "MNIST", "images_per_class": 1, "sets": 1, "students": 5, "networks": 100},
+    "dsa, 10 images": {
+        "dataset": "MNIST",
+        "images_per_class": 1,
+        "sets": 1,
+        "students": 5,
+        "networks": 100,
+    },
     "dc, CIFAR-10": {"dataset": "CIFAR-10", "images_per_class": 1, "sets": 3, "students": 5},
     "dsa, CIFAR-10": {"dataset": "CIFAR-10", "images_per_class": 1, "sets": 1, "students": 5},
-    "mtt, CIFAR-10": {"dataset": "CIFAR-10", "images_per_class": 1, "experts": 20, "iterations": 1000},
+    "mtt, CIFAR-10": {
+        "dataset": "CIFAR-10",
+        "images_per_class": 1,
+        "experts": 20,
+        "iterations": 1000,
+    },
     "sre2l, 100 images": {"dataset": "CIFAR-10", "images_per_class": 10},
     "dwa, 100 images": {"dataset": "CIFAR-10", "images_per_class": 10, "row": "ResNet-18"},
     "rded, 100 images": {"dataset": "CIFAR-10", "images_per_class": 10, "row": "ResNet-18"},
@@ -63,7 +90,18 @@ ROWS: dict[str, dict[str, Any]] = {
 TEACHER_EPOCHS = 20
 WITH_TEACHER = ("sre2l", "dwa", "rded", "fadrm")
 FADRM_EPOCHS = 300  # of a student, in place of 1,000
-COLUMNS = ["row", "method", "dataset", "images_per_class", "network", "printed", "deviation", "ours", "low", "high"]
+COLUMNS = [
+    "row",
+    "method",
+    "dataset",
+    "images_per_class",
+    "network",
+    "printed",
+    "deviation",
+    "ours",
+    "low",
+    "high",
+]
 COLUMNS += ["best", "difference", "sets", "students", "seconds", "machine", "differs", "source"]
 MACHINE = torch.cuda.get_device_name() if torch.cuda.is_available() else "one core"
 
@@ -82,11 +120,15 @@ def load(root: Path, dataset: str) -> ddlab.ImageData:
     with np.load(root / f"{name}.npz") as file:
         for split in ("train", "test"):
             pixels = torch.from_numpy(file[f"{split}_images"])
-            images = pixels[:, None] if pixels.ndim == 3 else pixels.permute(0, 3, 1, 2).contiguous()
+            images = (
+                pixels[:, None] if pixels.ndim == 3 else pixels.permute(0, 3, 1, 2).contiguous()
+            )
             arrays[f"{split}_images"] = images
             arrays[f"{split}_labels"] = torch.from_numpy(file[f"{split}_labels"]).long()
     height = arrays["train_images"].shape[2]
-    return ddlab.ImageData(name=f"{name}-{height}", class_names=tuple(map(str, range(10))), **arrays)
+    return ddlab.ImageData(
+        name=f"{name}-{height}", class_names=tuple(map(str, range(10))), **arrays
+    )
 
 
 def shared_teacher(data: ddlab.ImageData, runs: Path) -> networks.Network:
@@ -99,18 +141,24 @@ def shared_teacher(data: ddlab.ImageData, runs: Path) -> networks.Network:
     return networks.load(file)
 
 
-def residual_matching(data: ddlab.ImageData, teacher: networks.Network, folder: Path) -> dict[str, Any]:
+def residual_matching(
+    data: ddlab.ImageData, teacher: networks.Network, folder: Path
+) -> dict[str, Any]:
     """Compare FADRM's images with RDED's, both with FADRM's students: the paper has no row of
     CIFAR-10.
     """
     start = time.monotonic()
-    student_config = supervised.Config.paper("cifar10", recipe="fadrm", labels="online", epochs=FADRM_EPOCHS)
+    student_config = supervised.Config.paper(
+        "cifar10", recipe="fadrm", labels="online", epochs=FADRM_EPOCHS
+    )
     percents = {}
     for method in ("fadrm", "rded"):
         file = folder / f"{method}.json"
         if not file.exists():
             config = ddlab.methods.get(method).Config.paper("cifar10", images_per_class=10)
-            distilled = ddlab.distill(method, data, teacher, config, checkpoint=folder / f"{method}.running")
+            distilled = ddlab.distill(
+                method, data, teacher, config, checkpoint=folder / f"{method}.running"
+            )
             evaluation = ddlab.evaluate(
                 distilled, data, labels="online", teacher=teacher, config=student_config, seeds=(0,)
             )
@@ -119,9 +167,9 @@ def residual_matching(data: ddlab.ImageData, teacher: networks.Network, folder: 
         percents[method] = json.loads(file.read_text())
     differs = (
         f"no printed number: the paper has CIFAR-100; students' epochs {FADRM_EPOCHS} in "
-            "place of 1000; "
+        "place of 1000; "
         f"RDED's images with the same student {percents['rded']:.1f}; the residual is a "
-            "whole random image"
+        "whole random image"
     )
     return {
         "method": "fadrm",
@@ -152,18 +200,36 @@ def memory(data: ddlab.ImageData, folder: Path, seeds: tuple[int, ...] = (0, 1))
     for seed, (step, values) in itertools.product(seeds, accuracies.items()):
         if not (file := folder / f"{step}-{seed}.txt").exists():
             config = mnemonics.Config.teaching(images_per_class=20, exemplar_step=step)
-            result = evaluation.class_incremental(None, data, config=config, seeds=(seed,), progress=False)
+            result = evaluation.class_incremental(
+                None, data, config=config, seeds=(seed,), progress=False
+            )
             file.write_text(f"{100 * result.average_accuracy} {time.process_time() - began}")
             began = time.process_time()
         values.append(float(file.read_text().split()[0]))
     ours, herding = (fmean(column) for column in accuracies.values())
     seconds = sum(float(file.read_text().split()[1]) for file in folder.glob("*-?.txt"))
     low, high = evaluation.interval(accuracies["bilevel"]) or (ours, ours)
-    differs = (f"mean of the phases; herding, same seeds, {herding:.1f}; no printed number: the paper "
-        "has CIFAR-100 and ResNet-32")
-    return {"method": "mnemonics", "dataset": "CIFAR-10", "images_per_class": 20, "network": "ConvNet", "accuracy": None, "deviation": None,
-            "ours": ours, "low": low, "high": high, "difference": ours - herding, "sets": len(seeds), "students": 1, "seconds": seconds,
-            "differs": differs, "source": "herding here"}
+    differs = (
+        f"mean of the phases; herding, same seeds, {herding:.1f}; no printed number: the paper "
+        "has CIFAR-100 and ResNet-32"
+    )
+    return {
+        "method": "mnemonics",
+        "dataset": "CIFAR-10",
+        "images_per_class": 20,
+        "network": "ConvNet",
+        "accuracy": None,
+        "deviation": None,
+        "ours": ours,
+        "low": low,
+        "high": high,
+        "difference": ours - herding,
+        "sets": len(seeds),
+        "students": 1,
+        "seconds": seconds,
+        "differs": differs,
+        "source": "herding here",
+    }
 
 
 def place(name: str) -> str:
@@ -185,7 +251,9 @@ def row(name: str, root: Path, runs: Path) -> dict[str, Any]:
     if method in WITH_TEACHER:
         options["teacher"] = shared_teacher(data, runs)
         published_epochs = supervised.Config.paper("cifar10", "teacher").epochs
-        remark = f"; the teacher is trained for {TEACHER_EPOCHS} epochs in place of {published_epochs}"
+        remark = (
+            f"; the teacher is trained for {TEACHER_EPOCHS} epochs in place of {published_epochs}"
+        )
     if method == "tdd":
         remark = "; vectors of the questions themselves (PPMI, SVD) in place of GloVe's"
     if method == "mnemonics":
@@ -210,7 +278,7 @@ def table(rows: list[dict[str, Any]]) -> str:
     """Markdown: a line for each row."""
     lines = [
         "| method | dataset | printed (%) | ours (%) | sets x students | hours, machine | "
-            "what differs |",
+        "what differs |",
         "|---|---|---|---|---|---|---|",
     ]
     for row in rows:
@@ -221,9 +289,13 @@ def table(rows: list[dict[str, Any]]) -> str:
             ours += f" ({row['low']:.1f} to {row['high']:.1f})"
         if row["best"] is not None:
             ours += f", best {row['best']:.1f}"
-        counts = f"{row['sets']} x {row['students']} | {row['seconds'] / 3600:.2f}, {row['machine']}"
-        lines.append(f"| {row['row']} | {row['dataset']} | {printed} | {ours} | {counts} | "
-            f"{row['differs']} |")
+        counts = (
+            f"{row['sets']} x {row['students']} | {row['seconds'] / 3600:.2f}, {row['machine']}"
+        )
+        lines.append(
+            f"| {row['row']} | {row['dataset']} | {printed} | {ours} | {counts} | "
+            f"{row['differs']} |"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -250,9 +322,9 @@ def main() -> None:
         lines.append([round(value, 2) if isinstance(value, float) else value for value in values])
     description = (
         "What papers print and what their published settings made here, on real data, in "
-            "percent of the test images; `differs` says what "
+        "percent of the test images; `differs` says what "
         "was not as in the paper. The interval is over sets, of one set over its students; "
-            "`best` is the best test along a run, where "
+        "`best` is the best test along a run, where "
         "one fixed start has one student."
     )
     cost = {

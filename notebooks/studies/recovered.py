@@ -4,7 +4,6 @@ teach, which lesson 20 shows.
 python notebooks/studies/recovered.py            # ten minutes
 """
 
-
 import time
 from typing import Any
 
@@ -13,8 +12,8 @@ from table import save
 
 import ddlab
 from ddlab import data as datasets
-from ddlab.methods.shared import recovery
 from ddlab.methods import selection, sre2l
+from ddlab.methods.shared import recovery
 from ddlab.training import supervised
 
 SEEDS = range(10)
@@ -53,15 +52,21 @@ def main() -> None:
             sets[name] = ddlab.distill("sre2l", data, teacher, config=config, **options)
         for name, image_set in sets.items():
             for labels_told in LABELS:
-                student_options: dict[str, Any] = {"labels": labels_told, "config": recipe, "seeds": (seed,)}
-                evaluation = ddlab.evaluate(image_set, data, teacher=teacher, **student_options, **options)
+                student_options: dict[str, Any] = {
+                    "labels": labels_told,
+                    "config": recipe,
+                    "seeds": (seed,),
+                }
+                evaluation = ddlab.evaluate(
+                    image_set, data, teacher=teacher, **student_options, **options
+                )
                 rows.append([name, labels_told, seed, round(evaluation.mean, 4)])
         print(*rows[-3 * len(sets) :], f"{time.process_time() - began:.0f} s", flush=True)
     description = (
         "Digits (16 px), one image of each class, a teacher for each seed: students of real "
-            "images, of those that SRe2L (teaching preset) "
+        "images, of those that SRe2L (teaching preset) "
         "made of them and of noise, at several learning rates, with and without the batch-norm "
-            "gaps, and of typical real ones (nearest to the mean of their class)."
+        "gaps, and of typical real ones (nearest to the mean of their class)."
     )
     save(
         "recovered",

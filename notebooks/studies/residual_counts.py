@@ -40,7 +40,11 @@ def main() -> None:
             }
             for name, (method, config) in arms.items():
                 distilled = ddlab.distill(method, data, teacher, config, **QUIET)
-                options: dict[str, Any] = {"labels": "online", "teacher": teacher, "config": student}
+                options: dict[str, Any] = {
+                    "labels": "online",
+                    "teacher": teacher,
+                    "config": student,
+                }
                 trained = ddlab.evaluate(distilled, data, seeds=(seed,), **options, **QUIET)
                 rows.append([name, count, seed, round(trained.mean, 4)])
                 print(*rows[-1], f"{time.process_time() - began:.0f} s", flush=True)

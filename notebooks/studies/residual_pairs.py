@@ -4,7 +4,6 @@ and two leashes, which lesson 30 shows.
 python notebooks/studies/residual_pairs.py            # an hour
 """
 
-
 import time
 from typing import Any
 
@@ -51,9 +50,15 @@ def leashed(patches: DistilledSet, reference: DistilledSet, seed: int) -> dict[s
         if len(stopped) == batch and (last or distance >= distances_moved[batch]):
             stopped.append(images)
         if last:
-            pulled.append(starts[batch] + min(float(distances_moved[batch] / distance), 1.0) * (images - starts[batch]))
+            pulled.append(
+                starts[batch]
+                + min(float(distances_moved[batch] / distance), 1.0) * (images - starts[batch])
+            )
     labels = torch.arange(data.classes).repeat(IMAGES_PER_CLASS)
-    return {name: ddlab.from_images(torch.cat(images), labels, data, teacher) for name, images in images_by_arm.items()}
+    return {
+        name: ddlab.from_images(torch.cat(images), labels, data, teacher)
+        for name, images in images_by_arm.items()
+    }
 
 
 def main() -> None:
@@ -66,20 +71,40 @@ def main() -> None:
         configs: dict[str, tuple[Any, Any]] = {"patches": (selection, selection.Config(**options))}
         configs["RDED, one crop"] = rded, rded.Config.teaching(factor=1, **options)
         published = fadrm.Config(iterations=120, **options)
-        configs |= {f"alpha {ratio:g}": (fadrm, published.replace(merge_ratio=ratio)) for ratio in RATIOS}
+        configs |= {
+            f"alpha {ratio:g}": (fadrm, published.replace(merge_ratio=ratio)) for ratio in RATIOS
+        }
         configs["alpha 0.5, two sizes"] = fadrm, published.replace(small_size=48)
         configs["alpha 0.5, crops"] = fadrm, published.replace(patches="crop")
-        sets = {arm: ddlab.distill(method, data, teacher, config, **QUIET) for arm, (method, config) in configs.items()}
+        sets = {
+            arm: ddlab.distill(method, data, teacher, config, **QUIET)
+            for arm, (method, config) in configs.items()
+        }
         sets |= leashed(sets["patches"], sets["alpha 0.5"], seed)
         for arm, distilled in sets.items():
-            student_options: dict[str, Any] = {"labels": "online", "config": student, "seeds": (seed,)}
-            rows.append([arm, seed, round(ddlab.evaluate(distilled, data, teacher=teacher, **student_options, **QUIET).mean, 4)])
+            student_options: dict[str, Any] = {
+                "labels": "online",
+                "config": student,
+                "seeds": (seed,),
+            }
+            rows.append(
+                [
+                    arm,
+                    seed,
+                    round(
+                        ddlab.evaluate(
+                            distilled, data, teacher=teacher, **student_options, **QUIET
+                        ).mean,
+                        4,
+                    ),
+                ]
+            )
         print(*rows[-len(sets) :], f"{time.process_time() - began:.0f} s", flush=True)
     description = (
         "Shapes at 64 px (4,000 images, 1,000 to test), the shipped ConvNet-5 of width 16 as "
-            "teacher and as students (100 epochs, online "
+        "teacher and as students (100 epochs, online "
         "labels), five images of each class, 120 updates, three merges. A seed is the draw "
-            "of images and the student's seed."
+        "of images and the student's seed."
     )
     cost = {"threads": 1, "cpu_seconds": round(time.process_time() - began)}
     save("residual_pairs", description, ["images", "seed", "accuracy"], rows, **cost)

@@ -40,8 +40,12 @@ def main() -> None:
     def taught(distilled: Any, network: str, seed: int) -> float:
         """Return the mean accuracy of three new networks after all steps of a plan."""
         spec = NETWORKS[network].for_data(data)
-        starts = [networks.initialise(spec, seed=100 * seed + student) for student in range(STUDENTS)]
-        return fmean(float(ddlab.accuracy(ordered.after_steps(distilled, start), data)) for start in starts)
+        starts = [
+            networks.initialise(spec, seed=100 * seed + student) for student in range(STUDENTS)
+        ]
+        return fmean(
+            float(ddlab.accuracy(ordered.after_steps(distilled, start), data)) for start in starts
+        )
 
     for seed in SEEDS:
         for weight_norm in (True, False):
@@ -51,11 +55,16 @@ def main() -> None:
                     seed=seed, weight_norm=weight_norm, learning_rate=rate, longest=None
                 )
                 try:
-                    accuracy = taught(ddlab.distill(gtn, data, config=config, **QUIET), "ConvNet", seed)
+                    accuracy = taught(
+                        ddlab.distill(gtn, data, config=config, **QUIET), "ConvNet", seed
+                    )
                 except NonFiniteError:
                     accuracy = 1 / data.classes  # it diverged; nothing is left that could teach
                 rows.append(["one network", "ConvNet", weight_norm, rate, seed, round(accuracy, 4)])
-        for learners, changes in {"one network": {}, "random networks": {"architectures": "random"}}.items():
+        for learners, changes in {
+            "one network": {},
+            "random networks": {"architectures": "random"},
+        }.items():
             config = gtn.Config.teaching(seed=seed, **changes)
             distilled = ddlab.distill(gtn, data, config=config, **QUIET)
             for network in NETWORKS:

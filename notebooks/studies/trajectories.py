@@ -4,7 +4,6 @@ for students, which lesson 62 shows.
 python notebooks/studies/trajectories.py            # a quarter of an hour
 """
 
-
 import time
 
 import torch
@@ -39,19 +38,40 @@ def main() -> None:
                 arms[f"{name}, best rate"] = (chosen, tuple(RATES))
                 arms[f"{name}, MTT's rate"] = (chosen, learned)
             for name, (distilled, rates) in arms.items():
-                distance_left = min(world.distance_left(config, distilled.images, rate) for rate in rates)
-                sets = [in_steps(distilled, spec, torch.full((1, 1), rate), config.passes) for rate in rates]
+                distance_left = min(
+                    world.distance_left(config, distilled.images, rate) for rate in rates
+                )
+                sets = [
+                    in_steps(distilled, spec, torch.full((1, 1), rate), config.passes)
+                    for rate in rates
+                ]
                 taught = max(world._mean(stepped, [seed], **quiet) for stepped in sets)
-                rows.append([name, steps, seed, round(distance_left, 4), round(taught, 4), round(float(state.rate), 4)])
+                rows.append(
+                    [
+                        name,
+                        steps,
+                        seed,
+                        round(distance_left, 4),
+                        round(taught, 4),
+                        round(float(state.rate), 4),
+                    ]
+                )
             print(*rows[-len(arms) :], f"{time.process_time() - began:.0f} s", flush=True)
     description = (
         "Digits (16 px), ten images, five experts: share of the squared distance that is "
-            "left after N steps, and test accuracy of a "
+        "left after N steps, and test accuracy of a "
         "student after 200 steps; with MTT's learned rate, or the best of three. MTT begins "
-            "from the random real images."
+        "from the random real images."
     )
     columns = ["images", "steps", "seed", "left", "accuracy", "learned_rate"]
-    save("trajectories", description, columns, rows, threads=1, cpu_seconds=round(time.process_time() - began))
+    save(
+        "trajectories",
+        description,
+        columns,
+        rows,
+        threads=1,
+        cpu_seconds=round(time.process_time() - began),
+    )
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ twenty images, which lesson 40 shows.
 python notebooks/studies/unlabelled_sets.py            # half an hour
 """
 
-
 import time
 from typing import Any
 
@@ -15,15 +14,21 @@ from ddlab.evaluation import probing
 from ddlab.lessons.bases import unlabelled
 from ddlab.lessons.bases.world import World
 from ddlab.methods import boost, krr_st, representation_selection
-from ddlab.runs import process
+from ddlab.runs import NOTHING, Run
 from ddlab.runs.inputs import Inputs
-from ddlab.runs import run_to_end
 
 SEEDS = range(10)
 SHARED: dict[str, Any] = {"budget": unlabelled.BUDGET}
 FEW = 10  # bases of vectors, in the place of 40
 ARMS = (
-    "real", "real, turned, free", "real, turned, paid", "KRR-ST", "bases, no views", "Boost", "bases, no views, few", "Boost, few",
+    "real",
+    "real, turned, free",
+    "real, turned, paid",
+    "KRR-ST",
+    "bases, no views",
+    "Boost",
+    "bases, no views, few",
+    "Boost, few",
 )
 
 
@@ -32,7 +37,9 @@ def config_of(arm: str, seed: int) -> tuple[Any, Any]:
     if arm.startswith("real"):
         turned = {"augmentation": "rotation"} if "turned" in arm else {}
         paid = {"targets_count": "paid" in arm}
-        return representation_selection, representation_selection.Config.teaching(seed=seed, **SHARED, **turned, **paid)
+        return representation_selection, representation_selection.Config.teaching(
+            seed=seed, **SHARED, **turned, **paid
+        )
     if arm == "KRR-ST":
         return krr_st, krr_st.Config.teaching(network=unlabelled.NETWORK, seed=seed, **SHARED)
     config = unlabelled.config(seed=seed)
@@ -53,22 +60,41 @@ def main() -> None:
     for seed in SEEDS:
         for arm in ARMS:
             method, config = config_of(arm, seed)
-            distilled = run_to_end(method, config, inputs)
-            rows.append([arm, seed, distilled.storage_floats(), round(probing.probe_score(distilled, data, seed=seed), 4)])
-        for arm, vector_bases in (("principal", unlabelled.config(seed=0).representation_bases), ("principal, few", FEW)):
+            distilled = Run(method, config, inputs, keep=NOTHING).to_end()
+            rows.append(
+                [
+                    arm,
+                    seed,
+                    distilled.storage_floats(),
+                    round(probing.probe_score(distilled, data, seed=seed), 4),
+                ]
+            )
+        for arm, vector_bases in (
+            ("principal", unlabelled.config(seed=0).representation_bases),
+            ("principal, few", FEW),
+        ):
             split = (2, unlabelled.config(seed=0).image_bases, vector_bases)
             floats = world.sizes(*split).bill(world.pairs(*split)).total
-            rows.append([arm, seed, floats, round(world.worth(*split, seed, watch=lambda words, share: None), 4)])
-        nothing = unlabelled.untrained(data, world.images["train"][:2], world.vectors["train"][:2], seed=seed)
+            rows.append(
+                [
+                    arm,
+                    seed,
+                    floats,
+                    round(world.worth(*split, seed, watch=lambda words, share: None), 4),
+                ]
+            )
+        nothing = unlabelled.untrained(
+            data, world.images["train"][:2], world.vectors["train"][:2], seed=seed
+        )
         rows.append(["untrained", seed, 0, round(nothing, 4)])
         print(*rows[-len(ARMS) - 3 :], f"{time.process_time() - began:.0f} s", flush=True)
     description = (
         "Shapes at 16 px (5,000 images), a ConvNet-3 of width 32 as teacher without labels "
-            "(Barlow Twins; shipped), the floats of twenty "
+        "(Barlow Twins; shipped), the floats of twenty "
         "images, 300 outer steps with a pool of three networks, which are ConvNets of 16, 32 "
-            "and 64 channels like the pre-trained ones "
+        "and 64 channels like the pre-trained ones "
         "(300 epochs). Bases: 40 of images, 40 or (few) 10 of vectors; principal: as they "
-            "begin, not learned. A seed is that of every draw. Accuracy of a linear probe."
+        "begin, not learned. A seed is that of every draw. Accuracy of a linear probe."
     )
     cost = {"threads": 1, "cpu_seconds": round(time.process_time() - began)}
     save("unlabelled_sets", description, ["images", "seed", "floats", "accuracy"], rows, **cost)

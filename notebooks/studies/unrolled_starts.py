@@ -4,7 +4,6 @@ others, which lesson 60 shows.
 python notebooks/studies/unrolled_starts.py            # a quarter of an hour
 """
 
-
 import time
 
 import torch
@@ -30,21 +29,39 @@ def main() -> None:
                 for starts in ("fixed", "random"):
                     # Four unrolled ConvNets an update take an hour.
                     if (learner, starts) != ("ConvNet", "random"):
-                        setting = world.start.replace(learner=learner, epochs=steps, starts=starts, seed=seed)
+                        setting = world.start.replace(
+                            learner=learner, epochs=steps, starts=starts, seed=seed
+                        )
                         own_accuracy, *other_accuracies = world.scores(setting, **quiet)
                         name = {"fixed": "one start", "random": "four starts an update"}[starts]
-                        rows.append([learner, steps, name, seed, round(own_accuracy, 4), round(sum(other_accuracies) / len(other_accuracies), 4)])
+                        rows.append(
+                            [
+                                learner,
+                                steps,
+                                name,
+                                seed,
+                                round(own_accuracy, 4),
+                                round(sum(other_accuracies) / len(other_accuracies), 4),
+                            ]
+                        )
                 means = world.rival(world.config(setting).network, steps, seed, **quiet)
                 rows.append([learner, steps, "class means", seed, None, round(means, 4)])
                 print(*rows[-2:], f"{time.process_time() - began:.0f} s", flush=True)
     description = (
         "DD on digits (16 px), ten images, the explorer's settings: test accuracy after N "
-            "steps from the start of the run's seed, and the "
+        "steps from the start of the run's seed, and the "
         "mean from five others; class means at the best of five rates, from the same five. "
-            "100 updates, a ConvNet (width 16) 60."
+        "100 updates, a ConvNet (width 16) 60."
     )
     columns = ["learner", "steps", "images", "seed", "own", "others"]
-    save("unrolled_starts", description, columns, rows, threads=1, cpu_seconds=round(time.process_time() - began))
+    save(
+        "unrolled_starts",
+        description,
+        columns,
+        rows,
+        threads=1,
+        cpu_seconds=round(time.process_time() - began),
+    )
 
 
 if __name__ == "__main__":

@@ -17,12 +17,12 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.methods import representation_selection, selection
 from ddlab.networks import Network
-from ddlab.runs import Keep, Run, checkpoint, run_to_end
+from ddlab.runs import Keep, Run, checkpoint
 from ddlab.runs.inputs import Inputs
 from ddlab.training import supervised
 from tests.contract.cases import MAIN, Case, bundle
 from tests.stand_in_device import DeviceTensor, MixedDevices, stand_in_device
-from tests.support import leaves
+from tests.support import leaves, run_to_end
 
 STUDENT = supervised.Config(
     network=networks.spec("convnet", width=4), epochs=2, batch_size=4, crop_pixels=1

@@ -98,7 +98,7 @@ class Waits(TorchDispatchMode):
 def waits(module: Any, config: Any, inputs: Inputs, **changed: Any) -> list[str]:
     """In the driver's second step."""
     state = dataclasses.replace(module.init(config, inputs), **changed)
-    run = ddlab.Run(module, config, inputs, state=state, keep=runs.Keep(()), states=0)
+    run = ddlab.Run(module, config, inputs, state=state, keep=runs.NOTHING)
     first = state.step
     run.advance(until=first + 1)
     with Waits() as watch, mock.patch.object(run, "_looked", math.inf):

@@ -16,7 +16,7 @@ from ddlab.core.errors import NonFiniteError
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.networks import Network
-from ddlab.runs import checkpoint, look, process, run_to_end
+from ddlab.runs import checkpoint, look, process
 from ddlab.runs import run as run_module
 from ddlab.runs.inputs import Inputs
 from ddlab.runs.process import Step, needs_teacher
@@ -44,6 +44,7 @@ from tests.support import (
     leaves,
     made_data,
     refuses,
+    run_to_end,
     snapshot,
 )
 

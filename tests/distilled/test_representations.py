@@ -23,10 +23,9 @@ from ddlab.distilled import (
 )
 from ddlab.evaluation import measures
 from ddlab.networks import Network
-from ddlab.runs import run_to_end
 from ddlab.runs.inputs import Inputs
 from ddlab.training import supervised
-from tests.support import assert_same, made_data, refuses
+from tests.support import assert_same, made_data, refuses, run_to_end
 
 M = 5
 U = 4

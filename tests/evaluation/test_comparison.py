@@ -19,11 +19,10 @@ import ddlab
 from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.methods import dd, dm, krr_st, selection, sre2l
-from ddlab.runs import run_to_end
 from ddlab.runs.inputs import Inputs
 from ddlab.training import supervised
 from tests.contract import cases
-from tests.support import made_data, refuses
+from tests.support import made_data, refuses, run_to_end
 
 STUDENT = supervised.Config.teaching(network=networks.spec("convnet", width=4), epochs=8)
 SMALL = dm.SMALL.replace(images_per_class=2)

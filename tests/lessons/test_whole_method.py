@@ -56,12 +56,12 @@ from ddlab.methods import rela as rela_d
 from ddlab.methods.shared import recovery
 from ddlab.methods.shared.kernels import KernelSpec, kernel_matrix
 from ddlab.networks import Network
-from ddlab.runs import cache, run_to_end
+from ddlab.runs import cache
 from ddlab.runs.inputs import Inputs
 from ddlab.training import losses, ordered, supervised, trajectories, with_targets
 from ddlab.training.phases import arrived
 from ddlab.training.self_supervised import simclr
-from tests.support import made_data
+from tests.support import made_data, run_to_end
 
 SOLUTIONS = Path(__file__).parents[2] / "notebooks" / "solutions"
 SEED = 3

@@ -21,10 +21,10 @@ from ddlab.distilled.storage_budget import Shift
 from ddlab.methods import boost, krr_st
 from ddlab.methods.shared import kernel_ridge, unlabelled
 from ddlab.networks import Network
-from ddlab.runs import cache, process, run_to_end
+from ddlab.runs import cache, process
 from ddlab.runs.inputs import Inputs
 from tests.methods.test_krr_st import doubled
-from tests.support import assert_same, made_data, refuses
+from tests.support import assert_same, made_data, refuses, run_to_end
 
 SMALL: dict[str, Any] = {
     "network": networks.spec("convnet", width=3, growth=2, depth=2),

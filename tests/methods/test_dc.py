@@ -17,9 +17,9 @@ from ddlab.core.errors import NonFiniteError
 from ddlab.data import ImageData
 from ddlab.methods import dc
 from ddlab.methods.shared import matching
-from ddlab.runs import process, run_to_end
+from ddlab.runs import process
 from ddlab.runs.inputs import Inputs
-from tests.support import assert_same, made_data, refuses
+from tests.support import assert_same, made_data, refuses, run_to_end
 
 SMALL: dict[str, Any] = {
     "images_per_class": 2,

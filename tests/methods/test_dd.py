@@ -17,11 +17,11 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, OrderedSteps
 from ddlab.lessons.learning_through_training.attack import attack_rates
 from ddlab.methods import dd, sldd
-from ddlab.runs import process, run_to_end
+from ddlab.runs import process
 from ddlab.runs.inputs import Inputs
 from ddlab.training import ordered
 from ddlab.training.unrolled import trained
-from tests.support import assert_same, refuses
+from tests.support import assert_same, refuses, run_to_end
 
 SMALL: dict[str, Any] = {
     "network": networks.spec("mlp", width=5),

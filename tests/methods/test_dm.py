@@ -15,9 +15,9 @@ from ddlab import networks
 from ddlab.data import siamese_views
 from ddlab.methods import dm
 from ddlab.methods.shared import matching
-from ddlab.runs import process, run_to_end
+from ddlab.runs import process
 from ddlab.runs.inputs import Inputs
-from tests.support import made_data, refuses
+from tests.support import made_data, refuses, run_to_end
 
 SMALL: dict[str, Any] = {
     "images_per_class": 2,

@@ -9,9 +9,8 @@ from ddlab import networks
 from ddlab.data import siamese_views
 from ddlab.methods import dc, dsa
 from ddlab.methods.shared import matching
-from ddlab.runs import run_to_end
 from ddlab.runs.inputs import Inputs
-from tests.support import refuses
+from tests.support import refuses, run_to_end
 
 SMALL: dict[str, Any] = {
     "images_per_class": 1,

@@ -16,10 +16,10 @@ from ddlab.data import ImageData
 from ddlab.methods import dwa, sre2l
 from ddlab.methods.shared import recovery
 from ddlab.networks import Network
-from ddlab.runs import process, run_to_end
+from ddlab.runs import process
 from ddlab.runs.inputs import Inputs
 from tests.methods.test_recovery import in_double, plain_module
-from tests.support import assert_same, assert_unchanged, refuses, snapshot
+from tests.support import assert_same, assert_unchanged, refuses, run_to_end, snapshot
 
 
 @pytest.fixture

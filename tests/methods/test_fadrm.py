@@ -20,11 +20,11 @@ from ddlab.data import ImageData
 from ddlab.methods import fadrm, sre2l
 from ddlab.methods.shared import recovery
 from ddlab.networks import Network, zoo
-from ddlab.runs import process, run_to_end
+from ddlab.runs import process
 from ddlab.runs.inputs import Inputs
 from ddlab.runs.process import Step
 from tests.methods.test_recovery import draw, hooked_gaps, in_double
-from tests.support import assert_same, made_data, refuses
+from tests.support import assert_same, made_data, refuses, run_to_end
 
 DATA = made_data(classes=2, channels=3, size=12, train=8, test=4, seed=1)
 

@@ -16,10 +16,10 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, OrderedSteps, generators
 from ddlab.methods import gtn
 from ddlab.methods.shared import curriculum
-from ddlab.runs import process, run_to_end
+from ddlab.runs import process
 from ddlab.runs.inputs import Inputs
 from ddlab.training import ordered
-from tests.support import refuses
+from tests.support import refuses, run_to_end
 
 STEPS = 3
 BATCH = 4

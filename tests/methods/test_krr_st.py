@@ -16,10 +16,10 @@ from ddlab.data import ImageData
 from ddlab.methods import krr_st
 from ddlab.methods.shared import network_pool as pools
 from ddlab.networks import Network
-from ddlab.runs import process, run_to_end
+from ddlab.runs import process
 from ddlab.runs.inputs import Inputs
 from ddlab.training import self_supervised, supervised
-from tests.support import refuses
+from tests.support import refuses, run_to_end
 
 SMALL: dict[str, Any] = {
     "budget": 5,

@@ -16,9 +16,9 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.methods import ld
 from ddlab.methods.shared import label_steps
-from ddlab.runs import process, run_to_end
+from ddlab.runs import process
 from ddlab.runs.inputs import Inputs
-from tests.support import made_data, refuses
+from tests.support import made_data, refuses, run_to_end
 
 BATCHES = ([0, 2, 5], [1, 4, 5], [3, 2, 0])
 

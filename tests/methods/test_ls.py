@@ -15,9 +15,9 @@ from ddlab import evaluation
 from ddlab.methods import kip, ls
 from ddlab.methods.distillation import from_images
 from ddlab.methods.shared.kernels import KernelSpec, kernel_matrix
-from ddlab.runs import process, run_to_end
+from ddlab.runs import process
 from ddlab.runs.inputs import Inputs
-from tests.support import made_data, refuses
+from tests.support import made_data, refuses, run_to_end
 
 
 def rows(*shape: int, seed: int = 0) -> Tensor:

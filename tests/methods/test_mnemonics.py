@@ -14,10 +14,10 @@ from torch.func import functional_call
 from ddlab import networks
 from ddlab.methods import mnemonics, selection
 from ddlab.methods.shared import exemplars
-from ddlab.runs import process, run_to_end
+from ddlab.runs import process
 from ddlab.runs.inputs import Inputs
 from ddlab.training import ordered, phases
-from tests.support import made_data, refuses
+from tests.support import made_data, refuses, run_to_end
 
 FOUR = made_data(classes=4, train=8, test=5, seed=3)
 SETTINGS = mnemonics.SMALL.replace(tasks=2, temporary_learning_rate=0.3)

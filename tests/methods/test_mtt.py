@@ -17,10 +17,10 @@ from ddlab.data import ImageData
 from ddlab.data.siamese_views import siamese_view
 from ddlab.distilled import DistilledSet, OrderedSteps
 from ddlab.methods import mtt
-from ddlab.runs import process, run_to_end
+from ddlab.runs import process
 from ddlab.runs.inputs import Inputs
 from ddlab.training.trajectories import by_name, vector
-from tests.support import refuses
+from tests.support import refuses, run_to_end
 
 SMALL: dict[str, Any] = {
     **vars(mtt.SMALL),

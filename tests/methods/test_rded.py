@@ -22,9 +22,9 @@ from ddlab.data import ImageData
 from ddlab.methods import rded
 from ddlab.methods.shared import mosaic
 from ddlab.networks import Network
-from ddlab.runs import process, run_to_end
+from ddlab.runs import process
 from ddlab.runs.inputs import Inputs
-from tests.support import assert_same, assert_sentence, made_data, refuses
+from tests.support import assert_same, assert_sentence, made_data, refuses, run_to_end
 
 WHOLE: dict[str, Any] = {"smallest_area": 1.0}
 

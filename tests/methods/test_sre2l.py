@@ -15,10 +15,10 @@ from ddlab.data import ImageData
 from ddlab.methods import sre2l
 from ddlab.methods.shared import recovery
 from ddlab.networks import Network
-from ddlab.runs import process, run_to_end
+from ddlab.runs import process
 from ddlab.runs.inputs import Inputs
 from tests.methods.test_recovery import hooked_gaps, in_double, plain_module
-from tests.support import assert_same, made_data, refuses
+from tests.support import assert_same, made_data, refuses, run_to_end
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_updates_equal_a_plain_loop(
 ) -> None:
     config = settings(**changes)
     inputs = Inputs(data=colour, teachers=(in_double(colour_teacher),))
-    start = sre2l._first_images(config, inputs, batch).double()
+    start = recovery.first_images(config, inputs, batch).double()
     state = sre2l.State(
         batch * config.iterations, start, optimisers.adam_init({"images": start}), ()
     )
@@ -124,10 +124,10 @@ def test_updates_equal_a_plain_loop(
 
 def test_recovery_loss_is_equation_3() -> None:
     terms = [torch.tensor(value, dtype=torch.float64) for value in (2.0, 3.0, 5.0)]
-    assert sre2l.recovery_loss(*terms, lambda_mean=0.1, lambda_var=0.01) == pytest.approx(2.35)
+    assert recovery.recovery_loss(*terms, lambda_mean=0.1, lambda_var=0.01) == pytest.approx(2.35)
     terms = [term.requires_grad_() for term in terms]
     assert torch.autograd.gradcheck(
-        lambda *t: sre2l.recovery_loss(*t, lambda_mean=0.1, lambda_var=0.01), terms
+        lambda *t: recovery.recovery_loss(*t, lambda_mean=0.1, lambda_var=0.01), terms
     )
 
 
@@ -139,7 +139,7 @@ def test_batches_do_not_depend_on_each_other(inputs: Inputs) -> None:
     """The second batch is what a run that starts there gives, whatever the first was."""
     config = settings()
     whole = list(process.steps(sre2l, config, inputs))
-    first = sre2l._first_images(config, inputs, 1)
+    first = recovery.first_images(config, inputs, 1)
     assert_same(whole[config.iterations - 1].state.images, first)
     elsewhere = sre2l.State(config.iterations, first, optimisers.adam_init({"images": first}), ())
     later = list(process.steps(sre2l, config, inputs, elsewhere))
@@ -179,7 +179,7 @@ def test_large_steps_stay_in_the_valid_range(inputs: Inputs, colour: ImageData) 
 
 def test_real_start_takes_images_of_the_class(inputs: Inputs, colour: ImageData) -> None:
     config = settings(initialisation="real")
-    starts = [sre2l.init(config, inputs).images, sre2l._first_images(config, inputs, 1)]
+    starts = [sre2l.init(config, inputs).images, recovery.first_images(config, inputs, 1)]
     everything = colour.normalised()
     indices = []
     for images in starts:
@@ -194,7 +194,7 @@ def test_noise_start_is_new_for_each_batch_and_seed(inputs: Inputs) -> None:
     starts = []
     for seed in (0, 1):
         for batch in (0, 1):
-            starts.append(sre2l._first_images(settings(seed=seed), inputs, batch))
+            starts.append(recovery.first_images(settings(seed=seed), inputs, batch))
     assert all(not torch.equal(a, b) for i, a in enumerate(starts) for b in starts[:i])
 
 

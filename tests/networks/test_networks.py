@@ -20,7 +20,6 @@ from ddlab.data import ImageData
 from ddlab.networks import Network, NetworkSpec, calling, convnet, zoo
 from ddlab.networks.folding import folded
 from ddlab.networks.specification import hooked_layers, skeleton
-from ddlab.runs import run_to_end
 from ddlab.runs.inputs import Inputs
 from ddlab.training import supervised
 from tests.support import (
@@ -29,6 +28,7 @@ from tests.support import (
     global_randomness,
     made_data,
     refuses,
+    run_to_end,
     snapshot,
 )
 

@@ -23,10 +23,10 @@ from ddlab.lessons.data_residuals import entropy
 from ddlab.networks import Network
 from ddlab.networks.family import REGISTERED
 from ddlab.networks.specification import hooked_layers, skeleton
-from ddlab.runs import Runs, checkpoint, process, run_to_end
+from ddlab.runs import Runs, checkpoint, process
 from ddlab.runs.inputs import Inputs
 from ddlab.training import self_supervised, supervised
-from tests.support import assert_same, global_randomness, made_data, refuses
+from tests.support import assert_same, global_randomness, made_data, refuses, run_to_end
 
 GREY = made_data()
 BATCH_NORM = ("squeeze_recover_relabel", "directed_weight_adjustment", "data_residual_matching")

@@ -13,11 +13,11 @@ import torch
 from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.methods import selection
-from ddlab.runs import cache, run_to_end, source
+from ddlab.runs import cache, source
 from ddlab.runs.inputs import Inputs
 from ddlab.runs.process import Step
 from ddlab.training import supervised
-from tests.support import assert_same, refuses
+from tests.support import assert_same, refuses, run_to_end
 
 CONFIG = supervised.Config.teaching("teacher", network=networks.spec("convnet", width=4), epochs=2)
 

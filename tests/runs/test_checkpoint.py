@@ -21,10 +21,10 @@ from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData
 from ddlab.methods import dm, selection
 from ddlab.networks import Network
-from ddlab.runs import Run, checkpoint, process, run_to_end
+from ddlab.runs import Run, checkpoint, process
 from ddlab.runs.inputs import Inputs
 from ddlab.training import supervised
-from tests.support import assert_same, refuses
+from tests.support import assert_same, refuses, run_to_end
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from ddlab.core.parameters import Parameters, parameter
 from ddlab.distilled import DistilledSet
 from ddlab.methods import fadrm, selection, sre2l
 from ddlab.runs import (
+    NOTHING,
     Frame,
     Keep,
     Look,
@@ -28,14 +29,13 @@ from ddlab.runs import (
     Runs,
     checkpoint,
     look,
-    run_to_end,
     source,
 )
 from ddlab.runs import run as run_module
 from ddlab.runs.inputs import Inputs
 from ddlab.runs.process import Step, steps
 from ddlab.training import supervised
-from tests.support import assert_same, made_data, refuses
+from tests.support import assert_same, made_data, refuses, run_to_end
 
 SMALL = sre2l.Config(images_per_class=2, iterations=6, roll_pixels=1)
 MERGED = fadrm.Config(images_per_class=2, iterations=12, merges=2, roll_pixels=1)
@@ -125,13 +125,11 @@ def test_what_watch_raises_leaves_it_at_a_whole_step(inputs: Inputs, whole: list
 def test_states_are_kept_or_replayed(
     inputs: Inputs, whole: list[Step], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = Run(sre2l, SMALL, inputs, states=3).advance()  # those of 3, 6 and 9
+    run = Run(sre2l, SMALL, inputs).advance()  # those of 2, 5, 7 and 10
     updates = counted(monkeypatch, sre2l)
     for step in range(1, 13):
         assert_same(run.state(step), whole[step - 1].state)
-    assert sorted(updates) == [0, 0, 1, 3, 3, 4, 6, 6, 7, 9, 9, 10], (
-        "each from the nearest before it"
-    )
+    assert sorted(updates) == [0, 2, 2, 3, 5, 7, 7, 8, 10], "each from the nearest before it"
     with refuses("step", "at most 12", "13"):
         run.state(13)
 
@@ -155,7 +153,7 @@ def test_a_run_that_is_left_may_keep_where_it_stands(inputs: Inputs) -> None:
 
 
 def test_it_begins_at_a_state(inputs: Inputs, whole: list[Step]) -> None:
-    run = Run(sre2l, SMALL, inputs, state=whole[6].state, states=0)
+    run = Run(sre2l, SMALL, inputs, state=whole[6].state, keep=NOTHING)
     assert run.step == 7
     assert_same(run.advance().state(), whole[-1].state)
 

@@ -22,9 +22,9 @@ from torch import Tensor
 from ddlab import networks
 from ddlab.core.parameters import Parameters
 from ddlab.networks import Network
-from ddlab.runs import checkpoint, run_to_end
+from ddlab.runs import checkpoint
 from ddlab.runs.inputs import Inputs
-from tests.support import assert_same, refuses
+from tests.support import assert_same, refuses, run_to_end
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from ddlab.core.errors import NonFiniteError
 from ddlab.data import ImageData, predefined_views
 from ddlab.distilled import DistilledSet, HardLabels, Representations
 from ddlab.networks import specification
-from ddlab.runs import process, run_to_end
+from ddlab.runs import process
 from ddlab.runs.inputs import Inputs
 from ddlab.training import losses, pretraining
-from tests.support import assert_same, refuses
+from tests.support import assert_same, refuses, run_to_end
 
 M = 5
 D = 6

@@ -12,12 +12,11 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, OnlineTeacher
 from ddlab.methods import selection
 from ddlab.networks import Network
-from ddlab.runs import run_to_end
 from ddlab.runs.inputs import Inputs
 from ddlab.training import supervised
 from ddlab.training.relabelling import teacher_logits
 from tests.networks.test_networks import plain
-from tests.support import assert_unchanged, refuses, snapshot
+from tests.support import assert_unchanged, refuses, run_to_end, snapshot
 
 
 @pytest.fixture

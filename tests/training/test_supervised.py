@@ -17,11 +17,11 @@ from ddlab.data import ImageData, augmentation
 from ddlab.distilled import DistilledSet, HardLabels
 from ddlab.evaluation import accuracy
 from ddlab.networks import Network
-from ddlab.runs import process, run_to_end
+from ddlab.runs import process
 from ddlab.runs.inputs import Inputs
 from ddlab.training import supervised
 from tests.networks.test_networks import plain
-from tests.support import assert_same, made_data, refuses
+from tests.support import assert_same, made_data, refuses, run_to_end
 
 BLACK = torch.full((1, 1, 1, 1), -1.5)
 

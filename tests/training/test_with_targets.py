@@ -16,13 +16,13 @@ from ddlab.core.parameters import Parameters
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, HardLabels, Representations
 from ddlab.networks import Network
-from ddlab.runs import process, run_to_end
+from ddlab.runs import process
 from ddlab.runs.inputs import Inputs
 from ddlab.training import self_supervised, with_targets
 from ddlab.training.self_supervised import OBJECTIVES, Teacher, barlow_twins, byol
 from ddlab.training.self_supervised import teacher as parts
 from tests.networks.test_networks import plain
-from tests.support import assert_same, made_data, refuses
+from tests.support import assert_same, made_data, refuses, run_to_end
 from tests.training.self_supervised.test_teacher import module_of
 
 BARLOW = barlow_twins.SMALL.replace(

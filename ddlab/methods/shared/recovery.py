@@ -1,19 +1,21 @@
-r"""Parts of recovery methods: matching batch-norm statistics, circular shifts, the valid pixel
-range, first images.
+r"""Recovery: images are optimised until a frozen teacher sees its class and its statistics in them.
 
-SRe2L, DWA and FADRM all optimise images against a frozen teacher whose batch-norm layers remember
-the mean and variance of the training data at each depth.
+SRe2L, DWA and FADRM all do this, one batch of an image of each class after another; the teacher's
+batch-norm layers remember the mean and variance of the training data at each depth.
 
 Equation -> function (Du et al. 2024, DWA, arXiv 2409.17612, eq 4)
 L_mean = sum_l ||mu_l(S) - mu_l(T)||_2              batch_norm_mean_gap, one layer
 L_var  = sum_l ||sigma^2_l(S) - sigma^2_l(T)||_2    batch_norm_variance_gap, one layer
 both, with their derivative in closed form          batch_norm_gaps, one layer
 all layers of a network in one pass                 matched_call
+eq 3   l + lambda_mean L_mean + lambda_var L_var    recovery_loss
+image update  s <- clamp(Adam(s, grad))             image_update
 """
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -26,10 +28,83 @@ from ...core.errors import DDLabError
 from ...data import ImageData
 from ...data.augmentation import random_rectangle
 from ...networks import Network, Outputs
+from ...runs.inputs import Inputs
 
+CROPPED_FROM_PIXELS = 64
+SMALLEST_CROP = 0.08  # torchvision's default, which the reference code uses
+BETAS = (0.5, 0.9)  # Adam's, of the reference code
 FIRST_LAYER = 10.0  # how often the first batch-norm layer counts, as in SRe2L's code
 # Of E[x^2] to the variance: up to here E[x^2] - mean^2 keeps float32's precision but for two digits.
 _LARGEST_RATIO = 32.0
+
+
+@dataclass(frozen=True)
+class State:
+    """`step` updates done; the batch under work with its optimiser; the batches already done.
+
+    Each is [classes, channels, h, w].
+    """
+
+    step: int
+    images: Tensor
+    optimiser: optimisers.AdamState
+    done: tuple[Tensor, ...]
+
+
+AnyState = TypeVar("AnyState", bound=State)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One update: the terms of the loss before it, gaps per layer, the teacher's probabilities, and
+    the learning rate. Terms are [] each, gaps [layers], probabilities of the class [classes].
+    """
+
+    class_loss: Tensor
+    mean_gap: Tensor
+    variance_gap: Tensor
+    total_loss: Tensor
+    layer_mean_gaps: Tensor
+    layer_variance_gaps: Tensor
+    class_probability: Tensor
+    learning_rate: float
+
+
+def recovery_loss(
+    class_loss: Tensor,
+    mean_gap: Tensor,
+    variance_gap: Tensor,
+    *,
+    lambda_mean: float,
+    lambda_var: float,
+) -> Tensor:
+    """Return equation 3 with a weight for each gap (printed with one): l + lambda_mean L_mean +
+    lambda_var L_var. Scalars in, scalar out.
+    """
+    return class_loss + lambda_mean * mean_gap + lambda_var * variance_gap
+
+
+def image_update(
+    images: Tensor,
+    gradient: Tensor,
+    optimiser: optimisers.AdamState,
+    *,
+    learning_rate: float,
+    betas: tuple[float, float],
+    valid_range: tuple[Tensor, Tensor],
+) -> tuple[Tensor, optimisers.AdamState]:
+    """Take one Adam step on the images [n, channels, h, w], then clamp to valid pixels.
+
+    The gradient has the images' shape.
+    """
+    moved, optimiser = optimisers.adam_update(
+        {"images": images},
+        {"images": gradient},
+        optimiser,
+        learning_rate=learning_rate,
+        betas=betas,
+    )
+    return clamp_to_valid(moved["images"], *valid_range), optimiser
 
 
 def batch_norm_mean_gap(inputs: Tensor, running_mean: Tensor) -> Tensor:
@@ -294,6 +369,121 @@ def require_batch_norm_teacher(name: str, teacher: Network) -> None:
     """Raise if a teacher has no batch-norm layer: there would be nothing to match."""
     if not networks.batch_norm_layers(teacher.spec):
         errors.fail("teacher", f"a network with BatchNorm2d layers for {name}", teacher.spec.title)
+
+
+def image_step(
+    config: Any, inputs: Inputs, state: AnyState, *, weights: Mapping[str, Tensor]
+) -> tuple[AnyState, Trace]:
+    """Move the batch under work once; the last update of a batch starts the next.
+
+    Args:
+        config: SRe2L's, or one that extends it; the same in all functions below.
+        weights: all parameters and buffers that the images are run with.
+    """
+    teacher = inputs.teacher
+    batch, iteration = divmod(state.step, config.iterations)
+    state, trace = gradient_step(config, inputs, state, teacher=teacher, weights=weights)
+    if iteration + 1 < config.iterations:
+        return state, trace
+    # Called only where another batch follows; the draws of a real start cost time.
+    first = functools.partial(first_images, config, inputs)
+    return next_batch(state, batch, state.images, count=config.images_per_class, first=first), trace
+
+
+def gradient_step(
+    config: Any,
+    inputs: Inputs,
+    state: AnyState,
+    *,
+    teacher: Network,
+    weights: Mapping[str, Tensor] | None = None,
+    half: bool = False,
+) -> tuple[AnyState, Trace]:
+    """Move the batch under work once and count the step.
+
+    What comes after the last one is the caller's.
+
+    Args:
+        teacher: one of the networks; its running statistics are the targets.
+        weights: as in `image_step`; None takes the teacher's own.
+        half: mixed precision, as in `matched_call`.
+    """
+    data = inputs.data
+    # A batch holds one image of each class, in order: image i is of class i.
+    labels = torch.arange(data.classes, device=state.images.device)
+    # Every batch runs through the whole cosine, so the count starts anew with each.
+    learning_rate = optimisers.cosine(
+        state.step % config.iterations, config.iterations, config.learning_rate
+    )
+    # The gradient is that of the images before crop and shift, through which it passes.
+    leaf = state.images.detach().requires_grad_()
+    with torch.enable_grad():
+        view = random_view(config, leaf, state.step)
+        matched = matched_call(teacher, view, weights=weights, half=half)
+        terms = _terms(config, matched, labels)
+        (gradient,) = torch.autograd.grad(terms["total_loss"], leaf)
+    images, optimiser = image_update(
+        state.images,
+        gradient,
+        state.optimiser,
+        learning_rate=learning_rate,
+        betas=BETAS,
+        valid_range=data.valid_range(state.images.device),
+    )
+    trace = Trace(
+        **{name: value.detach() for name, value in terms.items()}, learning_rate=learning_rate
+    )
+    return replace(state, step=state.step + 1, images=images, optimiser=optimiser), trace
+
+
+def _terms(config: Any, matched: Matched, labels: Tensor) -> dict[str, Tensor]:
+    """Return equations 3 and 4 for one pass of a batch of such labels [n], by the names of `Trace`."""
+    # The softmax of float16 logits would lose small probabilities.
+    logits = matched.outputs.logits
+    logits = logits if logits.dtype == torch.float64 else logits.float()
+    class_loss = F.cross_entropy(logits, labels)
+    mean_gap = weighted_gap(matched.mean_gaps)
+    variance_gap = weighted_gap(matched.variance_gaps)
+    return {
+        "class_loss": class_loss,
+        "mean_gap": mean_gap,
+        "variance_gap": variance_gap,
+        "total_loss": recovery_loss(
+            class_loss,
+            mean_gap,
+            variance_gap,
+            lambda_mean=config.lambda_mean,
+            lambda_var=config.lambda_var,
+        ),
+        "layer_mean_gaps": matched.mean_gaps,
+        "layer_variance_gaps": matched.variance_gaps,
+        "class_probability": logits.detach().softmax(1).gather(1, labels[:, None])[:, 0],
+    }
+
+
+def random_view(config: Any, images: Tensor, step: int) -> Tensor:
+    """Return what the teacher sees of a batch [n, c, h, w] at `step`.
+
+    It is cropped and flipped, if the config says so, then shifted.
+    """
+    is_large = min(images.shape[2:]) >= CROPPED_FROM_PIXELS
+    if config.crop == "always" or (config.crop == "by_size" and is_large):
+        images = random_resized_crop_and_flip(images, SMALLEST_CROP, seed=config.seed, step=step)
+    return circular_shift(images, config.roll_pixels, seed=config.seed, step=step)
+
+
+def first_images(config: Any, inputs: Inputs, batch: int) -> Tensor:
+    """Return what a batch begins with: noise, or a real image of each class."""
+    data = inputs.data
+    if config.initialisation == "noise":
+        return noise_images(data, data.classes, seed=config.seed, batch=batch, device=inputs.device)
+    return real_images(config, inputs, batch)
+
+
+def real_images(config: Any, inputs: Inputs, batch: int) -> Tensor:
+    """Return the training images of a batch, one of each class, [classes, channels, h, w]."""
+    indices = real_image_indices(inputs.data, config.images_per_class, seed=config.seed)[batch]
+    return inputs.data.normalised(indices, device=inputs.device)
 
 
 def _unit(offset: Tensor, length: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Teachers without labels: a network learns from two views of each image, as a process.
 
     config = ddlab.training.self_supervised.Config.for_data(data)
-    teacher = ddlab.runs.run_to_end(self_supervised, config, ddlab.Inputs(data=data))
+    teacher = ddlab.Run(self_supervised, config, ddlab.Inputs(data=data)).to_end()
     features = ddlab.training.self_supervised.representations(teacher, data)
     print(ddlab.evaluation.probe(teacher, data, kind="linear"))
 

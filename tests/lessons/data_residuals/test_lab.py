@@ -22,10 +22,9 @@ from ddlab.lessons.data_residuals.world import DISTANCE, PIXELS, World, kept_ste
 from ddlab.methods import fadrm, selection
 from ddlab.networks import Network
 from ddlab.runs import process as driver
-from ddlab.runs import run_to_end
 from ddlab.runs.inputs import Inputs
 from ddlab.training import supervised
-from tests.support import made_data, moved, refuses, share_of_checks
+from tests.support import made_data, moved, refuses, run_to_end, share_of_checks
 
 SMALL = fadrm.Config(images_per_class=2, iterations=12, merges=2, roll_pixels=1)
 STUDENT = supervised.Config.teaching(network=networks.spec("convnet", width=4), epochs=2)

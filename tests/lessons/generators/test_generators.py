@@ -10,9 +10,9 @@ from ddlab.data import ImageData
 from ddlab.lessons.generators import lab, two_steps
 from ddlab.lessons.shared import one_weight
 from ddlab.methods import gtn
-from ddlab.runs import run_to_end
 from ddlab.runs.inputs import Inputs
 from ddlab.training import ordered
+from tests.support import run_to_end
 
 SMALL = gtn.SMALL.replace(inner_batch=6, steps=3)
 

@@ -19,8 +19,8 @@ from ddlab.lessons.learned_labels.lab import (
     quest_met,
 )
 from ddlab.methods import ld
-from ddlab.runs import run_to_end
 from ddlab.runs.inputs import Inputs
+from tests.support import run_to_end
 
 
 @pytest.fixture

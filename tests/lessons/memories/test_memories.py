@@ -10,9 +10,8 @@ from ddlab.data import ImageData
 from ddlab.evaluation import class_incremental
 from ddlab.lessons.memories import lab, plane, world
 from ddlab.methods import mnemonics, selection
-from ddlab.runs import run_to_end
 from ddlab.runs.inputs import Inputs
-from tests.support import refuses
+from tests.support import refuses, run_to_end
 
 
 @pytest.fixture

@@ -19,10 +19,11 @@ from ddlab.lessons.trajectories.lab import (
 )
 from ddlab.lessons.trajectories.world import LEARNED, MEANS, RATES, REAL, STUDENTS, left
 from ddlab.methods import mtt, selection
-from ddlab.runs import process, run_to_end
+from ddlab.runs import process
 from ddlab.runs.inputs import Inputs
 from ddlab.training import ordered
 from ddlab.training.trajectories import by_name
+from tests.support import run_to_end
 
 CONFIG = mtt.SMALL.replace(strategy="", passes=2, experts=3)
 

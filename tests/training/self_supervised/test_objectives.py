@@ -40,7 +40,7 @@ os.environ["LIGHTLY_DID_VERSION_CHECK"] = "True"  # else its import asks the net
 from lightly.loss import DINOLoss, NegativeCosineSimilarity, NTXentLoss, SwaVLoss, VICRegLoss
 from lightly.loss.swav_loss import sinkhorn
 
-from ddlab.runs import run_to_end
+from tests.support import run_to_end
 
 SIZES = {"seed": st.integers(0, 10**6), "count": st.integers(2, 9), "width": st.integers(2, 6)}
 TEMPERATURE = st.floats(0.05, 2)
