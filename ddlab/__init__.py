@@ -20,6 +20,7 @@ _ROOMS = (
     "runs",
     "methods",
     "training",
+    "unlabelled",
     "evaluation",
     "figures",
     "explorers",
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
         replication,
         runs,
         training,
+        unlabelled,
     )
     from .core.errors import DDLabError, NonFiniteError
     from .data import ImageData

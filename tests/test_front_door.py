@@ -18,7 +18,7 @@ import pytest
 import torch
 
 import ddlab
-from ddlab import data, evaluation, methods, networks, runs
+from ddlab import data, evaluation, methods, networks, runs, unlabelled
 from ddlab.core import parameters
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, HardLabels
@@ -101,11 +101,6 @@ TABLE: dict[str, Row] = {
         ddlab.Run,
         lambda g: {"process": selection, "config": CONFIG, "inputs": g.inputs},
         [("process", 3), ("config", None), ("inputs", "digits"), ("keep", 5)],
-    ),
-    "Run.to_end": (
-        ddlab.Run.to_end,
-        lambda g: {"self": ddlab.Run(selection, CONFIG, g.inputs)},
-        [("on_step", 5), ("checkpoint", 5), ("checkpoint_seconds", -1)],
     ),
     "ddlab.accuracy": (
         ddlab.accuracy,
@@ -387,13 +382,13 @@ TABLE: dict[str, Row] = {
             ("megabytes", 0),
         ],
     ),
-    "evaluation.predictions": (
-        evaluation.predictions,
+    "unlabelled.predictions": (
+        unlabelled.predictions,
         lambda g: {**KEYED, "kind": "ridge", "setting": 1.0},
         [*READER[:3], ("setting", NAN)],
     ),
-    "evaluation.probe": (
-        evaluation.probe,
+    "unlabelled.probe": (
+        unlabelled.probe,
         lambda g: {"network": g.teacher, "data": g.data, "kind": "neighbours"},
         [("network", None), ("kind", "forest"), ("held_out", 1.0), ("candidates", ())],
     ),
@@ -440,7 +435,7 @@ def material(
 def test_the_table_is_the_front_door() -> None:
     public = {
         id(value): name
-        for room in (ddlab, data, networks, evaluation, runs)
+        for room in (ddlab, data, networks, evaluation, runs, unlabelled)
         for name in room.__all__
         if callable(value := getattr(room, name))
     }

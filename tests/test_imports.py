@@ -17,6 +17,7 @@ ROOMS = (
     "distilled",
     "runs",
     "training",
+    "unlabelled",
     "methods",
     "evaluation",
     "records",

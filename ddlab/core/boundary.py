@@ -78,6 +78,23 @@ Index = Annotated[int, within(0)]  # a step, a seed, a number from 0
 Count = Annotated[int, within(1)]
 
 
+def distinct_seeds(argument: str, seeds_given: Any) -> list[int]:
+    """Require distinct seeds, and make them integers before they are compared."""
+    whole = (
+        isinstance(seeds_given, collections.abc.Sequence)
+        and not isinstance(seeds_given, str)
+        and len(seeds_given) > 0
+    )
+    seeds = [errors.check_integer(argument, seed, 0) for seed in seeds_given] if whole else []
+    # The same seed twice would be the same student twice, and the interval too narrow.
+    if not whole or len(set(seeds)) != len(seeds):
+        errors.fail(argument, "a sequence of at least one integer, all different", seeds_given)
+    return seeds
+
+
+Seeds = Annotated[collections.abc.Sequence[int], distinct_seeds]
+
+
 class Rule(NamedTuple):
     """What an annotation allows: checks, one after another, or None where that is allowed too."""
 

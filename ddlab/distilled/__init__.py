@@ -4,7 +4,7 @@ Sets of bases and coefficients come with what they take to store.
 """
 
 from ..core.public import listing
-from . import bases, factorisation, shift_models, storage_budget
+from . import factorisation, shift_models, storage_budget
 from .distilled_set import DECODERS, DistilledSet
 from .representations import Representations
 from .targets import (
@@ -26,7 +26,6 @@ __all__ = [
     "Representations",
     "StoredLabels",
     "Targets",
-    "bases",
     "factorisation",
     "shift_models",
     "storage_budget",

@@ -1,7 +1,4 @@
-"""What a distilled set is worth: students from scratch, tested on real images.
-
-What features are worth: probes.
-"""
+"""What a distilled set is worth: students from scratch, tested on real images."""
 
 from ..core.public import listing
 from ..training.accuracy import accuracy
@@ -13,8 +10,6 @@ from .incremental import Incremental, class_incremental
 from .kernel_regression import kernel_accuracy, kernel_predictions
 from .landscapes import Landscape, landscape
 from .network_search import ArchitectureSearch, architecture_search
-from .probing import Probe, probe
-from .readers import predictions
 from .students import Evaluation, evaluate, evaluate_all, interval
 
 __all__ = [
@@ -25,7 +20,6 @@ __all__ = [
     "Evaluation",
     "Incremental",
     "Landscape",
-    "Probe",
     "accuracy",
     "across",
     "architecture_search",
@@ -40,7 +34,5 @@ __all__ = [
     "kernel_predictions",
     "landscape",
     "measures",
-    "predictions",
-    "probe",
 ]
 __dir__ = listing(__all__)

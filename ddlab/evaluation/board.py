@@ -12,13 +12,13 @@ from torch import Tensor
 
 from ..core import errors, storage
 from ..core.arithmetic import as_usual
-from ..core.boundary import among, checked, within
+from ..core.boundary import Seeds, among, checked, within
 from ..core.errors import DDLabError
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..training import supervised
 from .comparison import Compared, Comparison, compare
-from .students import Jobs, Seeds, check_like
+from .students import Jobs, check_like
 
 ENDING = ".safetensors"
 _NEARER = 0.5  # a copy of a test image is so much nearer to it than to every training image

@@ -11,7 +11,7 @@ import torch
 
 from ..core import storage
 from ..core.arithmetic import as_usual
-from ..core.boundary import among, checked, within
+from ..core.boundary import Seeds, among, checked, within
 from ..core.errors import DDLabError
 from ..core.interval import interval_text
 from ..core.progress import progress_bar
@@ -26,7 +26,7 @@ from ..training import supervised
 from ..training.relabelling import as_teachers
 from .parallel import LostWorkers, check_jobs, is_here, run_tasks, tell_lost
 from .rows import RANDOM, Counts, Entry, check_counts, counts_of, entries_by_name, size_text
-from .students import Jobs, Seeds, evaluate, prepared
+from .students import Jobs, evaluate, prepared
 from .tables import Tabled, markdown
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from ..core import errors
-from ..core.boundary import checked
+from ..core.boundary import checked, distinct_seeds
 from ..core.progress import progress_bar
 from ..data import ImageData
 from ..distilled import DistilledSet
@@ -30,7 +30,6 @@ from ..runs import Run
 from ..runs.inputs import Inputs
 from ..training.phases import Phases, class_ends, class_order, logits_of
 from ..training.unrolled import Tensors
-from .students import distinct_seeds
 from .tables import Tabled, markdown
 
 Matrix = tuple[tuple[float, ...], ...]

@@ -21,7 +21,7 @@ import torch
 
 from ..core import errors, randomness, storage
 from ..core.arithmetic import as_usual
-from ..core.boundary import checked, within
+from ..core.boundary import Seeds, checked, within
 from ..core.progress import progress_bar
 from ..data import ImageData
 from ..distilled import DistilledSet
@@ -33,7 +33,7 @@ from ..training import supervised
 from .architectures import distinct_networks
 from .parallel import check_jobs
 from .rows import entries_by_name
-from .students import Jobs, Seeds, evaluations, prepared
+from .students import Jobs, evaluations, prepared
 from .tables import Tabled, markdown
 
 EARLY = "early stopping"

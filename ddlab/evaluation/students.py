@@ -4,7 +4,7 @@ import inspect
 import statistics
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ import torch
 
 from ..core import errors, storage
 from ..core.arithmetic import as_usual
-from ..core.boundary import among, checked, within
+from ..core.boundary import Seeds, among, checked, within
 from ..core.interval import interval, interval_text, within_accuracy
 from ..core.progress import progress_bar
 from ..data import ImageData
@@ -81,21 +81,6 @@ class Evaluation:
         return "-" if self.interval is None else f"{self.interval[0]:.3f} to {self.interval[1]:.3f}"
 
 
-def distinct_seeds(argument: str, seeds_given: Any) -> list[int]:
-    """Require distinct seeds, and make them integers before they are compared."""
-    whole = (
-        isinstance(seeds_given, Sequence)
-        and not isinstance(seeds_given, str)
-        and len(seeds_given) > 0
-    )
-    seeds = [errors.check_integer(argument, seed, 0) for seed in seeds_given] if whole else []
-    # The same seed twice would be the same student twice, and the interval too narrow.
-    if not whole or len(set(seeds)) != len(seeds):
-        errors.fail(argument, "a sequence of at least one integer, all different", seeds_given)
-    return seeds
-
-
-Seeds = Annotated[Sequence[int], distinct_seeds]
 Jobs = Annotated[int, within(1)] | None
 Settings = supervised.Config | ordered.Config
 Scores = tuple[float, float | None]  # accuracy, and balanced accuracy where classes are uneven

@@ -8,7 +8,6 @@ from collections.abc import Callable
 import torch
 
 from ..distilled import DistilledSet, Representations
-from ..evaluation.probing import probe_score
 from ..evaluation.students import student_accuracy
 from ..methods import representation_selection
 from ..methods.shared import recovery
@@ -17,6 +16,7 @@ from ..runs import NOTHING, Run
 from ..runs.inputs import Inputs
 from ..runs.process import Step
 from ..training import supervised
+from ..unlabelled.probing import probe_score
 
 
 def accuracies(distilled: DistilledSet, inputs: Inputs, watch: Callable[[Step], None]) -> str:

@@ -54,20 +54,20 @@ from ..core.parameters import parameter
 from ..data import ImageData
 from ..data.predefined_views import KINDS, NAMES, Kind, augmented
 from ..distilled import DistilledSet, Representations, shift_models
-from ..distilled.bases import is_exact, principal_bases, rank
 from ..distilled.factorisation import decoded, downsampled, fitted, reconstruct
 from ..distilled.storage_budget import SHIFTS, Factorised, Shift
 from ..runs import cache
 from ..runs.inputs import Inputs
 from ..runs.look import Look
-from . import krr_st
-from .krr_st import Parameterised, State, Trace, total_steps
-from .shared.unlabelled import (
+from ..unlabelled.bases import is_exact, principal_bases, rank
+from ..unlabelled.sets import (
     real_indices,
     require_finite_teacher,
     teacher_features,
     unlabelled_set,
 )
+from . import krr_st
+from .krr_st import Parameterised, State, Trace, total_steps
 
 NAME = "parameterised_self_supervised"
 ALIASES = ("boost",)

@@ -22,9 +22,10 @@ from ..runs import process as driver
 from ..runs.checkpoint import remove
 from ..runs.inputs import Inputs
 from ..runs.process import needs_teacher
-from ..training import self_supervised, supervised
+from ..training import supervised
 from ..training.accuracy import accuracy
 from ..training.relabelling import Teachers, as_teachers
+from ..unlabelled import self_supervised
 from .shared.labelling import labelled_set
 
 

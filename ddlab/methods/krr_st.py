@@ -61,15 +61,15 @@ from ..networks import NetworkSpec
 from ..networks.folding import folded
 from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from .shared import kernel_ridge
-from .shared import network_pool as pools
-from .shared.network_pool import Pool
-from .shared.unlabelled import (
+from ..unlabelled.sets import (
     real_indices,
     require_finite_teacher,
     teacher_features,
     unlabelled_set,
 )
+from .shared import kernel_ridge
+from .shared import network_pool as pools
+from .shared.network_pool import Pool
 
 NAME = "kernel_ridge_self_supervised"
 ALIASES = ("krr_st",)

@@ -5,7 +5,7 @@ Sun, Jiang & Lin 2024, arXiv 2405.14669.
 Section 4.1 and appendices H, K and N. Labels are not read and nothing is optimised: a network,
 drawn at random, trained with labels or without, on these images or on others, is asked once about
 each image. Its features, reduced to as many numbers as the student's features have, are the targets
-from which another network learns faster than from its own views (`ddlab.training.with_targets`).
+from which another network learns faster than from its own views (`ddlab.unlabelled.with_targets`).
 
 | symbol | here | shape |
 |---|---|---|
@@ -43,8 +43,8 @@ from ..distilled import DistilledSet, Representations
 from ..networks import NetworkSpec
 from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from ..training.self_supervised.teacher import feature_size
-from .shared.unlabelled import real_indices, require_finite_teacher, unlabelled_set
+from ..unlabelled.self_supervised.teacher import feature_size
+from ..unlabelled.sets import real_indices, require_finite_teacher, unlabelled_set
 
 NAME = "representations_as_targets"
 ALIASES = ("rela", "rela_d")

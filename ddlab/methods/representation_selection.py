@@ -31,13 +31,13 @@ from ..data.predefined_views import KINDS, NAMES, Kind, augmented
 from ..distilled import DistilledSet, Representations
 from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from .selection import k_means
-from .shared.unlabelled import (
+from ..unlabelled.sets import (
     real_indices,
     require_finite_teacher,
     teacher_features,
     unlabelled_set,
 )
+from .selection import k_means
 
 NAME = "representation_selection"
 ALIASES = ()

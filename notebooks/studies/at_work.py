@@ -20,13 +20,14 @@ from ddlab import data as datasets
 from ddlab import methods, networks
 from ddlab.core import randomness
 from ddlab.data import ImageData
-from ddlab.evaluation import class_incremental, probing
+from ddlab.evaluation import class_incremental
 from ddlab.lessons.bases import unlabelled
 from ddlab.methods import boost, krr_st, mnemonics, representation_selection
 from ddlab.networks import Network
 from ddlab.runs import NOTHING, Run, process
 from ddlab.runs.inputs import Inputs
-from ddlab.training import pretraining, supervised
+from ddlab.training import supervised
+from ddlab.unlabelled import pretraining, probing
 
 Rows = Iterator[list[Any]]
 SEEDS = range(10)

@@ -21,7 +21,7 @@ from ddlab.lessons.representations.setting import NETWORK, PRIORS, make_prior, m
 from ddlab.networks import NetworkSpec
 from ddlab.runs import NOTHING, Run
 from ddlab.runs.inputs import Inputs
-from ddlab.training import with_targets
+from ddlab.unlabelled import with_targets
 
 SHARES = (0.05, 0.1, 0.2, 0.5, 1.0)
 ALONE: dict[str, Any] = {"schedule": "constant", "share": 0.0}

@@ -31,7 +31,8 @@ from ddlab.methods import rded, rela, selection, sre2l
 from ddlab.networks import Network
 from ddlab.runs import NOTHING, Run, cache
 from ddlab.runs.inputs import Inputs
-from ddlab.training import supervised, with_targets
+from ddlab.training import supervised
+from ddlab.unlabelled import with_targets
 
 OTHER_OBJECTIVES = ("byol", "barlow_twins", "vicreg", "simsiam", "dino", "moco", "swav")
 PER_CLASS = 10

@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from table import save
 
-from ddlab.evaluation import probing
 from ddlab.lessons.bases import unlabelled
 from ddlab.lessons.bases.world import World
 from ddlab.methods import boost, krr_st, representation_selection
 from ddlab.runs import NOTHING, Run
 from ddlab.runs.inputs import Inputs
+from ddlab.unlabelled import probing
 
 SEEDS = range(10)
 SHARED: dict[str, Any] = {"budget": unlabelled.BUDGET}

@@ -29,8 +29,9 @@ from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.inputs import Inputs
 from ddlab.runs.process import Step, needs_teacher
-from ddlab.training import ordered, pretraining, self_supervised, supervised, with_targets
-from ddlab.training.self_supervised import barlow_twins
+from ddlab.training import ordered, supervised
+from ddlab.unlabelled import pretraining, self_supervised, with_targets
+from ddlab.unlabelled.self_supervised import barlow_twins
 
 ANY_SIZE = "data and two teachers of any size"
 PLAIN_TEACHERS = "data and three teachers without batch norm"

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 import ddlab
-from ddlab import evaluation, networks
+from ddlab import evaluation, networks, unlabelled
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.methods import representation_selection, selection
@@ -222,7 +222,7 @@ def test_teachers_students_and_probes(
             representation_selection.Config(budget=9),
             Inputs(data=grey, teachers=(learned,)),
         )
-        probed = evaluation.probe(teacher, grey, kind="linear", seeds=(0,), candidates=(1e-2,))
+        probed = unlabelled.probe(teacher, grey, kind="linear", seeds=(0,), candidates=(1e-2,))
         scores += [probed.mean]
         own_set = ddlab.from_images(chosen.images, chosen.labels, grey, learned)
         return [learned.weights, chosen, represented, own_set.targets, scores]

@@ -23,7 +23,8 @@ from ddlab.data import ImageData
 from ddlab.methods import dm, dwa, fadrm, krr_st, sre2l
 from ddlab.runs.inputs import Inputs
 from ddlab.runs.process import needs_teacher
-from ddlab.training import self_supervised, supervised
+from ddlab.training import supervised
+from ddlab.unlabelled import self_supervised
 from tests.stand_in_device import DeviceTensor, stand_in_device
 from tests.support import made_data
 

@@ -20,7 +20,7 @@ from ddlab.runs import checkpoint, look, process
 from ddlab.runs import run as run_module
 from ddlab.runs.inputs import Inputs
 from ddlab.runs.process import Step, needs_teacher
-from ddlab.training import self_supervised
+from ddlab.unlabelled import self_supervised
 from tests.contract.cases import (
     CASES,
     MAIN,

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from ddlab.distilled import bases, factorisation
+from ddlab.distilled import factorisation
+from ddlab.unlabelled import bases
 from tests.support import refuses
 
 SIZES = {

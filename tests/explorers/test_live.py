@@ -24,7 +24,8 @@ from ddlab.explorers import live as live_module
 from ddlab.methods import sre2l
 from ddlab.networks import Network
 from ddlab.runs import Keep, Run
-from ddlab.training import pretraining, self_supervised, supervised, with_targets
+from ddlab.training import supervised
+from ddlab.unlabelled import pretraining, self_supervised, with_targets
 from tests.contract.cases import CASES, bundle
 from tests.support import made_data, refuses
 

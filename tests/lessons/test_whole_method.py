@@ -58,9 +58,10 @@ from ddlab.methods.shared.kernels import KernelSpec, kernel_matrix
 from ddlab.networks import Network
 from ddlab.runs import cache
 from ddlab.runs.inputs import Inputs
-from ddlab.training import losses, ordered, supervised, trajectories, with_targets
+from ddlab.training import losses, ordered, supervised, trajectories
 from ddlab.training.phases import arrived
-from ddlab.training.self_supervised import simclr
+from ddlab.unlabelled import with_targets
+from ddlab.unlabelled.self_supervised import simclr
 from tests.support import made_data, run_to_end
 
 SOLUTIONS = Path(__file__).parents[2] / "notebooks" / "solutions"

@@ -16,13 +16,14 @@ from ddlab import networks
 from ddlab.core import optimisers, randomness
 from ddlab.data import ImageData, predefined_views
 from ddlab.data.predefined_views import Kind
-from ddlab.distilled import DistilledSet, bases, shift_models
+from ddlab.distilled import DistilledSet, shift_models
 from ddlab.distilled.storage_budget import Shift
 from ddlab.methods import boost, krr_st
 from ddlab.methods.shared import kernel_ridge, unlabelled
 from ddlab.networks import Network
 from ddlab.runs import cache, process
 from ddlab.runs.inputs import Inputs
+from ddlab.unlabelled import bases
 from tests.methods.test_krr_st import doubled
 from tests.support import assert_same, made_data, refuses, run_to_end
 

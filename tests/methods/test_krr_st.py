@@ -18,7 +18,8 @@ from ddlab.methods.shared import network_pool as pools
 from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.inputs import Inputs
-from ddlab.training import self_supervised, supervised
+from ddlab.training import supervised
+from ddlab.unlabelled import self_supervised
 from tests.support import refuses, run_to_end
 
 SMALL: dict[str, Any] = {

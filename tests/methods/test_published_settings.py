@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ddlab import methods, networks
-from ddlab.training import pretraining, self_supervised
+from ddlab.unlabelled import pretraining, self_supervised
 
 PRINTED: list[tuple[Any, dict[str, Any]]] = [
     (

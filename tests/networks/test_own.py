@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 import ddlab
-from ddlab import evaluation, methods, networks
+from ddlab import evaluation, methods, networks, unlabelled
 from ddlab.core import storage
 from ddlab.core.source import code_of
 from ddlab.data import ImageData
@@ -25,7 +25,8 @@ from ddlab.networks.family import REGISTERED
 from ddlab.networks.specification import hooked_layers, skeleton
 from ddlab.runs import Runs, checkpoint, process
 from ddlab.runs.inputs import Inputs
-from ddlab.training import self_supervised, supervised
+from ddlab.training import supervised
+from ddlab.unlabelled import self_supervised
 from tests.support import assert_same, global_randomness, made_data, refuses, run_to_end
 
 GREY = made_data()
@@ -487,7 +488,7 @@ def test_students_labels_and_measures(
         assert bool((evaluation.measures.feature_distance(ours, guide) > 0).all())
         maps = networks.predict(guide, ours.images).last_conv
         assert len(entropy.feature_entropy(maps, entropy.feature_edges(maps))) == len(ours)
-        probed = evaluation.probe(
+        probed = unlabelled.probe(
             guide, grey, kind="linear", seeds=(0,), candidates=(1e-2,), device="cpu"
         )
         assert 0 <= probed.mean <= 1

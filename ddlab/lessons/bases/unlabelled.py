@@ -14,14 +14,13 @@ from ... import data as datasets
 from ... import networks, records
 from ...data import ImageData
 from ...distilled import DistilledSet, Representations
-from ...evaluation import probing
-from ...evaluation.probing import probed
 from ...methods import boost
 from ...networks import Network
 from ...runs import process
 from ...runs.inputs import Inputs
 from ...runs.process import Step
-from ...training import pretraining
+from ...unlabelled import pretraining, probing
+from ...unlabelled.probing import probed
 
 __all__ = [
     "BUDGET",

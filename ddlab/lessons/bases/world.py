@@ -20,12 +20,12 @@ from ...core import errors, randomness
 from ...core.parameters import Parameters, narrowed, parameter
 from ...data import ImageData
 from ...data.images import Split
-from ...distilled import bases as principal
 from ...distilled import factorisation
-from ...distilled.bases import PrincipalBases
 from ...distilled.storage_budget import Factorised
 from ...networks import Network
-from ...training import pretraining
+from ...unlabelled import bases as principal
+from ...unlabelled import pretraining
+from ...unlabelled.bases import PrincipalBases
 from . import unlabelled
 
 PICTURED = 10  # images on a page

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ... import data
-from ...training.self_supervised.barlow_twins import barlow_twins_loss
+from ...unlabelled.self_supervised.barlow_twins import barlow_twins_loss
 from ..answers import Exercise, NotYet
 from .setting import UNTRAINED, make_prior, make_set
 

@@ -16,7 +16,7 @@ from ...methods import rela
 from ...networks import Network, NetworkSpec
 from ...runs import cache
 from ...runs.inputs import Inputs
-from ...training import self_supervised
+from ...unlabelled import self_supervised
 
 UNTRAINED = "untrained"
 WEAK = "weak"

@@ -13,12 +13,12 @@ from ... import networks
 from ...core import errors
 from ...core.parameters import parameter
 from ...data import ImageData
-from ...evaluation.readers import predictions
 from ...explorers.ready import MethodWorld, SteppedSettings
 from ...networks import Network, NetworkSpec
 from ...runs import Run
 from ...runs.inputs import Inputs
-from ...training import with_targets
+from ...unlabelled import with_targets
+from ...unlabelled.readers import predictions
 from .setting import NETWORK, PRIORS, UNTRAINED, make_set, objective
 
 # Images that the reader of features learns from.

@@ -14,13 +14,14 @@ from torch import Tensor
 
 from ddlab import networks
 from ddlab.data import ImageData
-from ddlab.distilled import bases, factorisation
+from ddlab.distilled import factorisation
 from ddlab.explorers import Laboratory
 from ddlab.explorers.stops import round_numbers
 from ddlab.lessons.bases import lab as labs
 from ddlab.lessons.bases.lab import BasesLab, picture
 from ddlab.lessons.bases.world import Fitted, World, errors_of_first, scales
 from ddlab.networks import Network
+from ddlab.unlabelled import bases
 from tests.support import made_data, refuses
 
 

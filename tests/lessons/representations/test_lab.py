@@ -23,8 +23,8 @@ from ddlab.lessons.representations.world import Moment, World
 from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.inputs import Inputs
-from ddlab.training import with_targets
-from ddlab.training.self_supervised import OBJECTIVES
+from ddlab.unlabelled import with_targets
+from ddlab.unlabelled.self_supervised import OBJECTIVES
 from tests.support import made_data, refuses
 
 SPEC = networks.spec("convnet", width=4)

@@ -4,7 +4,7 @@ The network learns to give each view the teacher's features.
 
 KRR-ST (Lee et al. 2024, arXiv 2310.06511) and Yu, Yao & Chiu 2025 (Boost), equation 2 and appendix
 A.1. What the network is worth is then asked by a probe of its features on a labelled dataset
-(`evaluation.probing`).
+(`unlabelled.probing`).
 
 One step
 x, y = a batch of the views and their representations                  DistilledSet.pairs, `rows`
@@ -34,8 +34,8 @@ from ..core.published import Published
 from ..networks import Network, NetworkSpec
 from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
-from . import losses
-from .trained import State, initial_state, train_step, trained_network
+from ..training import losses
+from ..training.trained import State, initial_state, train_step, trained_network
 
 NAME = "pretraining"
 NEEDS = ("distilled",)

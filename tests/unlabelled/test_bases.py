@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from ddlab.distilled import bases, factorisation
+from ddlab.distilled import factorisation
+from ddlab.unlabelled import bases
 from tests.support import assert_same, draw_globally, refuses
 
 SHAPES = {"rows": st.integers(3, 12), "width": st.integers(1, 6), "seed": st.integers(0, 999)}

@@ -17,10 +17,10 @@ from ddlab.data import ImageData
 from ddlab.runs import checkpoint, process
 from ddlab.runs.inputs import Inputs
 from ddlab.runs.process import Step
-from ddlab.training import self_supervised
-from ddlab.training.self_supervised import Batch, ObjectiveState, Teacher, barlow_twins, followed
+from ddlab.unlabelled import self_supervised
+from ddlab.unlabelled.self_supervised import Batch, ObjectiveState, Teacher, barlow_twins, followed
 from tests.support import assert_same, draw_globally, global_randomness, refuses, run_to_end
-from tests.training.self_supervised import toy_objective as toy
+from tests.unlabelled.self_supervised import toy_objective as toy
 
 TOY = Teacher(toy)
 SMALL: dict[str, Any] = {

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ddlab.core import optimisers
-from ddlab.training.self_supervised import lars_direction, warmed_cosine
+from ddlab.unlabelled.self_supervised import lars_direction, warmed_cosine
 from tests.support import refuses
 
 SHAPES = {"weight": (4, 3), "kernel": (2, 3, 3, 3), "bias": (4,)}

@@ -18,12 +18,12 @@ from ddlab.distilled import DistilledSet, HardLabels, Representations
 from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.inputs import Inputs
-from ddlab.training import self_supervised, with_targets
-from ddlab.training.self_supervised import OBJECTIVES, Teacher, barlow_twins, byol
-from ddlab.training.self_supervised import teacher as parts
+from ddlab.unlabelled import self_supervised, with_targets
+from ddlab.unlabelled.self_supervised import OBJECTIVES, Teacher, barlow_twins, byol
+from ddlab.unlabelled.self_supervised import teacher as parts
 from tests.networks.test_networks import plain
 from tests.support import assert_same, made_data, refuses, run_to_end
-from tests.training.self_supervised.test_teacher import module_of
+from tests.unlabelled.self_supervised.test_teacher import module_of
 
 BARLOW = barlow_twins.SMALL.replace(
     batch_size=8, optimiser="adamw", learning_rate=0.3, second_solarise_probability=0.7

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ddlab.core import randomness
 from ddlab.core.parameters import parameter
-from ddlab.training.self_supervised import (
+from ddlab.unlabelled.self_supervised import (
     Batch,
     ObjectiveState,
     Training,

@@ -22,8 +22,8 @@ from ddlab.data import ImageData, load
 from ddlab.evaluation import probe
 from ddlab.runs import process
 from ddlab.runs.inputs import Inputs
-from ddlab.training import self_supervised
-from ddlab.training.self_supervised import (
+from ddlab.unlabelled import self_supervised
+from ddlab.unlabelled.self_supervised import (
     OBJECTIVES,
     Teacher,
     byol,
@@ -34,7 +34,7 @@ from ddlab.training.self_supervised import (
     swav,
     vicreg,
 )
-from ddlab.training.self_supervised.momentum import target_momentum
+from ddlab.unlabelled.self_supervised.momentum import target_momentum
 
 os.environ["LIGHTLY_DID_VERSION_CHECK"] = "True"  # else its import asks the network
 from lightly.loss import DINOLoss, NegativeCosineSimilarity, NTXentLoss, SwaVLoss, VICRegLoss

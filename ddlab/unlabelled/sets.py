@@ -6,12 +6,12 @@ from typing import Any
 
 from torch import Tensor
 
-from ...core import errors, randomness
-from ...core.parameters import Parameters
-from ...distilled import DistilledSet, Representations
-from ...runs.inputs import Inputs
-from ...runs.process import check_finite
-from ...training.self_supervised import representations
+from ..core import errors, randomness
+from ..core.parameters import Parameters
+from ..distilled import DistilledSet, Representations
+from ..runs.inputs import Inputs
+from ..runs.process import check_finite
+from .self_supervised import representations
 
 
 def require_finite_teacher(name: str, inputs: Inputs) -> None:

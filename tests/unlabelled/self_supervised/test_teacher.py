@@ -15,9 +15,9 @@ from ddlab.data import ImageData
 from ddlab.networks import Network
 from ddlab.runs import cache, process
 from ddlab.runs.inputs import Inputs
-from ddlab.training import self_supervised
-from ddlab.training.self_supervised import projected, projector_weights, representations
-from ddlab.training.self_supervised.teacher import _learning_rate
+from ddlab.unlabelled import self_supervised
+from ddlab.unlabelled.self_supervised import projected, projector_weights, representations
+from ddlab.unlabelled.self_supervised.teacher import _learning_rate
 from tests.networks.test_networks import plain
 from tests.support import assert_same, made_data, refuses, run_to_end
 

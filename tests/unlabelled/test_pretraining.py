@@ -17,7 +17,8 @@ from ddlab.distilled import DistilledSet, HardLabels, Representations
 from ddlab.networks import specification
 from ddlab.runs import process
 from ddlab.runs.inputs import Inputs
-from ddlab.training import losses, pretraining
+from ddlab.training import losses
+from ddlab.unlabelled import pretraining
 from tests.support import assert_same, refuses, run_to_end
 
 M = 5

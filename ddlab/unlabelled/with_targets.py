@@ -55,10 +55,10 @@ from ..core.published import Published
 from ..networks import Network, NetworkSpec
 from ..runs.inputs import Inputs
 from ..runs.look import Look, Number
+from ..training.trained import trained_network
 from . import self_supervised
 from .self_supervised import Training, byol
 from .self_supervised import teacher as parts
-from .trained import trained_network
 
 NAME = "rela_f"
 NEEDS = ("distilled",)

@@ -1,9 +1,9 @@
 """Teachers without labels: a network learns from two views of each image, as a process.
 
-    config = ddlab.training.self_supervised.Config.for_data(data)
+    config = ddlab.unlabelled.self_supervised.Config.for_data(data)
     teacher = ddlab.Run(self_supervised, config, ddlab.Inputs(data=data)).to_end()
-    features = ddlab.training.self_supervised.representations(teacher, data)
-    print(ddlab.evaluation.probe(teacher, data, kind="linear"))
+    features = ddlab.unlabelled.self_supervised.representations(teacher, data)
+    print(ddlab.unlabelled.probe(teacher, data, kind="linear"))
 
 The package itself is the process by Barlow Twins; `Teacher(objective)` is the process by any other.
 An objective is a file (`objective.py` says of what form): which of its tensors the gradient trains,

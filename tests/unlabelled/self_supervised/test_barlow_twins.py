@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.autograd import gradcheck
 
-from ddlab.training.self_supervised import barlow_twins_loss, cross_correlation, standardised
+from ddlab.unlabelled.self_supervised import barlow_twins_loss, cross_correlation, standardised
 
 TINY = 1e-14  # an epsilon that leaves float64 correlations of ordinary features as they are
 

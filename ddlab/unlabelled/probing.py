@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from ..core import errors, randomness
-from ..core.boundary import among, checked, within
+from ..core.boundary import Seeds, among, checked, within
 from ..core.interval import interval, within_accuracy
 from ..data import ImageData
 from ..distilled import DistilledSet
@@ -25,10 +25,9 @@ from ..networks import Network
 from ..runs import NOTHING, Run
 from ..runs.inputs import Inputs
 from ..runs.process import Step
-from ..training import pretraining
-from ..training.self_supervised import representations
+from . import pretraining
 from .readers import KINDS, checked_setting, predictions
-from .students import Seeds
+from .self_supervised import representations
 
 Kind = Annotated[str, among(*KINDS)]
 HeldOut = Annotated[float, within(0, 0.9, open_low=True)]

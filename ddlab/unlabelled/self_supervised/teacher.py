@@ -16,7 +16,7 @@ lr: a line up, then a cosine                                          warmed_cos
 what follows the network by momentum                                  objective.follow
 
 The result is the network with its features; the projector is dropped. Its last linear layer, which
-nothing here trains, stays as it was drawn, so its logits mean nothing: `evaluation.probe` trains a
+nothing here trains, stays as it was drawn, so its logits mean nothing: `unlabelled.probe` trains a
 layer in its place.
 
 | deviation from the authors' code | why |
@@ -43,7 +43,7 @@ from ...networks import Network, NetworkSpec
 from ...networks.specification import hooked_layers, skeleton
 from ...runs.inputs import Inputs
 from ...runs.look import Look, Number
-from ..trained import trained_network
+from ...training.trained import trained_network
 from .barlow_twins import standardised
 from .objective import RATE_BATCH, Batch, ObjectiveState, Training
 from .optimising import lars_direction, warmed_cosine

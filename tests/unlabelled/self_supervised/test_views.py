@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from ddlab.training import self_supervised
-from ddlab.training.self_supervised import (
+from ddlab.unlabelled import self_supervised
+from ddlab.unlabelled.self_supervised import (
     TwoViews,
     solarised,
     with_brightness,

@@ -14,9 +14,9 @@ from torch import Tensor
 from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.evaluation import Probe, interval, predictions, probe
-from ddlab.evaluation import probing as rooms
 from ddlab.networks import Network
-from ddlab.training.self_supervised import representations
+from ddlab.unlabelled import probing as rooms
+from ddlab.unlabelled.self_supervised import representations
 from tests.support import made_data, refuses
 
 
