@@ -20,7 +20,7 @@ from ddlab.data import ImageData
 from ddlab.lessons.ideal_data import networks as toy_networks
 from ddlab.lessons.ideal_data import toys
 from ddlab.methods import dm, krr_st, sre2l
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs
 
 Step = Callable[[], Any]
 REPEATS = 15

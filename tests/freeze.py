@@ -22,7 +22,7 @@ from ddlab.core.storage import fingerprint
 from ddlab.data import ImageData
 from ddlab.methods import selection
 from ddlab.networks import Network
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs
 from ddlab.training import supervised
 from tests.contract.cases import CASES, bundle, states
 from tests.support import leaves, made_data, run_to_end

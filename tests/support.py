@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from ddlab.core.errors import DDLabError
+from ddlab.core import DDLabError
 from ddlab.data import ImageData
 from ddlab.runs import NOTHING, Inputs, Run
 

@@ -16,8 +16,7 @@ import ddlab
 from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.methods import mnemonics, rela, selection
-from ddlab.runs import Run, process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, Run, process
 from ddlab.training import supervised
 from tests.support import made_data, refuses
 

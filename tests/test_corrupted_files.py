@@ -12,13 +12,11 @@ from typing import Any
 import pytest
 
 from ddlab import networks
-from ddlab.core import storage
-from ddlab.core.errors import DDLabError
+from ddlab.core import DDLabError, storage
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.networks import Network
-from ddlab.runs import checkpoint
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, checkpoint
 from ddlab.training import supervised
 from tests.support import assert_same, assert_sentence, leaves
 

@@ -25,7 +25,7 @@ from ddlab.distilled import DistilledSet, HardLabels
 from ddlab.methods import dm, mnemonics, selection
 from ddlab.networks import Network
 from ddlab.networks.family import REGISTERED
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs
 from tests.contract.cases import PROCESSES
 from tests.contract.material import Material
 from tests.support import refuses

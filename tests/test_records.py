@@ -8,7 +8,7 @@ import pytest
 
 import ddlab
 from ddlab import methods, records
-from ddlab.core.errors import DDLabError
+from ddlab.core import DDLabError
 from ddlab.lessons.build import NOTEBOOKS
 
 

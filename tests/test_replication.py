@@ -13,7 +13,7 @@ import torch
 
 import ddlab
 from ddlab import methods, networks
-from ddlab.core.errors import DDLabError
+from ddlab.core import DDLabError
 from ddlab.data import ImageData, whitened
 from ddlab.lessons.build import NOTEBOOKS
 from ddlab.networks import Network

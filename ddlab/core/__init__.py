@@ -1,8 +1,59 @@
 """The foundation of every other room.
 
-Errors, parameters, randomness, storage, optimisers, and the interval of a mean.
+Errors, checks at the front door, parameters, randomness, storage, optimisers, and the interval of a
+mean.
 """
 
 from . import errors, optimisers, parameters, randomness, storage
+from .arithmetic import as_usual, exact_float32
+from .boundary import (
+    Count,
+    Index,
+    Seeds,
+    among,
+    check_fields,
+    checked,
+    distinct_seeds,
+    of_kind,
+    tensor,
+    within,
+)
+from .devices import moved
+from .errors import DDLabError, NonFiniteError, fail
+from .parameters import Parameters, describe, narrowed, parameter, with_default
+from .progress import progress_bar
+from .public import listing, needs_lab
+from .published import Published
 
-__all__ = ["errors", "optimisers", "parameters", "randomness", "storage"]
+__all__ = [
+    "Count",
+    "DDLabError",
+    "Index",
+    "NonFiniteError",
+    "Parameters",
+    "Published",
+    "Seeds",
+    "among",
+    "as_usual",
+    "check_fields",
+    "checked",
+    "describe",
+    "distinct_seeds",
+    "errors",
+    "exact_float32",
+    "fail",
+    "listing",
+    "moved",
+    "narrowed",
+    "needs_lab",
+    "of_kind",
+    "optimisers",
+    "parameter",
+    "parameters",
+    "progress_bar",
+    "randomness",
+    "storage",
+    "tensor",
+    "with_default",
+    "within",
+]

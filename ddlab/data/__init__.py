@@ -18,9 +18,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ..core import errors
-from ..core.arithmetic import as_usual
-from ..core.public import listing
+from ..core import as_usual, errors, listing
 from . import augmentation, predefined_views, siamese_views, text, torchvision_sets
 from .aligning import aligned
 from .arrays import from_arrays, from_dataset

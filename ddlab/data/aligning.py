@@ -4,8 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..core import errors
-from ..core.boundary import checked
+from ..core import checked, errors
 from .images import ImageData
 
 

@@ -11,10 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 
-from ..core import errors, randomness
-from ..core.arithmetic import as_usual
-from ..core.boundary import Count, Index, checked, within
-from ..core.errors import DDLabError
+from ..core import Count, DDLabError, Index, as_usual, checked, errors, randomness, within
 from . import pictures
 from .images import ImageData, Layout
 from .pictures import Fit, Reading, Size

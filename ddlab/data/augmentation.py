@@ -14,9 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..core import errors, randomness
-from ..core.devices import moved
-from ..core.parameters import Parameters, parameter
+from ..core import Parameters, errors, moved, parameter, randomness
 
 
 class View(NamedTuple):

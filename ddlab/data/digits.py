@@ -9,8 +9,7 @@ from typing import Annotated
 import torch
 import torch.nn.functional as F
 
-from ..core.boundary import checked, within
-from ..core.errors import DDLabError
+from ..core import DDLabError, checked, within
 from .images import ImageData
 
 NAME = "digits"

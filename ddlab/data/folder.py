@@ -22,9 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..core import errors, storage
-from ..core.boundary import Count, Index, checked, within
-from ..core.errors import DDLabError
+from ..core import Count, DDLabError, Index, checked, errors, storage, within
 from . import pictures, tree
 from .arrays import split_rows
 from .images import ImageData

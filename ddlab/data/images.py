@@ -11,9 +11,17 @@ from typing import Annotated, Any, Literal, Self
 import torch
 from torch import Tensor
 
-from ..core import devices, errors, randomness, storage
-from ..core.boundary import Count, check_fields, checked, tensor
-from ..core.errors import DDLabError
+from ..core import (
+    Count,
+    DDLabError,
+    check_fields,
+    checked,
+    devices,
+    errors,
+    randomness,
+    storage,
+    tensor,
+)
 from . import pictures
 
 Split = Literal["train", "test"]

@@ -15,8 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from torch import Tensor
 
-from ..core import errors
-from ..core.errors import DDLabError
+from ..core import DDLabError, errors
 
 _SIXTEEN_BITS = ("I", "I;16", "I;16B", "I;16L")
 GREY = ("1", "L", "LA", "La", *_SIXTEEN_BITS)  # PIL's modes without colour

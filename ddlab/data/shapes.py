@@ -32,8 +32,7 @@ from typing import Annotated
 import numpy as np
 import torch
 
-from ..core import errors, randomness
-from ..core.boundary import Count, Index, checked, within
+from ..core import Count, Index, checked, errors, randomness, within
 from .images import ImageData
 
 NAME = "shapes"

@@ -27,8 +27,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..core import errors, randomness
-from ..core.devices import moved
+from ..core import errors, moved, randomness
 
 STRATEGIES = ("color", "crop", "cutout", "flip", "scale", "rotate")
 """The operations that a strategy can name, in the published order."""

@@ -23,9 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..core import errors, storage
-from ..core.boundary import Index, checked, within
-from ..core.errors import DDLabError
+from ..core import DDLabError, Index, checked, errors, storage, within
 from ..core.randomness import generator
 from .arrays import Fraction, split_rows
 from .images import ImageData

@@ -19,8 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..core import errors, storage
-from ..core.errors import DDLabError
+from ..core import DDLabError, errors, storage
 from .images import ImageData
 
 CLASSES = {

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from ..core.errors import DDLabError
+from ..core import DDLabError
 
 SUFFIXES = (
     ".bmp",

@@ -9,8 +9,7 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
-from ..core.arithmetic import as_usual
-from ..core.boundary import checked, within
+from ..core import as_usual, checked, within
 from .images import ImageData, denormalise
 
 _AT_ONCE = 1024  # images

@@ -3,7 +3,7 @@
 Sets of bases and coefficients come with what they take to store.
 """
 
-from ..core.public import listing
+from ..core import listing
 from . import factorisation, shift_models, storage_budget
 from .distilled_set import DECODERS, DistilledSet
 from .representations import Representations

@@ -15,9 +15,7 @@ from typing import Annotated, Any, Literal, Self
 import torch
 from torch import Tensor
 
-from ..core import devices, errors, storage
-from ..core.boundary import check_fields, checked, tensor
-from ..core.errors import DDLabError
+from ..core import DDLabError, check_fields, checked, devices, errors, storage, tensor
 from ..data import pictures, predefined_views
 from ..data.images import above_zero, denormalise, normalise
 from ..networks import Network

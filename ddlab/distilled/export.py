@@ -13,8 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..core import storage
-from ..core.errors import DDLabError
+from ..core import DDLabError, storage
 from ..data import pictures
 from ..data.folder import LABELS
 from ..data.images import normalise

@@ -21,8 +21,7 @@ here or for plain pairs.
 from dataclasses import dataclass
 from typing import Literal
 
-from ..core import errors
-from ..core.parameters import Parameters, parameter
+from ..core import Parameters, errors, parameter
 
 Shift = Literal["same", "bias", "networks", "stored"]
 SHIFTS = ("same", "bias", "networks", "stored")

@@ -1,6 +1,6 @@
 """What a distilled set is worth: students from scratch, tested on real images."""
 
-from ..core.public import listing
+from ..core import listing
 from ..training.accuracy import accuracy
 from . import embeddings, measures
 from .architectures import Architectures, across

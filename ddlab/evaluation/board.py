@@ -10,10 +10,7 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from ..core import errors, storage
-from ..core.arithmetic import as_usual
-from ..core.boundary import Seeds, among, checked, within
-from ..core.errors import DDLabError
+from ..core import DDLabError, Seeds, among, as_usual, checked, errors, storage, within
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..training import supervised

@@ -9,19 +9,15 @@ from typing import Annotated, Any
 
 import torch
 
-from ..core import storage
-from ..core.arithmetic import as_usual
-from ..core.boundary import Seeds, among, checked, within
-from ..core.errors import DDLabError
+from ..core import DDLabError, Seeds, among, as_usual, checked, progress_bar, storage, within
 from ..core.interval import interval_text
-from ..core.progress import progress_bar
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..methods import selection
 from ..methods.distillation import distill, from_images, train_teacher
 from ..networks import Network
+from ..runs import Inputs
 from ..runs.cache import whole
-from ..runs.inputs import Inputs
 from ..training import supervised
 from ..training.relabelling import as_teachers
 from .parallel import LostWorkers, check_jobs, is_here, run_tasks, tell_lost

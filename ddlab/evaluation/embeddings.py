@@ -27,8 +27,7 @@ import torch
 from torch import Tensor
 
 from .. import networks
-from ..core import errors
-from ..core.parameters import Parameters, parameter
+from ..core import Parameters, errors, parameter
 from ..networks import Network
 from ..runs import cache
 from ..runs.threads import available, limit_threads

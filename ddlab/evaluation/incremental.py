@@ -20,14 +20,11 @@ from typing import Any
 
 import torch
 
-from ..core import errors
-from ..core.boundary import checked, distinct_seeds
-from ..core.progress import progress_bar
+from ..core import checked, distinct_seeds, errors, progress_bar
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..methods import mnemonics
-from ..runs import Run
-from ..runs.inputs import Inputs
+from ..runs import Inputs, Run
 from ..training.phases import Phases, class_ends, class_order, logits_of
 from ..training.unrolled import Tensors
 from .tables import Tabled, markdown

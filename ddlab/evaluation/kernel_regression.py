@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 import torch
 from torch import Tensor
 
-from ..core import errors
-from ..core.boundary import checked, tensor, within
+from ..core import checked, errors, tensor, within
 from ..data import ImageData
 from ..data.images import Split
 from ..distilled import DistilledSet

@@ -20,14 +20,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .. import networks
-from ..core import errors, randomness
-from ..core.boundary import among, checked, within
-from ..core.progress import progress_bar
+from ..core import among, checked, errors, progress_bar, randomness, within
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import NetworkSpec
-from ..runs import Keep, Run
-from ..runs.inputs import Inputs
+from ..runs import Inputs, Keep, Run
 from ..training import losses, supervised
 from ..training.relabelling import Teachers, teacher_logits
 from ..training.trajectories import buffers_of, by_name, vector

@@ -19,16 +19,13 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 
-from ..core import errors, randomness, storage
-from ..core.arithmetic import as_usual
-from ..core.boundary import Seeds, checked, within
-from ..core.progress import progress_bar
+from ..core import Seeds, as_usual, checked, errors, progress_bar, randomness, storage, within
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..methods.distillation import from_images, train_teacher
 from ..networks import Network, NetworkSpec
+from ..runs import Inputs
 from ..runs.cache import whole
-from ..runs.inputs import Inputs
 from ..training import supervised
 from .architectures import distinct_networks
 from .parallel import check_jobs

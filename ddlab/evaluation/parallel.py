@@ -14,12 +14,11 @@ from typing import Any
 
 import torch
 
-from ..core import errors
-from ..core.errors import DDLabError
+from ..core import DDLabError, errors
 from ..data import ImageData
 from ..networks import NetworkSpec
 from ..networks.family import REGISTERED
-from ..runs.inputs import Inputs
+from ..runs import Inputs
 
 Outcome = tuple[int, Any, Exception | None]  # number of the task, its result, or what it raised
 

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import methods as library
-from ..core import errors
-from ..core.errors import DDLabError
+from ..core import DDLabError, errors
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..methods.distillation import distill, preset
+from ..runs import Inputs
 from ..runs.cache import whole
-from ..runs.inputs import Inputs
 from ..runs.process import check_call, check_process, needs_teacher
 from .students import check_like
 

@@ -11,18 +11,14 @@ from typing import Annotated, Any
 
 import torch
 
-from ..core import errors, storage
-from ..core.arithmetic import as_usual
-from ..core.boundary import Seeds, among, checked, within
+from ..core import Seeds, among, as_usual, checked, errors, progress_bar, storage, within
 from ..core.interval import interval, interval_text, within_accuracy
-from ..core.progress import progress_bar
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import NetworkSpec
 from ..networks.family import REGISTERED
-from ..runs import NOTHING, Run, cache
+from ..runs import NOTHING, Inputs, Run, cache
 from ..runs import process as driver
-from ..runs.inputs import Inputs
 from ..runs.threads import limit_threads, thread_count
 from ..training import ordered, supervised
 from ..training.accuracy import accuracy, balanced_accuracy

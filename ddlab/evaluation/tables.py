@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..core import errors, storage
-from ..core.errors import DDLabError
+from ..core import DDLabError, errors, storage
 
 _MARKS = re.compile(r"([\\|`*\[\]~])")  # what would be more than itself in Markdown
 

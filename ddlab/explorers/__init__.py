@@ -12,7 +12,7 @@ export               a laboratory as a page that needs no kernel
 Quest, QuestLine     what a reader is asked to reach, checked
 """
 
-from ..core.public import listing, needs_lab
+from ..core import listing, needs_lab
 
 needs_lab("ddlab.explorers", "ipywidgets", "anywidget", "plotly")
 

@@ -19,16 +19,9 @@ from typing import Any
 import ipywidgets as widgets
 import traitlets
 
-from ..core.errors import (
-    DDLabError,
-    check_boolean,
-    check_choice,
-    check_function,
-    check_instance,
-    check_text,
-    fail,
-)
-from ..core.parameters import Parameter, Parameters, describe
+from ..core import DDLabError, Parameters, describe, fail
+from ..core.errors import check_boolean, check_choice, check_function, check_instance, check_text
+from ..core.parameters import Parameter
 
 # More choices than this do not fit a row of buttons.
 _MOST_BUTTONS = 8

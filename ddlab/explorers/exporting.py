@@ -17,7 +17,7 @@ from typing import Any
 from ipywidgets import embed
 from plotly.offline import get_plotlyjs_version
 
-from ..core.errors import DDLabError
+from ..core import DDLabError
 from ..core.storage import write_atomically
 from .page import Laboratory
 from .plot import shared_library

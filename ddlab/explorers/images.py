@@ -9,7 +9,7 @@ from typing import Any
 import ipywidgets as widgets
 import traitlets
 
-from ..core.errors import fail
+from ..core import fail
 
 
 class Picture(widgets.Image):

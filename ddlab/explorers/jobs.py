@@ -29,6 +29,14 @@ class Value:
 
     `watch(words, share)` is called now and then with what goes on and how much of it is done, from
     0 to 1; it raises where the reader has moved on.
+
+    >>> def square(number, *, watch):
+    ...     watch("squaring", 0.5)
+    ...     return number**2
+    >>> job = Value(square, 3)
+    >>> job == Value(square, 3), job.compute(*job.arguments, watch=print)
+    squaring 0.5
+    (True, 9)
     """
 
     compute: Callable[..., Any]
@@ -66,6 +74,11 @@ class Compute:
             jobs are done.
         shows_end: whether a press shows the end of the run. One that asks for the watched run does.
         view: what is brought to the front, out of its tab.
+
+    >>> def students(world, settings, results):
+    ...     return [Value(print, seed) for seed in range(settings["students"])]
+    >>> len(Compute("Train students", students).jobs(None, {"students": 3}, None))
+    3
     """
 
     words: str | Callable[[Any, Any], str]
@@ -80,7 +93,11 @@ class Compute:
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """A button that changes the settings: settings -> settings."""
+    """A button that changes the settings: settings -> settings.
+
+    >>> Change("Next seed", lambda settings: {**settings, "seed": settings["seed"] + 1}).change({"seed": 0})
+    {'seed': 1}
+    """
 
     words: str
     change: Callable[[Any], Any]

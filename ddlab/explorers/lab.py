@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
-from ..core.parameters import describe
+from ..core import describe
 from ..runs import Run
 from .controls import label_of, plain_value
 from .jobs import Change, Compute, Jobs

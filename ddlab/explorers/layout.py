@@ -27,7 +27,8 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from ..core.errors import DDLabError, check_text, fail
+from ..core import DDLabError, fail
+from ..core.errors import check_text
 from .controls import Controls
 from .lines import Sentence
 from .runner import Runner

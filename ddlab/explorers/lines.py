@@ -89,6 +89,10 @@ class Progress(widgets.FloatProgress):
 class Quest:
     """What is to be reached in a laboratory: in words, and (world, settings, known) -> whether what
     is on show reaches it.
+
+    >>> quest = Quest("Reach 90%.", lambda world, settings, results: results["accuracy"] >= 0.9)
+    >>> quest.met(None, None, {"accuracy": 0.95})
+    True
     """
 
     words: str

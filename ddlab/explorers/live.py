@@ -19,13 +19,11 @@ import plotly.graph_objects as go
 import torch
 
 from .. import methods
-from ..core import errors
-from ..core.parameters import Parameters, describe, parameter, with_field
+from ..core import Parameters, describe, errors, parameter
+from ..core.parameters import with_field
 from ..data import ImageData
 from ..distilled import DistilledSet
-from ..runs import Frame, Keep, Run
-from ..runs.inputs import Inputs
-from ..runs.process import Step
+from ..runs import Frame, Inputs, Keep, Run, Step
 from ..training import supervised
 from ..training.relabelling import Teachers, as_teachers
 from . import looks

@@ -12,9 +12,7 @@ from ..evaluation.students import student_accuracy
 from ..methods import representation_selection
 from ..methods.shared import recovery
 from ..methods.shared.labelling import labelled_set
-from ..runs import NOTHING, Run
-from ..runs.inputs import Inputs
-from ..runs.process import Step
+from ..runs import NOTHING, Inputs, Run, Step
 from ..training import supervised
 from ..unlabelled.probing import probe_score
 

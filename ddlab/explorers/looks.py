@@ -9,11 +9,10 @@ import ipywidgets as widgets
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core.errors import DDLabError
+from ..core import DDLabError
 from ..data.images import denormalise
 from ..figures import encode_grid, encode_png, loss_curves
-from ..runs import Frame, Look
-from ..runs.inputs import Inputs
+from ..runs import Frame, Inputs, Look
 from .plot import Plot
 
 _HEIGHT = 316  # of the charts

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import ipywidgets as widgets
 
-from ..core.errors import DDLabError
+from ..core import DDLabError
 from .controls import Controls
 from .jobs import Change, Compute
 from .layout import Explorer

@@ -27,8 +27,10 @@ import plotly.graph_objects as go
 import traitlets
 from plotly.offline import get_plotlyjs_version
 
-from ..core.errors import check_boolean, check_number, check_text, fail
-from ..figures.theme import THEMES, alt_text, palette
+from ..core import fail
+from ..core.errors import check_boolean, check_number, check_text
+from ..figures import alt_text
+from ..figures.theme import THEMES, palette
 from .front_end import SyncedWidget, front_end, style
 
 _library_lock = threading.Lock()

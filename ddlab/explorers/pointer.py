@@ -13,7 +13,7 @@ import ipywidgets as widgets
 import torch
 from torch import Tensor
 
-from ..core.errors import fail
+from ..core import fail
 
 _STEP = 0.02  # as a share of the plot
 

@@ -16,16 +16,14 @@ import plotly.graph_objects as go
 import torch
 from torch import Tensor
 
-from ..core import errors
-from ..core.parameters import Parameters, describe, parameter
+from ..core import Parameters, describe, errors, parameter
 from ..data import ImageData
 from ..distilled import DistilledSet, OrderedSteps
 from ..evaluation.students import student_accuracy
 from ..figures import add_reference, encode_grid, loss_curves
 from ..methods import selection
 from ..networks import Network, NetworkSpec
-from ..runs import Frame, Keep, Run, Runs, cache
-from ..runs.inputs import Inputs
+from ..runs import Frame, Inputs, Keep, Run, Runs, cache
 from ..training import supervised
 from .schedule import Results
 from .views import Strip

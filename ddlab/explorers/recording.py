@@ -24,7 +24,8 @@ import numpy as np
 import traitlets
 from PIL import Image
 
-from ..core.errors import DDLabError, check_instance
+from ..core import DDLabError
+from ..core.errors import check_instance
 from .front_end import SyncedWidget, front_end, style
 from .jobs import Compute
 from .layout import opened

@@ -14,7 +14,8 @@ from typing import Any
 import plotly.graph_objects as go
 
 from ..core import interval
-from ..figures.theme import DASHED, finish_figure, series_style, start_figure
+from ..figures import finish_figure, series_style, start_figure
+from ..figures.theme import DASHED
 from .jobs import Compute, Job, Value
 from .schedule import Results
 from .views import View

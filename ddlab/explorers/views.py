@@ -37,6 +37,11 @@ class Handles(NamedTuple):
         names: of the points, for who moves them by keyboard.
         positions: [n, 2], in the axes' units.
         extent: (low, high) of both axes.
+
+    >>> import torch
+    >>> handles = Handles(["red", "blue"], torch.tensor([[0.0, 1.0], [2.0, 3.0]]), ((0, 4), (0, 4)))
+    >>> handles.names[1], handles.positions[1].tolist()
+    ('blue', [2.0, 3.0])
     """
 
     names: Sequence[str]
@@ -53,6 +58,12 @@ class Drag:
         put: (world, settings, point, x, y) -> the settings to show next.
         handles: (world, settings, results) -> the points as they are drawn, or None while nothing
             can be moved.
+
+    >>> def put(settings_of, settings, point, x, y):
+    ...     return {**settings, point: (x, y)}
+    >>> drag = Drag("points", put, lambda world, settings, results: None)
+    >>> drag.put(None, {0: (0, 0)}, 1, 2.0, 3.0)
+    {0: (0, 0), 1: (2.0, 3.0)}
     """
 
     trace: str
@@ -112,7 +123,15 @@ def step_on_show(world: Any, settings: Any, results: Any) -> float | None:
 
 
 class Chart(View):
-    """A plotly figure."""
+    """A plotly figure.
+
+    >>> from ddlab.figures import loss_curves
+    >>> def data(world, settings, results):
+    ...     return ((3.0, 2.0, 1.0),)
+    >>> chart = Chart(data, lambda losses: loss_curves({"loss": losses}, title="Loss"))
+    >>> chart.draw(*chart.data(None, None, None)).layout.title.text
+    'Loss'
+    """
 
     def widget(self, drawing: Any) -> widgets.Widget:
         draggable = "" if self.drag is None else self.drag.trace
@@ -123,7 +142,15 @@ class Chart(View):
 
 
 class Strip(View):
-    """Encoded images with their alt text."""
+    """Encoded images with their alt text.
+
+    >>> import torch
+    >>> from ddlab.figures import encode_grid
+    >>> black = torch.zeros(2, 1, 8, 8, dtype=torch.uint8)
+    >>> strip = Strip(lambda world, settings, results: (2,), lambda count: (encode_grid(black), f"{count} images"))
+    >>> strip.draw(*strip.data(None, None, None))[1]
+    '2 images'
+    """
 
     def widget(self, drawing: Any) -> widgets.Widget:
         return Picture(drawing[0], alt=drawing[1])
@@ -133,7 +160,12 @@ class Strip(View):
 
 
 class Html(View):
-    """HTML: a table, a caption. What comes from data is escaped by who draws it."""
+    """HTML: a table, a caption. What comes from data is escaped by who draws it.
+
+    >>> score = Html(lambda world, settings, results: (0.5,), "<b>{:.0%}</b>".format)
+    >>> score.draw(*score.data(None, None, None))
+    '<b>50%</b>'
+    """
 
     def widget(self, drawing: Any) -> widgets.Widget:
         return widgets.HTML(drawing)
@@ -143,21 +175,36 @@ class Html(View):
 
 
 class Formulas(Html):
-    """HTML with formulas between dollar signs."""
+    r"""HTML with formulas between dollar signs.
+
+    >>> step = Formulas(lambda world, settings, results: (0.1,), r"$\eta = {}$".format)
+    >>> step.draw(0.1) == r"$\eta = 0.1$"
+    True
+    """
 
     def widget(self, drawing: Any) -> widgets.Widget:
         return widgets.HTMLMath(drawing)
 
 
 class Row:
-    """Views beside each other; they wrap on a narrow page."""
+    """Views beside each other; they wrap on a narrow page.
+
+    >>> score = Html(lambda world, settings, results: (0.5,), "{:.0%}".format)
+    >>> len(Row(score, score).views)
+    2
+    """
 
     def __init__(self, *views: Any) -> None:
         self.views = views
 
 
 class Tabs:
-    """Views of which one is on show: (title, view), ..."""
+    """Views of which one is on show: (title, view), ...
+
+    >>> score = Html(lambda world, settings, results: (0.5,), "{:.0%}".format)
+    >>> Tabs(("Accuracy", score), ("Error", score)).titles
+    ['Accuracy', 'Error']
+    """
 
     def __init__(self, *views: tuple[str, Any]) -> None:
         self.titles = [title for title, _ in views]

@@ -6,7 +6,7 @@ No widgets and no training. Every figure has a title, labelled axes and an alt t
 their colours in the browser when the page is dark.
 """
 
-from ..core.public import listing, needs_lab
+from ..core import listing, needs_lab
 
 needs_lab("ddlab.figures", "plotly")
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from ..core.boundary import within
-from ..core.errors import DDLabError, check_number, check_text, fail
+from ..core import DDLabError, fail, within
+from ..core.errors import check_number, check_text
 
 
 def named(argument: str, value: Any) -> Mapping[str, Any]:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core.boundary import checked
-from ..core.errors import DDLabError, check_instance, fail
+from ..core import DDLabError, checked, fail
+from ..core.errors import check_instance
 from ..evaluation import interval
 from . import alt as words
 from . import theme as look

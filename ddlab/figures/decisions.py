@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core.boundary import checked
-from ..core.errors import DDLabError, fail
+from ..core import DDLabError, checked, fail
 from . import alt as words
 from . import theme as look
 from ._check import as_array, as_extent

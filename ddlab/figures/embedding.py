@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core.errors import DDLabError
+from ..core import DDLabError
 from . import alt as words
 from . import theme as look
 from ._check import as_array, as_extent, as_names

@@ -15,8 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core.boundary import checked, within
-from ..core.errors import DDLabError, fail
+from ..core import DDLabError, checked, fail, within
 from . import theme as look
 from ._check import Scale, as_names
 

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core.boundary import checked
-from ..core.errors import DDLabError
+from ..core import DDLabError, checked
 from . import alt as words
 from . import theme as look
 from ._check import Named, Share, Words, as_array

@@ -7,8 +7,7 @@ from typing import Annotated
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core.boundary import checked, within
-from ..core.errors import DDLabError
+from ..core import DDLabError, checked, within
 from . import theme as look
 from ._check import Named, Scale, as_names
 from .images import WIDEST, as_pixels, compose_grid, encode_png

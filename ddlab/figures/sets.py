@@ -10,8 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core.boundary import checked, within
-from ..core.errors import fail
+from ..core import checked, fail, within
 from . import alt as words
 from . import theme as look
 from ._check import Named, as_array, as_extent, as_names, as_pair

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core.boundary import checked
-from ..core.errors import DDLabError, check_number, fail
+from ..core import DDLabError, checked, fail
+from ..core.errors import check_number
 from ..core.interval import interval as students_interval
 from . import alt as words
 from . import theme as look

@@ -20,8 +20,7 @@ from typing import Annotated, Any, Literal
 
 import plotly.graph_objects as go
 
-from ..core.boundary import checked, within
-from ..core.errors import fail
+from ..core import checked, fail, within
 from ._check import Words
 
 ThemeName = Literal["light", "dark"]

@@ -6,7 +6,7 @@ The names are loaded when first used: `import ddlab` stays instant.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ..core.public import listing
+from ..core import listing
 
 if TYPE_CHECKING:
     from ..explorers import Prediction

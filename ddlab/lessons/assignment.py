@@ -21,8 +21,7 @@ from ..distilled import DistilledSet
 from ..methods import selection
 from ..methods.distillation import from_images
 from ..networks import Network
-from ..runs import cache
-from ..runs.inputs import Inputs
+from ..runs import Inputs, cache
 from ..training import supervised
 from .lesson import show
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import methods
-from ..core.errors import DDLabError
+from ..core import DDLabError
 from ..core.storage import write_atomically
 from .contents import index
 

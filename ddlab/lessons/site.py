@@ -19,8 +19,7 @@ from typing import Any
 
 import nbformat
 
-from ..core import errors
-from ..core.errors import DDLabError
+from ..core import DDLabError, errors
 from ..core.storage import write_atomically
 from ..explorers.exporting import SCRIPTS, head, put_scripts, without_plotly
 from .build import NOTEBOOKS

@@ -6,9 +6,7 @@
 import importlib
 from typing import Any
 
-from ..core import errors
-from ..core.parameters import parameter
-from ..core.public import listing
+from ..core import errors, listing, parameter
 from ..core.randomness import generator
 from ..runs.process import check_process
 

@@ -49,16 +49,13 @@ import torch
 from torch import Tensor
 
 from .. import networks
-from ..core import errors, randomness
-from ..core.parameters import parameter
+from ..core import errors, parameter, randomness
 from ..data import ImageData
 from ..data.predefined_views import KINDS, NAMES, Kind, augmented
 from ..distilled import DistilledSet, Representations, shift_models
 from ..distilled.factorisation import decoded, downsampled, fitted, reconstruct
 from ..distilled.storage_budget import SHIFTS, Factorised, Shift
-from ..runs import cache
-from ..runs.inputs import Inputs
-from ..runs.look import Look
+from ..runs import Inputs, Look, cache
 from ..unlabelled.bases import is_exact, principal_bases, rank
 from ..unlabelled.sets import (
     real_indices,

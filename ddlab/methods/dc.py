@@ -46,14 +46,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .. import networks
-from ..core import optimisers, randomness
+from ..core import optimisers, parameter, randomness
 from ..core.optimisers import SGDState
-from ..core.parameters import parameter
 from ..data.siamese_views import siamese_view
 from ..distilled import DistilledSet
 from ..networks import NetworkSpec
-from ..runs.inputs import Inputs
-from ..runs.look import Look, Number
+from ..runs import Inputs, Look, Number
 from .shared import descent, matching
 
 NAME = "gradient_matching"

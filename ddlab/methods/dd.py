@@ -37,14 +37,11 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from .. import networks
-from ..core import errors, optimisers, randomness
-from ..core.errors import DDLabError
+from ..core import DDLabError, errors, optimisers, parameter, randomness, with_default
 from ..core.optimisers import AdamState
-from ..core.parameters import parameter, with_default
 from ..distilled import DistilledSet, OrderedSteps
 from ..networks import NetworkSpec
-from ..runs.inputs import Inputs
-from ..runs.look import Look, Number
+from ..runs import Inputs, Look, Number
 from ..training import ordered
 from ..training.unrolled import Inner, Tensors, diverging, outer_gradient
 from .shared import descent, recovery

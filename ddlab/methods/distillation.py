@@ -10,17 +10,13 @@ import torch
 from torch import Tensor
 
 from .. import methods
-from ..core import errors, storage
-from ..core.arithmetic import as_usual
-from ..core.boundary import checked, tensor
-from ..core.errors import DDLabError
+from ..core import DDLabError, as_usual, checked, errors, storage, tensor
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import Network
-from ..runs import NOTHING, Run
+from ..runs import NOTHING, Inputs, Run
 from ..runs import process as driver
 from ..runs.checkpoint import remove
-from ..runs.inputs import Inputs
 from ..runs.process import needs_teacher
 from ..training import supervised
 from ..training.accuracy import accuracy

@@ -27,14 +27,12 @@ import torch
 from torch import Tensor
 
 from .. import networks
-from ..core import optimisers, randomness
+from ..core import optimisers, parameter, randomness, with_default
 from ..core.optimisers import SGDState
-from ..core.parameters import parameter, with_default
 from ..data import ImageData, siamese_views
 from ..distilled import DistilledSet
 from ..networks import NetworkSpec
-from ..runs.inputs import Inputs
-from ..runs.look import Look, Number
+from ..runs import Inputs, Look, Number
 from .shared import descent, matching
 
 NAME = "distribution_matching"

@@ -23,10 +23,10 @@ today's torch; this one can.
 from dataclasses import dataclass
 from typing import Any, Self
 
-from ..core.parameters import with_default
+from ..core import with_default
 from ..data import siamese_views
 from ..distilled import DistilledSet
-from ..runs.inputs import Inputs
+from ..runs import Inputs
 from . import dc
 from .dc import State, Trace, look, total_steps, update  # noqa: F401
 from .shared import descent, matching

@@ -53,12 +53,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .. import networks
-from ..core import errors, randomness
-from ..core.parameters import parameter, with_default
+from ..core import errors, parameter, randomness, with_default
 from ..distilled import DistilledSet
 from ..networks import Network
-from ..runs.inputs import Inputs
-from ..runs.look import Look, Number
+from ..runs import Inputs, Look, Number
 from . import sre2l
 from .shared import recovery
 

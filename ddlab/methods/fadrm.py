@@ -54,13 +54,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .. import networks
-from ..core import errors, optimisers
-from ..core.errors import NonFiniteError
-from ..core.parameters import parameter, with_default
+from ..core import NonFiniteError, errors, optimisers, parameter, with_default
 from ..distilled import DistilledSet
-from ..runs import cache
-from ..runs.inputs import Inputs
-from ..runs.look import Look
+from ..runs import Inputs, Look, cache
 from . import rded, sre2l
 from .shared import recovery
 

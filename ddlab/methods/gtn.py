@@ -36,13 +36,10 @@ import torch
 from torch import Tensor
 
 from .. import networks
-from ..core import errors, optimisers, randomness
+from ..core import Published, errors, optimisers, parameter, randomness
 from ..core.optimisers import AdamState
-from ..core.parameters import parameter
-from ..core.published import Published
 from ..distilled import DistilledSet, OrderedSteps, generators
-from ..runs.inputs import Inputs
-from ..runs.look import Look, Number
+from ..runs import Inputs, Look, Number
 from ..training import ordered
 from ..training.unrolled import (
     Tensors,

@@ -31,14 +31,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..core import errors, optimisers, randomness
+from ..core import Published, describe, errors, optimisers, parameter, randomness
 from ..core.optimisers import AdamState
-from ..core.parameters import describe, parameter
-from ..core.published import Published
 from ..data.siamese_views import operations, siamese_view
 from ..distilled import DistilledSet, RegressionLabels
-from ..runs.inputs import Inputs
-from ..runs.look import Look, Number
+from ..runs import Inputs, Look, Number
 from .shared import descent, kernel_ridge
 from .shared.kernels import KERNELS, SIX, KernelSpec, support_and_cross
 

@@ -52,15 +52,11 @@ import torch
 from torch import Tensor
 
 from .. import networks
-from ..core import errors, optimisers, randomness
-from ..core.devices import moved
-from ..core.parameters import parameter
-from ..core.published import Published
+from ..core import Published, errors, moved, optimisers, parameter, randomness
 from ..distilled import DistilledSet, Representations
 from ..networks import NetworkSpec
 from ..networks.folding import folded
-from ..runs.inputs import Inputs
-from ..runs.look import Look, Number
+from ..runs import Inputs, Look, Number
 from ..unlabelled.sets import (
     real_indices,
     require_finite_teacher,

@@ -33,14 +33,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .. import networks
-from ..core import optimisers, randomness
+from ..core import Published, optimisers, parameter, randomness
 from ..core.optimisers import AdamState
-from ..core.parameters import parameter
-from ..core.published import Published
 from ..distilled import DistilledSet, StoredLabels
 from ..networks import NetworkSpec
-from ..runs.inputs import Inputs
-from ..runs.look import Look, Number
+from ..runs import Inputs, Look, Number
 from ..training import ordered, supervised
 from ..training.trajectories import buffers_of
 from . import ls

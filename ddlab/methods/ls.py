@@ -27,12 +27,9 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from ..core import errors
-from ..core.parameters import parameter
-from ..core.published import Published
+from ..core import Published, errors, parameter
 from ..distilled import DistilledSet
-from ..runs.inputs import Inputs
-from ..runs.look import Look
+from ..runs import Inputs, Look
 from .kip import (
     centred_labels,
     first_labels,

@@ -33,13 +33,11 @@ import torch
 from torch import Tensor
 
 from .. import networks
-from ..core import errors, optimisers, randomness
+from ..core import Published, errors, optimisers, randomness
 from ..core.optimisers import AdamState
-from ..core.published import Published
 from ..data.images import normalise
 from ..distilled import DistilledSet
-from ..runs.inputs import Inputs
-from ..runs.look import Look, Number
+from ..runs import Inputs, Look, Number
 from ..training import ordered
 from ..training.phases import (
     arrived,

@@ -38,15 +38,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .. import networks
-from ..core import errors, optimisers, randomness
-from ..core.errors import NonFiniteError
+from ..core import NonFiniteError, errors, optimisers, parameter, randomness, with_default
 from ..core.optimisers import SGDState
-from ..core.parameters import parameter, with_default
 from ..data import siamese_views
 from ..data.siamese_views import siamese_view
 from ..distilled import DistilledSet, OrderedSteps
-from ..runs.inputs import Inputs
-from ..runs.look import Look, Number
+from ..runs import Inputs, Look, Number
 from ..training import ordered
 from ..training.trajectories import buffers_of, by_name, sgd_epoch, vector
 from ..training.unrolled import Inner, Tensors, diverging, outer_gradient

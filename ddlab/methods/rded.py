@@ -50,14 +50,11 @@ import torch
 from torch import Tensor
 
 from .. import networks
-from ..core import errors, randomness
-from ..core.parameters import parameter
-from ..core.published import Published
+from ..core import Published, errors, parameter, randomness
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import Network
-from ..runs.inputs import Inputs
-from ..runs.look import Look, Number
+from ..runs import Inputs, Look, Number
 from ..runs.process import check_finite
 from .shared import descent, mosaic
 

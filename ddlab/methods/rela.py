@@ -35,14 +35,10 @@ import torch
 from torch import Tensor
 
 from .. import networks
-from ..core import errors
-from ..core.errors import DDLabError
-from ..core.parameters import parameter
-from ..core.published import Published
+from ..core import DDLabError, Published, errors, parameter
 from ..distilled import DistilledSet, Representations
 from ..networks import NetworkSpec
-from ..runs.inputs import Inputs
-from ..runs.look import Look, Number
+from ..runs import Inputs, Look, Number
 from ..unlabelled.self_supervised.teacher import feature_size
 from ..unlabelled.sets import real_indices, require_finite_teacher, unlabelled_set
 

@@ -24,13 +24,10 @@ import torch
 from torch import Tensor
 
 from .. import networks
-from ..core import errors, randomness
-from ..core.parameters import parameter
-from ..core.published import Published
+from ..core import Published, errors, parameter, randomness
 from ..data.predefined_views import KINDS, NAMES, Kind, augmented
 from ..distilled import DistilledSet, Representations
-from ..runs.inputs import Inputs
-from ..runs.look import Look, Number
+from ..runs import Inputs, Look, Number
 from ..unlabelled.sets import (
     real_indices,
     require_finite_teacher,

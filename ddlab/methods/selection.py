@@ -27,12 +27,9 @@ import torch
 from torch import Tensor
 
 from .. import networks
-from ..core import errors, randomness
-from ..core.errors import DDLabError
-from ..core.parameters import Parameters, parameter
+from ..core import DDLabError, Parameters, errors, parameter, randomness
 from ..distilled import DistilledSet
-from ..runs.inputs import Inputs
-from ..runs.look import Look, Number
+from ..runs import Inputs, Look, Number
 from ..runs.process import check_finite
 from .shared import descent, recovery
 

@@ -16,7 +16,7 @@ one may choose which classes a few images begin with; here they are the first on
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..core.parameters import with_default
+from ..core import with_default
 from . import dd
 from .dd import State, Trace, finish, init, look, total_steps, update  # noqa: F401
 

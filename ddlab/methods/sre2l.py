@@ -42,12 +42,9 @@ from typing import Any, Self
 
 import torch
 
-from ..core import errors, optimisers
-from ..core.parameters import parameter
-from ..core.published import Published
+from ..core import Published, errors, optimisers, parameter
 from ..distilled import DistilledSet
-from ..runs.inputs import Inputs
-from ..runs.look import Look, Number
+from ..runs import Inputs, Look, Number
 from .shared import descent, recovery
 
 NAME = "squeeze_recover_relabel"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from .. import networks
-from ..core.parameters import parameter, with_default
+from ..core import parameter, with_default
 from ..networks import NetworkSpec
 from . import dd
 from .dd import State, Trace, finish, init, look, total_steps, update  # noqa: F401

@@ -7,7 +7,7 @@ Your own: `register` a factory, or take a module as it is, torchvision's trained
 (`from_module`).
 """
 
-from ..core.public import listing
+from ..core import listing
 from .specification import (
     FAMILIES,
     Network,

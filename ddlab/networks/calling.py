@@ -14,9 +14,7 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor, nn
 
-from ..core import errors, randomness
-from ..core.arithmetic import exact_float32
-from ..core.boundary import Count, checked, tensor
+from ..core import Count, checked, errors, exact_float32, randomness, tensor
 from .family import REGISTERED, error_text, refuse, zeros_of
 from .specification import ImageSize, Network, NetworkSpec, check_weights, hooked_layers, skeleton
 

@@ -13,9 +13,7 @@ from itertools import pairwise
 
 from torch import Tensor, nn
 
-from ..core import errors
-from ..core.errors import DDLabError
-from ..core.parameters import Parameters, parameter
+from ..core import DDLabError, Parameters, errors, parameter
 
 FAMILY = "convnet"
 # Three halvings leave one pixel.

@@ -18,9 +18,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn
 import torch
 from torch import Tensor, nn
 
-from ..core import errors
-from ..core.errors import DDLabError
-from ..core.parameters import Parameters, parameter
+from ..core import DDLabError, Parameters, errors, parameter
 from ..core.randomness import Draws, generator
 from ..core.source import code_of, unhashable
 

@@ -3,7 +3,7 @@
 import itertools
 from typing import Annotated
 
-from ..core.boundary import among, checked
+from ..core import among, checked
 from .specification import NetworkSpec, spec
 
 _SPACES: dict[str, dict[str, tuple]] = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from ..core.parameters import Parameters, parameter
+from ..core import Parameters, parameter
 
 FAMILY = "mlp"
 SMALLEST_IMAGE = 1

@@ -23,9 +23,7 @@ from typing import Annotated, Any
 import torch
 from torch import nn
 
-from ..core import errors
-from ..core.arithmetic import as_usual
-from ..core.boundary import checked, within
+from ..core import as_usual, checked, errors, within
 from ..core.source import code_of
 from .calling import call
 from .family import (

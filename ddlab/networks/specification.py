@@ -13,10 +13,7 @@ from typing import Annotated, Any, NoReturn, Self
 import torch
 from torch import Tensor, nn
 
-from ..core import devices, errors, randomness, storage
-from ..core.arithmetic import as_usual
-from ..core.errors import DDLabError
-from ..core.parameters import Parameters, describe
+from ..core import DDLabError, Parameters, as_usual, describe, devices, errors, randomness, storage
 from . import convnet, mlp, text, vit, zoo
 from .family import REGISTERED, Family, on_meta, refuse, tensors_of, try_module
 

@@ -22,8 +22,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ..core import errors
-from ..core.parameters import Parameters, parameter
+from ..core import Parameters, errors, parameter
 
 FAMILY = "vit"
 SMALLEST_IMAGE = 4

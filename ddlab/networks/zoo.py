@@ -22,7 +22,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from ..core.parameters import Parameters
+from ..core import Parameters
 
 # Of images up to here the first two reductions of a network would leave too little.
 LARGEST_SMALL_IMAGE = 64

@@ -17,8 +17,7 @@ from typing import Any
 from torch import Tensor
 
 from .. import networks
-from ..core import errors, storage
-from ..core.public import listing
+from ..core import errors, listing, storage
 from ..data import ImageData
 from ..networks import Network
 

@@ -4,7 +4,7 @@ ddlab.published("dm", "CIFAR-10")                   # printed rows, as a table
 ddlab.replicate("dm", data, images_per_class=1)     # the same number here, with all that differs
 """
 
-from ..core.public import listing
+from ..core import listing
 from .printed_rows import Published, published
 from .replicating import Replication, replicate
 

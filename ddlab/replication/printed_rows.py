@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from .. import methods
-from ..core import errors
-from ..core.boundary import among, checked
+from ..core import among, checked, errors
 from ..evaluation.tables import Tabled, markdown
 
 _FILE = Path(__file__).parent / "published.csv"

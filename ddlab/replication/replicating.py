@@ -17,12 +17,8 @@ from typing import Annotated, Any
 import torch
 
 from .. import methods, networks
-from ..core import errors, storage
-from ..core.arithmetic import as_usual
-from ..core.boundary import checked, within
-from ..core.errors import DDLabError
+from ..core import DDLabError, as_usual, checked, errors, progress_bar, storage, within
 from ..core.interval import interval
-from ..core.progress import progress_bar
 from ..data import ImageData, whitened
 from ..distilled import DistilledSet
 from ..evaluation.kernel_regression import kernel_accuracy
@@ -32,9 +28,8 @@ from ..evaluation.tables import Tabled, markdown
 from ..methods import ld
 from ..methods.distillation import distill
 from ..networks import Network, NetworkSpec
-from ..runs import NOTHING, Run
-from ..runs.inputs import Inputs
-from ..runs.process import Step, needs_teacher
+from ..runs import NOTHING, Inputs, Run, Step
+from ..runs.process import needs_teacher
 from ..training import supervised
 from ..training.relabelling import Teachers, as_teachers
 from .printed_rows import plain, published

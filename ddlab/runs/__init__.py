@@ -53,8 +53,7 @@ Now it is driven, checkpointed, looked at and evaluated like those of the house;
 A `look(config, inputs, state, trace)` of its own says what a reader sees of a step; see `Look`.
 """
 
-from ..core.parameters import Parameters, parameter
-from ..core.public import listing
+from ..core import Parameters, listing, parameter
 from ..core.source import source
 from . import cache, checkpoint, process
 from .inputs import Inputs

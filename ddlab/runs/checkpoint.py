@@ -22,9 +22,7 @@ from typing import Any, Protocol
 from torch import Tensor
 from torch.nn import Parameter
 
-from ..core import errors, storage
-from ..core.errors import DDLabError
-from ..core.parameters import Parameters
+from ..core import DDLabError, Parameters, errors, storage
 from ..core.source import source, unhashable
 from .inputs import Inputs
 from .process import Process

@@ -12,8 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..core import devices, errors, storage
-from ..core.errors import DDLabError
+from ..core import DDLabError, devices, errors, storage
 from ..data import ImageData
 from ..data.images import resident
 from ..distilled import DistilledSet

@@ -26,9 +26,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import torch
 from torch import Tensor
 
-from ..core import errors
-from ..core.arithmetic import exact_float32
-from ..core.errors import DDLabError, NonFiniteError
+from ..core import DDLabError, NonFiniteError, errors, exact_float32
 from . import threads
 from .inputs import Inputs, check_names, warn_of_other_normalisation
 

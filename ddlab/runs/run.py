@@ -23,9 +23,7 @@ from typing import Any, Generic, Self
 
 from torch import Tensor
 
-from ..core import errors, storage
-from ..core.errors import NonFiniteError
-from ..core.progress import progress_bar
+from ..core import NonFiniteError, errors, progress_bar, storage
 from ..core.source import source
 from ..data import pictures
 from ..data.images import denormalise

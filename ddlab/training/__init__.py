@@ -7,7 +7,7 @@ losses            what these and the methods share
 relabelling       the mean of several teachers' logits
 """
 
-from ..core.public import listing
+from ..core import listing
 from . import (
     losses,
     ordered,

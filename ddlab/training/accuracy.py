@@ -6,9 +6,7 @@ import torch
 from torch import Tensor
 
 from .. import networks
-from ..core import errors
-from ..core.arithmetic import as_usual
-from ..core.boundary import checked, within
+from ..core import as_usual, checked, errors, within
 from ..data import ImageData
 from ..data.images import Split
 from ..networks import Network

@@ -24,13 +24,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .. import networks
-from ..core import errors, optimisers, randomness
-from ..core.parameters import Parameters, parameter
+from ..core import Parameters, errors, optimisers, parameter, randomness
 from ..distilled import DistilledSet
 from ..networks import Network, NetworkSpec
-from ..runs.inputs import Inputs
-from ..runs.look import Look, Number
-from ..runs.run import NOTHING, Run
+from ..runs import NOTHING, Inputs, Look, Number, Run
 from .trained import trained_network
 from .unrolled import Inner, Tensors, leaves_of
 

@@ -10,11 +10,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .. import networks
-from ..core import errors, randomness
-from ..core.parameters import Parameters, parameter
+from ..core import Parameters, errors, parameter, randomness
 from ..data import ImageData
 from ..networks import NetworkSpec
-from ..runs.inputs import Inputs
+from ..runs import Inputs
 from .losses import distillation_loss, soft_targets
 from .unrolled import Tensors
 

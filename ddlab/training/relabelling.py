@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from .. import networks
-from ..core import errors
-from ..core.errors import DDLabError
+from ..core import DDLabError, errors
 from ..networks import Network
 
 Teachers = Network | Sequence[Network]

@@ -26,17 +26,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .. import networks
-from ..core import errors, optimisers, published
-from ..core.devices import moved, rows_on
-from ..core.errors import DDLabError
-from ..core.parameters import parameter
+from ..core import DDLabError, errors, moved, optimisers, parameter, published
+from ..core.devices import rows_on
 from ..data import ImageData
 from ..data.augmentation import View, Views
 from ..data.siamese_views import ALL, UPRIGHT, operations, siamese_view
 from ..distilled import DistilledSet, OnlineTeacher, Targets
 from ..networks import Network, NetworkSpec
-from ..runs.inputs import Inputs
-from ..runs.look import Look, Number
+from ..runs import Inputs, Look, Number
 from . import losses
 from .relabelling import Teachers, as_teachers, teacher_logits
 from .trained import State, initial_state, train_step, trained_network

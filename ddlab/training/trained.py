@@ -11,10 +11,9 @@ import torch
 from torch import Tensor
 
 from .. import networks
-from ..core import optimisers
-from ..core.parameters import Parameters
+from ..core import Parameters, optimisers
 from ..networks import Network, NetworkSpec
-from ..runs.inputs import Inputs
+from ..runs import Inputs
 
 
 @dataclass(frozen=True)

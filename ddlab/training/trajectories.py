@@ -11,7 +11,7 @@ from ..core import optimisers, randomness
 from ..data.siamese_views import siamese_view
 from ..networks import NetworkSpec
 from ..networks.specification import skeleton
-from ..runs.inputs import Inputs
+from ..runs import Inputs
 from .unrolled import Tensors, leaves_of
 
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..core.errors import NonFiniteError
+from ..core import NonFiniteError
 from ..core.optimisers import SGDState, sgd_init, sgd_update
 
 Tensors = Mapping[str, Tensor]

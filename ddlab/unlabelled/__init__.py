@@ -10,7 +10,7 @@ sets              what the methods share that read no labels
 The four methods that distil without labels stand in `ddlab.methods` with the others.
 """
 
-from ..core.public import listing
+from ..core import listing
 from . import bases, pretraining, self_supervised, with_targets
 from .probing import Probe, probe
 from .readers import predictions

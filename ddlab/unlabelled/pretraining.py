@@ -27,13 +27,9 @@ from typing import Any, Self
 from torch import Tensor
 
 from .. import networks
-from ..core import devices, errors, optimisers, randomness
-from ..core.errors import DDLabError
-from ..core.parameters import parameter
-from ..core.published import Published
+from ..core import DDLabError, Published, devices, errors, optimisers, parameter, randomness
 from ..networks import Network, NetworkSpec
-from ..runs.inputs import Inputs
-from ..runs.look import Look, Number
+from ..runs import Inputs, Look, Number
 from ..training import losses
 from ..training.trained import State, initial_state, train_step, trained_network
 

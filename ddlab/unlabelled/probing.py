@@ -16,15 +16,12 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from ..core import errors, randomness
-from ..core.boundary import Seeds, among, checked, within
+from ..core import Seeds, among, checked, errors, randomness, within
 from ..core.interval import interval, within_accuracy
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import Network
-from ..runs import NOTHING, Run
-from ..runs.inputs import Inputs
-from ..runs.process import Step
+from ..runs import NOTHING, Inputs, Run, Step
 from . import pretraining
 from .readers import KINDS, checked_setting, predictions
 from .self_supervised import representations

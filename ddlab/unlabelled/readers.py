@@ -21,8 +21,7 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from ..core import errors
-from ..core.boundary import among, checked, tensor
+from ..core import among, checked, errors, tensor
 
 KINDS = ("linear", "ridge", "neighbours")
 # between which float64 solves well

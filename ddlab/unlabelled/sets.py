@@ -6,10 +6,9 @@ from typing import Any
 
 from torch import Tensor
 
-from ..core import errors, randomness
-from ..core.parameters import Parameters
+from ..core import Parameters, errors, randomness
 from ..distilled import DistilledSet, Representations
-from ..runs.inputs import Inputs
+from ..runs import Inputs
 from ..runs.process import check_finite
 from .self_supervised import representations
 

@@ -48,13 +48,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..core import errors, randomness
-from ..core.devices import moved
-from ..core.parameters import parameter
-from ..core.published import Published
+from ..core import Published, errors, moved, parameter, randomness
 from ..networks import Network, NetworkSpec
-from ..runs.inputs import Inputs
-from ..runs.look import Look, Number
+from ..runs import Inputs, Look, Number
 from ..training.trained import trained_network
 from . import self_supervised
 from .self_supervised import Training, byol

@@ -24,8 +24,7 @@ from ddlab.evaluation import class_incremental
 from ddlab.lessons.bases import unlabelled
 from ddlab.methods import boost, krr_st, mnemonics, representation_selection
 from ddlab.networks import Network
-from ddlab.runs import NOTHING, Run, process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import NOTHING, Inputs, Run, process
 from ddlab.training import supervised
 from ddlab.unlabelled import pretraining, probing
 

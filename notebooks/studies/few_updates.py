@@ -19,8 +19,7 @@ from ddlab import networks
 from ddlab.distilled import DistilledSet
 from ddlab.lessons.representations.setting import NETWORK, PRIORS, make_prior, make_set, objective
 from ddlab.networks import NetworkSpec
-from ddlab.runs import NOTHING, Run
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import NOTHING, Inputs, Run
 from ddlab.unlabelled import with_targets
 
 SHARES = (0.05, 0.1, 0.2, 0.5, 1.0)

@@ -29,8 +29,7 @@ from ddlab.lessons.representations.setting import (
 )
 from ddlab.methods import rded, rela, selection, sre2l
 from ddlab.networks import Network
-from ddlab.runs import NOTHING, Run, cache
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import NOTHING, Inputs, Run, cache
 from ddlab.training import supervised
 from ddlab.unlabelled import with_targets
 

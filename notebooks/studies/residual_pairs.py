@@ -16,7 +16,7 @@ from ddlab import data as datasets
 from ddlab import records, runs
 from ddlab.distilled import DistilledSet
 from ddlab.methods import fadrm, rded, selection
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs
 from ddlab.training import supervised
 
 SEEDS = range(10)

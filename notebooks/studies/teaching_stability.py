@@ -14,7 +14,7 @@ from table import save
 import ddlab
 from ddlab import data as datasets
 from ddlab import networks
-from ddlab.core.errors import NonFiniteError
+from ddlab.core import NonFiniteError
 from ddlab.methods import gtn
 from ddlab.training import ordered
 

@@ -13,8 +13,7 @@ from table import save
 from ddlab.lessons.bases import unlabelled
 from ddlab.lessons.bases.world import World
 from ddlab.methods import boost, krr_st, representation_selection
-from ddlab.runs import NOTHING, Run
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import NOTHING, Inputs, Run
 from ddlab.unlabelled import probing
 
 SEEDS = range(10)

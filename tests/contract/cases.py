@@ -26,9 +26,8 @@ from ddlab.distilled import (
 from ddlab.methods import fadrm, selection
 from ddlab.methods.shared.own import from_loss
 from ddlab.networks import Network
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
-from ddlab.runs.process import Step, needs_teacher
+from ddlab.runs import Inputs, Step, process
+from ddlab.runs.process import needs_teacher
 from ddlab.training import ordered, supervised
 from ddlab.unlabelled import pretraining, self_supervised, with_targets
 from ddlab.unlabelled.self_supervised import barlow_twins

@@ -9,7 +9,7 @@ from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.networks import Network
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs
 from ddlab.training import supervised
 
 

@@ -17,8 +17,7 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.methods import representation_selection, selection
 from ddlab.networks import Network
-from ddlab.runs import Keep, Run, checkpoint
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, Keep, Run, checkpoint
 from ddlab.training import supervised
 from tests.contract.cases import MAIN, Case, bundle
 from tests.stand_in_device import DeviceTensor, MixedDevices, stand_in_device

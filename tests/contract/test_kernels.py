@@ -21,7 +21,7 @@ from ddlab import networks, runs
 from ddlab.core import devices
 from ddlab.data import ImageData
 from ddlab.methods import dm, dwa, fadrm, krr_st, sre2l
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs
 from ddlab.runs.process import needs_teacher
 from ddlab.training import supervised
 from ddlab.unlabelled import self_supervised

@@ -22,8 +22,7 @@ import torch
 pytest.importorskip("ipywidgets")  # the contract of processes is run where there are none, too
 
 from ddlab import lessons, methods, networks
-from ddlab.core.errors import DDLabError
-from ddlab.core.parameters import describe
+from ddlab.core import DDLabError, describe
 from ddlab.data import ImageData, text
 from ddlab.distilled import DistilledSet
 from ddlab.evaluation import embeddings

@@ -11,15 +11,13 @@ import pytest
 import torch
 
 from ddlab import methods
-from ddlab.core import parameters
-from ddlab.core.errors import NonFiniteError
+from ddlab.core import NonFiniteError, parameters
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.networks import Network
-from ddlab.runs import checkpoint, look, process
+from ddlab.runs import Inputs, Step, checkpoint, look, process
 from ddlab.runs import run as run_module
-from ddlab.runs.inputs import Inputs
-from ddlab.runs.process import Step, needs_teacher
+from ddlab.runs.process import needs_teacher
 from ddlab.unlabelled import self_supervised
 from tests.contract.cases import (
     CASES,

@@ -9,7 +9,7 @@ import torch
 
 import ddlab
 from ddlab import networks
-from ddlab.core.arithmetic import exact_float32
+from ddlab.core import exact_float32
 from ddlab.training import supervised
 
 SETTINGS = torch.backends.cudnn.conv, torch.backends.cuda.matmul  # type: ignore[attr-defined]

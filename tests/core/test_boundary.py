@@ -9,9 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from ddlab.core import errors
-from ddlab.core.boundary import among, check_fields, checked, tensor, within
-from ddlab.core.errors import DDLabError
+from ddlab.core import DDLabError, among, check_fields, checked, errors, tensor, within
 
 
 def even(argument: str, value: Any) -> Any:

@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ddlab import methods, networks
-from ddlab.core import parameters
-from ddlab.core.errors import DDLabError
-from ddlab.core.parameters import Parameters, parameter
+from ddlab.core import DDLabError, Parameters, parameter, parameters
 from ddlab.networks import convnet
 from ddlab.training import supervised
 from tests.support import refuses

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from ddlab import networks
-from ddlab.core.errors import DDLabError
+from ddlab.core import DDLabError
 from ddlab.data import text
 from ddlab.networks.text import WIDTH
 from ddlab.training import ordered

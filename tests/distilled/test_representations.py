@@ -23,7 +23,7 @@ from ddlab.distilled import (
 )
 from ddlab.evaluation import measures
 from ddlab.networks import Network
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs
 from ddlab.training import supervised
 from tests.support import assert_same, made_data, refuses, run_to_end
 

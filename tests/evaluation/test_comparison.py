@@ -19,7 +19,7 @@ import ddlab
 from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.methods import dd, dm, krr_st, selection, sre2l
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs
 from ddlab.training import supervised
 from tests.contract import cases
 from tests.support import made_data, refuses, run_to_end

@@ -6,8 +6,7 @@ from ddlab import networks
 from ddlab.evaluation import Incremental, class_incremental
 from ddlab.evaluation.incremental import class_accuracies
 from ddlab.methods import mnemonics, selection
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 from tests.support import made_data, refuses, run_to_end
 
 FOUR = made_data(classes=4, train=8, test=5, seed=3)

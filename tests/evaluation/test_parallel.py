@@ -14,7 +14,7 @@ import torch
 
 import ddlab
 from ddlab import networks
-from ddlab.core.errors import DDLabError
+from ddlab.core import DDLabError
 from ddlab.data import ImageData
 from ddlab.evaluation.parallel import LostWorkers, run_tasks
 from ddlab.methods import selection

@@ -22,8 +22,7 @@ from ddlab.evaluation.students import evaluate_all, student_accuracy
 from ddlab.methods.distillation import from_images
 from ddlab.networks import Network
 from ddlab.networks.family import REGISTERED
-from ddlab.runs import cache
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, cache
 from ddlab.training import supervised
 from tests.support import assert_same, made_data, refuses, run_to_end
 

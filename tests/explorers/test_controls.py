@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import ipywidgets as widgets
 import pytest
 
-from ddlab.core.errors import DDLabError
-from ddlab.core.parameters import Parameters, describe, parameter
+from ddlab.core import DDLabError, Parameters, describe, parameter
 from ddlab.explorers import Controls, Explorer, Plot, Runner
 from ddlab.explorers.controls import label_of, plain_symbol
 from ddlab.explorers.stops import other_stops, set_stops

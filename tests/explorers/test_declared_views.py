@@ -7,7 +7,7 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 
-from ddlab.core.parameters import Parameters, parameter
+from ddlab.core import Parameters, parameter
 from ddlab.explorers import Chart, Compute, Html, Lab, Laboratory, Row, Tabs, Value
 from ddlab.figures import loss_curves
 

@@ -15,8 +15,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from ddlab.core.errors import DDLabError, fail
-from ddlab.core.parameters import Parameters, narrowed, parameter
+from ddlab.core import DDLabError, Parameters, fail, narrowed, parameter
 from ddlab.explorers import (
     Change,
     Chart,
@@ -35,8 +34,7 @@ from ddlab.explorers import (
 from ddlab.explorers import lab as lab_module
 from ddlab.explorers.views import step_on_show
 from ddlab.figures import encode_grid, loss_curves
-from ddlab.runs import Keep, Run
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, Keep, Run
 
 
 @dataclass(frozen=True, kw_only=True)

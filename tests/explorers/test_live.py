@@ -15,9 +15,7 @@ import torch
 
 import ddlab
 from ddlab import networks, runs
-from ddlab.core import parameters
-from ddlab.core.errors import DDLabError, NonFiniteError
-from ddlab.core.parameters import Parameters, parameter
+from ddlab.core import DDLabError, NonFiniteError, Parameters, parameter, parameters
 from ddlab.data import ImageData
 from ddlab.explorers import Laboratory, Live
 from ddlab.explorers import live as live_module

@@ -8,7 +8,7 @@ import ipywidgets as widgets
 import plotly.graph_objects as go
 import pytest
 
-from ddlab.core.errors import DDLabError
+from ddlab.core import DDLabError
 from ddlab.explorers.images import Picture
 from ddlab.explorers.plot import Plot, shared_library
 from ddlab.figures import encode_png, loss_curves

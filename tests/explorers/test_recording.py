@@ -15,8 +15,7 @@ import plotly.graph_objects as go
 import pytest
 from PIL import Image
 
-from ddlab.core.errors import DDLabError
-from ddlab.core.parameters import Parameters, parameter
+from ddlab.core import DDLabError, Parameters, parameter
 from ddlab.explorers import (
     Chart,
     Compute,

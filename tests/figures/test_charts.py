@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from ddlab.core.errors import DDLabError
+from ddlab.core import DDLabError
 from ddlab.figures import (
     Point,
     alt_text,

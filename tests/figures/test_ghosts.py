@@ -2,9 +2,8 @@
 
 import plotly.graph_objects as go
 
-from ddlab.figures import bars, loss_curves
+from ddlab.figures import bars, finish_figure, loss_curves
 from ddlab.figures.ghosts import with_ghosts, with_kept
-from ddlab.figures.theme import finish_figure
 
 
 def ghosts(figure: go.Figure, earlier: go.Figure) -> list[go.Scatter]:

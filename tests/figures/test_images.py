@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from ddlab.core.errors import DDLabError
+from ddlab.core import DDLabError
 from ddlab.figures import alt_text, encode_grid, encode_png, grid_alt, image_grid
 from ddlab.figures.images import as_pixels
 

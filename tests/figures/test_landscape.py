@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ddlab.core.errors import DDLabError
+from ddlab.core import DDLabError
 from ddlab.figures import alt_text, landscape
 from tests.support import assert_whole_figure, trace, values
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ddlab.core.errors import DDLabError
+from ddlab.core import DDLabError
 from ddlab.figures import alt_text, encode_grid, image_panels
 
 FIRST_IMAGES = np.random.default_rng(0).integers(0, 256, (6, 3, 8, 8), dtype=np.uint8)

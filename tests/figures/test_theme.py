@@ -2,7 +2,7 @@
 
 import pytest
 
-from ddlab.core.errors import DDLabError
+from ddlab.core import DDLabError
 from ddlab.figures import alt_text, finish_figure, series_style, start_figure
 from ddlab.figures.theme import THEMES, neutral, palette
 

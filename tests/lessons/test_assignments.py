@@ -20,7 +20,7 @@ import pytest
 import torch
 
 import ddlab
-from ddlab.core.errors import DDLabError
+from ddlab.core import DDLabError
 from ddlab.lessons import assignment, build
 from ddlab.lessons.build import NOTEBOOKS
 from tests.support import statement_count

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import ddlab
-from ddlab.core.errors import DDLabError
+from ddlab.core import DDLabError
 from ddlab.lessons import Prediction
 from ddlab.lessons import lesson as frame
 from ddlab.methods import sre2l

@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from ddlab.core.errors import DDLabError
+from ddlab.core import DDLabError
 from ddlab.lessons import LESSONS, build
 from ddlab.lessons.build import NOTEBOOKS
 from tests.support import statement_count

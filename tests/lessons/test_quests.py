@@ -16,7 +16,7 @@ from typing import Any
 import ipywidgets as widgets
 import pytest
 
-from ddlab.core.errors import DDLabError
+from ddlab.core import DDLabError
 from ddlab.explorers import Laboratory
 from ddlab.explorers.stops import other_stops
 from ddlab.explorers.views import flattened

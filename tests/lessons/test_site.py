@@ -7,7 +7,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from ddlab.core.errors import DDLabError
+from ddlab.core import DDLabError
 from ddlab.lessons import site
 from ddlab.lessons.contents import LESSONS
 

@@ -56,8 +56,7 @@ from ddlab.methods import rela as rela_d
 from ddlab.methods.shared import recovery
 from ddlab.methods.shared.kernels import KernelSpec, kernel_matrix
 from ddlab.networks import Network
-from ddlab.runs import cache
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, cache
 from ddlab.training import losses, ordered, supervised, trajectories
 from ddlab.training.phases import arrived
 from ddlab.unlabelled import with_targets

@@ -21,8 +21,7 @@ from ddlab.distilled.storage_budget import Shift
 from ddlab.methods import boost, krr_st
 from ddlab.methods.shared import kernel_ridge, unlabelled
 from ddlab.networks import Network
-from ddlab.runs import cache, process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, cache, process
 from ddlab.unlabelled import bases
 from tests.methods.test_krr_st import doubled
 from tests.support import assert_same, made_data, refuses, run_to_end

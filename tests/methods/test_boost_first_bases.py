@@ -9,8 +9,7 @@ from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.distilled.factorisation import downsampled
 from ddlab.methods import boost, krr_st
-from ddlab.runs import cache
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, cache
 from ddlab.unlabelled.bases import principal_bases
 from tests.support import made_data, refuses
 

@@ -12,13 +12,11 @@ from torch import Tensor, nn
 
 import ddlab
 from ddlab import networks
-from ddlab.core import randomness
-from ddlab.core.errors import NonFiniteError
+from ddlab.core import NonFiniteError, randomness
 from ddlab.data import ImageData
 from ddlab.methods import dc
 from ddlab.methods.shared import matching
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 from tests.support import assert_same, made_data, refuses, run_to_end
 
 SMALL: dict[str, Any] = {

@@ -12,13 +12,12 @@ from torch import Tensor
 
 import ddlab
 from ddlab import networks
-from ddlab.core.errors import NonFiniteError
+from ddlab.core import NonFiniteError
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, OrderedSteps
 from ddlab.lessons.learning_through_training.attack import attack_rates
 from ddlab.methods import dd, sldd
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 from ddlab.training import ordered
 from ddlab.training.unrolled import trained
 from tests.support import assert_same, refuses, run_to_end

@@ -15,8 +15,7 @@ from ddlab import networks
 from ddlab.data import siamese_views
 from ddlab.methods import dm
 from ddlab.methods.shared import matching
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 from tests.support import made_data, refuses, run_to_end
 
 SMALL: dict[str, Any] = {

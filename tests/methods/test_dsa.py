@@ -9,7 +9,7 @@ from ddlab import networks
 from ddlab.data import siamese_views
 from ddlab.methods import dc, dsa
 from ddlab.methods.shared import matching
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs
 from tests.support import refuses, run_to_end
 
 SMALL: dict[str, Any] = {

@@ -11,13 +11,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ddlab import networks
-from ddlab.core.errors import NonFiniteError
+from ddlab.core import NonFiniteError
 from ddlab.data import ImageData
 from ddlab.methods import dwa, sre2l
 from ddlab.methods.shared import recovery
 from ddlab.networks import Network
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 from tests.methods.test_recovery import in_double, plain_module
 from tests.support import assert_same, assert_unchanged, refuses, run_to_end, snapshot
 

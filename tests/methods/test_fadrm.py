@@ -20,9 +20,7 @@ from ddlab.data import ImageData
 from ddlab.methods import fadrm, sre2l
 from ddlab.methods.shared import recovery
 from ddlab.networks import Network, zoo
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
-from ddlab.runs.process import Step
+from ddlab.runs import Inputs, Step, process
 from tests.methods.test_recovery import draw, hooked_gaps, in_double
 from tests.support import assert_same, made_data, refuses, run_to_end
 

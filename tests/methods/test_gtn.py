@@ -16,8 +16,7 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, OrderedSteps, generators
 from ddlab.methods import gtn
 from ddlab.methods.shared import curriculum
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 from ddlab.training import ordered
 from tests.support import refuses, run_to_end
 

@@ -17,8 +17,7 @@ from ddlab.distilled import DistilledSet, RegressionLabels
 from ddlab.methods import kip, selection
 from ddlab.methods.shared import kernels
 from ddlab.methods.shared.kernels import kernel_matrix
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 from tests.support import made_data, refuses, run_to_end
 
 SMALL: dict[str, Any] = {"images_per_class": 2, "iterations": 4, "batch_size": 11}

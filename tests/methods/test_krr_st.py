@@ -10,14 +10,12 @@ import torch
 
 import ddlab
 from ddlab import networks
-from ddlab.core import randomness
-from ddlab.core.errors import NonFiniteError
+from ddlab.core import NonFiniteError, randomness
 from ddlab.data import ImageData
 from ddlab.methods import krr_st
 from ddlab.methods.shared import network_pool as pools
 from ddlab.networks import Network
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 from ddlab.training import supervised
 from ddlab.unlabelled import self_supervised
 from tests.support import refuses, run_to_end

@@ -8,7 +8,7 @@ from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.methods.shared.labelling import labelled_set
 from ddlab.networks import Network
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs
 
 
 def test_labelled_set(grey: ImageData, teacher: Network) -> None:

@@ -16,8 +16,7 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.methods import ld
 from ddlab.methods.shared import label_steps
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 from tests.support import made_data, refuses, run_to_end
 
 BATCHES = ([0, 2, 5], [1, 4, 5], [3, 2, 0])

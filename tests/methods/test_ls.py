@@ -15,8 +15,7 @@ from ddlab import evaluation
 from ddlab.methods import kip, ls
 from ddlab.methods.distillation import from_images
 from ddlab.methods.shared.kernels import KernelSpec, kernel_matrix
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 from tests.support import made_data, refuses, run_to_end
 
 

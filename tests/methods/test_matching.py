@@ -14,7 +14,7 @@ from ddlab.data import ImageData
 from ddlab.data.siamese_views import siamese_view
 from ddlab.methods import dc, dsa
 from ddlab.methods.shared import descent, matching
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs
 from tests.support import refuses
 
 SHAPES = {"convolution": (4, 3, 2, 2), "linear": (5, 6), "bias": (5,)}

@@ -14,8 +14,7 @@ from torch.func import functional_call
 from ddlab import networks
 from ddlab.methods import mnemonics, selection
 from ddlab.methods.shared import exemplars
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 from ddlab.training import ordered, phases
 from tests.support import made_data, refuses, run_to_end
 

@@ -12,13 +12,12 @@ from torch import Tensor
 
 import ddlab
 from ddlab import networks
-from ddlab.core.errors import NonFiniteError
+from ddlab.core import NonFiniteError
 from ddlab.data import ImageData
 from ddlab.data.siamese_views import siamese_view
 from ddlab.distilled import DistilledSet, OrderedSteps
 from ddlab.methods import mtt
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 from ddlab.training.trajectories import by_name, vector
 from tests.support import refuses, run_to_end
 

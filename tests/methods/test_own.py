@@ -10,11 +10,10 @@ import torch
 
 import ddlab
 from ddlab import networks
-from ddlab.core.parameters import describe, parameter
+from ddlab.core import describe, parameter
 from ddlab.data import ImageData
 from ddlab.methods.shared.own import from_loss
-from ddlab.runs import Keep, Run, source
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, Keep, Run, source
 from tests.support import refuses
 
 

@@ -16,14 +16,12 @@ from torch import Tensor
 
 import ddlab
 from ddlab import networks
-from ddlab.core import randomness
-from ddlab.core.errors import NonFiniteError
+from ddlab.core import NonFiniteError, randomness
 from ddlab.data import ImageData
 from ddlab.methods import rded
 from ddlab.methods.shared import mosaic
 from ddlab.networks import Network
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 from tests.support import assert_same, assert_sentence, made_data, refuses, run_to_end
 
 WHOLE: dict[str, Any] = {"smallest_area": 1.0}

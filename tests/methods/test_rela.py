@@ -13,8 +13,7 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.methods import rela, selection
 from ddlab.networks import Network
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 from tests.support import assert_same, made_data, refuses, run_to_end
 
 

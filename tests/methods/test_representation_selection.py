@@ -16,8 +16,7 @@ from ddlab.data.predefined_views import Kind
 from ddlab.methods import krr_st
 from ddlab.methods import representation_selection as selected
 from ddlab.networks import Network
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 from tests.methods.test_boost import wide
 from tests.support import made_data, refuses, run_to_end
 

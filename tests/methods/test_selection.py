@@ -17,8 +17,7 @@ from ddlab.data import ImageData
 from ddlab.methods import selection
 from ddlab.methods.shared import recovery
 from ddlab.networks import Network
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 from tests.support import refuses, run_to_end
 
 KINDS = ("random", "average", "k_means", "herding", "k_center", "centres")

@@ -15,8 +15,7 @@ from ddlab.data import ImageData
 from ddlab.methods import sre2l
 from ddlab.methods.shared import recovery
 from ddlab.networks import Network
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 from tests.methods.test_recovery import hooked_gaps, in_double, plain_module
 from tests.support import assert_same, made_data, refuses, run_to_end
 

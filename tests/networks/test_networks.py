@@ -20,7 +20,7 @@ from ddlab.data import ImageData
 from ddlab.networks import Network, NetworkSpec, calling, convnet, zoo
 from ddlab.networks.folding import folded
 from ddlab.networks.specification import hooked_layers, skeleton
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs
 from ddlab.training import supervised
 from tests.support import (
     assert_same,

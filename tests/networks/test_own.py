@@ -23,8 +23,7 @@ from ddlab.lessons.data_residuals import entropy
 from ddlab.networks import Network
 from ddlab.networks.family import REGISTERED
 from ddlab.networks.specification import hooked_layers, skeleton
-from ddlab.runs import Runs, checkpoint, process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, Runs, checkpoint, process
 from ddlab.training import supervised
 from ddlab.unlabelled import self_supervised
 from tests.support import assert_same, global_randomness, made_data, refuses, run_to_end

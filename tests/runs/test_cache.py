@@ -13,9 +13,7 @@ import torch
 from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.methods import selection
-from ddlab.runs import cache, source
-from ddlab.runs.inputs import Inputs
-from ddlab.runs.process import Step
+from ddlab.runs import Inputs, Step, cache, source
 from ddlab.training import supervised
 from tests.support import assert_same, refuses, run_to_end
 

@@ -16,13 +16,11 @@ from torch import Tensor
 
 import ddlab
 from ddlab import networks
-from ddlab.core import optimisers, storage
-from ddlab.core.errors import DDLabError
+from ddlab.core import DDLabError, optimisers, storage
 from ddlab.data import ImageData
 from ddlab.methods import dm, selection
 from ddlab.networks import Network
-from ddlab.runs import Run, checkpoint, process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, Run, checkpoint, process
 from ddlab.training import supervised
 from tests.support import assert_same, refuses, run_to_end
 

@@ -14,26 +14,27 @@ import torch
 from torch import Tensor
 
 from ddlab import networks
-from ddlab.core import storage
-from ddlab.core.errors import DDLabError, NonFiniteError
-from ddlab.core.parameters import Parameters, parameter
+from ddlab.core import DDLabError, NonFiniteError, Parameters, parameter, storage
 from ddlab.distilled import DistilledSet
 from ddlab.methods import fadrm, selection, sre2l
 from ddlab.runs import (
     NOTHING,
     Frame,
+    Inputs,
     Keep,
     Look,
     Number,
     Run,
     Runs,
+    Step,
     checkpoint,
     look,
     source,
+    steps,
 )
-from ddlab.runs import run as run_module
-from ddlab.runs.inputs import Inputs
-from ddlab.runs.process import Step, steps
+from ddlab.runs import (
+    run as run_module,
+)
 from ddlab.training import supervised
 from tests.support import assert_same, made_data, refuses, run_to_end
 

@@ -20,10 +20,9 @@ import torch
 from torch import Tensor
 
 from ddlab import networks
-from ddlab.core.parameters import Parameters
+from ddlab.core import Parameters
 from ddlab.networks import Network
-from ddlab.runs import checkpoint
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, checkpoint
 from tests.support import assert_same, refuses, run_to_end
 
 

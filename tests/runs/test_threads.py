@@ -9,8 +9,7 @@ import torch
 
 from ddlab import networks
 from ddlab.methods import dm, kip
-from ddlab.runs import Keep, Run, threads
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, Keep, Run, threads
 from tests.support import assert_same, made_data
 
 DATA = made_data(channels=3, size=16, classes=4, train=40)

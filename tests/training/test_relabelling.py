@@ -12,7 +12,7 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, OnlineTeacher
 from ddlab.methods import selection
 from ddlab.networks import Network
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs
 from ddlab.training import supervised
 from ddlab.training.relabelling import teacher_logits
 from tests.networks.test_networks import plain

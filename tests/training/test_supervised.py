@@ -17,8 +17,7 @@ from ddlab.data import ImageData, augmentation
 from ddlab.distilled import DistilledSet, HardLabels
 from ddlab.evaluation import accuracy
 from ddlab.networks import Network
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 from ddlab.training import supervised
 from tests.networks.test_networks import plain
 from tests.support import assert_same, made_data, refuses, run_to_end

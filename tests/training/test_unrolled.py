@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from ddlab import networks
-from ddlab.core.errors import NonFiniteError
+from ddlab.core import NonFiniteError
 from ddlab.training.unrolled import Inner, Tensors, outer_gradient, trained
 
 STEPS = 4

@@ -11,12 +11,11 @@ import torch
 from torch import Tensor
 
 from ddlab import networks
-from ddlab.core.errors import NonFiniteError
+from ddlab.core import NonFiniteError
 from ddlab.data import ImageData, predefined_views
 from ddlab.distilled import DistilledSet, HardLabels, Representations
 from ddlab.networks import specification
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 from ddlab.training import losses
 from ddlab.unlabelled import pretraining
 from tests.support import assert_same, refuses, run_to_end

@@ -13,8 +13,9 @@ from torch import Tensor
 
 from ddlab import networks
 from ddlab.data import ImageData
-from ddlab.evaluation import Probe, interval, predictions, probe
+from ddlab.evaluation import interval
 from ddlab.networks import Network
+from ddlab.unlabelled import Probe, predictions, probe
 from ddlab.unlabelled import probing as rooms
 from ddlab.unlabelled.self_supervised import representations
 from tests.support import made_data, refuses

@@ -12,12 +12,11 @@ import torch
 from torch import Tensor
 
 from ddlab import methods, networks
-from ddlab.core.parameters import Parameters
+from ddlab.core import Parameters
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, HardLabels, Representations
 from ddlab.networks import Network
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 from ddlab.unlabelled import self_supervised, with_targets
 from ddlab.unlabelled.self_supervised import OBJECTIVES, Teacher, barlow_twins, byol
 from ddlab.unlabelled.self_supervised import teacher as parts

@@ -18,9 +18,8 @@ from torch import Tensor
 
 from ... import data as datasets
 from ... import records
-from ...core import errors
+from ...core import Parameters, errors, parameter
 from ...core.interval import interval, interval_text
-from ...core.parameters import Parameters, parameter
 from ...evaluation import Comparison
 from ...evaluation.rows import RANDOM
 from ...explorers import Change, Chart, Lab, Quest, Results, Strip, Tabs

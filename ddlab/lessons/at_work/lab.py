@@ -17,8 +17,8 @@ import plotly.graph_objects as go
 from scipy.stats import rankdata
 
 from ... import networks, records
+from ...core import Parameters, parameter
 from ...core.interval import interval
-from ...core.parameters import Parameters, parameter
 from ...evaluation.network_search import ALL, EARLY, ArchitectureSearch, Proxy
 from ...explorers import Chart, Lab, Quest, Results, Tabs
 from ...figures import Point, scatter

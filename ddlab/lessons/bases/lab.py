@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from ...explorers import Chart, Compute, Lab, Quest, Results, Strip, Tabs, Value
-from ...figures import encode_grid, tried_settings
-from ...figures.theme import finish_figure, series_style, start_figure
+from ...figures import encode_grid, finish_figure, series_style, start_figure, tried_settings
 from .curves import reconstruction_error_curve
 from .unlabelled import BUDGET
 from .world import PICTURED, SEEDS, Fitted, Settings, World, large

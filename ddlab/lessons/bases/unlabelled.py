@@ -16,9 +16,7 @@ from ...data import ImageData
 from ...distilled import DistilledSet, Representations
 from ...methods import boost
 from ...networks import Network
-from ...runs import process
-from ...runs.inputs import Inputs
-from ...runs.process import Step
+from ...runs import Inputs, Step, process
 from ...unlabelled import pretraining, probing
 from ...unlabelled.probing import probed
 

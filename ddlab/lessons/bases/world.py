@@ -16,8 +16,7 @@ import numpy as np
 from torch import Tensor
 
 from ... import networks
-from ...core import errors, randomness
-from ...core.parameters import Parameters, narrowed, parameter
+from ...core import Parameters, errors, narrowed, parameter, randomness
 from ...data import ImageData
 from ...data.images import Split
 from ...distilled import factorisation

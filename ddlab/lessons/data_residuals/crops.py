@@ -12,13 +12,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...core.parameters import parameter
+from ...core import parameter
 from ...explorers import Chart, Lab, Results, Strip
 from ...explorers.ready import HEIGHT, MethodWorld, SteppedSettings
-from ...figures import encode_grid
-from ...figures.theme import finish_figure, legend_below, series_style, start_figure
+from ...figures import encode_grid, finish_figure, series_style, start_figure
+from ...figures.theme import legend_below
 from ...methods import rded
-from ...runs.inputs import Inputs
+from ...runs import Inputs
 
 _BEST = 5  # candidates in the picture; the worst one stands beside them
 _EDGE = 230  # brightness of the frame around a square

@@ -18,11 +18,7 @@ from ...data import ImageData
 from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value, step_on_show
 from ...explorers.ready import HEIGHT, frame_at, strip, values_by_setting
 from ...explorers.students import Students, differences, finished
-from ...figures import tried_settings
-from ...figures.theme import (
-    alt_text,
-    finish_figure,
-)
+from ...figures import alt_text, finish_figure, tried_settings
 from ...methods import fadrm, selection
 from ...runs import Frame, Run
 from ..shared.image_landscape import Surface, draw

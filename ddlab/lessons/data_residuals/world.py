@@ -12,15 +12,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ... import networks
-from ...core.parameters import narrowed, parameter, with_default
+from ...core import narrowed, parameter, with_default
 from ...data import ImageData
 from ...data.images import normalise
 from ...explorers.ready import MethodWorld, SteppedSettings, Watch
 from ...methods import fadrm, selection
 from ...methods.shared import recovery
 from ...networks import Network
-from ...runs import Frame, Keep, Run
-from ...runs.inputs import Inputs
+from ...runs import Frame, Inputs, Keep, Run
 from ...training import supervised
 from ..shared.image_landscape import Surface, surface
 from . import entropy

@@ -16,8 +16,7 @@ import plotly.graph_objects as go
 from torch import Tensor
 
 from ... import figures
-from ...core import errors
-from ...core.parameters import Parameters, narrowed, parameter
+from ...core import Parameters, errors, narrowed, parameter
 from ...data import ImageData
 from ...distilled import DistilledSet
 from ...evaluation import embeddings

@@ -17,8 +17,8 @@ import plotly.graph_objects as go
 import torch
 
 from ...explorers import Chart, Lab, Quest, Results, Row, Strip, Tabs, Value
-from ...figures import encode_grid, sets_on_map
-from ...figures.theme import alt_text, finish_figure, neutral
+from ...figures import alt_text, encode_grid, finish_figure, sets_on_map
+from ...figures.theme import neutral
 from ...figures.tried import tried_settings
 from ...methods import dwa, selection
 from ...methods.shared import recovery

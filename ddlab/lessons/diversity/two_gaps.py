@@ -20,10 +20,11 @@ import plotly.graph_objects as go
 import torch
 from torch import Tensor
 
-from ...core.parameters import Parameters, parameter
+from ...core import Parameters, parameter
 from ...explorers import Lab, Quest, Results
 from ...explorers.ready import HEIGHT, world_of
-from ...figures.theme import DASHED, finish_figure, legend_below, series_style, start_figure
+from ...figures import finish_figure, series_style, start_figure
+from ...figures.theme import DASHED, legend_below
 from ..shared import dragging, one_weight
 
 COUNT = 5

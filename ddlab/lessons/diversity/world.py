@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ... import records
-from ...core.parameters import describe, narrowed, parameter, with_default
+from ...core import describe, narrowed, parameter, with_default
 from ...data import ImageData
 from ...data.images import normalise
 from ...distilled import DistilledSet

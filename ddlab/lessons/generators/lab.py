@@ -16,8 +16,7 @@ import plotly.graph_objects as go
 import torch
 from torch import Tensor
 
-from ...core import randomness
-from ...core.parameters import describe, parameter, with_default
+from ...core import describe, parameter, randomness, with_default
 from ...data import ImageData
 from ...distilled import DistilledSet, HardLabels
 from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
@@ -28,20 +27,18 @@ from ...explorers.ready import (
     earlier_update,
     values_by_setting,
 )
-from ...figures import encode_grid, tried_settings
-from ...figures.labels import draw_cells
-from ...figures.theme import (
-    DASHED,
-    faint,
+from ...figures import (
+    encode_grid,
     finish_figure,
-    legend_below,
     line_style,
     series_style,
     start_figure,
+    tried_settings,
 )
+from ...figures.labels import draw_cells
+from ...figures.theme import DASHED, faint, legend_below
 from ...methods import gtn
-from ...runs import Frame, Run, process
-from ...runs.inputs import Inputs
+from ...runs import Frame, Inputs, Run, process
 from ...training import ordered
 from ...training.accuracy import accuracy
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ...core.parameters import Parameters, parameter
+from ...core import Parameters, parameter
 from ...explorers import Lab, Quest, Results
 from ...explorers.ready import HEIGHT, world_of
-from ...figures.theme import finish_figure, legend_below, line_style, series_style
+from ...figures import finish_figure, line_style, series_style
+from ...figures.theme import legend_below
 from ..shared import dragging, one_weight
 
 ORDERS = {"point 1, then 2": (0, 1), "point 2, then 1": (1, 0)}

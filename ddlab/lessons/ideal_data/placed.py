@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from ... import figures
-from ...core import errors, randomness
-from ...core.parameters import Parameters, parameter, with_default
+from ...core import Parameters, errors, parameter, randomness, with_default
 from ...explorers import Change, Chart, Drag, Handles, Lab, Quest, Results, Tabs
 from ...explorers.ready import world_of
-from ...figures.theme import finish_figure, neutral, series_style
+from ...figures import finish_figure, series_style
+from ...figures.theme import neutral
 from ..shared import dragging
 from . import drawing, mixture, toys
 from .world import BEST_BOUNDARY, EXTENT, SQUARED, WRONG, decided, least_errors

@@ -42,8 +42,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...core import errors, randomness
-from ...core.parameters import Parameters, parameter
+from ...core import Parameters, errors, parameter, randomness
 from .mixture import Mixture, posterior, spread_points
 from .networks import expected_descent, first_weights, outputs, recorded_steps, stochastic_descent
 

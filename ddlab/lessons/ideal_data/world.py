@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ...core.parameters import parameter
+from ...core import parameter
 from ...evaluation.landscapes import main_plane, random_plane
 from . import mixture, toys
 from .networks import outputs, parts

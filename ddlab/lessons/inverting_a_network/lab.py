@@ -14,21 +14,21 @@ import torch
 from torch import Tensor
 
 from ... import networks
-from ...core.parameters import parameter, with_default
+from ...core import parameter, with_default
 from ...data import ImageData
 from ...distilled import DistilledSet
 from ...evaluation.landscapes import CELLS
 from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import HEIGHT, MethodWorld, SteppedSettings, Watch, earlier_update
-from ...figures import encode_grid, tried_settings
-from ...figures.theme import (
+from ...figures import (
+    encode_grid,
     finish_figure,
-    legend_below,
     line_style,
-    neutral,
     series_style,
     start_figure,
+    tried_settings,
 )
+from ...figures.theme import legend_below, neutral
 from ...methods import sre2l
 from ...networks import Network
 from ...runs import Frame, Run

@@ -6,14 +6,11 @@ import torch
 from torch import Tensor
 
 from ... import data
-from ...core import randomness
-from ...core.errors import DDLabError
-from ...core.parameters import describe
+from ...core import DDLabError, describe, randomness
 from ...evaluation import kernel_accuracy
 from ...methods import kip, selection
 from ...methods.shared.kernels import KernelSpec, kernel_matrix
-from ...runs import cache
-from ...runs.inputs import Inputs
+from ...runs import Inputs, cache
 from ..answers import Exercise, NotYet, require_kind
 
 _FROZEN = 0.7  # share of the pixels in exercise 3

@@ -15,8 +15,7 @@ import plotly.graph_objects as go
 import torch
 from torch import Tensor
 
-from ...core import optimisers, randomness
-from ...core.parameters import Parameters, parameter
+from ...core import Parameters, optimisers, parameter, randomness
 from ...explorers import Chart, Drag, Handles, Lab, Quest, Results
 from ...figures import decision_map, move_decisions, series_style
 from ...methods.kip import centred_labels, kernel_loss, predictions

@@ -8,14 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...core.parameters import parameter
+from ...core import parameter
 from ...data import ImageData
 from ...evaluation import kernel_predictions
 from ...explorers.ready import MethodWorld, SteppedSettings, Watch
 from ...methods import kip
 from ...methods.shared.kernels import KernelSpec
-from ...runs import Keep
-from ...runs.inputs import Inputs
+from ...runs import Inputs, Keep
 
 _DRAWS = (0, 1, 2)  # of random real images
 _NATURAL = (1, 10, 100)  # per class

@@ -8,14 +8,13 @@ import torch
 from torch import Tensor
 
 from ... import data as datasets
-from ...core.errors import DDLabError
+from ...core import DDLabError
 from ...data.aligning import aligned
 from ...evaluation.students import evaluate
 from ...methods import ld
 from ...methods.distillation import from_images
 from ...methods.shared import label_steps
-from ...runs import Run
-from ...runs.inputs import Inputs
+from ...runs import Inputs, Run
 from ..answers import Exercise, NotYet, require_shape, to_float64
 
 # Ten for each class.

@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 
 from ... import networks
-from ...core import randomness
-from ...core.parameters import parameter
+from ...core import parameter, randomness
 from ...data import ImageData, shapes
 from ...data.aligning import aligned
 from ...distilled import DistilledSet, StoredLabels
@@ -35,8 +34,7 @@ from ...figures import encode_grid, label_matrix, tried_settings
 from ...methods import ld
 from ...methods.distillation import from_images
 from ...networks import NetworkSpec
-from ...runs import Frame, Run
-from ...runs.inputs import Inputs
+from ...runs import Frame, Inputs, Run
 from ...training import supervised
 
 SOURCES = ("noise", "shapes", "the data")

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ...core.parameters import Parameters, parameter
+from ...core import Parameters, parameter
 from ...explorers import Chart, Lab, Quest, Results
 from ...explorers.ready import HEIGHT, world_of
-from ...figures.theme import finish_figure, legend_below, line_style, series_style, start_figure
+from ...figures import finish_figure, line_style, series_style, start_figure
+from ...figures.theme import legend_below
 
 CLASSES = ("A", "B", "C")
 PLACES = np.linspace(0, 1, 201)

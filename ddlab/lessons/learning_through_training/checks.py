@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from ... import data
-from ...core.errors import DDLabError
+from ...core import DDLabError
 from ...methods import dd
 from ..answers import Exercise, NotYet, require_kind
 from .lab import World

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from ... import networks
-from ...core.parameters import narrowed, parameter, with_default
+from ...core import narrowed, parameter, with_default
 from ...data import ImageData
 from ...distilled import DistilledSet
 from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
@@ -37,9 +37,7 @@ from ...figures import bars, encode_grid, heat_map, tried_settings
 from ...methods import dd, sldd
 from ...methods.shared.ordered_set import inner_targets
 from ...networks import NetworkSpec
-from ...runs import Run
-from ...runs.inputs import Inputs
-from ...runs.look import Number
+from ...runs import Inputs, Number, Run
 from ...training import ordered
 
 NETWORKS = {

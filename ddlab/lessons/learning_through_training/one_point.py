@@ -10,12 +10,13 @@ import plotly.graph_objects as go
 import torch
 from torch import Tensor
 
-from ...core.parameters import Parameters, parameter
+from ...core import Parameters, parameter
 from ...explorers import Lab, Quest, Results
 from ...explorers.ready import HEIGHT, world_of
+from ...figures import finish_figure
 from ...figures.embedding import short
 from ...figures.landscape import loss_shades
-from ...figures.theme import finish_figure, legend_below
+from ...figures.theme import legend_below
 from ..shared import dragging, one_weight
 
 # Real loss that the quest asks for; the other start must end ten times above it.

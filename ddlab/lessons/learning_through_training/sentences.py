@@ -11,8 +11,7 @@ from typing import Any
 import plotly.graph_objects as go
 import torch
 
-from ...core import errors
-from ...core.parameters import parameter
+from ...core import errors, parameter
 from ...data.text import TextData
 from ...explorers import Chart, Lab, Results, Tabs, Value, step_on_show
 from ...explorers.ready import MethodWorld, SteppedSettings, Watch, run_curve

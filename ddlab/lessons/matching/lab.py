@@ -18,7 +18,7 @@ from ...explorers.students import (
     finished,
     mean_accuracies,
 )
-from ...figures.theme import alt_text, finish_figure
+from ...figures import alt_text, finish_figure
 from ...runs import Run
 from .world import LEARNED, METHODS, REAL, Settings, World
 

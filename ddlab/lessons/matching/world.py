@@ -8,13 +8,12 @@ from typing import Any
 import torch
 
 from ... import networks
-from ...core.parameters import describe, narrowed, parameter, with_default
+from ...core import describe, narrowed, parameter, with_default
 from ...data import ImageData, siamese_views
 from ...explorers.ready import MethodWorld, SteppedSettings, Watch
 from ...methods import dc, dm, dsa
 from ...methods.distillation import from_images
-from ...runs import Frame, Keep, Run
-from ...runs.inputs import Inputs
+from ...runs import Frame, Inputs, Keep, Run
 from ...training import supervised
 
 # Networks for fifty updates: a new one for each.

@@ -18,16 +18,15 @@ from ...data import ImageData
 from ...evaluation.incremental import Matrix
 from ...explorers import Chart, Compute, Lab, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import HEIGHT, values_by_setting
-from ...figures import cell_table, encode_grid, tried_settings
-from ...figures.theme import (
-    faint,
+from ...figures import (
+    cell_table,
+    encode_grid,
     finish_figure,
-    legend_below,
-    literal,
-    neutral,
     series_style,
     start_figure,
+    tried_settings,
 )
+from ...figures.theme import faint, legend_below, literal, neutral
 from ...methods import mnemonics
 from ...runs import Run
 from ...training.phases import class_ends, class_order

@@ -17,12 +17,12 @@ import torch
 from torch import Tensor
 
 from ... import networks
-from ...core import randomness
-from ...core.parameters import parameter
+from ...core import parameter, randomness
 from ...data import ImageData
 from ...explorers import Chart, Lab, Quest, Results, Row
 from ...explorers.ready import HEIGHT
-from ...figures.theme import faint, finish_figure, neutral, series_style, start_figure
+from ...figures import finish_figure, series_style, start_figure
+from ...figures.theme import faint, neutral
 from ...methods import mnemonics
 from ...methods.distillation import from_images
 from ...runs import Run

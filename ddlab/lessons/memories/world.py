@@ -9,15 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...core import errors
-from ...core.parameters import narrowed, parameter
+from ...core import errors, narrowed, parameter
 from ...data import ImageData
 from ...distilled import DistilledSet
 from ...evaluation.incremental import Matrix, class_accuracies
 from ...explorers.ready import MethodWorld, SteppedSettings, Watch
 from ...methods import mnemonics
-from ...runs import Keep, Run
-from ...runs.inputs import Inputs
+from ...runs import Inputs, Keep, Run
 from ...training.phases import class_ends
 
 NONE = "none"

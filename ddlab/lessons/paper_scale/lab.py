@@ -17,8 +17,7 @@ import torch
 from torch import Tensor
 
 from ... import networks
-from ...core import errors
-from ...core.parameters import Parameters, parameter
+from ...core import Parameters, errors, parameter
 from ...data import ImageData
 from ...distilled import DistilledSet
 from ...explorers import Chart, Lab, Quest, Results, Strip, Value

@@ -12,13 +12,13 @@ import torch
 from torch import Tensor
 
 from ... import networks
-from ...core.parameters import Parameters, narrowed, parameter
+from ...core import Parameters, narrowed, parameter
 from ...data import ImageData
 from ...data.augmentation import Views
 from ...evaluation import embeddings
 from ...explorers import Chart, Lab, Results, Strip, Value
-from ...figures import encode_grid
-from ...figures.theme import finish_figure, legend_below, literal, series_style, start_figure
+from ...figures import encode_grid, finish_figure, series_style, start_figure
+from ...figures.theme import legend_below, literal
 from ...networks import Network
 
 _PER_CLASS = 200

@@ -14,8 +14,7 @@ from ...data import ImageData, aligned
 from ...distilled import DistilledSet
 from ...methods import rela
 from ...networks import Network, NetworkSpec
-from ...runs import cache
-from ...runs.inputs import Inputs
+from ...runs import Inputs, cache
 from ...unlabelled import self_supervised
 
 UNTRAINED = "untrained"

@@ -10,13 +10,11 @@ import torch
 from torch import Tensor
 
 from ... import networks
-from ...core import errors
-from ...core.parameters import parameter
+from ...core import errors, parameter
 from ...data import ImageData
 from ...explorers.ready import MethodWorld, SteppedSettings
 from ...networks import Network, NetworkSpec
-from ...runs import Run
-from ...runs.inputs import Inputs
+from ...runs import Inputs, Run
 from ...unlabelled import with_targets
 from ...unlabelled.readers import predictions
 from .setting import NETWORK, PRIORS, UNTRAINED, make_set, objective

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from ... import networks
 from ...evaluation.landscapes import CELLS, Plane, plane_through
-from ...figures import landscape
-from ...figures.theme import finish_figure, start_figure
+from ...figures import finish_figure, landscape, start_figure
 from ...methods.shared.recovery import weighted_gap
 from ...networks import Network
 

@@ -15,7 +15,8 @@ from torch import Tensor
 
 from ...core import errors
 from ...explorers import Chart, Drag, Handles, Results
-from ...figures.theme import DASHED, faint, line_style, neutral, series_style, start_figure
+from ...figures import line_style, series_style, start_figure
+from ...figures.theme import DASHED, faint, neutral
 from . import dragging
 
 EXTENT: dragging.Extent = ((-2.0, 2.0), (-2.0, 2.0))

@@ -17,8 +17,7 @@ from ...distilled import DistilledSet
 from ...evaluation import evaluate_all, interval
 from ...methods import selection, sre2l
 from ...networks import Network
-from ...runs import cache
-from ...runs.inputs import Inputs
+from ...runs import Inputs, cache
 from ...training import supervised
 from ..answers import NotYet, require_kind
 

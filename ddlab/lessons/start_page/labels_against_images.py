@@ -18,18 +18,22 @@ import torch
 from torch import Tensor
 
 from ... import networks
-from ...core import errors
-from ...core.errors import DDLabError
-from ...core.parameters import Parameters, narrowed, parameter
+from ...core import DDLabError, Parameters, errors, narrowed, parameter
 from ...data import ImageData
 from ...distilled import DistilledSet
 from ...explorers import Chart, Lab, Quest, Results, Row, Strip, Tabs
 from ...explorers.ready import MethodWorld
-from ...figures import cell_table, encode_grid, loss_curves
-from ...figures.theme import finish_figure, literal, series_style, start_figure
+from ...figures import (
+    cell_table,
+    encode_grid,
+    finish_figure,
+    loss_curves,
+    series_style,
+    start_figure,
+)
+from ...figures.theme import literal
 from ...networks import Network
-from ...runs import Keep, Run
-from ...runs.inputs import Inputs
+from ...runs import Inputs, Keep, Run
 from ...training import losses, supervised
 
 LABELS = ("hard", "stored", "online")

@@ -19,10 +19,9 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from ...core import errors
-from ...core.parameters import Parameters, describe
+from ...core import Parameters, describe, errors
 from ...explorers import Chart, Formulas, Lab, Quest, Results
-from ...figures.theme import finish_figure, start_figure
+from ...figures import finish_figure, start_figure
 
 HOLDS = "holds"
 FAILS = "fails"

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import randomness
-from ...core.parameters import Parameters, parameter
+from ...core import Parameters, parameter, randomness
 from ...figures import loss_curves
 from . import closed_forms
 from .trial_card import FAILS, HOLDS, Outcome, Trial

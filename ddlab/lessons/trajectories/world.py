@@ -11,14 +11,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...core import randomness
-from ...core.parameters import parameter, with_default
+from ...core import parameter, randomness, with_default
 from ...distilled import DistilledSet
 from ...evaluation.landscapes import CELLS, Plane, plane_through, weight_terms
 from ...explorers.ready import MethodWorld, SteppedSettings, Watch, in_steps
 from ...methods import mtt
-from ...runs import Keep, Run
-from ...runs.inputs import Inputs
+from ...runs import Inputs, Keep, Run
 from ...training import ordered
 from ...training.trajectories import by_name, vector
 from ...training.unrolled import trained

@@ -10,11 +10,10 @@ import torch
 from torch import Tensor
 
 from ... import networks
-from ...core import errors, randomness
-from ...core.parameters import Parameters, parameter
+from ...core import Parameters, errors, parameter, randomness
 from ...distilled import generators
 from ...networks import NetworkSpec
-from ...runs.inputs import Inputs
+from ...runs import Inputs
 from ...training.unrolled import Tensors
 
 NAME = "generative_teaching"

@@ -15,8 +15,7 @@ from ...core import optimisers
 from ...core.optimisers import SGDState
 from ...data import ImageData
 from ...distilled import DistilledSet
-from ...runs.inputs import Inputs
-from ...runs.look import Look, Number
+from ...runs import Inputs, Look, Number
 from . import recovery
 from .labelling import labelled_set
 

@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ... import networks
-from ...core.parameters import parameter
-from ...runs.inputs import Inputs
+from ...core import parameter
+from ...runs import Inputs
 from ...training import ordered
 from ...training.phases import Phases, logits_of
 from ...training.unrolled import Inner, Tensors, outer_gradient

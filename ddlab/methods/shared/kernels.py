@@ -35,8 +35,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from ...core import errors
-from ...core.parameters import Parameters, parameter
+from ...core import Parameters, errors, parameter
 
 SIX = ("fc1", "fc2", "fc3", "conv1", "conv2", "conv3")
 KERNELS = ("rbf", *SIX)

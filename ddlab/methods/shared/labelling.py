@@ -5,9 +5,9 @@ from typing import Any
 
 from torch import Tensor
 
-from ...core.errors import DDLabError
+from ...core import DDLabError
 from ...distilled import DistilledSet, HardLabels, OnlineTeacher, StoredLabels
-from ...runs.inputs import Inputs
+from ...runs import Inputs
 from ...training.relabelling import teacher_logits
 
 _FAR = 100.0  # standard deviations

@@ -33,12 +33,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ... import networks
-from ...core import errors, randomness
-from ...core.parameters import Parameters, parameter
-from ...core.published import Published
+from ...core import Parameters, Published, errors, parameter, randomness
 from ...data.siamese_views import operations, siamese_view
 from ...networks import NetworkSpec
-from ...runs.inputs import Inputs
+from ...runs import Inputs
 
 DISTANCES = ("channels", "squared", "vector")
 VIEWS = ("shared", "independent", "real", "learned", "none")

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...core.errors import DDLabError
+from ...core import DDLabError
 
 # Px of a patch: torch's antialiased scaling to one column forgets to scale the rows (seen in 2.15).
 _LEAST_SIDE = 2

@@ -9,9 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...core import errors, randomness
-from ...core.parameters import parameter
-from ...core.published import Published
+from ...core import Published, errors, parameter, randomness
 from ...training.unrolled import Tensors
 
 # The share of the classes' even label in a label that begins smoothed.

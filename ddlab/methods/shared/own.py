@@ -22,14 +22,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...core import errors, optimisers
-from ...core.boundary import checked
+from ...core import Parameters, checked, describe, errors, optimisers, parameter, with_default
 from ...core.optimisers import AdamState
-from ...core.parameters import Parameters, describe, parameter, with_default
 from ...distilled import DistilledSet
 from ...networks import NetworkSpec
-from ...runs.inputs import Inputs
-from ...runs.look import Look, Number
+from ...runs import Inputs, Look, Number
 from . import descent, recovery
 
 Loss = Callable[[Any, Inputs, Tensor, Tensor, int], Any]

@@ -23,12 +23,11 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ... import networks
-from ...core import errors, optimisers, randomness
-from ...core.errors import DDLabError
+from ...core import DDLabError, errors, optimisers, randomness
 from ...data import ImageData
 from ...data.augmentation import random_rectangle
 from ...networks import Network, Outputs
-from ...runs.inputs import Inputs
+from ...runs import Inputs
 
 CROPPED_FROM_PIXELS = 64
 SMALLEST_CROP = 0.08  # torchvision's default, which the reference code uses

@@ -27,7 +27,7 @@ from typing import Any, Self
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...core.parameters import parameter
+from ...core import parameter
 from .momentum import MomentumTraining, targets
 from .momentum import follow as follow  # a part of the objective
 from .objective import SMALL_RUN, Batch, ObjectiveState
@@ -72,6 +72,11 @@ class Config(MomentumTraining):
 def byol_loss(predictions: Tensor, projections: Tensor) -> Tensor:
     """Return equation 2: the squared distance of predictions [n, d] from projections [n, d], mean
     over the images; []. All have length 1.
+
+    >>> import torch
+    >>> right, up = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]])
+    >>> [float(byol_loss(right, projection)) for projection in (right, up, -right)]
+    [0.0, 2.0, 4.0]
     """
     return (F.normalize(predictions) - F.normalize(projections)).square().sum(1).mean()
 

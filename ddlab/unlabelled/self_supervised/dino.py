@@ -31,8 +31,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...core import randomness
-from ...core.parameters import parameter
+from ...core import parameter, randomness
 from .momentum import MomentumTraining, targets
 from .momentum import follow as follow  # a part of the objective
 from .objective import SMALL_RUN, Batch, ObjectiveState
@@ -110,6 +109,11 @@ def centred_probabilities(logits: Tensor, centre: Tensor, *, temperature: float)
 def dino_loss(logits: Tensor, probabilities: Tensor, *, temperature: float) -> Tensor:
     """Return equation 2: the cross-entropy of the student's `logits` [n, k] with the target's
     `probabilities` [n, k]; []. The target gets no gradient.
+
+    >>> target = torch.tensor([[1.0, 0.0]])  # sure of the first prototype
+    >>> losses = [dino_loss(torch.tensor([[margin, 0.0]]), target, temperature=0.1) for margin in (0.0, 0.5)]
+    >>> [round(float(loss), 3) for loss in losses]
+    [0.693, 0.007]
     """
     return F.cross_entropy(logits / temperature, probabilities.detach())
 

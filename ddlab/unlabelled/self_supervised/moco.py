@@ -31,8 +31,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...core import randomness
-from ...core.parameters import parameter
+from ...core import parameter, randomness
 from .momentum import MomentumTraining, targets
 from .momentum import follow as follow  # a part of the objective
 from .objective import SMALL_RUN, Batch, ObjectiveState
@@ -80,6 +79,10 @@ def info_nce_loss(queries: Tensor, keys: Tensor, queue: Tensor, *, temperature: 
         queries, keys: [n, d], of the same n images in the same order.
         queue: [k, d].
         temperature: tau, in [1e-3, 1e3].
+
+    >>> keys, queue = torch.eye(4)[:1], torch.eye(4)[1:]  # one image, a queue of three others
+    >>> [round(float(info_nce_loss(keys, keys, queue, temperature=t)), 3) for t in (0.2, 5.0)]
+    [0.02, 1.24]
     """
     # The right key stands in column 0, so the class of every query is 0.
     right = F.cosine_similarity(queries, keys)[:, None]

@@ -15,7 +15,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from ...core.parameters import parameter
+from ...core import parameter
 from .objective import Batch, NarrowTraining, ObjectiveState, followed
 
 

@@ -20,9 +20,7 @@ from typing import Any, Self
 from torch import Tensor
 
 from ... import networks
-from ...core import errors
-from ...core.parameters import parameter
-from ...core.published import Published
+from ...core import Published, errors, parameter
 from ...data import ImageData
 from ...networks import NetworkSpec
 from .views import TwoViews

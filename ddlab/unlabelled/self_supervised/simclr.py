@@ -23,7 +23,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...core.parameters import parameter
+from ...core import parameter
 from .objective import SMALL_RUN, Batch, NarrowTraining, ObjectiveState
 
 __all__ = ["NAME", "SMALL", "Config", "nt_xent_loss", "similarities"]
@@ -64,6 +64,10 @@ def nt_xent_loss(first: Tensor, second: Tensor, *, temperature: float) -> Tensor
     Args:
         first, second: projections [n, d] of two views of the same n images, in the same order.
         temperature: tau, in [1e-3, 1e3].
+
+    >>> images = torch.eye(4)  # four images, each at a right angle to all others
+    >>> nt_xent_loss(images, images, temperature=0.2), nt_xent_loss(images, images, temperature=5.0)
+    (tensor(0.0396), tensor(1.7770))
     """
     views = torch.cat([first, second])
     count = len(first)

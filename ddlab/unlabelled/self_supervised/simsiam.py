@@ -27,7 +27,7 @@ from typing import Any, Self
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...core.parameters import parameter
+from ...core import parameter
 from .barlow_twins import standardised
 from .objective import SMALL_RUN, Batch, ObjectiveState, Training
 from .projector import projected, projector_weights
@@ -72,6 +72,11 @@ class Config(Training):
 def negative_cosine(predictions: Tensor, projections: Tensor) -> Tensor:
     """Return minus the cosine of each prediction [n, d] with its projection [n, d], in the mean:
     []. Equation 1; the projection gets no gradient.
+
+    >>> import torch
+    >>> right, up = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]])
+    >>> float(negative_cosine(right, 3 * right)), float(negative_cosine(right, right + up))
+    (-1.0, -0.7071...)
     """
     return -F.cosine_similarity(predictions, projections.detach()).mean()
 

@@ -30,8 +30,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...core import randomness
-from ...core.parameters import parameter
+from ...core import parameter, randomness
 from .objective import SMALL_RUN, Batch, NarrowTraining, ObjectiveState
 
 __all__ = ["NAME", "SMALL", "Config", "sinkhorn_assignments", "swav_loss"]
@@ -102,6 +101,11 @@ def sinkhorn_assignments(scores: Tensor, *, smoothness: float, iterations: int) 
     Args:
         smoothness: epsilon, in [1e-3, 1e3].
         iterations: 1 to 1000.
+
+    >>> scores = torch.tensor([[1.0, 0.9], [1.0, 0.2]])  # both images like the first prototype best
+    >>> assignments = sinkhorn_assignments(scores, smoothness=0.05, iterations=3)
+    >>> assignments.argmax(1).tolist()  # and yet each prototype gets one
+    [1, 0]
     """
     logarithms = scores.detach() / smoothness
     # A softmax over the images makes columns equal, one over the prototypes makes rows sum to 1.

@@ -37,12 +37,10 @@ import torch
 from torch import Tensor
 
 from ... import networks
-from ...core import optimisers
-from ...core.errors import DDLabError
+from ...core import DDLabError, optimisers
 from ...networks import Network, NetworkSpec
 from ...networks.specification import hooked_layers, skeleton
-from ...runs.inputs import Inputs
-from ...runs.look import Look, Number
+from ...runs import Inputs, Look, Number
 from ...training.trained import trained_network
 from .barlow_twins import standardised
 from .objective import RATE_BATCH, Batch, ObjectiveState, Training

@@ -29,7 +29,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...core.parameters import parameter
+from ...core import parameter
 from .objective import SMALL_RUN, Batch, ObjectiveState, Training
 
 __all__ = [
@@ -107,7 +107,7 @@ def variance_loss(
 ) -> Tensor:
     """Return how much deviation the coordinates of projections [n, d] lack, in the mean: [].
 
-    Equation 1; raises as `deviations`.
+    Equation 1.
     """
     return (target_deviation - deviations(projections, epsilon=epsilon)).relu().mean()
 
@@ -151,6 +151,11 @@ def vicreg_loss(
 
     Args:
         first, second: projections [n, d] of two views of the same n images, in the same order.
+
+    >>> spread = 2 * torch.tensor([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
+    >>> collapsed = torch.ones(4, 2)  # all images at one point: nothing varies
+    >>> round(float(vicreg_loss(spread, spread)), 2), round(float(vicreg_loss(collapsed, collapsed)), 2)
+    (0.0, 24.75)
     """
     options: dict[str, Any] = {"target_deviation": target_deviation, "epsilon": epsilon}
     varied = variance_loss(first, **options) + variance_loss(second, **options)

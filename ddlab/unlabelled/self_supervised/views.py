@@ -26,9 +26,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ...core import randomness
-from ...core.devices import moved
-from ...core.parameters import Parameters, parameter
+from ...core import Parameters, moved, parameter, randomness
 from ...data.augmentation import augment
 
 _GREY = (0.299, 0.587, 0.114)  # ITU-R BT.601, as in PIL and torchvision

@@ -8,8 +8,7 @@ from ddlab.data import ImageData
 from ddlab.lessons.data_residuals import crops
 from ddlab.methods import rded
 from ddlab.networks import Network
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 
 
 def test_the_squares_on_show_are_rdeds(grey: ImageData, teacher: Network) -> None:

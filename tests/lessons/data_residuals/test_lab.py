@@ -21,8 +21,8 @@ from ddlab.lessons.data_residuals.lab import ResidualLab
 from ddlab.lessons.data_residuals.world import DISTANCE, PIXELS, World, kept_steps
 from ddlab.methods import fadrm, selection
 from ddlab.networks import Network
+from ddlab.runs import Inputs
 from ddlab.runs import process as driver
-from ddlab.runs.inputs import Inputs
 from ddlab.training import supervised
 from tests.support import made_data, moved, refuses, run_to_end, share_of_checks
 

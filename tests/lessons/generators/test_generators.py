@@ -10,7 +10,7 @@ from ddlab.data import ImageData
 from ddlab.lessons.generators import lab, two_steps
 from ddlab.lessons.shared import one_weight
 from ddlab.methods import gtn
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs
 from ddlab.training import ordered
 from tests.support import run_to_end
 

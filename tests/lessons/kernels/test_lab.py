@@ -19,8 +19,7 @@ from ddlab.lessons.kernels.lab import KernelLab, accuracy_curve, scores
 from ddlab.lessons.kernels.world import World
 from ddlab.methods import kip, selection
 from ddlab.methods.shared.kernels import KernelSpec
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 from tests.support import made_data, refuses
 
 SMALL = kip.Config.teaching(iterations=6, batch_size=20, ridge=1e-4)

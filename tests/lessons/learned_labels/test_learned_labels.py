@@ -19,7 +19,7 @@ from ddlab.lessons.learned_labels.lab import (
     quest_met,
 )
 from ddlab.methods import ld
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs
 from tests.support import run_to_end
 
 

@@ -18,8 +18,7 @@ from ddlab.lessons.learning_through_training.lab import (
     strip,
 )
 from ddlab.methods import dd, selection, sldd
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 from ddlab.training import ordered
 from tests.support import run_to_end
 

@@ -3,8 +3,7 @@
 from ddlab.data import text
 from ddlab.lessons.learning_through_training import sentences
 from ddlab.methods import tdd
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 
 
 def test_the_words_on_show_are_tdds_and_new_ones_are_bold() -> None:

@@ -17,8 +17,7 @@ from ddlab.figures import alt_text
 from ddlab.lessons.matching.lab import MatchingLab, scores
 from ddlab.lessons.matching.world import LEARNED, METHODS, REAL, World, student_config
 from ddlab.methods import dc, dm, dsa, selection
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 from ddlab.training import supervised
 from tests.support import made_data
 

@@ -10,7 +10,7 @@ from ddlab.data import ImageData
 from ddlab.evaluation import class_incremental
 from ddlab.lessons.memories import lab, plane, world
 from ddlab.methods import mnemonics, selection
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs
 from tests.support import refuses, run_to_end
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ddlab.core.errors import DDLabError
+from ddlab.core import DDLabError
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.explorers import Laboratory

@@ -21,8 +21,7 @@ from ddlab.lessons.representations.lab import (
 )
 from ddlab.lessons.representations.world import Moment, World
 from ddlab.networks import Network
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 from ddlab.unlabelled import with_targets
 from ddlab.unlabelled.self_supervised import OBJECTIVES
 from tests.support import made_data, refuses

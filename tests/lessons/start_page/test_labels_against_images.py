@@ -8,7 +8,7 @@ import torch
 
 import ddlab
 from ddlab import networks
-from ddlab.core.errors import DDLabError
+from ddlab.core import DDLabError
 from ddlab.explorers import Laboratory
 from ddlab.lessons.start_page.labels_against_images import (
     LabelsAgainstImages,
@@ -21,8 +21,8 @@ from ddlab.lessons.start_page.labels_against_images import (
 )
 from ddlab.methods import selection
 from ddlab.networks import Network
+from ddlab.runs import Inputs
 from ddlab.runs import process as driver
-from ddlab.runs.inputs import Inputs
 from ddlab.training import supervised
 from tests.support import made_data
 

@@ -10,7 +10,7 @@ from typing import Any
 import ipywidgets as widgets
 import pytest
 
-from ddlab.core.parameters import Parameters, parameter
+from ddlab.core import Parameters, parameter
 from ddlab.explorers import Laboratory
 from ddlab.figures import loss_curves
 from ddlab.lessons.theorems_on_trial.trial_card import (

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from ddlab.core.parameters import describe
+from ddlab.core import describe
 from ddlab.core.randomness import numpy_generator
 from ddlab.lessons.theorems_on_trial import trials
 from ddlab.lessons.theorems_on_trial.trial_card import FAILS, HOLDS, TrialCard

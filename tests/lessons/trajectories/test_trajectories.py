@@ -19,8 +19,7 @@ from ddlab.lessons.trajectories.lab import (
 )
 from ddlab.lessons.trajectories.world import LEARNED, MEANS, RATES, REAL, STUDENTS, left
 from ddlab.methods import mtt, selection
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, process
 from ddlab.training import ordered
 from ddlab.training.trajectories import by_name
 from tests.support import run_to_end

@@ -14,9 +14,7 @@ from torch import Tensor
 import ddlab
 from ddlab import networks
 from ddlab.data import ImageData
-from ddlab.runs import checkpoint, process
-from ddlab.runs.inputs import Inputs
-from ddlab.runs.process import Step
+from ddlab.runs import Inputs, Step, checkpoint, process
 from ddlab.unlabelled import self_supervised
 from ddlab.unlabelled.self_supervised import Batch, ObjectiveState, Teacher, barlow_twins, followed
 from tests.support import assert_same, draw_globally, global_randomness, refuses, run_to_end

@@ -19,10 +19,8 @@ from torch.autograd import gradcheck
 
 from ddlab import networks
 from ddlab.data import ImageData, load
-from ddlab.evaluation import probe
-from ddlab.runs import process
-from ddlab.runs.inputs import Inputs
-from ddlab.unlabelled import self_supervised
+from ddlab.runs import Inputs, process
+from ddlab.unlabelled import probe, self_supervised
 from ddlab.unlabelled.self_supervised import (
     OBJECTIVES,
     Teacher,

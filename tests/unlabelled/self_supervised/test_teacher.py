@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.networks import Network
-from ddlab.runs import cache, process
-from ddlab.runs.inputs import Inputs
+from ddlab.runs import Inputs, cache, process
 from ddlab.unlabelled import self_supervised
 from ddlab.unlabelled.self_supervised import projected, projector_weights, representations
 from ddlab.unlabelled.self_supervised.teacher import _learning_rate

@@ -8,8 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ddlab.core import randomness
-from ddlab.core.parameters import parameter
+from ddlab.core import parameter, randomness
 from ddlab.unlabelled.self_supervised import (
     Batch,
     ObjectiveState,
