@@ -19,10 +19,10 @@ from ddlab.data.predefined_views import Kind
 from ddlab.distilled import DistilledSet, shift_models
 from ddlab.distilled.storage_budget import Shift
 from ddlab.methods import boost, krr_st
-from ddlab.methods.shared import kernel_ridge, unlabelled
+from ddlab.methods.shared import kernel_ridge
 from ddlab.networks import Network
 from ddlab.runs import Inputs, cache, process
-from ddlab.unlabelled import bases
+from ddlab.unlabelled import bases, sets
 from tests.methods.test_krr_st import doubled
 from tests.support import assert_same, made_data, refuses, run_to_end
 
@@ -58,7 +58,7 @@ def inputs(many: ImageData, teacher: Network) -> Inputs:
 def wide(data: ImageData, monkeypatch: pytest.MonkeyPatch, width: int = 512) -> Inputs:
     """Inputs whose teacher seems to have so many features."""
     monkeypatch.setattr(
-        unlabelled,
+        sets,
         "representations",
         lambda teacher, data, **_: torch.zeros(len(data.train_labels), width),
     )

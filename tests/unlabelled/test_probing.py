@@ -86,7 +86,7 @@ class TestLogistic:
         assert (once == thrice).float().mean() >= 0.99
 
     def test_that_does_not_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from ddlab.evaluation import readers
+        from ddlab.unlabelled import readers
 
         monkeypatch.setattr(readers, "_ITERATIONS", 1)
         features, labels = blobs()
